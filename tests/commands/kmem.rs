@@ -23,7 +23,7 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     run.finish().expect("rperf starts")
 }
 
-/// Sums of one caller or of one address.
+/// Sums of one caller.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Sums {
     hits: u64,
@@ -65,9 +65,9 @@ fn hex(text: &str) -> u64 {
 }
 
 impl Recomputed {
-    /// Adds a line `[CPU] EVENT: FIELDS`, whose caller is given as `site`.
-    fn add(&mut self, cpu: u32, event: &str, site: u64, line: &str) {
-        let pointer = hex(field(line, "ptr").expect("an address"));
+    /// Adds an event; `site` is the number of its caller.
+    fn add(&mut self, cpu: u32, event: &str, site: u64, fields: &str) {
+        let pointer = hex(field(fields, "ptr").expect("an address"));
         if event.contains("free") {
             let Some(object) = self.objects.get_mut(&pointer) else {
                 return;
@@ -80,7 +80,7 @@ impl Recomputed {
             return;
         }
         let [requested, allocated] = ["bytes_req", "bytes_alloc"].map(|name| {
-            let text = field(line, name).expect("a size");
+            let text = field(fields, name).expect("a size");
             text.parse::<u64>().expect("a number")
         });
         let sums = self.callers.entry(site).or_default();
@@ -101,8 +101,8 @@ impl Recomputed {
 /// Recomputes the sums from the text of `script`.
 fn recompute(scratch: &Scratch) -> Recomputed {
     let script = run(scratch, &["script", "-F", "cpu,event,trace"]);
-    let csv = run(scratch, &["kmem", "stat", "--alloc", "--json"]);
-    assert_eq!((script.status, csv.status), (0, 0), "{script:?}");
+    let stat = run(scratch, &["kmem", "stat", "--alloc", "--json"]);
+    assert_eq!((script.status, stat.status), (0, 0), "{script:?}");
     let mut all = Recomputed::default();
     let mut sites: BTreeMap<String, u64> = BTreeMap::new();
     for line in script.stdout.lines() {
@@ -154,7 +154,7 @@ fn sums_match_the_events_of_script() {
     assert_eq!(number(&slab["allocated_bytes"]), sum(|sums| sums.allocated));
     assert_eq!(number(&slab["freed_bytes"]), expected.freed);
     let rows = json["slab_callers"].as_array().expect("rows");
-    let mut found: Vec<[u64; 4]> = rows
+    let mut actual: Vec<[u64; 4]> = rows
         .iter()
         .map(|row| {
             let keys = [
@@ -167,12 +167,12 @@ fn sums_match_the_events_of_script() {
         })
         .collect();
     let callers = expected.callers.values().filter(|sums| sums.hits > 0);
-    let mut wanted: Vec<[u64; 4]> = callers
+    let mut recomputed: Vec<[u64; 4]> = callers
         .map(|sums| [sums.hits, sums.requested, sums.allocated, sums.other_cpu])
         .collect();
-    found.sort_unstable();
-    wanted.sort_unstable();
-    assert_eq!(found, wanted);
+    actual.sort_unstable();
+    recomputed.sort_unstable();
+    assert_eq!(actual, recomputed);
 }
 
 #[test]
@@ -221,11 +221,14 @@ fn options_may_follow_and_precede_the_subcommand() {
         .write("pages", "[kmem]\n\tdefault = page\n")
         .expect("a file");
     let words = "kmem stat -i both.data --caller";
-    let set = rperf(&words.split(' ').collect::<Vec<_>>())
+    let configured = rperf(&words.split(' ').collect::<Vec<_>>())
         .within(scratch.path())
         .env("HOME", scratch.path())
         .env("PERF_CONFIG", "pages");
-    assert_eq!(set.finish().expect("rperf starts").stdout, pages.stdout);
+    assert_eq!(
+        configured.finish().expect("rperf starts").stdout,
+        pages.stdout
+    );
     let all = run(
         &scratch,
         &["kmem", "stat", "-i", "both.data", "--alloc", "--json"],
@@ -392,9 +395,9 @@ fn planted_leaks_are_found_and_named() {
         .write("symbols", recording::kallsyms())
         .expect("a file");
     let leaks = ["kmem", "leaks", "--kallsyms", "symbols"];
-    let found = run(&scratch, &[&leaks[..], &["--json"]].concat());
-    assert_eq!(found.status, 0, "{found:?}");
-    let json: serde_json::Value = serde_json::from_str(&found.stdout).expect("JSON");
+    let printed = run(&scratch, &[&leaks[..], &["--json"]].concat());
+    assert_eq!(printed.status, 0, "{printed:?}");
+    let json: serde_json::Value = serde_json::from_str(&printed.stdout).expect("JSON");
     let stacks = suspects(&json);
     assert_eq!(stacks.len(), 2, "{json}");
     // 81,920 bytes of pages, then 6,400 bytes of objects.
@@ -422,7 +425,7 @@ fn planted_leaks_are_found_and_named() {
         assert!((growth / rate - 1.0).abs() < 0.03, "{stack}");
     }
     // What was freed has no row, and the curve ends with the sums of what was not.
-    assert!(!found.stdout.contains("busy_path"), "{json}");
+    assert!(!printed.stdout.contains("busy_path"), "{json}");
     let last = |key: &str| json[key].as_array().and_then(|all| all.last().cloned());
     assert_eq!(
         last("slab_bytes"),
@@ -511,7 +514,6 @@ fn pages_of_64_kb_are_counted_as_such() {
     assert_eq!(of_pages(65536), small.map(|bytes| Some(bytes * 16)));
 }
 
-/// A table whose events were lost says so.
 #[test]
 fn losses_are_shown_by_all_subcommands() {
     let scratch = Scratch::new();
@@ -531,21 +533,20 @@ fn losses_are_shown_by_all_subcommands() {
             "numbers of pages and objects that were not freed",
         ),
     ] {
-        let shown = run(&scratch, &line.split(' ').collect::<Vec<_>>());
+        let outcome = run(&scratch, &line.split(' ').collect::<Vec<_>>());
         let warning = format!(
             "17 records were lost between 1.002000 and 1.030000 s; {doubtful} are doubtful there"
         );
-        assert!(shown.stderr.contains(&warning), "{line}: {shown:?}");
+        assert!(outcome.stderr.contains(&warning), "{line}: {outcome:?}");
         if !line.contains("diff") {
             let line = format!("{line} --json");
-            let shown = run(&scratch, &line.split(' ').collect::<Vec<_>>());
-            let json: serde_json::Value = serde_json::from_str(&shown.stdout).expect("JSON");
+            let outcome = run(&scratch, &line.split(' ').collect::<Vec<_>>());
+            let json: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
             assert_eq!(json["lost_records"], 17, "{line}");
         }
     }
 }
 
-/// Pipes that are held open are allocations of the kernel that are not freed.
 #[test]
 fn open_pipes_are_found_as_leaks() {
     const NAME: &str = "commands::kmem::open_pipes_are_found_as_leaks";
@@ -577,8 +578,8 @@ fn open_pipes_are_found_as_leaks() {
         assert_eq!(made.status, 0, "{made:?}");
         pipes
     });
-    let found = run(&scratch, &["kmem", "leaks", "--json"]);
-    let json: serde_json::Value = serde_json::from_str(&found.stdout).expect("JSON");
+    let outcome = run(&scratch, &["kmem", "leaks", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     let own = std::process::id();
     let is_pipe = |stack: &&&serde_json::Value| {
         let caller = stack["stack"][0].as_str().unwrap_or_default();

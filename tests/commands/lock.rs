@@ -32,8 +32,8 @@ fn recomputed(script: &str) -> BTreeMap<String, [u64; 4]> {
     let mut open: HashMap<(String, String), u64> = HashMap::new();
     let mut locks: BTreeMap<String, [u64; 4]> = BTreeMap::new();
     for line in script.lines().filter(|line| line.contains("contention_")) {
-        let (place, fields) = line.split_once(" lock:contention_").expect("an event");
-        let mut words = place.split_whitespace();
+        let (prefix, fields) = line.split_once(" lock:contention_").expect("an event");
+        let mut words = prefix.split_whitespace();
         let tid = words.next().expect("a thread").to_owned();
         let time = words.next().expect("a time").trim_end_matches(':');
         let time: u64 = time.replace('.', "").parse().expect("nanoseconds");
@@ -75,7 +75,7 @@ fn waits_match_the_events_of_script() {
     let json = run(&scratch, "lock contention -l --json").stdout;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let rows = json["rows"].as_array().expect("rows");
-    let found: BTreeMap<String, [u64; 4]> = rows
+    let actual: BTreeMap<String, [u64; 4]> = rows
         .iter()
         .map(|row| {
             let keys = ["acquired", "total_ns", "max_ns", "min_ns"];
@@ -83,14 +83,14 @@ fn waits_match_the_events_of_script() {
             (row["address"].as_str().expect("text").to_owned(), values)
         })
         .collect();
-    assert_eq!(found, expected);
+    assert_eq!(actual, expected);
     for command in ["contention", "contention -t", "report", "report -t"] {
         let json = run(&scratch, &format!("lock {command} --json")).stdout;
         let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         let rows = json["rows"].as_array().expect("rows");
         let total = rows.iter().filter_map(|row| row["total_ns"].as_u64());
-        let wanted: u64 = expected.values().map(|row| row[1]).sum();
-        assert_eq!(total.sum::<u64>(), wanted, "{command}");
+        let expected_total: u64 = expected.values().map(|row| row[1]).sum();
+        assert_eq!(total.sum::<u64>(), expected_total, "{command}");
     }
     // Text is on stderr, as in perf.
     for command in ["contention", "contention -x ,", "report"] {
@@ -147,7 +147,7 @@ fn recordings_without_the_events_are_refused() {
     }
 }
 
-/// perf 6.1 prints the same text (tests/differential); what it does not have is checked here.
+/// The text is compared with that of perf 6.1 in tests/differential.
 #[test]
 fn lockdep_is_shown_as_json_and_named() {
     let scratch = Scratch::new();
@@ -257,7 +257,7 @@ fn locks_are_named_and_selected_by_variables() {
     assert_eq!(unknown.status, 129, "{unknown:?}");
     let message = "'no_lock' is neither an address nor a variable of the recording's kernel";
     assert!(unknown.stderr.contains(message), "{unknown:?}");
-    // A kernel that does not list its variables: the end of this one is unknown.
+    // A kernel that lists few variables: their ends are unknown.
     let functions: String = (0..300)
         .map(|number| format!("ffffffff8101{number:04x} t function{number}\n"))
         .collect();

@@ -70,18 +70,18 @@ fn without_callers(text: &str) -> String {
     lines
 }
 
-/// Compares lines of one recording; `normal` returns the comparable text of perf and of rperf.
+/// Compares the text of both tools with each of these options; `normalize` returns the comparable text of perf and of rperf.
 fn differences(
     tools: &Tools,
     file: &str,
     lines: &[&[&str]],
-    normal: impl Fn([&str; 2]) -> [String; 2],
+    normalize: impl Fn([&str; 2]) -> [String; 2],
 ) -> Vec<String> {
     let mut differences = Vec::new();
     for line in lines {
         let words = [&["kmem", "-i", file], *line, &["stat"]].concat();
         let [perf, rperf] = tools.outcomes(&words, b"");
-        let [theirs, ours] = normal([&perf.stdout, &rperf.stdout]);
+        let [theirs, ours] = normalize([&perf.stdout, &rperf.stdout]);
         if let Some(difference) = rperf_testkit::golden::difference(&theirs, &ours) {
             differences.push(format!("{file}: {words:?}: {difference}\n{}", rperf.stderr));
         }
@@ -96,7 +96,7 @@ fn allocations_are_shown_alike() {
     let (Some(tools), true) = (Tools::find_for(NAME), may_trace(NAME)) else {
         return;
     };
-    let mut found = Vec::new();
+    let mut all_differences = Vec::new();
     for (name, command) in RECORDINGS {
         for (tool, program) in [(Tool::Perf, "perf"), (Tool::Rperf, "rperf")] {
             for (allocator, lines) in [("--slab", SLAB), ("--page", PAGE)] {
@@ -113,7 +113,7 @@ fn allocations_are_shown_alike() {
                 if made.status != 0 {
                     return skip(NAME, &made.stderr);
                 }
-                found.extend(differences(&tools, &file, lines, |texts| {
+                all_differences.extend(differences(&tools, &file, lines, |texts| {
                     match (allocator, texts) {
                         ("--slab", texts) => texts.map(str::to_owned),
                         (_, [perf, rperf]) => {
@@ -124,5 +124,5 @@ fn allocations_are_shown_alike() {
             }
         }
     }
-    assert_alike(&found);
+    assert_alike(&all_differences);
 }

@@ -1,6 +1,7 @@
 //! `lock`: the same text as perf 6.1 on recordings of contended locks, and on generated ones with lockdep's events.
 //!
-//! The order of rows with equal values differs (docs/compatibility.md): rows are compared sorted, and the column that they are sorted by in order.
+//! The order of rows with equal values differs (docs/compatibility.md): rows are compared in alphabetical order; another test checks that those of
+//! rperf are in order of their key.
 
 use std::fs;
 
@@ -35,7 +36,7 @@ const SAME: &[(&[&str], usize)] = &[
     (&["info", "-m"], 0),
 ];
 
-/// Those that need events of waits.
+/// Command lines that need events of waits.
 const CONTENTION: &[(&[&str], usize)] = &[
     (&["contention"], 1),
     (&["contention", "-t"], 1),
@@ -43,7 +44,7 @@ const CONTENTION: &[(&[&str], usize)] = &[
     (&["contention", "-k", "avg_wait", "-q"], 3),
 ];
 
-/// Those compared on recordings; perf takes seconds for each.
+/// Command lines compared on recordings; perf takes seconds for each.
 const RECORDED: &[(&[&str], usize)] = &[
     (&["report"], 1),
     (&["report", "-t"], 1),
@@ -76,7 +77,7 @@ fn sorted(text: &str) -> String {
     format!("{}\n{rest}", rows.join("\n"))
 }
 
-/// Compares the text of both tools for each command line; the names of threads only `with_threads`.
+/// Compares the text of both tools for each command line; the names of threads only if `with_threads`.
 fn differences(
     tools: &Tools,
     file: &str,
@@ -114,7 +115,7 @@ fn generated_waits_are_shown_alike() {
     let Some(tools) = Tools::find_for("generated_waits_are_shown_alike") else {
         return;
     };
-    let mut found = Vec::new();
+    let mut all_differences = Vec::new();
     for (file, content, contention) in [
         ("lockdep.data", recording::lockdep(false), &[][..]),
         ("bad.data", recording::lockdep(true), &[][..]),
@@ -127,9 +128,9 @@ fn generated_waits_are_shown_alike() {
             .iter()
             .filter(|(line, _)| is_named || line.contains(&"-t"));
         let lines: Vec<_> = same.chain(contention).copied().collect();
-        found.extend(differences(&tools, file, &lines, true));
+        all_differences.extend(differences(&tools, file, &lines, true));
     }
-    assert_alike(&found);
+    assert_alike(&all_differences);
 }
 
 #[test]
@@ -138,14 +139,14 @@ fn contended_locks_are_shown_alike() {
     let (Some(tools), true) = (Tools::find_for(NAME), may_trace(NAME)) else {
         return;
     };
-    let mut found = Vec::new();
+    let mut all_differences = Vec::new();
     for (number, (name, command)) in RECORDINGS.iter().enumerate() {
         // perf takes seconds for each line: the tools take turns in recording.
         // Owners change neither the table of perf nor that of the same options.
         let (tool, owners) = [(Tool::Perf, None), (Tool::Rperf, Some("--owners"))][number % 2];
         let file = format!("{name}.data");
         let mut skipped = None;
-        found.extend(settled(|| {
+        all_differences.extend(settled(|| {
             let record = ["lock", "record", "-o", &file, "-a"];
             let load = ["--", "sh", "-c", command];
             let words: Vec<&str> = record.into_iter().chain(owners).chain(load).collect();
@@ -160,7 +161,7 @@ fn contended_locks_are_shown_alike() {
             return skip(NAME, &reason);
         }
     }
-    assert_alike(&found);
+    assert_alike(&all_differences);
 }
 
 /// Rows are in descending order of the column; times are compared in nanoseconds, of which the text shows three digits or more.
@@ -190,8 +191,8 @@ fn rows_are_in_order_of_their_key() {
             continue;
         }
         let words = [&["lock", "-i", "o.data"], line].concat();
-        let shown = tools.outcome(Tool::Rperf, &words).stderr;
-        let rows = shown
+        let text = tools.outcome(Tool::Rperf, &words).stderr;
+        let rows = text
             .lines()
             .filter(|row| row.contains(|c: char| c.is_ascii_digit()));
         let values: Vec<f64> = rows
@@ -199,9 +200,9 @@ fn rows_are_in_order_of_their_key() {
             .collect();
         assert!(
             values.is_sorted_by(|left, right| left >= right),
-            "{line:?}: {shown}"
+            "{line:?}: {text}"
         );
-        assert!(!values.is_empty(), "{line:?}: {shown}");
+        assert!(!values.is_empty(), "{line:?}: {text}");
     }
 }
 
@@ -230,9 +231,9 @@ fn nth_value(row: &str, line: &[&str], column: usize) -> Option<f64> {
         words.next();
         values.push(number * unit);
     }
-    let place = match line.contains(&"report") {
+    let index = match line.contains(&"report") {
         true => column - 1,
         false => column,
     };
-    values.get(place).copied()
+    values.get(index).copied()
 }

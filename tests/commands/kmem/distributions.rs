@@ -65,19 +65,19 @@ fn summary(values: &[u64]) -> Value {
     })
 }
 
-/// Compares a distribution with values: percentiles within `error`.
+/// Compares a distribution with values; `error` is the allowed relative error of percentiles.
 #[track_caller]
-fn check_values(found: &Value, values: &[u64], error: f64, what: &str) {
+fn check_values(distribution: &Value, values: &[u64], error: f64, what: &str) {
     let expected = summary(values);
     for key in ["count", "sum", "min", "max", "histogram"] {
-        assert_eq!(found[key], expected[key], "{what}: {key}");
+        assert_eq!(distribution[key], expected[key], "{what}: {key}");
     }
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
     for (key, per_cent) in [("p50", 50), ("p90", 90), ("p99", 99)] {
         let rank = (sorted.len() * per_cent).div_ceil(100).max(1);
         let exact = sorted[rank - 1] as f64;
-        let value = found[key].as_f64().expect("a number");
+        let value = distribution[key].as_f64().expect("a number");
         assert!(
             (value - exact).abs() <= exact * error,
             "{what}: {key} {value} instead of {exact}"
@@ -85,11 +85,11 @@ fn check_values(found: &Value, values: &[u64], error: f64, what: &str) {
     }
 }
 
-/// Compares all distributions of an allocator with its events. Returns the number of life times.
-fn check(found: &Value, name: &str, events: &[ScriptEvent], all: &[ScriptEvent]) -> usize {
-    let news = events.iter().filter(|event| !event.is_free);
-    let sizes: Vec<u64> = news.map(|event| event.bytes[0]).collect();
-    check_values(&found[format!("{name}_sizes")], &sizes, 0.0, name);
+/// Compares all distributions of an allocator with its events; `all` are those of both allocators. Returns the number of life times.
+fn check(report: &Value, name: &str, events: &[ScriptEvent], all: &[ScriptEvent]) -> usize {
+    let allocations = events.iter().filter(|event| !event.is_free);
+    let sizes: Vec<u64> = allocations.map(|event| event.bytes[0]).collect();
+    check_values(&report[format!("{name}_sizes")], &sizes, 0.0, name);
     let mut live: BTreeMap<u64, &ScriptEvent> = BTreeMap::new();
     let (mut lifetimes, mut freed) = (Vec::new(), Vec::new());
     for event in events {
@@ -105,13 +105,13 @@ fn check(found: &Value, name: &str, events: &[ScriptEvent], all: &[ScriptEvent])
         ));
     }
     check_values(
-        &found[format!("{name}_lifetimes_ns")],
+        &report[format!("{name}_lifetimes_ns")],
         &lifetimes,
         1.0 / 64.0,
         name,
     );
-    assert_eq!(found[format!("{name}_not_freed")], live.len(), "{name}");
-    let rates = found[format!("{name}_rates")]
+    assert_eq!(report[format!("{name}_not_freed")], live.len(), "{name}");
+    let rates = report[format!("{name}_rates")]
         .as_array()
         .expect("intervals");
     assert!((16..=32).contains(&rates.len()), "{}", rates.len());
@@ -145,9 +145,9 @@ fn check(found: &Value, name: &str, events: &[ScriptEvent], all: &[ScriptEvent])
 
 fn histograms(scratch: &Scratch) -> Value {
     let words = "kmem stat --slab --page --histogram --json";
-    let found = run(scratch, &words.split(' ').collect::<Vec<_>>());
-    assert_eq!(found.status, 0, "{found:?}");
-    serde_json::from_str(&found.stdout).expect("JSON")
+    let outcome = run(scratch, &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    serde_json::from_str(&outcome.stdout).expect("JSON")
 }
 
 #[test]
@@ -183,9 +183,9 @@ fn distributions_match_the_events_of_script() {
         own.map(|(_, event)| event.clone()).collect::<Vec<_>>()
     };
     let all: Vec<ScriptEvent> = parsed.iter().map(|(_, event)| event.clone()).collect();
-    let found = histograms(&scratch);
+    let report = histograms(&scratch);
     for (name, page) in [("slab", false), ("page", true)] {
-        let lifetimes = check(&found, name, &of(page), &all);
+        let lifetimes = check(&report, name, &of(page), &all);
         assert!(lifetimes > 100, "{lifetimes}");
     }
 }
@@ -196,27 +196,27 @@ fn planted_life_times_are_shown() {
     let scratch = Scratch::new();
     let file = recording::planted_leaks(4096);
     scratch.write("perf.data", file).expect("a file");
-    let found = histograms(&scratch);
-    let objects = &found["slab_lifetimes_ns"];
+    let report = histograms(&scratch);
+    let objects = &report["slab_lifetimes_ns"];
     assert_eq!(objects["histogram"], json!([[1 << 22, 1 << 23, 100]]));
     assert_eq!(
         (&objects["min"], &objects["max"]),
         (&5_000_000.into(), &5_000_000.into())
     );
-    let pages = &found["page_lifetimes_ns"];
+    let pages = &report["page_lifetimes_ns"];
     assert_eq!(
         (&pages["count"], &pages["max"]),
         (&10.into(), &1_000_000.into())
     );
-    assert_eq!(found["slab_not_freed"], 320);
+    assert_eq!(report["slab_not_freed"], 320);
     assert_eq!(
-        found["page_sizes"]["histogram"],
+        report["page_sizes"]["histogram"],
         json!([[4096, 8192, 10], [8192, 16384, 10]])
     );
-    let (sizes, middle) = (&found["page_sizes"], [4096, 8192, 8192]);
+    let (sizes, percentiles) = (&report["page_sizes"], [4096, 8192, 8192]);
     assert_eq!(
         ["p50", "p90", "p99"].map(|key| &sizes[key]),
-        middle.map(Value::from).each_ref()
+        percentiles.map(Value::from).each_ref()
     );
     let words = "kmem stat --slab --page --histogram";
     let text = run(&scratch, &words.split(' ').collect::<Vec<_>>()).stdout;

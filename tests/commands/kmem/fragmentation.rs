@@ -83,7 +83,7 @@ fn planted_fragmentation_is_found_and_named() {
     scratch.write("perf.data", planted()).expect("a file");
     let symbols = recording::kallsyms();
     scratch.write("symbols", symbols).expect("a file");
-    let found = fragmentation(&scratch, &["--kallsyms", "symbols"]);
+    let report = fragmentation(&scratch, &["--kallsyms", "symbols"]);
     let order = |order: u32, kind: &str, numbers: [u64; 6]| {
         let [requests, failed, allocated, freed, reused, outstanding] = numbers;
         json!({
@@ -97,13 +97,13 @@ fn planted_fragmentation_is_found_and_named() {
         order(3, "movable", [1, 0, 8, 5, 0, 3]),
         order(9, "movable", [5, 4, 512, 0, 0, 512]),
     ]);
-    assert_eq!(found["orders"], expected);
-    assert_eq!(found["freed_earlier_pages"], json!({"2": 4}));
+    assert_eq!(report["orders"], expected);
+    assert_eq!(report["freed_earlier_pages"], json!({"2": 4}));
     // 50 pageblocks with single pages, and one each of cache_fill, of order 9, of order 3 and of the page that is used again.
     let outstanding =
         json!({"order": 9, "pageblocks": 54, "pages": 70 + 11 + 3 + 512, "mixed": 10});
-    assert_eq!(found["outstanding"], outstanding);
-    let types = found["outstanding_types"].as_array().expect("rows");
+    assert_eq!(report["outstanding"], outstanding);
+    let types = report["outstanding_types"].as_array().expect("rows");
     assert_eq!(
         (&types[0]["pages"], &types[0]["pageblocks"]),
         (&70.into(), &51.into())
@@ -121,12 +121,12 @@ fn planted_fragmentation_is_found_and_named() {
         {"pageblocks": 50, "pages": 50, "caller": "leaking_pages+10"},
         {"pageblocks": 1, "pages": 20, "caller": "cache_fill+10"},
     ]);
-    assert_eq!(found["pinning_callers"], pinning);
+    assert_eq!(report["pinning_callers"], pinning);
     let callers = json!([
         {"events": 3, "fragmenting": 3, "caller": "late_burst+10"},
         {"events": 1, "fragmenting": 0, "caller": "cache_fill+10"},
     ]);
-    assert_eq!(found["fallback_callers"], callers);
+    assert_eq!(report["fallback_callers"], callers);
     let fallback = |numbers: [u32; 3], is_fragmenting: &str, changes: &str| {
         let [order, from_order, events] = numbers;
         json!({
@@ -138,8 +138,8 @@ fn planted_fragmentation_is_found_and_named() {
         fallback([0, 5, 3], "yes", "no"),
         fallback([1, 9, 1], "no", "yes")
     ]);
-    assert_eq!(found["fallbacks"], fallbacks);
-    let caches = found["caches"].as_array().expect("rows");
+    assert_eq!(report["fallbacks"], fallbacks);
+    let caches = report["caches"].as_array().expect("rows");
     let wasteful = json!({
         "cache": "wasteful", "objects": 5, "failed": 1, "requested_bytes": 100, "allocated_bytes": 500, "wasted_bytes": 400,
         "wasted_percent": 80.0, "live": 4, "live_bytes": 400, "live_wasted_bytes": 320,
@@ -152,7 +152,6 @@ fn planted_fragmentation_is_found_and_named() {
     assert_eq!(names, ["wasteful", "kmalloc-2k", "dentry"]);
 }
 
-/// The text has the rows of the JSON object.
 #[test]
 fn the_text_names_planted_fragmentation() {
     let scratch = Scratch::new();
@@ -183,7 +182,10 @@ fn the_text_names_planted_fragmentation() {
         "3 3 late_burst+10",
         "wasteful 5 1 100 500 400 80.00% 4 400 320",
     ] {
-        assert!(all.iter().any(|found| found == line), "{line}: {all:#?}");
+        assert!(
+            all.iter().any(|printed| printed == line),
+            "{line}: {all:#?}"
+        );
     }
     let slab = text(&["--slab", "-l", "1"]);
     assert!(
@@ -208,6 +210,7 @@ struct PageOracle {
     classes: BTreeMap<(u64, u64), [u64; 5]>,
     /// The class of each live page.
     live: BTreeMap<u64, (u64, u64)>,
+    /// Freed pages that had been allocated earlier, by order.
     earlier: BTreeMap<String, u64>,
     fallbacks: u64,
 }
@@ -251,6 +254,7 @@ impl PageOracle {
 struct CacheOracle {
     /// Objects, bytes requested and allocated, by cache.
     caches: BTreeMap<String, [u64; 3]>,
+    /// Cache, bytes requested and allocated, by address.
     live: BTreeMap<u64, (String, u64, u64)>,
 }
 
@@ -314,8 +318,8 @@ fn numbers_match_the_events_of_script() {
             false => caches.add(event, fields),
         }
     }
-    let found = fragmentation(&scratch, &[]);
-    check_pages(&found, &pages);
+    let report = fragmentation(&scratch, &[]);
+    check_pages(&report, &pages);
     let mut live: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
     for (cache, requested, allocated) in caches.live.values() {
         let sums = live.entry(cache).or_default();
@@ -325,7 +329,7 @@ fn numbers_match_the_events_of_script() {
             sums[2] + allocated - requested,
         ];
     }
-    let rows = found["caches"].as_array().expect("rows");
+    let rows = report["caches"].as_array().expect("rows");
     assert!(rows.len() > 10, "{rows:?}");
     assert_eq!(rows.len(), caches.caches.len());
     for row in rows {
@@ -340,7 +344,7 @@ fn numbers_match_the_events_of_script() {
     }
 }
 
-fn check_pages(found: &Value, pages: &PageOracle) {
+fn check_pages(report: &Value, pages: &PageOracle) {
     const TYPES: [&str; 5] = [
         "unmovable",
         "movable",
@@ -349,7 +353,7 @@ fn check_pages(found: &Value, pages: &PageOracle) {
         "cma/isolate",
     ];
     let kind = |number: u64| TYPES[usize::try_from(number).expect("a small number")];
-    let rows = found["orders"].as_array().expect("rows").iter();
+    let rows = report["orders"].as_array().expect("rows").iter();
     let rows: BTreeMap<(u64, &str), [u64; 5]> = rows
         .map(|row| {
             let number = |key: &str| row[key].as_u64().expect("a number");
@@ -370,8 +374,8 @@ fn check_pages(found: &Value, pages: &PageOracle) {
         .collect();
     assert!(!expected.is_empty());
     assert_eq!(rows, expected);
-    assert_eq!(found["freed_earlier_pages"], json!(pages.earlier));
-    let fallbacks = found["fallbacks"].as_array().expect("rows").iter();
+    assert_eq!(report["freed_earlier_pages"], json!(pages.earlier));
+    let fallbacks = report["fallbacks"].as_array().expect("rows").iter();
     let fallbacks: u64 = fallbacks.filter_map(|row| row["events"].as_u64()).sum();
     assert_eq!(fallbacks, pages.fallbacks);
     let blocks = |has: &dyn Fn(u64) -> bool| {
@@ -387,8 +391,8 @@ fn check_pages(found: &Value, pages: &PageOracle) {
         "pages": pages.live.len(),
         "mixed": movable.intersection(&other).count(),
     });
-    assert_eq!(found["outstanding"], all);
-    for row in found["outstanding_types"].as_array().expect("rows") {
+    assert_eq!(report["outstanding"], all);
+    for row in report["outstanding_types"].as_array().expect("rows") {
         let name = row["migrate_type"].as_str().expect("a type");
         let number = TYPES.iter().position(|kind| *kind == name).expect("known") as u64;
         let own = pages.live.values().filter(|(_, kind)| *kind == number);

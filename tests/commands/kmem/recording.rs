@@ -78,7 +78,7 @@ const FORMATS: [(u64, &str, &str); 6] = [
     ),
 ];
 
-/// The text of the event of external fragmentation; the order of pageblocks is 9.
+/// The print format of the event of external fragmentation; the order of pageblocks is 9.
 const FALLBACK_TEXT: &str = "\"page=%p pfn=0x%lx alloc_order=%d pageblock_order=%d\", (((struct page *)vmemmap_base) + (REC->pfn)), \
     REC->pfn, REC->alloc_order, (((unsigned int)((21 - 12))) < ((unsigned int)(10)) ? ((unsigned int)((21 - 12))) : \
     ((unsigned int)(10)))";
@@ -121,14 +121,14 @@ pub(super) fn kallsyms() -> String {
 
 /// Returns an address in a function.
 fn within(function: &str) -> u64 {
-    let place = FUNCTIONS.iter().position(|name| *name == function);
-    TEXT + 0x1000 * place.expect("a function") as u64 + 0x10
+    let number = FUNCTIONS.iter().position(|name| *name == function);
+    TEXT + 0x1000 * number.expect("a function") as u64 + 0x10
 }
 
 /// A recording under construction; times in milliseconds.
 pub(super) struct KmemFile {
     file: PerfFile,
-    /// Time, event and content of each sample, to be sorted.
+    /// Time and content of each sample.
     samples: Vec<(u64, Vec<u8>)>,
     /// The cgroup of the following samples, if cgroups are recorded.
     cgroup: Option<u64>,
@@ -139,7 +139,7 @@ impl KmemFile {
         Self::with_fields(page_size, FIELDS)
     }
 
-    /// Samples have cgroups, 1 and so on with these paths.
+    /// Begins a recording whose samples have cgroups; `paths` are those of the cgroups 1, 2 and so on.
     pub(super) fn with_cgroups(paths: &[&str]) -> Self {
         let mut all = Self::with_fields(4096, FIELDS | CGROUP);
         for (id, path) in (1..).zip(paths) {
@@ -297,7 +297,7 @@ impl KmemFile {
         self.sample(time, PAGE_FREE, 71, &[TEXT + 0x10], raw);
     }
 
-    /// Adds the loss of `records` records at a time after all others.
+    /// Adds the loss of `records` records at `time`, after all samples.
     pub(super) fn finish_after_loss(mut self, time: u64, records: u64) -> Vec<u8> {
         self.put_samples();
         let lost = self.bytes().u64(KMALLOC).u64(records);

@@ -19,15 +19,15 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// Returns the rows with only these keys.
-fn rows(found: &Value, keys: &[&str]) -> Vec<Value> {
-    let rows = found["rows"].as_array().expect("rows").iter();
+/// Returns the values of these keys of each row.
+fn rows(report: &Value, keys: &[&str]) -> Vec<Value> {
+    let rows = report["rows"].as_array().expect("rows").iter();
     let rows = rows.map(|row| keys.iter().map(|key| row[*key].clone()).collect());
     rows.collect()
 }
 
 /// Returns a recording of `seconds` with cgroups: each 100 ms `leaking_driver` keeps 64 bytes in a container, and `busy_path` uses 128 bytes for 5 ms
-/// outside of it. In a cgroup below the container, `leaking_pages` keeps ten blocks of two pages. The slab allocator takes three pages. With
+/// outside of it. In a cgroup below the container, `leaking_pages` keeps ten blocks of two pages. The slab allocator takes three pages and frees one. With
 /// `is_new`, `late_burst` keeps 100 objects of 512 bytes.
 fn planted(seconds: u64, is_new: bool) -> Vec<u8> {
     let id = "0123456789abcdef".repeat(4);
@@ -87,17 +87,17 @@ fn folder(files: &[(&str, Vec<u8>)]) -> Scratch {
 fn slab_pages_are_not_counted_twice() {
     let scratch = folder(&[("perf.data", planted(10, false))]);
     let usage = "kmem usage --kallsyms symbols --json";
-    let found = printed(&scratch, usage);
+    let report = printed(&scratch, usage);
     let total = json!({
         "allocated": {"requests": 210, "bytes": 6400 + 12800 + 81920},
         "freed": {"requests": 100, "bytes": 12800},
         "live": {"requests": 110, "bytes": 6400 + 81920},
     });
-    assert_eq!(found["total"], total);
+    assert_eq!(report["total"], total);
     assert_eq!(
         (
-            &found["unmatched_object_frees"],
-            &found["unmatched_page_frees"]
+            &report["unmatched_object_frees"],
+            &report["unmatched_page_frees"]
         ),
         (&1.into(), &0.into())
     );
@@ -140,8 +140,8 @@ fn slab_pages_are_not_counted_twice() {
             6400
         ]),
     ];
-    assert_eq!(rows(&found, &keys), expected);
-    let kinds = found["kinds"].as_array().expect("kinds");
+    assert_eq!(rows(&report, &keys), expected);
+    let kinds = report["kinds"].as_array().expect("kinds");
     let counted = |kinds: &[Value]| -> Vec<Value> {
         kinds
             .iter()
@@ -157,7 +157,7 @@ fn slab_pages_are_not_counted_twice() {
     // Without objects, the pages of the slab allocator count.
     let pages = printed(&scratch, &format!("{usage} --page"));
     assert_eq!(pages["total"]["allocated"]["bytes"], 81920 + 12288);
-    let life = &found["rows"][1]["lifetimes_ns"];
+    let life = &report["rows"][1]["lifetimes_ns"];
     assert_eq!(
         (&life["count"], &life["max"]),
         (&100.into(), &5_000_000.into())
@@ -175,7 +175,10 @@ fn slab_pages_are_not_counted_twice() {
         "12288 - 3 8192 2 12288 170000.000 slab pages leaking_driver+0x10",
         "12800 12.66% 100 0 0 128 5000.000 objects busy_path+0x10",
     ] {
-        assert!(lines.iter().any(|found| found == line), "{line}: {text}");
+        assert!(
+            lines.iter().any(|printed| printed == line),
+            "{line}: {text}"
+        );
     }
 }
 
@@ -188,7 +191,7 @@ fn memory_is_summed_up_by_cgroup_and_container() {
             &format!("kmem usage --kallsyms symbols --json --by {keys}"),
         )
     };
-    let found = rows(
+    let report = rows(
         &by("container"),
         &["memory", "container", "allocated_bytes", "live_bytes"],
     );
@@ -200,9 +203,9 @@ fn memory_is_summed_up_by_cgroup_and_container() {
         json!(["slab pages", docker, 12288, 8192]),
         json!(["objects", docker, 6400, 6400]),
     ];
-    assert_eq!(found, expected);
+    assert_eq!(report, expected);
     let id = "0123456789abcdef".repeat(4);
-    let found = rows(
+    let report = rows(
         &by("cgroup,function"),
         &["cgroup", "function", "allocated_bytes"],
     );
@@ -213,15 +216,15 @@ fn memory_is_summed_up_by_cgroup_and_container() {
         json!([path(""), "leaking_driver", 12288]),
         json!([path(""), "leaking_driver", 6400]),
     ];
-    assert_eq!(found, expected);
-    let found = rows(&by("process,cache"), &["process", "cache", "allocations"]);
+    assert_eq!(report, expected);
+    let report = rows(&by("process,cache"), &["process", "cache", "allocations"]);
     let expected = [
         json!(["worker (71)", "order 1", 10]),
         json!(["worker (71)", "kmalloc-128", 100]),
         json!(["leaker (70)", "order 0", 3]),
         json!(["leaker (70)", "kmalloc-64", 100]),
     ];
-    assert_eq!(found, expected);
+    assert_eq!(report, expected);
     let refused = |line: &str, status: i32, message: &str| {
         let outcome = run(&scratch, &line.split(' ').collect::<Vec<_>>());
         assert_eq!(outcome.status, status, "{outcome:?}");
@@ -246,9 +249,9 @@ fn recordings_of_different_length_are_compared_by_rates() {
         ("perf.data.old", planted(10, false)),
         ("perf.data", planted(20, true)),
     ]);
-    let found = printed(&scratch, "kmem diff --kallsyms symbols --json");
+    let report = printed(&scratch, "kmem diff --kallsyms symbols --json");
     assert_eq!(
-        (&found["baseline_seconds"], &found["new_seconds"]),
+        (&report["baseline_seconds"], &report["new_seconds"]),
         (&10.0.into(), &20.0.into())
     );
     let delta = |row: &Value| row["delta"]["bytes_per_second"].as_f64().expect("a number");
@@ -268,7 +271,7 @@ fn recordings_of_different_length_are_compared_by_rates() {
         ("busy_path+0x10", "kmalloc-128", 0.0),
         ("leaking_driver+0x10", "kmalloc-64", 0.0),
     ];
-    let found_rows = found["rows"].as_array().expect("rows");
+    let found_rows = report["rows"].as_array().expect("rows");
     assert_eq!(found_rows.len(), expected.len());
     for (row, (caller, cache, difference)) in found_rows.iter().zip(expected) {
         assert_eq!(
@@ -296,20 +299,20 @@ fn recordings_of_different_length_are_compared_by_rates() {
         (&0.into(), &100.into())
     );
     // The sums are those of the rows that count.
-    let total = &found["totals"]["total"];
+    let total = &report["totals"]["total"];
     assert_eq!(
         total["new"]["allocated_bytes"],
         200 * (64 + 128) + 81920 + 51200
     );
     assert_eq!(
-        found["totals"]["slab pages"]["new"]["allocated_bytes"],
+        report["totals"]["slab pages"]["new"]["allocated_bytes"],
         12288
     );
     let first = |sort: &str| {
         let line =
             format!("kmem diff perf.data.old perf.data --kallsyms symbols --json -l 1 -s {sort}");
-        let found = printed(&scratch, &line);
-        found["rows"][0]["caller"].as_str().map(str::to_owned)
+        let report = printed(&scratch, &line);
+        report["rows"][0]["caller"].as_str().map(str::to_owned)
     };
     assert_eq!(first("live").as_deref(), Some("late_burst+0x10"));
     assert_eq!(first("hit").as_deref(), Some("late_burst+0x10"));
@@ -338,7 +341,10 @@ fn recordings_of_different_length_are_compared_by_rates() {
         "8192 4096 -4096 1 0 8192 4096 81920 81920 +0 pages leaking_pages",
         "... 3 more; -l shows more",
     ] {
-        assert!(lines.iter().any(|found| found == line), "{line}: {text:?}");
+        assert!(
+            lines.iter().any(|printed| printed == line),
+            "{line}: {text:?}"
+        );
     }
     let rows = text.stdout.lines().filter(|line| !line.starts_with('#'));
     assert!(rows.clone().all(|row| row == row.trim_end()), "{text:?}");
@@ -494,9 +500,9 @@ fn sums_by_caller_match_the_events_of_script() {
     );
     assert_eq!(script.status, 0, "{script:?}");
     let expected = Recomputed::read(&script.stdout).sums;
-    let found = printed(&scratch, "kmem usage --by caller --json");
+    let report = printed(&scratch, "kmem usage --by caller --json");
     let mut sums = Sums::new();
-    for row in found["rows"].as_array().expect("rows") {
+    for row in report["rows"].as_array().expect("rows") {
         let kind = match row["memory"].as_str() {
             Some("objects") => "objects",
             Some("pages") => "pages",
@@ -531,11 +537,11 @@ fn sums_by_caller_match_the_events_of_script() {
     // Every key divides the same memory.
     for keys in ["stack", "process,cache", "cgroup,container,function"] {
         let other = printed(&scratch, &format!("kmem usage --json --by {keys}"));
-        assert_eq!(other["total"], found["total"], "{keys}");
+        assert_eq!(other["total"], report["total"], "{keys}");
         let rows = other["rows"].as_array().expect("rows").iter();
         let counted = rows.filter(|row| row["memory"] != "slab pages");
         let bytes: u64 = counted.map(|row| number(&row["allocated_bytes"])).sum();
-        assert_eq!(found["total"]["allocated"]["bytes"], bytes, "{keys}");
+        assert_eq!(report["total"]["allocated"]["bytes"], bytes, "{keys}");
     }
     let cgroups = printed(&scratch, "kmem usage --json --by cgroup");
     let first = cgroups["rows"][0]["cgroup"]

@@ -32,25 +32,25 @@ fn waits_are_summed_and_selected_by_cgroup() {
         .write("perf.data", recording::waits_in_cgroups())
         .expect("a file");
     let docker = format!("/docker/{}", "0123456789abcdef".repeat(4));
-    let all = |waits: &[(&str, u64)]| -> Vec<(String, u64)> {
+    let named_waits = |waits: &[(&str, u64)]| -> Vec<(String, u64)> {
         let waits = waits.iter();
         waits
             .map(|(name, waits)| ((*name).to_owned(), *waits))
             .collect()
     };
     let web = "/system.slice/web.service";
-    let expected = all(&[(&docker, 1), (web, 1), ("/user.slice", 2)]);
+    let expected = named_waits(&[(&docker, 1), (web, 1), ("/user.slice", 2)]);
     assert_eq!(rows(&scratch, "-g"), expected);
-    assert_eq!(rows(&scratch, "-g -Y mutex -S 0x"), all(&[]));
+    assert_eq!(rows(&scratch, "-g -Y mutex -S 0x"), named_waits(&[]));
     // One stack in two cgroups.
-    assert_eq!(rows(&scratch, "-Y mutex"), all(&[("0x4000", 3)]));
+    assert_eq!(rows(&scratch, "-Y mutex"), named_waits(&[("0x4000", 3)]));
     assert_eq!(
         rows(&scratch, "-Y mutex -G user.slice"),
-        all(&[("0x4000", 2)])
+        named_waits(&[("0x4000", 2)])
     );
     assert_eq!(
         rows(&scratch, &format!("-g -G {docker},{web}")),
-        all(&[(&docker, 1), (web, 1)])
+        named_waits(&[(&docker, 1), (web, 1)])
     );
     let table = run(&scratch, "lock contention -i perf.data --lock-cgroup").stderr;
     let first = table.lines().nth(2).unwrap_or_default();
@@ -105,7 +105,7 @@ fn recordings_without_cgroups_are_refused() {
 struct Cgroups([PathBuf; 2]);
 
 impl Cgroups {
-    /// `None` unless this user may create cgroups.
+    /// Creates the first one; `None` if this user may not.
     fn create() -> Option<Self> {
         let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
         let mut mounts = mounts.lines().map(|line| line.split(' '));
@@ -114,9 +114,9 @@ impl Cgroups {
             (words.next() == Some("cgroup2")).then(|| PathBuf::from(path))
         })?;
         let name = |number: usize| format!("rperf-locks-{}-{number}", std::process::id());
-        let both = [0, 1].map(|number| mount.join(name(number)));
-        std::fs::create_dir(&both[0]).ok()?;
-        Some(Self(both))
+        let paths = [0, 1].map(|number| mount.join(name(number)));
+        std::fs::create_dir(&paths[0]).ok()?;
+        Some(Self(paths))
     }
 
     fn name(&self, number: usize) -> String {
@@ -153,15 +153,15 @@ fn programs_in_two_cgroups_have_their_own_waits() {
     let command = "lock record --user --all-cgroups -a -q -o perf.data -- sh load.sh";
     let made = run(&scratch, command);
     assert_eq!(made.status, 0, "{made:?}");
-    let found = rows(&scratch, "--lock-cgroup -Y futex");
+    let cgroup_rows = rows(&scratch, "--lock-cgroup -Y futex");
     let waits = |number: usize| {
         let name = cgroups.name(number);
-        let own = found.iter().find(|(found, _)| *found == name);
+        let own = cgroup_rows.iter().find(|(own, _)| *own == name);
         own.map(|(_, waits)| *waits).unwrap_or_default()
     };
     // 110 waits for a mutex, and 20 for one that two processes share; each program also joins a thread or process.
-    assert!((105..=120).contains(&waits(0)), "{found:?}");
-    assert!((15..=25).contains(&waits(1)), "{found:?}");
+    assert!((105..=120).contains(&waits(0)), "{cgroup_rows:?}");
+    assert!((15..=25).contains(&waits(1)), "{cgroup_rows:?}");
     let only = rows(&scratch, &format!("-G {} -t -Y futex", cgroups.name(1)));
     let sum: u64 = only.iter().map(|(_, waits)| waits).sum();
     assert_eq!(sum, waits(1), "{only:?}");

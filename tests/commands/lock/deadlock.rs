@@ -47,9 +47,13 @@ fn report(scratch: &Scratch, program: &Hanging) -> serde_json::Value {
     // The threads sleep before they are ready, but on a busy machine they may not have come to their second lock.
     for _ in 0..50 {
         let pid = program.0.id();
-        let found = run(scratch, &format!("lock deadlock -p {pid} --json"));
-        assert_eq!((found.status, found.stderr.as_str()), (0, ""), "{found:?}");
-        let json: serde_json::Value = serde_json::from_str(&found.stdout).expect("JSON");
+        let outcome = run(scratch, &format!("lock deadlock -p {pid} --json"));
+        assert_eq!(
+            (outcome.status, outcome.stderr.as_str()),
+            (0, ""),
+            "{outcome:?}"
+        );
+        let json: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
         let process = json["processes"][0].clone();
         let waits = process["waits"].as_array().expect("waits").len();
         if waits as u64 + 1 >= process["threads"].as_u64().expect("a number") {
@@ -119,14 +123,14 @@ fn nothing_is_claimed_without_a_deadlock() {
     let program = start(&scratch, ["3", "chain"]);
     let process = report(&scratch, &program);
     assert_eq!(process["deadlocks"], serde_json::json!([]), "{process}");
-    let shown = run(&scratch, &format!("lock deadlock -v -p {}", program.0.id()));
-    assert_eq!(shown.stderr, "");
-    let text = shown.stdout;
+    let outcome = run(&scratch, &format!("lock deadlock -v -p {}", program.0.id()));
+    assert_eq!(outcome.stderr, "");
+    let text = outcome.stdout;
     assert!(
         text.ends_with("\nno deadlock among known holders\n"),
         "{text}"
     );
-    // worker-0 waits for worker-1, and this for worker-2, which sleeps.
+    // worker-0 waits for worker-1, and worker-1 for worker-2, which sleeps.
     let [first, second] = [
         "(locks+0x28) held by worker-1 (",
         "(locks+0x50) held by worker-2 (",
@@ -144,8 +148,8 @@ fn nothing_is_claimed_without_a_deadlock() {
     let process = report(&scratch, &program);
     assert_eq!(process["deadlocks"], serde_json::json!([]), "{process}");
     let waits = process["waits"].as_array().expect("waits");
-    let held = waits.iter().filter(|wait| wait["type"] == "PI lock");
-    assert_eq!(held.count(), 1, "{process}");
+    let pi_waits = waits.iter().filter(|wait| wait["type"] == "PI lock");
+    assert_eq!(pi_waits.count(), 1, "{process}");
 }
 
 #[test]

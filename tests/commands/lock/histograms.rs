@@ -126,9 +126,9 @@ fn sums_of_the_running_system_have_distributions() {
         let Some(made) = live(NAME, options) else {
             return;
         };
-        let found = blocks(&made.stderr);
-        assert!(!found.is_empty(), "{made:?}");
-        for block in found {
+        let rows = blocks(&made.stderr);
+        assert!(!rows.is_empty(), "{made:?}");
+        for block in rows {
             let contended = block.row.split_whitespace().next();
             let contended: u64 = contended.and_then(|word| word.parse().ok()).expect("waits");
             assert_eq!(block.counts.iter().sum::<u64>(), contended, "{block:?}");

@@ -18,18 +18,18 @@ fn record(test: &str, scratch: &Scratch, program: &str) -> bool {
     true
 }
 
-/// Returns the time that others waited, and the sum of the rows that `is_wanted` accepts by state and name, in microseconds.
-fn times(found: &Value, is_wanted: impl Fn(&str, &str) -> bool) -> (u64, u64) {
-    let rows = found["holders"].as_array().expect("rows").iter();
+/// Returns the time that others waited, and the sum of the rows that `is_selected` accepts by state and name, in microseconds.
+fn times(report: &Value, is_selected: impl Fn(&str, &str) -> bool) -> (u64, u64) {
+    let rows = report["holders"].as_array().expect("rows").iter();
     let rows = rows.filter(|row| {
         let [state, name] = ["state", "name"].map(|key| row[key].as_str().expect("text"));
-        is_wanted(state, name)
+        is_selected(state, name)
     });
     let sum = rows
         .map(|row| row["total_ns"].as_u64().expect("a time"))
         .sum::<u64>();
     (
-        found["waited_ns"].as_u64().expect("a time") / 1000,
+        report["waited_ns"].as_u64().expect("a time") / 1000,
         sum / 1000,
     )
 }
@@ -49,19 +49,19 @@ fn holders_run_or_sleep_while_others_wait() {
         assert_eq!(made.status, 0, "{made:?}");
         serde_json::from_str::<Value>(&made.stdout).expect("JSON")
     };
-    let found = json();
-    // 20 times 5 ms of processor time, sampled 997 times per second. Sleeps before it may be longer than 1 ms.
-    let (waited, burnt) = times(&found, |state, name| {
+    let report = json();
+    // 20 times 5 ms of processor time, sampled 997 times per second.
+    let (waited, burnt) = times(&report, |state, name| {
         state == "running" && name == "burn_processor"
     });
-    assert!((60_000..=140_000).contains(&burnt), "{burnt}: {found}");
-    assert!(waited > 80_000, "{waited}: {found}");
-    let (_, slept) = times(&found, |state, _| state == "sleeping");
-    assert!(slept > 5_000, "{slept}: {found}");
-    let (_, known) = times(&found, |_, _| true);
+    assert!((60_000..=140_000).contains(&burnt), "{burnt}: {report}");
+    assert!(waited > 80_000, "{waited}: {report}");
+    let (_, slept) = times(&report, |state, _| state == "sleeping");
+    assert!(slept > 5_000, "{slept}: {report}");
+    let (_, held) = times(&report, |_, _| true);
     assert!(
-        (waited / 2..=waited + waited / 4).contains(&known),
-        "{known}: {found}"
+        (waited / 2..=waited + waited / 4).contains(&held),
+        "{held}: {report}"
     );
     let text = run(&scratch, "lock contention --holders -v").stderr;
     assert!(text.starts_with("others waited "), "{text}");
@@ -69,7 +69,7 @@ fn holders_run_or_sleep_while_others_wait() {
         .lines()
         .filter(|row| row.ends_with("   running   burn_processor"));
     assert_eq!(rows.count(), 1, "{text}");
-    // The same as pictures.
+    // Flame graphs of holders, and of waits.
     for (options, frames) in [
         ("--holders", ["[running]", "burn_processor", "be_busy"]),
         ("-Y futex", ["[futex]", "start_thread", "Waits for Locks"]),
@@ -86,10 +86,10 @@ fn holders_run_or_sleep_while_others_wait() {
     }
     // Threads that sleep with a lock.
     assert!(record(NAME, &scratch, "./chains rwlock"));
-    let found = json();
-    let (waited, slept) = times(&found, |state, _| state == "sleeping");
-    assert!(waited > 50_000 && slept > waited / 2, "{slept}: {found}");
-    assert!(slept <= waited, "{slept}: {found}");
+    let report = json();
+    let (waited, slept) = times(&report, |state, _| state == "sleeping");
+    assert!(waited > 50_000 && slept > waited / 2, "{slept}: {report}");
+    assert!(slept <= waited, "{slept}: {report}");
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn owners_and_names_of_a_program_are_recorded() {
     let named = locks.iter().filter(|row| row["name"] == "mmap_lock");
     let named: Vec<&Value> = named.collect();
     assert_eq!(named.len(), 1, "{locks:?}");
-    // Its waits are those at the address, and those of the filter.
+    // Filters by name and by address select the same row.
     let address = named[0]["address"].as_str().expect("an address");
     let by_name = json(&scratch, "-l -L mmap_lock");
     assert_eq!(by_name, json(&scratch, &format!("-l -L {address}")));

@@ -26,7 +26,7 @@ fn contention(test: &str, options: &str) -> Option<Outcome> {
     Some(made)
 }
 
-/// Like [`contention`], again if there was no wait: a load that has a processor for itself may not contend.
+/// Like [`contention`], repeated up to nine times while there is no wait: a load that has a processor for itself may not contend.
 fn contended(test: &str, options: &str) -> Option<Outcome> {
     let mut made = contention(test, options)?;
     for _ in 0..9 {
@@ -128,8 +128,8 @@ fn sums_of_the_kernel_are_consistent_and_named() {
     assert!(!names.is_empty() && names.iter().all(is_known), "{names:?}");
 }
 
-/// Compiles and runs a program whose threads map memory; returns the names of locks.
-fn names_of_locks(test: &str, options: &str) -> Option<Vec<String>> {
+/// Compiles and runs a program whose threads map memory; returns the names of rows. `None` with a printed reason if that cannot be done.
+fn row_names(test: &str, options: &str) -> Option<Vec<String>> {
     const SOURCE: &str = r"
         #include <pthread.h>
         #include <sys/mman.h>
@@ -175,10 +175,10 @@ fn names_of_locks(test: &str, options: &str) -> Option<Vec<String>> {
 fn locks_of_the_running_system_are_named_and_selected_by_name() {
     const NAME: &str =
         "commands::lock::live::locks_of_the_running_system_are_named_and_selected_by_name";
-    let Some(all) = names_of_locks(NAME, "-l") else {
+    let Some(all) = row_names(NAME, "-l") else {
         return;
     };
-    let count = |name: &str| all.iter().filter(|found| *found == name).count();
+    let count = |name: &str| all.iter().filter(|own| *own == name).count();
     assert_eq!(count("mmap_lock"), 1, "{all:?}");
     let slab = std::path::Path::new("/sys/kernel/slab").exists();
     if slab && all.iter().any(|name| name.starts_with('&')) {
@@ -187,14 +187,14 @@ fn locks_of_the_running_system_are_named_and_selected_by_name() {
         let unknown: Vec<&str> = named.filter(|name| !known(name)).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
     }
-    let only = names_of_locks(NAME, "-l -L mmap_lock").unwrap_or_default();
+    let only = row_names(NAME, "-l -L mmap_lock").unwrap_or_default();
     assert_eq!(only, ["mmap_lock"]);
-    let callers = names_of_locks(NAME, "-L mmap_lock").unwrap_or_default();
+    let callers = row_names(NAME, "-L mmap_lock").unwrap_or_default();
     assert!(
         callers.iter().any(|name| name.contains("mmap")),
         "{callers:?}"
     );
-    let others = names_of_locks(NAME, "-l -L siglock,rq_lock,&no_such_cache");
+    let others = row_names(NAME, "-l -L siglock,rq_lock,&no_such_cache");
     let others = others.unwrap_or_default();
     let known = ["siglock", "rq_lock"];
     assert!(

@@ -50,7 +50,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Compiles the program; `false` with a printed reason if it cannot be tried here.
+/// Compiles the program; `false` with a printed reason without a compiler.
 fn compile(test: &str, scratch: &Scratch) -> bool {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/workloads/locks.c");
     let options = [
@@ -104,11 +104,11 @@ fn owners_of_mutexes_are_shown() {
         return;
     }
     let of = |kind: &str, options: &str| {
-        let found = run(
+        let outcome = run(
             &scratch,
             &format!("lock contention {options} --json -- ./{kind}"),
         );
-        rows(NAME, &found)
+        rows(NAME, &outcome)
     };
     for kind in ["mutex", "cond"] {
         let text = format!("#!/bin/sh\nexec ./locks {kind} > measured\n");
@@ -116,8 +116,8 @@ fn owners_of_mutexes_are_shown() {
         let path = scratch.path().join(kind);
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("a mode");
     }
-    let count = |rows: &[Row], wanted: &str| {
-        let own = rows.iter().filter(|row| row.name == wanted);
+    let count = |rows: &[Row], name: &str| {
+        let own = rows.iter().filter(|row| row.name == name);
         own.map(|row| row.waits).sum::<u64>()
     };
     let Some(owners) = of("mutex", "-b --user -o") else {
@@ -150,7 +150,7 @@ fn processes_threads_cpus_and_functions_are_selected_until_they_end() {
     }
     let program = Waiting::start(&scratch, "0");
     let (pid, tid) = (program.0.id(), program.waiter().expect("a thread"));
-    // All but the last end with the program, which takes a second.
+    // All but the last two end with the program, which takes a second.
     let options = [
         format!("-p {pid} -t"),
         format!("--tid {tid} -t"),
@@ -159,7 +159,7 @@ fn processes_threads_cpus_and_functions_are_selected_until_they_end() {
         "-C 0 -t sleep 0.5".to_owned(),
         "-C 1 -t sleep 0.5".to_owned(),
     ];
-    let found: Vec<Option<Vec<Row>>> = thread::scope(|scope| {
+    let rows_by_options: Vec<Option<Vec<Row>>> = thread::scope(|scope| {
         let running: Vec<_> = options
             .iter()
             .map(|options| {
@@ -173,9 +173,9 @@ fn processes_threads_cpus_and_functions_are_selected_until_they_end() {
             .map(|running| rows(NAME, &running.join().expect("no panic")))
             .collect()
     });
-    let found: Option<Vec<Vec<Row>>> = found.into_iter().collect();
+    let rows_by_options: Option<Vec<Vec<Row>>> = rows_by_options.into_iter().collect();
     let Some([process, thread, function, none, first, second]) =
-        found.as_deref().and_then(|all| all.first_chunk())
+        rows_by_options.as_deref().and_then(|all| all.first_chunk())
     else {
         return;
     };
@@ -186,11 +186,11 @@ fn processes_threads_cpus_and_functions_are_selected_until_they_end() {
         own.map(|row| row.waits).sum::<u64>()
     };
     for (rows, what) in [(process, "-p"), (thread, "--tid"), (first, "-C 0")] {
-        assert!(waits(rows) > 10, "{what}: {found:?}");
+        assert!(waits(rows) > 10, "{what}: {rows_by_options:?}");
     }
-    assert_eq!(thread.len(), 1, "{found:?}");
+    assert_eq!(thread.len(), 1, "{rows_by_options:?}");
     let is_own = |row: &Row| row.name.contains("+0x") && row.waits > 10;
-    assert!(function.iter().any(is_own), "{found:?}");
-    assert!(none.is_empty(), "{found:?}");
-    assert_eq!(waits(second), 0, "{found:?}");
+    assert!(function.iter().any(is_own), "{rows_by_options:?}");
+    assert!(none.is_empty(), "{rows_by_options:?}");
+    assert_eq!(waits(second), 0, "{rows_by_options:?}");
 }

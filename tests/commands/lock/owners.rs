@@ -51,7 +51,7 @@ fn json(scratch: &Scratch, words: &str) -> Value {
     json
 }
 
-/// The numbers of waits by owner.
+/// The names of the owners that `lock COMMAND -o` shows, and the numbers of waits for them.
 fn waits(scratch: &Scratch, command: &str) -> Vec<(String, u64)> {
     let json = json(scratch, &format!("lock {command} -o --json -i perf.data"));
     let rows = json["rows"].as_array().expect("rows").iter();
@@ -62,7 +62,7 @@ fn waits(scratch: &Scratch, command: &str) -> Vec<(String, u64)> {
     .collect()
 }
 
-fn of(owners: &[(String, u64)], name: &str) -> u64 {
+fn waits_of(owners: &[(String, u64)], name: &str) -> u64 {
     let own = owners.iter().filter(|(owner, _)| owner == name);
     own.map(|(_, waits)| waits).sum()
 }
@@ -80,30 +80,33 @@ fn owners_of_mutexes_and_read_write_locks_are_recorded() {
     }
     let owners = waits(&scratch, "contention -Y futex");
     // On a busy machine a wait may begin while the owner releases the lock.
-    let held = of(&owners, "holder");
+    let held = waits_of(&owners, "holder");
     assert!((100..=110).contains(&held), "{owners:?}");
-    assert_eq!(of(&waits(&scratch, "report"), "holder"), held);
+    assert_eq!(waits_of(&waits(&scratch, "report"), "holder"), held);
     let text = run(&scratch, "lock contention -o -i perf.data").stderr;
     let row = text.lines().find(|row| row.ends_with("   holder"));
     let row = row.unwrap_or_else(|| panic!("{text}"));
     assert!(row.starts_with(&format!("{held:10} ")), "{text}");
     let callers = run(&scratch, "lock contention -v -Y futex -i perf.data").stderr;
     assert!(callers.contains("\theld by holder ("), "{callers}");
-    // Nothing tells who will signal a condition variable, or who reads.
+    // Condition variables have no owner, and readers of a read-write lock are unknown.
     for options in ["-- ./locks cond", "-- ./chains readers"] {
         assert!(record(NAME, &scratch, options));
         let owners = waits(&scratch, "contention -Y futex");
-        assert_eq!(of(&owners, "holder"), 0, "{options}: {owners:?}");
-        assert!(of(&owners, "Unknown") >= 10, "{options}: {owners:?}");
+        assert_eq!(waits_of(&owners, "holder"), 0, "{options}: {owners:?}");
+        assert!(waits_of(&owners, "Unknown") >= 10, "{options}: {owners:?}");
     }
     assert!(record(NAME, &scratch, "-- ./chains rwlock"));
     let owners = waits(&scratch, "contention -Y futex");
     // On a busy machine a thread may come too late to wait. After the holder, one of the threads may wait for the other one.
-    assert!(of(&owners, "holder") >= 20, "{owners:?}");
-    assert_eq!(of(&owners, "reader"), 0, "{owners:?}");
+    assert!(waits_of(&owners, "holder") >= 20, "{owners:?}");
+    assert_eq!(waits_of(&owners, "reader"), 0, "{owners:?}");
     assert!(record(NAME, &scratch, "-- ./chains shared"));
     let owners = waits(&scratch, "contention -Y futex");
-    assert!((15..=20).contains(&of(&owners, "holder")), "{owners:?}");
+    assert!(
+        (15..=20).contains(&waits_of(&owners, "holder")),
+        "{owners:?}"
+    );
 }
 
 /// The names of the waiting threads of a chain or circle, and that of the last holder.
@@ -124,21 +127,21 @@ fn chains_last_as_long_as_the_program_waits() {
     if !record(NAME, &scratch, "-- ./chains chain 4") {
         return;
     }
-    let found = json(&scratch, "lock deadlock --json -i perf.data");
-    assert_eq!(found["deadlocks"], serde_json::json!([]), "{found}");
-    let chains = found["chains"].as_array().expect("chains");
-    let total = |wanted: &[&str]| {
-        let chain = chains.iter().find(|chain| names(chain) == wanted);
-        let chain = chain.unwrap_or_else(|| panic!("{wanted:?}: {found}"));
+    let report = json(&scratch, "lock deadlock --json -i perf.data");
+    assert_eq!(report["deadlocks"], serde_json::json!([]), "{report}");
+    let chains = report["chains"].as_array().expect("chains");
+    let total = |expected: &[&str]| {
+        let chain = chains.iter().find(|chain| names(chain) == expected);
+        let chain = chain.unwrap_or_else(|| panic!("{expected:?}: {report}"));
         chain["total_ns"].as_u64().expect("a number") / 1_000_000
     };
     // link-3 holds its mutex for 300 ms; link-2 waits after 20 ms, link-1 after 40 ms, link-0 after 60 ms. Sleeps may take longer.
     let whole = total(&["link-0", "link-1", "link-2", "link-3"]);
-    assert!((150..=250).contains(&whole), "{whole}: {found}");
+    assert!((150..=250).contains(&whole), "{whole}: {report}");
     let part = total(&["link-1", "link-2", "link-3"]);
     assert!(
         (170..=270).contains(&part) && part >= whole,
-        "{part}: {found}"
+        "{part}: {report}"
     );
     let text = run(&scratch, "lock deadlock -i perf.data -E 1").stdout;
     assert!(
@@ -164,16 +167,16 @@ fn deadlocks_of_a_recording_are_found_with_their_times() {
     if !record(NAME, &scratch, "-- ./chains circle") {
         return;
     }
-    let found = json(&scratch, "lock deadlock --json -i perf.data");
-    let deadlocks = found["deadlocks"].as_array().expect("deadlocks");
-    assert_eq!(deadlocks.len(), 1, "{found}");
+    let report = json(&scratch, "lock deadlock --json -i perf.data");
+    let deadlocks = report["deadlocks"].as_array().expect("deadlocks");
+    assert_eq!(deadlocks.len(), 1, "{report}");
     let mut members = names(&deadlocks[0]);
     members.sort_unstable();
     members.dedup();
-    assert_eq!(members, ["circle-0", "circle-1"], "{found}");
+    assert_eq!(members, ["circle-0", "circle-1"], "{report}");
     let [from, until] = ["from_ns", "until_ns"].map(|key| deadlocks[0][key].as_u64());
     let millis = (until.expect("it ends") - from.expect("a time")) / 1_000_000;
-    assert!((200..=320).contains(&millis), "{millis}: {found}");
+    assert!((200..=320).contains(&millis), "{millis}: {report}");
     for wait in deadlocks[0]["waits"].as_array().expect("waits") {
         assert_eq!(
             (&wait["type"], &wait["timeout"]),
@@ -190,14 +193,14 @@ fn deadlocks_of_a_recording_are_found_with_their_times() {
     let pid = std::fs::read_to_string(scratch.path().join("pid")).expect("a pid");
     let killed = Command::new("kill").args(["-9", pid.trim()]).status();
     assert!(killed.is_ok_and(|status| status.success()));
-    let found = json(&scratch, "lock deadlock --json -i perf.data");
-    let deadlocks = found["deadlocks"].as_array().expect("deadlocks");
-    assert_eq!(deadlocks.len(), 1, "{found}");
-    assert_eq!(deadlocks[0]["until_ns"], Value::Null, "{found}");
+    let report = json(&scratch, "lock deadlock --json -i perf.data");
+    let deadlocks = report["deadlocks"].as_array().expect("deadlocks");
+    assert_eq!(deadlocks.len(), 1, "{report}");
+    assert_eq!(deadlocks[0]["until_ns"], Value::Null, "{report}");
     let mut members = names(&deadlocks[0]);
     members.sort_unstable();
     members.dedup();
-    assert_eq!(members, ["worker-0", "worker-1", "worker-2"], "{found}");
+    assert_eq!(members, ["worker-0", "worker-1", "worker-2"], "{report}");
     let text = run(&scratch, "lock deadlock -i perf.data").stdout;
     assert!(
         text.contains("\ndeadlock: 3 threads wait for each other, from "),
@@ -219,8 +222,8 @@ fn time_in_run_queues_is_taken_off_waits() {
     let command = "lock record --user --holders -q -o perf.data -- taskset -c 0 sh busy.sh";
     let made = run(&scratch, command);
     assert_eq!(made.status, 0, "{made:?}");
-    let found = json(&scratch, "lock contention -t -Y futex --json");
-    let rows = found["rows"].as_array().expect("rows").iter();
+    let report = json(&scratch, "lock contention -t -Y futex --json");
+    let rows = report["rows"].as_array().expect("rows").iter();
     let mut total = 0;
     for row in rows.filter(|row| row["name"] == "reader" || row["name"] == "writer") {
         let [waited, queued] = ["total_ns", "run_queue_ns"].map(|key| row[key].as_u64());
@@ -237,13 +240,13 @@ fn time_in_run_queues_is_taken_off_waits() {
         assert!(line.starts_with(&expected), "{line} {row}");
     }
     // 40 waits, most of which end while the other program runs.
-    assert!(total > 50_000, "{total}: {found}");
+    assert!(total > 50_000, "{total}: {report}");
     assert!(record(NAME, &scratch, "-- ./chains shared"));
     let refused = run(&scratch, "lock contention -F run_queue");
     assert_eq!(refused.status, 255, "{refused:?}");
     let message = "perf.data: the recording has no switches and wakeups of threads\nhint: record with 'rperf lock record --holders'";
     assert!(refused.stderr.contains(message), "{refused:?}");
-    // The same in the kernel.
+    // BPF programs separate this time, too.
     let options = "lock contention -b -Y futex -t -q -x , -F wait_total,run_queue";
     let live = run(&scratch, &format!("{options} -- taskset -c 0 sh busy.sh"));
     if live.status == 255 && live.stderr.contains("BPF") {

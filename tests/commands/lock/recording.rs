@@ -1,4 +1,4 @@
-//! A generated recording of waits for locks: of `contention_begin` and `contention_end`, and of lockdep.
+//! Generated recordings of waits for locks: with `contention_begin` and `contention_end`, with events of lockdep, and of futexes.
 
 use rperf_testkit::{Bytes, FileAttr, PerfFile};
 use rperf_tracepoint::TracingDataBuilder;
@@ -26,7 +26,7 @@ const KERNEL: u64 = -128_i64 as u64;
 pub(crate) const TRY: u32 = 1;
 pub(crate) const READ: u32 = 2;
 
-/// An event, and its number in the file and in the kernel.
+/// An event and its id in the file, which is also that of a tracepoint in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     Acquire = 901,
@@ -129,19 +129,19 @@ pub(crate) struct LockFile {
 pub(crate) struct Place {
     pub(crate) tid: u32,
     pub(crate) lock: u64,
-    /// Name of the class.
+    /// Name of the class, or of the lock for [`Owner`].
     pub(crate) class: &'static str,
-    /// Flags of `lock_acquire` and of `contention_begin`.
+    /// Flags of `lock_acquire` or `contention_begin`, operation of futex(2), or thread that has the lock, for [`Owner`].
     pub(crate) flags: u32,
 }
 
 impl LockFile {
-    /// Creates one with these events, and threads by number and name.
+    /// Creates a recording with these events, and threads by id and name.
     pub(crate) fn with(events: &[Event], threads: &[(u32, &str)]) -> Self {
         Self::with_fields(events, threads, FIELDS)
     }
 
-    /// Like [`LockFile::with`]; samples have cgroups, 1 and so on with these paths.
+    /// Like [`LockFile::with`]; samples have cgroups, and `paths` are those of the cgroups 1, 2 and so on.
     pub(crate) fn with_cgroups(events: &[Event], threads: &[(u32, &str)], paths: &[&str]) -> Self {
         let mut all = Self::with_fields(events, threads, FIELDS | CGROUP);
         for (id, path) in (1..).zip(paths) {
@@ -357,7 +357,7 @@ pub(crate) fn lockdep_with_futex() -> Vec<u8> {
     file.finish()
 }
 
-/// Returns waits of two threads for three locks: one that continues, one that never ends, an end without begin, and a repeated end.
+/// Returns waits of two threads for three locks, among them one that continues and one that never ends; also an end without begin, and a repeated end.
 pub(crate) fn waits() -> Vec<u8> {
     let mut file = LockFile::with(WAITS, &[(1, "alpha"), (2, "beta")]);
     let place = |tid, lock: u64, flags| Place {
@@ -404,7 +404,7 @@ pub(crate) fn global_locks() -> Vec<u8> {
     file.finish()
 }
 
-/// Returns waits in three cgroups, each with a number, of which the second is a container: for 1000 and 4333 ns in the first, for 1000 ns in the second, and
+/// Returns waits in three cgroups, of which the second is a container: for 1000 and 4333 ns in the first, for 1000 ns in the second, and
 /// for a futex for 2500 ns in the third.
 pub(crate) fn waits_in_cgroups() -> Vec<u8> {
     let docker = format!("/docker/{}", "0123456789abcdef".repeat(4));
@@ -433,8 +433,8 @@ pub(crate) fn waits_in_cgroups() -> Vec<u8> {
     file.finish()
 }
 
-/// Returns waits of the threads 1 and 2 with what the kernel knows of their locks. Records come before their waits or after them; one has none, and one has
-/// lost its wait.
+/// Returns waits of the threads 1 and 2 with what the kernel knows of their locks. Records come before their waits or after them; one wait has no
+/// record, and one record has no wait.
 pub(crate) fn waits_with_owners() -> Vec<u8> {
     let threads = [(1, "alpha"), (2, "beta"), (3, "gamma")];
     let mut file = LockFile::with(&[Begin, End, Owner], &threads);
@@ -444,33 +444,33 @@ pub(crate) fn waits_with_owners() -> Vec<u8> {
         class: "",
         flags,
     };
-    let known = |tid, lock, owner, class| Place {
+    let record = |tid, lock, owner, class| Place {
         class,
         ..wait(tid, lock, owner)
     };
     for (after, event, place) in [
         // The record comes first, then last.
-        (1000, Owner, known(1, 0, 3, "mmap_lock")),
+        (1000, Owner, record(1, 0, 3, "mmap_lock")),
         (100, Begin, wait(1, 0, 4)),
         (100, Begin, wait(2, 0, 4)),
-        (100, Owner, known(2, 0, 1, "mmap_lock")),
+        (100, Owner, record(2, 0, 1, "mmap_lock")),
         (1000, End, wait(1, 0, 0)),
         (1000, End, wait(2, 0, 0)),
-        // A mutex that spins and then sleeps is one wait; its owner is that of the begin.
-        (100, Owner, known(2, 1, 3, "&kmalloc-64")),
+        // A mutex that spins and then sleeps is one wait; its owner is that of its first record.
+        (100, Owner, record(2, 1, 3, "&kmalloc-64")),
         (100, Begin, wait(2, 1, 33)),
-        (100, Owner, known(2, 1, 1, "&kmalloc-64")),
+        (100, Owner, record(2, 1, 1, "&kmalloc-64")),
         (100, Begin, wait(2, 1, 32)),
         (1000, End, wait(2, 1, 0)),
-        // Nothing is known of this lock.
+        // Nothing is record of this lock.
         (100, Begin, wait(1, 2, 1)),
         (2000, End, wait(1, 2, 0)),
         // A name without an owner.
         (100, Begin, wait(1, 3, 1)),
-        (100, Owner, known(1, 3, 0, "rq_lock")),
+        (100, Owner, record(1, 3, 0, "rq_lock")),
         (3000, End, wait(1, 3, 0)),
         // A record of another lock, and a wait that does not end.
-        (100, Owner, known(2, 5, 3, "siglock")),
+        (100, Owner, record(2, 5, 3, "siglock")),
         (100, Begin, wait(2, 4, 1)),
     ] {
         file.event(after, event, place);

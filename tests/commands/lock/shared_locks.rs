@@ -42,7 +42,7 @@ fn has_namespaces(test: &str) -> bool {
     may
 }
 
-/// Starts a program and returns its first line, which begins with `ready`.
+/// Starts a program; returns it and its first line, which begins with `ready`.
 fn start(scratch: &Scratch, words: &[&str]) -> (Hanging, String) {
     let [program, arguments @ ..] = words else {
         panic!("no program");
@@ -65,13 +65,17 @@ fn child_of(pid: u32) -> u32 {
     children.trim().parse().expect("one child")
 }
 
-/// Returns the processes that `lock deadlock` shows, once there are as many waits.
+/// Returns the processes that `lock deadlock` shows, once there are at least `waits` waits.
 fn processes(scratch: &Scratch, pid: u32, waits: usize) -> Vec<Value> {
     let began = Instant::now();
     loop {
-        let found = run(scratch, &format!("lock deadlock -p {pid} --json"));
-        assert_eq!((found.status, found.stderr.as_str()), (0, ""), "{found:?}");
-        let json: Value = serde_json::from_str(&found.stdout).expect("JSON");
+        let outcome = run(scratch, &format!("lock deadlock -p {pid} --json"));
+        assert_eq!(
+            (outcome.status, outcome.stderr.as_str()),
+            (0, ""),
+            "{outcome:?}"
+        );
+        let json: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
         let processes = json["processes"].as_array().expect("processes").clone();
         let all = processes
             .iter()
@@ -88,8 +92,8 @@ fn wait_of<'p>(processes: &'p [Value], name: &str) -> &'p Value {
     let waits = processes
         .iter()
         .filter_map(|process| process["waits"].as_array());
-    let found = waits.flatten().find(|wait| wait["comm"] == name);
-    found.unwrap_or_else(|| panic!("{name}: {processes:?}"))
+    let wait = waits.flatten().find(|wait| wait["comm"] == name);
+    wait.unwrap_or_else(|| panic!("{name}: {processes:?}"))
 }
 
 #[test]
@@ -105,10 +109,13 @@ fn circles_of_two_processes_are_found_from_one_of_them() {
         let alpha = program.0.id();
         let beta = child_of(alpha);
         // alpha, beta-2, and beta, which joins it.
-        let found = processes(&scratch, alpha, 3);
-        let pids: Vec<&Value> = found.iter().map(|process| &process["pid"]).collect();
-        assert_eq!(pids, [alpha, beta], "{kind}: {found:?}");
-        let [first, second] = [wait_of(&found, "alpha"), wait_of(&found, "beta-2")];
+        let process_list = processes(&scratch, alpha, 3);
+        let pids: Vec<&Value> = process_list.iter().map(|process| &process["pid"]).collect();
+        assert_eq!(pids, [alpha, beta], "{kind}: {process_list:?}");
+        let [first, second] = [
+            wait_of(&process_list, "alpha"),
+            wait_of(&process_list, "beta-2"),
+        ];
         assert_eq!(
             (&first["holder_comm"], &first["holder_pid"]),
             (&"beta-2".into(), &beta.into())
@@ -117,14 +124,14 @@ fn circles_of_two_processes_are_found_from_one_of_them() {
             (&second["holder_comm"], &second["holder_pid"]),
             (&"alpha".into(), &alpha.into())
         );
-        for process in &found {
+        for process in &process_list {
             assert_eq!(
                 process["deadlocks"][0].as_array().map(Vec::len),
                 Some(2),
-                "{found:?}"
+                "{process_list:?}"
             );
         }
-        assert_eq!(found[1]["holds_locks_of_others"], true);
+        assert_eq!(process_list[1]["holds_locks_of_others"], true);
         assert!(first["stack"].to_string().contains("take_lock+"), "{first}");
         assert!(
             second["stack"].to_string().contains("take_lock+"),
@@ -143,9 +150,17 @@ fn circles_of_two_processes_are_found_from_one_of_them() {
     // The kernel refuses to close a circle of locks with priority inheritance.
     for kind in ["pi", "chain"] {
         let (program, _) = start(&scratch, &["./shared_locks", kind]);
-        let found = processes(&scratch, program.0.id(), 2);
-        assert_eq!(wait_of(&found, "alpha")["holder_comm"], "beta-2", "{kind}");
-        assert_eq!(found[0]["deadlocks"], serde_json::json!([]), "{found:?}");
+        let process_list = processes(&scratch, program.0.id(), 2);
+        assert_eq!(
+            wait_of(&process_list, "alpha")["holder_comm"],
+            "beta-2",
+            "{kind}"
+        );
+        assert_eq!(
+            process_list[0]["deadlocks"],
+            serde_json::json!([]),
+            "{process_list:?}"
+        );
         let text = run(&scratch, &format!("lock deadlock -p {}", program.0.id())).stdout;
         assert!(
             text.contains(") does not wait for a futex\n"),
@@ -174,26 +189,26 @@ fn threads_in_pid_namespaces_are_found_by_their_own_ids() {
     ];
     let (program, _) = start(&scratch, &words);
     let alpha = child_of(program.0.id());
-    let found = processes(&scratch, alpha, 3);
-    let first = wait_of(&found, "alpha");
+    let process_list = processes(&scratch, alpha, 3);
+    let first = wait_of(&process_list, "alpha");
     assert_eq!(
         (&first["holder_comm"], &first["holder_pid"]),
         (&"beta-2".into(), &child_of(alpha).into())
     );
     assert_eq!(
-        found[0]["deadlocks"][0].as_array().map(Vec::len),
+        process_list[0]["deadlocks"][0].as_array().map(Vec::len),
         Some(2),
-        "{found:?}"
+        "{process_list:?}"
     );
     // The holder is in another namespace than the waiting thread, where its id is 2.
     let (program, _) = start(&scratch, &["./shared_locks", "apart"]);
-    let found = processes(&scratch, program.0.id(), 3);
-    let first = wait_of(&found, "alpha");
-    assert_eq!(first["holder_comm"], "beta-2", "{found:?}");
+    let process_list = processes(&scratch, program.0.id(), 3);
+    let first = wait_of(&process_list, "alpha");
+    assert_eq!(first["holder_comm"], "beta-2", "{process_list:?}");
     assert_eq!(
-        found[0]["deadlocks"][0].as_array().map(Vec::len),
+        process_list[0]["deadlocks"][0].as_array().map(Vec::len),
         Some(2),
-        "{found:?}"
+        "{process_list:?}"
     );
 }
 
@@ -211,9 +226,9 @@ fn functions_of_programs_in_mount_namespaces_are_named() {
     let words = ["unshare", "-m", "sh", "-c", script];
     let (program, _) = start(&scratch, &words);
     assert!(!scratch.path().join("mounted/shared_locks").exists());
-    let found = processes(&scratch, program.0.id(), 3);
+    let process_list = processes(&scratch, program.0.id(), 3);
     for name in ["alpha", "beta-2"] {
-        let wait = wait_of(&found, name);
+        let wait = wait_of(&process_list, name);
         assert!(wait["stack"].to_string().contains("take_lock+"), "{wait}");
     }
 }
@@ -230,14 +245,14 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
     }
     let owners = |command: &str| {
         let words = format!("lock contention -b --user -o --json -- {command}");
-        let found = run(&scratch, &words);
-        if found.status == 255 && found.stderr.contains("BPF") {
-            skip(NAME, &found.stderr);
+        let outcome = run(&scratch, &words);
+        if outcome.status == 255 && outcome.stderr.contains("BPF") {
+            skip(NAME, &outcome.stderr);
             return None;
         }
-        assert_eq!(found.status, 0, "{found:?}");
+        assert_eq!(outcome.status, 0, "{outcome:?}");
         // The program may print, too.
-        let json = found.stdout.lines().find(|line| line.starts_with('{'));
+        let json = outcome.stdout.lines().find(|line| line.starts_with('{'));
         let json: Value = serde_json::from_str(json.expect("JSON")).expect("JSON");
         Some(json["rows"].as_array().expect("rows").clone())
     };
@@ -269,12 +284,12 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
         "2000",
     ];
     let (_program, beta) = started(&scratch, &words, 2);
-    let found = run(
+    let outcome = run(
         &scratch,
         &format!("lock contention -b --user -o -p {beta} --json sleep 1"),
     );
-    assert_eq!(found.status, 0, "{found:?}");
-    let json: Value = serde_json::from_str(&found.stdout).expect("JSON");
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let json: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     let rows = json["rows"].as_array().expect("rows");
     assert!(waits(rows, "alpha") > 5, "{json}");
     let row = rows
@@ -282,17 +297,17 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
         .find(|row| row["name"] == "alpha")
         .expect("a row");
     assert_eq!(row["owner_process"], row["tid"], "{json}");
-    // The owner is in another namespace, where the waiting process sees no such id.
+    // The owner is in another namespace than the waiting process.
     let (_program, beta) = started(&scratch, &["./shared_locks", "apart", "2000"], 1);
-    let found = run(
+    let outcome = run(
         &scratch,
         &format!("lock contention -b --user -o -p {beta} sleep 1"),
     );
-    let mut lines = found.stderr.lines().chain(found.stdout.lines());
-    assert!(lines.any(|line| line.ends_with("   alpha")), "{found:?}");
+    let mut lines = outcome.stderr.lines().chain(outcome.stdout.lines());
+    assert!(lines.any(|line| line.ends_with("   alpha")), "{outcome:?}");
 }
 
-/// Starts a program; returns it and its child of this generation, once that runs.
+/// Starts a program; returns it and its descendant of this generation (1 is its child), once that exists.
 fn started(scratch: &Scratch, words: &[&str], generation: usize) -> (Hanging, u32) {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(scratch.path());

@@ -43,12 +43,12 @@ fn compare(scratch: &Scratch, kind: &str, object: &Measured) {
     let count = object.waits.len();
     for (key, per_mille) in [("p50_ns", 500), ("p90_ns", 900), ("p99_ns", 990)] {
         let exact = object.waits[(count * per_mille).div_ceil(1000) - 1];
-        let found = waiter[key].as_u64().expect("a number");
-        let error = found.abs_diff(exact) as f64 / exact as f64;
-        assert!(error < 0.05, "{kind} {key}: {found}, measured {exact}");
+        let percentile = waiter[key].as_u64().expect("a number");
+        let error = percentile.abs_diff(exact) as f64 / exact as f64;
+        assert!(error < 0.05, "{kind} {key}: {percentile}, measured {exact}");
     }
     assert_eq!(waiter["wakers"][0]["comm"], "holder", "{kind}: {waiter}");
-    // A condition variable waits on two words of its 48 bytes in turn.
+    // Threads wait on two words of a condition variable, which has 48 bytes, in turn.
     let locks = rows(scratch, "lock contention -l -Y futex --json");
     let within = locks.iter().filter(|row| {
         let address = row["address"].as_str().unwrap_or_default();
@@ -61,7 +61,7 @@ fn compare(scratch: &Scratch, kind: &str, object: &Measured) {
         .map(|row| row["acquired"].as_u64().expect("a number"));
     let waits: u64 = waits.sum();
     assert!(waits >= count as u64, "{kind}: {waits} waits in {locks:?}");
-    // Locks have the names of their variables, if it is known who holds futexes.
+    // Locks have the names of their variables, if owners of futexes were recorded.
     let has_variables = run(scratch, "evlist").stdout.contains("futex-waits");
     for row in within.iter().filter(|_| has_variables) {
         let name = row["name"].as_str().unwrap_or_default();
