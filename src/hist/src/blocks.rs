@@ -246,21 +246,21 @@ impl Fold for Blocks<'_, '_> {
 impl EventBlocks {
     fn add(&mut self, symbol: SymbolId, end: u64, more: BlockCounts) {
         let key = (symbol, end);
-        let known = self.blocks.get_mut(&key);
-        let Some(known) = known else {
+        let counts = self.blocks.get_mut(&key);
+        let Some(counts) = counts else {
             self.blocks.insert(key, more);
             return;
         };
-        known.cycles = known.cycles.saturating_add(more.cycles);
-        known.times += more.times;
+        counts.cycles = counts.cycles.saturating_add(more.cycles);
+        counts.times += more.times;
         // Unlike in the order of Option, None is last: an unknown start never replaces a known one.
-        let place = |start: Option<u64>| start.map_or((true, 0), |start| (false, start));
-        match place(more.start).cmp(&place(known.start)) {
-            Ordering::Less => known.first = more.first,
-            Ordering::Equal => known.first.append(&more.first),
+        let sort_key = |start: Option<u64>| start.map_or((true, 0), |start| (false, start));
+        match sort_key(more.start).cmp(&sort_key(counts.start)) {
+            Ordering::Less => counts.first = more.first,
+            Ordering::Equal => counts.first.append(&more.first),
             Ordering::Greater => {}
         }
-        known.start = match (known.start, more.start) {
+        counts.start = match (counts.start, more.start) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };

@@ -257,14 +257,14 @@ unsafe fn take(class: usize) -> *mut u8 {
 /// # Safety
 /// That of [`take`].
 unsafe fn take_shared(class: usize) -> *mut u8 {
-    let Some(place) = class.checked_sub(UNSHARED) else {
+    let Some(index) = class.checked_sub(UNSHARED) else {
         return ptr::null_mut();
     };
     // Waiting would never end in a child after fork(2) if another thread, which the child does not have, held the lock.
     let Ok(mut shared) = SHARED.try_lock() else {
         return ptr::null_mut();
     };
-    let list = shared.classes.get_mut(place);
+    let list = shared.classes.get_mut(index);
     // SAFETY: that of this function.
     let block = list.map_or(ptr::null_mut(), |list| unsafe { list.take() });
     if !block.is_null() {
@@ -305,14 +305,14 @@ unsafe fn put(class: usize, block: *mut u8) {
 /// # Safety
 /// That of [`put`].
 unsafe fn put_shared(class: usize, block: *mut u8) -> Option<()> {
-    let place = class.checked_sub(UNSHARED)?;
+    let index = class.checked_sub(UNSHARED)?;
     let mut shared = SHARED.try_lock().ok()?;
     let bytes = shared.bytes + class_size(class);
     if bytes > KEPT_BY_ALL {
         return None;
     }
     // SAFETY: that of this function.
-    unsafe { shared.classes.get_mut(place)?.put(block) };
+    unsafe { shared.classes.get_mut(index)?.put(block) };
     shared.bytes = bytes;
     Some(())
 }

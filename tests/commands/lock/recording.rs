@@ -462,7 +462,7 @@ pub(crate) fn waits_with_owners() -> Vec<u8> {
         (100, Owner, record(2, 1, 1, "&kmalloc-64")),
         (100, Begin, wait(2, 1, 32)),
         (1000, End, wait(2, 1, 0)),
-        // Nothing is record of this lock.
+        // Nothing is known of this lock.
         (100, Begin, wait(1, 2, 1)),
         (2000, End, wait(1, 2, 0)),
         // A name without an owner.

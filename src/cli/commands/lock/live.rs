@@ -257,10 +257,10 @@ fn bpf_flags(flags: u64) -> Option<u32> {
 /// Returns the ids of the cgroups of `-G`.
 fn selected_cgroups(
     query: &LockQuery,
-    known: &HashMap<u64, PathBuf>,
+    paths: &HashMap<u64, PathBuf>,
 ) -> Result<Option<Vec<u64>>, CliError> {
-    let known = known.iter();
-    cgroup_filter::ids(query, known.map(|(id, path)| (*id, path.as_path())))
+    let paths = paths.iter();
+    cgroup_filter::ids(query, paths.map(|(id, path)| (*id, path.as_path())))
 }
 
 /// Starts the programs for the target of `request`.

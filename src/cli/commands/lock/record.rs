@@ -61,25 +61,25 @@ pub(super) fn run(
         }
         events.extend(FUTEX_EVENTS);
     }
-    let mut all: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
+    let mut arguments: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
     if with_user {
-        all.push("--futex-owners".into());
+        arguments.push("--futex-owners".into());
     }
     if with_owners {
-        all.push("--lock-owners".into());
+        arguments.push("--lock-owners".into());
     }
     if events.iter().any(|event| !LOCKDEP_EVENTS.contains(event)) {
         // These events have no field for the caller: only the stack has it.
-        all.push("-g".into());
+        arguments.push("-g".into());
     }
     for event in events {
-        all.extend(["-e".into(), event.into()]);
+        arguments.extend(["-e".into(), event.into()]);
     }
     if with_holders {
-        all.extend(HOLDER_OPTIONS.iter().map(OsString::from));
+        arguments.extend(HOLDER_OPTIONS.iter().map(OsString::from));
     }
-    all.extend(words);
-    dispatch(context, OsStr::new("record"), &all)
+    arguments.extend(words);
+    dispatch(context, OsStr::new("record"), &arguments)
 }
 
 /// Returns the error for a kernel without the events.
@@ -134,20 +134,20 @@ pub(super) fn script(
     if flag(matches, "quiet") == Some(true) {
         return Err(CliError::usage("lock: -q has no effect on 'script'"));
     }
-    let mut all = Vec::new();
+    let mut arguments = Vec::new();
     if flag(matches, "force") == Some(true) {
-        all.push("--force".into());
+        arguments.push("--force".into());
     }
     for _ in 0..count(matches, "verbose") {
-        all.push("-v".into());
+        arguments.push("-v".into());
     }
     for option in ["input", "vmlinux", "kallsyms", "symfs"] {
         if let Some(value) = matches.get_one::<String>(option) {
-            all.extend([format!("--{option}").into(), OsString::from(value)]);
+            arguments.extend([format!("--{option}").into(), OsString::from(value)]);
         }
     }
-    all.extend_from_slice(words);
-    dispatch(context, OsStr::new("script"), &all)
+    arguments.extend_from_slice(words);
+    dispatch(context, OsStr::new("script"), &arguments)
 }
 
 #[cfg(test)]

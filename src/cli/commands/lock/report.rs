@@ -45,8 +45,14 @@ pub(in crate::cli::commands) fn run(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     refuse_columns_of_json(matches)?;
-    let known = "acquired, contended, avg_wait, wait_total, wait_max, wait_min and run_queue";
-    let (key, shown_columns) = columns(matches, LockColumn::Acquired, &DEFAULT_COLUMNS, known)?;
+    let column_names =
+        "acquired, contended, avg_wait, wait_total, wait_max, wait_min and run_queue";
+    let (key, shown_columns) = columns(
+        matches,
+        LockColumn::Acquired,
+        &DEFAULT_COLUMNS,
+        column_names,
+    )?;
     let [threads, owners] = ["threads", "lock-owner"].map(|id| flag(matches, id) == Some(true));
     let aggregation = match (threads, owners) {
         (true, true) => return Err(CliError::usage("-t and -o exclude each other")),

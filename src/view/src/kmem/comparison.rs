@@ -96,7 +96,7 @@ impl ComparedUsage {
     }
 }
 
-/// Compares the rows of two recordings that have the same kind and names. Rows with the largest absolute difference of `key` come first.
+/// Compares the rows of two recordings that have the same kind, names and stack. Rows with the largest absolute difference of `key` come first.
 #[must_use]
 pub fn compare(recordings: &[RecordedUsage; 2], key: UsageDiffKey) -> Vec<ComparedUsage> {
     type RowNames<'r> = (MemoryKind, &'r [String], &'r [String]);
@@ -153,14 +153,14 @@ fn totals(recordings: &[RecordedUsage; 2]) -> Vec<(&'static str, [UsageSums; 2])
     });
     let mut rows: Vec<(&'static str, [UsageSums; 2])> = occurring
         .map(|kind| {
-            let of = |totals: &UsageTotals| {
+            let kind_sums = |totals: &UsageTotals| {
                 let mut kinds = totals.kinds.iter();
                 let own = kinds.find(|totals| totals.kind == kind);
                 own.map_or([RequestCount::default(); 2], |own| {
                     [own.allocated, own.live]
                 })
             };
-            (kind_name(kind), total_sums(recordings, of))
+            (kind_name(kind), total_sums(recordings, kind_sums))
         })
         .collect();
     let counted = |totals: &UsageTotals| {
@@ -288,7 +288,7 @@ pub fn write_json(
 }
 
 fn sums_json(sums: &[UsageSums; 2]) -> Value {
-    let one = |sums: &UsageSums| {
+    let file_json = |sums: &UsageSums| {
         json!({
             "allocations": sums.allocated.requests,
             "allocated_bytes": sums.allocated.bytes,
@@ -302,8 +302,8 @@ fn sums_json(sums: &[UsageSums; 2]) -> Value {
     let [before, after] = sums;
     let delta = |key| after.number(key) - before.number(key);
     json!({
-        "baseline": one(before),
-        "new": one(after),
+        "baseline": file_json(before),
+        "new": file_json(after),
         "delta": {
             "allocations_per_second": delta(UsageDiffKey::Hits),
             "bytes_per_second": delta(UsageDiffKey::Bytes),

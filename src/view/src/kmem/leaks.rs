@@ -222,7 +222,7 @@ pub fn write_json(
             "processes": processes.collect::<Vec<_>>(),
         })
     });
-    let all = serde_json::json!({
+    let object = serde_json::json!({
         "version": LEAKS_JSON_VERSION,
         "lost_records": lost,
         "begin_ns": report.begin,
@@ -234,6 +234,6 @@ pub fn write_json(
         "page_bytes": report.pages,
         "stacks": rows.collect::<Vec<_>>(),
     });
-    serde_json::to_writer(&mut *out, &all)?;
+    serde_json::to_writer(&mut *out, &object)?;
     writeln!(out)
 }

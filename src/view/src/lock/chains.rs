@@ -272,8 +272,8 @@ pub fn write_json(out: &mut dyn Write, process_waits: &ProcessWaits) -> io::Resu
     let processes: Vec<serde_json::Value> = processes
         .map(|process| process_json(process_waits, &chains, process))
         .collect();
-    let all = serde_json::json!({ "version": LOCK_JSON_VERSION, "processes": processes });
-    serde_json::to_writer(&mut *out, &all)?;
+    let object = serde_json::json!({ "version": LOCK_JSON_VERSION, "processes": processes });
+    serde_json::to_writer(&mut *out, &object)?;
     writeln!(out)
 }
 

@@ -99,13 +99,13 @@ pub fn write_holders_json(out: &mut dyn Write, sums: &HolderSums) -> io::Result<
             "stack": row.stack,
         })
     });
-    let all = serde_json::json!({
+    let object = serde_json::json!({
         "version": LOCK_JSON_VERSION,
         "lost_records": sums.lost,
         "waited_ns": sums.waited,
         "holders": rows.collect::<Vec<_>>(),
     });
-    serde_json::to_writer(&mut *out, &all)?;
+    serde_json::to_writer(&mut *out, &object)?;
     writeln!(out)
 }
 

@@ -17,12 +17,12 @@ pub const LOCK_JSON_VERSION: u32 = 1;
 /// Those of `out`.
 pub fn write_rows(out: &mut dyn Write, rows: &[NamedRow], lost: u64) -> io::Result<()> {
     let rows: Vec<serde_json::Value> = rows.iter().map(row).collect();
-    let all = serde_json::json!({
+    let object = serde_json::json!({
         "version": LOCK_JSON_VERSION,
         "lost_records": lost,
         "rows": rows,
     });
-    serde_json::to_writer(&mut *out, &all)?;
+    serde_json::to_writer(&mut *out, &object)?;
     writeln!(out)
 }
 
@@ -128,11 +128,11 @@ pub fn write_info(
         });
         rows.collect::<Vec<_>>()
     });
-    let all = serde_json::json!({
+    let object = serde_json::json!({
         "version": LOCK_JSON_VERSION,
         "threads": threads,
         "locks": locks,
     });
-    serde_json::to_writer(&mut *out, &all)?;
+    serde_json::to_writer(&mut *out, &object)?;
     writeln!(out)
 }

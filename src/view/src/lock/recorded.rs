@@ -18,7 +18,7 @@ pub struct RecordedDeadlock {
     pub count: u64,
     /// When it began, in ns of the recording's clock.
     pub from: u64,
-    /// When it ended, in ns; `None` if it duration until the end of the recording.
+    /// When it ended, in ns; `None` if it lasted until the end of the recording.
     pub until: Option<u64>,
 }
 
@@ -193,7 +193,7 @@ pub fn write_recorded_json(out: &mut dyn Write, recorded: &RecordedWaits) -> io:
             "waits": waits(&chain.waits),
         })
     });
-    let all = serde_json::json!({
+    let object = serde_json::json!({
         "version": LOCK_JSON_VERSION,
         "lost_records": recorded.lost,
         "waits": recorded.waits,
@@ -202,7 +202,7 @@ pub fn write_recorded_json(out: &mut dyn Write, recorded: &RecordedWaits) -> io:
         "deadlocks": deadlocks.collect::<Vec<_>>(),
         "chains": chains.collect::<Vec<_>>(),
     });
-    serde_json::to_writer(&mut *out, &all)?;
+    serde_json::to_writer(&mut *out, &object)?;
     writeln!(out)
 }
 
