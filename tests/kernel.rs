@@ -1,5 +1,5 @@
-//! Recordings on the running kernel: every target, read back by Linux perf, whose own recording with the same command
-//! line must have the same attrs.
+//! Recordings on the running kernel, read back by Linux perf, whose own recording with the same command line must have
+//! the same attrs.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -70,7 +70,7 @@ impl<'s> Stranger<'s> {
 
 const SETPRIV: &str = "/usr/bin/setpriv";
 
-/// A process that runs until it is dropped.
+/// A child process, killed on drop.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
@@ -147,7 +147,7 @@ fn files_match_perf_in_every_mode() {
             .map(|word| if *word == "PID" { &pid } else { *word });
         let mut words: Vec<&str> = std::iter::once("record").chain(options).collect();
         words.extend(["-o", "FILE", "--"]);
-        // Other tasks always have samples: a timer bounds those recordings.
+        // Recordings of other tasks always have samples; `sleep` bounds their duration.
         let follows_others = ["-a", "-C", "-p", "-t"]
             .iter()
             .any(|word| words.contains(word));
@@ -156,15 +156,15 @@ fn files_match_perf_in_every_mode() {
         } else {
             &["sh", "-c", BUSY]
         });
-        let named = |file| {
+        let with_file = |file| {
             words
                 .iter()
                 .map(|word| if *word == "FILE" { file } else { *word })
                 .collect::<Vec<_>>()
         };
-        let theirs = perf_in(&perf, &scratch, &named("theirs.data"));
+        let theirs = perf_in(&perf, &scratch, &with_file("theirs.data"));
         assert_eq!(theirs.status, 0, "{words:?}: {}", theirs.stderr);
-        let ours = rperf_in(&scratch, &named("ours.data"))
+        let ours = rperf_in(&scratch, &with_file("ours.data"))
             .finish()
             .expect("rperf starts");
         assert_eq!(ours.status, 0, "{words:?}: {}", ours.stderr);
@@ -172,8 +172,8 @@ fn files_match_perf_in_every_mode() {
     }
 }
 
-/// Checks that perf reads rperf's recording without warnings, and finds samples in it, and the same attrs and synthesized
-/// records as in its own recording.
+/// Checks that perf reads rperf's recording without warnings, and finds samples in it, and the same attrs and types of
+/// synthesized records as in its own recording.
 fn assert_accepted(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) {
     let read = |command: &[&str], file| perf_in(perf, scratch, &[command, &["-i", file]].concat());
     let evlist = read(&["evlist", "-v"], "ours.data");

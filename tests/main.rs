@@ -1,4 +1,4 @@
-//! The tests that run the binary or check the whole tree, in one binary, so that it links once.
+//! The tests that run rperf or check the source tree, in one test binary, so that linking happens once.
 
 mod commands;
 mod corpus;

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs the shell tests of an installed Linux perf under the name perf, with perf and with rperf, and compares the results.
+# Runs the shell tests of Linux perf with perf and with rperf as the command perf, and compares the results.
 #
 #   sh tests/perf-suite.sh RPERF                  the tests of the package linux-perf, with the perf in PATH
 #   sh tests/perf-suite.sh RPERF FOLDER PERF      the tests of another release: its folder tests/shell, and its perf
 #
-# Prints a line for each script: its result with perf and with rperf (Ok, Skip, FAILED, or Time after TIMEOUT seconds, default
+# Prints a heading and a line for each script: its result with perf and with rperf (Ok, Skip, FAILED, or Time after TIMEOUT seconds, default
 # 120). The status is 1 if a script's result is worse with rperf and the script is not listed in tests/perf-suite.txt.
 # Results, output and times are kept in OUT (default: target/perf-suite); perf's results are reused from there.
 # SCRIPTS="A B" runs only these. The tests belong to Linux perf and are not part of this repository. Run as root.

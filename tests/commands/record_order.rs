@@ -27,17 +27,17 @@ fn only_tasks_of_the_selected_cpu_are_recorded() {
     if !is_root() {
         return skip(test, "system-wide recording needs root");
     }
-    let bound = |cpu: &str| {
+    let spin_on = |cpu: &str| {
         let mut command = Command::new("taskset");
         command.args(["-c", cpu, "sh", "-c", "while :; do :; done"]);
         Some(Running(command.stdin(Stdio::null()).spawn().ok()?))
     };
-    let Some(targets) = bound("0").zip(bound("0")) else {
+    let Some(targets) = spin_on("0").zip(spin_on("0")) else {
         return skip(test, "there is no taskset");
     };
     let pids = [targets.0.0.id(), targets.1.0.id()].map(|pid| pid.to_string());
     for option in [&["-C", "0"][..], &["-a", "-C0-0"]] {
-        let found = settled(|| {
+        let missing_pids = settled(|| {
             let scratch = Scratch::new();
             let options = [option, &["-e", "cpu-clock:u", "-F", "999"]].concat();
             record(&scratch, &options, &["sleep", "0.3"]);
@@ -50,7 +50,10 @@ fn only_tasks_of_the_selected_cpu_are_recorded() {
             let missing = pids.iter().filter(|pid| !pids_seen.contains(pid.as_str()));
             missing.cloned().collect()
         });
-        assert!(found.is_empty(), "{option:?}: no samples of {found:?}");
+        assert!(
+            missing_pids.is_empty(),
+            "{option:?}: no samples of {missing_pids:?}"
+        );
     }
 }
 
@@ -61,7 +64,7 @@ fn events_of_all_cpus_are_read_in_order_of_time() {
         return skip(test, "tracepoints need root");
     }
     let events = ["sched:sched_switch", "sched:sched_wakeup"];
-    let found = settled(|| {
+    let failures = settled(|| {
         let scratch = Scratch::new();
         let options = ["-a", "-e", events[0], "-e", events[1]];
         record(
@@ -87,13 +90,13 @@ fn events_of_all_cpus_are_read_in_order_of_time() {
             .map(|event| format!("no {event}: {samples}"))
             .collect()
     });
-    assert!(found.is_empty(), "{found:?}");
+    assert!(failures.is_empty(), "{failures:?}");
 }
 
 /// The kernel adjusts the period of an event with a frequency.
 #[test]
 fn each_sample_has_its_own_period() {
-    let found = settled(|| {
+    let failures = settled(|| {
         let scratch = Scratch::new();
         // Each child touches the pages it shares with its parent.
         let forks = "i=0; while [ $i -lt 300 ]; do ( : ); i=$((i+1)); done";
@@ -110,25 +113,25 @@ fn each_sample_has_its_own_period() {
             report.contains(&format!("# Event count (approx.): {total}\n")),
             "{total}: {report}"
         );
-        let different = BTreeSet::from_iter(&periods).len();
-        (different < 3)
+        let distinct = BTreeSet::from_iter(&periods).len();
+        (distinct < 3)
             .then(|| format!("{periods:?}"))
             .into_iter()
             .collect()
     });
-    assert!(found.is_empty(), "{found:?}");
+    assert!(failures.is_empty(), "{failures:?}");
 }
 
 #[test]
 fn hardware_events_without_a_pmu_are_refused_by_name() {
     let test = "commands::record_order::hardware_events_without_a_pmu_are_refused_by_name";
-    let units = ["cpu", "cpu_core", "armv8_pmuv3", "armv8_pmuv3_0"];
-    let is_there = |unit| {
+    let pmus = ["cpu", "cpu_core", "armv8_pmuv3", "armv8_pmuv3_0"];
+    let exists_in_sysfs = |pmu| {
         std::path::Path::new("/sys/bus/event_source/devices")
-            .join(unit)
+            .join(pmu)
             .exists()
     };
-    if units.into_iter().any(is_there) {
+    if pmus.into_iter().any(exists_in_sysfs) {
         return skip(test, "this machine counts instructions");
     }
     let scratch = Scratch::new();

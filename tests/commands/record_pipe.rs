@@ -1,4 +1,4 @@
-//! `rperf record -o -`, and recordings through pipes, to and from perf.
+//! `rperf record` to pipes and devices, and recordings through pipes to and from perf.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -64,9 +64,9 @@ fn pipes_are_read_without_a_warning_in_both_directions() {
                 &["script", "-i", "-"][..],
                 &["report", "--stdio", "-i", "-"],
             ];
-            // perf's report looks up every symbol: run it once.
-            let wanted = if options.len() == 2 { 2 } else { 1 };
-            for command in commands.into_iter().take(wanted) {
+            // perf's report looks up every symbol: run it for the first recording only.
+            let reader_count = if options.len() == 2 { 2 } else { 1 };
+            for command in commands.into_iter().take(reader_count) {
                 let outcome = piped(&scratch, (writer, &words), (reader, command));
                 let messages = without_notes(&outcome.stderr);
                 assert_eq!(
@@ -109,10 +109,10 @@ fn a_closed_reader_ends_the_recording() {
 #[test]
 fn a_pipe_with_a_name_is_a_stream_too() {
     let scratch = Scratch::new();
-    let made = Command::new("mkfifo")
+    let mkfifo_status = Command::new("mkfifo")
         .arg(scratch.path().join("fifo"))
         .status();
-    assert!(made.expect("mkfifo starts").success());
+    assert!(mkfifo_status.expect("mkfifo starts").success());
     // Reader and writer wait for each other.
     let reader = Command::new(RPERF)
         .args(["script", "-F", "comm", "-i", "fifo"])

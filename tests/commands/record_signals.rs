@@ -1,4 +1,4 @@
-//! Signals sent to a recorder, or ignored when it starts.
+//! Signals sent to a recorder, or ignored when it starts; the limit of the file size.
 
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -23,10 +23,10 @@ fn record_under_env(scratch: &Scratch, options: &[&str], workload: &[&str]) -> O
     env.finish().expect("env starts")
 }
 
-/// Whether env(1) can ignore a signal.
-fn can_ignore() -> bool {
-    let tried = Run::new("env").args(["--ignore-signal=HUP", "true"]);
-    tried.finish().expect("env starts").status == 0
+/// Whether env(1) can start a program with an ignored signal.
+fn env_can_ignore_signals() -> bool {
+    let command_line = Run::new("env").args(["--ignore-signal=HUP", "true"]);
+    command_line.finish().expect("env starts").status == 0
 }
 
 fn is_complete(scratch: &Scratch) -> bool {
@@ -37,7 +37,7 @@ fn is_complete(scratch: &Scratch) -> bool {
 
 #[test]
 fn ignored_signals_do_not_end_the_recording() {
-    if !can_ignore() {
+    if !env_can_ignore_signals() {
         return skip(
             "commands::record_signals::ignored_signals_do_not_end_the_recording",
             NO_IGNORE_SIGNAL,
@@ -63,7 +63,7 @@ fn ignored_signals_do_not_end_the_recording() {
 
 #[test]
 fn the_workloads_exit_is_seen_with_sigchld_ignored() {
-    if !can_ignore() {
+    if !env_can_ignore_signals() {
         let test = "commands::record_signals::the_workloads_exit_is_seen_with_sigchld_ignored";
         return skip(test, NO_IGNORE_SIGNAL);
     }
@@ -108,7 +108,7 @@ fn a_file_at_its_size_limit_is_complete() {
     assert!(is_complete(&scratch));
 }
 
-/// Kills a process that was not waited for, on drop.
+/// A pid; dropping it kills the process.
 struct KillOnDrop(String);
 
 impl Drop for KillOnDrop {
@@ -123,7 +123,7 @@ fn send(signal: &str, pid: &str) {
     let _ = kill.status();
 }
 
-/// Waits until a file has a line and returns it.
+/// Waits until a file ends with a newline and returns its trimmed text.
 fn line_of(path: &Path) -> String {
     let began = Instant::now();
     loop {
@@ -168,8 +168,8 @@ fn the_second_signal_does_not_wait_for_the_workload() {
     let mut message = vec![0; 512];
     let length = stderr.read(&mut message).expect("a line");
     let message = String::from_utf8_lossy(message.get(..length).unwrap_or_default()).into_owned();
-    let waits = format!("waiting for process {} to exit", workload.0);
-    assert!(message.contains(&waits), "{message}");
+    let expected = format!("waiting for process {} to exit", workload.0);
+    assert!(message.contains(&expected), "{message}");
     assert!(is_complete(&scratch));
     assert_eq!(ended_by(&mut recording.0, "-INT"), Some(2));
     let mut rest = String::new();

@@ -25,7 +25,7 @@ fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
 const NEXT_FILE: &str = "old=$(ls perf.data.2* 2>&1); kill -USR2 $PPID; \
                     while [ \"$(ls perf.data.2* 2>&1)\" = \"$old\" ]; do sleep 0.01; done";
 
-/// The files whose names begin with that of the output, sorted.
+/// The files with `perf.data` in their paths, sorted.
 fn files(scratch: &Scratch) -> Vec<PathBuf> {
     let entries = fs::read_dir(scratch.path()).expect("a folder");
     let paths = entries.map(|entry| entry.expect("an entry").path());
@@ -35,7 +35,7 @@ fn files(scratch: &Scratch) -> Vec<PathBuf> {
     paths
 }
 
-/// The output of `words` for a file, from perf and from rperf.
+/// The stdout of the command `words` for a file, from perf and from rperf; both must succeed.
 fn printed(perf: &Path, scratch: &Scratch, file: &Path, words: &[&str]) -> [String; 2] {
     let [theirs, ours] = outcomes(perf, scratch, file, words);
     assert_eq!(
@@ -48,7 +48,7 @@ fn printed(perf: &Path, scratch: &Scratch, file: &Path, words: &[&str]) -> [Stri
     [theirs.stdout, ours.stdout]
 }
 
-/// The outcomes of `words` for a file, from perf and from rperf.
+/// The outcomes of the command `words` for a file, from perf and from rperf.
 fn outcomes(perf: &Path, scratch: &Scratch, file: &Path, words: &[&str]) -> [Outcome; 2] {
     let file = file.display().to_string();
     let words = [words, &["-i", &file]].concat();
@@ -68,8 +68,8 @@ fn a_signal_switches_files_that_are_readable_alone() {
     let Some(perf) = real_perf() else {
         return skip(NAME, "there is no perf");
     };
-    let found = settled(|| rotation_differences(&perf));
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    let differences = settled(|| rotation_differences(&perf));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 /// The differences between the tools' output for three files, each read alone.
@@ -109,8 +109,9 @@ fn rotation_differences(perf: &Path) -> Vec<String> {
 
 /// Two `--overwrite` snapshots of one CPU: page faults of many `cat`, then `ls`, then again `cat`.
 fn overwrite_snapshots(scratch: &Scratch, options: &[&str]) -> Vec<PathBuf> {
-    let many = |program: &str| format!("for n in 1 2 3 4 5 6 7 8 9; do {program} /dev/null; done");
-    let (cat, ls) = (many("cat"), many("ls >/dev/null"));
+    let repeated =
+        |program: &str| format!("for n in 1 2 3 4 5 6 7 8 9; do {program} /dev/null; done");
+    let (cat, ls) = (repeated("cat"), repeated("ls >/dev/null"));
     let script = format!("{cat}; {ls}; {NEXT_FILE}; {cat}");
     let options = [&["--overwrite", "-m", "1", "--switch-output"], options].concat();
     let words = [
@@ -154,7 +155,7 @@ fn overwritten_rings_keep_the_last_samples() {
     }
 }
 
-/// Times count from the start of each file.
+/// The time of `--switch-output` counts from the start of each file.
 #[test]
 fn a_time_begins_the_next_file() {
     let scratch = Scratch::new();
@@ -176,9 +177,9 @@ fn the_oldest_files_are_deleted() {
         "{}",
         outcome.stderr
     );
-    let left = files(&scratch);
-    assert_eq!(left.len(), 2);
-    let newest = left
+    let remaining = files(&scratch);
+    assert_eq!(remaining.len(), 2);
+    let newest = remaining
         .last()
         .and_then(|path| path.file_name())
         .expect("a name");
@@ -275,14 +276,14 @@ struct Cgroup(PathBuf);
 impl Cgroup {
     fn new() -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-        let place = |kind: &str, option: &str| {
+        let mount_point = |kind: &str, option: &str| {
             let mut lines = mounts
                 .lines()
                 .map(|line| line.split(' ').collect::<Vec<_>>());
-            let found = lines.find(|words| words[2] == kind && words[3].contains(option))?;
-            Some(found[1].to_owned())
+            let mount = lines.find(|fields| fields[2] == kind && fields[3].contains(option))?;
+            Some(mount[1].to_owned())
         };
-        let root = place("cgroup", "perf_event").or_else(|| place("cgroup2", ""))?;
+        let root = mount_point("cgroup", "perf_event").or_else(|| mount_point("cgroup2", ""))?;
         let path = Path::new(&root).join(format!("rperf-test-{}", std::process::id()));
         fs::create_dir(&path).ok().map(|()| Self(path))
     }

@@ -27,8 +27,8 @@ fn succeed(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     outcome
 }
 
-/// The number of online CPUs: there is a file for each.
-fn online() -> usize {
+/// The number of online CPUs: a directory has a file for each.
+fn online_cpus() -> usize {
     let cpus = fs::read_to_string("/sys/devices/system/cpu/online").expect("sysfs");
     let ranges = cpus.trim().split(',').map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -38,7 +38,7 @@ fn online() -> usize {
     ranges.sum()
 }
 
-/// Checks for a file with the header and one for each ring, readable by their owner only.
+/// Checks that a directory has a file with the header and one for each CPU, readable by their owner only.
 fn assert_parts(folder: &Path) {
     let mode = fs::metadata(folder).expect("a folder").permissions();
     assert_eq!(mode.mode() & 0o777, 0o700);
@@ -52,7 +52,7 @@ fn assert_parts(folder: &Path) {
     });
     let mut names: Vec<String> = names.collect();
     names.sort();
-    let parts = (0..online()).map(|number| format!("data.{number}"));
+    let parts = (0..online_cpus()).map(|number| format!("data.{number}"));
     let mut expected: Vec<String> = std::iter::once("data".to_owned()).chain(parts).collect();
     expected.sort();
     assert_eq!(names, expected);
@@ -118,7 +118,7 @@ fn each_ring_has_a_file_and_both_read_the_directory() {
 }
 
 #[test]
-fn threads_end_with_the_tasks_and_at_the_size() {
+fn threads_end_with_the_tasks_and_at_the_size_limit() {
     let scratch = Scratch::new();
     let target = Running::spin();
     let pid = target.0.id().to_string();
@@ -161,7 +161,7 @@ fn a_killed_directory_stays_readable() {
     let mut recording = start(&scratch, &[&words[..], &["-p", &pid]].concat());
     let folder = scratch.path().join("perf.data");
     let written = || {
-        let parts = (0..online()).map(|number| folder.join(format!("data.{number}")));
+        let parts = (0..online_cpus()).map(|number| folder.join(format!("data.{number}")));
         let sizes = parts.filter_map(|part| Some(part.metadata().ok()?.len()));
         sizes.sum::<u64>()
     };
@@ -188,7 +188,7 @@ fn a_killed_directory_stays_readable() {
 
 #[test]
 fn masks_share_out_all_rings() {
-    if online() != 2 {
+    if online_cpus() != 2 {
         return skip(
             "commands::record_threads::masks_share_out_all_rings",
             "needs two CPUs",

@@ -78,15 +78,15 @@ fn unprivileged_users_get_a_user_only_profile_and_a_message() {
     );
 }
 
-/// The number of pages that rings got instead of `requested`, as reported; `None` if they were not reduced.
-fn halved(outcome: &Outcome, requested: usize) -> Option<usize> {
+/// The number of pages that rings have instead of `requested`, as reported; `None` if nothing is reported.
+fn reduced_pages(outcome: &Outcome, requested: usize) -> Option<usize> {
     let limit = fs::read_to_string("/proc/sys/kernel/perf_event_mlock_kb").ok()?;
     let end = format!(
         " instead of {requested} pages: limited by /proc/sys/kernel/perf_event_mlock_kb ({}) or RLIMIT_MEMLOCK\n",
         limit.trim()
     );
-    let had = outcome.stderr.strip_prefix("ring buffers have ")?;
-    had.split_once(&end)?.0.parse().ok()
+    let granted = outcome.stderr.strip_prefix("ring buffers have ")?;
+    granted.split_once(&end)?.0.parse().ok()
 }
 
 #[test]
@@ -115,12 +115,16 @@ fn rings_are_halved_until_their_memory_may_be_locked() {
     assert!(usual.stderr.starts_with("[ rperf record: "), "{usual:?}");
     let pages = (256 << 20) / rperf_sys::page_size();
     let outcome = record(&["-v", "-m", "256M"]);
-    let had = halved(&outcome, pages).expect(&outcome.stderr);
+    let granted = reduced_pages(&outcome, pages).expect(&outcome.stderr);
     assert!(outcome.stderr.contains("\nring buffers of "), "{outcome:?}");
-    assert!(had < pages && had.is_power_of_two(), "{had}");
-    // The reduced size is the largest: rings of this size are mapped at once, rings of twice the size are not.
-    let again = record(&["-m", &had.to_string()]);
+    assert!(granted < pages && granted.is_power_of_two(), "{granted}");
+    // The reduced size is the largest possible: rings of this size are mapped at once, rings of twice the size are not.
+    let again = record(&["-m", &granted.to_string()]);
     assert!(again.stderr.starts_with("[ rperf record: "), "{again:?}");
-    let twice = record(&["-m", &(2 * had).to_string()]);
-    assert_eq!(halved(&twice, 2 * had), Some(had), "{twice:?}");
+    let twice = record(&["-m", &(2 * granted).to_string()]);
+    assert_eq!(
+        reduced_pages(&twice, 2 * granted),
+        Some(granted),
+        "{twice:?}"
+    );
 }

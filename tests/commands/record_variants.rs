@@ -1,4 +1,4 @@
-//! Every option of `rperf record` that affects the file, alone and combined: perf reads the result without warnings,
+//! Options of `rperf record` that affect the file, alone and combined: perf reads the result without warnings,
 //! and finds as many samples as rperf and the recorder.
 
 use std::path::PathBuf;
@@ -109,7 +109,7 @@ impl Variant<'_> {
         run.finish().expect("it starts")
     }
 
-    /// The messages of `record` and its output into a pipe, or why it failed.
+    /// The messages of `record` and its stdout, or why it failed.
     fn record(&self) -> Result<(String, Vec<u8>), String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
         command.args(["record", "-N", "-o", "perf.data"]);
@@ -134,9 +134,9 @@ impl Variant<'_> {
         }
     }
 
-    /// The differences from the attrs of perf's own recording with the same options; `None` if there are none, or if the
-    /// attrs are not compared.
-    fn attrs(&self, line: &str) -> Option<String> {
+    /// The differences from the attrs of perf's own recording with the same options, or why perf failed; `None` if there
+    /// are none, or if the attrs are not compared.
+    fn attr_differences(&self, line: &str) -> Option<String> {
         let is_ours = self.words.iter().any(|word| OURS.contains(word));
         // The modes do not change the attrs, which are compared for the lines of `ALONE`.
         if is_ours || !ALONE.contains(&line) {
@@ -156,7 +156,7 @@ impl Variant<'_> {
         difference(&list("theirs"), &list("perf.data"))
     }
 
-    /// The output files, or `-`.
+    /// The files whose names begin with `begin`; `-` if the output is a pipe.
     fn files(&self, begin: &str) -> Vec<String> {
         if self.has("-") {
             return vec!["-".to_owned()];
@@ -171,39 +171,39 @@ impl Variant<'_> {
 
     /// The faults of one of the files, and its number of samples.
     fn read(&self, file: &str, stream: &[u8]) -> (Vec<String>, u64) {
-        let mut found = Vec::new();
+        let mut faults = Vec::new();
         let mut quiet = |words: &[&str]| {
             let words = [words, &["-i", file]].concat();
             let outcome = self.run(self.perf, &words, stream);
             if outcome.status != 0 || !outcome.stderr.is_empty() {
-                found.push(format!("perf {words:?}: {outcome:?}"));
+                faults.push(format!("perf {words:?}: {outcome:?}"));
             }
             outcome.stdout
         };
         let script = quiet(&["script"]);
         if self.has("-n") {
             assert_eq!(script, "");
-            return (found, 0);
+            return (faults, 0);
         }
         let report = ["report", "--stdio", "-g", "none", "-i", file];
         let ours = self.run(env!("CARGO_BIN_EXE_rperf"), &report, stream);
         // One of several files can be empty: the workload may have been blocked all the time.
         if script.is_empty() && self.has_none(&report, &ours, stream) {
-            return (found, 0);
+            return (faults, 0);
         }
         let theirs = quiet(&report[..4]);
         if ours.status != 0 || counts(&ours.stdout) != counts(&theirs) {
-            found.push(format!("{file}: perf reads\n{theirs}\nand rperf {ours:?}"));
+            faults.push(format!("{file}: perf reads\n{theirs}\nand rperf {ours:?}"));
         }
         let samples = counts(&theirs).iter().map(|(count, _)| count).sum();
-        (found, samples)
+        (faults, samples)
     }
 
     /// Whether both tools report that there are no samples.
     fn has_none(&self, report: &[&str], ours: &Outcome, stream: &[u8]) -> bool {
         let theirs = self.run(self.perf, report, stream);
-        let mut both = [&theirs, ours].into_iter();
-        both.all(|outcome| outcome.stderr.contains("data has no samples!"))
+        let mut tools = [&theirs, ours].into_iter();
+        tools.all(|outcome| outcome.stderr.contains("data has no samples!"))
     }
 
     /// The faults of the recording.
@@ -214,18 +214,18 @@ impl Variant<'_> {
         };
         let (mut faults, mut samples) = (Vec::new(), 0);
         for file in self.files("perf.data") {
-            let (found, count) = self.read(&file, &stream);
-            faults.extend(found);
+            let (faults_of_file, count) = self.read(&file, &stream);
+            faults.extend(faults_of_file);
             samples += count;
         }
-        faults.extend(self.attrs(line));
-        // Each member of such a group counts as one sample when it is read.
+        faults.extend(self.attr_differences(line));
+        // A sample of a group with `:S` is read as one sample of each member.
         let is_leader_sampled = self.words.iter().any(|word| word.ends_with(":S"));
-        let noted = match samples {
+        let expected = match samples {
             0 => ".data".to_owned(),
             samples => format!("({samples} samples)"),
         };
-        if !is_leader_sampled && !message.contains(&noted) {
+        if !is_leader_sampled && !message.contains(&expected) {
             faults.push(format!(
                 "{samples} samples are read, but record reports: {message}"
             ));
@@ -237,11 +237,11 @@ impl Variant<'_> {
 
 /// The number of samples of each event and its name, from the headings of a report.
 fn counts(report: &str) -> Vec<(u64, &str)> {
-    let heads = report
+    let headings = report
         .lines()
         .filter_map(|line| line.strip_prefix("# Samples: "));
-    let counts = heads.map(|head| {
-        let (count, event) = head.split_once(' ').expect("a head");
+    let counts = headings.map(|heading| {
+        let (count, event) = heading.split_once(' ').expect("a heading");
         let (number, unit) = match count.strip_suffix('K') {
             Some(number) => (number, 1000),
             None => (count, 1),

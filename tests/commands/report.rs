@@ -1,4 +1,4 @@
-//! `rperf report` on generated recordings; tests/differential/report.rs compares it with perf on real ones.
+//! `rperf report` on generated recordings and fixtures; tests/differential/report.rs compares it with perf on real ones.
 
 use rperf_testkit::{Outcome, Scratch, assert_golden};
 
@@ -59,7 +59,7 @@ fn recording() -> Vec<u8> {
 }
 
 #[test]
-fn the_text_of_every_kind_of_report() {
+fn texts_match_the_golden_files() {
     let bytes = recording();
     let cases: &[(&str, &[&str])] = &[
         ("children", &[]),
@@ -213,21 +213,21 @@ fn keys_of_unrecorded_fields_are_rejected() {
 fn sample_weights_are_averaged() {
     let file = root().join("tests/fixtures/x86_64/memory.data");
     let file = file.to_string_lossy();
-    let shown = |words: &[&str]| {
-        let line = [&["report", "--stdio", "-q", "-i", &file], words].concat();
-        let outcome = rperf(&line).finish().expect("the binary starts");
+    let output_of = |words: &[&str]| {
+        let command_line = [&["report", "--stdio", "-q", "-i", &file], words].concat();
+        let outcome = rperf(&command_line).finish().expect("the binary starts");
         assert_eq!(outcome.status, 0, "{outcome:?}");
         outcome.stdout
     };
-    let averages = shown(&["-F", "weight1,weight2,weight3,overhead", "-s", "comm"]);
+    let averages = output_of(&["-F", "weight1,weight2,weight3,overhead", "-s", "comm"]);
     // All samples of this recording have the same weights.
     assert_eq!(
         averages,
         "      42.0       7.0       0.0   100.00%  load   \n\n\n"
     );
     assert_eq!(
-        shown(&["-s", "dso,symoff", "-H"]),
-        shown(&["-s", "dso,symoff", "--hierarchy"])
+        output_of(&["-s", "dso,symoff", "-H"]),
+        output_of(&["-s", "dso,symoff", "--hierarchy"])
     );
 }
 
@@ -235,30 +235,30 @@ fn sample_weights_are_averaged() {
 fn the_time_until_retirement_is_a_key() {
     let mut bytes = std::fs::read(root().join("tests/fixtures/x86_64/memory.data"))
         .expect("the fixture is there");
-    // The weight of each sample: 42, 7 cycles of the instruction, and now 3 until retirement.
+    // The weights of each sample: 42; 7, the instruction latency; and now 3, the cycles until retirement.
     let (recorded, longer) = (42_u64 | 7 << 32, 42_u64 | 7 << 32 | 3 << 48);
-    for place in 0..bytes.len() - 7 {
-        if bytes[place..place + 8] == recorded.to_le_bytes() {
-            bytes[place..place + 8].copy_from_slice(&longer.to_le_bytes());
+    for offset in 0..bytes.len() - 7 {
+        if bytes[offset..offset + 8] == recorded.to_le_bytes() {
+            bytes[offset..offset + 8].copy_from_slice(&longer.to_le_bytes());
         }
     }
     let words = ["-f", "-F", "sample,retire_lat,local_retire_lat"];
     let outcome = report(&bytes, &words);
     assert_eq!(outcome.status, 0, "{outcome:?}");
-    let shown: Vec<&str> = outcome.stdout.lines().collect();
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert!(
-        shown.contains(&"#      Samples  Retire Latency  Local Retire Latency"),
-        "{shown:?}"
+        lines.contains(&"#      Samples  Retire Latency  Local Retire Latency"),
+        "{lines:?}"
     );
     assert!(
-        shown.contains(&"            59  177             3                   "),
-        "{shown:?}"
+        lines.contains(&"            59  177             3                   "),
+        "{lines:?}"
     );
 }
 
 #[test]
 fn options_that_do_not_suit_the_recording_are_failures() {
-    for (file, words, message) in [
+    for (file, option, message) in [
         ("branches", "--mem-mode", "branch and mem mode incompatible"),
         ("memory", "-b", "Selected -b but no branch data."),
         (
@@ -270,7 +270,7 @@ fn options_that_do_not_suit_the_recording_are_failures() {
     ] {
         let fixture = root().join(format!("tests/fixtures/x86_64/{file}.data"));
         let bytes = std::fs::read(fixture).expect("the fixture is there");
-        let outcome = report(&bytes, &["-f", words]);
+        let outcome = report(&bytes, &["-f", option]);
         assert_eq!(
             (outcome.status, outcome.stdout.as_str()),
             (255, ""),
@@ -306,9 +306,9 @@ fn comm_nodigit_merges_names_that_differ_in_digits() {
     ] {
         let words = ["-q", "--no-children", "-g", "none", "-s", key];
         let outcome = report(&bytes, &words);
-        let shown = outcome.stdout.lines().map(str::trim);
-        let shown: Vec<&str> = shown.filter(|line| !line.is_empty()).collect();
-        assert_eq!(shown, rows, "{outcome:?}");
+        let lines = outcome.stdout.lines().map(str::trim);
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines, rows, "{outcome:?}");
     }
 }
 
@@ -393,9 +393,9 @@ fn latency_is_shared_by_the_threads_running_in_parallel() {
         ),
     ] {
         let outcome = report(&bytes, &[&words[..], more].concat());
-        let shown = outcome.stdout.lines().map(str::trim);
-        let shown: Vec<&str> = shown.filter(|line| !line.is_empty()).collect();
-        assert_eq!(shown, expected, "{outcome:?}");
+        let lines = outcome.stdout.lines().map(str::trim);
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines, expected, "{outcome:?}");
     }
     let message = "Use of latency profile or parallelism requires --latency flag during record.\n\
         hint: record context switches with 'record --latency'\n";
@@ -484,7 +484,7 @@ fn branch_history_needs_branch_stacks() {
     assert_eq!(outcome.stdout, "");
 }
 
-/// Callers that are also in the branch stack are not repeated, the remaining callers follow the stack, and a loop is shown once.
+/// Callers that are also in the branch stack are not repeated, and the remaining callers follow it.
 #[test]
 fn callchains_continue_after_branches() {
     let (leaf, middle, main) = (0x40_0100, 0x40_1100, 0x40_2100);

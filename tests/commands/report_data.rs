@@ -19,7 +19,7 @@ fn report(scratch: &Scratch, words: &[&str]) -> String {
     outcome.stdout
 }
 
-/// The cells of a JSON row, formatted as in the text.
+/// The cells of a JSON row without the event, formatted as in the text and sorted.
 fn cells(row: &Value) -> Vec<String> {
     let text = |(key, value): (&String, &Value)| match (key.as_str(), value) {
         ("overhead" | "overhead_children", share) => {
@@ -34,7 +34,7 @@ fn cells(row: &Value) -> Vec<String> {
     cells
 }
 
-/// The cells of the rows of the text.
+/// The sorted cells of each row of the text.
 fn text_rows(text: &str) -> Vec<Vec<String>> {
     let rows = text
         .lines()
@@ -71,7 +71,7 @@ fn rows_are_those_of_the_text() {
         let rows = list(&file["rows"]);
         let printed_cells = |row: &Value| {
             let cells = cells(row).into_iter();
-            // The text has this column as a line before the rows.
+            // With --comms of one name, the text has the name in a line before the rows.
             cells
                 .filter(|cell| !words.contains(&"--comms") || cell != "sh")
                 .collect::<Vec<_>>()

@@ -19,7 +19,7 @@ use self::recording::SchedFile;
 use super::{outcome, rperf};
 use crate::kernel::is_root;
 
-/// The subcommands that analyse a recording.
+/// Subcommands that analyse a recording.
 const ANALYSES: &[&str] = &["latency", "timehist", "map", "off-cpu"];
 
 #[track_caller]
@@ -90,7 +90,7 @@ fn latencies_of_both_byte_orders() -> std::io::Result<()> {
     Ok(())
 }
 
-/// The rows of `timehist -n --state --show-prio`.
+/// The output of `timehist -n --state --show-prio`.
 const HISTORY: [&str; 7] = [
     "           time    cpu  task name                       prio      wait time  sch delay   run time  state",
     "                        [tid/pid]                                    (msec)     (msec)     (msec)       ",
@@ -289,12 +289,12 @@ fn stretches_with_lost_records_are_named() -> std::io::Result<()> {
 #[test]
 fn recordings_without_switches_are_refused() -> std::io::Result<()> {
     let scratch = Scratch::new();
-    let mut raw = SchedFile::without_switches();
-    raw.waking(100_000, 0, 7);
-    scratch.write("no-switches.data", raw.finish())?;
-    let mut blind = SchedFile::without_cpu();
-    blind.comm(7, "seven");
-    scratch.write("no-cpu.data", blind.finish())?;
+    let mut no_switches = SchedFile::without_switches();
+    no_switches.waking(100_000, 0, 7);
+    scratch.write("no-switches.data", no_switches.finish())?;
+    let mut no_cpu = SchedFile::without_cpu();
+    no_cpu.comm(7, "seven");
+    scratch.write("no-cpu.data", no_cpu.finish())?;
     for analysis in ANALYSES {
         let refused = |file: &str, message: &str| {
             let outcome = run(&scratch, &["sched", "-i", file, analysis]);
