@@ -1,8 +1,8 @@
 //! Rewrites perf's option grammar into words that clap parses unambiguously.
 //!
 //! perf accepts unique prefixes, bundles, attached values, negatives of every option, and a workload with options of its own. This pass
-//! resolves these words against the command's declaration and emits `--name`, `--name=false`, `--name=value` in the order given, then `--`
-//! and the remaining words.
+//! resolves these words against the command's declaration and emits `--name`, `--name=false`, `--name=value` in the order given, then, if
+//! there are any, `--` and the remaining words.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -32,7 +32,7 @@ pub(crate) enum ParsedCommand {
 /// Why the words cannot be parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UsageError {
-    /// No such long option. The second value is the nearest existing option.
+    /// No such long option. The second value is the most similar option, if any is similar.
     UnknownOption(String, Option<String>),
     /// No such short option. The second value is the long option that was probably meant, if the word is its beginning with one
     /// dash (`-freq`).
@@ -119,7 +119,7 @@ struct WordPass<'a> {
     command: &'a Command,
     words: &'a [OsString],
     next: usize,
-    /// The rewritten words, each with its option. A negative removes earlier words of its option.
+    /// The rewritten words, each with its option. The negative of an option that is not a switch removes earlier words of the option.
     out: Vec<(&'a Arg, OsString)>,
 }
 
@@ -220,7 +220,7 @@ impl<'a> WordPass<'a> {
         UsageError::UnknownSwitch(letter, long.map(|long| format!("--{long}")))
     }
 
-    /// Emits one option. `given` is its name in messages.
+    /// Emits one option; for the negative of an option that is not a switch, removes its earlier words. `given` is its name in messages.
     fn apply(
         &mut self,
         found: FoundOption<'a>,
@@ -230,8 +230,8 @@ impl<'a> WordPass<'a> {
         let FoundOption { arg, negative } = found;
         let shape = OptionShape::of(arg);
         if shape == OptionShape::NotYet {
-            let instead = arg.get_help().map(ToString::to_string).unwrap_or_default();
-            return Err(UsageError::NotYet(spelling(arg).into_owned(), instead));
+            let advice = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            return Err(UsageError::NotYet(spelling(arg).into_owned(), advice));
         }
         let valueless = negative || matches!(shape, OptionShape::Switch | OptionShape::Counter);
         if valueless && attached.is_some() {

@@ -116,15 +116,15 @@ fn copy_stream(
     target: &InjectOutput<'_>,
 ) -> Result<InjectSummary, CliError> {
     let path = stream.path.clone();
-    let shown = path.display().to_string();
+    let name = path.display().to_string();
     let copy = StreamCopy::begin(stream.reader()?).map_err(|error| match error {
         CopyError::Read(cause) => foreign(&path, &cause),
-        other => CliError::failure(255, anyhow::Error::new(other).context(shown.clone())),
+        other => CliError::failure(255, anyhow::Error::new(other).context(name.clone())),
     })?;
     let head = copy.head().clone();
     let mut events = head.events().to_vec();
     let pipeline = plan.pipeline(head.metadata(), None, &mut events)?;
-    target.write_stream(&shown, |out| copy.copy(&events, pipeline, out))
+    target.write_stream(&name, |out| copy.copy(&events, pipeline, out))
 }
 
 fn copy_whole(
@@ -133,11 +133,11 @@ fn copy_whole(
     target: &InjectOutput<'_>,
 ) -> Result<InjectSummary, CliError> {
     let data = input.parse(plan.context)?;
-    let shown = input.path.display().to_string();
+    let name = input.path.display().to_string();
     let mut events = data.events().to_vec();
     let pipeline = plan.pipeline(data.metadata(), Some(&data), &mut events)?;
     if data.header().is_pipe() || target.is_stream() {
-        return target.write_stream(&shown, |out| copy_to_stream(&data, &events, pipeline, out));
+        return target.write_stream(&name, |out| copy_to_stream(&data, &events, pipeline, out));
     }
-    target.write_file(&shown, |out| copy_to_file(&data, &events, pipeline, out))
+    target.write_file(&name, |out| copy_to_file(&data, &events, pipeline, out))
 }

@@ -1,4 +1,4 @@
-//! A recording opened for analysis: the setup and the final checks of all commands that read samples.
+//! A recording opened for analysis: setup and final checks of commands that read samples.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -113,9 +113,9 @@ impl<'a> Analysis<'a> {
     /// Those of [`Analysis::conclude`].
     pub(crate) fn conclude_with(&self, bad: DecodeErrors) -> Result<(), CliError> {
         self.end_progress();
-        let mut found = self.replay.diagnostics();
-        found.bad_records.merge(bad);
-        conclude(&self.input.path, &found, self.context)
+        let mut diagnostics = self.replay.diagnostics();
+        diagnostics.bad_records.merge(bad);
+        conclude(&self.input.path, &diagnostics, self.context)
     }
 }
 

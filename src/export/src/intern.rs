@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-/// Distinct items in order of first appearance; the number is the index.
+/// Distinct items in order of first appearance; the number of an item is its index.
 #[derive(Debug)]
 pub(crate) struct Interner<T> {
     items: Vec<T>,
@@ -38,9 +38,9 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         &self.items
     }
 
-    /// Adds the items of `later`, converted by `renumbered`, and returns their numbers here.
-    pub(crate) fn merge(&mut self, later: &[T], renumbered: impl Fn(&T) -> T) -> Vec<u32> {
-        let items = later.iter().map(renumbered);
+    /// Adds the items of `later`, converted by `renumber`, and returns their numbers here.
+    pub(crate) fn merge(&mut self, later: &[T], renumber: impl Fn(&T) -> T) -> Vec<u32> {
+        let items = later.iter().map(renumber);
         items.map(|item| self.number(item)).collect()
     }
 }

@@ -78,7 +78,7 @@ pub struct Attr {
     pub sample_max_stack: u16,
     /// Bytes of AUX data in a sample.
     pub aux_sample_size: u32,
-    /// `aux_action` bits (pause, resume) of newer kernels.
+    /// `aux_action` bits (start paused, pause, resume) of newer kernels.
     pub aux_action: u32,
     /// User data passed with SIGTRAP.
     pub sig_data: u64,
@@ -101,11 +101,11 @@ impl Attr {
     /// Size of the largest known layout (`PERF_ATTR_SIZE_VER9`, with `config4`), in bytes.
     pub const SIZE_VER9: usize = 144;
 
-    /// The software event that counts nothing and only carries side-band records
+    /// `config` of the software event that counts nothing and only carries side-band records
     /// (`PERF_COUNT_SW_DUMMY`).
     pub const DUMMY: u64 = 9;
 
-    /// The hardware event for retired branches (`PERF_COUNT_HW_BRANCH_INSTRUCTIONS`).
+    /// `config` of the hardware event for retired branches (`PERF_COUNT_HW_BRANCH_INSTRUCTIONS`).
     pub const BRANCHES: u64 = 4;
 
     /// Whether this is the dummy event, which counts nothing.
@@ -232,7 +232,7 @@ impl Attr {
     }
 }
 
-/// Converts the 64 flag bits. C bit-fields start at the low bit of a byte on little-endian machines
+/// Converts the 64 flag bits. C bit-fields start at the low bit of the word on little-endian machines
 /// and at the high bit on big-endian ones, so the flags of a big-endian file are mirrored.
 fn decode_flags(word: u64, endian: Endian) -> AttrFlags {
     match endian {

@@ -34,7 +34,8 @@ const SAMPLE_TYPES: [SampleType; 24] = [
 ];
 
 /// The non-zero fields of an attr as names and values, in perf's print order. Unnamed bits are
-/// printed as numbers at the end of their field; fields unknown to perf 6.1 come last.
+/// one hexadecimal number, at the end of their field or, for the one-bit fields, as `flags`. Fields
+/// unknown to perf 6.1 come last.
 ///
 /// `size` is the size of the structure in the file or the kernel, in bytes.
 #[must_use]
@@ -83,7 +84,7 @@ pub fn attr_fields(attr: &Attr, size: u32) -> Vec<(&'static str, String)> {
     fields.0
 }
 
-/// Keys and values, joined with `, `.
+/// The non-zero fields of an attr as text, joined with `, `.
 #[derive(Debug, Clone, Copy)]
 pub struct AttrText<'a> {
     /// The attr to print.

@@ -1,5 +1,5 @@
-//! Bit sets of the kernel interface. Unnamed bits are kept and printed as numbers, so that files of
-//! newer kernels lose nothing.
+//! Bit sets of the kernel interface. Unnamed bits are kept and printed as one number, so that files
+//! of newer kernels lose nothing.
 
 use std::fmt;
 use std::ops::{BitAnd, BitOr, BitOrAssign};
@@ -288,7 +288,7 @@ bit_set! {
         CGROUP = 32 => "cgroup",
         /// Emit TEXT_POKE records.
         TEXT_POKE = 33 => "text_poke",
-        /// MMAP2 carries a build-id instead of device and inode.
+        /// MMAP2 carries the build-id, if known, instead of device and inode.
         BUILD_ID = 34 => "build_id",
         /// Only threads of the same process inherit the event.
         INHERIT_THREAD = 35 => "inherit_thread",

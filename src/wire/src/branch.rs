@@ -43,7 +43,7 @@ impl<'a> BranchStack<'a> {
         self.entries.len() / 3
     }
 
-    /// Whether there are none.
+    /// Whether there are no branches.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

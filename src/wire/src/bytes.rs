@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Bytes read so far.
+    /// The number of bytes read so far.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
@@ -235,7 +235,7 @@ impl<'a> U64s<'a> {
         self.len() == 0
     }
 
-    /// The number at `index`.
+    /// The number at `index`; `None` if there are fewer.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<u64> {
         self.endian.u64_at(self.bytes, index.checked_mul(8)?)
@@ -251,7 +251,7 @@ impl<'a> U64s<'a> {
             .map(move |bytes| endian.u64(*bytes))
     }
 
-    /// The undecoded bytes. Equal bytes mean equal numbers within one file.
+    /// The undecoded bytes, with a trailing partial number. Equal bytes mean equal numbers within one file.
     #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes

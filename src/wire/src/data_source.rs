@@ -75,7 +75,7 @@ impl DataSource {
         BLOCKED.field(self.0)
     }
 
-    /// The reasons as text, each with a leading blank: ` Data`.
+    /// The reasons as text, each with a leading blank: ` Data`; ` N/A` if there are none.
     #[must_use]
     pub fn blocked(self) -> String {
         let mut text = String::new();
@@ -121,7 +121,7 @@ const MISS: usize = 2;
 /// Number of the bit `mem_remote`.
 const REMOTE: u32 = 37;
 
-/// Name of a level by `mem_lvl_num`; `None` for other numbers, which are cache levels (`L1`).
+/// Name of a level by `mem_lvl_num`; `None` for other numbers, which are printed as cache levels (`L1`).
 fn level_name(number: u64) -> Option<&'static str> {
     Some(match number {
         0x9 => "CXL",
@@ -170,7 +170,7 @@ impl BitField {
     }
 
     /// Names of the set bits that are levels, without the outcome.
-    fn places(&self, source: u64) -> impl Iterator<Item = &'static str> {
+    fn levels(&self, source: u64) -> impl Iterator<Item = &'static str> {
         self.set(source)
             .filter(|name| !matches!(*name, "hit" | "miss"))
     }
@@ -225,7 +225,7 @@ fn snoop(source: u64, text: &mut String) {
 }
 
 fn tlb(source: u64, text: &mut String) {
-    join_some(TLB.places(source), text);
+    join_some(TLB.levels(source), text);
     TLB.outcome(source, text);
 }
 
@@ -241,14 +241,14 @@ fn blocked(source: u64, text: &mut String) {
     }
 }
 
-/// Appends the level, which processors encode in one of three ways.
+/// Appends the level, which processors encode in `mem_lvl`, in `mem_hops` or in `mem_lvl_num`.
 fn level(source: u64, text: &mut String) {
     let before = text.len();
     if source >> REMOTE & 1 == 1 {
         text.push_str("Remote ");
     }
     let (number, hops) = (source >> 33 & 0xf, source >> 43 & 7);
-    let listed = hops == 0 && join(LEVEL.places(source), text);
+    let listed = hops == 0 && join(LEVEL.levels(source), text);
     if hops != 0 {
         text.push_str(distance(hops));
         text.push(' ');
@@ -273,8 +273,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accesses_are_described_in_words() {
-        for (source, words) in [
+    fn accesses_are_printed_as_text() {
+        for (source, expected) in [
             (
                 0x6810_0142,
                 "|OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A",
@@ -292,12 +292,16 @@ mod tests {
                 "|OP No|LVL N/A|SNP N/A|TLB N/A|LCK No|BLK  Data Addr",
             ),
         ] {
-            assert!(text(source).contains(words), "{source:x}: {}", text(source));
+            assert!(
+                text(source).contains(expected),
+                "{source:x}: {}",
+                text(source)
+            );
         }
     }
 
     #[test]
-    fn every_number_has_words_of_bounded_length() {
+    fn every_number_has_text_of_bounded_length() {
         let mut source: u64 = 1;
         for _ in 0..10_000 {
             source = source

@@ -23,7 +23,7 @@ pub enum DecodeError {
         field: &'static str,
         /// Offset of the field from the first byte passed to the decoder.
         offset: usize,
-        /// Value of the field.
+        /// The count or size.
         value: u64,
     },
 }

@@ -2,7 +2,7 @@
 
 use crate::{Attr, AttrFlags, EventType};
 
-/// Generalised hardware events by `config` (`enum perf_hw_id`), under perf's first name for each.
+/// Generalised hardware events by `config` (`enum perf_hw_id`), under the names that perf prints.
 pub const HARDWARE_NAMES: [&str; 10] = [
     "cycles",
     "instructions",
@@ -16,7 +16,7 @@ pub const HARDWARE_NAMES: [&str; 10] = [
     "ref-cycles",
 ];
 
-/// Software events by `config` (`enum perf_sw_ids`), under perf's first name for each.
+/// Software events by `config` (`enum perf_sw_ids`), under the names that perf prints.
 pub const SOFTWARE_NAMES: [&str; 12] = [
     "cpu-clock",
     "task-clock",
@@ -69,8 +69,8 @@ pub fn event_name(attr: &Attr) -> String {
 }
 
 /// Modifiers of an attr, with their colon. By default `exclude_guest` is set for events without modifiers of mode or
-/// precision, and not set for others. As in perf, `H` and `G` are printed if `exclude_host` is set, or if
-/// `exclude_guest` differs from that default.
+/// precision, and not set for others. As in perf, `H` (if the host is counted) and `G` (if guests are)
+/// are printed if `exclude_host` is set, or if `exclude_guest` differs from that default.
 fn modifiers(attr: &Attr) -> String {
     let has = |flag| attr.flags.contains(flag);
     let mut letters = String::new();

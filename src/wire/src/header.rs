@@ -72,7 +72,7 @@ pub struct RecordHeader {
     pub kind: RecordKind,
     /// Mode and flags.
     pub misc: Misc,
-    /// Size of the whole record in bytes, header included.
+    /// Size of the whole record in bytes, header included; for simpleperf's own types its lower half.
     pub size: u16,
 }
 
@@ -126,14 +126,14 @@ impl RecordHeader {
         // The size is the last field of the header and known only after the body.
         let size = 0;
         Self { kind, misc, size }.encode(&mut to);
-        let end = to.len();
+        let body_start = to.len();
         body(&mut to);
         let size = u16::try_from(out.len() - start);
         let size = size.map(|size| match endian {
             Endian::Little => size.to_le_bytes(),
             Endian::Big => size.to_be_bytes(),
         });
-        match (size, out.get_mut(end - 2..end)) {
+        match (size, out.get_mut(body_start - 2..body_start)) {
             (Ok(size), Some(place)) => {
                 place.copy_from_slice(&size);
                 true
@@ -151,7 +151,7 @@ impl RecordHeader {
 pub struct RawRecord<'a> {
     /// Record type.
     pub kind: RecordKind,
-    /// Mode and flags.
+    /// Mode and flags; none for simpleperf's own types.
     pub misc: Misc,
     /// Everything after the header, the sample id trailer included.
     pub body: &'a [u8],
@@ -200,7 +200,7 @@ impl<'a> RawRecord<'a> {
         Some((sample, size))
     }
 
-    /// Iterates over the complete records at the start of `bytes`, each with its bytes.
+    /// Iterates over the complete records at the start of `bytes`, each with its bytes, header included.
     pub fn all(bytes: &'a [u8], endian: Endian) -> impl Iterator<Item = (Self, &'a [u8])> {
         let mut rest = bytes;
         std::iter::from_fn(move || {

@@ -86,9 +86,9 @@ kinds! {
     AUXTRACE = 71;
     /// AUX decoding error.
     AUXTRACE_ERROR = 72;
-    /// Threads of a stat recording.
+    /// The observed threads.
     THREAD_MAP = 73;
-    /// CPUs of a stat recording.
+    /// The observed CPUs.
     CPU_MAP = 74;
     /// Settings of stat.
     STAT_CONFIG = 75;

@@ -2,8 +2,8 @@
 //! records and samples, decoded from and encoded to bytes.
 //!
 //! No I/O and no unsafe code. Byte order is a value ([`Endian`]) because a file may come from
-//! another machine. Every decoder takes any byte string and either returns a value or a
-//! [`DecodeError`] that names the field and its offset; none panics.
+//! another machine. Decoders take any byte string without a panic; a [`DecodeError`] names
+//! the field and its offset.
 //!
 //! Source of the layouts, unless a module names another one: the kernel's
 //! `include/uapi/linux/perf_event.h`.

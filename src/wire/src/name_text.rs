@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Code point of byte 0.
 const BASE: u32 = 0x10_ff00;
-/// First byte of these characters in UTF-8.
+/// First byte in UTF-8 of the private characters, and of all from U+100000.
 const LEAD_BYTE: u8 = 0xf4;
 
 /// Converts a name to text.
@@ -46,7 +46,7 @@ fn push_bytes(bytes: &[u8], text: &mut String) {
     text.extend(letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)));
 }
 
-/// The byte that a private character represents.
+/// The byte that a private character represents; `None` for other characters.
 fn byte_of(letter: char) -> Option<u8> {
     let byte = u32::from(letter).checked_sub(BASE)?;
     u8::try_from(byte).ok().filter(|byte| *byte >= 0x80)
@@ -77,7 +77,7 @@ pub fn name_path(text: &str) -> Cow<'_, Path> {
     }
 }
 
-/// The byte that a private character in UTF-8 represents.
+/// The byte that a private character in UTF-8 represents; `None` for other bytes.
 #[must_use]
 pub fn restored_byte(utf8: [u8; 4]) -> Option<u8> {
     let text = std::str::from_utf8(&utf8).ok()?;

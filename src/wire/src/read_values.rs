@@ -14,13 +14,14 @@ pub struct ReadValues<'a> {
 pub struct ReadValue {
     /// The count.
     pub value: u64,
-    /// Event id.
+    /// Event id, if requested.
     pub id: Option<u64>,
-    /// Samples lost so far by this event.
+    /// Samples lost so far by this event, if requested.
     pub lost: Option<u64>,
 }
 
-/// The words that are present: `nr` or the value, times, then per value its optional id and lost count.
+/// The words that are present. Single counter: value, times, id, lost count. Group: number of members and times, then the
+/// value, id and lost count of each.
 #[derive(Debug, Clone, Copy)]
 struct ReadShape {
     group: bool,
@@ -76,7 +77,7 @@ impl<'a> ReadValues<'a> {
         self.words
     }
 
-    /// Time enabled in nanoseconds.
+    /// Time enabled in nanoseconds, if requested.
     #[must_use]
     pub fn time_enabled(&self) -> Option<u64> {
         self.format
@@ -84,7 +85,7 @@ impl<'a> ReadValues<'a> {
             .then(|| self.words.get(1))?
     }
 
-    /// Time running in nanoseconds.
+    /// Time running in nanoseconds, if requested.
     #[must_use]
     pub fn time_running(&self) -> Option<u64> {
         let index = 1 + usize::from(self.format.contains(ReadFormat::TOTAL_TIME_ENABLED));

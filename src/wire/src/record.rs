@@ -18,7 +18,7 @@ pub struct Comm<'a> {
     pub pid: u32,
     /// Thread.
     pub tid: u32,
-    /// New name without NUL, at most 15 bytes.
+    /// New name without NUL; from the kernel, at most 15 bytes.
     pub comm: &'a [u8],
 }
 
@@ -115,7 +115,7 @@ pub struct Namespaces {
     pub pid: u32,
     /// Thread.
     pub tid: u32,
-    /// net, uts, ipc, pid, user, mnt, cgroup, in this order.
+    /// net, uts, ipc, pid, user, mnt, cgroup, in this order, as far as recorded.
     pub links: Vec<Namespace>,
 }
 
@@ -228,7 +228,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Decodes the records of hardware traces, counters and kernel code.
+    /// Decodes the types that [`Record::decode`] leaves to it.
     fn decode_trace(kind: RecordKind, at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         Ok(match kind {
             RecordKind::READ => Self::Read(Read::decode(at)?),

@@ -10,7 +10,7 @@ pub enum Paint {
     Idle(u8),
     /// A task sleeps.
     Sleeping,
-    /// A task waits for a device.
+    /// A task waits uninterruptibly, usually for a device.
     Blocked,
     /// A task waits for a CPU.
     Waiting,

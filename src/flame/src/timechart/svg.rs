@@ -1,6 +1,6 @@
 //! A self-contained SVG whose script zooms, searches and shows details.
 //!
-//! The boxes of a row that have the same colour and name are drawn by one path, so a box takes some 20 bytes. The script reads
+//! The boxes of a row with the same `PathKey` are drawn by one path, so a box takes some 20 bytes. The script reads
 //! the paths.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const STYLE: &str = include_str!("style.css");
 /// Width of a picture that fits its window, until the script runs.
 const DEFAULT_WIDTH: u32 = 1200;
 const MIN_WIDTH: u32 = 400;
-/// Width of the labels left of the rows, in pixels as all sizes here.
+/// Width of the labels left of the rows, in pixels as all sizes unless noted.
 const LEFT: u32 = 230;
 /// Width of the margin right of the rows.
 const RIGHT: u32 = 12;
@@ -125,7 +125,7 @@ impl<'c> ChartWriter<'c> {
     }
 
     /// The width of the rows, in pixels.
-    fn room(&self) -> u32 {
+    fn rows_width(&self) -> u32 {
         self.width - LEFT - RIGHT
     }
 
@@ -139,7 +139,7 @@ impl<'c> ChartWriter<'c> {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         self.write_head(out)?;
         self.write_legend(out)?;
-        let scale = f64::from(self.room()) / UNITS as f64;
+        let scale = f64::from(self.rows_width()) / UNITS as f64;
         writeln!(
             out,
             "<g id=\"axis\">{}</g>\n<g clip-path=\"url(#clip)\"><g id=\"plot\" transform=\"translate({LEFT},0) scale({scale:.12},1)\">\n\
@@ -177,7 +177,7 @@ impl<'c> ChartWriter<'c> {
             self.span(),
             self.top,
             self.chart.width.is_none(),
-            self.room(),
+            self.rows_width(),
             Escaped(&self.chart.title),
         )?;
         writeln!(
@@ -266,7 +266,7 @@ impl<'c> ChartWriter<'c> {
         writeln!(out, "</g>")
     }
 
-    /// Returns the path of each group of boxes with the same colour and name.
+    /// Returns a path for the boxes of each key.
     fn paths(&self, row: &ChartRow, height: u32) -> BTreeMap<PathKey, String> {
         let mut paths: BTreeMap<PathKey, String> = BTreeMap::new();
         for item in &row.boxes {
@@ -309,8 +309,8 @@ impl<'c> ChartWriter<'c> {
         }
         writeln!(out, "<g id=\"arrows\">")?;
         for ((from, to), times) in pairs {
-            let places = self.place(from).zip(self.place(to));
-            let Some(((waker, start), (woken, end))) = places else {
+            let ends = self.label_and_middle(from).zip(self.label_and_middle(to));
+            let Some(((waker, start), (woken, end))) = ends else {
                 continue;
             };
             let (mut line, mut tip) = (String::new(), String::new());
@@ -329,7 +329,7 @@ impl<'c> ChartWriter<'c> {
     }
 
     /// Returns the label of a row and the y coordinate of its middle.
-    fn place(&self, index: usize) -> Option<(&str, u32)> {
+    fn label_and_middle(&self, index: usize) -> Option<(&str, u32)> {
         let (row, top) = self.chart.rows.get(index).zip(self.tops.get(index))?;
         Some((&row.label, top + row_height(row) / 2))
     }
@@ -399,7 +399,8 @@ impl PathKey {
     }
 }
 
-/// Returns `text` if it has at most `room` characters, otherwise its beginning with an ellipsis; empty if `room` is below 3.
+/// Returns `text` if it has at most `room` characters. Otherwise returns its beginning with an ellipsis, or nothing if `room` is
+/// below 3.
 fn fitting(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
@@ -426,7 +427,7 @@ struct InnerLabels<'w>(&'w ChartWriter<'w>);
 impl Display for InnerLabels<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let writer = self.0;
-        let scale = f64::from(writer.room()) / UNITS as f64;
+        let scale = f64::from(writer.rows_width()) / UNITS as f64;
         for (row, top) in writer.chart.rows.iter().zip(&writer.tops) {
             let named = row.boxes.iter().filter(|_| row.kind == RowKind::Cpu);
             for item in named {
@@ -459,7 +460,7 @@ impl Display for Ticks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let writer = self.0;
         let (start, span) = (writer.chart.start, writer.span());
-        let room = f64::from(writer.room());
+        let room = f64::from(writer.rows_width());
         let step = tick_step(span, room / TICK_DISTANCE);
         let mut time = start.div_ceil(step).saturating_mul(step);
         while time <= writer.chart.end {
