@@ -119,7 +119,7 @@ struct WordPass<'a> {
     command: &'a Command,
     words: &'a [OsString],
     next: usize,
-    /// The rewritten words, each with its option. The negative of an option that is not a switch removes earlier words of the option.
+    /// The rewritten words, each with its option. The negative of an option that is not a switch removes its earlier words.
     out: Vec<(&'a Arg, OsString)>,
 }
 
@@ -220,7 +220,8 @@ impl<'a> WordPass<'a> {
         UsageError::UnknownSwitch(letter, long.map(|long| format!("--{long}")))
     }
 
-    /// Emits one option; for the negative of an option that is not a switch, removes its earlier words. `given` is its name in messages.
+    /// Emits one option, or removes its earlier words for the negative of an option that is not a switch. `given` is the option's
+    /// name in messages.
     fn apply(
         &mut self,
         found: FoundOption<'a>,

@@ -15,7 +15,7 @@ use super::output::{OutputStreams, Stdout};
 use super::pager::{Pager, Paging};
 use super::shared::probing::OwnProbes;
 
-/// The program's name: `perf` if started through a link of that name, otherwise `rperf`.
+/// The program's name: `perf` if started under that name, such as through a link, otherwise `rperf`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProgramName(&'static str);
 
@@ -44,7 +44,7 @@ pub(crate) struct Globals {
     pub(crate) buildid_dir: Option<PathBuf>,
     /// `--debugfs-dir DIR`: where tracepoints and their formats are read instead of the mounted tracefs.
     pub(crate) debugfs_dir: Option<PathBuf>,
-    /// `--debug verbose=N`: as if `-v` had been given N times.
+    /// `--debug verbose=N`: the minimum verbosity.
     pub(crate) verbose: u8,
     /// `--debug perf-event-open`: prints each attr and each perf_event_open call, as with `-vv`.
     pub(crate) shows_perf_event_open: bool,
@@ -110,8 +110,8 @@ impl Context {
         count(matches, "verbose").max(self.globals.verbose)
     }
 
-    /// Returns the build-id cache: `--buildid-dir`, otherwise `buildid.dir`, otherwise `~/.debug`. `None` without a home
-    /// directory.
+    /// Returns the build-id cache: `--buildid-dir`, otherwise `buildid.dir`, otherwise `~/.debug`. `None` if
+    /// neither is given and `HOME` is unset.
     pub(crate) fn buildid_dir(&self) -> Option<PathBuf> {
         let configured = || self.config.text("buildid.dir").map(PathBuf::from);
         self.globals
@@ -121,7 +121,7 @@ impl Context {
             .or_else(|| self.home().map(|home| home.join(".debug")))
     }
 
-    /// Returns the user's home directory.
+    /// Returns the user's home directory; `None` if `HOME` is unset.
     pub(crate) fn home(&self) -> Option<PathBuf> {
         self.var("HOME").map(PathBuf::from)
     }

@@ -39,11 +39,11 @@ pub(crate) fn option() -> Arg {
     )
 }
 
-/// Returns a client if `--debuginfod` is given, or otherwise if the setting `setting` enables it.
+/// Returns a client if `--debuginfod` is given, or otherwise if the setting `setting` enables it and names a server.
 ///
 /// # Errors
 ///
-/// Invalid URLs; the option without any server; no directory for a cache.
+/// Invalid URLs; the option without any server; no directory for the cache.
 pub(crate) fn client(
     matches: &ArgMatches,
     setting: &str,
@@ -51,10 +51,10 @@ pub(crate) fn client(
 ) -> Result<Option<Client>, CliError> {
     let given = given_value::<String>(matches, "debuginfod");
     let configured = || context.config.text(setting);
-    let Some(words) = given.map(String::as_str).or_else(configured) else {
+    let Some(value) = given.map(String::as_str).or_else(configured) else {
         return Ok(None);
     };
-    let list = match words.trim() {
+    let list = match value.trim() {
         "" | SYSTEM => text(context, "DEBUGINFOD_URLS").unwrap_or_default(),
         list => list.to_owned(),
     };
@@ -76,21 +76,21 @@ pub(crate) fn client(
     Ok(Some(Client::new(settings, DownloadProgress::new(context))))
 }
 
-/// Returns the cache directory shared by all clients on this machine, located as libdebuginfod does.
+/// Returns the cache directory, located as libdebuginfod does.
 fn cache(context: &Context) -> Result<PathBuf, CliError> {
     let home = context.home();
     let old = home
         .as_deref()
         .map(|home| home.join(".debuginfod_client_cache"));
-    let named = context.var("DEBUGINFOD_CACHE_PATH").map(PathBuf::from);
-    let found = named
+    let configured = context.var("DEBUGINFOD_CACHE_PATH").map(PathBuf::from);
+    let directory = configured
         .or_else(|| old.filter(|old| Folder::open(old).is_ok()))
         .or_else(|| {
             let caches = context.var("XDG_CACHE_HOME").map(PathBuf::from);
             let caches = caches.or_else(|| home.map(|home| home.join(".cache")));
             caches.map(|caches| caches.join("debuginfod_client"))
         });
-    found.ok_or_else(|| {
+    directory.ok_or_else(|| {
         CliError::message(255, "no directory for downloads from debuginfod servers")
             .hint("set DEBUGINFOD_CACHE_PATH or HOME")
     })
@@ -124,16 +124,16 @@ fn text(context: &Context, name: &str) -> Option<String> {
     value.map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Returns `SSL_CERT_FILE` alone if set, otherwise the system's bundles.
+/// Returns `SSL_CERT_FILE` alone if set, otherwise the usual paths of the system's bundles.
 pub(crate) fn authorities(context: &Context) -> Vec<PathBuf> {
-    let named = context.var("SSL_CERT_FILE").map(|file| vec![file.into()]);
-    named.unwrap_or_else(|| CERTIFICATES.map(PathBuf::from).to_vec())
+    let configured = context.var("SSL_CERT_FILE").map(|file| vec![file.into()]);
+    configured.unwrap_or_else(|| CERTIFICATES.map(PathBuf::from).to_vec())
 }
 
 /// Shows download progress on stderr.
 struct DownloadProgress {
     quiet: bool,
-    /// Whether stderr is a terminal, on which one line is overwritten.
+    /// Whether a progress line is overwritten on stderr: on a terminal, unless `quiet`.
     live: bool,
     /// Set once stdout goes through a pager, which then owns the terminal.
     paged: Arc<AtomicBool>,

@@ -38,7 +38,7 @@ pub(crate) fn browses(
 ) -> Result<bool, CliError> {
     match flag(matches, "tui") {
         Some(true) if !can_browse(context) => Err(no_terminal(context, command)),
-        Some(wanted) => Ok(wanted),
+        Some(given) => Ok(given),
         None => Ok(by_default && can_browse(context)),
     }
 }
@@ -57,7 +57,7 @@ fn no_terminal(context: &Context, command: &str) -> CliError {
 }
 
 impl<'c> BrowserTerminal<'c> {
-    /// Opens the terminal. Must be called before threads are started, as it blocks signals that they inherit.
+    /// Opens the terminal. Must be called before threads are started, as they inherit the signals that it blocks.
     ///
     /// # Errors
     ///

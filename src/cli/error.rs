@@ -1,6 +1,4 @@
 //! How a command ends: [`ExitStatus`] for the status, [`CliError`] for the error.
-//!
-//! Only this file turns an error into text and into an exit status.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -16,7 +14,7 @@ pub(crate) enum ExitStatus {
     Child(u8),
     /// Status 129: the command line is invalid.
     Usage,
-    /// Another failure. perf uses 1, 244 (no such target), 254 (lookups) and 255 (open, read).
+    /// Another failure. perf uses, for example, 1, 244 (no such target), 254 (lookups) and 255 (open, read).
     Failure(u8),
     /// The process ends by this signal, so a shell sees 128 + signal.
     Signal(i32),
@@ -169,7 +167,7 @@ pub(crate) fn without_error_numbers(text: &str) -> String {
     plain
 }
 
-/// Errors of the libraries are failures to open, read or write: perf's 255.
+/// Other errors, such as those of the libraries, are failures with status 255.
 impl<E: Into<anyhow::Error>> From<E> for CliError {
     fn from(error: E) -> Self {
         Self::failure(255, error)

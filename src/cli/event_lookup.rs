@@ -1,4 +1,4 @@
-//! The event shown in a chart.
+//! Lookup of an event by name, and the event drawn in a chart.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -17,8 +17,8 @@ pub(crate) fn is_off_cpu(name: &str) -> bool {
     is_named(name, OFF_CPU)
 }
 
-/// Returns the index of the event to draw: the event `wanted` if given, otherwise off-CPU time if it has samples, otherwise the
-/// event with most samples. Prints a note if samples of other events are not drawn.
+/// Returns the index of the event to draw: the event `given` if any, otherwise off-CPU time if it has samples, otherwise the
+/// event with most samples. Prints a note if no event is given and others have samples, too.
 ///
 /// # Errors
 ///
@@ -26,11 +26,11 @@ pub(crate) fn is_off_cpu(name: &str) -> bool {
 pub(crate) fn drawn_event(
     replay: &Replay<'_>,
     path: &Path,
-    wanted: Option<&str>,
+    given: Option<&str>,
     context: &Context,
 ) -> Result<usize, CliError> {
-    if let Some(wanted) = wanted {
-        return find_event(replay, path, wanted);
+    if let Some(given) = given {
+        return find_event(replay, path, given);
     }
     let events = replay.data().events();
     let sampled = events.iter().zip(replay.sample_counts()).enumerate();
@@ -58,7 +58,7 @@ pub(crate) fn drawn_event(
     Ok(drawn)
 }
 
-/// Returns the index of the event of that name.
+/// Returns the index of the first event named `requested`, with or without its modifiers.
 ///
 /// # Errors
 ///
@@ -66,15 +66,15 @@ pub(crate) fn drawn_event(
 pub(crate) fn find_event(
     replay: &Replay<'_>,
     path: &Path,
-    wanted: &str,
+    requested: &str,
 ) -> Result<usize, CliError> {
     let events = replay.data().events();
-    let found = events
+    let index = events
         .iter()
-        .position(|event| is_named(&event.name, wanted));
-    found.ok_or_else(|| {
+        .position(|event| is_named(&event.name, requested));
+    index.ok_or_else(|| {
         let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
-        let message = format!("{} has no event '{wanted}'", path.display());
+        let message = format!("{} has no event '{requested}'", path.display());
         CliError::message(255, message).hint(format!("its events: {}", names.join(", ")))
     })
 }

@@ -7,21 +7,21 @@ use rperf_view::EventGroups;
 pub(crate) struct TableEvents {
     /// The indices of the events, the leader first.
     pub(crate) events: Vec<usize>,
-    /// The table's event name.
+    /// The event names in the table's heading.
     pub(crate) name: String,
     /// Whether the heading says "events": as in perf, also for a leader without members.
     pub(crate) plural: bool,
 }
 
-/// Returns the tables of a recording: one for each group, and one for each event without a group. `wanted` is
+/// Returns the tables of a recording: one for each group, and one for each event without a group. `grouping` is
 /// `Some(true)` for `--group`, which makes all events one group if the recording has no groups, and `Some(false)` for
 /// `--no-group`: one table for each event.
-pub(crate) fn tables(recording: Metadata<'_>, wanted: Option<bool>) -> Vec<TableEvents> {
+pub(crate) fn tables(recording: Metadata<'_>, grouping: Option<bool>) -> Vec<TableEvents> {
     let events = recording.events;
-    let grouped = wanted != Some(false);
-    let described = recording.features.group_desc().unwrap_or_default();
+    let grouped = grouping != Some(false);
+    let group_descs = recording.features.group_desc().unwrap_or_default();
     // With --group or --no-group and no recorded groups, perf makes the first event a leader.
-    let forced = wanted.is_some() && described.is_empty() && events.len() > 1;
+    let forced = grouping.is_some() && group_descs.is_empty() && events.len() > 1;
     if forced && grouped {
         return vec![TableEvents {
             events: (0..events.len()).collect(),
@@ -29,8 +29,8 @@ pub(crate) fn tables(recording: Metadata<'_>, wanted: Option<bool>) -> Vec<Table
             plural: true,
         }];
     }
-    let groups = EventGroups::new(described, events.len());
-    let shown = (0..events.len()).filter(|index| !(grouped && groups.is_member(*index)));
+    let groups = EventGroups::new(group_descs, events.len());
+    let table_indices = (0..events.len()).filter(|index| !(grouped && groups.is_member(*index)));
     let table = |index: usize| {
         let group = groups.led_by(index);
         let (members, name) = match group.filter(|_| grouped) {
@@ -40,10 +40,10 @@ pub(crate) fn tables(recording: Metadata<'_>, wanted: Option<bool>) -> Vec<Table
                 } else {
                     &group.name
                 };
-                let described = events.get(group.members()).unwrap_or_default();
+                let members = events.get(group.members()).unwrap_or_default();
                 (
                     group.members().collect(),
-                    format!("{name} {{ {} }}", names(described)),
+                    format!("{name} {{ {} }}", names(members)),
                 )
             }
             None => {
@@ -57,7 +57,7 @@ pub(crate) fn tables(recording: Metadata<'_>, wanted: Option<bool>) -> Vec<Table
             plural: group.is_some() || (forced && index == 0),
         }
     };
-    shown.map(table).collect()
+    table_indices.map(table).collect()
 }
 
 fn names(events: &[EventDesc]) -> String {

@@ -54,7 +54,7 @@ use self::settings::{ReportPlan, ReportSettings};
 use crate::cli::event_tables::TableEvents;
 
 /// Maximum number of events that a message lists.
-const NAMED: usize = 8;
+const MAX_LISTED_EVENTS: usize = 8;
 
 /// Decodes the AUX trace of a recording into samples; `None` if the recording is used unchanged, such as for a record dump.
 fn with_trace(
@@ -163,8 +163,8 @@ impl<'j> ReportJob<'j> {
         })
     }
 
-    /// Counts the samples of a recording, and passes the result to `then`. If `is_all`, the recording is complete, and its damage and
-    /// losses are reported.
+    /// Counts the samples of a recording, and passes the result to `then`. If `is_all`, the recording is complete: problems with
+    /// symbols are reported, and before an error for missing samples also damage and losses.
     fn count<R>(
         &self,
         analysis: &Analysis<'_>,
@@ -273,7 +273,7 @@ fn exit_of(data: &PerfData<'_>) -> ExitStatus {
     }
 }
 
-/// Prints every record in file order, after the header or banner.
+/// Prints every record after the header or banner; in file order if `--disable-order` is given.
 fn print_dump(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<(), CliError> {
     let Analysis {
         context,
@@ -293,8 +293,8 @@ fn print_dump(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<(), CliEr
     Ok(())
 }
 
-/// Prints the number of records of each kind and, if `with_lost`, of lost samples of each event: perf does not count
-/// these when dumping records.
+/// Prints the numbers of records of each kind, of samples of each event and, if `with_lost`, of lost samples of each event:
+/// perf does not count lost samples when dumping records.
 fn print_stats(context: &Context, replay: &Replay<'_>, with_lost: bool) -> io::Result<()> {
     let data = replay.data();
     let mut stats = Stats::default();
@@ -360,7 +360,7 @@ fn no_samples(input: &Input, data: &PerfData<'_>) -> CliError {
     let message = format!("The {} data has no samples!", input.path.display());
     CliError::message(255, message).hint(format!(
         "none of these events occurred while recording: {}",
-        first_names(&names, NAMED)
+        first_names(&names, MAX_LISTED_EVENTS)
     ))
 }
 
@@ -471,8 +471,8 @@ fn blocks(
 ) -> Result<Vec<BlockTable>, CliError> {
     let events = analysis.data().events();
     let mut branches = events.iter().map(|event| event.attr.branch_sample_type);
-    let all = branches.any(|branches| branches.contains(BranchSampleType::ANY));
-    let blocks = || Blocks::new(resolver, select, all);
+    let any_branch = branches.any(|branches| branches.contains(BranchSampleType::ANY));
+    let blocks = || Blocks::new(resolver, select, any_branch);
     let folded = analysis.replay.fold(analysis.jobs, blocks);
     let tables = folded.tables(events.len());
     match tables.iter().all(|table| table.cycles == 0) {
@@ -489,12 +489,12 @@ fn is_empty(histogram: &Histogram) -> bool {
     histogram.all.samples == 0 && histogram.total().samples == 0
 }
 
-/// Whether the output is read by a person. Hints are not printed for scripts, whose input should not vary.
+/// Whether the output is probably read by a person. Hints are not printed for scripts, whose input should not vary.
 fn is_read(context: &Context, settings: &ReportSettings) -> bool {
     context.output.is_terminal() && !settings.quiet && settings.data.is_none()
 }
 
-/// Writes the reports of the events that have samples, in file order.
+/// Writes the tables of events and groups, between other facts and a tip; if the settings say so, only tables with samples.
 fn print(
     context: &Context,
     parameters: &CountParameters<'_>,

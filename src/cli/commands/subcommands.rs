@@ -1,8 +1,8 @@
-//! The commands of two and more words: `kmem stat`, `sched stats record`.
+//! The commands of two or more words: `kmem stat`, `sched stats record`.
 
 use super::{CommandEntry, kmem, kwork, lock, sched, stat, timechart};
 
-/// Subcommands, selected by the first argument of these commands.
+/// Subcommands with options and help of their own, selected by the words after the command.
 pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
     CommandEntry {
         name: "kmem diff",

@@ -100,15 +100,15 @@ pub(super) fn answer(words: &[OsString], context: &Context) -> Completion {
     }
 }
 
-/// The names of the commands.
+/// The names and summaries of the commands.
 pub(super) fn commands() -> Vec<Candidate> {
     let named = |entry: &CommandEntry| Candidate::new(entry.name, entry.summary);
     COMMANDS.iter().map(named).collect()
 }
 
-/// The candidates if the word at `place` is the command.
-fn of_command(words: &[OsString], place: usize, context: &Context) -> Completion {
-    let (before, line) = words.split_at(place);
+/// The candidates if the word at `position` is the command.
+fn of_command(words: &[OsString], position: usize, context: &Context) -> Completion {
+    let (before, line) = words.split_at(position);
     let Some((name, own)) = line.split_first() else {
         return Completion::default();
     };
@@ -166,13 +166,13 @@ impl CommandWords<'_> {
             }
             WordRole::Value { arg, start } => {
                 let (prefix, value) = typed.split_at_checked(start).unwrap_or_default();
-                let place = values::PartialValue {
+                let partial = values::PartialValue {
                     command: name,
                     arg,
                     prefix,
                     value,
                 };
-                place.answer(context)
+                partial.answer(context)
             }
             WordRole::Workload { first } if name == "script" => {
                 words::of_script(self.words.get(first..).unwrap_or_default())

@@ -12,22 +12,22 @@ const GLOBAL_OPTIONS: [(&str, &str); 3] = [
     ("--list-opts", "print all long options on one line"),
 ];
 
-/// Returns the options that can be given. Negated forms (`--no-NAME`, if the command `has_negatives`) are listed only if `--no` was
-/// typed. The positive form of an option that is itself named `no-NAME` is listed only if a letter follows `--`.
+/// Returns the options that can be given. Negated forms of switches (`--no-NAME`, if the command `has_negatives`) are listed
+/// only if `--no` was typed. The positive form of an option that is itself named `no-NAME` is listed only if a letter follows `--`.
 pub(super) fn candidates(command: &Command, typed: &str, has_negatives: bool) -> Vec<Candidate> {
-    let mut found = Vec::new();
+    let mut listed = Vec::new();
     let wants_negatives = typed.starts_with("--no");
     let wants_positives = typed.starts_with("--") && typed.len() > "--".len();
-    let given = |arg: &&Arg| OptionShape::of(arg) != OptionShape::NotYet && !arg.is_hide_set();
-    for arg in options(command).filter(given) {
+    let is_usable = |arg: &&Arg| OptionShape::of(arg) != OptionShape::NotYet && !arg.is_hide_set();
+    for arg in options(command).filter(is_usable) {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         if let Some(short) = arg.get_short() {
-            found.push(Candidate::new(format!("-{short}"), help.as_str()));
+            listed.push(Candidate::new(format!("-{short}"), help.as_str()));
         }
         let Some(long) = arg.get_long() else {
             continue;
         };
-        found.push(Candidate::new(format!("--{long}"), help.as_str()));
+        listed.push(Candidate::new(format!("--{long}"), help.as_str()));
         if OptionShape::of(arg) != OptionShape::Switch || !has_negatives {
             continue;
         }
@@ -36,18 +36,18 @@ pub(super) fn candidates(command: &Command, typed: &str, has_negatives: bool) ->
             None => wants_negatives.then(|| format!("--no-{long}")),
         };
         let meaning = format!("turn off --{long}");
-        found.extend(negative.map(|word| Candidate::new(word, meaning)));
+        listed.extend(negative.map(|word| Candidate::new(word, meaning)));
     }
     for (word, meaning) in GLOBAL_OPTIONS {
-        if !found.iter().any(|candidate| candidate.word == word) {
-            found.push(Candidate::new(word, meaning));
+        if !listed.iter().any(|candidate| candidate.word == word) {
+            listed.push(Candidate::new(word, meaning));
         }
     }
     // Bundled letters, or a letter with its value, end here: the shell appends a space.
-    if !found.iter().any(|candidate| candidate.word == typed) && is_bundle(typed) {
-        found.push(Candidate::new(typed, ""));
+    if !listed.iter().any(|candidate| candidate.word == typed) && is_bundle(typed) {
+        listed.push(Candidate::new(typed, ""));
     }
-    found
+    listed
 }
 
 /// Whether a word may be several short options.
@@ -68,8 +68,8 @@ mod tests {
             .arg(switch("old").hide(true))
             .arg(unsupported("clang-path", ""))
             .arg(value("output", "file").short('o'));
-        let found = candidates(&command, typed, true).into_iter();
-        let own = found.filter(|candidate| {
+        let listed = candidates(&command, typed, true).into_iter();
+        let own = listed.filter(|candidate| {
             !GLOBAL_OPTIONS
                 .iter()
                 .any(|(word, _)| candidate.word == *word)

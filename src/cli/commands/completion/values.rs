@@ -201,9 +201,9 @@ impl PartialValue<'_> {
             _ => "",
         };
         let prefix = format!("{}{head}{sign}", self.prefix);
-        let left = words.filter(|word| !given.contains(word));
+        let remaining = words.filter(|word| !given.contains(word));
         let candidate = |word: &str| Candidate::new(format!("{prefix}{word}"), "");
-        left.map(candidate).collect::<Vec<_>>().into()
+        remaining.map(candidate).collect::<Vec<_>>().into()
     }
 
     /// Event names, in lists and groups. Tracepoints are listed once their system is typed.

@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::output_file::write_to;
 use crate::cli::shared::event_pair::event_pair;
 
-/// The scale is logarithmic if the longest latency is more than this many times the median.
+/// By default, the scale is logarithmic if the longest latency divided by this exceeds the median.
 const OUTLIER: u64 = 100;
 
 /// The start and end events of a latency, and the key that matches them.
@@ -28,9 +28,11 @@ impl LatencyEvents {
     /// Reads the options; `None` if the times of samples are drawn.
     pub(super) fn new(matches: &ArgMatches) -> Result<Option<Self>, CliError> {
         let (Some(from), Some(to)) = (text(matches, "from"), text(matches, "to")) else {
-            let alone = ["from", "to", "key"];
-            let alone = alone.into_iter().find(|id| text(matches, id).is_some());
-            return match alone {
+            let incomplete = ["from", "to", "key"];
+            let incomplete = incomplete
+                .into_iter()
+                .find(|id| text(matches, id).is_some());
+            return match incomplete {
                 None => Ok(None),
                 Some(id) => Err(CliError::usage(format!(
                     "--{id}: needs a start and an end event: --from EVENT --to EVENT"
@@ -103,14 +105,14 @@ impl HeatmapInput<'_> {
 }
 
 impl HeatmapOptions {
-    /// The shortest latencies of the rows.
+    /// The lowest latency of each row, in nanoseconds.
     fn edges(&self, spans: &[TimedSpan]) -> Vec<u64> {
         if let Some(edges) = &self.edges {
             return edges.clone();
         }
         let mut latencies: Vec<u64> = spans.iter().map(|span| span.nanos).collect();
         latencies.sort_unstable();
-        let at = |place: usize| latencies.get(place).copied().unwrap_or_default();
+        let at = |index: usize| latencies.get(index).copied().unwrap_or_default();
         let (least, median) = (at(0), at(latencies.len() / 2));
         let longest = at(latencies.len().saturating_sub(1));
         let has_outliers = longest / OUTLIER > median;

@@ -11,7 +11,7 @@ use super::text;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
-/// Options that apply to recordings.
+/// Options that apply to recordings, besides `--no-idle`.
 const OF_RECORDINGS: [&str; 15] = [
     "input", "event", "from", "to", "key", "comms", "cpu", "dsos", "pid", "tid", "time", "symbols",
     "vmlinux", "kallsyms", "symfs",

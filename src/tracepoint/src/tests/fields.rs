@@ -39,7 +39,7 @@ fn raw() -> Vec<u8> {
 }
 
 #[test]
-fn fields_are_distinguished() {
+fn fields_have_values_of_their_types() {
     let format = Format::parse(SWITCH, 8).expect("format");
     assert_eq!((format.name.as_str(), format.id), ("sched_switch", 372));
     assert_eq!((format.common_fields.len(), format.fields.len()), (2, 8));

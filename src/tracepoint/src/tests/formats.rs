@@ -36,7 +36,7 @@ fn formats(events: &[(&str, &str)]) -> Formats {
 }
 
 #[test]
-fn an_event_finds_its_description_or_why_there_is_none() {
+fn lookup_returns_the_format_or_why_there_is_none() {
     let formats = formats(&[("sched", SWITCH), ("x", BROKEN), ("none", "no description")]);
     let switch = formats.of_event(&tracepoint(372)).expect("described");
     assert_eq!(switch.name(), "sched:sched_switch");
@@ -57,7 +57,7 @@ fn an_event_finds_its_description_or_why_there_is_none() {
 }
 
 #[test]
-fn a_name_is_known_without_a_field() {
+fn a_name_is_known_if_the_fields_are_malformed() {
     let formats = formats(&[("sched", SWITCH), ("x", BROKEN)]);
     assert_eq!(formats.name(372).as_deref(), Some("sched:sched_switch"));
     assert_eq!(formats.name(9).as_deref(), Some("x:broken"));
@@ -67,37 +67,41 @@ fn a_name_is_known_without_a_field() {
 #[test]
 fn formats_are_parsed_once_for_all_threads() {
     let formats = formats(&[("sched", SWITCH)]);
-    let ask = || Arc::clone(formats.of_event(&tracepoint(372)).expect("described"));
-    let descriptions = thread::scope(|scope| {
-        let threads = [(); 8].map(|()| scope.spawn(ask));
+    let look_up = || Arc::clone(formats.of_event(&tracepoint(372)).expect("described"));
+    let event_formats = thread::scope(|scope| {
+        let threads = [(); 8].map(|()| scope.spawn(look_up));
         threads.map(|thread| thread.join().expect("no panic"))
     });
     assert!(
-        descriptions
+        event_formats
             .iter()
-            .all(|one| Arc::ptr_eq(one, &descriptions[0]))
+            .all(|format| Arc::ptr_eq(format, &event_formats[0]))
     );
 }
 
 #[test]
 fn sections_are_merged() {
     let mut formats = formats(&[("sched", SWITCH), ("sched", WAKEUP)]);
-    let known = |formats: &Formats, id| {
+    let format_of = |formats: &Formats, id| {
         let tracepoint = formats.of_event(&tracepoint(id));
         Arc::clone(tracepoint.expect("described"))
     };
-    let (switch, wakeup) = (known(&formats, 372), known(&formats, 374));
-    let anew = SWITCH.replace("prev_pid", "pid");
-    let more = section(Endian::Big, &[("sched", &anew), ("sched", WAKEUP)], "");
-    formats.add(&more, Endian::Big).expect("own section");
-    assert!(!Arc::ptr_eq(&switch, &known(&formats, 372)));
-    assert_eq!(known(&formats, 372).format.fields[0].name, "pid");
-    assert!(Arc::ptr_eq(&wakeup, &known(&formats, 374)));
-    let other = section(Endian::Big, &[("x", BROKEN)], "");
-    formats.add(&other, Endian::Big).expect("own section");
-    assert!(Arc::ptr_eq(&wakeup, &known(&formats, 374)));
+    let (switch, wakeup) = (format_of(&formats, 372), format_of(&formats, 374));
+    let changed = SWITCH.replace("prev_pid", "pid");
+    let changed_section = section(Endian::Big, &[("sched", &changed), ("sched", WAKEUP)], "");
+    formats
+        .add(&changed_section, Endian::Big)
+        .expect("own section");
+    assert!(!Arc::ptr_eq(&switch, &format_of(&formats, 372)));
+    assert_eq!(format_of(&formats, 372).format.fields[0].name, "pid");
+    assert!(Arc::ptr_eq(&wakeup, &format_of(&formats, 374)));
+    let other_section = section(Endian::Big, &[("x", BROKEN)], "");
+    formats
+        .add(&other_section, Endian::Big)
+        .expect("own section");
+    assert!(Arc::ptr_eq(&wakeup, &format_of(&formats, 374)));
     assert_eq!(formats.name(9).as_deref(), Some("x:broken"));
-    let truncated = other.get(..20).expect("a start");
+    let truncated = other_section.get(..20).expect("a start");
     assert!(matches!(
         formats.add(truncated, Endian::Big),
         Err(Error::Section { .. })
@@ -113,6 +117,6 @@ fn formats_are_added_one_by_one() {
         text: SWITCH.as_bytes(),
     };
     formats.insert(&event, Abi::NATIVE);
-    let found = formats.of_event(&tracepoint(372)).expect("described");
-    assert_eq!(found.abi, Abi::NATIVE);
+    let format = formats.of_event(&tracepoint(372)).expect("described");
+    assert_eq!(format.abi, Abi::NATIVE);
 }

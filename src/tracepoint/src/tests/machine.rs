@@ -75,7 +75,7 @@ fn tracefs() -> Option<PathBuf> {
 
 /// All tracepoints that perf can record: those with an id.
 fn tracepoints(tracefs: &Path) -> Vec<Tracepoint> {
-    let mut found = Vec::new();
+    let mut tracepoints = Vec::new();
     for system in fs::read_dir(tracefs.join("events"))
         .expect("events")
         .flatten()
@@ -90,15 +90,15 @@ fn tracepoints(tracefs: &Path) -> Vec<Tracepoint> {
             let text = read(event.path().join("format")).expect("format");
             let format = Format::parse(&text, 8).unwrap_or_else(|error| panic!("{error}:\n{text}"));
             let system = system.file_name().to_string_lossy().into_owned();
-            found.push(Tracepoint {
+            tracepoints.push(Tracepoint {
                 system,
                 text,
                 format,
             });
         }
     }
-    found.sort_by_key(Tracepoint::name);
-    found
+    tracepoints.sort_by_key(Tracepoint::name);
+    tracepoints
 }
 
 /// Zeros after each record: perf prints as many bytes as a length field specifies, even beyond the
@@ -206,14 +206,14 @@ impl Bench {
         samples.collect()
     }
 
-    /// The text perf prints for each sample; `None` if perf crashes.
+    /// The text that perf prints for each sample; `None` if perf fails.
     fn perf_texts(&self, samples: &[Sample]) -> Vec<Option<Vec<u8>>> {
         let mut texts = Vec::new();
         for start in (0..samples.len()).step_by(BATCH) {
             let end = samples.len().min(start + BATCH);
             match self.perf_batch(samples, start..end) {
                 Some(batch) => texts.extend(batch.into_iter().map(Some)),
-                // A record that crashes perf hides the others.
+                // A record on which perf fails hides the others.
                 None => {
                     texts.extend((start..end).map(|at| self.perf_batch(samples, at..at + 1)?.pop()))
                 }
@@ -222,7 +222,7 @@ impl Bench {
         texts
     }
 
-    /// The text perf prints for one file of samples; `None` if it crashes.
+    /// The texts that perf prints for the samples of one file; `None` if perf fails or the name of an event is missing.
     fn perf_batch(&self, samples: &[Sample], range: Range<usize>) -> Option<Vec<Vec<u8>>> {
         let [page, event, printk] = &self.texts;
         let file = build(&samples[range.clone()], [page, event, printk]);
@@ -237,7 +237,7 @@ impl Bench {
         is_success.then(|| split(&output.stdout, names)).flatten()
     }
 
-    /// The records whose text differs from perf's, with both texts.
+    /// The records whose text differs from perf's by more than signs, with both texts.
     fn differences(&self, fill: Fill) -> Vec<String> {
         let printk = PrintkFormats::parse(&self.texts[2]);
         let context = PrintContext {
@@ -293,16 +293,16 @@ fn split(output: &[u8], names: impl Iterator<Item = String>) -> Option<Vec<Vec<u
     let mut texts: Vec<Vec<u8>> = Vec::new();
     let mut from = 0;
     for (index, name) in names.enumerate() {
-        let wanted = format!("{name}: ").into_bytes();
+        let heading = format!("{name}: ").into_bytes();
         let rest = output.get(from..)?;
-        let found = from
+        let start = from
             + rest
-                .windows(wanted.len())
-                .position(|bytes| bytes == wanted)?;
+                .windows(heading.len())
+                .position(|bytes| bytes == heading)?;
         if index > 0 {
-            texts.push(output.get(from..found)?.trim_ascii_end().to_vec());
+            texts.push(output.get(from..start)?.trim_ascii_end().to_vec());
         }
-        from = found + wanted.len();
+        from = start + heading.len();
     }
     texts.push(output.get(from..)?.trim_ascii_end().to_vec());
     Some(texts)

@@ -1,4 +1,4 @@
-//! Tests of tracepoint formats: small ones here, and all tracepoints of the machine in [`machine`].
+//! Tests of tracepoint formats.
 
 mod fields;
 mod formats;

@@ -41,14 +41,14 @@ fn print(fields: &[(&str, usize)], print_fmt: &str, body: &[u8]) -> String {
     String::from_utf8(out).expect("text")
 }
 
-/// Prints two numbers, `a` of 32 bits and `b` of 64.
+/// Evaluates `print_fmt` for two fields, `a` of 32 bits and `b` of 64.
 fn numbers(print_fmt: &str, a: i32, b: i64) -> String {
     let mut body = a.to_le_bytes().to_vec();
     body.extend_from_slice(&b.to_le_bytes());
     print(&[("int a", 4), ("long b", 8)], print_fmt, &body)
 }
 
-/// Linux perf prints 250 and 65527.
+/// Linux perf prints 250 for `a` and 65527 for `b`.
 #[test]
 fn small_fields_have_a_sign() {
     let fields = [("int a", 1), ("int b", 2), ("u8 c", 1)];
@@ -116,7 +116,7 @@ const PERF: &str = include_str!("perf_6_1.tsv");
 
 #[test]
 fn odd_expressions_read_as_in_perf() {
-    let mut wrong = Vec::new();
+    let mut differences = Vec::new();
     for line in PERF.lines() {
         let (print_fmt, expected) = line.split_once('\t').expect("two columns");
         let mut body = vec![10, 0, 0, 0, 0, 0, 0, 0];
@@ -126,10 +126,10 @@ fn odd_expressions_read_as_in_perf() {
         let text = print(&fields, print_fmt, &body).replace('\n', "\\n");
         let text = text.replace(" padding=0", "");
         if text != expected {
-            wrong.push(format!("{print_fmt}\n  perf: {expected}\n  ours: {text}"));
+            differences.push(format!("{print_fmt}\n  perf: {expected}\n  ours: {text}"));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn a_short_record_reads_as_zeros() {
 }
 
 #[test]
-fn the_other_byte_order_reads_the_same() {
+fn big_endian_records_are_printed() {
     let format = format(&[("int a", 4), ("long b", 8)], "\"%d %lx\", REC->a, REC->b");
     let abi = Abi {
         endian: Endian::Big,

@@ -85,8 +85,8 @@ fn fields_are_read_by_their_type() {
     assert_eq!((rest.end(), number.end(), array.end()), (10, 8, 16));
 }
 
-/// Declarations of every form, with their possible sizes.
-const FORMS: [(&str, &[usize]); 9] = [
+/// Declarations, with their possible sizes.
+const DECLARATIONS: [(&str, &[usize]); 9] = [
     ("int a", &[1, 2, 4, 8]),
     ("unsigned long a", &[4, 8]),
     ("void * a", &[4, 8]),
@@ -119,11 +119,11 @@ proptest! {
     fn truncated_data_have_the_same_value_or_none(
         raw in prop::collection::vec(0_u8..40, 0..60),
         offset in 0_usize..60,
-        form in prop::sample::select(FORMS.to_vec()),
+        declared in prop::sample::select(DECLARATIONS.to_vec()),
         which in 0_usize..4,
         signed: bool,
     ) {
-        let (declaration, sizes) = form;
+        let (declaration, sizes) = declared;
         let size = sizes[which % sizes.len()];
         for endian in ENDIANS {
             let reader = field(declaration, offset, size, signed).reader(endian);
@@ -131,7 +131,7 @@ proptest! {
             prop_assert!(complete.is_none() || raw.len() >= reader.end());
             for length in 0..raw.len() {
                 let truncated = reader.value(&raw[..length]);
-                // The old form of a string has no length.
+                // A string's location of two bytes has no length.
                 let is_text = size == 2 && matches!(truncated, Some(Value::Str(_)));
                 prop_assert!(truncated.is_none() || truncated == complete || is_text);
             }
@@ -143,10 +143,10 @@ proptest! {
         raw in prop::collection::vec(any::<u8>(), 0..60),
         offset: usize,
         size: usize,
-        form in prop::sample::select(FORMS.to_vec()),
+        declared in prop::sample::select(DECLARATIONS.to_vec()),
     ) {
         for endian in ENDIANS {
-            let reader = field(form.0, offset, size, true).reader(endian);
+            let reader = field(declared.0, offset, size, true).reader(endian);
             prop_assert!(reader.value(&raw).is_none() || reader.end() <= raw.len());
         }
     }

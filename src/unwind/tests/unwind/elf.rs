@@ -15,7 +15,7 @@ pub(crate) struct Entry {
     /// The offset in the file.
     pub(crate) start: u64,
     pub(crate) size: u64,
-    /// Its instructions; the CIE has none. For `.ARM.exidx` an empty list means no information.
+    /// The unwind instructions of the range; the CIE has none. For `.ARM.exidx` an empty list means no information.
     pub(crate) instructions: Vec<u8>,
     pub(crate) is_signal: bool,
 }
@@ -116,14 +116,14 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
     let layout = Layout {
         machine,
         sections: (section != Section::Headless).then_some(headers),
-        count: parts.sections.len() as u64 + 2,
+        section_count: parts.sections.len() as u64 + 2,
         segment: parts.segment,
     };
     put_headers(&mut file, &layout);
     file.bytes
 }
 
-/// The parts of the unwind information.
+/// The sections and the segment of the unwind information.
 pub(crate) struct Parts {
     pub(crate) sections: Vec<Part>,
     /// The type of a program header, and its range.
@@ -140,9 +140,9 @@ pub(crate) struct Part {
 
 fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Parts {
     let frames = file.at();
-    let places = put_frames(file, arch, section, entries);
+    let locations = put_frames(file, arch, section, entries);
     let frames_end = file.at();
-    put_search_table(file, frames, &places);
+    put_search_table(file, frames, &locations);
     let has_table = matches!(section, Section::Searched | Section::Headless);
     Parts {
         sections: vec![Part {
@@ -158,20 +158,20 @@ fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) 
 fn put_frames(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Vec<(u64, u64)> {
     let is_debug = section == Section::Debug;
     let section_start = file.at();
-    let mut places = Vec::new();
+    let mut locations = Vec::new();
     for entry in entries {
-        let common = file.at();
-        put_common(file, arch, is_debug, entry.is_signal);
-        places.push((entry.start, file.at()));
-        put_entry(file, is_debug, common - section_start, section_start, entry);
+        let cie = file.at();
+        put_cie(file, arch, is_debug, entry.is_signal);
+        locations.push((entry.start, file.at()));
+        put_fde(file, is_debug, cie - section_start, section_start, entry);
     }
-    places.sort_unstable();
+    locations.sort_unstable();
     // The terminator of `.eh_frame`.
     file.put(0, 4);
-    places
+    locations
 }
 
-fn put_common(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
+fn put_cie(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
     let Numbers {
         word,
         return_address,
@@ -194,14 +194,10 @@ fn put_common(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
     put_padded(file, body);
 }
 
-fn put_entry(file: &mut File, is_debug: bool, common: u64, section: u64, entry: &Entry) {
+fn put_fde(file: &mut File, is_debug: bool, cie: u64, section: u64, entry: &Entry) {
     let mut body = Vec::new();
     let at = file.at() + 4;
-    let pointer = if is_debug {
-        common
-    } else {
-        at - (section + common)
-    };
+    let pointer = if is_debug { cie } else { at - (section + cie) };
     body.extend_from_slice(&(pointer as u32).to_le_bytes());
     if is_debug {
         for value in [BASE + entry.start, entry.size] {
@@ -223,12 +219,12 @@ fn put_padded(file: &mut File, mut body: Vec<u8>) {
     file.bytes.extend_from_slice(&body);
 }
 
-fn put_search_table(file: &mut File, frames: u64, places: &[(u64, u64)]) {
+fn put_search_table(file: &mut File, frames: u64, locations: &[(u64, u64)]) {
     let start = file.at();
     file.bytes.extend_from_slice(&[1, 0x1b, 0x03, 0x3b]);
     file.put(frames.wrapping_sub(start + 4), 4);
-    file.put(places.len() as u64, 4);
-    for (code, entry) in places {
+    file.put(locations.len() as u64, 4);
+    for (code, entry) in locations {
         file.put(code.wrapping_sub(start), 4);
         file.put(entry.wrapping_sub(start), 4);
     }
@@ -255,7 +251,7 @@ struct Layout {
     machine: u16,
     /// The offset of the section headers.
     sections: Option<u64>,
-    count: u64,
+    section_count: u64,
     /// As in [`Parts`].
     segment: Option<(u64, std::ops::Range<u64>)>,
 }
@@ -280,7 +276,7 @@ fn put_headers(file: &mut File, layout: &Layout) {
     head.word(layout.sections.unwrap_or(0));
     head.put(0, 4);
     let sizes = if is_64 { [64, 56] } else { [52, 32] };
-    let count = layout.sections.map_or(0, |_| layout.count);
+    let count = layout.sections.map_or(0, |_| layout.section_count);
     let section_size = if is_64 { 64 } else { 40 };
     for value in [
         sizes[0],

@@ -7,23 +7,23 @@ const FINISH: u8 = 0xb0;
 
 /// The location of an entry's instructions.
 #[derive(Debug, Clone, Copy)]
-enum Form {
-    /// In the index; at most three.
+enum Placement {
+    /// In the index; at most three bytes.
     Inline,
-    /// In the table, short form; at most three.
+    /// In the table, short form; at most three bytes.
     Short,
     /// In the table, long form with the number of words.
     Long,
     /// In the table, after the address of a custom personality routine.
-    Own,
+    CustomRoutine,
 }
 
-impl Form {
+impl Placement {
     fn of(index: usize, length: usize) -> Self {
         match index % 4 {
             0 if length <= 3 => Self::Inline,
             1 if length <= 3 => Self::Short,
-            2 => Self::Own,
+            2 => Self::CustomRoutine,
             _ => Self::Long,
         }
     }
@@ -31,11 +31,11 @@ impl Form {
 
 /// Writes the table and the index; `entries` are sorted by address.
 pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
-    let list = file.at();
+    let table = file.at();
     let mut pairs = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        let form = Form::of(index, entry.instructions.len());
-        pairs.push((entry.start, put_instructions(file, entry, form)));
+        let placement = Placement::of(index, entry.instructions.len());
+        pairs.push((entry.start, put_instructions(file, entry, placement)));
         let end = entry.start + entry.size;
         if entries.get(index + 1).is_none_or(|next| next.start != end) {
             pairs.push((end, EncodedEntry::Word(1)));
@@ -52,7 +52,7 @@ pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
     let part = |name, kind, range| Part { name, kind, range };
     Parts {
         sections: vec![
-            part(24, 1, list..index),
+            part(24, 1, table..index),
             part(35, 0x7000_0001, index..file.at()),
         ],
         segment: Some((0x7000_0001, index..file.at())),
@@ -65,18 +65,18 @@ enum EncodedEntry {
     At(u64),
 }
 
-/// Writes the instructions of `entry`, unless they fit into the index.
-fn put_instructions(file: &mut File, entry: &Entry, form: Form) -> EncodedEntry {
+/// Writes the instructions of `entry` into the table, unless there are none or they are inline.
+fn put_instructions(file: &mut File, entry: &Entry, placement: Placement) -> EncodedEntry {
     let code = &entry.instructions[..];
     if code.is_empty() {
         return EncodedEntry::Word(1);
     }
     let place = file.at();
-    match form {
-        Form::Inline => return EncodedEntry::Word(words(&[&[0x80], code].concat())[0]),
-        Form::Short => put_words(file, &[&[0x80], code].concat()),
-        Form::Long => put_counted(file, &[0x81], code),
-        Form::Own => {
+    match placement {
+        Placement::Inline => return EncodedEntry::Word(words(&[&[0x80], code].concat())[0]),
+        Placement::Short => put_words(file, &[&[0x80], code].concat()),
+        Placement::Long => put_counted(file, &[0x81], code),
+        Placement::CustomRoutine => {
             put_offset(file, entry.start);
             put_counted(file, &[], code);
         }

@@ -8,16 +8,16 @@ use super::elf::CODE;
 use super::program::{Loaded, unwind};
 use super::property::program;
 
-/// Bytes to overwrite: position as a fraction of the whole, and value.
-fn damage(most: usize) -> impl Strategy<Value = Vec<(prop::sample::Index, u8)>> {
-    prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..most)
+/// Fewer than `limit` bytes to overwrite: position as a fraction of the whole, and value.
+fn damage(limit: usize) -> impl Strategy<Value = Vec<(prop::sample::Index, u8)>> {
+    prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..limit)
 }
 
 fn apply(bytes: &mut [u8], damage: &[(prop::sample::Index, u8)]) {
-    for (place, value) in damage {
+    for (position, value) in damage {
         if !bytes.is_empty() {
-            let place = place.index(bytes.len());
-            bytes[place] = *value;
+            let position = position.index(bytes.len());
+            bytes[position] = *value;
         }
     }
 }

@@ -45,7 +45,7 @@ pub(crate) struct Program {
     shapes: Vec<Shape>,
 }
 
-/// A sample of a program's stack, and its frames.
+/// A sample of a program's stack, and its expected frames.
 #[derive(Debug, Clone)]
 pub(crate) struct Sampled {
     pub(crate) ip: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Sampled {
     pub(crate) saved: u64,
     /// The stack from the stack pointer upwards.
     pub(crate) stack: Vec<u8>,
-    /// Addresses as returned by the unwinder.
+    /// The addresses that the unwinder should return, innermost first.
     pub(crate) frames: Vec<u64>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn start(function: usize) -> u64 {
 }
 
 impl Program {
-    /// One function for each shape, after one that is never called.
+    /// One function for each shape, after the outermost function, which has no caller.
     pub(crate) fn new(arch: Arch, section: Section, shapes: &[Shape]) -> Self {
         let numbers = numbers(arch);
         let mut entries = vec![Entry {
@@ -120,7 +120,7 @@ impl Program {
             state.ip -= 2;
         }
         state.frames[0] = state.ip;
-        state.stack = memory.from(state.stack_pointer);
+        state.stack = memory.bytes_from(state.stack_pointer);
         state
     }
 
@@ -200,7 +200,7 @@ fn exceptions(shape: Shape) -> Option<Vec<u8>> {
     })
 }
 
-/// The stack, by word.
+/// The memory of the stack, written by word.
 struct Memory {
     word: u64,
     bytes: Vec<u8>,
@@ -222,7 +222,7 @@ impl Memory {
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    fn from(&self, address: u64) -> Vec<u8> {
+    fn bytes_from(&self, address: u64) -> Vec<u8> {
         self.bytes[(address - (STACK_END - Self::SIZE)) as usize..].to_vec()
     }
 

@@ -1,4 +1,4 @@
-//! Any stack of functions of any shapes is unwound into the calls that led to it.
+//! Random stacks are unwound into the calls that led to them.
 
 use proptest::prelude::*;
 use rperf_unwind::{Arch, Ending};

@@ -17,11 +17,12 @@ use super::program::{Loaded, START};
 const SIZE: u64 = 0x20;
 /// The number of functions in a file.
 const FUNCTIONS: usize = 0x40;
-/// The address of a function after the others, which contains every return address and pops its own.
+/// The file offset of the last function. All return addresses are in it; it pops its own.
 const LAST: u64 = CODE.start + SIZE * FUNCTIONS as u64;
 const POP_LINK: [u8; 2] = [0x84, 0x00];
 
 const STACK: u64 = 0x7000_0000;
+/// The number of words on the stack.
 const WORDS: u64 = 0x400;
 const STACK_POINTER: u64 = STACK + 0x800;
 /// Far below the stack.
@@ -101,8 +102,8 @@ impl Machine {
             };
             let size = if names.starts_with("wCGR") { 4 } else { 8 };
             // Registers saved by FSTMFDX are followed by an extra word.
-            let has_word = matches!(first, 0xb3 | 0xb8..=0xbf);
-            self.stack_pointer += count * size + u64::from(has_word) * 4;
+            let has_extra_word = matches!(first, 0xb3 | 0xb8..=0xbf);
+            self.stack_pointer += count * size + u64::from(has_extra_word) * 4;
             return Some(());
         }
         for name in names.split(", ") {
@@ -113,11 +114,11 @@ impl Machine {
         Some(())
     }
 
-    /// The frames that result.
+    /// The frames that the unwinder should return.
     fn frames(&self, ip: u64) -> Vec<u64> {
         let popped = |number| self.popped.get(&number);
-        let returns_to = popped(15).or(popped(14)).map_or(Some(LINK), |found| *found);
-        let stack_pointer = popped(13).map_or(Some(self.stack_pointer), |found| *found);
+        let returns_to = popped(15).or(popped(14)).map_or(Some(LINK), |value| *value);
+        let stack_pointer = popped(13).map_or(Some(self.stack_pointer), |value| *value);
         let (Some(returns_to), Some(stack_pointer)) = (returns_to, stack_pointer) else {
             return vec![ip];
         };
@@ -186,7 +187,7 @@ fn unwound(file: &[u8], ip: u64) -> Vec<u64> {
     frames
 }
 
-/// Instructions; most compilers only use the first ones.
+/// Instructions; compilers mostly use those of the first alternatives.
 fn instruction() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         (0..0x20_u8).prop_map(|skip| vec![skip]),
@@ -232,7 +233,7 @@ fn arm_unwind_instructions_match_readelf() {
     }
     let programs = prop::collection::vec(prop::collection::vec(instruction(), 1..6), FUNCTIONS);
     let mut runner = TestRunner::new(Config::with_cases(30));
-    let followed = std::cell::Cell::new(0);
+    let callers_found = std::cell::Cell::new(0);
     let done = runner.run(&programs, |programs| {
         let file = file(&programs);
         let printed = printed(&file, &scratch).expect("readelf prints entries");
@@ -251,7 +252,7 @@ fn arm_unwind_instructions_match_readelf() {
             let mut lines_to_end = lines.iter().take_while(|(_, line)| line != "finish");
             let known = lines_to_end.try_for_each(|(first, line)| machine.run(*first, line));
             let expected = known.map_or_else(|| vec![ip], |()| machine.frames(ip));
-            followed.set(followed.get() + u32::from(expected.len() == 3));
+            callers_found.set(callers_found.get() + u32::from(expected.len() == 3));
             prop_assert_eq!(unwound(&file, ip), expected, "{:x?} {:?}", program, lines);
         }
         Ok(())
@@ -259,5 +260,9 @@ fn arm_unwind_instructions_match_readelf() {
     if let Err(error) = done {
         panic!("{error}");
     }
-    assert!(followed.get() > 200, "{} had callers", followed.get());
+    assert!(
+        callers_found.get() > 200,
+        "{} had callers",
+        callers_found.get()
+    );
 }

@@ -1,4 +1,4 @@
-//! Individual stacks, one for each special case.
+//! Special cases of stacks and unwind information.
 
 use rperf_symbol::FileBytes;
 use rperf_unwind::{
@@ -24,7 +24,7 @@ const SHAPES: [Shape; 5] = [
 ];
 
 #[test]
-fn every_section_and_architecture_has_the_same_frames() {
+fn frames_are_found_for_every_dwarf_section_and_architecture() {
     for arch in [Arch::X86_64, Arch::X86, Arch::Aarch64, Arch::Arm] {
         for section in SECTIONS {
             let program = Program::new(arch, section, &SHAPES);
