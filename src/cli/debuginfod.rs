@@ -135,8 +135,8 @@ struct DownloadProgress {
     quiet: bool,
     /// Whether a progress line is overwritten on stderr: on a terminal, unless `quiet`.
     live: bool,
-    /// Set once stdout goes through a pager, which then owns the terminal.
-    paged: Arc<AtomicBool>,
+    /// Set while stdout is redirected, such as to a pager, or a browser uses the terminal.
+    terminal_in_use: Arc<AtomicBool>,
     /// The time at which the progress line was last written; `None` if no line is shown.
     refreshed: Mutex<Option<Instant>>,
 }
@@ -147,7 +147,7 @@ impl DownloadProgress {
         Self {
             quiet,
             live: !quiet && OutputStreams::shows_errors_on_terminal(),
-            paged: context.output.redirected(),
+            terminal_in_use: context.output.redirected(),
             refreshed: Mutex::new(None),
         }
     }
@@ -155,7 +155,7 @@ impl DownloadProgress {
 
 impl DownloadObserver for DownloadProgress {
     fn progress(&self, progress: &Progress<'_>) {
-        if !self.live || self.paged.load(Ordering::Relaxed) {
+        if !self.live || self.terminal_in_use.load(Ordering::Relaxed) {
             return;
         }
         let mut refreshed = self

@@ -90,13 +90,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 
 /// Rejects options of tests for a workload, and options of workloads without `-w`.
 fn check_conflicts(matches: &ArgMatches, is_workload: bool) -> Result<(), CliError> {
-    let of_tests = ["dont-fork", "junit", "runs-per-test", "sequential", "skip"];
-    let other: &[&str] = if is_workload {
-        &of_tests
+    let test_options = ["dont-fork", "junit", "runs-per-test", "sequential", "skip"];
+    let refused: &[&str] = if is_workload {
+        &test_options
     } else {
         &["record-ctl"]
     };
-    match other.iter().find(|id| matches.contains_id(id)) {
+    match refused.iter().find(|id| matches.contains_id(id)) {
         Some(id) if is_workload => {
             Err(CliError::usage(format!("--{id} and -w cannot be combined")))
         }

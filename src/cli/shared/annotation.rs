@@ -25,9 +25,7 @@ use crate::cli::shared::analysis::Analysis;
 
 /// A recording whose samples are counted by function.
 pub(crate) struct FunctionCounts<'c, 'w> {
-    /// The recording.
     pub(crate) analysis: &'c Analysis<'c>,
-    /// The resolver.
     pub(crate) resolver: &'c Resolver<'w>,
     /// Selects the counted samples; all by default.
     pub(crate) select: Option<&'c dyn SelectSamples>,
@@ -40,7 +38,7 @@ impl<'c, 'w> FunctionCounts<'c, 'w> {
     ///
     /// # Errors
     ///
-    /// No sample is in a function.
+    /// The requested function, or every function with a symbol, has no samples.
     pub(crate) fn with<R>(
         &self,
         with: impl FnOnce(&Annotator<'_, '_>) -> R,
@@ -56,10 +54,10 @@ impl<'c, 'w> FunctionCounts<'c, 'w> {
         let (resolver, select) = (self.resolver, self.select);
         // A function selected by name may have any number of samples.
         let name = self.request.symbol.as_ref();
-        let least = name.map_or(self.request.limit, |_| 0.0);
-        let hits = || AddressCounts::new(resolver, select).with_min_percent(least);
+        let min_percent = name.map_or(self.request.limit, |_| 0.0);
+        let new_counts = || AddressCounts::new(resolver, select).with_min_percent(min_percent);
         let Analysis { replay, jobs, .. } = self.analysis;
-        Ok(replay.fold(*jobs, hits).functions(*jobs))
+        Ok(replay.fold(*jobs, new_counts).functions(*jobs))
     }
 
     pub(crate) fn tables(

@@ -26,7 +26,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         if let Some(number) = self.numbers.get(&item) {
             return *number;
         }
-        // 2^32 items do not fit into memory.
+        // More than 2^32 items are not expected.
         let number = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
         self.items.push(item.clone());
         self.numbers.insert(item, number);

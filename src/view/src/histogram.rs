@@ -65,7 +65,7 @@ impl HistogramView<'_> {
     /// Those of `out`.
     pub fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let ranges: Vec<ValueRange> = self.histogram.ranges().collect();
-        let most = ranges.iter().map(|range| range.count).max();
+        let largest_count = ranges.iter().map(|range| range.count).max();
         let bound = |bound: Option<i128>| bound.map(|bound| bound.to_string()).unwrap_or_default();
         let width =
             |least: usize, cells: &mut dyn Iterator<Item = usize>| cells.fold(least, usize::max);
@@ -90,7 +90,7 @@ impl HistogramView<'_> {
             let length = range
                 .count
                 .saturating_mul(BAR)
-                .div_ceil(most.unwrap_or(1).max(1));
+                .div_ceil(largest_count.unwrap_or(1).max(1));
             let bar = "#".repeat(usize::try_from(length).unwrap_or_default());
             writeln!(
                 out,

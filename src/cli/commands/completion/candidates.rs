@@ -84,15 +84,15 @@ impl fmt::Display for Completion {
 /// Returns the candidates for the last of `words`; `words[0]` is the program's name.
 pub(super) fn answer(words: &[OsString], context: &Context) -> Completion {
     let program = globals::options();
-    let own = words.get(1..).unwrap_or_default();
-    match WordRole::find(&program, own) {
-        Some(WordRole::Workload { first }) if first + 1 == own.len() => commands().into(),
+    let arguments = words.get(1..).unwrap_or_default();
+    match WordRole::find(&program, arguments) {
+        Some(WordRole::Workload { first }) if first + 1 == arguments.len() => commands().into(),
         Some(WordRole::Workload { first }) => of_command(words, first + 1, context),
         Some(role) => {
             let line = CommandWords {
                 entry: None,
                 command: &program,
-                words: own,
+                words: arguments,
             };
             line.answer(&role, context)
         }
@@ -109,28 +109,31 @@ pub(super) fn commands() -> Vec<Candidate> {
 /// The candidates if the word at `position` is the command.
 fn of_command(words: &[OsString], position: usize, context: &Context) -> Completion {
     let (before, line) = words.split_at(position);
-    let Some((name, own)) = line.split_first() else {
+    let Some((name, arguments)) = line.split_first() else {
         return Completion::default();
     };
     let Some(entry) = COMMANDS.iter().find(|entry| name == entry.name) else {
         return Completion::default();
     };
-    let (mut entry, mut command, mut own) = (entry, (entry.build)(), own.to_vec());
+    let (mut entry, mut command, mut arguments) = (entry, (entry.build)(), arguments.to_vec());
     // As on execution, words that name subcommands are removed.
     let mut removed = Vec::new();
     loop {
-        let typed = own.len().saturating_sub(1);
-        let word = argv::first_word(&command, own.get(..typed).unwrap_or_default());
-        let part = word.and_then(|at| Some((at, subcommand(entry, own.get(at)?.to_str()?)?)));
+        let complete_words = arguments.len().saturating_sub(1);
+        let word = argv::first_word(
+            &command,
+            arguments.get(..complete_words).unwrap_or_default(),
+        );
+        let part = word.and_then(|at| Some((at, subcommand(entry, arguments.get(at)?.to_str()?)?)));
         let Some((at, part)) = part else { break };
         (entry, command) = (part, (part.build)());
-        own.remove(at);
+        arguments.remove(at);
         removed.push(at);
     }
     let line = CommandWords {
         entry: Some(entry),
         command: &command,
-        words: &own,
+        words: &arguments,
     };
     let Some(role) = WordRole::find(line.command, line.words) else {
         return Completion::default();

@@ -173,10 +173,10 @@ impl PartialValue<'_> {
         table: &[(&str, &str, &'static [&'static str])],
     ) -> Option<&'static [&'static str]> {
         let id = self.arg.get_id().as_str();
-        let found = table.iter().find(|(command, option, _)| {
+        let entry = table.iter().find(|(command, option, _)| {
             *option == id && (command.is_empty() || *command == self.command)
         });
-        found.map(|(_, _, words)| *words)
+        entry.map(|(_, _, words)| *words)
     }
 
     /// The elements of a list before the one being typed, with the comma after them.
@@ -211,10 +211,10 @@ impl PartialValue<'_> {
         let start = self.value.rfind([',', '{']).map_or(0, |at| at + 1);
         let (head, name) = self.value.split_at_checked(start).unwrap_or_default();
         let prefix = format!("{}{head}", self.prefix);
-        let mut found: Vec<Candidate> = Vec::new();
+        let mut candidates: Vec<Candidate> = Vec::new();
         // Terms of a PMU are not completed.
         if self.value.contains('/') {
-            return found;
+            return candidates;
         }
         let typed = name.split_once(':').map(|(system, _)| system);
         for row in rows {
@@ -231,11 +231,11 @@ impl PartialValue<'_> {
                 _ => continue,
             };
             let word = format!("{prefix}{word}");
-            if found.last().is_none_or(|last| last.word != word) {
-                found.push(Candidate::new(word, row.kind.to_string()));
+            if candidates.last().is_none_or(|last| last.word != word) {
+                candidates.push(Candidate::new(word, row.kind.to_string()));
             }
         }
-        found
+        candidates
     }
 }
 
@@ -271,11 +271,13 @@ mod tests {
     fn table_values_occur_in_the_help_of_their_options() {
         for (command, option, words) in CHOICES.iter().chain(LISTS) {
             let all = COMMANDS.iter().chain(SUBCOMMANDS);
-            let of = all.filter(|entry| command.is_empty() || entry.name == *command);
-            let built = of.map(|entry| (entry.build)()).chain([globals::options()]);
+            let entries = all.filter(|entry| command.is_empty() || entry.name == *command);
+            let built = entries
+                .map(|entry| (entry.build)())
+                .chain([globals::options()]);
             let commands: Vec<clap::Command> = built.collect();
-            let found = commands.iter().flat_map(clap::Command::get_arguments);
-            let texts = found.filter(|arg| arg.get_id() == *option).map(|arg| {
+            let arguments = commands.iter().flat_map(clap::Command::get_arguments);
+            let help_texts = arguments.filter(|arg| arg.get_id() == *option).map(|arg| {
                 format!(
                     "{:?} {} {}",
                     arg.get_value_names(),
@@ -283,7 +285,7 @@ mod tests {
                     arg.get_long_help().cloned().unwrap_or_default()
                 )
             });
-            let text: String = texts.collect();
+            let text: String = help_texts.collect();
             for word in *words {
                 assert!(text.contains(word), "{command} --{option} {word}: {text}");
             }
@@ -300,7 +302,7 @@ mod tests {
         partial
             .events(rows)
             .into_iter()
-            .map(|found| found.word)
+            .map(|candidate| candidate.word)
             .collect()
     }
 

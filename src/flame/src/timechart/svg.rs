@@ -272,14 +272,14 @@ impl<'c> ChartWriter<'c> {
         for item in &row.boxes {
             let path = paths.entry(PathKey::of(item)).or_default();
             let (from, to) = (self.x(item.from), self.x(item.to));
-            let wide = to.saturating_sub(from).max(1);
+            let box_width = to.saturating_sub(from).max(1);
             let y = |percent: u8| f64::from(height) * (1.0 - f64::from(percent.min(100)) / 100.0);
             let (upper, lower) = (y(item.high), y(item.low));
             let high = (lower - upper).max(0.0);
             // Writing to a String cannot fail.
             let _written = write!(
                 path,
-                "M{from} {}h{wide}v{}h-{wide}z",
+                "M{from} {}h{box_width}v{}h-{box_width}z",
                 Short(upper),
                 Short(high)
             );
@@ -433,10 +433,10 @@ impl Display for InnerLabels<'_> {
             for item in named {
                 let name = item.name.and_then(|name| row.names.get(name as usize));
                 let (from, to) = (writer.x(item.from), writer.x(item.to));
-                let wide = to.saturating_sub(from) as f64 * scale;
+                let box_width = to.saturating_sub(from) as f64 * scale;
                 let text = fitting(
                     name.map_or("", String::as_str),
-                    ((wide - 6.0) / INNER_CHARACTER).max(0.0) as usize,
+                    ((box_width - 6.0) / INNER_CHARACTER).max(0.0) as usize,
                 );
                 if !text.is_empty() {
                     let x = f64::from(LEFT) + from as f64 * scale + 3.0;
