@@ -15,7 +15,7 @@ fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     outcome
 }
 
-fn read(scratch: &Scratch, words: &[&str]) -> String {
+fn stdout_of(scratch: &Scratch, words: &[&str]) -> String {
     let outcome = rperf_in(scratch, words).finish().expect("rperf starts");
     assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
     outcome.stdout
@@ -41,7 +41,7 @@ fn only_tasks_of_the_selected_cpu_are_recorded() {
             let scratch = Scratch::new();
             let options = [option, &["-e", "cpu-clock:u", "-F", "999"]].concat();
             record(&scratch, &options, &["sleep", "0.3"]);
-            let samples = read(&scratch, &["script", "-F", "pid,cpu"]);
+            let samples = stdout_of(&scratch, &["script", "-F", "pid,cpu"]);
             let rows = samples.lines().map(str::trim);
             let (pids_seen, cpus): (BTreeSet<_>, BTreeSet<_>) = rows
                 .filter_map(|row| row.split_once(char::is_whitespace))
@@ -72,7 +72,7 @@ fn events_of_all_cpus_are_read_in_order_of_time() {
             &options,
             &["sh", "-c", "for i in 1 2 3; do sleep 0.05; done"],
         );
-        let samples = read(&scratch, &["script", "--ns", "-F", "time,event"]);
+        let samples = stdout_of(&scratch, &["script", "--ns", "-F", "time,event"]);
         let rows: Vec<(&str, &str)> = samples
             .lines()
             .filter_map(|row| row.trim().split_once(':'))
@@ -102,13 +102,13 @@ fn each_sample_has_its_own_period() {
         let forks = "i=0; while [ $i -lt 300 ]; do ( : ); i=$((i+1)); done";
         let options = ["-e", "page-faults:u", "-F", "2000"];
         record(&scratch, &options, &["sh", "-c", forks]);
-        let periods = read(&scratch, &["script", "-F", "period"]);
+        let periods = stdout_of(&scratch, &["script", "-F", "period"]);
         let periods: Vec<u64> = periods
             .lines()
             .map(|period| period.trim().parse().expect("a period"))
             .collect();
         let total: u64 = periods.iter().sum();
-        let report = read(&scratch, &["report", "--stdio", "-g", "none"]);
+        let report = stdout_of(&scratch, &["report", "--stdio", "-g", "none"]);
         assert!(
             report.contains(&format!("# Event count (approx.): {total}\n")),
             "{total}: {report}"

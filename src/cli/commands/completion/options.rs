@@ -69,12 +69,12 @@ mod tests {
             .arg(unsupported("clang-path", ""))
             .arg(value("output", "file").short('o'));
         let listed = candidates(&command, typed, true).into_iter();
-        let own = listed.filter(|candidate| {
+        let own_options = listed.filter(|candidate| {
             !GLOBAL_OPTIONS
                 .iter()
                 .any(|(word, _)| candidate.word == *word)
         });
-        own.map(|candidate| candidate.word).collect()
+        own_options.map(|candidate| candidate.word).collect()
     }
 
     #[test]
