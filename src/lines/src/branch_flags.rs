@@ -7,7 +7,7 @@ use rperf_wire::CpuMode;
 
 use crate::LineBuilder;
 
-/// The first address of the kernel on x86-64.
+/// Addresses from here on are the kernel's on x86-64.
 const KERNEL_START: u64 = 1 << 63;
 
 /// Flags of a branch, as Linux perf numbers them for scripts (`perf_sample.flags`); 0 if the code of the branch is unknown.
@@ -58,7 +58,7 @@ impl BranchFlags {
         set.map(|(_, letter)| letter).collect()
     }
 
-    /// The short name; empty if there are no flags.
+    /// The short name; empty for combinations without one.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self.0 {
@@ -122,8 +122,8 @@ mod tests {
             (BranchKind::InterruptReturn, 69, "iret"),
             (BranchKind::VmEntry, 2051, "vmentry"),
         ] {
-            let found = BranchFlags::of_instruction(Some(kind));
-            assert_eq!((found.0, found.name()), (flags, name));
+            let actual = BranchFlags::of_instruction(Some(kind));
+            assert_eq!((actual.0, actual.name()), (flags, name));
         }
         assert_eq!(BranchFlags::of_instruction(None).name(), "");
         assert_eq!(BranchFlags::HARDWARE_INTERRUPT.letters(), "bcyi");

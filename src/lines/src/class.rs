@@ -38,7 +38,7 @@ impl EventClass {
         Self::Other,
     ];
 
-    /// The class of events with this `attr.type`.
+    /// The class of recorded events with this `attr.type`.
     #[must_use]
     pub fn of(kind: EventType) -> Self {
         match kind {

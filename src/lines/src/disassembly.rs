@@ -25,7 +25,7 @@ impl SampledInsn {
 }
 
 impl LineBuilder<'_, '_> {
-    /// The instruction at `frame` just before `order`, if its code is available.
+    /// The instruction at `frame` just before `order`; `None` if there is no code or no valid instruction.
     #[must_use]
     pub fn insn(&self, frame: &Frame, order: Order) -> Option<SampledInsn> {
         let code = self.resolver().code(frame, order, rperf_insn::MAX_LEN)?;
@@ -35,7 +35,7 @@ impl LineBuilder<'_, '_> {
         Some(SampledInsn { bytes, isa })
     }
 
-    /// Disassembles `insn` at the address `ip` of a process at `at`.
+    /// Disassembles `insn` at the address `ip`; a jump or call target is resolved in the context `at`.
     #[must_use]
     pub fn insn_text(&self, insn: &SampledInsn, ip: u64, at: AddressContext) -> String {
         let mut disassembler = Disassembler::new(self, at);

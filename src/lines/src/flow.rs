@@ -14,7 +14,7 @@ use crate::{LineBuilder, ResolvedAddress, SourceFileLine, SourceFiles};
 
 /// Maximum size of a block between two branches, in bytes.
 const MAX_CODE_RANGE: u64 = 16384 - MAX_LEN as u64;
-/// Number of bytes decoded after the newest branch if the sample lies before its target: another branch was not recorded.
+/// Number of bytes decoded from the target of the newest branch on if the sample is before it: another branch was not recorded.
 const MAX_SEARCHED_BYTES: u64 = 128;
 /// Addresses from here on are the kernel's.
 const KERNEL_START: u64 = 1 << 63;
@@ -32,7 +32,7 @@ pub enum FlowStep<'s> {
     Source(SourceFileLine),
     /// There is no instruction at the address of the branch.
     Mismatch,
-    /// A branch before the sample was not recorded.
+    /// A possible branch was reached before the sample: a branch was not recorded.
     NotReaching,
 }
 
@@ -73,14 +73,14 @@ pub struct FlowOptions<'a> {
     pub sources: Option<&'a SourceFiles<'a>>,
 }
 
-/// Iterates over the branches of one sample.
+/// Walks through the code between the branches of one sample.
 pub struct BranchFlow<'a, 'r, 'w> {
     lines: &'a LineBuilder<'r, 'w>,
     options: FlowOptions<'a>,
     disassembler: Disassembler<'a, 'r, 'w>,
     at: AddressContext,
     mode: CpuMode,
-    /// Start and end of the last symbol shown.
+    /// Start and end of the last symbol passed to the caller.
     symbol: (u64, u64),
     total_cycles: u64,
 }
@@ -93,7 +93,7 @@ enum MissingCode {
     NoCode,
 }
 
-/// Code from the start of a block to the instruction after its end.
+/// Code from the start of a block to the instruction at its end, and possibly some bytes after it.
 struct BlockCode<'r> {
     start: u64,
     bytes: Cow<'r, [u8]>,
@@ -115,7 +115,7 @@ impl BlockCode<'_> {
 }
 
 impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
-    /// Creates the iteration for `sample`.
+    /// Creates the walk for `sample`.
     #[must_use]
     pub fn new(
         lines: &'a LineBuilder<'r, 'w>,
@@ -136,9 +136,9 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
     /// Calls `step` for each element of the code flow of a sample at `ip`, in the order of execution. `entries` is its
     /// branch stack, newest branch first.
     pub fn walk(mut self, entries: &[BranchEntry], ip: u64, step: &mut dyn FnMut(FlowStep<'_>)) {
-        let shown = self.options.max_blocks.filter(|max| *max > 0);
-        let shown = shown.map_or(usize::MAX, |max| max.saturating_add(1));
-        let entries = entries.get(..shown).unwrap_or(entries);
+        let max_entries = self.options.max_blocks.filter(|max| *max > 0);
+        let max_entries = max_entries.map_or(usize::MAX, |max| max.saturating_add(1));
+        let entries = entries.get(..max_entries).unwrap_or(entries);
         let (Some(newest), Some(oldest)) = (entries.first(), entries.last()) else {
             return;
         };
@@ -215,8 +215,8 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         let block = self.read_block(start, end);
         self.name(start, step);
         let Ok(block) = block else {
-            if let Ok(alone) = self.read_block(ip, ip) {
-                step(FlowStep::Insn(self.with_text(alone.isa, alone.at(0).0)));
+            if let Ok(sampled) = self.read_block(ip, ip) {
+                step(FlowStep::Insn(self.with_text(sampled.isa, sampled.at(0).0)));
                 self.source(ip, step);
             }
             return;
@@ -264,7 +264,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         FlowInstruction { text, ..code }
     }
 
-    /// Reads the code from `start` to the instruction after `end`, and determines its mode.
+    /// Reads the code from `start` to the instruction at `end`, and sets the mode.
     fn read_block(&mut self, start: u64, end: u64) -> Result<BlockCode<'r>, MissingCode> {
         if start == 0 || end == 0 {
             return Err(MissingCode::NoCode);
@@ -283,16 +283,16 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
             return Err(MissingCode::NoCode);
         }
         let longest = usize::try_from(length).unwrap_or_default() + MAX_LEN;
-        let found = self
+        let code = self
             .resolver()
             .code(&self.frame(start), self.at.order, longest);
-        let found = found.filter(|found| !found.bytes.is_empty());
-        let found = found.and_then(|found| Some((found.bytes, Isa::of_elf(found.file)?)));
-        let (bytes, isa) = found.ok_or(MissingCode::NoCode)?;
+        let code = code.filter(|code| !code.bytes.is_empty());
+        let code = code.and_then(|code| Some((code.bytes, Isa::of_elf(code.file)?)));
+        let (bytes, isa) = code.ok_or(MissingCode::NoCode)?;
         Ok(BlockCode { start, bytes, isa })
     }
 
-    /// Shows the function at `ip`, unless it is the last one shown.
+    /// Passes the function at `ip` to `step`, unless it was the last one.
     fn name(&mut self, ip: u64, step: &mut dyn FnMut(FlowStep<'_>)) {
         let frame = self.frame(ip);
         let (start, end) = self.symbol;
@@ -311,7 +311,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         }));
     }
 
-    /// Shows the source line at `ip`, if requested.
+    /// Passes the source line at `ip` to `step`, if requested.
     fn source(&self, ip: u64, step: &mut dyn FnMut(FlowStep<'_>)) {
         let Some(sources) = self.options.sources else {
             return;

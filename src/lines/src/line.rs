@@ -33,7 +33,7 @@ pub struct ResolvedAddress<'a> {
     /// The sampled address.
     pub ip: u64,
     /// The address shown in stacks: relative to the object for user space, the sampled one for the
-    /// kernel.
+    /// kernel and without an object.
     pub in_stack: u64,
     /// The symbol, if known.
     pub symbol: Option<SymbolOffset<'a>>,
@@ -174,7 +174,7 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
     }
 
     /// Calls `write` for a callchain frame: the functions inlined there, innermost first, and the
-    /// frame itself, each with its source location, even if unknown.
+    /// frame itself, each with its source location.
     pub fn expand(&self, frame: &Frame, mut write: impl FnMut(ResolvedAddress<'r>)) {
         if frame.symbol.is_none() {
             return write(self.resolved_with_line(frame));

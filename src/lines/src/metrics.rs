@@ -60,7 +60,7 @@ struct RecordedEvent {
     leader: usize,
     /// For a leader, the indices of its group; empty for a single event.
     group: Range<usize>,
-    /// For a leader, number of samples of its group since the last metrics.
+    /// For a leader, the number of samples of its group since the last metrics.
     seen: usize,
     /// Its latest count.
     value: f64,
@@ -77,7 +77,7 @@ struct RoleCount {
     number: f64,
 }
 
-/// The role of an event; `Other` for events of hybrid PMUs.
+/// The role of an event; `Other` if the upper half of `config` is set, as for events of hybrid PMUs.
 fn role(attr: &Attr) -> Role {
     match attr.config >> 32 {
         0 => Role::of(attr),
@@ -86,7 +86,7 @@ fn role(attr: &Attr) -> Role {
 }
 
 impl GroupMetrics {
-    /// Creates the metrics of a recording's events. Events without a group have none.
+    /// Creates the metrics of a recording's events. Events without a group have no metrics.
     #[must_use]
     pub fn new(recording: Metadata<'_>) -> Self {
         let excluded = AttrFlags::EXCLUDE_KERNEL
@@ -120,9 +120,15 @@ impl GroupMetrics {
         }
     }
 
-    /// Adds a sample of the event with index `event`; calls `shown` with the metrics when all
-    /// events of the group have a sample.
-    pub fn add(&mut self, event: usize, period: u64, cpu: u32, mut shown: impl FnMut(GroupMetric)) {
+    /// Adds a sample of the event with index `event`; calls `report` with the metrics of
+    /// the group after as many samples as it has events.
+    pub fn add(
+        &mut self,
+        event: usize,
+        period: u64,
+        cpu: u32,
+        mut report: impl FnMut(GroupMetric),
+    ) {
         let Some(leader) = self.events.get(event).map(|event| event.leader) else {
             return;
         };
@@ -141,7 +147,7 @@ impl GroupMetrics {
         self.count(event, period as f64, cpu);
         if is_last {
             for member in members {
-                self.member_metrics(member, cpu, &mut shown);
+                self.member_metrics(member, cpu, &mut report);
             }
         }
     }
@@ -171,7 +177,7 @@ impl GroupMetrics {
     }
 
     /// Reports the metrics of an event of the group.
-    fn member_metrics(&self, member: usize, cpu: u32, shown: &mut impl FnMut(GroupMetric)) {
+    fn member_metrics(&self, member: usize, cpu: u32, report: &mut impl FnMut(GroupMetric)) {
         let Some(event) = self.events.get(member) else {
             return;
         };
@@ -184,8 +190,8 @@ impl GroupMetrics {
             Some((all, unit)) => group_event.misses(all, unit),
             None => group_event.metric(),
         };
-        metric.map(&mut *shown);
-        group_event.stalls().map(shown);
+        metric.map(&mut *report);
+        group_event.stalls().map(report);
     }
 }
 
@@ -213,7 +219,7 @@ impl GroupEvent<'_> {
         }
     }
 
-    /// Returns misses as a fraction of all accesses.
+    /// Returns misses in percent of all accesses.
     fn misses(&self, all: Role, unit: &str) -> Option<GroupMetric> {
         let form = match self.event.kind {
             Role::CacheMisses => MetricFormat::FinePercent,
@@ -322,14 +328,17 @@ mod tests {
         }
     }
 
-    fn shown(metrics: &mut GroupMetrics, samples: &[(usize, u64, u32)]) -> Vec<(f64, String)> {
-        let mut found = Vec::new();
+    fn reported_metrics(
+        metrics: &mut GroupMetrics,
+        samples: &[(usize, u64, u32)],
+    ) -> Vec<(f64, String)> {
+        let mut reported = Vec::new();
         for (event, period, cpu) in samples {
             metrics.add(*event, *period, *cpu, |metric| {
-                found.push((metric.value, metric.unit))
+                reported.push((metric.value, metric.unit))
             });
         }
-        found
+        reported
     }
 
     #[test]
@@ -344,12 +353,12 @@ mod tests {
         ];
         let per_cycle = |value: f64| (value, "insn per cycle".to_owned());
         assert_eq!(
-            shown(&mut metrics, &rounds),
+            reported_metrics(&mut metrics, &rounds),
             [per_cycle(2.5), per_cycle(0.5)]
         );
         // The started round ends here, on another CPU: there are no cycles.
-        assert_eq!(shown(&mut metrics, &[(1, 50, 2)]), []);
-        assert_eq!(shown(&mut metrics, &[(7, 50, 2)]), []);
+        assert_eq!(reported_metrics(&mut metrics, &[(1, 50, 2)]), []);
+        assert_eq!(reported_metrics(&mut metrics, &[(7, 50, 2)]), []);
     }
 
     #[test]
@@ -357,7 +366,7 @@ mod tests {
         let mut metrics = group(&[Role::Clock, Role::Cycles, Role::Other]);
         let round = [(0, 2_000_000, 0), (1, 5_000_000, 0), (2, 10, 0)];
         assert_eq!(
-            shown(&mut metrics, &round),
+            reported_metrics(&mut metrics, &round),
             [(2.5, "GHz".to_owned()), (5.0, "K/sec".to_owned())]
         );
         assert_eq!(scaled(999.0), (999.0, ""));
@@ -370,6 +379,6 @@ mod tests {
         metrics.events[0].group = 0..0;
         metrics.events[1].leader = 1;
         let samples = [(0, 100, 0), (1, 100, 0), (1, 100, 0)];
-        assert_eq!(shown(&mut metrics, &samples), []);
+        assert_eq!(reported_metrics(&mut metrics, &samples), []);
     }
 }

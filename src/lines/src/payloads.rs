@@ -14,7 +14,7 @@ use rperf_wire::CpuMode;
 /// The tracepoints of a recording, ready for printing.
 #[derive(Debug, Default)]
 pub struct TracepointPrinter {
-    /// By event; `None` for other events, and for tracepoints without a format.
+    /// By event; `None` for other events, and for tracepoints without a valid format.
     events: Vec<Option<Arc<Tracepoint>>>,
     formats: Arc<Formats>,
     findings: Vec<PayloadFinding>,
@@ -92,20 +92,20 @@ impl TracepointPrinter {
         &self.findings
     }
 
-    /// Whether samples of `event` have a text.
+    /// Whether `event` is a tracepoint with a valid format.
     #[must_use]
     pub fn has(&self, event: EventIndex) -> bool {
         self.tracepoint(event).is_some()
     }
 
-    /// The tracepoint of `event`, if it has a format.
+    /// The tracepoint of `event`, if it has a valid format.
     #[must_use]
     pub fn tracepoint(&self, event: EventIndex) -> Option<&Tracepoint> {
         self.events.get(event.0 as usize)?.as_deref()
     }
 
     /// Appends the text of a sample of `event` with the raw data `raw`; nothing for events without
-    /// a format.
+    /// a valid format.
     #[inline]
     pub fn write(&self, event: EventIndex, raw: &[u8], resolver: &Resolver<'_>, out: &mut Vec<u8>) {
         let Some(tracepoint) = self.tracepoint(event) else {

@@ -18,7 +18,7 @@ const DEFAULT_FIELDS: [LineField; 10] = [
     LineField::Period,
 ];
 /// Additional default fields of raw events, if recorded: on many CPUs, raw events sample memory accesses.
-const MEMORY: [LineField; 7] = [
+const MEMORY_FIELDS: [LineField; 7] = [
     LineField::Addr,
     LineField::DataSrc,
     LineField::Weight,
@@ -28,7 +28,7 @@ const MEMORY: [LineField; 7] = [
     LineField::InsLat,
 ];
 /// The default fields of tracepoints.
-const TRACEPOINT: [LineField; 6] = [
+const TRACEPOINT_FIELDS: [LineField; 6] = [
     LineField::Comm,
     LineField::Tid,
     LineField::Cpu,
@@ -38,9 +38,9 @@ const TRACEPOINT: [LineField; 6] = [
 ];
 
 /// Fields that require the source location of the address.
-const SOURCE: LineFields = LineFields::of(&[LineField::Srcline, LineField::Srccode]);
+const SOURCE_FIELDS: LineFields = LineFields::of(&[LineField::Srcline, LineField::Srccode]);
 /// Fields that require the code between branches.
-const CODE_FLOW: LineFields = LineFields::of(&[
+const CODE_FLOW_FIELDS: LineFields = LineFields::of(&[
     LineField::Brstackinsn,
     LineField::Brstackinsnlen,
     LineField::Brstackdisasm,
@@ -88,8 +88,8 @@ impl Default for FieldSelection {
         Self {
             choices: EventClass::ALL.map(|class| ClassFields {
                 fields: match class {
-                    EventClass::Tracepoint => LineFields::of(&TRACEPOINT),
-                    EventClass::Raw => default_and(&MEMORY),
+                    EventClass::Tracepoint => LineFields::of(&TRACEPOINT_FIELDS),
+                    EventClass::Raw => default_and(&MEMORY_FIELDS),
                     EventClass::Software => default_and(&[LineField::BpfOutput]),
                     _ => LineFields::of(&DEFAULT_FIELDS),
                 },
@@ -119,7 +119,7 @@ impl FieldSelection {
     ///
     /// # Errors
     ///
-    /// Unknown fields or classes, or `+` and `-` mixed with plain words.
+    /// An empty list, an unknown field or class, a field that the class does not have, or `+` and `-` mixed with plain words.
     pub fn apply(&mut self, list: &str) -> Result<(), Error> {
         let (class, words) = match list.split_once(':') {
             Some((prefix, words)) => {
@@ -160,7 +160,7 @@ impl FieldSelection {
         &self.warnings
     }
 
-    /// Ignores callchains: tracepoints with callchains are shown without their address.
+    /// Ignores callchains: they do not add fields for frames.
     pub fn hide_callchains(&mut self) {
         self.callchains_hidden = true;
     }
@@ -187,11 +187,11 @@ impl FieldSelection {
     }
 
     /// Compares the selection with the events of a file: removes default fields that the first
-    /// event of each class lacks, and shows frames of tracepoints with callchains.
+    /// event of each class lacks, and by default adds frames to tracepoints with callchains.
     ///
     /// # Errors
     ///
-    /// A requested field that was not recorded; a class without events; fields that require others.
+    /// A requested field that was not recorded; a class without events; a field that requires another field, or data that the samples lack.
     pub fn check<'a>(
         &mut self,
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
@@ -233,7 +233,7 @@ impl FieldSelection {
     ///
     /// # Errors
     ///
-    /// A requested field that was not recorded; fields that require others.
+    /// A requested field that was not recorded; a field that requires another field, or data that the samples lack.
     pub fn check_stream<'a>(
         &mut self,
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
@@ -376,10 +376,10 @@ impl ClassFields {
         if self.fields.has(LineField::Dso) && no_address {
             return Err(Error::NoAddressForDso);
         }
-        if self.fields.has_any(SOURCE) && !self.fields.has(LineField::Ip) {
+        if self.fields.has_any(SOURCE_FIELDS) && !self.fields.has(LineField::Ip) {
             return Err(Error::NoAddressForLines);
         }
-        if self.fields.has_any(CODE_FLOW) && !has_branches {
+        if self.fields.has_any(CODE_FLOW_FIELDS) && !has_branches {
             return Err(Error::NotAllBranches);
         }
         let mut need = |field, bit, name| self.need(attr, event, field, bit, name);

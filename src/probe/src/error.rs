@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use crate::definition::SyntaxError;
 
-/// Why a definition has no probe point. Texts are perf's where perf has one; [`Error::hints`] adds
-/// details.
+/// Why a definition has no probe point. Texts are perf's where perf has one; [`Error::details`] are
+/// its further lines.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -10,14 +10,14 @@ use crate::definition::{Definition, FunctionPlace, Point, SourcePlace};
 use crate::field::ProbeField;
 use crate::search::Probe;
 
-/// The maximum length of an event or group name in bytes (`MAX_EVENT_NAME_LEN` minus the NUL).
+/// The maximum length of an event name in bytes (`MAX_EVENT_NAME_LEN` minus the NUL).
 const MAX_NAME: usize = 63;
 /// The suffix of a return probe's name.
-const RETURN: &str = "__return";
+const RETURN_SUFFIX: &str = "__return";
 /// The maximum length of a field name in bytes.
 const MAX_FIELD_NAME: usize = 32;
 /// The suffixes of duplicate event names are numbers below this one (`MAX_EVENT_INDEX` of perf).
-const MAX_NUMBER: usize = 1024;
+const MAX_SUFFIX: usize = 1024;
 
 /// A probe with its event name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,7 +183,7 @@ pub(crate) fn name_for(definition: &Definition, function: &str) -> String {
     }
     let suffix = match (line, definition.point.is_return()) {
         (Some(line), _) => format!("_L{line}"),
-        (None, true) => RETURN.to_owned(),
+        (None, true) => RETURN_SUFFIX.to_owned(),
         (None, false) => String::new(),
     };
     clean.truncate(MAX_NAME.saturating_sub(suffix.len()));
@@ -192,11 +192,11 @@ pub(crate) fn name_for(definition: &Definition, function: &str) -> String {
 
 /// Returns the event name for a user's name, as perf does: a return probe gets a suffix.
 fn user_event_name(event: &str, is_return: bool) -> String {
-    if !is_return || event.ends_with(RETURN) {
+    if !is_return || event.ends_with(RETURN_SUFFIX) {
         return event.to_owned();
     }
-    let end = event.len().min(MAX_NAME - RETURN.len());
-    event.get(..end).unwrap_or(event).to_owned() + RETURN
+    let end = event.len().min(MAX_NAME - RETURN_SUFFIX.len());
+    event.get(..end).unwrap_or(event).to_owned() + RETURN_SUFFIX
 }
 
 /// Returns a name that is not in `taken`: the base, or the base with a number. `None` if all numbers are
@@ -206,7 +206,7 @@ pub fn distinct_name(base: &str, taken: &BTreeSet<String>) -> Option<String> {
     if !taken.contains(base) {
         return Some(base.to_owned());
     }
-    let numbered = (1..MAX_NUMBER).map(|number| {
+    let numbered = (1..MAX_SUFFIX).map(|number| {
         let number = format!("_{number}");
         let end = base.len().min(MAX_NAME - number.len());
         format!("{}{number}", base.get(..end).unwrap_or(base))
@@ -244,7 +244,7 @@ pub enum ExistingTarget {
 }
 
 impl ExistingEvent {
-    /// Parses a line of `uprobe_events` or `kprobe_events`; `None` for other kinds of events.
+    /// Parses a line of `uprobe_events` or `kprobe_events`; `None` for other kinds of events and for malformed lines.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();

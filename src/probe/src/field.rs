@@ -17,9 +17,9 @@ pub struct Dereference {
 pub struct ProbeField {
     /// Its name; the kernel numbers fields without a name.
     pub name: Option<String>,
-    /// The base: a register, an address or a constant.
+    /// The innermost part: a register, an address or another fetch argument without dereferences.
     pub base: String,
-    /// The dereferences, in order.
+    /// The dereferences, innermost first.
     pub reads: Vec<Dereference>,
     /// The type.
     pub kind: Option<String>,

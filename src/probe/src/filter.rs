@@ -4,10 +4,10 @@ use rperf_names::matches_pattern;
 
 use crate::definition::SyntaxError;
 
-/// Maximum nesting of parentheses.
+/// Maximum nesting of parentheses and `!`.
 const MAX_DEPTH: usize = 64;
 
-/// Maximum number of operators, each of which may nest the expression one level deeper.
+/// Maximum number of `&` and `|`, each of which may nest the expression one level deeper.
 const MAX_OPERATORS: usize = 1000;
 
 /// A condition on names.
@@ -56,7 +56,7 @@ impl NameFilter {
 }
 
 impl PatternNode {
-    /// Returns the result for all names with the prefix `start`, if it is the same for all.
+    /// Returns the result for all names with the prefix `start`; `None` if it may differ between them.
     fn known(&self, start: &str) -> Option<bool> {
         match self {
             Self::Pattern(pattern) => {
@@ -102,10 +102,10 @@ impl PatternParser<'_> {
         bare.chars().next()
     }
 
-    fn take(&mut self, wanted: char) -> bool {
-        let is_next = self.peek() == Some(wanted);
+    fn take(&mut self, expected_char: char) -> bool {
+        let is_next = self.peek() == Some(expected_char);
         if is_next {
-            self.at += wanted.len_utf8();
+            self.at += expected_char.len_utf8();
         }
         is_next
     }

@@ -7,7 +7,7 @@ use rperf_events::vendor::{UnitScale, VendorMetric, metric_groups};
 
 /// Width of a name in columns; a longer one shifts the rest of the line.
 const NAME: usize = 50;
-/// Lines of descriptions are shorter than this, in columns.
+/// Lines of descriptions are shorter than this, in columns, unless a single word is longer.
 const WIDTH: usize = 78;
 /// Number of columns before the text of a description, including the bracket.
 const INDENT: usize = 8;
@@ -34,7 +34,7 @@ pub enum MetricListing {
     Groups,
 }
 
-/// Writes each event on one line, and its details below.
+/// Writes each event with its kind or its description, and its details below. A heading precedes descriptions of another topic.
 ///
 /// # Errors
 /// Errors of `out`.
@@ -42,14 +42,17 @@ pub fn write_text(out: &mut dyn Write, events: &[EventRow]) -> io::Result<()> {
     let mut last_topic = None;
     for event_row in events {
         let EventRow { row, details, .. } = event_row;
-        let both = row
+        let with_alias = row
             .alias
             .as_ref()
             .map(|alias| format!("{} OR {alias}", row.name));
-        let name = both.as_deref().unwrap_or(&row.name);
+        let name = with_alias.as_deref().unwrap_or(&row.name);
         match &event_row.description {
             Some(description) => {
-                let topic = row.description.as_ref().map(|described| &described.topic);
+                let topic = row
+                    .description
+                    .as_ref()
+                    .map(|vendor_entry| &vendor_entry.topic);
                 if let Some(heading) = topic.filter(|_| topic != last_topic) {
                     writeln!(out, "\n{heading}:")?;
                 }
@@ -92,7 +95,7 @@ fn wrapped(text: &str) -> String {
 pub fn write_metrics(
     out: &mut dyn Write,
     metrics: &[&VendorMetric],
-    form: MetricListing,
+    listing: MetricListing,
     describe: &dyn Fn(&VendorMetric) -> Vec<String>,
 ) -> io::Result<()> {
     if metrics.is_empty() {
@@ -105,13 +108,13 @@ pub fn write_metrics(
             lines.try_for_each(|line| writeln!(out, "       [{line}]"))
         })
     };
-    if form == MetricListing::Alone {
+    if listing == MetricListing::Alone {
         writeln!(out, "\nMetrics:\n")?;
         return write_each(out, metrics);
     }
     writeln!(out, "\nMetric Groups:\n")?;
     for (group, members) in metric_groups(metrics.iter().copied()) {
-        match form {
+        match listing {
             MetricListing::Groups => writeln!(out, "{group}")?,
             _ => {
                 writeln!(out, "{group}:")?;
@@ -122,7 +125,8 @@ pub fn write_metrics(
     Ok(())
 }
 
-/// Writes names on one line, each followed by a blank. Kinds of events that are listed as a pattern (`rNNN`) are skipped.
+/// Writes the names of events, and of metrics or their groups, on one line, each followed by a blank. Raw events and breakpoints, which
+/// are listed as patterns (`rNNN`), are skipped.
 ///
 /// # Errors
 /// Errors of `out`.
@@ -130,7 +134,7 @@ pub fn write_names(
     out: &mut dyn Write,
     events: &[EventRow],
     metrics: &[&VendorMetric],
-    form: MetricListing,
+    listing: MetricListing,
 ) -> io::Result<()> {
     let mut rows = events.iter().map(|event_row| &event_row.row);
     rows.try_for_each(|row| match row.kind {
@@ -139,11 +143,11 @@ pub fn write_names(
         EventKind::Pmu => write!(out, "{} ", row.alias.as_ref().unwrap_or(&row.name)),
         _ => write!(out, "{} ", row.name),
     })?;
-    if form == MetricListing::Groups {
+    if listing == MetricListing::Groups {
         let mut groups = metric_groups(metrics.iter().copied()).into_keys();
         return groups.try_for_each(|group| write!(out, "{group} "));
     }
-    if form == MetricListing::InGroups {
+    if listing == MetricListing::InGroups {
         for (group, members) in metric_groups(metrics.iter().copied()) {
             write!(out, "{group} ")?;
             members
@@ -176,9 +180,9 @@ pub fn write_json(
 }
 
 fn of_event(EventRow { row, details, .. }: &EventRow) -> String {
-    let described = row.description.as_ref();
-    let encoding = row.terms.clone().map(|terms| match described {
-        Some(described) => format!("{}/{terms}/", described.pmu),
+    let vendor_entry = row.description.as_ref();
+    let encoding = row.terms.clone().map(|terms| match vendor_entry {
+        Some(vendor_entry) => format!("{}/{terms}/", vendor_entry.pmu),
         None => terms,
     });
     let encoding = encoding.or_else(|| {
@@ -186,27 +190,33 @@ fn of_event(EventRow { row, details, .. }: &EventRow) -> String {
         Some(format!("type={},config={config:#x}", kind.0))
     });
     let details = (!details.is_empty()).then(|| details.join("\n"));
-    let long = described.and_then(|described| described.long.clone());
+    let long = vendor_entry.and_then(|vendor_entry| vendor_entry.long.clone());
     object([
-        ("Unit", described.map(|described| described.pmu.clone())),
-        ("Topic", described.map(|described| described.topic.clone())),
+        (
+            "Unit",
+            vendor_entry.map(|vendor_entry| vendor_entry.pmu.clone()),
+        ),
+        (
+            "Topic",
+            vendor_entry.map(|vendor_entry| vendor_entry.topic.clone()),
+        ),
         ("EventName", Some(row.name.clone())),
         ("EventAlias", row.alias.clone()),
         ("EventType", Some(row.kind.to_string())),
         ("Encoding", encoding),
         (
             "ScaleUnit",
-            described.and_then(|described| scale(described.scale.as_ref())),
+            vendor_entry.and_then(|vendor_entry| scale(vendor_entry.scale.as_ref())),
         ),
         (
             "BriefDescription",
-            described.and_then(|described| described.brief.clone()),
+            vendor_entry.and_then(|vendor_entry| vendor_entry.brief.clone()),
         ),
         ("PublicDescription", long.or(details)),
         (
             "Deprecated",
-            described
-                .filter(|described| described.deprecated)
+            vendor_entry
+                .filter(|vendor_entry| vendor_entry.deprecated)
                 .map(|_| "1".to_owned()),
         ),
     ])
@@ -244,9 +254,9 @@ mod tests {
 
     #[test]
     fn descriptions_are_wrapped_before_the_edge() {
-        let words = "a".repeat(30);
-        let text = format!("{words} {words} {words}\n {words}");
-        let lines = format!("{words} {words}\n        {words} {words}");
+        let word = "a".repeat(30);
+        let text = format!("{word} {word} {word}\n {word}");
+        let lines = format!("{word} {word}\n        {word} {word}");
         assert_eq!(wrapped(&text), lines);
         let long = "b".repeat(100);
         assert_eq!(wrapped(&long), long);

@@ -5,11 +5,12 @@ use std::fmt;
 use crate::digits;
 use crate::terminal::{Csi, Sgr};
 
-/// A percentage with two decimals and a percent sign; 0 if the total is 0.
+/// A percentage, written with two decimals and a percent sign.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Percent(f64);
 
 impl Percent {
+    /// The percentage of `part` in `total`; 0 if `total` is 0.
     pub(crate) fn of(part: u64, total: u64) -> Self {
         if total == 0 {
             return Self(0.0);
@@ -57,8 +58,8 @@ impl fmt::Display for Percent {
     }
 }
 
-/// A number of samples in thousands, millions or billions: `452 `, `12K`, `3M`. Exactly 1000 is not
-/// shortened.
+/// A number of samples in thousands, millions or billions: `452 `, `12K`, `3M`, rounded down. 1000 of a
+/// unit are not shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShortCount(pub(crate) u64);
 

@@ -88,7 +88,7 @@ pub(super) fn own_options(command: &Command, matches: &ArgMatches) -> Vec<String
 pub(super) enum ResultFormat {
     /// As text.
     Default,
-    /// One number.
+    /// One number per benchmark.
     Simple,
     /// One JSON object at the end.
     Json,
@@ -193,7 +193,7 @@ impl GivenSettings {
     }
 }
 
-/// Declares an option with a number.
+/// Declares an option with a letter and a number as its value.
 pub(super) fn numeric(long: &'static str, short: char, help: &'static str) -> Arg {
     value(long, "n")
         .short(short)
@@ -215,12 +215,12 @@ pub(super) fn threads_option() -> Arg {
     )
 }
 
-/// Returns the value `number` of the option `id` if it is not larger than `most`.
-fn at_most(most: u32, id: &str, number: u64) -> Result<u32, CliError> {
-    let number = u32::try_from(number).ok().filter(|number| *number <= most);
+/// Returns the value `number` of the option `id` if it is not larger than `max`.
+fn at_most(max: u32, id: &str, number: u64) -> Result<u32, CliError> {
+    let number = u32::try_from(number).ok().filter(|number| *number <= max);
     number.ok_or_else(|| {
         CliError::usage(format!(
-            " Error: option `{id}' expects a number up to {most}"
+            " Error: option `{id}' expects a number up to {max}"
         ))
     })
 }

@@ -20,24 +20,24 @@ pub(super) struct Baseline {
 impl Baseline {
     /// Reads a file written by `--json`.
     pub(super) fn open(path: &Path) -> Result<Self, CliError> {
-        let shown = path.display().to_string();
+        let display_path = path.display().to_string();
         let text = rperf_safefs::read(path, MAX_REPORT).map_err(|error| {
             CliError::failure(
                 255,
-                anyhow::Error::new(error).context(format!("failed to open {shown}")),
+                anyhow::Error::new(error).context(format!("failed to open {display_path}")),
             )
         })?;
         let report = Report::parse(&text).map_err(|error| {
-            CliError::failure(255, anyhow::Error::new(error).context(shown.clone()))
+            CliError::failure(255, anyhow::Error::new(error).context(display_path.clone()))
                 .hint("write one with 'bench --json -r 10 <collection> <benchmark> > FILE'")
         })?;
         Ok(Self {
             report,
-            path: shown,
+            path: display_path,
         })
     }
 
-    /// Returns a line per result, and whether this is a failure: a result is worse, a benchmark failed that did not fail before, or no
+    /// Returns the text of the comparison, and whether it is a failure: a result is worse, a benchmark failed that did not fail before, or no
     /// result could be compared.
     pub(super) fn compare(&self, report: &Report) -> (String, bool) {
         let mut text = format!("\n# Compared with {}:\n", self.path);
@@ -62,13 +62,13 @@ impl Baseline {
         (text, is_failure)
     }
 
-    /// Adds the lines of a benchmark and the number of its compared results. Returns whether a result is worse, or the benchmark failed
-    /// and did not fail before.
+    /// Appends the lines of a benchmark to `text`, and adds the number of its compared results to `compared`. Returns whether a result
+    /// is worse, or the benchmark failed and did not fail before.
     fn compare_entry(&self, entry: &Entry, text: &mut String, compared: &mut u64) -> bool {
         let of_name = |other: &&Entry| other.name == entry.name;
-        let found = self.report.benchmarks.iter().filter(of_name);
-        let found = found.clone().find(|other| other.options == entry.options);
-        let Some(earlier) = found else {
+        let earlier = self.report.benchmarks.iter().filter(of_name);
+        let earlier = earlier.clone().find(|other| other.options == entry.options);
+        let Some(earlier) = earlier else {
             let known = self.report.benchmarks.iter().any(|other| of_name(&other));
             let why = match known {
                 true => "its options differ from the earlier run",

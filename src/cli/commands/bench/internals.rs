@@ -59,7 +59,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 /// The kernel's symbols.
 const KALLSYMS: &str = "/proc/kallsyms";
 
-/// Calls `run` `iterations` times, and returns the durations of the calls in microseconds.
+/// Calls `run` `iterations` times, and returns the distribution of the durations in microseconds.
 fn times(iterations: u64, mut run: impl FnMut() -> io::Result<()>) -> io::Result<Spread> {
     let mut spread = Spread::default();
     for _ in 0..iterations {

@@ -22,7 +22,7 @@ enum Availability {
     Cached,
     /// At its path, or part of the running kernel.
     Installed,
-    /// Another build is at its path.
+    /// Another build, or one without a build-id, is at its path or part of the running kernel.
     Differs,
     /// No readable file is at its path, or it has no path.
     Gone,
@@ -34,7 +34,7 @@ impl Availability {
             return Self::Cached;
         }
         let path = name_path(name);
-        let found = match name {
+        let installed = match name {
             KERNEL_OBJECT => running_id(),
             "[vdso]" => vdso_image().ok().and_then(|image| build_id_of_elf(&image)),
             _ if path.is_absolute() => match DiskFiles.read(&path) {
@@ -43,7 +43,7 @@ impl Availability {
             },
             _ => return Self::Gone,
         };
-        match found.is_some_and(|found| found.matches(id)) {
+        match installed.is_some_and(|installed| installed.matches(id)) {
             true => Self::Installed,
             false => Self::Differs,
         }

@@ -16,20 +16,21 @@ use crate::cli::options::flag;
 use crate::cli::shared::recorded_objects::{Objects, RecordedObject, objects};
 
 /// Digits of the longest build-id; shorter ones are padded.
-const WIDTH: usize = 2 * BuildId::MAX_LEN;
-/// Maximum number of objects that the note lists.
-const NAMED: usize = 10;
+const ID_WIDTH: usize = 2 * BuildId::MAX_LEN;
+/// Maximum number of objects that the note names.
+const MAX_NAMED: usize = 10;
 
-/// Prints build-id and name of the objects in the header, or of those that samples hit.
+/// Prints build-id and name of the objects in the header, or of those that samples hit; with `--missing`, also where they are.
 pub(super) fn print(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let verbose = context.verbosity(matches) > 0;
-    let listed = listed(&data);
+    let header_objects = header_objects(&data);
     // AUX traces are not decoded here, so the objects whose code they executed are unknown. Without a list in the header, and for a
     // stream, perf shows the objects that have samples.
     let hits_only = flag(matches, "with-hits") == Some(true) || data.header().is_pipe();
-    let with_hits = listed.is_empty() || (hits_only && !data.features().has(FeatureId::AUXTRACE));
+    let with_hits =
+        header_objects.is_empty() || (hits_only && !data.features().has(FeatureId::AUXTRACE));
     let objects = match with_hits || verbose {
         true => objects(&input, &data, with_hits, context)?,
         false => Objects {
@@ -41,23 +42,23 @@ pub(super) fn print(matches: &ArgMatches, context: &Context) -> Result<(), CliEr
         rows: objects,
         damage,
     } = objects;
-    let rows = if with_hits { &objects } else { &listed };
+    let rows = if with_hits { &objects } else { &header_objects };
     if flag(matches, "missing") == Some(true) {
         availability::print(rows, context)?;
         return damage;
     }
     let mut out = context.stdout();
-    let mut found = false;
+    let mut has_ids = false;
     for (id, row) in rows.iter().filter_map(|row| Some((row.id?, row))) {
-        writeln!(out, "{:WIDTH$} {}", id.to_string(), row.name)?;
-        found = true;
+        writeln!(out, "{:ID_WIDTH$} {}", id.to_string(), row.name)?;
+        has_ids = true;
     }
     let without = objects.iter().filter(|row| row.id.is_none());
     let without: Vec<&str> = without.map(|row| row.name.as_str()).collect();
     if verbose && !without.is_empty() {
         note_missing(&without, context);
     }
-    if !found {
+    if !has_ids {
         context.note(format_args!("no build-ids in {}", input.path.display()));
         context.note("hint: recordings made with -B, or written to a pipe by perf, have none");
     }
@@ -65,7 +66,7 @@ pub(super) fn print(matches: &ArgMatches, context: &Context) -> Result<(), CliEr
 }
 
 /// The objects in the header, in its order, the host's first.
-fn listed(data: &PerfData<'_>) -> Vec<RecordedObject> {
+fn header_objects(data: &PerfData<'_>) -> Vec<RecordedObject> {
     let mut rows: Vec<RecordedObject> = Vec::new();
     for entry in data.features().build_ids() {
         let machine = Machine::of(entry.misc.cpu_mode(), entry.pid.cast_unsigned());
@@ -87,6 +88,6 @@ fn listed(data: &PerfData<'_>) -> Vec<RecordedObject> {
 
 /// Prints a note with the first objects that have no build-id.
 fn note_missing(without: &[&str], context: &Context) {
-    let names = first_names(without, NAMED);
+    let names = first_names(without, MAX_NAMED);
     context.note(format_args!("no build-id: {names}"));
 }

@@ -82,7 +82,6 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(workload::words())
 }
 
-/// Returns the options on events and targets.
 fn events_and_targets() -> Vec<Arg> {
     vec![
         list("event", "event")
@@ -127,7 +126,6 @@ fn events_and_targets() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options on the sampling rate, ring buffers and call graphs.
 fn rate_and_rings() -> Vec<Arg> {
     vec![
         value("count", "n")
@@ -172,7 +170,6 @@ fn rate_and_rings() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options on fields of samples.
 fn samples() -> Vec<Arg> {
     vec![
         switch("stat").short('s').help("record the event counts of each task"),
@@ -214,7 +211,6 @@ fn samples() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options on side-band records, and on restricting events to user space or the kernel.
 fn kinds() -> Vec<Arg> {
     vec![
         attached("snapshot", "[e]size")
@@ -241,7 +237,6 @@ fn kinds() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options on the output format, and on control while recording.
 fn output() -> Vec<Arg> {
     vec![
         switch("timestamp-filename").help("append date and time to the output file name"),
@@ -281,8 +276,8 @@ fn output() -> Vec<Arg> {
     ]
 }
 
-/// Refuses `-g dwarf`, which selected DWARF call graphs in old versions of perf: `dwarf` is now the workload. Accepted if a program of
-/// that name exists.
+/// Refuses `-g dwarf`, `-g fp` and `-g lbr`, which selected a mode in old versions of perf: the mode is now the workload. Accepted if a
+/// program of that name exists.
 pub(super) fn check_old_spelling(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let first = matches
         .get_raw("workload")

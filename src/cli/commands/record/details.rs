@@ -1,4 +1,4 @@
-//! Switches that apply to all events.
+//! Options that apply to all events.
 
 use clap::ArgMatches;
 use rperf_events::{CounterReads, RecordDetails, SampleFields, SideBand, TaskScope};
@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::live::events;
 use crate::cli::options::flag;
 
-/// Returns the settings that the switches select.
+/// Returns the settings that the options select.
 pub(super) fn details(matches: &ArgMatches, context: &Context) -> Result<RecordDetails, CliError> {
     let on = |id| flag(matches, id) == Some(true);
     Ok(RecordDetails {

@@ -11,7 +11,7 @@ use rperf_sys::kernel_text;
 use crate::cli::context::Context;
 
 /// Systems of tracepoints that report reads and writes of devices.
-const SYSTEMS: [&str; 8] = [
+const DEVICE_SYSTEMS: [&str; 8] = [
     "block",
     "ext4",
     "xfs",
@@ -48,12 +48,12 @@ pub(super) fn warn(context: &Context, request: &RecordRequest) {
 /// Whether the event reports accesses to devices and has no filter.
 fn is_of_device(event: &EventSpec) -> bool {
     let tracepoint = event.tracepoint.as_ref();
-    let is_listed = |system: &str| SYSTEMS.contains(&system);
+    let is_listed = |system: &str| DEVICE_SYSTEMS.contains(&system);
     event.filter.is_none() && tracepoint.is_some_and(|name| is_listed(&name.system))
 }
 
-/// Returns the device number of the disk that a file is written to; `None` if the file system has no block device (tmpfs,
-/// overlay).
+/// Returns the device number of the disk that a file is written to; `None` if the file system has no number of a block
+/// device (tmpfs, overlay, btrfs) or the folder cannot be read.
 fn device_of(output: &Path) -> Option<(u32, u32)> {
     let folder = output
         .parent()

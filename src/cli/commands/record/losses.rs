@@ -104,7 +104,7 @@ fn were_all_while_paused(overwrites: bool, recorded: &Summary) -> bool {
     overwrites && is_lossy && recorded.lost_by_cpu.is_empty()
 }
 
-/// Losses of hardware traces: first in perf's words, then how to reduce them.
+/// Losses of hardware traces in perf's words, with a hint for truncated ones.
 fn traces(lost: &TruncatedTraces) -> Vec<String> {
     let mut lines = Vec::new();
     let warning = |line: String| ["Warning:".to_owned(), line, String::new()];
@@ -146,7 +146,7 @@ fn share(part: u64, all: u64) -> f64 {
     part as f64 / all.max(1) as f64
 }
 
-/// One line for each event: the count, and the counts by CPU.
+/// One line for each event, largest first: the count, and the counts by CPU. The last line sums up the events above the limit.
 fn lines(lost: &[EventLosses]) -> Vec<String> {
     let mut events: Vec<(&str, Vec<&EventLosses>)> = Vec::new();
     for loss in lost {
@@ -185,7 +185,7 @@ fn lines(lost: &[EventLosses]) -> Vec<String> {
 /// Options that reduce losses, with values to try.
 fn suggestions(request: &RecordRequest, recorded: &Summary) -> String {
     let lost = count(&recorded.lost_samples);
-    // If the kernel does not count lost samples, only the number of losses is known: rings of twice the size are suggested.
+    // If the kernel does not count lost samples, only the number of losses is known: rings of four times the size are suggested.
     let (written, all) = match lost {
         0 => (1, 2),
         lost => (recorded.samples.max(1), recorded.samples + lost),

@@ -2,7 +2,7 @@
 //!
 //! In a container a name may refer to another file than here, or to none. A deleted file has no name at all. So each
 //! file is identified as soon as it is mapped, by its build-id, or by a generated id if it has none, and is kept
-//! open.
+//! open, up to a limit.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -37,7 +37,7 @@ pub(super) struct MappedFiles {
     known: HashMap<Inode, Option<BuildId>>,
     open: Arc<OpenFiles>,
     /// Maximum number of files kept open: a quarter of this process's limit.
-    most: usize,
+    max_open: usize,
 }
 
 /// The files that are kept open.
@@ -45,11 +45,11 @@ pub(super) struct MappedFiles {
 pub(super) struct OpenFiles(Mutex<HashMap<BuildId, File>>);
 
 impl Servers for OpenFiles {
-    fn fetch(&self, wanted: &FileRequest<'_>) -> Option<PathBuf> {
+    fn fetch(&self, request: &FileRequest<'_>) -> Option<PathBuf> {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let file = files
-            .get(wanted.build_id)
-            .filter(|_| wanted.part == FilePart::Executable)?;
+            .get(request.build_id)
+            .filter(|_| request.part == FilePart::Executable)?;
         Some(format!("/proc/self/fd/{}", file.as_raw_fd()).into())
     }
 }
@@ -61,7 +61,7 @@ impl MappedFiles {
             proc: proc.into(),
             known: HashMap::new(),
             open: Arc::default(),
-            most: usize::try_from(rperf_sys::raise_open_files_limit().unwrap_or(0) / 4)
+            max_open: usize::try_from(rperf_sys::raise_open_files_limit().unwrap_or(0) / 4)
                 .unwrap_or(0),
         }
     }
@@ -71,7 +71,7 @@ impl MappedFiles {
         Arc::clone(&self.open)
     }
 
-    /// Passes complete records to `take`, replacing the inode of MMAP2 records by a build-id if the file was found.
+    /// Passes complete records to `take`, replacing the inode of executable mappings of files by a build-id if it is known or generated.
     pub(super) fn identify(&mut self, records: &[u8], mut take: impl FnMut(&[u8])) {
         let (mut done, mut at) = (0, 0);
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
@@ -135,16 +135,17 @@ impl MappedFiles {
         let mapping = pid.join(format!("map_files/{:x}-{end:x}", mmap.start));
         let inside = pid.join("root").join(name.strip_prefix("/").ok()?);
         // Overlay file systems report device numbers of their own.
-        let has_inode = |found: &Metadata| found.ino() == inode.2;
-        let has_device_and_inode =
-            |found: &Metadata| has_inode(found) && device(found.dev()) == (inode.0, inode.1);
+        let has_inode = |metadata: &Metadata| metadata.ino() == inode.2;
+        let has_device_and_inode = |metadata: &Metadata| {
+            has_inode(metadata) && device(metadata.dev()) == (inode.0, inode.1)
+        };
         opened(name, has_device_and_inode)
             .or_else(|| opened(&mapping, has_inode))
             .or_else(|| opened(&inside, has_inode))
             .or_else(|| opened(name, has_inode))
     }
 
-    /// The id of a file, which is kept open.
+    /// The id of a file, which is kept open if the limit allows; `None` if it is not an ELF file or cannot be read.
     fn keep(&self, file: File, inode: Inode) -> Option<BuildId> {
         let bytes = rperf_sys::map(&file).ok()?;
         if !bytes.starts_with(b"\x7fELF") {
@@ -152,7 +153,7 @@ impl MappedFiles {
         }
         let id = build_id_of_elf(&bytes).or_else(|| numbered(inode))?;
         let mut files = self.open.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if files.len() < self.most {
+        if files.len() < self.max_open {
             files.insert(id, file);
         }
         Some(id)
@@ -161,8 +162,8 @@ impl MappedFiles {
 
 /// Opens a regular file if `is_right` accepts its metadata.
 fn opened(path: &Path, is_right: impl Fn(&Metadata) -> bool) -> Option<File> {
-    let found = FoundFile::find(path).ok()?;
-    is_right(found.metadata()).then(|| found.for_reading().ok())?
+    let file = FoundFile::find(path).ok()?;
+    is_right(file.metadata()).then(|| file.for_reading().ok())?
 }
 
 /// Major and minor number of `st_dev`.

@@ -157,7 +157,7 @@ impl CallGraphFormat {
     }
 }
 
-/// Returns the minimum share of rows that are shown, in percent.
+/// Returns the minimum share of rows that are shown, in percent; `None` if neither an option nor the configuration gives it.
 pub(super) fn min_row_percent(
     matches: &ArgMatches,
     context: &Context,

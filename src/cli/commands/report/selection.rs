@@ -20,11 +20,11 @@ use crate::cli::switches::SwitchOptions;
 
 /// The options that select samples.
 pub(super) struct SampleSelection {
-    wanted: RequestedFilters,
+    filters: RequestedFilters,
     switches: SwitchOptions,
-    /// Whether samples of idle CPUs count.
+    /// Whether samples of idle tasks count.
     idle: bool,
-    /// The socket whose samples are wanted.
+    /// The value of `--socket-filter`.
     pub(super) socket: Option<i32>,
     /// The values of `--parallelism`.
     levels: Option<CpuList>,
@@ -35,7 +35,7 @@ impl SampleSelection {
     pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let socket = matches.get_one::<u64>("socket-filter");
         Ok(Self {
-            wanted: RequestedFilters::new(matches)?,
+            filters: RequestedFilters::new(matches)?,
             switches: SwitchOptions::new(matches),
             idle: flag(matches, "idle") != Some(false),
             socket: socket.map(|socket| i32::try_from(*socket).unwrap_or(i32::MAX)),
@@ -45,7 +45,7 @@ impl SampleSelection {
 
     /// The time ranges, as given.
     pub(super) fn time(&self) -> Option<&str> {
-        self.wanted.time()
+        self.filters.time()
     }
 
     /// The filter for one recording; `None` if all samples count. `sockets` are the sockets of its CPUs.
@@ -70,7 +70,7 @@ impl SampleSelection {
             return Err(no_latency());
         }
         let selected = SelectedSamples {
-            chosen: self.wanted.filter(recording, false)?.non_empty(),
+            chosen: self.filters.filter(recording, false)?.non_empty(),
             switched: SwitchedSamples::find(replay, switch, threads),
             idle: self.idle,
             socket: self.socket.map(|socket| OnSocket {
@@ -115,7 +115,7 @@ pub(super) struct SelectedSamples {
     levels: Option<(CpuList, Arc<Parallelism>)>,
 }
 
-/// The wanted socket, and the socket of each CPU by its number; -1 if that is unknown.
+/// The socket whose samples are counted, and the socket of each CPU by its number; -1 if that is unknown.
 struct OnSocket {
     socket: i32,
     sockets: Vec<i32>,
@@ -148,9 +148,9 @@ impl SelectSamples for SelectedSamples {
             Some(chosen) => chosen.sample(world, sample),
             None => SampleTreatment::Counted,
         };
-        let on_socket = |wanted: &OnSocket| wanted.holds(sample.cpu);
-        let at_level = |(wanted, threads): &(CpuList, Arc<Parallelism>)| {
-            wanted.numbers().contains(&threads.at(sample.order))
+        let on_socket = |filter: &OnSocket| filter.holds(sample.cpu);
+        let at_level = |(levels, threads): &(CpuList, Arc<Parallelism>)| {
+            levels.numbers().contains(&threads.at(sample.order))
         };
         let accepted =
             self.socket.as_ref().is_none_or(on_socket) && self.levels.as_ref().is_none_or(at_level);

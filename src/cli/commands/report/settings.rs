@@ -337,7 +337,7 @@ pub(super) struct ReportPlan {
     pub(super) costs_by: Option<String>,
     /// Whether basic blocks between branches are shown instead of rows.
     pub(super) shows_blocks: bool,
-    /// Columns that are left out because all rows have the same value, with that value.
+    /// Columns that are left out because a filter selects a single value, with that value.
     pub(super) values: Vec<(&'static str, String)>,
 }
 
@@ -362,10 +362,10 @@ fn no_branches(option: &str) -> CliError {
 
 /// Whether `--hierarchy` is given, which excludes `--fields`.
 fn hierarchy(matches: &ArgMatches) -> Result<bool, CliError> {
-    let wanted = flag(matches, "hierarchy") == Some(true);
-    if wanted && matches.contains_id("fields") {
+    let is_given = flag(matches, "hierarchy") == Some(true);
+    if is_given && matches.contains_id("fields") {
         let message = "--hierarchy and --fields options cannot be used together";
         return Err(CliError::usage(message).hint("choose the levels with -s"));
     }
-    Ok(wanted)
+    Ok(is_given)
 }

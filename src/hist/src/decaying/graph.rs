@@ -22,8 +22,8 @@ pub(super) fn add(branches: &mut Vec<Branch>, more: Vec<Branch>, is_list: bool) 
 
 /// Merges a branch into one with the same first frame.
 fn join(known: &mut Branch, mut more: Branch, is_list: bool) {
-    let both = known.frames.iter().zip(&more.frames);
-    let common = both.take_while(|(known, more)| known == more).count();
+    let pairs = known.frames.iter().zip(&more.frames);
+    let common = pairs.take_while(|(known, more)| known == more).count();
     if common < known.frames.len() {
         let below = Branch {
             frames: known.frames.split_off(common),
@@ -90,7 +90,7 @@ impl BranchThreshold {
     pub(super) fn displayed(self, branches: &[Branch]) -> Vec<Branch> {
         let periods = branches.iter().map(|branch| branch.all.period);
         let fork = periods.fold(0, u64::saturating_add);
-        let least = match self.form {
+        let min_period = match self.form {
             GraphForm::Fractal => (fork as f64 * self.share).ceil() as u64,
             _ => self.min_period,
         };
@@ -98,7 +98,9 @@ impl BranchThreshold {
             true => branch.own.period,
             false => branch.all.period,
         };
-        let displayed = branches.iter().filter(|branch| weight(branch) >= least);
+        let displayed = branches
+            .iter()
+            .filter(|branch| weight(branch) >= min_period);
         let mut displayed: Vec<Branch> = displayed
             .map(|branch| Branch {
                 frames: branch.frames.clone(),
@@ -168,14 +170,14 @@ mod tests {
         assert_eq!(text(&tree), "a:40/8(b:32/0(c:16/16()d:16/16()))x:1/1()");
         decay(&mut tree);
         assert_eq!(text(&tree), "a:35/7(b:28/0(c:14/14()d:14/14()))");
-        let least = BranchThreshold::new(
+        let threshold = BranchThreshold::new(
             &GraphOptions {
                 min_percent: 50.0,
                 ..TREE
             },
             40,
         );
-        assert_eq!(text(&least.displayed(&tree)), "a:35/7(b:28/0())");
+        assert_eq!(text(&threshold.displayed(&tree)), "a:35/7(b:28/0())");
     }
 
     #[test]
@@ -191,14 +193,14 @@ mod tests {
         let mut list = Vec::new();
         add(&mut list, vec![chain("abc", 2), chain("ab", 5)], true);
         add(&mut list, vec![chain("abc", 1)], true);
-        let least = BranchThreshold::new(
+        let threshold = BranchThreshold::new(
             &GraphOptions {
                 form: GraphForm::Folded,
                 ..TREE
             },
             8,
         );
-        assert_eq!(text(&least.displayed(&list)), "ab:5/5()abc:3/3()");
+        assert_eq!(text(&threshold.displayed(&list)), "ab:5/5()abc:3/3()");
     }
 
     #[test]

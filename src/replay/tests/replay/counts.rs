@@ -35,7 +35,7 @@ fn sample(time: u64, id: u64) -> rperf_wire::SampleRecord<'static> {
 }
 
 /// A recording with late samples, LOST and LOST_SAMPLES records.
-fn troubled() -> Vec<u8> {
+fn with_losses() -> Vec<u8> {
     let sample_type = types(&[SampleType::IP, SampleType::TID, SampleType::TIME]);
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
     for round in 1..=3 {
@@ -58,7 +58,7 @@ fn troubled() -> Vec<u8> {
 
 #[test]
 fn losses_and_late_records_are_counted_as_perf_counts_them() {
-    let file = troubled();
+    let file = with_losses();
     let data = PerfData::parse(&file).expect("a valid file");
     let replay = Replay::open(&data).expect("a valid recording");
     let counted = replay.diagnostics();
@@ -212,8 +212,8 @@ fn kernel_and_module_mappings_are_stored() {
     let world = replay.world();
     let dso = |address| {
         let order = rperf_replay::Order::MAX;
-        let found = world.lookup(Machine::Host, CpuMode::Kernel, 5, order, address);
-        let mapping = world.mapping(found.expect("mapped"));
+        let mapping = world.lookup(Machine::Host, CpuMode::Kernel, 5, order, address);
+        let mapping = world.mapping(mapping.expect("mapped"));
         assert_eq!(mapping.object_address(address), address);
         world.dso(mapping.dso)
     };

@@ -17,10 +17,10 @@ pub(super) fn attr_sizes(data: &PerfData<'_>, file: &[u8]) -> Vec<u32> {
             .map(|record| size(record.raw.body, header.endian))
             .collect();
     }
-    let each = usize::try_from(header.attr_size).unwrap_or(usize::MAX);
+    let attr_size = usize::try_from(header.attr_size).unwrap_or(usize::MAX);
     let attrs = header.attrs.of(file).unwrap_or_default();
     attrs
-        .chunks_exact(each.max(1))
+        .chunks_exact(attr_size.max(1))
         .map(|attr| size(attr, header.endian))
         .collect()
 }

@@ -1,4 +1,4 @@
-//! Output for recordings that no available recorder writes.
+//! The text of `evlist` for recordings that the tests build.
 
 use rperf_perfdata::{FeatureSet, feature::GroupDesc};
 use rperf_wire::{Attr, AttrFlags, Endian, EventType, SampleType};

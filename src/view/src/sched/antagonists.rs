@@ -8,7 +8,7 @@ use super::delays::{comm_cell, milliseconds, thread_cell};
 use crate::table::{Cell, Column, Table, TextStyle};
 
 /// The number of antagonists of a task that are listed as text. The others are summed up.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// Writes a table of the tasks that ran while others waited for a CPU, in total, and a table by waiting task, with times in
 /// milliseconds. The analysis must have run with `LatencyOptions::with_antagonists`.
@@ -35,7 +35,7 @@ pub fn write_antagonists(out: &mut dyn Write, table: &LatencyTable) -> io::Resul
     rows.write_text(out, TextStyle::PLAIN)
 }
 
-/// The table of all tasks together.
+/// The antagonists of all waiting tasks together.
 fn totals(table: &LatencyTable) -> Table {
     let mut rows = Table::new([
         Column::left("Ran while others waited"),
@@ -47,7 +47,7 @@ fn totals(table: &LatencyTable) -> Table {
     let sums = table.sums();
     for (who, time) in sums.antagonists.by_time() {
         rows.push([
-            shown(who).into(),
+            antagonist_text(who).into(),
             time.delayed_tasks.into(),
             time.runs.into(),
             time_cell(time.nanos),
@@ -60,10 +60,10 @@ fn totals(table: &LatencyTable) -> Table {
 /// Adds the rows of a task. Only the first one names it.
 fn push_task(rows: &mut Table, row: &LatencyRow) {
     let antagonists = row.sums.antagonists.by_time();
-    let listed = antagonists.iter().take(LISTED);
-    let listed = listed.map(|(who, time)| (shown(who), *time));
+    let listed = antagonists.iter().take(MAX_LISTED);
+    let listed = listed.map(|(who, time)| (antagonist_text(who), *time));
     let mut entries: Vec<(String, AntagonistTime)> = listed.collect();
-    let others = antagonists.get(LISTED..).unwrap_or_default();
+    let others = antagonists.get(MAX_LISTED..).unwrap_or_default();
     if !others.is_empty() {
         let mut sum = AntagonistTime::default();
         others.iter().for_each(|(_, time)| sum += *time);
@@ -131,8 +131,7 @@ pub(super) fn pairs(table: &LatencyTable) -> Table {
     rows
 }
 
-/// The text for an antagonist.
-fn shown(who: &Antagonist) -> String {
+fn antagonist_text(who: &Antagonist) -> String {
     match who {
         Antagonist::Task { comm, tid } => {
             let comm = String::from_utf8_lossy(comm);

@@ -84,7 +84,8 @@ impl ComparedDelay {
 }
 
 /// Compares the tasks of two recordings by name. Both tables have distributions (`LatencyOptions::with_distributions`) and one row per name.
-/// Tasks whose mean differs significantly come first, then those with the largest difference.
+/// Tasks whose mean differs significantly come first, those with too few waits to decide last; within these groups, those with the
+/// largest difference of the mean come first.
 #[must_use]
 pub fn compare_delays(before: &LatencyTable, after: &LatencyTable) -> Vec<ComparedDelay> {
     let mut pairs: BTreeMap<&[u8], [Option<&LogHistogram>; 2]> = BTreeMap::new();
@@ -105,6 +106,7 @@ pub fn compare_delays(before: &LatencyTable, after: &LatencyTable) -> Vec<Compar
     tasks.into_iter().flatten().collect()
 }
 
+/// Orders tasks by their first statistic, the mean.
 fn order(one: &ComparedDelay, other: &ComparedDelay) -> Ordering {
     let rank = |row: &ComparedDelay| {
         row.is_significant
@@ -234,19 +236,19 @@ pub fn write_diff(out: &mut dyn Write, rows: &[ComparedDelay]) -> io::Result<()>
 }
 
 fn estimate_cells(estimate: Option<DelayEstimate>) -> [Cell; 2] {
-    let shown = |time: f64| milliseconds(time as u64);
+    let to_text = |time: f64| milliseconds(time as u64);
     let Some(DelayEstimate { value, interval }) = estimate else {
         return [Cell::missing(), Cell::missing()];
     };
     let interval =
-        interval.map(|interval| format!("{}..{}", shown(interval.low), shown(interval.high)));
+        interval.map(|interval| format!("{}..{}", to_text(interval.low), to_text(interval.high)));
     [
-        shown(value).into(),
+        to_text(value).into(),
         interval.map_or(Cell::missing(), Cell::from),
     ]
 }
 
-/// Writes an object with the same rows; times are in nanoseconds.
+/// Writes an object with the rows of [`write_diff`]; times are in nanoseconds.
 ///
 /// # Errors
 ///

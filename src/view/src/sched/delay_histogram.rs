@@ -14,8 +14,9 @@ const BAR: u64 = 40;
 /// The first line counts all waits shorter than two to the power of this, in nanoseconds: 1.024 us.
 const FIRST_POWER: u32 = 10;
 
-/// Writes a histogram of the waits of all tasks, and one for each row if there are several: a line for each power of two nanoseconds from 1.024 us
-/// on. The distributions must have been kept (`LatencyOptions::with_distributions`).
+/// Writes a histogram of the waits of all tasks, and one for each row if there are several: a line for the waits below 1.024 us, and one for
+/// each power of two nanoseconds from there on, without the lines before the first wait. The distributions must have been kept
+/// (`LatencyOptions::with_distributions`).
 ///
 /// # Errors
 ///
@@ -51,8 +52,8 @@ fn write_histogram(out: &mut dyn Write, title: &str, sums: &LatencySums) -> io::
     write_counts(out, &counts, FIRST_POWER, waits)
 }
 
-/// Writes a line with a bar for each power of two nanoseconds, from the first that has a wait on. The first of `counts` is that of all waits shorter than
-/// two to the power of `first_power`; `waits` is their number.
+/// Writes a line with a bar for each of `counts`, from the first one above 0 on. The first of `counts` is that of all waits shorter than
+/// two to the power of `first_power` nanoseconds, the next ones those of the powers of two from there on; `waits` is the number of all waits.
 ///
 /// # Errors
 ///

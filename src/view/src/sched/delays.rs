@@ -84,7 +84,7 @@ pub struct LatencyJson {
     pub with_antagonists: bool,
 }
 
-/// Writes an object with a row per task; times are in nanoseconds.
+/// Writes an object with a row per task, and the members that `json` selects; times are in nanoseconds.
 ///
 /// # Errors
 ///
@@ -142,7 +142,7 @@ pub(super) fn comm_cell(row: &LatencyRow) -> Cell {
     String::from_utf8_lossy(&row.comm).into_owned().into()
 }
 
-/// The thread of a row; missing if the row sums up several tasks.
+/// The thread of a row; missing if the row sums up several tasks, or if the id is negative.
 pub(super) fn thread_cell(row: &LatencyRow) -> Cell {
     match (row.tasks, u64::try_from(row.tid)) {
         (1, Ok(tid)) => tid.into(),

@@ -6,7 +6,7 @@ use rperf_analysis::sched::latency::{LatencyChecks, LatencyRow, LatencyTable};
 
 use super::Seconds;
 
-/// The width of a task's name and number.
+/// The width of the column of tasks.
 const TASK_WIDTH: usize = 24;
 
 /// Records lost while recording, for the lines below the table.

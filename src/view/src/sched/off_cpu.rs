@@ -19,7 +19,7 @@ pub const OFF_CPU_JSON_VERSION: u32 = 1;
 /// A table with the names of its stacks, and limits of the text.
 #[derive(Debug, Clone, Copy)]
 pub struct OffCpuView<'t> {
-    /// The sums.
+    /// The times by task, state and stacks.
     pub table: &'t OffCpuTable,
     /// The stacks of the table's rows, with names.
     pub stacks: &'t NamedSwitchStacks,
@@ -29,7 +29,7 @@ pub struct OffCpuView<'t> {
     pub frames: usize,
 }
 
-/// Returns the words for a state: `interruptible sleep`, `run queue (preempted)`.
+/// Returns the description of a state: `interruptible sleep`, `run queue (preempted)`.
 #[must_use]
 pub fn state_name(state: OffCpuState) -> &'static str {
     match state {

@@ -69,7 +69,7 @@ pub fn write_plan(out: &mut dyn Write, plan: &ReplayPlan) -> io::Result<()> {
     writeln!(out, "{}", "-".repeat(60))
 }
 
-/// The times of the repetitions so far.
+/// The number of repetitions so far, and running averages of their times.
 #[derive(Debug, Default)]
 pub struct ReplayTimes {
     runs: u64,

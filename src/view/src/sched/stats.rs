@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use rperf_analysis::sched::stats::{CpuStats, DomainStats, SchedStats};
 
-/// The width of a name.
+/// The width of the column of names.
 const NAME: usize = 65;
 /// The width of a line.
 const LINE: usize = 100;
@@ -69,9 +69,9 @@ const BALANCE_FIELDS: [(&str, &str, Base); 7] = [
     ("nobusyq", "calls that found no busier queue", Base::Time),
     ("nobusyg", "calls that found no busier group", Base::Time),
 ];
-const IMBALANCE: [(&str, &str, Base); 1] =
+const IMBALANCE_FIELD: [(&str, &str, Base); 1] =
     [("imbalance", "sum of the imbalance found", Base::None)];
-const IMBALANCES: [(&str, &str, Base); 4] = [
+const IMBALANCE_FIELDS_BY_KIND: [(&str, &str, Base); 4] = [
     ("imbalance_load", "imbalance of load", Base::None),
     ("imbalance_util", "imbalance of utilisation", Base::None),
     (
@@ -247,7 +247,8 @@ impl StatsText<'_> {
         Ok(())
     }
 
-    /// Writes a title and the headings of the columns. `column` is the last one, preceded by `blanks` additional blanks.
+    /// Writes a title and the headings of the columns. `column` is the last one; two recordings have it twice, after a column
+    /// of changes. It is preceded by `blanks` additional blanks.
     fn write_title(
         &self,
         out: &mut dyn Write,
@@ -327,7 +328,7 @@ impl StatsText<'_> {
         writeln!(out)
     }
 
-    /// Writes the successful calls of load balancing, and the tasks that each of them moved.
+    /// Writes the number of successful calls of load balancing, and how many tasks such a call moved on average.
     fn write_derived(
         &self,
         out: &mut dyn Write,
@@ -390,8 +391,8 @@ fn categories(version: u16) -> Vec<Category> {
         false => ["idle", "busy", "newidle"],
     };
     let imbalance = match version >= IMBALANCE_BY_KIND {
-        true => &IMBALANCES[..],
-        false => &IMBALANCE,
+        true => &IMBALANCE_FIELDS_BY_KIND[..],
+        false => &IMBALANCE_FIELD,
     };
     let (before, after) = BALANCE_FIELDS.split_at(3);
     let fields = [before, imbalance, after].concat();
@@ -424,8 +425,8 @@ fn categories(version: u16) -> Vec<Category> {
 
 fn domain_counters(cpu: &CpuStats, number: u16) -> Option<&[u64]> {
     let mut domains = cpu.domains.iter();
-    let found = domains.find(|domain| domain.number == number);
-    found.map(|found| &found.counters[..])
+    let domain = domains.find(|domain| domain.number == number);
+    domain.map(|domain| &domain.counters[..])
 }
 
 fn domain_title(cpu: &str, domain: &DomainStats, with_cpus: bool) -> String {

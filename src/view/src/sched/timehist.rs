@@ -14,7 +14,7 @@ use crate::digits;
 const TASK_WIDTH: usize = 30;
 /// The longest text of a task; perf's buffer.
 const MAX_TASK: usize = 31;
-/// The longest text of the next task.
+/// The longest text of the next task, including `next: `.
 const MAX_NEXT: usize = 29;
 
 /// Blanks in the columns of the three times.
@@ -37,7 +37,7 @@ pub struct TimeColumns {
     pub wakeups: bool,
     /// Stacks.
     pub stacks: bool,
-    /// Whether idle times are shown instead of run times.
+    /// Whether the summary has idle times instead of run times (`--idle-hist`).
     pub idle_only: bool,
 }
 

@@ -44,19 +44,19 @@ impl AddAssign for AntagonistTime {
     }
 }
 
-/// Times by antagonist. They add up to the delay of the waits.
+/// Times by antagonist.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Antagonists {
     times: BTreeMap<Antagonist, AntagonistTime>,
 }
 
 impl Antagonists {
-    /// Returns the antagonists, the one with most time first.
+    /// Returns the antagonists, the one with the most time first.
     #[must_use]
     pub fn by_time(&self) -> Vec<(&Antagonist, AntagonistTime)> {
         let times = self.times.iter().map(|(who, time)| (who, *time));
         let mut times: Vec<_> = times.collect();
-        // Stable: equal ones are sorted by their names.
+        // Stable: antagonists with equal times remain in the order of the map.
         times.sort_by_key(|(_, time)| Reverse(time.nanos));
         times
     }
@@ -100,7 +100,7 @@ impl ChargeSums {
         merge_names: bool,
         delay: u64,
     ) -> Antagonists {
-        let mut found = Antagonists::default();
+        let mut antagonists = Antagonists::default();
         for charge in self.by_task.values() {
             let who = match charge.by.map(|by| tasks.get(by)) {
                 None => Antagonist::Unknown,
@@ -110,18 +110,18 @@ impl ChargeSums {
                     tid: (!merge_names).then_some(task.tid),
                 },
             };
-            found.add(who, charge.time());
+            antagonists.add(who, charge.time());
         }
         let rest = Charge {
             by: None,
-            nanos: delay.saturating_sub(found.nanos()),
+            nanos: delay.saturating_sub(antagonists.nanos()),
             runs: 0,
         };
         if rest.nanos > 0 {
-            found.add(Antagonist::Unknown, rest.time());
+            antagonists.add(Antagonist::Unknown, rest.time());
         }
-        let times = found.times.values_mut();
+        let times = antagonists.times.values_mut();
         times.for_each(|time| time.delayed_tasks = 1);
-        found
+        antagonists
     }
 }

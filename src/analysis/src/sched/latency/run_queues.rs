@@ -11,7 +11,7 @@ use crate::sched::tasks::entry;
 /// The minimum number of charges of a wait at which those to the same task are summed up.
 const MIN_SUMMED: usize = 64;
 
-/// The waits that have not ended, by CPU. Each moment of a wait is charged to the task that runs on that CPU.
+/// The waits that have not ended, by CPU. Each moment of a wait is charged to the task that runs on that CPU, if known.
 ///
 /// A task waits for the CPU that it is woken for or preempted on, and after a migration for the new one. Memory is bounded by the number of
 /// waiting tasks times that of running ones.
@@ -31,7 +31,7 @@ pub(super) struct Wakeup {
     time: u64,
 }
 
-/// The running task and the waits of a CPU.
+/// The running task of a CPU, and the waits for that CPU.
 #[derive(Debug, Default)]
 struct RunQueue {
     /// The task that runs since `since`; `None` if unknown.
@@ -110,7 +110,7 @@ impl RunQueues {
         self.enqueue(cpu, OpenWait::new(task, time));
     }
 
-    /// Ends the wait of a task, and returns its charges to other tasks; none if it was not waiting.
+    /// Ends the wait of a task, and returns its charges, one per task; none if it was not waiting.
     pub(super) fn end(&mut self, task: TaskIndex, time: u64) -> Vec<Charge> {
         let wait = self.dequeue(task, time);
         wait.map(|wait| wait.charges.into_sums())
@@ -142,7 +142,7 @@ impl RunQueues {
         self.enqueue(Some(cpu), wait);
     }
 
-    /// Handles a switch: charges the waits on that CPU to `prev`.
+    /// Handles a switch: charges the waits on that CPU to `prev`, or to an unknown task if switches are missing.
     pub(super) fn switch(&mut self, cpu: u32, prev: TaskIndex, next: TaskIndex, time: u64) {
         let queue = self.queues.entry(cpu).or_default();
         // If another task was switched in last, switches are missing.

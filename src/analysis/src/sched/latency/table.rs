@@ -9,7 +9,7 @@ use crate::sched::{LostStretches, SchedTasks, TaskIndex};
 /// The result of [`SchedLatency`](super::SchedLatency).
 #[derive(Debug)]
 pub struct LatencyTable {
-    /// The tasks with at least one wait, sorted.
+    /// The tasks or names with at least one wait, sorted.
     pub rows: Vec<LatencyRow>,
     /// Counts of inconsistencies.
     pub checks: LatencyChecks,
@@ -85,12 +85,12 @@ impl LatencySortKey {
     }
 
     fn compare(self, left: &LatencyRow, right: &LatencyRow) -> Ordering {
-        let (one, other) = (&left.sums, &right.sums);
+        let (left_sums, right_sums) = (&left.sums, &right.sums);
         match self {
-            Self::Average => other.average().cmp(&one.average()),
-            Self::Maximum => other.max_delay.cmp(&one.max_delay),
-            Self::Switches => other.switches.cmp(&one.switches),
-            Self::Runtime => other.runtime.cmp(&one.runtime),
+            Self::Average => right_sums.average().cmp(&left_sums.average()),
+            Self::Maximum => right_sums.max_delay.cmp(&left_sums.max_delay),
+            Self::Switches => right_sums.switches.cmp(&left_sums.switches),
+            Self::Runtime => right_sums.runtime.cmp(&left_sums.runtime),
             Self::Pid => right.tid.cmp(&left.tid),
         }
     }
