@@ -1,5 +1,5 @@
-//! Recordings published by other projects for their tests: each is read as perf reads it, or, if perf cannot, without a
-//! crash and with a clear message.
+//! Recordings published by other projects for their tests: each is read as perf reads it. Those that perf cannot read may be
+//! refused, with a message that names the file.
 //!
 //! The recordings are in the folder named by `RPERF_CORPUS`, by default `shared/corpus` next to the project's folder.
 //! Recordings of other machines made by perf for this project are read, too.
@@ -23,15 +23,14 @@ enum Relation {
     SameNames,
     /// rperf prints additional lines.
     More,
-    /// Unrelated.
+    /// Different in any way.
     Other,
 }
 
 use Relation::{More, Other, Same, SameAddresses, SameNames};
 
-/// Intended differences: the file's name, the command, how the output may differ. docs/compatibility.md has the
-/// reasons.
-const EXPLAINED: &[(&str, &str, Relation)] = &[
+/// Intended differences: the end of the file's path, the command, how the output may differ.
+const INTENDED_DIFFERENCES: &[(&str, &str, Relation)] = &[
     // perf uses the running kernel's symbols and clips the recorded kernel mapping to their addresses.
     ("perf_display_bitmaps.data", "script", SameAddresses),
     ("perf_merge2.data", "script", SameAddresses),
@@ -63,16 +62,16 @@ pub(crate) fn shared() -> PathBuf {
     std::env::var_os("RPERF_CORPUS").map_or_else(default, PathBuf::from)
 }
 
-/// The files of the corpus, if it exists.
+/// The files of the corpus; `None` if there are none.
 fn corpus() -> Option<Vec<PathBuf>> {
-    let found = files(shared());
-    (!found.is_empty()).then_some(found)
+    let recordings = files(shared());
+    (!recordings.is_empty()).then_some(recordings)
 }
 
-/// The recordings below a folder.
+/// The recordings below a folder, sorted.
 fn files(root: PathBuf) -> Vec<PathBuf> {
     let mut folders = vec![root];
-    let mut found = Vec::new();
+    let mut recordings = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -81,12 +80,12 @@ fn files(root: PathBuf) -> Vec<PathBuf> {
             if path.is_dir() && !path.join("data").is_file() {
                 folders.push(path);
             } else if !is_text {
-                found.push(path);
+                recordings.push(path);
             }
         }
     }
-    found.sort();
-    found
+    recordings.sort();
+    recordings
 }
 
 /// Runs a program with a time limit: perf does not terminate on some files.
@@ -96,7 +95,7 @@ fn outcome(program: &str, scratch: &Scratch, words: &[&str]) -> Outcome {
     run.finish().expect("timeout starts")
 }
 
-/// The fault of rperf's outcome, regardless of perf's: a panic, a signal, a timeout, or an error message without the file name.
+/// The fault of rperf's outcome: a panic, a status other than 0 and 255, or an error message without the file name.
 fn fault(path: &str, ours: &Outcome) -> Option<String> {
     let is_reported = ours.stderr.contains(path) && !ours.stderr.contains("panicked");
     let valid = match ours.status {
@@ -108,15 +107,15 @@ fn fault(path: &str, ours: &Outcome) -> Option<String> {
 }
 
 fn compare(path: &str, words: &[&str], theirs: &Outcome, ours: &Outcome) -> Option<String> {
-    let explained = EXPLAINED
+    let intended = INTENDED_DIFFERENCES
         .iter()
         .find(|(name, command, _)| path.ends_with(name) && words.first() == Some(command));
-    let relation = explained.map_or(Same, |(.., relation)| *relation);
+    let relation = intended.map_or(Same, |(.., relation)| *relation);
     // Messages name the program as it was called.
     let theirs = theirs.stdout.replace("'perf ", "'rperf ");
     let ours = without_zero_config(&ours.stdout);
     let (theirs, ours) = (theirs.as_str(), ours.as_str());
-    let found = match relation {
+    let fault = match relation {
         Same => difference(theirs, ours),
         SameAddresses => difference(&addresses(theirs), &addresses(ours)),
         Other => None,
@@ -130,10 +129,10 @@ fn compare(path: &str, words: &[&str], theirs: &Outcome, ours: &Outcome) -> Opti
     if relation != Same && theirs == ours {
         return Some("no longer differs: the exception can go".to_owned());
     }
-    found
+    fault
 }
 
-/// Frames truncated after their addresses; other lines unchanged.
+/// Lines truncated after their first address, as in frames; other lines unchanged.
 fn addresses(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let words: Vec<&str> = line.split(' ').collect();
@@ -184,11 +183,11 @@ fn every_recording_is_read_or_refused_with_a_message() {
             let theirs = theirs.map(|perf| outcome(perf, &scratch, &words));
             let theirs = theirs.filter(|theirs| theirs.status == 0 && !theirs.stdout.is_empty());
             is_compared = theirs.is_some();
-            let found = fault(&path, &ours).or_else(|| match theirs? {
+            let fault = fault(&path, &ours).or_else(|| match theirs? {
                 _ if ours.status != 0 => Some(format!("refused: {}", ours.stderr)),
                 theirs => compare(&path, &words, &theirs, &ours),
             });
-            faults.extend(found.map(|found| format!("{words:?}\n{found}")));
+            faults.extend(fault.map(|fault| format!("{words:?}\n{fault}")));
         }
     }
     assert!(
@@ -220,9 +219,9 @@ fn recordings_that_perf_refuses_are_read() {
         };
         let path = file.display().to_string();
         let words = ["script", "-f", "-F", "tid,event", "-i", &path];
-        let found = outcome(env!("CARGO_BIN_EXE_rperf"), &scratch, &words);
-        assert_eq!(found.status, 0, "{path}: {}", found.stderr);
-        let lines = found.stdout.lines().filter(|line| line.contains(':'));
+        let ours = outcome(env!("CARGO_BIN_EXE_rperf"), &scratch, &words);
+        assert_eq!(ours.status, 0, "{path}: {}", ours.stderr);
+        let lines = ours.stdout.lines().filter(|line| line.contains(':'));
         assert_eq!(lines.count(), samples, "{path}");
     }
 }

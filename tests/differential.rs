@@ -1,6 +1,6 @@
 //! The same command lines run by Linux perf and by rperf, on recordings of both tools.
 //!
-//! Text is compared line by line. Intended differences are described in docs/compatibility.md and normalised only here.
+//! Text is compared line by line. Intended differences are described in docs/compatibility.md.
 
 mod branch_flags;
 mod code;
@@ -38,7 +38,7 @@ pub(crate) use self::stat::masked;
 use self::workloads::Workloads;
 pub(crate) use crate::tools::{Tool, Tools};
 
-/// The number of recordings after which a difference counts.
+/// The number of attempts after which a difference counts.
 const TRIES: usize = 3;
 
 /// Calls `attempt` up to [`TRIES`] times. Returns no differences as soon as an attempt finds none, otherwise those of
@@ -47,14 +47,14 @@ const TRIES: usize = 3;
 /// No two recordings are alike. Occasionally one contains something described in docs/compatibility.md that a
 /// comparison cannot tell from a bug: rows whose order depends on perf's tree, a thread whose mappings perf has lost.
 pub(crate) fn settled(mut attempt: impl FnMut() -> Vec<String>) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut differences = Vec::new();
     for _ in 0..TRIES {
-        found = attempt();
-        if found.is_empty() {
+        differences = attempt();
+        if differences.is_empty() {
             break;
         }
     }
-    found
+    differences
 }
 
 /// Fails with the output of every differing command line.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # fetch.sh ARCH DIR: makes DIR/kernel and DIR/initrd.gz, a small Linux with perf for a test guest, from Debian packages.
 # ARCH is amd64 or arm64. Uses the mirrors configured on this machine; its packages and apt's state are not changed.
-# Needs apt-get, dpkg-deb, cpio, busybox. Existing files are kept.
+# Needs apt-get, dpkg-deb, cpio, gzip, busybox. Does nothing if DIR is complete.
 # With FAKEPMU=DIRECTORY (source of a kernel module) the amd64 guest gets DIR/fakepmu.ko, which needs make and gcc.
 set -eu
 arch=$1

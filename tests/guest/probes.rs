@@ -35,10 +35,10 @@ const EXPECTED_TYPES: &[&str] = &[
     "hint: block:block_rq_complete is a tracepoint; ",
 ];
 
-/// The faults in the texts of both tools, and in rperf's use of types.
+/// Returns the differences between the texts of both tools, and the strings that are missing in rperf's text on types.
 pub(super) fn faults(out: &Path) -> Vec<String> {
     let read = |name: &str| text(&out.join(name));
-    let mut found = Vec::new();
+    let mut faults = Vec::new();
     for name in ["definitions", "life", "kept"] {
         let theirs = read(&format!("{name}.perf"));
         // Each tool prints its own name, and perf prints no hints.
@@ -48,9 +48,9 @@ pub(super) fn faults(out: &Path) -> Vec<String> {
             .filter(|line| !line.contains("hint: "));
         let ours: String = ours.collect();
         let difference = difference(&theirs, &ours);
-        found.extend(difference.map(|found| format!("probe: {name}\n{found}")));
+        faults.extend(difference.map(|difference| format!("probe: {name}\n{difference}")));
         if theirs.is_empty() {
-            found.push(format!("probe: {name} is empty"));
+            faults.push(format!("probe: {name} is empty"));
         }
     }
     let types = read("types");
@@ -59,10 +59,10 @@ pub(super) fn faults(out: &Path) -> Vec<String> {
         match rest.split_once(part) {
             Some((_, after)) => rest = after,
             None => {
-                found.push(format!("probe: {part:?} is missing in\n{types}"));
+                faults.push(format!("probe: {part:?} is missing in\n{types}"));
                 break;
             }
         }
     }
-    found
+    faults
 }

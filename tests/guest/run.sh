@@ -6,11 +6,11 @@
 #   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v, NAME.RECORDER.header of perf report --header-only
 # Lines of `traces` are recorded by both tools, as root and as an unprivileged user: NAME-USER.RECORDER.branches is the
 # trace decoded by perf, NAME-USER.RECORDER.dump.READER the dump of its records by each tool.
-# For each line of `stat` both tools count ./load: NAME.TOOL.stat; lines of `stat_alone` are only counted by rperf.
+# For each line of `stat` both tools count ./load: NAME.TOOL.stat; for lines of `stat_alone` only rperf does: NAME.alone.stat.
 # probe.sh, if it exists, tests kprobes.
 # If `schedstat` exists, the scheduler's counters are recorded by rperf between two readings: schedstat.before,
 # schedstat.after, and schedstat.report, which ends with the status.
-# Lines of `fixtures` are only recorded by perf: NAME.data.
+# Lines of `fixtures` are only recorded by perf: fixtures/NAME.data.
 PATH=/payload:$PATH
 rounds=
 if [ -e fakepmu.ko ]; then insmod ./fakepmu.ko || exit 1; fi
@@ -112,7 +112,7 @@ if [ -e bpf_programs ]; then
         timeout 120 rperf $words >"/out/bpf.$name" 2>"/out/bpf.$name.messages" </dev/null
         echo $? >>"/out/bpf.$name"
     done <bpf_programs
-    # Counts the running programs of a trace, whose ids are read from a recording: bpf.counted, which ends with the status.
+    # Counts the BPF programs of a running trace, whose ids are read from a recording: bpf.counted, which ends with the status.
     timeout 120 rperf trace -s -a -o /out/bpf.traced -- sleep 100 >/dev/null 2>&1 </dev/null &
     trace=$!
     sleep 4

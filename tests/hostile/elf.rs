@@ -22,8 +22,8 @@ struct Layout {
     segments: Vec<Field>,
 }
 
-/// Beginnings of the names of sections that readers use.
-const READ: [&str; 14] = [
+/// Prefixes of the names of sections that readers use.
+const READ_PREFIXES: [&str; 14] = [
     ".debug_",
     ".zdebug_",
     ".eh_frame",
@@ -41,7 +41,7 @@ const READ: [&str; 14] = [
 ];
 
 impl Layout {
-    /// Returns `None` unless `bytes` is a little-endian ELF file that contains all of its sections.
+    /// Returns `None` unless `bytes` is a little-endian ELF file that contains all of its sections and their names.
     fn of(bytes: &[u8]) -> Option<Self> {
         if !bytes.starts_with(b"\x7fELF") || bytes.get(5) != Some(&1) {
             return None;
@@ -93,13 +93,16 @@ impl Layout {
         Some(())
     }
 
-    /// A random section that is used by readers.
+    /// A random section with content that readers use.
     fn section(&self, random: &mut Random) -> Option<&Section> {
         let is_read = |section: &&Section| {
-            section.size > 0 && READ.iter().any(|name| section.name.starts_with(name))
+            section.size > 0
+                && READ_PREFIXES
+                    .iter()
+                    .any(|prefix| section.name.starts_with(prefix))
         };
-        let read: Vec<&Section> = self.sections.iter().filter(is_read).collect();
-        random.try_pick(&read).copied()
+        let candidates: Vec<&Section> = self.sections.iter().filter(is_read).collect();
+        random.try_pick(&candidates).copied()
     }
 
     fn section_fields(&self, section: &Section) -> Vec<Field> {
@@ -135,7 +138,7 @@ pub(crate) fn mutate(seed: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> 
                 }
             }
             3 => change_content(&layout, &mut bytes, other, random),
-            4 => exchange(&layout, &mut bytes, random),
+            4 => copy_header_fields(&layout, &mut bytes, random),
             _ => rename(&layout, &mut bytes, random),
         }
     }
@@ -151,14 +154,14 @@ fn corrupt(fields: &[Field], bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Changes bytes inside a section, but not its offset and size.
+/// Changes bytes inside a section.
 fn change_content(layout: &Layout, bytes: &mut [u8], other: &[u8], random: &mut Random) {
     let Some(section) = layout.section(random) else {
         return;
     };
     // Often only the start changes: lists begin with their sizes.
-    let most = *random.pick(&[32, 256, usize::MAX]);
-    let range = section.start..section.start + section.size.min(most);
+    let max_size = *random.pick(&[32, 256, usize::MAX]);
+    let range = section.start..section.start + section.size.min(max_size);
     if random.one_in(2) {
         let width = *random.pick(&[1, 2, 4, 8]);
         let fields: Vec<Field> = Field::all(range.start, range.end, width).collect();
@@ -171,12 +174,12 @@ fn change_content(layout: &Layout, bytes: &mut [u8], other: &[u8], random: &mut 
 }
 
 /// Gives a section the name, the offset, the offset and size, or all header fields of another section.
-fn exchange(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
+fn copy_header_fields(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
     let (Some(target), Some(source)) = (layout.section(random), layout.section(random)) else {
         return;
     };
     let (to, from) = (layout.section_fields(target), layout.section_fields(source));
-    // Fields 4 and 5 of a section header are its offset and size.
+    // Counted from 0, fields 4 and 5 of a section header are its offset and size.
     let all: Vec<usize> = (0..to.len()).collect();
     let chosen = match random.below(4) {
         0 => &all[..1],
@@ -189,7 +192,7 @@ fn exchange(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Replaces the texts that begin with `start`, such as names of symbols, by hostile names.
+/// Replaces NUL-terminated texts that begin with `start`, such as names of symbols, with hostile names.
 pub(crate) fn with_symbol(seed: &[u8], start: &str, random: &mut Random) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for text in mutate::texts(seed) {
@@ -200,7 +203,7 @@ pub(crate) fn with_symbol(seed: &[u8], start: &str, random: &mut Random) -> Vec<
     bytes
 }
 
-/// Replaces names of symbols, source files, sections and libraries, within their length.
+/// Replaces names in a section of texts with hostile ones, which are truncated to fit.
 fn rename(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
     let is_text = |section: &&Section| {
         let name = section.name.as_str();
@@ -211,9 +214,9 @@ fn rename(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
         return;
     };
     let content = &mut bytes[section.start..section.start + section.size];
-    let found = mutate::texts(content);
+    let replaceable = mutate::texts(content);
     for _ in 0..1 + random.below(4) {
-        if let Some(text) = random.try_pick(&found) {
+        if let Some(text) = random.try_pick(&replaceable) {
             mutate::replace_text(content, *text, &names::hostile(random));
         }
     }

@@ -15,12 +15,12 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_rperf");
 
 /// The factor by which an unoptimised build may be slower.
 const SLOWNESS: u64 = if cfg!(debug_assertions) { 8 } else { 1 };
-/// The limit of a run's CPU time, in seconds.
-const SECONDS: u64 = 5 * SLOWNESS;
-/// A run that takes longer than this hangs.
+/// The soft limit of a run's CPU time, in seconds.
+const MAX_CPU_SECONDS: u64 = 5 * SLOWNESS;
+/// A run that takes longer than this is killed.
 const MAX_RUN_TIME: Duration = Duration::from_secs(20 * SLOWNESS);
 /// The limit of a run's address space, in KiB.
-const MEMORY: u64 = 1 << 20;
+const MAX_MEMORY_KIB: u64 = 1 << 20;
 /// The largest file that a run may write, in bytes.
 pub(crate) const MAX_FILE_BYTES: u64 = 256 << 20;
 /// The maximum number of bytes kept of each output of a run.
@@ -29,7 +29,7 @@ pub(crate) const KEPT_OUTPUT: usize = 1 << 20;
 /// The outcome of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// `None` if it had to be killed.
+    /// `None` if it was killed because it took too long.
     pub(crate) status: Option<ExitStatus>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -39,9 +39,9 @@ pub(crate) struct Outcome {
 /// Runs the command of a case in `folder`, with limits.
 pub(crate) fn run(case: &Case, folder: &Path) -> io::Result<Outcome> {
     let limits = format!(
-        "ulimit -c 0; ulimit -f {}; ulimit -S -t {SECONDS}; ulimit -H -t {}; ulimit -v {MEMORY}; exec \"$@\"",
+        "ulimit -c 0; ulimit -f {}; ulimit -S -t {MAX_CPU_SECONDS}; ulimit -H -t {}; ulimit -v {MAX_MEMORY_KIB}; exec \"$@\"",
         MAX_FILE_BYTES / 512,
-        SECONDS + 2
+        MAX_CPU_SECONDS + 2
     );
     let mut command = Command::new("sh");
     command
@@ -75,7 +75,7 @@ pub(crate) fn run(case: &Case, folder: &Path) -> io::Result<Outcome> {
     })
 }
 
-/// The environment of every run; paths are relative to its folder.
+/// The environment of every run. A case can add variables.
 #[expect(
     clippy::disallowed_methods,
     reason = "programs are searched in the caller's PATH"
@@ -95,7 +95,7 @@ pub(crate) fn environment() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Runs a program with no limit but `longest`, and discards its output.
+/// Runs a program for at most `longest`, without other limits, and discards its output.
 ///
 /// # Errors
 ///
@@ -112,7 +112,7 @@ pub(crate) fn finish(command: &mut Command, longest: Duration) -> io::Result<()>
     }
 }
 
-/// Waits for a child in its own process group to exit; `None` if it was killed, with its children, after `longest`.
+/// Waits for a child in its own process group to exit; `None` if the group was killed after `longest`.
 fn end_of(mut child: Child, longest: Duration) -> io::Result<Option<ExitStatus>> {
     let begun = Instant::now();
     let mut pause = Duration::from_micros(300);

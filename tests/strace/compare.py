@@ -3,7 +3,8 @@
 
 usage: compare.py STRACE_LINES RPERF_LINES CALLS_TXT
 
-Lists every difference. The status is 1 if EXPECTED does not explain a difference, or if an expected difference is gone.
+Lists every difference. The status is 1 if EXPECTED does not explain a difference, an expected difference is gone, a call was not made,
+a call of EXCLUDED was made, or nothing was compared.
 """
 import re
 import sys
@@ -61,7 +62,7 @@ EXCLUDED = {
 
 def arguments(text):
     """Splits at commas outside of quotes and brackets. Buffers of rperf have no quotes, so the argument after them is found by its name."""
-    text = re.sub(r'(\bbuf: )(.*)(, count: \d+)', lambda found: found[1] + '"' + found[2].replace('"', r'\34') + '"' + found[3], text)
+    text = re.sub(r'(\bbuf: )(.*)(, count: \d+)', lambda match: match[1] + '"' + match[2].replace('"', r'\34') + '"' + match[3], text)
     parts, depth, quoted, word, escaped = [], 0, False, "", False
     for letter in text:
         if quoted:
@@ -87,7 +88,7 @@ def arguments(text):
 
 def lines(path, pattern):
     """Returns (name, arguments, result) of the lines between the marks."""
-    found, inside = [], False
+    calls, inside = [], False
     for line in open(path, errors="replace"):
         match = re.match(pattern, line.rstrip("\n"))
         if not match:
@@ -96,8 +97,8 @@ def lines(path, pattern):
         if name == "getpgid" and MARK in given:
             inside = not inside
         elif inside:
-            found.append((name, given, result.strip()))
-    return found
+            calls.append((name, given, result.strip()))
+    return calls
 
 
 def table(path):
@@ -158,12 +159,12 @@ BASIC_STATS = "|".join("STATX_" + name for name in "TYPE MODE NLINK UID GID ATIM
 def words(text):
     """Returns names and numbers without addresses, which differ in each run."""
     text = re.sub(r"\b0x(?!0)[0-9a-fA-F]{9,}\b", "", re.sub(NO_FLAGS, "", text)).replace("STATX_BASIC_STATS", BASIC_STATS)
-    found = re.findall(r"(?<![\w.])(?:0x[0-9a-fA-F]+|-?\d+(?:\.\d+){3}|-?\d+(?:\*\d+)?)(?![\w.])|[A-Z][A-Z0-9_]+|\b[A-Z]\b", text)
-    for index, word in enumerate(found):
+    values = re.findall(r"(?<![\w.])(?:0x[0-9a-fA-F]+|-?\d+(?:\.\d+){3}|-?\d+(?:\*\d+)?)(?![\w.])|[A-Z][A-Z0-9_]+|\b[A-Z]\b", text)
+    for index, word in enumerate(values):
         if "*" in word:
             first, second = word.split("*")
-            found[index] = str(int(first) * int(second))
-    return found
+            values[index] = str(int(first) * int(second))
+    return values
 
 
 def same_word(mine, other):
@@ -179,7 +180,7 @@ MODES = {"RWXUGO": 0o777, "RUGO": 0o444, "WUGO": 0o222, "XUGO": 0o111, "RUSR": 0
 
 
 def mode(text):
-    """Returns the permissions of a mode in words, and its type."""
+    """Returns the permission bits of a mode, and the name of its type."""
     bits, kind = 0, ""
     for word in text.split("|"):
         word = word.strip().removeprefix("S_").removeprefix("I")
@@ -193,7 +194,7 @@ def mode(text):
 
 
 def texts(text):
-    """Returns the texts in quotes, without addresses, and paths of sockets, which have no quotes in rperf."""
+    """Returns the quoted texts, except those of inet_addr, and the paths of sockets, which have no quotes in rperf."""
     text = re.sub(r'inet_addr\("[^"]*"\)', "", text)
     text = re.sub(r"\bpath: ([^ }]+)", r'"\1"', text)
     return re.findall(r'"(?:[^"\\]|\\.)*"', text)

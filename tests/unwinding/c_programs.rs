@@ -34,7 +34,7 @@ const CALLERS: &[(&str, &[&str])] = &[
     ("burn_thread", &["in_thread", "*"]),
 ];
 
-/// Whether `name` is a function of the tested programs; `*` must not match such functions.
+/// Whether `name` is one of the functions of the tested programs that `*` must not match.
 fn is_ours(name: &str) -> bool {
     let ours = ["main", "deep", "compare", "interrupted", "through_library"];
     // The last one begins the names of Go's main package.
@@ -48,7 +48,7 @@ pub(super) fn fits(expected: &[&str], names: &[&str]) -> bool {
         ([], []) => true,
         (["*", rest @ ..], _) if fits(rest, names) => true,
         (["*", ..], [name, outer @ ..]) => !is_ours(name) && fits(expected, outer),
-        ([wanted, inner @ ..], [name, outer @ ..]) => wanted == name && fits(inner, outer),
+        ([first, inner @ ..], [name, outer @ ..]) => first == name && fits(inner, outer),
         _ => false,
     }
 }
@@ -139,19 +139,19 @@ fn truncated_stacks_are_counted_by_cause() {
         let is_in = |frames: &[&str]| frames.first().map(|frame| symbol(frame)) == Some(function);
         let expected = samples.iter().filter(|sample| is_in(&sample.frames));
         let expected = expected.count();
-        let found = counted(&script.stderr, cause);
+        let truncated = counted(&script.stderr, cause);
         assert!(
-            expected > 0 && found >= expected,
+            expected > 0 && truncated >= expected,
             "{kind} {expected}: {}",
             script.stderr
         );
         let total = counted(&script.stderr, " of ");
-        assert!(total >= found, "{}", script.stderr);
+        assert!(total >= truncated, "{}", script.stderr);
         let hints = script
             .stderr
             .contains("record with --call-graph dwarf,1024");
         assert_eq!(hints, kind == "dwarf,512", "{}", script.stderr);
-        assert_marked(&bench, &file, cause, found);
+        assert_marked(&bench, &file, cause, truncated);
     }
 }
 
@@ -185,9 +185,9 @@ fn assert_marked(bench: &Bench, file: &str, cause: &str, count: usize) {
             file,
         ],
     ] {
-        let shown = bench.rperf(line);
-        assert_eq!(shown.status, 0, "{line:?} {shown:?}");
-        assert!(shown.stdout.contains(&mark), "{line:?}");
+        let outcome = bench.rperf(line);
+        assert_eq!(outcome.status, 0, "{line:?} {outcome:?}");
+        assert!(outcome.stdout.contains(&mark), "{line:?}");
     }
 }
 
@@ -283,7 +283,7 @@ fn programs_of_32_bits_are_unwound() {
 
 #[test]
 fn frame_pointers_unwind_missing_programs() {
-    // Recorded in a guest. On 64-bit Arm all code keeps frame pointers.
+    // Recorded in a guest, on 64-bit Arm; the program has frame pointers.
     let bench = Bench::new();
     let file = root().join("tests/fixtures/aarch64/dwarf.data");
     let script = bench.rperf(&["script", "-i", &file.to_string_lossy()]);

@@ -1,5 +1,4 @@
-//! The callers of the functions of `tests/workloads/stacks.go`. perf shows one frame of each stack, as it only looks for
-//! unwind information in `.eh_frame`.
+//! The callers of the functions of `tests/workloads/stacks.go`.
 
 use std::collections::BTreeSet;
 
@@ -89,9 +88,9 @@ fn known_functions_of_go_have_known_callers() {
                 break;
             }
         }
-        let found = found_callers.len();
+        let count = found_callers.len();
         assert_eq!(
-            found,
+            count,
             expected.len(),
             "{} {kind}: {found_callers:?}",
             program.name

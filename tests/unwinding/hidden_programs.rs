@@ -14,7 +14,7 @@ const INSIDE: &str = "mount -t tmpfs none there && cp \"$0\" there/program && th
 const GONE: &str = "cp \"$0\" program; ./program 600 & \
     until grep -q program /proc/$!/comm; do :; done; rm program; wait";
 
-/// Records a shell command with a program; returns the text of `script` and the recorder's messages.
+/// Records the command `words`, whose last argument is the path of `program`; returns the text of `script` and the recorder's messages.
 fn recorded(bench: &Bench, program: &Program, words: &[&str]) -> (String, String) {
     let path = bench.scratch.path().join(program.name);
     let path = path.to_string_lossy();

@@ -40,7 +40,7 @@ pub(super) const STATIC: Program = stacks("static", &["-O2", "-static", "-pthrea
 pub(super) const STRIPPED: Program = stacks("stripped", &["-O2", "-s", "-pthread"]);
 /// Stripped, with a link to a separate debug file.
 pub(super) const SEPARATE_DEBUG: Program = stacks("separate_debug", &["-O2", "-g", "-pthread"]);
-/// A function that recurses as often as its first argument says.
+/// A program with a function that recurses as often as the program's argument says.
 pub(super) const RECURSION: Program = Program {
     source: "recursion.c",
     ..stacks("recursion", &["-O1", "-g"])
@@ -126,7 +126,7 @@ pub(super) const GO: Program = Program {
     flags: &["build"],
     source: "stacks.go",
 };
-/// A Go program without DWARF: it has frame pointers, but no unwind information.
+/// A Go program without DWARF: it has frame pointers, but no DWARF unwind information.
 pub(super) const GO_PLAIN: Program = Program {
     name: "go-plain",
     flags: &["build", "-ldflags=-w"],
@@ -155,7 +155,7 @@ impl Bench {
         self.run(program, words)
     }
 
-    /// Compiles `program`, or returns why that is not possible.
+    /// Compiles `program`; returns the reason if the compiler or its target is missing.
     pub(super) fn compile(&self, program: &Program) -> Result<(), String> {
         let folder = self.scratch.path();
         let compiled = Command::new(program.compiler)
@@ -179,7 +179,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Moves the symbols of `name` into a separate debug file.
+    /// Moves the symbols of `name` into a separate debug file, and links to it.
     fn separate_debug_file(&self, name: &str) -> Result<(), String> {
         let debug = format!("{name}.debug");
         let link = format!("--add-gnu-debuglink={debug}");

@@ -1,12 +1,12 @@
-//! Compares the stacks that perf and rperf print for the same recordings: they are equal, or perf's stack ends earlier.
+//! Compares the stacks that perf and rperf print for the same recordings: they are equal, or in a few cases perf's stack ends earlier.
 
 use rperf_testkit::{real_perf, skip};
 
 use super::programs::{Bench, CPLUSPLUS, OPTIMISED, PANICS, PLAIN, Program, STRIPPED};
 use super::stacks::{Printed, read};
 
-/// Whether perf appended the frame after it failed to read the stack: an unmapped address, zeros or the target of an
-/// invalid frame pointer. Such frames are outermost.
+/// Whether a frame is like those that perf appends after it failed to read the stack: an unmapped address, zeros or the
+/// target of an invalid frame pointer.
 fn is_invalid(frame: &str) -> bool {
     frame.ends_with("[unknown] ([unknown])") || frame.ends_with("(//anon)")
 }
@@ -15,7 +15,7 @@ fn is_invalid(frame: &str) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 enum Relation {
     Equal,
-    /// perf's is a prefix of ours.
+    /// perf's valid frames are a prefix of ours.
     Prefix,
     Other,
 }

@@ -1,4 +1,4 @@
-//! The built-in versions of perf's scripts; tests/commands/folded_stacks.rs compares their output with perf's.
+//! The built-in versions of perf's scripts.
 
 use rperf_testkit::Outcome;
 
@@ -142,15 +142,14 @@ fn all_cpus_are_recorded_for_a_script_only() {
     let recorded = recorded.expect("rperf starts");
     assert_eq!(recorded.status, 0, "{recorded:?}");
     let words = ["script", "-F", "cpu,event", "-i", "all.data"];
-    let shown = crate::kernel::rperf_in(&scratch, &words).finish();
+    let script = crate::kernel::rperf_in(&scratch, &words).finish();
     assert_eq!(
-        shown.expect("rperf starts").status,
+        script.expect("rperf starts").status,
         0,
         "samples have the CPU"
     );
 }
 
-/// A folder as perf installs it, with one script.
 #[test]
 fn installed_scripts_are_listed_and_run() {
     let scratch = rperf_testkit::Scratch::new();
@@ -173,16 +172,19 @@ fn installed_scripts_are_listed_and_run() {
     };
     let listed = run(&["script", "-l"]).stdout;
     let line = "  own [comm]                           prints its words";
-    assert!(listed.lines().any(|found| found == line), "{listed}");
+    assert!(
+        listed.lines().any(|listed_line| listed_line == line),
+        "{listed}"
+    );
     let file = recording();
     for words in [
         &["script", "-f", "report", "own", "a b", "-i", &file][..],
         &["script", "-f", "-i", &file, "report", "own", "a b"],
     ] {
-        let shown = run(words);
-        assert_eq!(shown.status, 0, "{}", shown.stderr);
-        let words_shown: Vec<&str> = shown.stdout.split_whitespace().collect();
-        assert_eq!(words_shown, ["own", "a", "b", "load"], "{words:?}");
+        let report = run(words);
+        assert_eq!(report.status, 0, "{}", report.stderr);
+        let printed_words: Vec<&str> = report.stdout.split_whitespace().collect();
+        assert_eq!(printed_words, ["own", "a", "b", "load"], "{words:?}");
     }
 }
 
@@ -202,9 +204,9 @@ fn unknown_scripts_are_refused_with_a_hint() {
             "-F comm,ip prints these fields; -f is --force",
         ),
     ] {
-        let found = outcome(&[&["script"], words].concat());
+        let refused = outcome(&[&["script"], words].concat());
         let word = words[words.len() - 1];
         let message = format!("Couldn't find script '{word}'\nhint: {hint}\n");
-        assert_eq!((found.status, found.stderr), (129, message));
+        assert_eq!((refused.status, refused.stderr), (129, message));
     }
 }

@@ -33,44 +33,52 @@ fn arguments_of_all_kinds_arrive_in_order() {
     scratch.write("own.py", script.as_bytes()).expect("a file");
     let words = ["data", "convert", "-i", "text", "--to-perf", "perf.data"];
     assert_eq!(rperf(&scratch, &words).status, 0);
-    let found = rperf(&scratch, &["script", "-s", "own.py"]);
+    let outcome = rperf(&scratch, &["script", "-s", "own.py"]);
     let expected = "\
 own__first 0 1 1000 1 a [] 4294967291 18446744073709551615 x
 own__second 6 y b
 own__first 0 1 3000 1 a [] 7 8 z
 own__third '\"\"'
 ";
-    assert_eq!(found.stdout, expected, "{}", found.stderr);
+    assert_eq!(outcome.stdout, expected, "{}", outcome.stderr);
     // One handler alone, which ends the program in the middle.
     let script = format!(
         "def own__first({common}, number, big, text):\n    print(number)\n    raise SystemExit(4)\n"
     );
     scratch.write("own.py", script.as_bytes()).expect("a file");
-    let found = rperf(&scratch, &["script", "-s", "own.py"]);
+    let outcome = rperf(&scratch, &["script", "-s", "own.py"]);
     assert_eq!(
-        (found.status, &*found.stdout),
+        (outcome.status, &*outcome.stdout),
         (4, "4294967291\n"),
         "{}",
-        found.stderr
+        outcome.stderr
     );
     let script = format!("def own__first({common}, number, big, text): text + 1\n");
     scratch.write("own.py", script.as_bytes()).expect("a file");
-    let found = rperf(&scratch, &["script", "-s", "own.py"]);
-    assert_eq!(found.status, 134);
+    let outcome = rperf(&scratch, &["script", "-s", "own.py"]);
+    assert_eq!(outcome.status, 134);
     assert!(
-        found.stderr.contains("line 1, in own__first"),
+        outcome.stderr.contains("line 1, in own__first"),
         "{}",
-        found.stderr
+        outcome.stderr
     );
-    assert!(!found.stderr.contains("<calls>"), "{}", found.stderr);
+    assert!(!outcome.stderr.contains("<calls>"), "{}", outcome.stderr);
     // Several handlers are called by generators, in which Python replaces this exception.
     let script = format!(
         "def own__first({common}, number, big, text): raise StopIteration\n\
          def own__second({common}, number, text): pass\n"
     );
     scratch.write("own.py", script.as_bytes()).expect("a file");
-    let found = rperf(&scratch, &["script", "-s", "own.py"]);
-    assert_eq!(found.status, 134);
-    assert!(!found.stderr.contains("RuntimeError"), "{}", found.stderr);
-    assert!(found.stderr.contains("in own__first\n"), "{}", found.stderr);
+    let outcome = rperf(&scratch, &["script", "-s", "own.py"]);
+    assert_eq!(outcome.status, 134);
+    assert!(
+        !outcome.stderr.contains("RuntimeError"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.contains("in own__first\n"),
+        "{}",
+        outcome.stderr
+    );
 }

@@ -35,12 +35,12 @@ fn samples_are_counted_by_region_of_memory() {
         .lines()
         .filter_map(|line| u64::from_str_radix(line.trim(), 16).ok())
         .collect();
-    let found = rperf(
+    let outcome = rperf(
         &scratch,
         &["script", "-f", "report", "mem-phys-addr", "-i", &file],
     );
-    assert_eq!(found.status, 0, "{}", found.stderr);
-    let lines: Vec<&str> = found.stdout.lines().collect();
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines[0], "Event: cpu/mem-loads,ldlat=30/P");
     assert_eq!(
         lines[1],
@@ -50,14 +50,14 @@ fn samples_are_counted_by_region_of_memory() {
         )
     );
     let rows: Vec<_> = lines[3..].iter().filter_map(|line| row(line)).collect();
-    assert_eq!(rows.len(), lines.len() - 3, "{}", found.stdout);
+    assert_eq!(rows.len(), lines.len() - 3, "{}", outcome.stdout);
     let outer = |name: &str| !name.starts_with(' ');
     let total: u64 = rows
         .iter()
         .filter(|(name, ..)| outer(name))
         .map(|(_, count, _)| count)
         .sum();
-    let outside = found
+    let outside = outcome
         .stderr
         .split_whitespace()
         .next()
@@ -65,7 +65,7 @@ fn samples_are_counted_by_region_of_memory() {
     assert_eq!(
         total + outside.unwrap_or(0),
         addresses.len() as u64,
-        "{found:?}"
+        "{outcome:?}"
     );
     for (name, count, percent) in &rows {
         let (range, _) = name.trim_start().split_once(" : ").expect("a region");
@@ -128,12 +128,12 @@ fn scripts_refuse_wrong_words_and_recordings() {
             "export-to-sqlite: no/such.db: No such file or directory",
         ),
     ] {
-        let found = rperf(&scratch, &[&["script", "-f"], words].concat());
-        assert_eq!(found.status, status, "{words:?}: {}", found.stderr);
+        let outcome = rperf(&scratch, &[&["script", "-f"], words].concat());
+        assert_eq!(outcome.status, status, "{words:?}: {}", outcome.stderr);
         assert!(
-            found.stderr.contains(message),
+            outcome.stderr.contains(message),
             "{words:?}: {}",
-            found.stderr
+            outcome.stderr
         );
     }
     // Nothing is left of an export that fails.
@@ -164,10 +164,10 @@ fn scripts_read_settings_of_perf() {
     ];
     let run = Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
     let run = run.env("PERF_CONFIG", scratch.path().join("config"));
-    let found = run.within(scratch.path()).finish().expect("rperf starts");
+    let outcome = run.within(scratch.path()).finish().expect("rperf starts");
     assert_eq!(
-        found.stdout, "['own dump', '2', None, None]\n",
+        outcome.stdout, "['own dump', '2', None, None]\n",
         "{}",
-        found.stderr
+        outcome.stderr
     );
 }

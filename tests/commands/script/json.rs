@@ -1,4 +1,4 @@
-//! `script --json` compared with the text of `script`; its stacks are compared in `folded_stacks`.
+//! `script --json` compared with the text of `script`.
 
 use serde_json::{Value, json};
 
@@ -49,22 +49,22 @@ fn objects_are_the_samples_of_the_text() {
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let expected: Vec<String> = text.lines().map(words).collect();
         assert!(expected.len() > 3, "{name}: {text}");
-        let chosen: Vec<String> = objects(name, &fields).iter().map(line).collect();
-        assert_eq!(chosen, expected, "{name}");
+        let with_fields: Vec<String> = objects(name, &fields).iter().map(line).collect();
+        assert_eq!(with_fields, expected, "{name}");
         let versions = objects(name, &[]);
         assert!(
             versions.iter().all(|object| object["version"] == 1),
             "{name}"
         );
-        let usual: Vec<String> = objects(name, &[]).iter().map(line).collect();
-        assert_eq!(usual, expected, "{name}");
+        let by_default: Vec<String> = objects(name, &[]).iter().map(line).collect();
+        assert_eq!(by_default, expected, "{name}");
     }
 }
 
 #[test]
 fn fields_of_tracepoints_have_their_types() {
-    let found = objects("kprobe.data", &[]);
-    let opened = &found[0];
+    let samples = objects("kprobe.data", &[]);
+    let opened = &samples[0];
     assert_eq!(opened["event"], "kprobes:opened");
     assert_eq!(opened["fields"]["dfd"], -100);
     assert_eq!(opened["fields"]["file"], "/proc/self/status");
@@ -73,12 +73,12 @@ fn fields_of_tracepoints_have_their_types() {
         trace.ends_with(r#"dfd=-100 file="/proc/self/status""#),
         "{trace}"
     );
-    assert_eq!(found[1]["fields"]["ret"], 3);
+    assert_eq!(samples[1]["fields"]["ret"], 3);
 }
 
 #[test]
 fn accesses_have_their_parts() {
-    let found = objects("memory.data", &["--max-stack", "1"]);
+    let samples = objects("memory.data", &["--max-stack", "1"]);
     let keys = [
         "addr",
         "data_src",
@@ -88,7 +88,7 @@ fn accesses_have_their_parts() {
         "ip",
         "dso",
     ];
-    let members = keys.map(|key| found[1][key].clone());
+    let members = keys.map(|key| samples[1][key].clone());
     let expected = json!([
         "0x7ffecc5fb7c8",
         "0x29100142",

@@ -23,12 +23,12 @@ fn recorded(text: &str) -> Scratch {
 
 #[track_caller]
 fn reported(scratch: &Scratch, words: &[&str]) -> String {
-    let found = run(scratch, &[&["script", "report"], words].concat());
-    assert_eq!(found.status, 0, "{words:?}: {}", found.stderr);
-    found.stdout
+    let outcome = run(scratch, &[&["script", "report"], words].concat());
+    assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
+    outcome.stdout
 }
 
-/// Two interrupts of network devices and one of another device, three received packets, two sent ones.
+/// Two interrupts of network devices and one of another device, three received packets, one sent packet and one that the device refuses.
 const PACKETS: &str = "\
 swapper 0 [000] 10.000000: irq:irq_handler_entry: irq=27 name=virtio0-input.0
 swapper 0 [000] 10.000010: irq:softirq_raise: vec=3
@@ -97,12 +97,12 @@ receive:remain:1 overflow:0
 #[test]
 fn packets_are_followed_to_their_end() {
     let scratch = recorded(PACKETS);
-    let shown = |words: &[&str]| reported(&scratch, &[&["netdev-times"], words].concat());
-    assert_eq!(shown(&["rx"]), RECEIVED);
-    assert_eq!(shown(&["tx"]), SENT);
-    assert_eq!(shown(&["debug"]), format!("{RECEIVED}{SENT}{COUNTS}"));
-    assert_eq!(shown(&["rx", "dev=eth1"]), RECEIVED);
-    assert_eq!(shown(&["rx", "dev=eth2"]), "");
+    let table = |words: &[&str]| reported(&scratch, &[&["netdev-times"], words].concat());
+    assert_eq!(table(&["rx"]), RECEIVED);
+    assert_eq!(table(&["tx"]), SENT);
+    assert_eq!(table(&["debug"]), format!("{RECEIVED}{SENT}{COUNTS}"));
+    assert_eq!(table(&["rx", "dev=eth1"]), RECEIVED);
+    assert_eq!(table(&["rx", "dev=eth2"]), "");
     let refused = run(&scratch, &["script", "report", "netdev-times", "up"]);
     assert_eq!(refused.status, 129);
     assert!(
@@ -112,7 +112,7 @@ fn packets_are_followed_to_their_end() {
     );
 }
 
-/// Switches on two CPUs: a thread that ends its run on another CPU than that of its start has no run.
+/// Switches on two CPUs; the last run of thread 33 starts on one CPU and ends on another.
 fn switches() -> String {
     let switch = |time: &str, cpu: u32, from: (&str, u32), to: (&str, u32)| {
         let ((from, previous), (to, next)) = (from, to);
@@ -163,30 +163,30 @@ fn words_of(text: &str) -> String {
 #[test]
 fn runs_of_threads_are_those_of_perf() {
     let scratch = recorded(&switches());
-    let shown = |words: &[&str]| {
+    let report = |words: &[&str]| {
         let words = [&["task-analyzer"], words].concat();
         words_of(&reported(&scratch, &words))
     };
     let all = ["--ns", "--extended-times", "--summary-extended"];
-    assert_eq!(shown(&all), RUNS);
+    assert_eq!(report(&all), RUNS);
     let titles = "Switched-In Switched-Out CPU PID TID Comm Runtime Time Out-In\n";
     let usual = "10.005000 10.006000 0 11 11 xx 1000.000 3999.500\n\
                  10.009000 10.010000 0 11 11 xx 1000.000 3000.000\n";
     let renamed = ["--rename-comms-by-tids=11:xx", "--limit-to-tasks", "xx"];
     let first = "10.000000 10.001000 0 11 11 xx 1000.500 -1.000\n";
-    assert_eq!(shown(&renamed), format!("{titles}{first}{usual}"));
+    assert_eq!(report(&renamed), format!("{titles}{first}{usual}"));
     let limited = ["--time-limit", "10.004:10.0075", "--ms"];
     let rows = "10.005000 10.006000 0 11 11 aa 1.000 -1.000\n\
                 10.005500 10.007250 1 33 33 cc 1.750 -1.000\n";
-    assert_eq!(shown(&limited), format!("{titles}{rows}"));
+    assert_eq!(report(&limited), format!("{titles}{rows}"));
     let excepted = ["--filter-tasks", "aa,22"];
     let rows = "10.005500 10.007250 1 33 33 cc 1750.000 -1.000\n";
-    assert_eq!(shown(&excepted), format!("{titles}{rows}"));
-    let summary = shown(&["--summary-only", "--ms"]);
+    assert_eq!(report(&excepted), format!("{titles}{rows}"));
+    let summary = report(&["--summary-only", "--ms"]);
     let sums = "11 11 aa 3 3.000 1.000 1.000 1.000 1.000 10.000000\n";
     assert!(summary.contains(sums), "{summary}");
     let colored = ["--stdio-color", "always", "--highlight-tasks", "33:blue,bb"];
-    let colored = shown(&colored);
+    let colored = report(&colored);
     let row =
         "\x1b[94m 10.005500 10.007250 1 33 \x1b[90m 33\x1b[m\x1b[94m cc 1750.000 -1.000\x1b[m\n";
     assert!(colored.contains(row), "{colored:?}");
@@ -204,9 +204,9 @@ fn runs_of_threads_are_written_to_files() {
         "--ns",
     ];
     let words = [&words[..], &["--extended-times", "--summary-extended"]].concat();
-    let shown = reported(&scratch, &words);
+    let messages = reported(&scratch, &words);
     assert_eq!(
-        shown,
+        messages,
         "generating csv at runs\ngenerating csv summary at sums\n"
     );
     let read = |name| std::fs::read_to_string(scratch.path().join(name)).expect("it was written");

@@ -82,7 +82,7 @@ fn registers(body: Bytes, abi: u64, numbers: &[u32]) -> Bytes {
     }
 }
 
-/// One sample for each value of each field of a data source; other values vary with them.
+/// One sample for each bit of a data source, and for some values of its fields; other values vary with them.
 fn memory_and_branches() -> Vec<u8> {
     const KINDS: [u64; 6] = [0, 1, 6, 9, 14, 15 | 2 << 6];
     const SIZES: [u64; 6] = [0, 4096, 2 << 20, 1 << 30, 1, 3000];
@@ -177,16 +177,20 @@ fn values_that_were_not_recorded_are_refused() {
         "phys_addr",
         "code_page_size",
     ] {
-        let found = script(&bpf_output(), &["-F", field]);
-        assert_eq!((found.status, found.stdout.as_str()), (255, ""), "{field}");
+        let outcome = script(&bpf_output(), &["-F", field]);
+        assert_eq!(
+            (outcome.status, outcome.stdout.as_str()),
+            (255, ""),
+            "{field}"
+        );
         let message = format!("Cannot print '{field}' field.");
-        assert!(found.stderr.contains(&message), "{}", found.stderr);
+        assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
     }
-    let found = script(&bpf_output(), &["-F", "comm,tod"]);
-    assert_eq!(found.status, 255);
+    let outcome = script(&bpf_output(), &["-F", "comm,tod"]);
+    assert_eq!(outcome.status, 255);
     assert!(
-        found.stderr.starts_with("Can't provide 'tod' time"),
+        outcome.stderr.starts_with("Can't provide 'tod' time"),
         "{}",
-        found.stderr
+        outcome.stderr
     );
 }

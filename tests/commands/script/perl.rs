@@ -1,4 +1,4 @@
-//! `script -s FILE.pl`: scripts in Perl, on recordings of the repository; the output is compared with perf's if there is one.
+//! `script -s FILE.pl`: scripts in Perl, on recordings of the repository.
 
 use std::process::Command;
 
@@ -7,8 +7,8 @@ use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 use super::scripts::printed_for_kprobes;
 use crate::tidy::root;
 
-/// Prints all values of every function; of a sample's structure those before its first pointer.
-const ALL: &str = r#"
+/// A script that prints the arguments of its functions; of a sample's structure the values before its first pointer.
+const PRINT_ALL: &str = r#"
 use lib "$ENV{'PERF_EXEC_PATH'}/scripts/perl/Perf-Trace-Util/lib";
 use Perf::Trace::Core;
 use Perf::Trace::Context;
@@ -76,8 +76,13 @@ fn functions_get_the_values_of_perf() {
         return skip(test, "there is no perf or no Perl");
     };
     for recording in RECORDINGS {
-        let expected = run(&perf.to_string_lossy(), ALL, recording, &["a", "b c"]);
-        let own = run(env!("CARGO_BIN_EXE_rperf"), ALL, recording, &["a", "b c"]);
+        let expected = run(&perf.to_string_lossy(), PRINT_ALL, recording, &["a", "b c"]);
+        let own = run(
+            env!("CARGO_BIN_EXE_rperf"),
+            PRINT_ALL,
+            recording,
+            &["a", "b c"],
+        );
         assert_eq!((own.status, expected.status), (0, 0), "{}", own.stderr);
         assert!(own.stdout.starts_with("begin a b c\n"), "{}", own.stdout);
         assert_eq!(own.stdout, expected.stdout, "{recording}");
@@ -111,14 +116,18 @@ fn scripts_end_with_their_own_status() {
         ),
         ("sub trace_end { print \"end\" } 0;", 0, "end", ""),
     ] {
-        let found = run(env!("CARGO_BIN_EXE_rperf"), script, "cycles.data", &[]);
+        let outcome = run(env!("CARGO_BIN_EXE_rperf"), script, "cycles.data", &[]);
         assert_eq!(
-            (found.status, &*found.stdout),
+            (outcome.status, &*outcome.stdout),
             (status, stdout),
             "{script}: {}",
-            found.stderr
+            outcome.stderr
         );
-        assert!(found.stderr.contains(stderr), "{script}: {}", found.stderr);
+        assert!(
+            outcome.stderr.contains(stderr),
+            "{script}: {}",
+            outcome.stderr
+        );
     }
 }
 

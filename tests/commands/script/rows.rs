@@ -14,7 +14,7 @@ fn printed(words: &[&str]) -> String {
     outcome.stdout
 }
 
-/// Members of the objects, in one order.
+/// The given members of each object, joined by `separator`.
 fn expected(members: &[&str], separator: &str) -> Vec<String> {
     let text = printed(&["--json"]);
     let row = |line| {
@@ -63,8 +63,8 @@ fn templates_are_filled_with_the_members_of_objects() {
         expected.collect::<Vec<_>>()
     );
     let symbols = printed(&["--template", "{symbol}"]);
-    let leaf = printed(&["--template", "{callchain}"]);
-    for (symbol, chain) in symbols.lines().zip(leaf.lines()) {
+    let chains = printed(&["--template", "{callchain}"]);
+    for (symbol, chain) in symbols.lines().zip(chains.lines()) {
         let first = chain.split(';').next().expect("a frame");
         assert!(
             symbol == first || first.starts_with("0x"),

@@ -1,4 +1,4 @@
-//! `script -s`: scripts in Python, on a recording of the repository; the output is compared with perf's if there is one.
+//! `script -s`: scripts in Python, on recordings of the repository.
 
 use std::process::Command;
 
@@ -24,8 +24,8 @@ pub(crate) const RECORDINGS: [&str; 14] = [
     "x86_64/switches.data",
 ];
 
-/// Prints all values of every function.
-const ALL: &str = "
+/// A script that prints the arguments of its functions.
+const PRINT_ALL: &str = "
 import os, sys
 sys.path.append(os.environ['PERF_EXEC_PATH'] + '/scripts/python/Perf-Trace-Util/lib/Perf/Trace')
 from perf_trace_context import *
@@ -81,8 +81,13 @@ fn functions_get_the_values_of_perf() {
         return skip(test, "there is no perf or no Python");
     };
     for recording in RECORDINGS {
-        let expected = run(&perf.to_string_lossy(), ALL, recording, &["a", "b c"]);
-        let own = run(env!("CARGO_BIN_EXE_rperf"), ALL, recording, &["a", "b c"]);
+        let expected = run(&perf.to_string_lossy(), PRINT_ALL, recording, &["a", "b c"]);
+        let own = run(
+            env!("CARGO_BIN_EXE_rperf"),
+            PRINT_ALL,
+            recording,
+            &["a", "b c"],
+        );
         assert_eq!((own.status, expected.status), (0, 0), "{}", own.stderr);
         // Without python-audit perf's module prints a notice first.
         let start = expected
@@ -152,19 +157,23 @@ fn scripts_end_with_their_own_status() {
         ),
         ("def trace_end(): 1 / 0", 134, "", "ZeroDivisionError"),
     ] {
-        let found = rperf(script, &[]);
+        let outcome = rperf(script, &[]);
         assert_eq!(
-            (found.status, &*found.stdout),
+            (outcome.status, &*outcome.stdout),
             (status, stdout),
             "{script}: {}",
-            found.stderr
+            outcome.stderr
         );
         // rperf's warnings can be between the interpreter's lines.
         for line in stderr.lines() {
-            assert!(found.stderr.contains(line), "{script}: {}", found.stderr);
+            assert!(
+                outcome.stderr.contains(line),
+                "{script}: {}",
+                outcome.stderr
+            );
         }
-        let own_frames = found.stderr.contains("call_for_all");
-        assert!(!own_frames, "{}", found.stderr);
+        let own_frames = outcome.stderr.contains("call_for_all");
+        assert!(!own_frames, "{}", outcome.stderr);
     }
 }
 
@@ -183,9 +192,9 @@ fn bad_scripts_and_interpreters_are_named() {
             "invalid language specifier: -s ruby:x.py",
         ),
     ] {
-        let found = crate::commands::outcome(&[&["script"], words].concat());
-        assert_eq!(found.status, status, "{}", found.stderr);
-        assert!(found.stderr.starts_with(message), "{}", found.stderr);
+        let outcome = crate::commands::outcome(&[&["script"], words].concat());
+        assert_eq!(outcome.status, status, "{}", outcome.stderr);
+        assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
     }
     let scratch = Scratch::new();
     scratch.write("own.py", b"").expect("a file can be written");
@@ -203,12 +212,12 @@ fn bad_scripts_and_interpreters_are_named() {
         "-s",
         &perl.to_string_lossy(),
     ];
-    let found = crate::commands::outcome(&words);
+    let outcome = crate::commands::outcome(&words);
     assert_eq!(
-        (found.status, &*found.stderr),
+        (outcome.status, &*outcome.stderr),
         (129, "--python applies to Python scripts only\n")
     );
-    let found = crate::commands::outcome(&[
+    let outcome = crate::commands::outcome(&[
         "script",
         "-f",
         "-i",
@@ -218,13 +227,13 @@ fn bad_scripts_and_interpreters_are_named() {
         "-s",
         &script.to_string_lossy(),
     ]);
-    assert_eq!(found.status, 255);
+    assert_eq!(outcome.status, 255);
     let message = "/nonexistent/python: No such file";
-    assert!(found.stderr.starts_with(message), "{}", found.stderr);
+    assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
     assert!(
-        found.stderr.contains("hint: install Python 3"),
+        outcome.stderr.contains("hint: install Python 3"),
         "{}",
-        found.stderr
+        outcome.stderr
     );
 }
 
@@ -233,12 +242,12 @@ pub(super) fn printed_for_kprobes(scratch: &Scratch, program: &str, words: &[&st
     let recording = root().join("tests/fixtures/x86_64/kprobe.data");
     let own = ["script", "-f", "-i", &*recording.to_string_lossy()];
     let run = rperf_testkit::Run::new(program).args([&own[..], words].concat());
-    let found = run
+    let outcome = run
         .within(scratch.path())
         .finish()
         .expect("the program starts");
-    assert_eq!(found.status, 0, "{words:?}: {}", found.stderr);
-    found.stdout
+    assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
+    outcome.stdout
 }
 
 #[test]
@@ -350,10 +359,10 @@ fn generated_scripts_handle_events_with_odd_names() {
     let scratch = Scratch::new();
     let call = |program: &str, words: &[&str]| {
         let run = rperf_testkit::Run::new(program).args(words);
-        let found = run.within(scratch.path()).finish();
-        let found = found.expect("the program starts");
-        assert_eq!(found.status, 0, "{words:?}: {}", found.stderr);
-        found.stdout
+        let outcome = run.within(scratch.path()).finish();
+        let outcome = outcome.expect("the program starts");
+        assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
+        outcome.stdout
     };
     let (own, perf) = (env!("CARGO_BIN_EXE_rperf"), perf.to_string_lossy());
     for (text, values) in ODD_NAMES {
@@ -409,8 +418,8 @@ fn interpreters_that_do_not_read_do_not_block() {
     // More than a pipe holds.
     let words = [&words[..], &[&*large; 14]].concat();
     let run = rperf_testkit::Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
-    let found = run.within(scratch.path()).finish().expect("rperf starts");
-    assert_eq!(found.status, 1, "{}", found.stderr);
+    let outcome = run.within(scratch.path()).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 1, "{}", outcome.stderr);
 }
 
 #[test]
@@ -442,8 +451,8 @@ fn interpreters_may_be_started_by_wrappers() {
         "own.py",
     ];
     let run = rperf_testkit::Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
-    let found = run.within(scratch.path()).finish().expect("rperf starts");
-    assert_eq!(found.status, 7, "{}", found.stderr);
+    let outcome = run.within(scratch.path()).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 7, "{}", outcome.stderr);
 }
 
 #[test]
@@ -473,15 +482,15 @@ fn counts_that_cannot_be_decoded_are_reported() {
     let mut bytes = std::fs::read(&path).expect("the recording was written");
     // A PERF_RECORD_STAT of 48 bytes becomes one of 16, which is too short, and a PERF_RECORD_FINISHED_ROUND.
     let header = [76, 0, 0, 0, 0, 0, 48, 0];
-    let place = bytes.windows(8).position(|found| found == header);
+    let place = bytes.windows(8).position(|window| window == header);
     let place = place.expect("there are counts");
     bytes[place + 6] = 16;
     bytes[place + 16..place + 24].copy_from_slice(&[68, 0, 0, 0, 0, 0, 32, 0]);
     std::fs::write(&path, bytes).expect("the recording can be written");
-    let found = call(&["script", "-i", "stat.data", "-s", "own.py"]);
-    assert_eq!(found.stdout, "interval\n", "{}", found.stderr);
+    let outcome = call(&["script", "-i", "stat.data", "-s", "own.py"]);
+    assert_eq!(outcome.stdout, "interval\n", "{}", outcome.stderr);
     let message = "1 record cannot be decoded";
-    assert!(found.stderr.contains(message), "{}", found.stderr);
+    assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
 }
 
 #[test]
@@ -514,7 +523,7 @@ fn top_scripts_refresh_their_screen_until_interrupted() {
     assert_eq!(status, "0\n");
 }
 
-/// Whether a screen has the title of a table and rows with numbers.
+/// Whether a screen has the title of a table and a row that ends with a digit.
 fn has_rows(screen: &str, title: &str) -> bool {
     let is_row = |line: &str| line.ends_with(|last: char| last.is_ascii_digit());
     screen.contains(title) && screen.lines().any(is_row)
