@@ -9,13 +9,13 @@ pub enum Error {
     /// An unknown field.
     #[error("Invalid field requested.")]
     UnknownField {
-        /// The word.
+        /// The name as given.
         field: String,
     },
     /// An unknown event class before the colon.
     #[error("Invalid event type in field string.")]
     UnknownClass {
-        /// The word.
+        /// The prefix as given.
         prefix: String,
     },
     /// `-F ''`.
@@ -32,7 +32,7 @@ pub enum Error {
         /// The class.
         class: EventClass,
     },
-    /// `-F trace:…` for a recording without tracepoints.
+    /// `-F trace:`, which names no fields, for a recording without tracepoints.
     #[error("{class} events do not exist. Remove corresponding -F option to proceed.")]
     NoSuchEvents {
         /// The class.

@@ -1,4 +1,4 @@
-//! Text output: reports, scripts, counts, annotations and dumps in perf's layout.
+//! Output: reports, scripts, counts, annotations and dumps, as text in perf's layout where perf has it, and as JSON.
 
 pub mod annotate;
 pub mod diff;

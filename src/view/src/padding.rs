@@ -30,7 +30,7 @@ pub struct LeftAligned<'a>(pub &'a str, pub usize);
 impl fmt::Display for LeftAligned<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)?;
-        missing(self.0, self.1).fmt(f)
+        padding(self.0, self.1).fmt(f)
     }
 }
 
@@ -40,13 +40,13 @@ pub struct RightAligned<'a>(pub &'a str, pub usize);
 
 impl fmt::Display for RightAligned<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        missing(self.0, self.1).fmt(f)?;
+        padding(self.0, self.1).fmt(f)?;
         f.write_str(self.0)
     }
 }
 
 /// The padding that a text needs to reach a width.
-fn missing(text: &str, width: usize) -> Blanks {
+fn padding(text: &str, width: usize) -> Blanks {
     Blanks(width.saturating_sub(text.chars().count()))
 }
 

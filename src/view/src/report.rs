@@ -1,4 +1,4 @@
-//! `report --stdio`: tables of the hottest code with call graphs below their rows, in the layout of perf 6.1.
+//! `report`: tables of the hottest code with call graphs below their rows, in the layout of perf 6.1, and rows for programs.
 
 mod blocks;
 mod cells;

@@ -28,7 +28,7 @@ use crate::cli::shared::analysis::Analysis;
 use crate::cli::symbol_options::SymbolSources;
 
 /// The number of CPUs that perf assumes if the recording does not contain a valid number.
-const UNKNOWN_CPUS: u32 = 4;
+const DEFAULT_CPUS: u32 = 4;
 
 /// Prints rows, the summary, or both.
 pub(in crate::cli::commands) fn run(
@@ -51,7 +51,7 @@ pub(in crate::cli::commands) fn run(
     let cpus = data.features().nr_cpus().map(|cpus| cpus.online);
     let cpus = cpus
         .filter(|cpus| (1..=MAX_CPUS).contains(cpus))
-        .unwrap_or(UNKNOWN_CPUS);
+        .unwrap_or(DEFAULT_CPUS);
     request.options.cpu_count = cpus;
     context.paginate("sched")?;
     let resolver = analysis.resolver(&symbols);

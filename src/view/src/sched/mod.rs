@@ -16,7 +16,7 @@ use crate::digits;
 /// Nanoseconds per microsecond.
 const MICROSECOND: u64 = 1_000;
 
-/// Returns `1 wait` or `2 waits`.
+/// Returns a count with its noun: `1 wait`, `2 waits`.
 fn waits(count: u64) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} wait{ending}")
