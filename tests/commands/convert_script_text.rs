@@ -254,7 +254,7 @@ fn broken_text_leaves_nothing() {
         scratch.path(),
         &["data", "convert", "-i", "mixed", "--to-perf", "new"],
     );
-    let warning = "Warning: mixed: records other than samples are left out (1 lines)\n";
+    let warning = "Warning: mixed: records other than samples are left out (1 line)\n";
     assert!(outcome.stderr.starts_with(warning), "{outcome:?}");
     assert!(outcome.stderr.contains("(1 samples)"), "{outcome:?}");
 }

@@ -191,7 +191,7 @@ fn processes_are_recorded_and_their_waits_drawn() {
         let waits = ["flamegraph", "--folded", "--off-cpu", "--", "sleep", "0.1"];
         let outcome = ran(&scratch, &waits);
         assert!(
-            outcome.stderr.contains("samples of offcpu-time"),
+            outcome.stderr.contains("using the ") && outcome.stderr.contains(" of offcpu-time"),
             "{outcome:?}"
         );
     }
@@ -390,12 +390,7 @@ fn a_field_of_a_tracepoint_is_the_width() {
     );
     // Files that are not there: the result is an error code.
     let opens = run(&["-e", "syscalls:sys_exit_openat", "--weight", "ret"]);
-    assert!(
-        opens
-            .stderr
-            .contains(" samples with a negative ret are not drawn\n"),
-        "{opens:?}"
-    );
+    assert!(opens.stderr.contains(" with a negative ret "), "{opens:?}");
     let unknown = run(&["-e", "syscalls:sys_enter_write", "--weight", "size"]);
     assert_eq!(unknown.status, 129, "{unknown:?}");
     let message = "--weight: syscalls:sys_enter_write has no field 'size' with a number\nhint: its fields with numbers, ";

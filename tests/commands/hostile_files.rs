@@ -116,6 +116,7 @@ fn a_folder_that_is_no_recording_stays() {
     fs::write(old.join("kcore_dir/deep/precious"), "kept").expect("a file");
     for header in ["not a recording", "PERFILE2"] {
         fs::write(old.join("data"), header).expect("a file");
+        fs::write(scratch.path().join("perf.data"), "PERFILE2").expect("a file");
         let outcome = rperf(&scratch, &["record", "-q", "true"]);
         assert_eq!(outcome.status, 255, "{}", outcome.stderr);
         assert!(
@@ -127,8 +128,13 @@ fn a_folder_that_is_no_recording_stays() {
         assert!(old.join("kcore_dir/deep/precious").is_file());
     }
     let names = fs::read_dir(scratch.path()).expect("listed");
-    let names: Vec<_> = names.flatten().map(|entry| entry.file_name()).collect();
-    assert_eq!(names, ["perf.data.old"], "no other file is left");
+    let mut names: Vec<_> = names.flatten().map(|entry| entry.file_name()).collect();
+    names.sort();
+    assert_eq!(
+        names,
+        ["perf.data", "perf.data.old"],
+        "no other file is left"
+    );
 }
 
 #[test]
