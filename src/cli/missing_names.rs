@@ -6,7 +6,7 @@ use rperf_resolve::Resolver;
 use rperf_symbol::SymbolFinding;
 
 /// Maximum number of objects that a note names.
-const NAMED: usize = 3;
+const MAX_NAMES: usize = 3;
 
 /// Returns the lines about the objects in which addresses without a name were looked up.
 pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
@@ -63,7 +63,7 @@ fn is_missing(resolver: &Resolver<'_>, dso: DsoId) -> bool {
     resolver.source(dso).is_none() && resolver.findings_of(dso).is_empty()
 }
 
-/// Returns the reason why an object has no symbols; `None` for findings that are reported by other warnings.
+/// Returns the reason why functions of an object have no names; `None` for findings that are reported by other warnings.
 fn reason(finding: &SymbolFinding) -> Option<String> {
     Some(match finding {
         SymbolFinding::NotFound { .. } => "not found".to_owned(),
@@ -90,7 +90,7 @@ fn name(dso: &Dso) -> &str {
 fn list(mut names: Vec<String>) -> Option<String> {
     names.sort_unstable();
     names.dedup();
-    (!names.is_empty()).then(|| first_names(&names, NAMED))
+    (!names.is_empty()).then(|| first_names(&names, MAX_NAMES))
 }
 
 #[cfg(test)]

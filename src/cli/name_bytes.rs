@@ -90,11 +90,11 @@ mod tests {
         #[test]
         fn streams_get_the_bytes_for_any_chunk_size(
             bytes in prop::collection::vec(prop_oneof![Just(b'a'), Just(0xf4), Just(0xe9), any::<u8>()], 0..40),
-            cut in 1..9_usize,
+            size in 1..9_usize,
         ) {
             let text = name_text(&bytes).into_owned();
             let mut out = NameBytes::new(Vec::new());
-            for part in text.as_bytes().chunks(cut) {
+            for part in text.as_bytes().chunks(size) {
                 out.write_all(part).expect("a vector takes all");
             }
             out.flush().expect("a vector takes all");

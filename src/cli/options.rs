@@ -32,13 +32,13 @@ pub(crate) enum OptionShape {
 impl OptionShape {
     /// Derives the shape from an option's declaration.
     pub(crate) fn of(arg: &Arg) -> Self {
-        let takes_none = arg
+        let is_value_optional = arg
             .get_num_args()
             .is_some_and(|range| range.min_values() == 0);
         match arg.get_action() {
             _ if arg.get_help_heading() == Some(UNSUPPORTED_HEADING) => OptionShape::NotYet,
             ArgAction::Count => OptionShape::Counter,
-            _ if !takes_none => OptionShape::Value,
+            _ if !is_value_optional => OptionShape::Value,
             _ if arg.get_value_names().is_none() => OptionShape::Switch,
             _ if arg.is_require_equals_set() => OptionShape::Attached,
             _ => OptionShape::Optional,

@@ -1,5 +1,5 @@
-"""One function per consumer: it reads an export of a recording with the consumer's own code and returns the differences
-from what `report` shows, as lines."""
+"""One function per consumer or format: it returns the differences between an export of a recording, as the consumer reads
+it, and what `report` shows, as lines."""
 
 import contextlib
 import json
@@ -16,15 +16,15 @@ LOADS = 20
 PAUSE = 3
 
 
-def convert(expected, form, name, *words):
+def convert(expected, target, name, *words):
     """Exports the recording; returns the path of the export."""
-    path = expected.path.with_suffix(f".{form}{name}")
-    run(expected.rperf, "data", "convert", "--force", "-q", "-i", expected.path, f"--to-{form}", path, *expected.options, *words)
+    path = expected.path.with_suffix(f".{target}{name}")
+    run(expected.rperf, "data", "convert", "--force", "-q", "-i", expected.path, f"--to-{target}", path, *expected.options, *words)
     return path
 
 
 def folded(expected):
-    """Folded text: stacks of one event. Blanks of names are underscores, semicolons colons."""
+    """Folded text: stacks of one event. Blanks of the thread's name are underscores, semicolons of functions colons."""
     found = []
     for event in expected.events:
         path = convert(expected, "folded", ".txt", "-e", event)
@@ -32,8 +32,8 @@ def folded(expected):
         for line in path.read_text().splitlines():
             stack, count = line.rsplit(" ", 1)
             stacks[stack] += int(count)
-        mark = lambda stack: (stack[0].replace(" ", "_"), *(name.replace(";", ":") for name in stack[1:]))
-        wanted = summed((";".join(mark(stack)), count) for stack, count in expected.stacks(event).items())
+        escaped = lambda stack: (stack[0].replace(" ", "_"), *(name.replace(";", ":") for name in stack[1:]))
+        wanted = summed((";".join(escaped(stack)), count) for stack, count in expected.stacks(event).items())
         found += differing(f"folded {event}", wanted, stacks)
     return found
 
@@ -134,7 +134,7 @@ def firefox(expected, command):
     ask = lambda *words: run(*command, *words)
     load(ask, path)
     try:
-        return of_profiler(expected, ask)
+        return profiler_differences(expected, ask)
     finally:
         ask("stop", "--all")
 
@@ -161,7 +161,7 @@ def stop_daemon(message):
             os.kill(int(named[1]), signal.SIGTERM)
 
 
-def of_profiler(expected, ask):
+def profiler_differences(expected, ask):
     main = max(expected.events, key=lambda event: len(expected.of(event)))
     clock = "clock" in main
     scale = 1e6 if clock else 1
@@ -333,7 +333,7 @@ def perf(expected, program):
 
 
 # The share of stacks that perf's unwinder may end before the outermost caller.
-ENDED = 0.05
+MAX_ENDED = 0.05
 
 
 def stacks_of_perf(expected, program):
@@ -348,6 +348,6 @@ def stacks_of_perf(expected, program):
     pairs = [(own, other) for own, other in zip(ours, theirs) if own != other]
     found = [f"script: {other} instead of {own}" for own, other in pairs if other != own[: len(other)]]
     ended = len(pairs) - len(found)
-    if ended > ENDED * len(ours):
+    if ended > MAX_ENDED * len(ours):
         found.append(f"script: {ended} of {len(ours)} stacks end early")
     return found, ended

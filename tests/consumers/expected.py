@@ -66,7 +66,7 @@ class Expected:
         return functions(self.of(event), only)[1]
 
     def stacks(self, event):
-        """Numbers of samples by name and functions of the stack."""
+        """Numbers of samples by the thread's name and the functions of the stack."""
         return Counter((sample.comm, *sample.stack) for sample in self.of(event))
 
     def processes(self):
@@ -107,9 +107,9 @@ class Expected:
             shares.setdefault(self.cell(dso, symbol), []).append(float(share.strip().rstrip("%")))
         for row, period in total.items():
             # Functions of the same name have a row each, and can call each other.
-            share, several = 100 * period / whole, shares.get(row, [0.0])
-            if row[1] and not max(several) - 0.0051 <= share <= sum(several) + 0.0051 * len(several):
-                found.append(f"report, totals: {row}: {several} instead of {share}")
+            share, reported_shares = 100 * period / whole, shares.get(row, [0.0])
+            if row[1] and not max(reported_shares) - 0.0051 <= share <= sum(reported_shares) + 0.0051 * len(reported_shares):
+                found.append(f"report, totals: {row}: {reported_shares} instead of {share}")
         threads = Counter()
         for period, pid, tid, comm in self.report("--no-children", "-F", "period,tgid,tid,comm"):
             number = lambda cell: int(cell.strip().split(":")[0])
@@ -149,7 +149,8 @@ def summed(pairs):
 
 
 def differing(title, expected, found, within=0):
-    """The differences between two tables, as lines. Rows of zero are the same as none."""
+    """The differences between two tables, as lines. Rows of zero are the same as none; differences
+    of at most `within` are ignored."""
     lines = []
     for key in expected.keys() | found.keys():
         before, after = expected.get(key, 0), found.get(key, 0)

@@ -34,8 +34,8 @@ fn module(name: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The absolute paths that a line of a module names by `crate::` or `super::`.
-fn named<'t>(line: &'t str, module: &[&'t str]) -> Vec<Vec<&'t str>> {
+/// The absolute paths that a line of a module names by `crate::`, `super::` or `self::`.
+fn named_paths<'t>(line: &'t str, module: &[&'t str]) -> Vec<Vec<&'t str>> {
     let is_inside = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let words = line
         .split(|c| !is_inside(c))
@@ -59,7 +59,7 @@ fn named<'t>(line: &'t str, module: &[&'t str]) -> Vec<Vec<&'t str>> {
     words.filter_map(resolve).collect()
 }
 
-/// The lines of a file that use another command: line numbers, with the command's name.
+/// The uses of other commands in a file, and outside of commands also of their table: line numbers and names.
 fn uses<'t>(name: &'t str, text: &'t str, commands: &BTreeSet<String>) -> Vec<(usize, &'t str)> {
     let own = module(name);
     let command = match own.as_slice() {
@@ -77,7 +77,7 @@ fn uses<'t>(name: &'t str, text: &'t str, commands: &BTreeSet<String>) -> Vec<(u
         let listed = listed.split(|c: char| !(c.is_alphanumeric() || c == '_'));
         let is_other = |other: &&str| commands.contains(*other) && command != Some(*other);
         found.extend(listed.filter(is_other).map(|other| (number, other)));
-        for path in named(line, &module) {
+        for path in named_paths(line, &module) {
             if let ["cli", "commands", other, ..] = path.as_slice()
                 && commands.contains(*other)
                 && command != Some(*other)

@@ -99,14 +99,14 @@ impl Layering {
         Self(layering)
     }
 
-    /// Whether the crate `folder` uses the crate `other`, directly or indirectly.
+    /// Whether the crate `folder` may use the crate `other`, directly or indirectly.
     fn uses(&self, folder: &str, other: &str) -> bool {
         let mut used = self.0.get(folder).into_iter().flatten();
         used.any(|used| used == other || self.uses(used, other))
     }
 }
 
-/// The names in a table cell.
+/// The words in a table cell.
 fn words(cell: &str) -> Vec<&str> {
     let is_between = |c: char| !c.is_ascii_alphanumeric() && c != '-';
     cell.split(is_between)
@@ -236,8 +236,8 @@ fn no_file_is_forgotten() {
     );
 }
 
-/// Adds `file` and the files of its `mod name;` lines. With `is_root`, these are in the folder of `file`, as for lib.rs, main.rs
-/// and mod.rs; otherwise in a folder with its name.
+/// Adds `file` and, recursively, the files of its `mod name;` lines. With `is_root`, these are in the folder of `file`, as for
+/// lib.rs, main.rs and mod.rs; otherwise in a folder with its name.
 fn follow(file: &Path, is_root: bool, reached: &mut BTreeSet<PathBuf>) {
     if !reached.insert(file.to_path_buf()) {
         return;

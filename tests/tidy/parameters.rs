@@ -10,7 +10,7 @@ fn code(text: &str) -> &str {
         .map_or(text, |end| text.get(..end).unwrap_or_default())
 }
 
-/// Takes the text after an opening bracket, and returns the part before the bracket that closes it.
+/// Takes the text after an opening bracket, and returns the part before the bracket that closes it, or all if none does.
 fn closed(text: &str) -> &str {
     let mut depth = 1;
     for (at, letter) in text.char_indices() {
@@ -43,7 +43,7 @@ fn is_tuple(text: &str) -> bool {
     false
 }
 
-/// The parameters of tuple type in a text, each from its colon on.
+/// The parameters of tuple type in a text, each from its colon to the end of the list.
 fn tuples(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("fn ") {

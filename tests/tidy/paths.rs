@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{assert_none, files, root, shown};
 
-/// Crates that work on paths directly: these two, and the test helpers.
+/// The crates that work on paths directly: `safefs`, `sys` and the test helpers.
 const EXEMPT: [&str; 3] = ["src/safefs/", "src/sys/", "src/testkit/"];
 
 /// Functions that open, create, move or remove by path, or that follow a link.
@@ -30,7 +30,7 @@ const FORBIDDEN: [&str; 19] = [
     "DirBuilder",
 ];
 
-/// The code of a file before its unit tests, without comments.
+/// The trimmed lines of a file before its unit tests, with their numbers from 1; without comment lines.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
     let lines = text.get(..end).unwrap_or_default().lines();
@@ -52,12 +52,12 @@ fn contains_word(line: &str, word: &str) -> bool {
 /// Whether a line calls `is_dir` on a path. Calls on metadata that was read before are allowed.
 fn asks_for_folder(line: &str) -> bool {
     let mut before = line.split(".is_dir()").map(str::trim_end);
-    let searched = |part: &str| {
+    let is_path = |part: &str| {
         let known = ["metadata()", "metadata", "kind", "known"];
         !known.iter().any(|end| part.ends_with(end))
     };
     let is_used = line.contains(".is_dir()");
-    is_used && before.next().is_some_and(searched)
+    is_used && before.next().is_some_and(is_path)
 }
 
 #[test]

@@ -32,8 +32,8 @@ const HOSTS: &[&str] = &[
     "www.w3.org",
 ];
 
-/// The text files of the tree, with their contents.
-fn texts() -> Vec<(String, String)> {
+/// The names and contents of the text files of the tree.
+fn text_files() -> Vec<(String, String)> {
     let kinds = ["rs", "md", "toml", "sh", "py", "c", "cpp", "lock", "yml"];
     let is_text = |path: &Path| {
         let script = path
@@ -52,7 +52,7 @@ fn texts() -> Vec<(String, String)> {
 
 #[test]
 fn no_source_file_is_too_long() {
-    let long = texts()
+    let long = text_files()
         .into_iter()
         .filter(|(name, _)| name.ends_with(".rs"));
     let long = long
@@ -68,7 +68,7 @@ fn no_source_file_is_too_long() {
 fn no_function_is_too_long() {
     let tests = ["/tests/", "/benches/", "/fuzz/", "_tests.rs", "/tests.rs"];
     let mut findings = Vec::new();
-    for (name, text) in texts() {
+    for (name, text) in text_files() {
         let is_source = name.starts_with("src/") && name.ends_with(".rs");
         if !is_source || tests.iter().any(|part| name.contains(part)) {
             continue;
@@ -137,7 +137,7 @@ fn only_the_command_line_prints() {
         "process::exit",
     ];
     let mut findings = Vec::new();
-    for (name, text) in texts() {
+    for (name, text) in text_files() {
         let library = name.starts_with("src/") && name.ends_with(".rs");
         let excepted = ["src/cli/", "src/testkit/"]
             .iter()
@@ -157,7 +157,7 @@ fn only_the_command_line_prints() {
     assert_none("libraries return values; src/cli prints them", &findings);
 }
 
-/// Strings that are restricted to some files: the parts of a line, and the files.
+/// Strings that are restricted to some files: the strings, and how the names of the files begin.
 const RARE: &[(&[&str], &[&str])] = &[
     // Control sequences: elsewhere they begin with a `Csi`, which the terminal filter knows.
     (
@@ -174,7 +174,7 @@ const RARE: &[(&[&str], &[&str])] = &[
 #[test]
 fn terminal_output_passes_the_escape_filter() {
     let mut findings = Vec::new();
-    for (name, text) in texts() {
+    for (name, text) in text_files() {
         let is_source = name.starts_with("src/") && name.ends_with(".rs");
         if !is_source || name.contains("/tests") {
             continue;
@@ -204,7 +204,7 @@ fn no_private_paths_or_unknown_hosts() {
         ["/home", "/user"].concat(),
     ];
     let mut findings = Vec::new();
-    for (name, text) in texts() {
+    for (name, text) in text_files() {
         for (number, line) in text.lines().enumerate() {
             let path = private.iter().any(|word| begins_a_path(line, word));
             if path || hosts(line).any(|host| !HOSTS.contains(&host)) {

@@ -7,7 +7,7 @@ use rperf_replay::{DsoId, Fold, Replay, Sample, World};
 use rperf_resolve::{AddressContext, Frame, HiddenCallers, Resolver, chain};
 use rperf_wire::{CpuMode, SampleType};
 
-/// The approximate minimum number of samples examined, if the recording has as many; the maximum is twice that.
+/// The approximate minimum number of samples selected for examination; the maximum is twice that.
 const EXAMINED_SAMPLES: u64 = 20_000;
 /// Thread entry functions, which have no callers.
 const THREAD_ENTRIES: [&str; 16] = [
@@ -32,7 +32,8 @@ const THREAD_ENTRIES: [&str; 16] = [
 /// Counts by object.
 pub type ObjectCounts = BTreeMap<DsoId, u64>;
 
-/// Counts of samples without symbols or complete stacks, among 20,000 to 40,000 samples of the recording, or all of a smaller one.
+/// Counts of samples without symbols or complete stacks, among the accepted ones of some 20,000 to 40,000 samples spread over the
+/// recording, or of all samples of a smaller one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Completeness {
     /// The number of samples examined.
@@ -41,7 +42,7 @@ pub struct Completeness {
     pub unnamed: ObjectCounts,
     /// Samples in kernel code without a symbol.
     pub unnamed_kernel: u64,
-    /// User stacks recorded by frame pointers.
+    /// User stacks that were recorded as callchains, not as stack copies.
     pub stacks: u64,
     /// Stacks that end before the start of their thread, by their outermost object.
     pub truncated: ObjectCounts,
@@ -59,7 +60,7 @@ impl Completeness {
     ) -> Self {
         let total: u64 = replay.sample_counts().iter().sum();
         let events = replay.data().events().iter();
-        // Stack copies are judged after unwinding.
+        // Callchains recorded with stack copies have no user part.
         let walked = events.map(|event| {
             let kind = event.attr.sample_type;
             kind.contains(SampleType::CALLCHAIN) && !kind.contains(SampleType::STACK_USER)
@@ -84,7 +85,7 @@ impl Completeness {
 struct CompletenessScan<'s> {
     resolver: &'s Resolver<'s>,
     accepts: &'s (dyn Fn(&World, &Sample<'_>) -> bool + Sync),
-    /// By event: whether its callchains use frame pointers.
+    /// By event: whether it has callchains and no stack copies.
     walked: Vec<bool>,
     /// The architecture as in uname(2).
     machine: String,
@@ -100,7 +101,7 @@ struct ScanCounts<'s> {
 }
 
 impl ScanCounts<'_> {
-    fn leaf(&mut self, frame: &Frame, mode: CpuMode) {
+    fn count_unnamed(&mut self, frame: &Frame, mode: CpuMode) {
         if frame.symbol.is_some() {
             return;
         }
@@ -169,7 +170,7 @@ impl Fold for ScanCounts<'_> {
         let at = AddressContext::of(sample);
         let mode = sample.cpu_mode();
         let ip = sample.wire.ip.unwrap_or_default();
-        self.leaf(&survey.resolver.locate(at, mode, ip), mode);
+        self.count_unnamed(&survey.resolver.locate(at, mode, ip), mode);
         if survey.walked.get(sample.event.0 as usize) == Some(&true) {
             self.stack(sample, at);
         }

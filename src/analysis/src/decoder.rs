@@ -15,7 +15,7 @@ pub(crate) struct Decoder<'d, 'p, P> {
     pub(crate) reads_all: bool,
 }
 
-/// Whether a LOST_SAMPLES record is a recorder's total, which has neither time nor CPU. The kernel's records have both.
+/// Whether a LOST_SAMPLES record is a recorder's total, which has neither time nor CPU.
 fn is_loss_total(record: &NonSampleRecord<'_>) -> bool {
     record.id.time.is_none_or(|time| time == 0)
 }

@@ -65,7 +65,7 @@ impl Default for LogHistogram {
 }
 
 impl LogHistogram {
-    /// The relative error of a percentile: half the width of a bucket.
+    /// The maximum relative error of a percentile: half the width of a bucket.
     pub const MAX_ERROR: f64 = 1.0 / (2 * SUB_BUCKETS) as f64;
 
     /// Creates an empty histogram.
@@ -170,23 +170,24 @@ impl LogHistogram {
     }
 
     /// Returns the smallest value that at least `per_mille` thousandths of all values do not exceed: 500 for the median, 999 for p99.9.
-    /// The result is within [`LogHistogram::MAX_ERROR`] of the exact value; minimum and maximum are exact. `None` if there are no values.
+    /// The result is within [`LogHistogram::MAX_ERROR`] of the exact value, and not outside minimum and maximum. `None` if there are no
+    /// values.
     #[must_use]
     pub fn percentile(&self, per_mille: u32) -> Option<u64> {
-        let wanted = (u128::from(self.count) * u128::from(per_mille)).div_ceil(1000);
-        self.at_rank(u64::try_from(wanted).unwrap_or(u64::MAX))
+        let rank = (u128::from(self.count) * u128::from(per_mille)).div_ceil(1000);
+        self.at_rank(u64::try_from(rank).unwrap_or(u64::MAX))
     }
 
     /// Returns the value of this rank, from 1 on, among the sorted values: the first or the last value if the rank is too low or too
     /// high, `None` if there are no values. The error is that of a percentile.
     #[must_use]
     pub fn at_rank(&self, rank: u64) -> Option<u64> {
-        let wanted = rank.clamp(1, self.count.max(1));
+        let rank = rank.clamp(1, self.count.max(1));
         let mut below = 0;
         let mut counts = self.buckets.iter();
         let index = counts.position(|count| {
             below += count;
-            below >= wanted
+            below >= rank
         })?;
         let value = middle(self.first + index);
         Some(value.clamp(self.min, self.max))

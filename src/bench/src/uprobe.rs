@@ -46,7 +46,8 @@ impl UprobeBench {
     /// Runs the benchmark; returns the time of all calls.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if the kernel or the user's rights do not allow uprobes or BPF programs.
+    /// [`BenchError::Unavailable`] if the kernel or the user's rights do not allow uprobes or BPF programs;
+    /// another error if usleep is not found in memory.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let _attached = self.probe.map(UsleepProbe::attach).transpose()?;
         let start = Instant::now();

@@ -19,7 +19,7 @@ pub enum Verdict {
 /// A result compared with an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
-    /// Change of the mean, in percent of the earlier one.
+    /// Change of the mean, in percent of the earlier one; 0 if that is 0.
     pub change_percent: f64,
     /// Half the width of the 95 % confidence interval of the change, in percent of the earlier mean; `None` if unknown.
     pub interval_percent: Option<f64>,

@@ -51,7 +51,7 @@ impl Workers {
     /// Checks that no worker has ended, without waiting.
     ///
     /// # Errors
-    /// [`BenchError::Ended`] for a worker that has ended.
+    /// [`BenchError::Ended`] for a worker that has ended, or an error of wait(2).
     pub(crate) fn check_running(&mut self) -> Result<(), BenchError> {
         match self {
             Self::Processes(children, names) => {
@@ -81,7 +81,7 @@ impl Workers {
         }
     }
 
-    /// Waits until all have ended.
+    /// Waits for the workers; returns an error if one failed.
     pub(crate) fn wait(self) -> Result<(), BenchError> {
         match self {
             Self::Processes(children, _) => {

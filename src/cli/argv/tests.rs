@@ -6,7 +6,7 @@ use crate::cli::options::{
     counter, list, number, optional, short_switch, switch, unsupported, value,
 };
 
-/// A command with one option of each kind.
+/// A command with options of each kind.
 fn sample(workload: bool) -> Command {
     let words = Arg::new("words").num_args(0..);
     let words = if workload {
@@ -41,7 +41,7 @@ fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// The rewritten arguments, joined by blanks.
+/// The rewritten arguments, joined by blanks; another result in debug format.
 fn rewritten(workload: bool, line: &str) -> String {
     match normalise(
         &sample(workload),
@@ -233,7 +233,7 @@ fn perf_candidates<'a>(longs: &[&'a str], name: &str) -> Vec<(&'a str, bool)> {
     if let Some(found) = longs.iter().find_map(exact) {
         return vec![found];
     }
-    let short = |long: &&'a str| {
+    let abbreviated = |long: &&'a str| {
         if long.starts_with(name) {
             return Some((*long, false));
         }
@@ -241,7 +241,7 @@ fn perf_candidates<'a>(longs: &[&'a str], name: &str) -> Vec<(&'a str, bool)> {
             || long.starts_with("no-") && long[3..].starts_with(name);
         negative.then_some((*long, true))
     };
-    longs.iter().filter_map(short).collect()
+    longs.iter().filter_map(abbreviated).collect()
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(crate) enum WordRole<'a> {
 
 impl<'a> WordRole<'a> {
     /// Returns the role of the last of `words`, the words after the command's name. `None` if there are no words, or if the last one is
-    /// the value of an option that does not exist.
+    /// `--name=value` for an option that does not exist or has no value.
     pub(crate) fn find(command: &'a Command, words: &'a [OsString]) -> Option<Self> {
         let last = words.len().checked_sub(1)?;
         let has_workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     /// Returns the role of the last word as a short string.
-    fn place(command: &Command, line: &str) -> String {
+    fn role(command: &Command, line: &str) -> String {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         match WordRole::find(command, &words) {
             None => "nothing".to_owned(),
@@ -159,7 +159,7 @@ mod tests {
             ("--nosuch -e ", "event from 0"),
             ("--no-event -", "option"),
         ] {
-            assert_eq!(place(&record, line), expected, "{line:?}");
+            assert_eq!(role(&record, line), expected, "{line:?}");
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
             ("-a -- ls --ev", "workload from 2"),
             ("-e cycles ls -e ", "workload from 2"),
         ] {
-            assert_eq!(place(&record, line), expected, "{line:?}");
+            assert_eq!(role(&record, line), expected, "{line:?}");
         }
     }
 
@@ -190,7 +190,7 @@ mod tests {
             ("hw -o ", "output from 0"),
             ("-- -o ", "word 1"),
         ] {
-            assert_eq!(place(&list, line), expected, "{line:?}");
+            assert_eq!(role(&list, line), expected, "{line:?}");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Changes one setting in the text of a configuration file. Everything else is kept, including comments.
+//! Changes one setting in the text of a configuration file. Other settings are kept, and the comments on other lines.
 
 use super::parse::{BadLine, parse};
 
 /// The first line that perf writes to a new file.
 const FILE_HEADER: &str = "# this file is auto-generated.\n";
 
-/// Returns the text with `section.key` set to `value`: where it was last set, otherwise at the end of its section, otherwise in a new
-/// section. `Err` holds the number of a line that cannot be parsed, and why.
+/// Returns the text with `section.key` set to `value`: where it was last set, otherwise after the last setting of its section,
+/// otherwise in a new section. `Err` holds the number of the first line that cannot be parsed, and why.
 pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize, &'static str)> {
     let (entries, bad) = parse(text);
     if let Some(BadLine { line, cause }) = bad.first() {

@@ -1,4 +1,4 @@
-//! perf's settings: the type of each value, and where it is used.
+//! The settings of perf and rperf: the type of each value, and where it is used.
 
 /// The type of a value.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ use ValueKind::{Boolean, Choice, Number, Percent, Switch, Text};
 
 /// A setting that perf documents, or that rperf has.
 struct Setting {
-    /// `section.key`, in lower case; `section.*` matches all keys without their own entry.
+    /// `section.key`, in lower case; a name that ends with `*` matches all names that begin so and have no entry of their own.
     name: &'static str,
     kind: ValueKind,
     usage: SettingUse,
@@ -444,7 +444,7 @@ const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Returns the names of the settings that some command reads, except sections.
+/// Returns the names of the settings that some command reads, except those that end with `*`.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let read = SETTINGS.iter().filter(|known| matches!(known.usage, Read));
     let names = read.map(|known| known.name);
@@ -468,7 +468,7 @@ pub(super) fn is_known(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// Returns the known setting nearest to `name`.
+/// Returns the known setting nearest to `name`, if one is similar.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let names = SETTINGS.iter().map(|known| known.name);
     rperf_names::nearest(name, names.filter(|name| !name.ends_with('*')))
@@ -555,7 +555,7 @@ mod tests {
         assert_eq!(nearest("something.else"), None);
     }
 
-    /// Appends the source text of a folder; skips `cli/config`.
+    /// Appends the Rust sources of a folder; skips `cli/config`.
     fn read_sources(folder: &Path, text: &mut String) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();

@@ -1,7 +1,8 @@
 //! The text format of the configuration files (perf-config(1)): `[section]`, `[section "sub"]`, `key = value`.
 //!
 //! `#` and `;` start a comment outside quotes, a trailing backslash joins the next line, and `\"`, `\\`,
-//! `\n`, `\t`, `\b` are escapes. Section and key names are case-insensitive.
+//! `\n`, `\t`, `\b` are escapes. Names of sections and keys are case-insensitive, those of
+//! subsections are not.
 
 /// One setting: `section.key` and its value, with its first line (from 1).
 #[derive(Debug, Clone, PartialEq, Eq)]

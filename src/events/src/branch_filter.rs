@@ -2,7 +2,7 @@
 
 use rperf_wire::BranchSampleType;
 
-const KINDS: [(&str, BranchSampleType); 17] = [
+const FILTERS: [(&str, BranchSampleType); 17] = [
     ("u", BranchSampleType::USER),
     ("k", BranchSampleType::KERNEL),
     ("hv", BranchSampleType::HV),
@@ -36,7 +36,7 @@ pub struct UnknownBranches(pub String);
 pub fn branch_filter(names: &str) -> Result<BranchSampleType, UnknownBranches> {
     let mut mask = BranchSampleType::default();
     for name in names.split(',') {
-        let known = KINDS.iter().find(|(known, _)| *known == name);
+        let known = FILTERS.iter().find(|(known, _)| *known == name);
         let (_, bit) = known.ok_or_else(|| UnknownBranches(name.to_owned()))?;
         mask |= *bit;
     }
@@ -48,7 +48,7 @@ pub fn branch_filter(names: &str) -> Result<BranchSampleType, UnknownBranches> {
 
 /// All names accepted by [`branch_filter`].
 pub fn branch_names() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().map(|(name, _)| *name)
+    FILTERS.iter().map(|(name, _)| *name)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `mem:ADDRESS[/length][:access]`: data and code breakpoints.
+//! `mem:ADDRESS[/length][:access][:modifiers]`: data and code breakpoints.
 
 use rperf_wire::{Attr, EventType};
 
@@ -49,14 +49,14 @@ impl<'a> Breakpoint<'a> {
         let (access, modifiers) = split_access(after, after_place)?;
         let is_code = access & 4 != 0;
         let length = match length {
-            Some(text) => watched(text, start + address.len() + 1)?,
+            Some(text) => parse_length(text, start + address.len() + 1)?,
             None if is_code => CODE_LENGTH,
             None => DATA_LENGTH,
         };
         let attr = Attr {
             kind: EventType::BREAKPOINT,
             bp_type: access,
-            config1: locate(address, start, catalogue)?,
+            config1: parse_address(address, start, catalogue)?,
             config2: length,
             sample_period: 1,
             ..Attr::default()
@@ -65,7 +65,11 @@ impl<'a> Breakpoint<'a> {
     }
 }
 
-fn locate(address: &str, offset: usize, catalogue: &Catalogue<'_>) -> Result<u64, InvalidPart> {
+fn parse_address(
+    address: &str,
+    offset: usize,
+    catalogue: &Catalogue<'_>,
+) -> Result<u64, InvalidPart> {
     let known = number(address).or_else(|| catalogue.machine.kernel_symbol(address));
     known.ok_or_else(|| InvalidPart {
         offset,
@@ -73,7 +77,7 @@ fn locate(address: &str, offset: usize, catalogue: &Catalogue<'_>) -> Result<u64
     })
 }
 
-fn watched(text: &str, offset: usize) -> Result<u64, InvalidPart> {
+fn parse_length(text: &str, offset: usize) -> Result<u64, InvalidPart> {
     let length = number(text).filter(|length| LENGTHS.contains(length));
     length.ok_or_else(|| InvalidPart {
         offset,

@@ -25,7 +25,7 @@ const OPERATIONS: [&[&str]; 3] = [
 ];
 /// Names of the results.
 const RESULTS: [&[&str]; 2] = [&["refs", "Reference", "ops", "access"], &["misses", "miss"]];
-/// The operations that each cache supports: bit N stands for `OPERATIONS[N]`.
+/// The operations that each cache supports: bit N is that of `OPERATIONS[N]`.
 const POSSIBLE: [u8; 7] = [0b111, 0b101, 0b111, 0b111, 0b001, 0b001, 0b111];
 
 /// Result of parsing a cache event.
@@ -77,8 +77,8 @@ pub(crate) fn names_of(cache: usize) -> Vec<String> {
     let possible = POSSIBLE.get(cache).copied().unwrap_or_default();
     let operations = OPERATIONS.iter().enumerate();
     let supported = operations.filter(|(number, _)| possible & (1 << number) != 0);
-    let forms = supported.filter_map(|(_, forms)| Some((forms.first()?, forms.get(1)?)));
-    forms
+    let names = supported.filter_map(|(_, names)| Some((names.first()?, names.get(1)?)));
+    names
         .flat_map(|(plural, singular)| {
             [
                 format!("{name}-{plural}"),

@@ -164,7 +164,7 @@ impl Catalogue<'_> {
             }
         };
         let covered = self.pmus.iter().filter(|(name, _)| covers(name));
-        self.only_wanted(covered.collect())
+        self.restrict(covered.collect())
     }
 
     /// Returns the PMUs that have an event of this name in sysfs; if there are none, the PMUs that have one in vendor tables.
@@ -172,15 +172,15 @@ impl Catalogue<'_> {
         let has = |pmu: &str| self.machine.event(pmu, event).is_some();
         let found: Vec<_> = self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect();
         if !found.is_empty() {
-            return self.only_wanted(found);
+            return self.restrict(found);
         }
-        let described = self.machine.vendor().events_named(event);
-        let has = |pmu: &str| described.iter().any(|event| self.is_of(event, pmu));
-        self.only_wanted(self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect())
+        let vendor_events = self.machine.vendor().events_named(event);
+        let has = |pmu: &str| vendor_events.iter().any(|event| self.is_of(event, pmu));
+        self.restrict(self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect())
     }
 
     /// Restricts several PMUs to [`Catalogue::only`]; returns all if it is not among them.
-    fn only_wanted<'p>(&self, mut found: Vec<&'p (String, u32)>) -> Vec<&'p (String, u32)> {
+    fn restrict<'p>(&self, mut found: Vec<&'p (String, u32)>) -> Vec<&'p (String, u32)> {
         let is_wanted = |pmu: &&(String, u32)| self.only.as_deref() == Some(pmu.0.as_str());
         if found.iter().any(is_wanted) {
             found.retain(is_wanted);
@@ -198,8 +198,8 @@ impl Catalogue<'_> {
                 per_package: file("per-pkg").is_some_and(|text| text.trim() == "1"),
             });
         }
-        let mut described = self.machine.vendor().events_named(name).iter();
-        let event = described.find(|event| self.is_of(event, pmu))?;
+        let mut vendor_events = self.machine.vendor().events_named(name).iter();
+        let event = vendor_events.find(|event| self.is_of(event, pmu))?;
         Some(EventDefinition {
             terms: event.terms.clone(),
             scale: event.scale.clone(),

@@ -20,8 +20,7 @@ pub const USER_REGISTERS: Option<u64> = if cfg!(target_arch = "x86_64") {
 /// `PERF_REG_ARM64_LR` as a mask.
 const LINK_REGISTER: u64 = 1 << 30;
 
-/// The sample field for the weight of memory accesses: three parts in one word, which only x86
-/// provides.
+/// The sample field for the weight of memory accesses; on x86 three parts in one word.
 const WEIGHT: SampleType = if cfg!(target_arch = "x86_64") {
     SampleType::WEIGHT_STRUCT
 } else {

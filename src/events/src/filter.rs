@@ -1,7 +1,7 @@
 //! `--filter`: conditions on the fields of a tracepoint, validated before they are passed to the
 //! kernel.
 //!
-//! The kernel reports every mistake as "invalid argument". Its grammar
+//! The kernel reports mistakes as "invalid argument". Its grammar
 //! (Documentation/trace/events.rst) is small, so mistakes can be located here:
 //!
 //! ```text
@@ -45,7 +45,8 @@ impl EventFilter {
     ///
     /// # Errors
     /// [`FilterError`] for a filter that the kernel would refuse: unknown fields, text compared as a number,
-    /// invalid operators. Types of rare fields are left to the kernel to check.
+    /// invalid operators; and for text compared with a pointer to user memory, which never matches. Types of rare fields are
+    /// left to the kernel to check.
     pub fn parse(text: &str, event: &str, format: &Format) -> Result<Self, FilterError> {
         let mut parser = Parser {
             text,
@@ -140,7 +141,7 @@ impl Kind {
     }
 }
 
-/// Maximum nesting; the kernel's limit is lower.
+/// Maximum nesting of parentheses and negations.
 const MAX_DEPTH: usize = 100;
 
 struct Parser<'a> {
@@ -304,7 +305,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether the kernel accepts a number: decimal, `0x` or octal, with or without a minus sign.
+/// Whether a word is a number: digits, or `0x` and hexadecimal digits, with or without a minus sign.
 fn is_number(word: &str) -> bool {
     let digits = word.strip_prefix('-').unwrap_or(word);
     match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {

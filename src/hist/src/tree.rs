@@ -1,8 +1,8 @@
 //! Call graphs: the chains of one entry as a pruned prefix tree.
 //!
 //! perf inserts every chain into a tree and prunes it when printing. Here the chains of an entry
-//! are split frame by frame, and groups below the threshold are dropped first: most of the tree is
-//! never built.
+//! are split frame by frame, and groups below the threshold are dropped before their branches are
+//! built.
 
 use std::cmp::Reverse;
 

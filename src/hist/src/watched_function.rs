@@ -1,4 +1,4 @@
-//! A function in a live view, with samples by instruction.
+//! A function in a live view, with samples by address.
 
 use rperf_replay::{EventIndex, Sample};
 use rperf_resolve::{AddressContext, Frame, Resolver};
@@ -13,7 +13,7 @@ pub struct WatchedFunction {
     symbol: String,
     /// The object's name; `None` for any object.
     dso: Option<String>,
-    /// The last sampled frame in the function; until the first one, the location of the function is unknown.
+    /// The last known frame in the function; `None` while the location of the function is unknown.
     frame: Option<Frame>,
     sums: FxHashMap<(EventIndex, u64), ColumnSum>,
 }
@@ -48,7 +48,7 @@ impl WatchedFunction {
         &self.symbol
     }
 
-    /// The last sampled frame in the function, if any.
+    /// The last known frame in the function, if any.
     #[must_use]
     pub fn frame(&self) -> Option<&Frame> {
         self.frame.as_ref()
@@ -93,7 +93,7 @@ impl WatchedFunction {
         resolver.symbol_name(symbol) == self.symbol && self.dso.as_ref().is_none_or(in_dso)
     }
 
-    /// Decays older samples.
+    /// Decays the sums.
     pub(crate) fn decay(&mut self, decay: Decay) {
         match decay {
             Decay::Not => return,

@@ -90,7 +90,8 @@ impl<'d> TraceDat<'d> {
     /// Parses a file: descriptions of events, options, and the places of the events of each CPU.
     ///
     /// # Errors
-    /// Not a trace.dat, another version, a damaged part; a clock that does not count nanoseconds.
+    /// Not a trace.dat, a damaged part, or one that is not supported: the version, the compression, the kind of data, or a clock that does
+    /// not count nanoseconds.
     pub fn parse(bytes: &'d [u8]) -> Result<Self, Error> {
         if !is_trace_dat(bytes) {
             return Err(Error::Magic);
@@ -111,7 +112,7 @@ impl<'d> TraceDat<'d> {
 
     fn version_6(bytes: &'d [u8], head: Head<'d>) -> Result<Self, Error> {
         let rest = bytes.get(head.end..).unwrap_or_default();
-        let mut described = head.described();
+        let mut described = head.tracing_data_start();
         let head_size = described.len();
         described.extend_from_slice(rest);
         let (data, end) = TracingData::parse_prefix(&described).map_err(Error::Formats)?;
@@ -165,7 +166,7 @@ impl<'d> TraceDat<'d> {
         let first = from.u64("offset of the options").map_err(&header)?;
         let sections = Sections::new(bytes, head.endian, &compression)?;
         let options = Options::read_version_7(&sections, first)?;
-        let mut described = head.described();
+        let mut described = head.tracing_data_start();
         for (id, empty) in sections::DESCRIPTIONS {
             described.extend_from_slice(&options.section(&sections, id, empty)?);
         }
@@ -218,7 +219,7 @@ impl<'d> Head<'d> {
     }
 
     /// The beginning of TRACING_DATA.
-    fn described(&self) -> Vec<u8> {
+    fn tracing_data_start(&self) -> Vec<u8> {
         [MAGIC, b"0.6\0", self.machine].concat()
     }
 }

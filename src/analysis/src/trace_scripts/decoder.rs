@@ -67,14 +67,14 @@ struct Layout {
 }
 
 impl<'d, 'w> FieldDecoder<'d, 'w> {
-    /// Finds the tracepoints of `wanted` among the events of `recording`. With `reads_all`, samples of other events are
+    /// Finds `tracepoints` among the events of `recording`. With `reads_all`, samples of other events are
     /// delivered, too.
     ///
     /// # Errors
     /// Those of [`Metadata::formats`]: tracepoint formats that cannot be read.
     pub fn new(
         recording: Metadata<'_>,
-        wanted: &[EventFields],
+        tracepoints: &[EventFields],
         reads_all: bool,
         filter: &'d SampleCriteria,
         resolver: &'d Resolver<'w>,
@@ -83,7 +83,7 @@ impl<'d, 'w> FieldDecoder<'d, 'w> {
         let events = recording.events.iter();
         Ok(Self {
             events: events
-                .map(|event| layout(event, wanted, &formats))
+                .map(|event| layout(event, tracepoints, &formats))
                 .collect(),
             filter,
             resolver,
@@ -98,12 +98,12 @@ impl<'d, 'w> FieldDecoder<'d, 'w> {
     }
 }
 
-fn layout(event: &EventDesc, wanted: &[EventFields], formats: &Formats) -> Option<Layout> {
+fn layout(event: &EventDesc, tracepoints: &[EventFields], formats: &Formats) -> Option<Layout> {
     let tracepoint = formats.of_event(&event.attr).ok()?;
-    let kind = wanted
+    let kind = tracepoints
         .iter()
         .position(|fields| fields.tracepoint == tracepoint.name())?;
-    let fields = wanted.get(kind)?;
+    let fields = tracepoints.get(kind)?;
     let reader = |name: &&str| tracepoint.reader(name);
     Some(Layout {
         kind,

@@ -42,7 +42,7 @@ pub enum SoftirqEvent {
         /// The name of the device.
         device: String,
     },
-    /// A packet is passed to the network stack.
+    /// A packet is passed to the network stack: its index for [`PacketTimes::packet_at`].
     Received(usize),
 }
 

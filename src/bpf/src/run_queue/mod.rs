@@ -35,7 +35,7 @@ pub struct TaskOffsets {
     pub comm: u16,
 }
 
-/// A task that ran.
+/// The identity of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaskKey {
     /// The thread number.
@@ -122,7 +122,7 @@ impl RunQueueSummary {
         Ok(())
     }
 
-    /// Returns the sums of all tasks.
+    /// Returns the sums of all tasks that have waited.
     ///
     /// # Errors
     /// [`Error::Map`].

@@ -195,7 +195,7 @@ fn end_task(b: &mut ProgramBuilder) {
     b.call(Helper::MapDeleteElem);
 }
 
-/// Stores the name of the current task.
+/// Stores the name of the current task at `offset` from the address in `to`.
 fn own_name(b: &mut ProgramBuilder, to: Register, offset: i16) {
     b.address(R1, to, i32::from(offset));
     b.set(R2, 16);
@@ -285,7 +285,8 @@ fn find_row(b: &mut ProgramBuilder, offsets: TaskOffsets, full: Label) {
 }
 
 /// Adds the wait of `R7` ns that ended at `R9` to the row at `R8`. A task waits for one CPU at a time, so no other CPU
-/// changes the row at the same time. Goes to `out` at the end.
+/// changes the row at the same time. Goes to `out` if
+/// the wait has no bucket, which only the verifier considers possible.
 pub(super) fn add_wait(b: &mut ProgramBuilder, out: Label) {
     let (not_less, not_more, fits) = (b.label(), b.label(), b.label());
     b.load(Double, R1, R8, row::COUNT);

@@ -217,8 +217,8 @@ const SAMPLE_FIELDS: [(SampleType, &str, CtfType, SampleField); 12] = [
 /// The fields that an event's `sample_type` selects.
 fn sample_fields(event: &EventDesc) -> Vec<CtfField> {
     let selected = |bits: SampleType| event.attr.sample_type.intersects(bits);
-    let wanted = SAMPLE_FIELDS.iter().filter(|(bits, ..)| selected(*bits));
-    wanted
+    let fields = SAMPLE_FIELDS.iter().filter(|(bits, ..)| selected(*bits));
+    fields
         .map(|(_, name, kind, source)| CtfField::new(name, *kind, *source))
         .collect()
 }

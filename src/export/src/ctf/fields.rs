@@ -255,8 +255,8 @@ pub(super) struct FieldNames {
 }
 
 impl FieldNames {
-    /// Returns `name` as an identifier that the class does not have yet. Keywords, and names that do not begin with a
-    /// letter, get a leading underscore: readers remove one.
+    /// Returns `name` as an identifier that the class does not have yet. Keywords, type aliases, and names that do not begin
+    /// with a letter, get a leading underscore: readers remove one.
     fn unique(&mut self, name: &str) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let mut name: String = name

@@ -50,7 +50,7 @@ pub fn write_metadata(
     Ok(())
 }
 
-/// Writes the type aliases, and the packet header of [`super::CtfWriter`].
+/// Writes the aliases of integers and text, and the packet header of [`super::CtfWriter`].
 fn write_types(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "/* CTF 1.8 */\n")?;
     for size in [8, 16, 32, 64] {

@@ -12,7 +12,7 @@ pub struct CtfRender<'r, 'w> {
     layout: &'r CtfLayout,
     stacks: &'r UserStacks<'r, 'w>,
     endian: Endian,
-    wanted: Vec<RecordKind>,
+    kinds: Vec<RecordKind>,
 }
 
 /// The events of a block of records.
@@ -54,13 +54,13 @@ impl<'r, 'w> CtfRender<'r, 'w> {
     /// Encodes events of `layout`; `stacks` completes callchains.
     #[must_use]
     pub fn new(layout: &'r CtfLayout, stacks: &'r UserStacks<'r, 'w>, endian: Endian) -> Self {
-        let mut wanted = layout.record_kinds();
-        wanted.push(RecordKind::LOST);
+        let mut kinds = layout.record_kinds();
+        kinds.push(RecordKind::LOST);
         Self {
             layout,
             stacks,
             endian,
-            wanted,
+            kinds,
         }
     }
 }
@@ -88,7 +88,7 @@ impl Render for CtfRender<'_, '_> {
     }
 
     fn wanted(&self) -> &[RecordKind] {
-        &self.wanted
+        &self.kinds
     }
 
     fn render(

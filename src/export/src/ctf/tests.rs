@@ -1,4 +1,4 @@
-//! Metadata and packets, compared with bytes that were checked by hand.
+//! Metadata and packets, compared with text and bytes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -118,16 +118,16 @@ pub(super) struct Meta<'p> {
 }
 
 impl<'p> Meta<'p> {
-    pub(super) fn new(shown: &ProfileView<'_>, about: &MetaInputs<'p>) -> Self {
+    pub(super) fn new(view: &ProfileView<'_>, about: &MetaInputs<'p>) -> Self {
         let categories = CATEGORIES.into_iter().chain([("Other", "grey")]);
-        let interval = interval(shown).unwrap_or(1.0);
+        let interval = interval(view).unwrap_or(1.0);
         Self {
             interval,
             paused_ranges: [],
             start_time: about.start.unwrap_or_default() as f64 / 1e6,
             profiling_start_time: 0.0,
             // Exclusive: the profiler omits samples at this time.
-            profiling_end_time: shown.milliseconds(shown.end) + interval,
+            profiling_end_time: view.milliseconds(view.end) + interval,
             process_type: 0,
             product: about.product,
             imported_from: about.exporter,
@@ -152,7 +152,7 @@ impl<'p> Meta<'p> {
             sample_units: SampleUnits {
                 time: "ms",
                 event_delay: "ms",
-                thread_cpu_delta: match shown.unit() {
+                thread_cpu_delta: match view.unit() {
                     PeriodUnit::Cycles => "variable CPU cycles",
                     _ => "ns",
                 },
@@ -168,13 +168,13 @@ impl<'p> Meta<'p> {
 }
 
 /// Milliseconds between samples: the period of a clock, otherwise the mean of the thread with most samples.
-fn interval(shown: &ProfileView<'_>) -> Option<f64> {
-    let main = shown.main?;
-    let tracks = shown.profile.tracks.iter();
+fn interval(view: &ProfileView<'_>) -> Option<f64> {
+    let main = view.main?;
+    let tracks = view.profile.tracks.iter();
     let tracks = tracks.filter(|track| track.event == main);
     let rows = &tracks.max_by_key(|track| track.rows.len())?.rows;
     let (first, last) = (rows.first()?, rows.last()?);
-    let nanos = match shown.unit() {
+    let nanos = match view.unit() {
         PeriodUnit::Nanoseconds => first.period,
         _ => (last.time - first.time).checked_div(rows.len() as u64 - 1)?,
     };

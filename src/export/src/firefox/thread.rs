@@ -10,7 +10,7 @@ use crate::profile::{self, PeriodUnit, ProfileSample, Track};
 
 /// The samples of one thread.
 pub(super) struct Tracks<'p> {
-    shown: &'p ProfileView<'p>,
+    view: &'p ProfileView<'p>,
     /// Samples of the main event.
     main: &'p [ProfileSample],
     others: Vec<&'p Track>,
@@ -84,16 +84,16 @@ struct Cause {
 
 impl<'p> Tracks<'p> {
     /// The samples of the thread with this index.
-    pub(super) fn of(shown: &'p ProfileView<'p>, thread: u32) -> Self {
-        let tracks = &shown.profile.tracks;
+    pub(super) fn of(view: &'p ProfileView<'p>, thread: u32) -> Self {
+        let tracks = &view.profile.tracks;
         // Tracks are sorted by thread.
         let from = tracks.partition_point(|track| track.thread < thread);
         let tracks = tracks.get(from..).unwrap_or_default().iter();
         let own = tracks.take_while(|track| track.thread == thread);
         let (main, others): (Vec<_>, Vec<_>) =
-            own.partition(|track| Some(track.event) == shown.main);
+            own.partition(|track| Some(track.event) == view.main);
         Self {
-            shown,
+            view,
             main: main.first().map_or(&[], |track| &track.rows),
             others,
         }
@@ -101,28 +101,24 @@ impl<'p> Tracks<'p> {
 
     /// The serialized thread.
     pub(super) fn thread(self, thread: &'p profile::Thread) -> impl Serialize {
-        let Self {
-            shown,
-            main,
-            others,
-        } = self;
-        let mut tables = Tables::new(shown.profile);
+        let Self { view, main, others } = self;
+        let mut tables = Tables::new(view.profile);
         let stacks = main.iter().map(|row| tables.stack(row.stack?));
         let stack = stacks.collect();
-        let markers = markers(shown, &others, &mut tables);
+        let markers = markers(view, &others, &mut tables);
         let rows = others.iter().flat_map(|track| &track.rows).chain(main);
         let times = rows.map(|row| row.time);
-        let unit = shown.unit();
+        let unit = view.unit();
         let is_clock = unit == PeriodUnit::Nanoseconds;
-        let is_cpu_time = unit != PeriodUnit::Count && !shown.is_off_cpu();
+        let is_cpu_time = unit != PeriodUnit::Count && !view.is_off_cpu();
         let (first, last) = (times.clone().min(), times.max());
         Thread {
             process_type: "default",
-            process_name: shown.profile.process_name(thread.pid),
-            process_startup_time: first.map_or(0.0, |time| shown.milliseconds(time)),
-            process_shutdown_time: last.map(|time| shown.milliseconds(time)),
-            register_time: first.map_or(0.0, |time| shown.milliseconds(time)),
-            unregister_time: last.map(|time| shown.milliseconds(time)),
+            process_name: view.profile.process_name(thread.pid),
+            process_startup_time: first.map_or(0.0, |time| view.milliseconds(time)),
+            process_shutdown_time: last.map(|time| view.milliseconds(time)),
+            register_time: first.map_or(0.0, |time| view.milliseconds(time)),
+            unregister_time: last.map(|time| view.milliseconds(time)),
             paused_ranges: [],
             name: &thread.name,
             is_main_thread: thread.pid == thread.tid,
@@ -131,7 +127,7 @@ impl<'p> Tracks<'p> {
             samples: Samples {
                 length: main.len(),
                 stack,
-                time: Column(move || main.iter().map(move |row| shown.milliseconds(row.time))),
+                time: Column(move || main.iter().map(move |row| view.milliseconds(row.time))),
                 weight: is_clock.then_some(Column(move || {
                     main.iter().map(|row| row.period as f64 / 1e6)
                 })),
@@ -155,12 +151,12 @@ impl<'p> Tracks<'p> {
 
 /// Samples of the other events, in order of time.
 fn markers<'p>(
-    shown: &'p ProfileView<'p>,
+    view: &'p ProfileView<'p>,
     tracks: &[&'p Track],
     tables: &mut Tables<'p>,
 ) -> Markers {
     let named = tracks.iter().flat_map(|track| {
-        let name = shown.event(track.event).map_or("", |event| &event.name);
+        let name = view.event(track.event).map_or("", |event| &event.name);
         track.rows.iter().map(move |row| (name, row))
     });
     let mut named: Vec<(&str, &ProfileSample)> = named.collect();
@@ -171,7 +167,7 @@ fn markers<'p>(
         markers.category.push(OTHER);
         markers.name.push(tables.string(name));
         markers.phase.push(0);
-        markers.start_time.push(shown.milliseconds(row.time));
+        markers.start_time.push(view.milliseconds(row.time));
         markers.end_time.push(None);
         let stack = row.stack.and_then(|stack| tables.stack(stack));
         markers.data.push(Payload {

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::FrameKind;
 
-type Given = Vec<(Vec<u8>, u64)>;
+type WeightedPaths = Vec<(Vec<u8>, u64)>;
 
-fn stacks(given: &Given) -> Stacks {
+fn stacks(given: &WeightedPaths) -> Stacks {
     let mut stacks = Stacks::default();
     for (path, weight) in given {
         let frames: Vec<u32> = path
@@ -23,7 +23,7 @@ fn stacks(given: &Given) -> Stacks {
 }
 
 /// Every path with its total and own weight.
-fn oracle(given: &Given) -> BTreeMap<Vec<String>, (u64, u64)> {
+fn oracle(given: &WeightedPaths) -> BTreeMap<Vec<String>, (u64, u64)> {
     let mut sums: BTreeMap<Vec<String>, (u64, u64)> = BTreeMap::new();
     for (path, weight) in given {
         let names: Vec<String> = path.iter().map(u8::to_string).collect();
@@ -52,7 +52,7 @@ fn paths(flame: &Flame) -> Vec<(Vec<String>, &FlameFrame)> {
     frames.collect()
 }
 
-fn given() -> impl Strategy<Value = Given> {
+fn given() -> impl Strategy<Value = WeightedPaths> {
     vec((vec(0..4_u8, 0..6), 0..1000_u64), 0..30)
 }
 

@@ -1,4 +1,4 @@
-//! Truncated, foreign or damaged files: an error or fewer samples, never a panic.
+//! Truncated, foreign and damaged files are refused or read without a panic.
 
 use std::io::Cursor;
 use std::num::NonZeroUsize;
@@ -162,7 +162,7 @@ fn truncation_at_every_length_keeps_complete_records_or_fails() {
     let data = PerfData::parse(&file).expect("a valid file");
     let start = usize::try_from(data.data_offset()).expect("small");
     let end = start + data.data().len();
-    let borders: Vec<usize> = data
+    let positions: Vec<usize> = data
         .records()
         .map(|at| usize::try_from(at.expect("complete").position).expect("small"))
         .collect();
@@ -172,15 +172,15 @@ fn truncation_at_every_length_keeps_complete_records_or_fails() {
             assert!(length < start, "a file with data is read, length {length}");
             continue;
         };
-        let complete = borders.iter().filter(|&&at| at < length.min(end)).count();
+        let complete = positions.iter().filter(|&&at| at < length.min(end)).count();
         assert!(samples <= 20);
         if length >= end {
             assert_eq!((samples, stop), (20, None));
-        } else if borders.contains(&length) {
+        } else if positions.contains(&length) {
             assert_eq!(stop, None, "length {length}");
             assert_eq!(samples, (complete as u64).saturating_sub(2));
         } else {
-            let offset = borders[complete - 1] as u64;
+            let offset = positions[complete - 1] as u64;
             assert!(matches!(stop, Some(Error::Truncated { offset: at, .. }) if at == offset));
         }
     }
@@ -283,7 +283,7 @@ proptest! {
     fn damaged_files_never_panic(
         big in any::<bool>(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
-        cut in prop::option::of(any::<prop::sample::Index>()),
+        end in prop::option::of(any::<prop::sample::Index>()),
     ) {
         let endian = if big { Endian::Big } else { Endian::Little };
         let mut file = recording(endian, 6);
@@ -291,8 +291,8 @@ proptest! {
             let place = place.index(file.len());
             file[place] = value;
         }
-        if let Some(cut) = cut {
-            file.truncate(cut.index(file.len()));
+        if let Some(end) = end {
+            file.truncate(end.index(file.len()));
         }
         let _seen = read(&file);
     }

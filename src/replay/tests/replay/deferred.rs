@@ -46,7 +46,7 @@ fn steps() -> impl Strategy<Value = Vec<ThreadStep>> {
 /// A sample's recorded time, the time by which the sample is ordered, and its callchain.
 type RenderedSample = (u64, u64, Vec<u64>);
 
-/// The cookie of a thread until its next return to user space; all threads may have the same.
+/// The cookie of a thread until its next return to user space. Threads may have equal cookies.
 fn cookie(steps: &[ThreadStep], tid: u32) -> u64 {
     let returns = steps
         .iter()
@@ -68,15 +68,15 @@ fn recording(steps: &[ThreadStep], endian: Endian) -> Vec<u8> {
                 let cookie = cookie(&steps[..*index], *tid);
                 match step {
                     Step::Sample { deferred } => {
-                        let mut words = vec![PERF_CONTEXT_KERNEL, !0xfff];
+                        let mut entries = vec![PERF_CONTEXT_KERNEL, !0xfff];
                         if *deferred {
-                            words.extend([PERF_CONTEXT_USER_DEFERRED, cookie]);
+                            entries.extend([PERF_CONTEXT_USER_DEFERRED, cookie]);
                         }
-                        let words = encoded(&words, endian);
+                        let chain = encoded(&entries, endian);
                         let sample = rperf_wire::SampleRecord {
                             pid_tid,
                             time,
-                            callchain: Some(U64s::new(&words, endian)),
+                            callchain: Some(U64s::new(&chain, endian)),
                             ..rperf_wire::SampleRecord::default()
                         };
                         file.sample(0, Misc(1), &sample);
@@ -151,7 +151,7 @@ proptest! {
     #[test]
     fn samples_get_the_next_deferred_callchain_of_their_thread(steps in steps(), big in any::<bool>(), threads in 1_usize..3) {
         let endian = if big { Endian::Big } else { Endian::Little };
-        let expected: Vec<RenderedSample> = expected(&steps).into_iter().map(|(_, seen)| seen).collect();
+        let expected: Vec<RenderedSample> = expected(&steps).into_iter().map(|(_, sample)| sample).collect();
         let threads = NonZeroUsize::new(threads).expect("some");
         prop_assert_eq!(whole(&recording(&steps, endian), &Chains, threads).0, expected);
     }
@@ -160,7 +160,7 @@ proptest! {
     fn samples_of_a_pipe_wait_for_deferred_callchains(steps in steps(), size in 1_usize..3000) {
         let mut expected = expected(&steps);
         expected.sort_by_key(|(waits, (time, place, _))| (*waits, *place, *time));
-        let expected: Vec<RenderedSample> = expected.into_iter().map(|(_, seen)| seen).collect();
+        let expected: Vec<RenderedSample> = expected.into_iter().map(|(_, sample)| sample).collect();
         let bytes = piped(&recording(&steps, Endian::Little)).0;
         let mut stream = stream(&bytes, size, false);
         prop_assert_eq!(streamed(&mut stream, &Chains, 1).0, expected);

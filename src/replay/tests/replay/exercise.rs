@@ -1,4 +1,4 @@
-//! Runs every query on bytes that may be a recording. For any bytes nothing panics and everything terminates.
+//! Reads bytes that may be a recording. For any bytes nothing panics and everything terminates.
 //!
 //! The tests run mutated recordings through this file, and fuzz targets include it.
 
@@ -71,7 +71,6 @@ fn stream(bytes: &[u8]) {
     features(stream.head().features(), stream.endian());
 }
 
-/// Decodes every feature.
 fn features(features: &Features<'_>, endian: Endian) {
     let _malformed = features.malformed();
     let types = features.btf().unwrap_or_default();

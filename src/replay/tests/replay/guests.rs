@@ -42,11 +42,11 @@ fn machines_do_not_share_mappings() {
     }
     let world = builder.finish();
     let name = |machine, mode, pid| {
-        let found = world.lookup(machine, mode, pid, Order::MAX, START + 8)?;
-        Some(world.dso(world.mapping(found).dso).name.as_str())
+        let mapping = world.lookup(machine, mode, pid, Order::MAX, START + 8)?;
+        Some(world.dso(world.mapping(mapping).dso).name.as_str())
     };
     let (one, two) = (Machine::Guest(100), Machine::Guest(200));
-    let found = [
+    let names = [
         name(Machine::Host, CpuMode::Kernel, 100),
         name(Machine::Host, CpuMode::User, 100),
         name(one, CpuMode::GuestKernel, 100),
@@ -64,5 +64,5 @@ fn machines_do_not_share_mappings() {
         None,
         None,
     ];
-    assert_eq!(found, expected);
+    assert_eq!(names, expected);
 }

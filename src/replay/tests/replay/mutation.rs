@@ -11,14 +11,14 @@ use crate::damage::recording;
 use crate::exercise::exercise;
 use crate::stream::piped;
 
-/// Number of damaged copies of each seed; the variable `RPERF_MUTATIONS` overrides it.
+/// Number of damaged copies of each seed; the environment variable `RPERF_MUTATIONS` overrides it.
 const MUTATIONS: u64 = 15;
 /// The maximum size of seeds from files, in bytes.
 const MAX_FILE_BYTES: u64 = 32 << 10;
 /// The time limit for a damaged file of up to [`MAX_FILE_BYTES`], in an unoptimised build.
 const MAX_ROUND_TIME: Duration = Duration::from_secs(10);
 
-/// Recordings in every format.
+/// Recordings of both byte orders and in pipe mode, and those in files of up to [`MAX_FILE_BYTES`].
 fn seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
     for endian in [Endian::Little, Endian::Big] {
@@ -122,7 +122,7 @@ fn damaged_recordings_are_read_or_refused_in_time() {
     }
 }
 
-/// Every prefix of a recording is refused, or yields the complete records and an error about the missing ones.
+/// A file that lost samples has a finding or an error.
 #[test]
 fn truncated_recordings_are_refused_or_reported() {
     let small = |(name, bytes): &(String, Vec<u8>)| {
@@ -131,19 +131,19 @@ fn truncated_recordings_are_refused_or_reported() {
     let seeds = seeds().into_iter().filter(small);
     for (name, bytes) in seeds.filter(|(_, bytes)| PerfData::parse(bytes).is_ok()) {
         let complete = exercise(&bytes).expect("a recording").samples;
-        // Recordings below 1000 bytes are truncated at every byte, larger ones, which have the same parts, at about 1000 places.
+        // Recordings of up to 1000 bytes are truncated at every byte, larger ones at 500 to 1000 places.
         let step = bytes.len().div_ceil(1000);
         for end in (0..bytes.len()).step_by(step) {
             let truncated = &bytes[..end];
-            let Some(found) = exercise(truncated) else {
+            let Some(outcome) = exercise(truncated) else {
                 let error = PerfData::parse(truncated).expect_err("no recording");
                 assert!(!error.to_string().is_empty());
                 continue;
             };
-            assert!(found.samples <= complete, "{name} truncated at {end}");
+            assert!(outcome.samples <= complete, "{name} truncated at {end}");
             let data = PerfData::parse(truncated).expect("a recording");
-            let is_reported = found.end.is_some() || !data.findings().is_empty();
-            let lost = found.samples < complete;
+            let is_reported = outcome.end.is_some() || !data.findings().is_empty();
+            let lost = outcome.samples < complete;
             assert!(
                 is_reported || !lost || data.header().is_pipe(),
                 "{name} truncated at {end}"

@@ -10,7 +10,7 @@ use rperf_wire::RecordKind;
 use crate::oracle::{events, record};
 use crate::stream::{piped, stream};
 
-const STATE: [RecordKind; 6] = [
+const KINDS: [RecordKind; 6] = [
     RecordKind::MMAP,
     RecordKind::MMAP2,
     RecordKind::COMM,
@@ -62,11 +62,11 @@ proptest! {
     fn non_samples_have_the_order_of_a_serial_replay(events in events(), size in 1_usize..3000) {
         let (file, delivered) = record(&events);
         let expected: Vec<u64> = delivered.iter().map(|(position, _)| *position).collect();
-        let places = Places(STATE.to_vec());
+        let places = Places(KINDS.to_vec());
         prop_assert_eq!(&ordered(&file, &places, 1), &expected);
         prop_assert_eq!(&ordered(&file, &places, 2), &expected);
         let (bytes, moved) = piped(&file);
-        let mut stream = stream(&bytes, size, false).with_records(&STATE);
+        let mut stream = stream(&bytes, size, false).with_records(&KINDS);
         let mut seen = Vec::new();
         while stream.advance().expect("not compressed") {
             let mut take = |block: &mut Vec<u64>| {
@@ -79,14 +79,14 @@ proptest! {
     }
 
     #[test]
-    fn rounds_are_delivered_in_file_order(events in events()) {
+    fn records_are_in_file_order_if_rounds_are_selected(events in events()) {
         let (file, delivered) = record(&events);
-        let mut wanted = STATE.to_vec();
-        wanted.push(RecordKind::FINISHED_ROUND);
+        let mut kinds = KINDS.to_vec();
+        kinds.push(RecordKind::FINISHED_ROUND);
         let data = PerfData::parse(&file).expect("a valid file");
         let records = data.records().map(|record| record.expect("a valid record").position);
         let expected: Vec<u64> = records.collect();
         prop_assert!(expected.len() >= delivered.len());
-        prop_assert_eq!(ordered(&file, &Places(wanted), 2), expected);
+        prop_assert_eq!(ordered(&file, &Places(kinds), 2), expected);
     }
 }

@@ -96,7 +96,7 @@ fn step() -> impl Strategy<Value = Step> {
             name: name % 7,
             exec,
         });
-    // The kernel never assigns overlapping places. The last one contains modules and the kernel itself.
+    // The kernel never assigns overlapping places. Modules and the kernel are at the last three.
     let announce =
         (0_u64..10, 1_u32..6, any::<u8>()).prop_map(|(place, len, name)| Step::Announce {
             start: place * 6,
@@ -259,7 +259,7 @@ fn write(file: &mut FileBuilder, time: u64, step: &Step) -> u64 {
     }
 }
 
-/// The mapping at a place: one of two modules, or after them the kernel.
+/// The name of the mapping at a place: one of two modules, or the kernel after them.
 fn kernel_name(place: u64) -> String {
     match place {
         9 => "[kernel.kallsyms]".to_owned(),
@@ -280,7 +280,7 @@ fn ksymbol(addr: u64, len: u32, flags: u16, name: &[u8]) -> Ksymbol<'_> {
 /// The view of a sample: its position, the thread's name, the file and the offset in it.
 pub(crate) type Seen = (u64, String, Option<(String, u64)>);
 
-/// Applies a step to the oracle; returns the view of a sample.
+/// Applies a step to the oracle; returns the view of a sample, `None` for other steps.
 fn apply(machine: &mut NaiveMachine, position: u64, step: &Step) -> Option<Seen> {
     match step.clone() {
         Step::Mmap {
@@ -349,7 +349,7 @@ fn mapped(world: &World, pid: u32) -> Vec<Piece> {
     joined(pieces.collect())
 }
 
-/// Process, parent and name of every thread in FORK, COMM and EXIT records.
+/// Process, parent and name of every thread in FORK and COMM records.
 fn tasks(world: &World) -> BTreeMap<u32, (u32, Option<u32>, String)> {
     let threads = world.threads().filter(|thread| thread.has_records);
     threads
@@ -456,7 +456,7 @@ proptest! {
         prop_assert_eq!(tasks(world), machine.tasks());
     }
 
-    /// Between records the builder answers like the finished World at that time.
+    /// Between records the builder answers like the oracle.
     #[test]
     fn growing_world_answers_between_records(events in events()) {
         let (file, delivered) = record(&events);

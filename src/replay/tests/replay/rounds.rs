@@ -9,7 +9,7 @@ use rperf_wire::{Endian, Misc, SampleRecord, SampleType};
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Look, Seen};
 
-/// The time of a sample of `round`: one sample in twenty has no time, the first of every hundredth round has the time of a much
+/// The time of a sample of `round`: one sample in twenty has no time (0), the first of every hundredth round has the time of a much
 /// earlier round, and the others are unordered as in rings that are drained one after the other. `count` is the number of
 /// samples before this one.
 fn time(round: u64, sample: u64, count: u64) -> u64 {

@@ -38,7 +38,6 @@ pub(crate) fn joined(pieces: Vec<Piece>) -> Vec<Piece> {
     joined
 }
 
-/// A mutable machine.
 #[derive(Debug, Default)]
 pub(crate) struct NaiveMachine {
     threads: HashMap<u32, Thread>,
@@ -171,7 +170,7 @@ impl NaiveMachine {
         joined(pieces)
     }
 
-    /// Process, parent and name of every thread in FORK, COMM and EXIT records.
+    /// Process, parent and name of every thread in FORK and COMM records.
     pub(crate) fn tasks(&self) -> BTreeMap<u32, (u32, Option<u32>, String)> {
         let threads = self.threads.iter().filter(|(_, thread)| thread.has_records);
         threads

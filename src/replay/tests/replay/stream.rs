@@ -13,7 +13,8 @@ use rperf_wire::{Endian, Misc, RecordKind, SampleType};
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Look, events, record};
 
-/// A stream that returns at most `size` bytes per read. If `size` is odd, it is never reported as ready.
+/// A stream that returns at most `size` bytes per read. If `size` is odd, it is never ready. With `fails`, it ends with
+/// an error.
 pub(crate) struct Pieces<'a> {
     bytes: &'a [u8],
     size: usize,
@@ -77,7 +78,7 @@ where
     (seen, parts)
 }
 
-/// The rendered samples of a file.
+/// The rendered samples of a file, and its diagnostics.
 pub(crate) fn whole<V, T>(bytes: &[u8], render: &V, threads: NonZeroUsize) -> (Vec<T>, Diagnostics)
 where
     V: Render<Out = Vec<T>>,

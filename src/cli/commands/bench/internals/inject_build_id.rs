@@ -161,7 +161,7 @@ impl BuildIdSource for FileBuildIds {
     }
 }
 
-/// Copies the recording with build-ids; returns the size of the copy.
+/// Copies the recording with build-ids; returns the size of the copy in bytes, `None` if that fails.
 fn inject(recording: &[u8], objects: InjectedObjects) -> Option<u64> {
     let header = usize::try_from(FileHeader::PIPE_SIZE).ok()?;
     let (first, rest) = recording.split_at_checked(header)?;
@@ -179,7 +179,7 @@ fn inject(recording: &[u8], objects: InjectedObjects) -> Option<u64> {
     summary.end.is_none().then_some(summary.bytes)
 }
 
-/// Returns this program and the libraries of this machine, except those without build-id.
+/// Returns this program and libraries of this machine, those that have a build-id; at most [`MAX_OBJECTS`].
 fn objects() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = std::env::current_exe().into_iter().collect();
     add_objects(Path::new(LIBRARIES), MAX_DEPTH, &mut found);

@@ -18,7 +18,7 @@ use crate::cli::vendor::report_problems;
 
 /// `PERF_COUNT_SW_DUMMY`.
 const DUMMY: u64 = 9;
-/// Exit status if there is no such task.
+/// Exit status if no task is selected.
 const NO_TASK_STATUS: u8 = 244;
 /// The options that select tasks, of which at most one can be given.
 const TARGETS: [&str; 4] = ["all-cpus", "pid", "tid", "uid"];
