@@ -44,8 +44,8 @@ fn read_sources(folder: &Path, text: &mut String) {
 fn repeat_until(end: Instant, count: impl Fn() -> (usize, usize)) -> (usize, usize) {
     let (mut different, mut total) = (0, 0);
     while Instant::now() < end {
-        let (found, words) = count();
-        different = found;
+        let (distinct, words) = count();
+        different = distinct;
         total += words;
     }
     (different, total)

@@ -27,7 +27,7 @@ impl RequestedFilters {
     ///
     /// # Errors
     ///
-    /// Invalid lists.
+    /// Invalid lists, and `--addr-range` without `-S`.
     pub(crate) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let symbols = words(matches, "symbols");
         let range = given_value::<u64>(matches, "addr-range");
@@ -67,7 +67,7 @@ impl RequestedFilters {
     ///
     /// # Errors
     ///
-    /// Invalid times, and filters on fields that the recording does not have.
+    /// Invalid times, and `--cpu` if an event has no CPU.
     pub(crate) fn filter(
         &self,
         recording: Metadata<'_>,
@@ -89,7 +89,7 @@ impl RequestedFilters {
     }
 }
 
-/// Returns the words of an option's comma-separated value; `None` without the option.
+/// Returns the nonempty words of an option's comma-separated value; `None` without the option.
 pub(crate) fn words(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
     let list = matches.get_one::<String>(id)?;
     let words = list.split(',').filter(|word| !word.is_empty());

@@ -26,7 +26,7 @@ struct GroupBraces {
     close: usize,
 }
 
-/// Parses the events of a word with braces, or returns all its faults.
+/// Parses the events of a word with braces; otherwise returns its faults.
 pub(crate) fn group(
     word: &ListWord<'_>,
     catalogue: &Catalogue<'_>,
@@ -69,8 +69,8 @@ pub(crate) fn group(
     Ok(groups.concat())
 }
 
-/// Splits a group by core PMU, because a group must be of one PMU. Events without a PMU are in
-/// every group.
+/// Splits a group with events of several core PMUs into one group per core PMU, because a group must be of one PMU. Events
+/// without a PMU are in every group.
 fn by_cores(events: Vec<EventSpec>, catalogue: &Catalogue<'_>) -> Vec<Vec<EventSpec>> {
     let mut cores = core_pmus(catalogue);
     cores.retain(|(core, _)| events.iter().any(|event| event.pmu.as_ref() == Some(core)));

@@ -38,7 +38,7 @@ pub fn on_all_cores(event: EventSpec, catalogue: &Catalogue<'_>) -> Vec<EventSpe
         return vec![event];
     }
     let on = |pmu: &(String, u32)| EventSpec {
-        name: named(&event.name, &pmu.0),
+        name: name_on(&event.name, &pmu.0),
         attr: attr_on(&event.attr, pmu.1),
         pmu: Some(pmu.0.clone()),
         ..event.clone()
@@ -85,8 +85,8 @@ fn attr_on(attr: &Attr, pmu: u32) -> Attr {
     }
 }
 
-/// Rewrites `cycles:u` and `cycles/period=5/u` as an event of a PMU.
-fn named(name: &str, pmu: &str) -> String {
+/// Rewrites `cycles:u` and `cycles/period=5/u` as the name of an event of a PMU.
+fn name_on(name: &str, pmu: &str) -> String {
     if let Some((name, terms)) = name.split_once('/') {
         return format!("{pmu}/{name},{terms}");
     }
@@ -107,54 +107,54 @@ mod tests {
         }
     }
 
-    fn shown(text: &str) -> Vec<(String, u32, u64)> {
+    fn parsed(text: &str) -> Vec<(String, u32, u64)> {
         let events = parse(text, &hybrid()).unwrap_or_else(|error| panic!("{error}"));
-        let shown = events
+        let parsed = events
             .into_iter()
             .map(|event| (event.name, event.attr.kind.0, event.attr.config));
-        shown.collect()
+        parsed.collect()
     }
 
     #[test]
     fn general_events_are_of_each_kind_of_cores() {
         let on = |name: &str, kind, config| (name.to_owned(), kind, config);
         assert_eq!(
-            shown("instructions:u"),
+            parsed("instructions:u"),
             [
                 on("cpu_atom/instructions/u", 0, 0xa_0000_0001),
                 on("cpu_core/instructions/u", 0, 0x4_0000_0001)
             ]
         );
         assert_eq!(
-            shown("L1-dcache-load-misses"),
+            parsed("L1-dcache-load-misses"),
             [
                 on("cpu_atom/L1-dcache-load-misses/", 3, 0xa_0001_0000),
                 on("cpu_core/L1-dcache-load-misses/", 3, 0x4_0001_0000)
             ]
         );
         assert_eq!(
-            shown("r1c0"),
+            parsed("r1c0"),
             [
                 on("cpu_atom/r1c0/", 10, 0x1c0),
                 on("cpu_core/r1c0/", 4, 0x1c0)
             ]
         );
         assert_eq!(
-            shown("cycles/period=5/k")[1].0,
+            parsed("cycles/period=5/k")[1].0,
             "cpu_core/cycles,period=5/k"
         );
-        assert_eq!(shown("page-faults"), [on("page-faults", 1, 2)]);
+        assert_eq!(parsed("page-faults"), [on("page-faults", 1, 2)]);
         assert_eq!(
-            shown("cpu_core/cycles/"),
+            parsed("cpu_core/cycles/"),
             [on("cpu_core/cycles/", 0, 0x4_0000_0000)]
         );
         assert_eq!(
-            shown("cpu_atom/LLC-loads/u"),
+            parsed("cpu_atom/LLC-loads/u"),
             [on("cpu_atom/LLC-loads/u", 3, 0xa_0000_0002)]
         );
     }
 
-    /// Events of different PMUs cannot be in one group; clocks and page faults can be in any.
+    /// Events of different PMUs cannot be in one group; software events can be in any.
     #[test]
     fn groups_are_of_one_kind_each() {
         let events = parse("{cycles,instructions,faults}:S,{faults,cs}", &hybrid()).unwrap();

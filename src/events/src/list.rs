@@ -1,4 +1,4 @@
-//! The rows of `list`: all events in a [`Catalogue`].
+//! The rows of `list`.
 
 use std::fmt;
 use std::io;
@@ -134,7 +134,7 @@ pub enum EventSelection {
 }
 
 impl EventSelection {
-    /// Parses an argument: the name of a type, `system:name` with patterns, or a part of names.
+    /// Parses an argument: the name of a type, a raw code, `system:name` with patterns, or a part of names.
     #[must_use]
     pub fn new(word: &str) -> Self {
         match word {
@@ -204,20 +204,20 @@ impl EventSelection {
         }
     }
 
-    fn takes_system(&self, found: &str) -> bool {
+    fn takes_system(&self, candidate: &str) -> bool {
         match self {
             Self::Named {
                 system: Some(system),
                 exact,
                 ..
-            } => fits(system, found, *exact),
+            } => fits(system, candidate, *exact),
             _ => true,
         }
     }
 
-    fn takes_name(&self, found: &str) -> bool {
+    fn takes_name(&self, candidate: &str) -> bool {
         match self {
-            Self::Named { name, exact, .. } => fits(name, found, *exact),
+            Self::Named { name, exact, .. } => fits(name, candidate, *exact),
             _ => true,
         }
     }
@@ -274,7 +274,7 @@ impl fmt::Debug for ListSources<'_> {
 /// The selected events.
 #[derive(Debug, Default)]
 pub struct EventList {
-    /// The events, by type, sorted.
+    /// The events, by type.
     pub rows: Vec<ListedEvent>,
     /// The error if tracepoints could not be listed.
     pub tracepoint_error: Option<io::Error>,
@@ -283,7 +283,7 @@ pub struct EventList {
 impl EventList {
     /// Lists the selected events.
     #[must_use]
-    pub fn new(wanted: &EventSelection, sources: ListSources<'_>) -> Self {
+    pub fn new(selection: &EventSelection, sources: ListSources<'_>) -> Self {
         let mut listing = Self::default();
         let rows = &mut listing.rows;
         for (kind, event_type, names) in [
@@ -298,45 +298,45 @@ impl EventList {
                 &SOFTWARE_NAMES[..],
             ),
         ] {
-            if wanted.takes(kind) {
-                rows.extend(generic(kind, event_type, names, wanted, sources));
+            if selection.takes(kind) {
+                rows.extend(generic(kind, event_type, names, selection, sources));
             }
         }
-        if wanted.takes(EventKind::Tool) {
-            let names = TOOL_NAMES.iter().filter(|name| wanted.takes_name(name));
+        if selection.takes(EventKind::Tool) {
+            let names = TOOL_NAMES.iter().filter(|name| selection.takes_name(name));
             rows.extend(names.map(|name| ListedEvent::new(EventKind::Tool, *name)));
         }
-        if wanted.takes(EventKind::Cache) {
-            rows.extend(caches(wanted, sources));
+        if selection.takes(EventKind::Cache) {
+            rows.extend(caches(selection, sources));
         }
-        if wanted.takes(EventKind::Pmu) {
-            rows.extend(of_pmus(wanted, sources.catalogue));
-            rows.extend(vendor_rows::rows(wanted, sources.catalogue));
+        if selection.takes(EventKind::Pmu) {
+            rows.extend(of_pmus(selection, sources.catalogue));
+            rows.extend(vendor_rows::rows(selection, sources.catalogue));
         }
-        if let EventSelection::Code(code) = wanted {
+        if let EventSelection::Code(code) = selection {
             rows.push(ListedEvent {
                 config: Some((EventType::RAW, *code)),
                 ..ListedEvent::new(EventKind::Raw, format!("r{code:x}"))
             });
         }
-        if wanted.takes(EventKind::Raw) {
-            let forms = ["rNNN", "cpu/t1=v1[,t2=v2,t3 ...]/modifier"];
-            rows.extend(forms.map(|form| ListedEvent::new(EventKind::Raw, form)));
+        if selection.takes(EventKind::Raw) {
+            let syntaxes = ["rNNN", "cpu/t1=v1[,t2=v2,t3 ...]/modifier"];
+            rows.extend(syntaxes.map(|syntax| ListedEvent::new(EventKind::Raw, syntax)));
         }
-        if wanted.takes(EventKind::Breakpoint) {
+        if selection.takes(EventKind::Breakpoint) {
             rows.push(ListedEvent::new(
                 EventKind::Breakpoint,
                 "mem:<addr>[/len][:access]",
             ));
         }
-        if wanted.takes(EventKind::Tracepoint) {
-            match tracepoints(wanted, sources.catalogue) {
-                Ok(found) => rows.extend(found),
+        if selection.takes(EventKind::Tracepoint) {
+            match tracepoints(selection, sources.catalogue) {
+                Ok(listed) => rows.extend(listed),
                 Err(error) => listing.tracepoint_error = Some(error),
             }
         }
-        if wanted.takes(EventKind::Sdt) {
-            listing.rows.extend(marks(wanted, sources));
+        if selection.takes(EventKind::Sdt) {
+            listing.rows.extend(marks(selection, sources));
         }
         listing
     }
@@ -347,14 +347,14 @@ fn generic(
     kind: EventKind,
     event_type: EventType,
     names: &[&str],
-    wanted: &EventSelection,
+    selection: &EventSelection,
     sources: ListSources<'_>,
 ) -> Vec<ListedEvent> {
     let rows = names.iter().zip(0..).filter_map(|(first, config)| {
         let other = ALIASES.iter().find(|(_, stands_for)| stands_for == first);
         let other = other.map(|(alias, _)| *alias);
         let named = [Some(*first), other].into_iter().flatten();
-        if !named.clone().any(|name| wanted.takes_name(name)) {
+        if !named.clone().any(|name| selection.takes_name(name)) {
             return None;
         }
         let attr = Attr {
@@ -381,10 +381,10 @@ fn generic(
     rows
 }
 
-fn caches(wanted: &EventSelection, sources: ListSources<'_>) -> Vec<ListedEvent> {
+fn caches(selection: &EventSelection, sources: ListSources<'_>) -> Vec<ListedEvent> {
     let names = cache_event::all_names().into_iter();
     let rows = names
-        .filter(|name| wanted.takes_name(name))
+        .filter(|name| selection.takes_name(name))
         .filter_map(|name| {
             let config = cache_event::config_of(&name)?;
             let row = ListedEvent {
@@ -398,8 +398,8 @@ fn caches(wanted: &EventSelection, sources: ListSources<'_>) -> Vec<ListedEvent>
     rows
 }
 
-/// Events of PMUs, those of the core PMU first; these also have a name without the PMU.
-fn of_pmus(wanted: &EventSelection, catalogue: &Catalogue<'_>) -> Vec<ListedEvent> {
+/// Events of PMUs, those of `cpu` first; these also have a name without the PMU.
+fn of_pmus(selection: &EventSelection, catalogue: &Catalogue<'_>) -> Vec<ListedEvent> {
     let mut pmus: Vec<&str> = catalogue
         .pmus
         .iter()
@@ -410,7 +410,7 @@ fn of_pmus(wanted: &EventSelection, catalogue: &Catalogue<'_>) -> Vec<ListedEven
     for pmu in pmus {
         for event in catalogue.machine.events(pmu) {
             let full = format!("{pmu}/{event}/");
-            let is_wanted = wanted.takes_name(pmu) || wanted.takes_name(&event);
+            let is_wanted = selection.takes_name(pmu) || selection.takes_name(&event);
             let row = match pmu {
                 "cpu" => ListedEvent {
                     alias: Some(full),
@@ -429,9 +429,12 @@ fn of_pmus(wanted: &EventSelection, catalogue: &Catalogue<'_>) -> Vec<ListedEven
     rows
 }
 
-fn tracepoints(wanted: &EventSelection, catalogue: &Catalogue<'_>) -> io::Result<Vec<ListedEvent>> {
+fn tracepoints(
+    selection: &EventSelection,
+    catalogue: &Catalogue<'_>,
+) -> io::Result<Vec<ListedEvent>> {
     let mut systems = catalogue.tracepoints.systems()?;
-    systems.retain(|system| wanted.takes_system(system));
+    systems.retain(|system| selection.takes_system(system));
     let mut rows = Vec::new();
     for system in systems {
         let mut names = match catalogue.tracepoints.names(&system) {
@@ -439,9 +442,8 @@ fn tracepoints(wanted: &EventSelection, catalogue: &Catalogue<'_>) -> io::Result
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             names => names?,
         };
-        names.retain(|name| wanted.takes_name(name));
+        names.retain(|name| selection.takes_name(name));
         if system == FTRACE {
-            // Most of these are internal to ftrace and cannot be opened.
             names.retain(|name| catalogue.tracepoints.id(&system, name).is_ok());
         }
         let named = names.iter().map(|name| format!("{system}:{name}"));
@@ -451,11 +453,11 @@ fn tracepoints(wanted: &EventSelection, catalogue: &Catalogue<'_>) -> io::Result
     Ok(rows)
 }
 
-fn marks(wanted: &EventSelection, sources: ListSources<'_>) -> Vec<ListedEvent> {
+fn marks(selection: &EventSelection, sources: ListSources<'_>) -> Vec<ListedEvent> {
     let is_wanted = |mark: &String| {
         let named = mark.split_once('@').map_or(mark.as_str(), |(name, _)| name);
         let (system, name) = named.split_once(':').unwrap_or(("", named));
-        wanted.takes_system(system) && wanted.takes_name(name)
+        selection.takes_system(system) && selection.takes_name(name)
     };
     let marks = (sources.marks)().into_iter().filter(is_wanted);
     marks

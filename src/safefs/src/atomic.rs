@@ -102,7 +102,7 @@ pub fn replace<T>(
     folder.replace(name, make)
 }
 
-/// Like [`Folder::write_atomic`], by path; readable by everyone that the umask allows.
+/// Like [`Folder::write_atomic`], by path, with mode 0666 as limited by the umask.
 ///
 /// # Errors
 /// Errors of [`Folder::of`] and [`Folder::write_atomic`].

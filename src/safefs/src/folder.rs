@@ -42,7 +42,8 @@ impl FileKind {
     }
 }
 
-/// An open folder. Operations apply to this folder even if its path is replaced by another one.
+/// An open folder. Operations apply to this folder even if its path is replaced by another one. A name must be a single
+/// component; others are refused with [`Refusal::Outside`].
 #[derive(Debug)]
 pub struct Folder {
     descriptor: OwnedFd,
@@ -278,8 +279,8 @@ impl Folder {
         Ok(openat(&self.descriptor, plain(name)?, flags, mode)?.into())
     }
 
-    /// Creates an unnamed file in this folder (`O_TMPFILE`); `None` if the file system doesn't
-    /// support it.
+    /// Creates an unnamed file in this folder (`O_TMPFILE`); `None` if that fails, for example
+    /// because the file system doesn't support it.
     pub(crate) fn create_unnamed(&self, mode: u32) -> Option<File> {
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
         let mode = Mode::from_bits_truncate(mode);
@@ -346,7 +347,7 @@ impl Folder {
         )?)
     }
 
-    /// Removes a folder recursively, up to eight levels deep. A link is removed itself.
+    /// Removes a folder recursively, up to eight levels deep. A file or link is removed itself.
     ///
     /// # Errors
     /// Errors of unlink(2) and rmdir(2); `DirectoryNotEmpty` if the tree is deeper.

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::{Refusal, is_users};
 
-/// Number of retries, and delay between them, while a lease blocks opening.
+/// Number of attempts, and delay between them, while a lease blocks opening.
 const LEASE_TRIES: u32 = 100;
 const LEASE_WAIT: Duration = Duration::from_millis(10);
 
@@ -131,7 +131,7 @@ impl FoundFile {
         Ok(self.open_again(OFlags::RDWR | OFlags::NONBLOCK)?)
     }
 
-    /// Opens the same file with other flags.
+    /// Opens the same file with other flags and `O_NONBLOCK`. Tries again while a lease blocks it.
     pub(crate) fn reopen(&self, flags: OFlags) -> io::Result<File> {
         for _ in 0..LEASE_TRIES {
             match self.open_again(flags | OFlags::NONBLOCK) {

@@ -8,7 +8,7 @@ use crate::files::FileBytes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct NameAt(u32);
 
-/// An ASCII string table in the file of [`NameTable`]. Both numbers are below 2 GiB.
+/// An ASCII string table in the file of [`NameTable`]. It ends within the first 2 GiB.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlainNames {
     start: u32,
@@ -25,22 +25,22 @@ impl PlainNames {
 /// Set in a [`NameAt`] that refers to the buffer of [`NameTable`] instead of the file.
 const IN_BUFFER: u32 = 1 << 31;
 
-/// Names that stay in the string tables of a mapped file. Those that are in no file, or aren't
+/// Names that stay in the string tables of a mapped file. Other names, and those that aren't
 /// UTF-8, are stored in a buffer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameTable {
     /// Names in it end with NUL.
     file: Option<FileBytes>,
     /// Names, each preceded by its length in LEB128.
-    own: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl NameTable {
-    /// Creates names that are mostly in `file`.
+    /// Creates an empty table for names that are mostly in `file`.
     pub(crate) fn of_file(file: FileBytes) -> Self {
         Self {
             file: Some(file),
-            own: Vec::new(),
+            buffer: Vec::new(),
         }
     }
 
@@ -77,41 +77,41 @@ impl NameTable {
     }
 
     fn copy(&mut self, name: &str) -> Option<NameAt> {
-        let offset = u32::try_from(self.own.len()).ok()?;
+        let offset = u32::try_from(self.buffer.len()).ok()?;
         if offset & IN_BUFFER != 0 {
             return None;
         }
         let mut length = name.len();
         while length > 0x7f {
-            self.own.push(length as u8 | 0x80);
+            self.buffer.push(length as u8 | 0x80);
             length >>= 7;
         }
-        self.own.push(length as u8);
-        self.own.extend_from_slice(name.as_bytes());
+        self.buffer.push(length as u8);
+        self.buffer.extend_from_slice(name.as_bytes());
         Some(NameAt(offset | IN_BUFFER))
     }
 
     /// Frees reserved memory.
     pub(crate) fn shrink(&mut self) {
-        self.own.shrink_to_fit();
+        self.buffer.shrink_to_fit();
     }
 
     /// The name at a position; empty if the file was modified meanwhile.
     pub(crate) fn get(&self, at: NameAt) -> &str {
         let bytes = match at.0 & IN_BUFFER {
-            0 => self.of_the_file(at.0 as usize),
-            _ => self.copied((at.0 & !IN_BUFFER) as usize),
+            0 => self.name_in_file(at.0 as usize),
+            _ => self.name_in_buffer((at.0 & !IN_BUFFER) as usize),
         };
         std::str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
     }
 
-    fn of_the_file(&self, offset: usize) -> Option<&[u8]> {
+    fn name_in_file(&self, offset: usize) -> Option<&[u8]> {
         let rest = self.file.as_ref()?.get(offset..)?;
         Some(CStr::from_bytes_until_nul(rest).ok()?.to_bytes())
     }
 
-    fn copied(&self, offset: usize) -> Option<&[u8]> {
-        let mut rest = self.own.get(offset..)?;
+    fn name_in_buffer(&self, offset: usize) -> Option<&[u8]> {
+        let mut rest = self.buffer.get(offset..)?;
         let mut length = 0;
         let mut shift = 0;
         while let Some((byte, after)) = rest.split_first() {

@@ -40,10 +40,10 @@ pub(crate) struct InsertionStep {
 impl OverlappingRanges {
     /// The overlaps of a table; `None` if there are none.
     pub(crate) fn new(
-        found: OverlapFinder,
+        finder: OverlapFinder,
         history: impl FnOnce() -> InsertionHistory,
     ) -> Option<Self> {
-        let zones = found.finish();
+        let zones = finder.finish();
         (!zones.is_empty()).then(|| Self {
             zones,
             history: history(),
@@ -86,8 +86,7 @@ impl InsertionHistory {
         SearchTree::replay(&self.starts, &changes, &place)
     }
 
-    /// Pairs of a symbol whose insertion decided that one is dropped, and the dropped symbol; by step and then by
-    /// address.
+    /// Each dropped symbol, after the symbol whose insertion caused it to be dropped; by step and then by address.
     fn dropped(&self, tied: &TiedSymbols, names: ComparedNames<'_>) -> Vec<(u32, u32)> {
         let mut dropped = Vec::new();
         let mut rest = self.tied.as_slice();
@@ -111,7 +110,7 @@ impl InsertionHistory {
 /// Finds the ranges of symbols that overlap each other.
 #[derive(Default)]
 pub(crate) struct OverlapFinder {
-    found: Vec<(u64, u64)>,
+    ranges: Vec<(u64, u64)>,
     open: Option<OpenRange>,
 }
 
@@ -145,11 +144,11 @@ impl OverlapFinder {
 
     fn close(&mut self) {
         let last = self.open.take().filter(|last| last.overlaps);
-        self.found.extend(last.map(|last| (last.start, last.end)));
+        self.ranges.extend(last.map(|last| (last.start, last.end)));
     }
 
     fn finish(mut self) -> Vec<(u64, u64)> {
         self.close();
-        self.found
+        self.ranges
     }
 }

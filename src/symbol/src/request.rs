@@ -98,7 +98,8 @@ pub struct SearchPaths {
     pub vmlinux_candidates: Vec<PathBuf>,
     /// `--symfs DIR`: prefix of the paths of objects.
     pub symfs: Option<PathBuf>,
-    /// Whether the processes of objects run: their files are then taken from their mount namespaces, also without a build-id to verify them.
+    /// Whether the recorded processes are still running: files are then read in their mount namespaces, even without a build-id to verify
+    /// them.
     pub of_running_processes: bool,
     /// Servers for files that are not found in any of the above places.
     pub servers: Option<Arc<dyn Servers>>,
@@ -145,9 +146,9 @@ impl SearchPaths {
     pub(crate) fn fetch(
         &self,
         files: &dyn Files,
-        wanted: &FileRequest<'_>,
+        request: &FileRequest<'_>,
     ) -> Option<(PathBuf, FileBytes)> {
-        let path = self.servers.as_ref()?.fetch(wanted)?;
+        let path = self.servers.as_ref()?.fetch(request)?;
         let bytes = files.read(&path).ok()?;
         Some((path, bytes))
     }

@@ -84,14 +84,14 @@ struct PackedSymbol {
 const SIZE: u32 = (1 << 26) - 1;
 const IS_LONG: u32 = 1 << 26;
 /// The lowest bit of type and name form.
-const SORT: u32 = 27;
+const KIND_SHIFT: u32 = 27;
 /// The lowest bit of the binding.
-const BINDING: u32 = 30;
+const BINDING_SHIFT: u32 = 30;
 /// The type of an entry that represents a group of symbols at one address.
 const GROUP: u32 = 7;
 
 /// Type and name form for each value of the three bits; the last value marks groups. Entries of a PLT are functions.
-const SORTS: [(SymbolKind, NameForm); 8] = [
+const KINDS: [(SymbolKind, NameForm); 8] = [
     (SymbolKind::Function, NameForm::Plain),
     (SymbolKind::Variable, NameForm::Plain),
     (SymbolKind::Label, NameForm::Plain),
@@ -117,7 +117,7 @@ pub(crate) enum SymbolEntry {
 }
 
 impl PackedSymbols {
-    /// Creates an empty list with memory for some symbols.
+    /// Creates an empty list with memory for this many symbols.
     pub(crate) fn with_capacity(symbols: usize) -> Self {
         Self {
             list: Vec::with_capacity(symbols),
@@ -127,9 +127,9 @@ impl PackedSymbols {
 
     /// Adds a symbol.
     pub(crate) fn push(&mut self, symbol: &Symbol) {
-        let sort = (symbol.kind as u32 + 3 * symbol.form as u32).min(6) << SORT;
-        let binding = (symbol.binding as u32) << BINDING;
-        let extent = sort | binding | self.extent(symbol.end.wrapping_sub(symbol.start));
+        let kind = (symbol.kind as u32 + 3 * symbol.form as u32).min(6) << KIND_SHIFT;
+        let binding = (symbol.binding as u32) << BINDING_SHIFT;
+        let extent = kind | binding | self.extent(symbol.end.wrapping_sub(symbol.start));
         self.list.push(PackedSymbol {
             start: symbol.start,
             extent,
@@ -150,11 +150,11 @@ impl PackedSymbols {
     }
 
     fn unpack(&self, packed: &PackedSymbol) -> Symbol {
-        let (kind, form) = SORTS[(packed.extent >> SORT & 7) as usize];
+        let (kind, form) = KINDS[(packed.extent >> KIND_SHIFT & 7) as usize];
         Symbol {
             start: packed.start,
             end: self.end_of(packed),
-            binding: BINDINGS[(packed.extent >> BINDING & 3) as usize],
+            binding: BINDINGS[(packed.extent >> BINDING_SHIFT & 3) as usize],
             kind,
             form,
             name: packed.name,
@@ -170,7 +170,7 @@ impl PackedSymbols {
         packed.start.wrapping_add(size)
     }
 
-    /// Adds the symbol of another list at a position.
+    /// Appends the symbol at a position of another list.
     pub(crate) fn copy(&mut self, other: &Self, position: u32) {
         match other.list.get(position as usize) {
             Some(packed) if packed.extent & IS_LONG == 0 => self.list.push(*packed),
@@ -184,7 +184,7 @@ impl PackedSymbols {
         // No file has 64 million groups.
         self.list.push(PackedSymbol {
             start,
-            extent: GROUP << SORT | group & SIZE,
+            extent: GROUP << KIND_SHIFT | group & SIZE,
             name: NameAt::default(),
         });
     }
@@ -192,7 +192,7 @@ impl PackedSymbols {
     /// The entry at a position.
     pub(crate) fn entry(&self, position: u32) -> Option<SymbolEntry> {
         let packed = self.list.get(position as usize)?;
-        Some(match packed.extent >> SORT & GROUP {
+        Some(match packed.extent >> KIND_SHIFT & GROUP {
             GROUP => SymbolEntry::Group(packed.extent & SIZE),
             _ => SymbolEntry::One(self.unpack(packed)),
         })
@@ -304,7 +304,7 @@ mod tests {
     fn packed_symbols_are_unpacked_unchanged() {
         let mut symbols = PackedSymbols::default();
         let mut expected = Vec::new();
-        for ((kind, form), binding) in SORTS.into_iter().zip(BINDINGS.into_iter().cycle()) {
+        for ((kind, form), binding) in KINDS.into_iter().zip(BINDINGS.into_iter().cycle()) {
             for size in [0, 1, SIZE.into(), u64::from(SIZE) + 1, u64::MAX - 7] {
                 let start = expected.len() as u64;
                 expected.push(Symbol {

@@ -18,7 +18,7 @@ pub enum AddressKind {
     Runtime,
 }
 
-/// Position of a symbol in its [`SymbolTable`]; ordered by address.
+/// Position of a symbol in its [`SymbolTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SymbolIndex(u32);
 
@@ -35,7 +35,7 @@ impl SymbolIndex {
     }
 }
 
-/// Symbols of one object, sorted by start.
+/// Symbols of one object, sorted by start unless they can only be found by position.
 #[derive(Debug, Clone)]
 pub struct SymbolTable {
     pub(crate) symbols: PackedSymbols,
@@ -146,7 +146,7 @@ impl SymbolTable {
         }
     }
 
-    /// The displayed name if it is the name in the object, neither demangled nor with `@plt`; otherwise `None`.
+    /// The name if it is always displayed unchanged, neither demangled nor with `@plt`; otherwise `None`.
     pub fn plain_name(&self, index: SymbolIndex) -> Option<&str> {
         let symbol = self.get(index)?;
         (symbol.form == NameForm::Plain).then(|| self.names.get(symbol.name))
@@ -158,7 +158,7 @@ impl SymbolTable {
         symbol.map_or("", |symbol| self.names.get(symbol.name))
     }
 
-    /// Positions and symbols, by ascending start.
+    /// Positions and symbols, in the order of the table.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (SymbolIndex, Symbol)> {
         // The builder refuses more than u32::MAX symbols.
         let positions = 0..self.symbols.len() as u32;

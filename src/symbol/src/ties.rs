@@ -19,7 +19,7 @@ impl ComparedNames<'_> {
     /// Whether to keep `first`, which was inserted earlier, of two symbols at one address.
     pub(crate) fn prefers(self, first: &Symbol, second: &Symbol) -> bool {
         keeps_first(first, second, || {
-            // Exported symbols are in both tables, and thousands of other pairs have equal names;
+            // Exported symbols are in both ELF symbol tables, and thousands of other pairs have equal names;
             // demangling them would take most of the time. Names with `SyS` may be aliases of
             // system calls, which have a separate rule.
             let (a, b) = (self.names.get(first.name), self.names.get(second.name));

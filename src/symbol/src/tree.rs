@@ -331,12 +331,12 @@ mod tests {
                 red,
                 ..
             } = self.node(node);
-            let hangs_well = [left, right]
+            let parents_match = [left, right]
                 .into_iter()
                 .all(|c| c == NONE || self.parent(c) == node);
-            let colours_well = !red || !(self.is_red(left) || self.is_red(right));
+            let colours_match = !red || !(self.is_red(left) || self.is_red(right));
             let (l, r) = (self.black_height(left)?, self.black_height(right)?);
-            (hangs_well && colours_well && l == r).then_some(l + u32::from(!red))
+            (parents_match && colours_match && l == r).then_some(l + u32::from(!red))
         }
 
         fn in_order(&self, node: u32, into: &mut Vec<u32>) {

@@ -49,7 +49,7 @@ impl PackedFormat {
     }
 }
 
-/// Decompresses `bytes` if they are compressed. An error describes the damage.
+/// Decompresses `bytes` if they are compressed. An error describes the damage or the lack of memory.
 pub(crate) fn decompressed(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     let Some(format) = PackedFormat::of(bytes) else {
         return Ok(Cow::Borrowed(bytes));
@@ -61,7 +61,7 @@ pub(crate) fn decompressed(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     }
 }
 
-/// Reads all decompressed data, up to the limit for `packed` bytes of compressed data.
+/// Reads all decompressed data. More than the limit for `packed` bytes of compressed data is an error.
 fn read_all(reader: impl Read, packed: usize) -> io::Result<Vec<u8>> {
     let mut unpacked = Vec::new();
     let limit = max_decompressed(packed).clamp(MIN_LIMIT, MAX_UNPACKED);

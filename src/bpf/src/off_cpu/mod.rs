@@ -1,4 +1,4 @@
-//! How long tasks wait, summed in the kernel by task and stack. Long waits are written as records to the rings of an event.
+//! How long tasks wait, summed in the kernel by task and stack. Long waits are written as records to the ring buffers of an event.
 
 mod programs;
 #[cfg(test)]
@@ -70,7 +70,7 @@ pub struct OffCpuLosses {
     pub waits: u64,
     /// Nanoseconds of these waits, as far as known.
     pub nanos: u64,
-    /// Missing stacks of counted waits.
+    /// Stacks that could not be stored.
     pub stacks: u64,
 }
 
@@ -105,7 +105,7 @@ impl OffCpuPrograms {
 
     /// Runs the programs. `outputs` are open `bpf-output` events of all tasks by CPU, which receive a record ([`OffCpuWait::decode`]) of each
     /// long wait; on CPUs without such an event, long waits are added to the sums. `threads` are observed, with
-    /// `from_exec` from their next exec on.
+    /// `from_exec` from their next exec on; ignored if all tasks are observed.
     ///
     /// # Errors
     /// [`Error`].
@@ -233,7 +233,7 @@ fn at(offset: i16) -> usize {
     usize::from(offset.unsigned_abs())
 }
 
-/// Returns the maps by their [`crate::MapId`].
+/// Returns the shapes of the maps, indexed by [`crate::MapId`].
 fn shapes(options: &OffCpuOptions) -> Result<[NamedShape; 6], Error> {
     use BpfMapKind::{Hash, PerCpuArray, PerfEventArray, StackTrace};
     let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);

@@ -18,7 +18,7 @@ pub(super) const STACKS: MapId = MapId(5);
 
 /// The indices of [`crate::tasks::LOSSES`], after that of tasks.
 pub(super) mod losses {
-    /// Waits whose begin was not noted.
+    /// Waits whose start was not stored.
     pub(in crate::off_cpu) const BEGINS: i32 = 1;
     /// Waits that were not added to a sum, and their nanoseconds.
     pub(in crate::off_cpu) const SUMS: i32 = 2;
@@ -177,7 +177,7 @@ pub(super) fn waits(b: &mut ProgramBuilder, out: Label) {
     b.jump_if(Equal, R1, 0, out);
 }
 
-/// Notes that the current task begins to wait, unless it is not observed or is a kernel thread: kernel threads are idle
+/// Stores that the current task begins to wait, unless it is not observed or is a kernel thread: kernel threads are idle
 /// most of the time.
 fn begin(b: &mut ProgramBuilder, options: OffCpuProgram, out: Label) {
     current_task(b);
@@ -230,7 +230,7 @@ fn kernel_stack(b: &mut ProgramBuilder) {
     b.place(done);
 }
 
-/// Whether a number of a stack is valid, as in programs.
+/// Whether `number` is that of a stack; the programs make the same check.
 pub(super) fn is_stack(number: u32) -> bool {
     number < i32::MAX.cast_unsigned()
 }

@@ -12,7 +12,7 @@ use crate::cli::live::explain::reason;
 use rperf_input::DiskFiles;
 
 /// Functions that the symbol table of this program must have.
-const WORKLOADS: &[&str] = &[
+const WORKLOAD_FUNCTIONS: &[&str] = &[
     "noploop",
     "test_loop",
     "leaf",
@@ -63,7 +63,7 @@ pub(super) fn of_kernel(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// Returns the setting that hides the kernel's addresses, and the rights that reading them needs
+/// Returns the setting that hides the kernel's addresses, and the rights that reading them needs, if any
 /// (`kallsyms_show_value` of the kernel).
 fn needed_for_addresses() -> String {
     match sysctl::value("kernel/kptr_restrict").as_str() {
@@ -108,12 +108,12 @@ pub(super) fn of_program(run: &mut TestRun<'_>) -> TestResult {
             ));
         }
     }
-    let found = |name: &&&str| {
+    let has_symbol = |name: &&&str| {
         table
             .iter()
             .any(|(index, _)| table.raw_name(index) == **name)
     };
-    match WORKLOADS.iter().find(|name| !found(name)) {
+    match WORKLOAD_FUNCTIONS.iter().find(|name| !has_symbol(name)) {
         Some(missing) => failed(format!("no symbol {missing}")),
         None => Ok(()),
     }

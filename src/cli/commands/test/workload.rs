@@ -103,7 +103,7 @@ impl RecordControl {
         })
     }
 
-    /// Sends a command and waits for its answer.
+    /// Sends a command, and waits for its answer if a FIFO for answers was given.
     fn send(&mut self, command: &str) -> Result<(), CliError> {
         let failed = |error: io::Error| {
             let context = format!("--record-ctl: {}", command.trim_end());
@@ -130,13 +130,13 @@ fn fifo(
     path: &str,
     open: impl FnOnce(&rperf_safefs::FoundFile) -> io::Result<File>,
 ) -> Result<File, CliError> {
-    let found = match find_in_place(Path::new(path), PathOrigin::Given) {
+    let opened = match find_in_place(Path::new(path), PathOrigin::Given) {
         Ok(Some(found)) if found.is_fifo() => open(&found),
         Ok(None) if !Path::new(path).exists() => Err(io::Error::from_raw_os_error(libc::ENOENT)),
         Ok(_) => Err(io::Error::other("not a fifo")),
         Err(error) => Err(error),
     };
-    found.map_err(|error| {
+    opened.map_err(|error| {
         let context = format!("--record-ctl: failed to open '{path}'");
         CliError::from(anyhow::Error::new(error).context(context))
     })

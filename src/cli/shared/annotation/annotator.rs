@@ -37,11 +37,11 @@ impl<'a, 'w> Annotator<'a, 'w> {
         }
     }
 
-    /// Returns the hottest function whose code is available.
+    /// Returns the hottest function whose code is available, of the first table that has one.
     ///
     /// # Errors
     ///
-    /// Status 1: no function was chosen, or none has code.
+    /// Status 1: no function was chosen, none has code, or objdump failed.
     pub(crate) fn first(&self, context: &Context) -> Result<Annotated, CliError> {
         let mut missing = MissingCode::default();
         let mut tried = 0;
@@ -67,7 +67,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
         request: &BrowserRequest,
     ) -> Option<Result<ReaderMessage, CliError>> {
         let answer = match request {
-            BrowserRequest::Annotate(shown) => self.named(shown),
+            BrowserRequest::Annotate(shown) => self.open_named(shown),
             BrowserRequest::Map(shown) => self.map(shown),
             BrowserRequest::Follow(key, address) => self.open_at(*key, *address),
             BrowserRequest::Hotter(key) => self.neighbour(*key, -1),
@@ -78,9 +78,9 @@ impl<'a, 'w> Annotator<'a, 'w> {
         Some(answer)
     }
 
-    fn named(&self, shown: &ShownFunction) -> Result<ReaderMessage, CliError> {
+    fn open_named(&self, shown: &ShownFunction) -> Result<ReaderMessage, CliError> {
         let (table, function) = self.find(shown)?;
-        self.shown(table, function)
+        self.open(table, function)
     }
 
     /// Lists the symbols of a function's object: start, end, binding and name.
@@ -147,7 +147,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
         let frame = key.begin.frame_at(self.printer.resolver, address);
         let found = frame.and_then(|frame| self.printer.functions.at(&frame, &table.events));
         match found {
-            Some(function) => self.shown(table, &function),
+            Some(function) => self.open(table, &function),
             None => {
                 let text = format!("No symbol at {address:#x}.");
                 Ok(ReaderMessage::Notice(text))
@@ -169,7 +169,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
             None => Some(0),
         };
         match there.and_then(|there| functions.get(there)) {
-            Some(function) => self.shown(table, function),
+            Some(function) => self.open(table, function),
             None => {
                 let notice = match here {
                     None => "No functions.",
@@ -189,7 +189,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
         found.ok_or_else(|| CliError::message(1, "this event has no samples in functions"))
     }
 
-    fn shown(
+    fn open(
         &self,
         table: &ChosenFunctions,
         function: &SampledFunction,

@@ -46,7 +46,7 @@ impl<'d> AnnotationFiles<'d> {
         }
     }
 
-    /// Returns `NAME.annotation`, as in perf's browser, with a number if the name is used.
+    /// Returns `NAME.annotation`, as in perf's browser, with a number if it was returned before.
     fn path(&mut self, function: &str) -> PathBuf {
         let name = function.chars().take(MAX_NAME).map(|letter| match letter {
             '/' => '_',

@@ -15,10 +15,10 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
 /// The maximum number of functions named in an error.
-const NAMED: usize = 8;
+const MAX_FUNCTIONS: usize = 8;
 
 /// The maximum number of objects named in an error.
-const OBJECTS: usize = 3;
+const MAX_OBJECTS: usize = 3;
 
 /// Returns the error for a requested function without samples.
 pub(crate) fn no_samples_in<'n>(
@@ -28,7 +28,7 @@ pub(crate) fn no_samples_in<'n>(
 ) -> CliError {
     let mut names: Vec<&str> = names.collect();
     let near = nearest(symbol, names.iter().copied());
-    names.truncate(NAMED);
+    names.truncate(MAX_FUNCTIONS);
     let mut error = CliError::message(1, format!("{recording}: no samples in '{symbol}'"));
     if Path::new(symbol).is_file() {
         error = error.hint(format!("-i {symbol} reads this file"));
@@ -52,7 +52,7 @@ pub(crate) fn no_samples(
     }
     let message = format!("{recording}: no samples in functions with symbols");
     let mut error = CliError::message(1, message);
-    for (dso, samples) in functions.unnamed().into_iter().take(OBJECTS) {
+    for (dso, samples) in functions.unnamed().into_iter().take(MAX_OBJECTS) {
         let object = resolver.world().dso(dso);
         let name = &object.long_name;
         let (count, verb) = (counted(samples, "sample"), is_or_are(samples));

@@ -25,7 +25,7 @@ pub(crate) fn run_objdump(
     let dso = function.symbol.dso;
     let object = &*resolver.world().dso(dso).path();
     let read = resolver.source(dso).filter(|read| *read != object);
-    let mut messages = String::new();
+    let mut message = String::new();
     for file in read.into_iter().chain([object]) {
         let mut command = Command::new(program);
         command
@@ -43,7 +43,7 @@ pub(crate) fn run_objdump(
             return Ok(listing);
         }
         let errors = String::from_utf8_lossy(&output.stderr);
-        messages = errors.lines().next().unwrap_or_default().to_owned();
+        message = errors.lines().next().unwrap_or_default().to_owned();
     }
     let name = resolver.symbol_name(function.symbol);
     let error = format!(
@@ -52,8 +52,8 @@ pub(crate) fn run_objdump(
         object.display()
     );
     let error = CliError::message(1, error);
-    Err(match messages.is_empty() {
+    Err(match message.is_empty() {
         true => error,
-        false => error.detail(messages),
+        false => error.detail(message),
     })
 }

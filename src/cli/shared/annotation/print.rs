@@ -19,7 +19,7 @@ use super::sources::SourceTexts;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// Number of functions that are disassembled together before they are printed.
+/// Maximum number of functions that are disassembled together before they are printed.
 const BATCH_SIZE: usize = 64;
 
 /// Prints functions.
@@ -42,10 +42,10 @@ impl<'p> AnnotationPrinter<'p, '_> {
         let mut sources = SourceTexts::new(self.request.prefix.clone());
         let mut files = self.request.directory.as_deref().map(AnnotationFiles::new);
         for table in tables {
-            let shown = self.table_context(table);
+            let common = self.table_context(table);
             for functions in table.functions.chunks(BATCH_SIZE) {
-                let wanted = functions.iter().collect();
-                let listings = parallel::map(wanted, self.jobs, |function| self.list(function));
+                let batch = functions.iter().collect();
+                let listings = parallel::map(batch, self.jobs, |function| self.list(function));
                 for (function, listing) in functions.iter().zip(listings) {
                     let listing = match listing? {
                         Ok(listing) => listing,
@@ -57,7 +57,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
                     sources.add(&listing);
                     let name = self.resolver.symbol_name(function.symbol);
                     let write =
-                        |out: &mut dyn Write| shown.write(out, function, &listing, &sources);
+                        |out: &mut dyn Write| common.write(out, function, &listing, &sources);
                     match &mut files {
                         Some(files) => drop(files.write(name, write)?),
                         None => write(&mut context.stdout())?,
@@ -66,10 +66,10 @@ impl<'p> AnnotationPrinter<'p, '_> {
             }
         }
         context.stdout().flush()?;
-        let wanted = tables.iter().map(|table| table.functions.len()).sum();
+        let count = tables.iter().map(|table| table.functions.len()).sum();
         match self.request.skip_missing {
             true => Ok(()),
-            false => missing.report(self.resolver, wanted, context),
+            false => missing.report(self.resolver, count, context),
         }
     }
 
@@ -132,7 +132,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
     }
 }
 
-/// Returns the samples of all events, and the period of the first event. There is one element per event.
+/// Returns the samples of all events, and the period of the first event. `hits` has one element per event.
 fn sum(hits: &[HitCount]) -> HitCount {
     HitCount {
         samples: hits.iter().map(|hit| hit.samples).sum(),
@@ -157,7 +157,7 @@ impl TableContext<'_, '_> {
         listing: &Listing<'_>,
         source: &SourceTexts,
     ) -> io::Result<()> {
-        let shown = Annotation {
+        let annotated = Annotation {
             object: &self.resolver.world().dso(function.symbol.dso).long_name,
             name: self.resolver.symbol_name(function.symbol),
             counted: self.counted,
@@ -170,6 +170,6 @@ impl TableContext<'_, '_> {
             share: &self.share,
             source,
         };
-        annotation(out, &shown, &self.request.looks)
+        annotation(out, &annotated, &self.request.looks)
     }
 }

@@ -57,7 +57,7 @@ impl<'o, 't> Mappings<'o, 't> {
                 CodeOwner::User(object) => {
                     let piece = self.piece(object, frame);
                     let known = self.objects.user.get(object);
-                    let known = known.filter(|_| self.is_new(pid, object, piece));
+                    let known = known.filter(|_| self.add_mapping(pid, object, piece));
                     if let Some(known) = known {
                         map(&Mmap {
                             pid: pid.cast_signed(),
@@ -122,7 +122,7 @@ impl<'o, 't> Mappings<'o, 't> {
     }
 
     /// Adds the mapping of a piece; returns false if it is mapped already.
-    fn is_new(&mut self, pid: u32, object: usize, piece: Piece) -> bool {
+    fn add_mapping(&mut self, pid: u32, object: usize, piece: Piece) -> bool {
         let process = self.processes.entry(pid).or_default();
         if piece.is_low {
             return process.low.insert(object);

@@ -13,7 +13,7 @@ const FIRST_TRACEPOINT: u16 = 1;
 /// Maximum number of events: ids of tracepoints have 16 bits.
 const MAX_EVENTS: usize = u16::MAX as usize - 1;
 
-/// Configs of events of unknown types begin here.
+/// Configs of events with unknown names begin here.
 const FIRST_RAW: u64 = 0x1_0000;
 
 /// Names of hardware events, and their numbers (`PERF_COUNT_HW_*`).

@@ -169,8 +169,8 @@ fn put_headers(file: &mut Vec<u8>, note_at: u64, sections_at: u64, end: u64) {
     to.u64(FILE_HEADER);
     to.u64(sections_at);
     to.u32(0);
-    for half in [FILE_HEADER, PROGRAM_HEADER, 2, SECTION_HEADER, 6, 5] {
-        to.u16(half as u16);
+    for field in [FILE_HEADER, PROGRAM_HEADER, 2, SECTION_HEADER, 6, 5] {
+        to.u16(field as u16);
     }
     for (kind, flags, offset, size) in [
         (PT_LOAD, READ_EXECUTE, 0, end),

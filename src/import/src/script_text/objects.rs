@@ -223,12 +223,12 @@ impl<'t> UserObject<'t> {
         self.name == "[vdso]"
     }
 
-    /// The place of a function without a low address in the object.
+    /// The offset in the object of a function in `named`.
     pub(super) fn place(&self, symbol: &str) -> Option<u64> {
         self.places.get(symbol).copied()
     }
 
-    /// The known size in bytes of a function without a low address; 1 if unknown.
+    /// The known size in bytes of a function in `named`; 1 if unknown.
     pub(super) fn size(&self, symbol: &str) -> u64 {
         self.named.get(symbol).copied().unwrap_or(1)
     }

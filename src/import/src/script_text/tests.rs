@@ -125,24 +125,24 @@ fn printed(event: &str, texts: &[&str]) -> (String, Vec<String>) {
     let mut pattern = FieldPattern::new(event);
     texts.iter().for_each(|text| pattern.add(text));
     let (system, name) = event.split_once(':').expect("a tracepoint");
-    let described = pattern.tracepoint(name, 7);
+    let tracepoint = pattern.tracepoint(name, 7);
     let abi = Abi {
         endian: Endian::Little,
         long_size: 8,
     };
-    let parsed = Tracepoint::parse(system, described.format.as_bytes(), abi);
-    let parsed = parsed.unwrap_or_else(|error| panic!("{error}: {}", described.format));
+    let parsed = Tracepoint::parse(system, tracepoint.format.as_bytes(), abi);
+    let parsed = parsed.unwrap_or_else(|error| panic!("{error}: {}", tracepoint.format));
     let context = PrintContext {
         symbols: &NoSymbols,
         printk: &PrintkFormats::default(),
     };
     let print = |text: &&str| {
         let mut out = Vec::new();
-        let data = described.data(3, text);
+        let data = tracepoint.data(3, text);
         parsed.print_fmt().write(&data, &context, &mut out);
         String::from_utf8(out).expect("text")
     };
-    (described.format.clone(), texts.iter().map(print).collect())
+    (tracepoint.format.clone(), texts.iter().map(print).collect())
 }
 
 #[test]
@@ -186,8 +186,8 @@ fn tracepoints_print_the_texts_that_they_were_made_of() {
         ),
         ("a:empty", &["", "x=1"], "__data_loc char[] text;"),
     ] {
-        let (format, shown) = printed(event, texts);
-        assert_eq!(shown, texts, "{format}");
+        let (format, reprinted) = printed(event, texts);
+        assert_eq!(reprinted, texts, "{format}");
         assert!(format.contains(field), "{format}");
     }
 }
@@ -302,7 +302,7 @@ proptest! {
         texts in proptest::collection::vec("[a-c]{0,3}(=[0-9a-c =>x+-]{0,9}){0,4}( [a-c]=[0-9a-c >.|%-]{0,7}){0,4}", 1..5)
     ) {
         let trimmed: Vec<&str> = texts.iter().map(|text| text.trim()).collect();
-        let (format, shown) = printed("a:b", &trimmed);
-        prop_assert_eq!(shown, trimmed, "{}", format);
+        let (format, reprinted) = printed("a:b", &trimmed);
+        prop_assert_eq!(reprinted, trimmed, "{}", format);
     }
 }

@@ -81,7 +81,7 @@ enum Storage {
 struct StoredField {
     storage: Storage,
     offset: usize,
-    /// The text after the value that is part of each event's text.
+    /// The text after each value, which is in the format instead of the data.
     tail: String,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct TextTracepoint {
     fields: Vec<StoredField>,
     /// Whether the only field has the whole text.
     is_free: bool,
-    /// Size of the fields in bytes.
+    /// Size of all fields in bytes, with the common ones.
     size: usize,
     /// The description as in tracefs.
     pub(super) format: String,
@@ -116,7 +116,7 @@ fn pairs(text: &str) -> Vec<(&str, &str, &str)> {
             keys.push((start, end));
         }
     }
-    let mut found = Vec::new();
+    let mut triples = Vec::new();
     for (number, (start, end)) in keys.iter().enumerate() {
         let next = keys.get(number + 1).map(|(next, _)| *next);
         let before = match number {
@@ -128,10 +128,10 @@ fn pairs(text: &str) -> Vec<(&str, &str, &str)> {
         let value = text.get(end + 1..value_end);
         let key = text.get(*start..*end);
         if let (Some(before), Some(key), Some(value)) = (before, key, value) {
-            found.push((before, key, value));
+            triples.push((before, key, value));
         }
     }
-    found
+    triples
 }
 
 /// The bits of a state such as `S`, `D|T` or `R+`.

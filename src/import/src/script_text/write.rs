@@ -103,7 +103,7 @@ impl ScriptText<'_> {
         })
     }
 
-    /// The first pass: events, functions and fields.
+    /// The first pass over the text.
     fn survey(&self) -> Result<Survey<'_>, Error> {
         let mut survey = Survey::default();
         for item in self.items() {
@@ -162,18 +162,18 @@ impl Survey<'_> {
         command: &[String],
     ) -> FeatureSet {
         let mut features = FeatureSet::new(ENDIAN);
-        let mut described = TracingDataBuilder::new(ENDIAN, LONG, PAGE);
-        described.headers(HEADER_PAGE, b"");
+        let mut tracing_data = TracingDataBuilder::new(ENDIAN, LONG, PAGE);
+        tracing_data.headers(HEADER_PAGE, b"");
         let mut has_tracepoints = false;
         for event in &self.events.list {
             if let Some(tracepoint) = &event.tracepoint {
                 let (system, _) = event.name.split_once(':').unwrap_or((event.name, ""));
-                described.event(system, tracepoint.format.as_bytes());
+                tracing_data.event(system, tracepoint.format.as_bytes());
                 has_tracepoints = true;
             }
         }
         if has_tracepoints {
-            features.tracing_data(&described);
+            features.tracing_data(&tracing_data);
         }
         let entries = symbols.iter().map(|file| {
             let misc = match file.kind {

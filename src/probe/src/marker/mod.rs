@@ -38,7 +38,7 @@ pub struct Marker {
     pub arguments: String,
 }
 
-/// Returns the markers of an object in note order; damaged ones are skipped.
+/// Returns the markers of an object in note order. Damaged ones are skipped, as is all after a truncated note.
 #[must_use]
 pub fn markers(object: &ProbeObject<'_>) -> Vec<Marker> {
     let notes = object.section(NOTES).unwrap_or_default();
@@ -68,14 +68,14 @@ struct NoteReader {
 
 impl NoteReader {
     fn markers(&self, mut notes: &[u8]) -> Vec<Marker> {
-        let mut found = Vec::new();
+        let mut markers = Vec::new();
         while let Some((note, rest)) = self.note(notes) {
             if note.owner == OWNER && note.kind == KIND {
-                found.extend(self.marker(note.content));
+                markers.extend(self.marker(note.content));
             }
             notes = rest;
         }
-        found
+        markers
     }
 
     /// Splits off the first note.
@@ -234,7 +234,7 @@ mod tests {
                 *place = byte;
             }
             bytes.truncate(cut);
-            let _whatever = READER.markers(&bytes);
+            let _ = READER.markers(&bytes);
         }
     }
 }

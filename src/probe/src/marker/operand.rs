@@ -25,7 +25,7 @@ pub(super) struct Operand {
     pub(super) kind: String,
 }
 
-/// Parses one argument; `None` for forms that the kernel cannot fetch, such as a scaled index.
+/// Parses one argument; `None` if it is malformed or the kernel cannot fetch it, such as a scaled index.
 pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
     let (size, operand) = word.split_once('@')?;
     let kind = kind(size)?;
@@ -123,7 +123,7 @@ fn signed(text: &str) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn shown(architecture: Architecture, word: &str) -> Option<String> {
+    fn converted(architecture: Architecture, word: &str) -> Option<String> {
         let operand = parse(architecture, word)?;
         let base = match operand.base {
             OperandBase::Known(text) => text,
@@ -157,7 +157,7 @@ mod tests {
             ("nonsense", None),
         ] {
             assert_eq!(
-                shown(Architecture::X86_64, word).as_deref(),
+                converted(Architecture::X86_64, word).as_deref(),
                 expected,
                 "{word}"
             );
@@ -168,7 +168,7 @@ mod tests {
             ("4@7", Some("\\7:u32")),
         ] {
             assert_eq!(
-                shown(Architecture::Aarch64, word).as_deref(),
+                converted(Architecture::Aarch64, word).as_deref(),
                 expected,
                 "{word}"
             );

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// Bytes checked at once.
 const CHUNK: usize = 32;
 
-/// Whether a character is escaped. Newlines and tabs are not.
+/// Whether a character is escaped: control characters except newlines and tabs, and controls of the text direction.
 pub(super) fn needs_escape(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
@@ -31,7 +31,7 @@ pub(super) fn plain_run(bytes: &[u8]) -> usize {
     plain_len + rest.take_while(|byte| is_plain(byte)).count()
 }
 
-/// The escape of a character: `\x1b`, `\u{9b}`.
+/// Appends the escape of a character: `\x1b`, `\u{9b}`.
 pub(super) fn push_escape(out: &mut String, letter: char) {
     // Writing to a String cannot fail.
     let _ = match letter.is_ascii() {
@@ -46,7 +46,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     escaped_where(text, needs_escape)
 }
 
-/// Escapes control characters in a single line, including newlines.
+/// Escapes control characters in a single line, including newlines but not tabs.
 #[must_use]
 pub fn escaped_line(text: &str) -> Cow<'_, str> {
     escaped_where(text, |letter| letter == '\n' || needs_escape(letter))

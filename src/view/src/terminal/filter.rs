@@ -41,18 +41,18 @@ impl<W: Write> Write for TerminalFilter<W> {
         }
         let mut input = std::mem::take(&mut self.pending);
         input.extend_from_slice(bytes);
-        let mut shown = Vec::with_capacity(input.len() + input.len() / 8);
-        let rest = push_shown(&mut shown, &input, self.csi);
+        let mut escaped = Vec::with_capacity(input.len() + input.len() / 8);
+        let rest = push_escaped(&mut escaped, &input, self.csi);
         self.pending = rest.to_vec();
-        self.inner.write_all(&shown)?;
+        self.inner.write_all(&escaped)?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         for byte in std::mem::take(&mut self.pending) {
-            let mut shown = Vec::new();
-            push_byte(&mut shown, byte);
-            self.inner.write_all(&shown)?;
+            let mut escaped = Vec::new();
+            push_byte(&mut escaped, byte);
+            self.inner.write_all(&escaped)?;
         }
         self.inner.flush()
     }
@@ -71,7 +71,7 @@ enum LeadingBytes {
 }
 
 /// Appends the escaped `bytes`. Returns the remainder that is incomplete.
-fn push_shown<'b>(out: &mut Vec<u8>, mut bytes: &'b [u8], csi: Csi) -> &'b [u8] {
+fn push_escaped<'b>(out: &mut Vec<u8>, mut bytes: &'b [u8], csi: Csi) -> &'b [u8] {
     loop {
         let (plain, rest) = bytes.split_at(plain_run(bytes));
         out.extend_from_slice(plain);
@@ -175,8 +175,8 @@ mod tests {
     fn marked_sequences_pass_and_no_others() {
         let csi = Csi::marked();
         let sent = |text: String| {
-            let shown = filtered([text.as_bytes()], csi);
-            String::from_utf8(shown).expect("text")
+            let escaped = filtered([text.as_bytes()], csi);
+            String::from_utf8(escaped).expect("text")
         };
         assert_eq!(sent(format!("{csi}31ma{csi}m")), "\x1b[31ma\x1b[m");
         assert_eq!(sent("\x1b[31m".to_owned()), "\\x1b[31m");
@@ -220,12 +220,12 @@ mod tests {
         assert_eq!(filter.inner, b"a\\u{202e}b\xc2\\x9b");
     }
 
-    /// A reference implementation, one character at a time.
+    /// A reference implementation.
     fn oracle(bytes: &[u8], csi: Csi) -> Vec<u8> {
         let mark = csi.to_string();
         let mut out = Vec::new();
         for chunk in bytes.utf8_chunks() {
-            let parts: Vec<String> = chunk.valid().split(&mark).map(shown).collect();
+            let parts: Vec<String> = chunk.valid().split(&mark).map(escaped).collect();
             out.extend(parts.join("\x1b[").into_bytes());
             for byte in chunk.invalid() {
                 match byte {
@@ -237,7 +237,7 @@ mod tests {
         out
     }
 
-    fn shown(text: &str) -> String {
+    fn escaped(text: &str) -> String {
         let letters = text.chars().map(|letter| match u32::from(letter) {
             0x0a | 0x09 => letter.to_string(),
             code @ (0..=0x1f | 0x7f) => format!("\\x{code:02x}"),

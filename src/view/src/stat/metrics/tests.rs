@@ -7,7 +7,7 @@ use rperf_wire::{Attr, EventType};
 use super::*;
 use crate::stat::StatPrefix;
 
-/// Cycles, instructions and branch misses on two cores; the second has no misses.
+/// Cycles, instructions, branches and branch misses on two cores; misses are not counted on the second.
 fn table() -> CountTable {
     let event = |name: &str, config| {
         let attr = Attr {
@@ -51,7 +51,7 @@ fn table() -> CountTable {
     aggregator.table()
 }
 
-fn written(format: StatFormat<'_>, prefix: StatPrefix, shown: &mut Vec<String>) -> Vec<String> {
+fn written(format: StatFormat<'_>, prefix: StatPrefix, headings: &mut Vec<String>) -> Vec<String> {
     let style = StatStyle {
         format,
         by: Aggregation::Core,
@@ -59,18 +59,18 @@ fn written(format: StatFormat<'_>, prefix: StatPrefix, shown: &mut Vec<String>) 
         prefix,
     };
     let mut out = Vec::new();
-    write_metrics(&mut out, &table(), &style, shown).unwrap();
+    write_metrics(&mut out, &table(), &style, headings).unwrap();
     let text = String::from_utf8(out).unwrap();
     text.lines().map(str::to_owned).collect()
 }
 
 #[test]
 fn each_unit_has_a_line_and_each_metric_a_column() {
-    let mut shown = Vec::new();
+    let mut headings = Vec::new();
     let text = StatFormat::Text { thousands: "," };
-    let lines = written(text, StatPrefix::None, &mut shown);
+    let lines = written(text, StatPrefix::None, &mut headings);
     let name = "branch-misses of all branches";
-    assert_eq!(shown, ["insn per cycle", name]);
+    assert_eq!(headings, ["insn per cycle", name]);
     assert_eq!(
         lines,
         [
@@ -80,7 +80,7 @@ fn each_unit_has_a_line_and_each_metric_a_column() {
         ]
     );
     assert_eq!(
-        written(text, StatPrefix::None, &mut shown),
+        written(text, StatPrefix::None, &mut headings),
         lines[1..],
         "named once"
     );
