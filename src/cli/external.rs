@@ -22,7 +22,7 @@ pub(super) fn directory(context: &Context) -> Option<PathBuf> {
 pub(super) fn run(
     context: &Context,
     name: &str,
-    words: &[OsString],
+    arguments: &[OsString],
 ) -> Option<Result<ExitStatus, CliError>> {
     let is_plain = !name.is_empty() && !name.contains('/');
     let program = directory(context)
@@ -31,7 +31,7 @@ pub(super) fn run(
     if !program.is_file() {
         return None;
     }
-    let error = Command::new(&program).args(words).exec();
+    let error = Command::new(&program).args(arguments).exec();
     let error = anyhow::Error::new(error).context(program.display().to_string());
     Some(Err(CliError::from(error)))
 }

@@ -91,19 +91,19 @@ impl fmt::Display for CachedEntry {
 /// Parses a cache's `probes`; empty lines and lines before the first heading are skipped.
 #[must_use]
 pub fn cached_entries(text: &str) -> Vec<CachedEntry> {
-    let mut found: Vec<CachedEntry> = Vec::new();
+    let mut entries: Vec<CachedEntry> = Vec::new();
     for line in text.lines().filter(|line| !line.is_empty()) {
         if let Some(heading) = line.strip_prefix([MARKER, DEFINITION]) {
-            found.push(CachedEntry {
+            entries.push(CachedEntry {
                 is_marker: line.starts_with(MARKER),
                 text: heading.to_owned(),
                 lines: Vec::new(),
             });
-        } else if let Some(last) = found.last_mut() {
+        } else if let Some(last) = entries.last_mut() {
             last.lines.push(line.to_owned());
         }
     }
-    found
+    entries
 }
 
 /// Appends `new`, and removes older definitions with the same name or text; markers are kept.

@@ -37,16 +37,16 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Finds the FIFO or device at `path`, to be opened by [`FoundFile::for_writing`] or
 /// [`FoundFile::for_reading_and_writing`]. `None` for anything that can be replaced instead: a regular file, a
-/// folder, or nothing.
+/// folder, or nothing. A file behind a link below `/dev` or `/proc`, such as `/dev/stdout`, is found, too.
 ///
 /// Links owned by root or the user are followed. A FIFO or device of root is found only if the user
-/// gave its path. A FIFO or device of another user is found only if, in addition, the path is not a
+/// is root or gave its path. A FIFO or device of another user is found only if, in addition, the path is not a
 /// link, and the folder is not writable by others or belongs to that user: the rule of
 /// `fs.protected_fifos` (sysctl), enforced here regardless of its setting.
 ///
 /// # Errors
 /// [`Refusal::ForeignLink`], [`Refusal::ForeignPipe`], [`Refusal::NotRegular`] for a socket, and errors of open(2).
-pub fn find_in_place(path: &Path, naming: PathOrigin) -> io::Result<Option<FoundFile>> {
+pub fn find_in_place(path: &Path, origin: PathOrigin) -> io::Result<Option<FoundFile>> {
     // `..` and `/` are folders.
     let Some(name) = path.file_name() else {
         return Ok(None);
@@ -67,7 +67,7 @@ pub fn find_in_place(path: &Path, naming: PathOrigin) -> io::Result<Option<Found
     if kind.is_socket() {
         return Err(Refusal::NotRegular.into());
     }
-    match found.may_be_written(&folder, naming)? {
+    match found.may_be_written(&folder, origin)? {
         true => Ok(Some(found.found_file)),
         false => Err(Refusal::ForeignPipe.into()),
     }
@@ -106,12 +106,12 @@ impl FoundOutput {
         }))
     }
 
-    fn may_be_written(&self, folder: &Folder, naming: PathOrigin) -> io::Result<bool> {
+    fn may_be_written(&self, folder: &Folder, origin: PathOrigin) -> io::Result<bool> {
         let owner = self.found_file.metadata().uid();
         if owner == geteuid().as_raw() {
             return Ok(true);
         }
-        if naming == PathOrigin::Default {
+        if origin == PathOrigin::Default {
             return Ok(false);
         }
         let stat = folder.own_stat()?;
@@ -124,7 +124,7 @@ impl FoundOutput {
 /// are handled like in [`find_in_place`]; opening a FIFO waits for its reader.
 ///
 /// # Errors
-/// Errors of [`find_in_place`]; [`Refusal::ForeignLink`] for a link of another user;
+/// Errors of [`find_in_place`]; `EISDIR` for a folder; [`Refusal::Leased`]; [`Refusal::ForeignLink`] for a link of another user;
 /// [`Refusal::ForeignFile`] for a file of another user, or with several hard links, in a folder
 /// that others may write.
 pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {

@@ -11,8 +11,8 @@
 //! - **Temporary names are random and created with `O_EXCL`**, or the file is unnamed
 //!   (`O_TMPFILE`).
 //! - **Sizes are bounded**: [`read`] and [`Folder::read`] take a limit.
-//! - **FIFOs and devices are written only if they belong to the user**, or were named by the user
-//!   in a folder that others can't write: [`find_in_place`], [`open_output`].
+//! - **FIFOs and devices of other users are written only if the user named them**, under the conditions of
+//!   [`find_in_place`]; [`open_output`] follows them, too.
 //!
 //! The kernel's `fs.protected_*` settings (sysctl) enforce part of this; the rules apply even if
 //! all of them are 0.

@@ -21,7 +21,7 @@ pub enum Refusal {
     /// A process held a lease (fcntl(2), `F_SETLEASE`) for longer than a second.
     #[error("another process holds a lease on it")]
     Leased,
-    /// A link of another user on the way to an output file.
+    /// A link of another user in place of an output file or of the user's folder.
     #[error("a link of another user; give the path it points to")]
     ForeignLink,
     /// A FIFO or device of another user: at the default output path (the user gave no path), behind a
@@ -38,7 +38,7 @@ pub enum Refusal {
     /// A path component is a link, or isn't a folder.
     #[error("a link or a file, not a folder")]
     NotFolder,
-    /// A path that leads out of its base folder.
+    /// A path that leads out of its base folder, or a name that is not a single component.
     #[error("the path leads out of its folder")]
     Outside,
 }

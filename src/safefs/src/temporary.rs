@@ -13,7 +13,7 @@ use crate::Folder;
 /// descriptor is closed.
 ///
 /// # Errors
-/// Errors of open(2) and unlink(2).
+/// Errors of open(2), unlink(2) and getrandom(2).
 pub fn unnamed_file(folder: &Path) -> io::Result<File> {
     let folder = Folder::open(folder)?;
     if let Some(file) = folder.create_unnamed(0o600) {

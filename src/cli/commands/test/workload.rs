@@ -36,7 +36,7 @@ pub(super) fn list(verbosity: u8, context: &Context) -> Result<ExitStatus, CliEr
 /// Runs the workload `name`.
 pub(super) fn run(
     name: &str,
-    words: &[String],
+    arguments: &[String],
     matches: &ArgMatches,
 ) -> Result<ExitStatus, CliError> {
     let workload = find(name).ok_or_else(|| unknown(name))?;
@@ -46,7 +46,7 @@ pub(super) fn run(
         control.send("enable\n")?;
     }
     workload
-        .run(words)
+        .run(arguments)
         .map_err(|error| invalid(error, workload))?;
     if let Some(control) = &mut control {
         control.send("disable\n")?;

@@ -14,7 +14,7 @@ use crate::cli::{input, jobs};
 /// The default output file.
 const DEFAULT_OUTPUT: &str = "output.svg";
 /// The default minimum number of tasks that are drawn.
-const TASKS: u64 = 15;
+const DEFAULT_TASKS: u64 = 15;
 /// The largest number of tasks.
 const MAX_TASKS: u64 = 10_000;
 /// The width in pixels from which the resolution is derived if `--width` is not given.
@@ -156,7 +156,7 @@ impl TimechartRequest {
             return Err(CliError::usage(message));
         }
         let count = matches.get_one::<u64>("proc-num").copied();
-        let count = count.unwrap_or(TASKS);
+        let count = count.unwrap_or(DEFAULT_TASKS);
         if count > MAX_TASKS {
             let message = format!("--proc-num: give at most {MAX_TASKS}");
             return Err(CliError::usage(message));
@@ -214,7 +214,7 @@ fn highlight(word: &str) -> Highlight {
     }
 }
 
-/// Parses a number with `ns` (default), `us` or `ms` into nanoseconds.
+/// Parses a number with `ns` (default), `us` or `ms` into nanoseconds; 0 if the option is not given.
 fn duration(matches: &ArgMatches, id: &str) -> Result<u64, CliError> {
     let Some(word) = matches.get_one::<String>(id) else {
         return Ok(0);

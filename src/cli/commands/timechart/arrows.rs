@@ -8,12 +8,12 @@ use rperf_flame::ChartArrow;
 use super::tasks::ShownTasks;
 
 /// The maximum number of arrows of a picture; more could not be distinguished.
-const MOST: usize = 600;
+const MAX_ARROWS: usize = 600;
 /// The number of equal parts into which the time of the chart is divided at first. A pair of tasks has at most one arrow in each part. If
 /// there are still too many arrows, the parts are made longer.
 const PARTS: u64 = 400;
 
-/// Returns the wakeups of tasks that are drawn; `first` is the row of the first drawn task.
+/// Returns at most [`MAX_ARROWS`] wakeups between tasks that are drawn; `first` is the row of the first drawn task.
 pub(super) fn arrows(chart: &Timechart, shown: &ShownTasks, first: usize) -> Vec<ChartArrow> {
     let order = shown.order().iter();
     let rows: BTreeMap<usize, usize> = order.copied().zip(first..).collect();
@@ -37,11 +37,11 @@ pub(super) fn arrows(chart: &Timechart, shown: &ShownTasks, first: usize) -> Vec
             let number = arrow.time.saturating_sub(chart.start) / part;
             seen.insert((number, arrow.from, arrow.to))
         });
-        if arrows.len() <= MOST || part >= span {
+        if arrows.len() <= MAX_ARROWS || part >= span {
             break;
         }
         part = part.saturating_mul(2);
     }
-    arrows.truncate(MOST);
+    arrows.truncate(MAX_ARROWS);
     arrows
 }

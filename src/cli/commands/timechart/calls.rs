@@ -1,4 +1,5 @@
-//! Rows of tasks with their system calls: reads and receives in the upper half, writes and sends in the lower half.
+//! Rows of tasks with their system calls: reads and receives above the middle; writes, sends and syncs below it; polls and failed calls
+//! on both sides.
 
 use rperf_analysis::timechart::{CallKind, PieceContent, TaskLane};
 use rperf_flame::{ChartBox, ChartRow, Paint, RowKind};

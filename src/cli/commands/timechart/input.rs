@@ -24,7 +24,7 @@ pub(super) struct TimechartRecording {
 }
 
 impl TimechartRecording {
-    /// Checks that the recording has the events for the wanted parts, with time, thread and raw data.
+    /// Checks that the recording has events for the requested parts, with time, thread, CPU and raw data.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl TimechartRecording {
             let context = analysis.context;
             context.warn(format_args!("{path}: {name} is skipped: {error}"));
         }
-        let mut found = Self {
+        let mut checked = Self {
             has_stacks: false,
             has_power: POWER.iter().any(|name| layouts.has(name)),
             layouts,
@@ -51,19 +51,19 @@ impl TimechartRecording {
         let mut events = recording.events.iter();
         let has_calls = events.any(|event| event.name.starts_with(CALLS));
         let has_any = match request.parts {
-            ChartParts::All => found.layouts.has(SWITCH) || found.has_power || has_calls,
-            ChartParts::Power => found.has_power,
-            ChartParts::Tasks => found.layouts.has(SWITCH) || has_calls,
+            ChartParts::All => checked.layouts.has(SWITCH) || checked.has_power || has_calls,
+            ChartParts::Power => checked.has_power,
+            ChartParts::Tasks => checked.layouts.has(SWITCH) || has_calls,
         };
         if !has_any {
-            return Err(found.no_samples(analysis, request));
+            return Err(checked.no_samples(analysis, request));
         }
-        found.check_fields(analysis)?;
+        checked.check_fields(analysis)?;
         let mut events = recording.events.iter();
-        found.has_stacks = events.any(|event| {
+        checked.has_stacks = events.any(|event| {
             event.name == SWITCH && event.attr.sample_type.contains(SampleType::CALLCHAIN)
         });
-        Ok(found)
+        Ok(checked)
     }
 
     fn check_fields(&self, analysis: &Analysis<'_>) -> Result<(), CliError> {

@@ -215,7 +215,7 @@ impl<'c> ChartBuilder<'c> {
         heights.collect()
     }
 
-    /// Returns the stretches with lost records. Stretches of one CPU that are closer than a pixel are merged.
+    /// Returns the stretches with lost records. Stretches of one CPU that are at most a cell of the grid apart are merged.
     fn gaps(&self) -> Vec<ChartGap> {
         let rows: BTreeMap<u32, usize> = self.cpus.iter().copied().zip(0..).collect();
         let mut merged: Vec<LostStretch> = Vec::new();

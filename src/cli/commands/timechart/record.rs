@@ -102,27 +102,27 @@ pub(in crate::cli::commands) fn run(
     let parts = parts(matches)?;
     let is_io = flag(matches, "io-only") == Some(true);
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let mut words: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
+    let mut arguments: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
     if flag(matches, "callchain") == Some(true) {
-        words.push("-g".into());
+        arguments.push("-g".into());
     }
     if let Some(output) = matches.get_one::<String>("output") {
-        words.extend(["-o".into(), output.into()]);
+        arguments.extend(["-o".into(), output.into()]);
     }
-    words.extend([
+    arguments.extend([
         "-e".into(),
         events(&machine, parts, is_io)?.join(",").into(),
     ]);
     if is_io {
         // Writing the recording would cause events forever.
-        words.push("--exclude-perf".into());
+        arguments.push("--exclude-perf".into());
     }
     let workload = matches.get_many::<OsString>("workload").unwrap_or_default();
     if workload.len() > 0 {
-        words.push("--".into());
-        words.extend(workload.cloned());
+        arguments.push("--".into());
+        arguments.extend(workload.cloned());
     }
-    dispatch(context, OsStr::new("record"), &words)
+    dispatch(context, OsStr::new("record"), &arguments)
 }
 
 /// Returns the events to record. Power events and system calls that the kernel lacks are left out.

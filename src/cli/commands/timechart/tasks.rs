@@ -12,7 +12,7 @@ use super::args::TimechartRequest;
 use super::picture::{share, task_name};
 use super::stack_names::SleepStacks;
 
-/// Tasks that ran at least this long are drawn, in nanoseconds.
+/// Tasks that ran, or were in system calls, for at least this long are drawn, up to [`MOST_TASKS`]; in nanoseconds.
 const LONG: u64 = 10_000_000;
 /// Maximum number of tasks drawn, unless more are requested.
 const MOST_TASKS: usize = 60;

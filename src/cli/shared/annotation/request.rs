@@ -30,13 +30,13 @@ impl PercentType {
     fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let word = given_value::<String>(matches, "percent-type");
         let word = word.map_or("local-period", String::as_str);
-        Self::named(word).ok_or_else(|| {
+        Self::parse(word).ok_or_else(|| {
             CliError::usage(format!("--percent-type: unknown type '{word}'"))
                 .hint("choose from local-period, local-hits, global-period, global-hits")
         })
     }
 
-    fn named(word: &str) -> Option<Self> {
+    fn parse(word: &str) -> Option<Self> {
         let (scope, unit) = word.split_once('-')?;
         Some(Self {
             global: match scope {

@@ -9,7 +9,7 @@ use super::{TableFinding, UnitScale};
 pub struct VendorEvent {
     /// The name in lower case: `mem_load_retired.l3_hit`.
     pub name: String,
-    /// Name of the PMU without the instance number (`uncore_cha`); `None` for the processor cores.
+    /// Name of the PMU without the instance number (`uncore_cha`); `None` if the table names none: the processor cores.
     pub pmu: Option<String>,
     /// The terms in the syntax of `-e`: `event=0xd1,period=0xc365,umask=0x4`.
     pub terms: String,

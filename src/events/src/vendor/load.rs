@@ -112,7 +112,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Loads all files of a folder recursively.
+    /// Loads the JSON files of a folder and of its subfolders, up to `nesting` levels deep.
     fn load_folder(&mut self, path: &str, pmu: Option<&str>, nesting: usize) {
         for name in self.folder.names(path) {
             let inner = join(path, &name);
@@ -136,7 +136,7 @@ impl Loader<'_> {
             let row = self.completed(row, path);
             match VendorEvent::of_row(&row, topic, pmu) {
                 Ok(event) => self.events.extend(event),
-                Err(wrong) => self.findings.push(wrong.at(path)),
+                Err(unusable) => self.findings.push(unusable.at(path)),
             }
             self.metrics.extend(VendorMetric::of_row(&row, topic, pmu));
         }

@@ -16,8 +16,8 @@ use crate::recording::fork_workload;
 use crate::tasks::{CpuTasks, online_cpus};
 use crate::{Control, Error, SessionNotice, Target};
 
-/// Counts as requested, until the workload or the observed tasks exit, or on a timeout, a signal or
-/// a stop command.
+/// Counts as requested, until the workload or the observed tasks exit, or on a timeout, a signal or a stop
+/// command; without a workload, also after the last requested interval. Also ends if the reader of recorded counts closes the pipe.
 ///
 /// SIGINT, SIGTERM, SIGHUP and SIGCHLD are handled meanwhile. SIGTERM and SIGHUP are forwarded to the workload;
 /// SIGINT is not, because the terminal sends it to the workload, too.
@@ -29,8 +29,8 @@ pub fn count(
     control: Option<&mut Control>,
     observer: &mut dyn CountObserver,
 ) -> Result<CountSummary, Error> {
-    let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
-    let signals = Signals::block(&held).map_err(Error::system("block signals"))?;
+    let handled = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
+    let signals = Signals::block(&handled).map_err(Error::system("block signals"))?;
     let mut workload = fork_workload(request.workload.as_ref(), &signals)?;
     let controlled = control.is_some();
     let (opened, cpu_tasks) = open(request, workload.as_ref(), controlled, observer)?;
@@ -179,8 +179,8 @@ fn set_filters(opened: &OpenCounters<RunningKernel>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns descriptors that report the exit of the observed tasks; `None` if no tasks are observed or have a
-/// descriptor, for example on kernels without pidfds.
+/// Returns descriptors that report the exit of the observed tasks; `None` if no tasks are observed, or if none
+/// has a descriptor, for example on kernels without pidfds.
 fn ends_of(target: &Target) -> Option<Vec<Pidfd>> {
     let ends: Vec<Pidfd> = match target {
         Target::Processes(pids) => {

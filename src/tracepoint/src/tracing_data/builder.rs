@@ -4,7 +4,7 @@ use rperf_wire::{Encoder, Endian};
 
 use super::{MAGIC, VERSION};
 
-/// Builds a TRACING_DATA section from texts that the recorder reads.
+/// Builds a TRACING_DATA section from texts of tracefs.
 #[derive(Debug, Clone)]
 pub struct TracingDataBuilder {
     endian: Endian,

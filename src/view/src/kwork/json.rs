@@ -1,4 +1,4 @@
-//! Delays and run times of each piece of work as JSON.
+//! Delays or run times of each piece of work as JSON.
 
 use std::io::{self, Write};
 

@@ -42,7 +42,7 @@ impl KworkColumns {
     }
 }
 
-/// Writes the table. `with_summary` adds the sums over all rows.
+/// Writes the table. `with_summary` adds the sums over all rows, and the time span.
 ///
 /// # Errors
 ///
@@ -94,9 +94,9 @@ fn write_row(line: &mut Vec<u8>, row: &KworkRow, columns: KworkColumns) -> io::R
 }
 
 fn write_summary(out: &mut dyn Write, table: &KworkTable) -> io::Result<()> {
-    let sums = table.rows.iter().map(|row| &row.times);
-    let count: u64 = sums.clone().map(|times| times.count).sum();
-    let total = sums.fold(0, |sum: u64, times| sum.saturating_add(times.total));
+    let all_times = table.rows.iter().map(|row| &row.times);
+    let count: u64 = all_times.clone().map(|times| times.count).sum();
+    let total = all_times.fold(0, |sum: u64, times| sum.saturating_add(times.total));
     writeln!(out, "  Total count            : {count:9}")?;
     let (runtime, load) = (milliseconds(total), percent(total, table.span));
     writeln!(

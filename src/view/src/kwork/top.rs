@@ -6,7 +6,7 @@ use rperf_analysis::kwork::TopTable;
 
 use super::{milliseconds, percent};
 
-/// The length of a full bar.
+/// The length of a full bar in characters.
 const BAR: u64 = 30;
 
 /// Writes the shares of time over all CPUs, a bar for each CPU, and a row per task.
