@@ -1,5 +1,4 @@
-//! Checks the tree against the project's rules: code map, layering, dependencies, forgotten files, size, printing,
-//! private paths.
+//! Checks the tree against the project's rules.
 
 mod commands;
 mod layering;
@@ -15,7 +14,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every file below `directory`, as paths from the root, without build output and git's own files.
+/// The paths of all files below `directory`, without `.git` and everything whose name starts with `target`.
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![directory.to_path_buf()];

@@ -4,7 +4,7 @@
 #
 #   sh tests/bench/trace_server.sh RPERF [RUNS [REQUESTS]]     (default: 5 runs of 100,000 requests)
 #
-# Needs redis-server and redis-benchmark, or a folder with them in REDIS; perf and strace, if they are to be compared; root.
+# Needs redis-server, redis-cli and redis-benchmark, or a folder with them in REDIS; perf and strace, if they are to be compared; root.
 set -eu
 rperf=$(realpath "$1")
 runs=${2:-5}

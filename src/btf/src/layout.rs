@@ -56,7 +56,7 @@ enum LayoutKind {
     Pointer,
     Array(Box<TypeLayout>),
     Record(Vec<MemberLayout>),
-    /// Floating point, or too deep inside.
+    /// Floating point, unknown, or nested too deeply.
     Opaque,
 }
 
@@ -72,7 +72,7 @@ struct MemberLayout {
 }
 
 impl Btf<'_> {
-    /// Returns the enumeration of this name; `None` if there is none.
+    /// Returns the first enumeration of this name that has names of values; `None` if there is none.
     #[must_use]
     pub fn enumeration(&self, name: &str) -> Option<Enumeration> {
         let mut records = self.types().filter(|record| {
@@ -267,14 +267,14 @@ fn write_array(element: &TypeLayout, bytes: &[u8], with_names: bool, to: &mut St
         return;
     }
     to.push('[');
-    // The bytes after these are 0.
-    let used = bytes
+    // Trailing elements that are 0 are left out.
+    let used_len = bytes
         .iter()
         .rposition(|byte| *byte != 0)
         .map_or(0, |at| at + 1);
     let elements = bytes.chunks(element.size.max(1));
-    let shown = used.div_ceil(element.size.max(1));
-    for (index, one) in elements.take(shown).enumerate() {
+    let element_count = used_len.div_ceil(element.size.max(1));
+    for (index, one) in elements.take(element_count).enumerate() {
         to.push_str(if index == 0 { "" } else { ", " });
         if index == MAX_ELEMENTS {
             to.push_str("...");

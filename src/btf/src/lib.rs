@@ -148,7 +148,7 @@ impl<'a> Btf<'a> {
         std::str::from_utf8(text.unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Returns the type ids of the prototypes of all functions of this name: static functions of several files may share one.
+    /// Returns the type ids of the prototypes of all functions of this name: static functions of several files may share a name.
     #[must_use]
     pub fn prototypes(&self, name: &str) -> Vec<u32> {
         let mut found = Vec::new();

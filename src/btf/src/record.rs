@@ -44,11 +44,11 @@ pub enum TypeKind {
     Prototype,
     /// `BTF_KIND_FLOAT`.
     Float,
-    /// Forward types, qualifiers and tags.
+    /// Qualifiers and type tags.
     Alias,
     /// `typedef`, which has its own name.
     Typedef,
-    /// Declarations without definition, variables, sections.
+    /// Declarations without definition, variables, sections, declaration tags.
     Other,
 }
 
@@ -63,7 +63,7 @@ pub struct BtfType<'a> {
     pub size: u32,
     /// The same number as `size`, for kinds that refer to another type: the id of that type.
     pub refers_to: u32,
-    /// Members, parameters, or the data of an integer or array.
+    /// Members, enumerators, parameters, or the data of another kind.
     pub(super) details: &'a [u8],
     /// `kind_flag`: members have bit widths, enumerations are signed.
     pub flag: bool,

@@ -82,7 +82,7 @@ fn values_of_structures() {
     assert_eq!(file.text(&value[1..], true), None);
 }
 
-/// Runs every query.
+/// Runs queries and ignores their results.
 fn exercise(bytes: &[u8]) {
     let Ok(btf) = Btf::parse(bytes) else {
         return;

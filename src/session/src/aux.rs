@@ -65,7 +65,7 @@ impl AuxArea {
         Ok(true)
     }
 
-    /// Writes the end of the trace; tracing continues afterwards if `resumes`.
+    /// Writes the end of the trace; tracing continues afterwards if `resumes`. Does nothing if the area is drained.
     pub(crate) fn snapshot(
         &mut self,
         resumes: bool,
@@ -188,8 +188,8 @@ fn pages(traces: &TraceOptions) -> usize {
         true => DEFAULT_SIZE,
         false => DEFAULT_SIZE_UNPRIVILEGED,
     };
-    let wanted = || of_snapshot.unwrap_or(default).div_ceil(page_size());
-    let pages = traces.pages.unwrap_or_else(wanted);
+    let default_pages = || of_snapshot.unwrap_or(default).div_ceil(page_size());
+    let pages = traces.pages.unwrap_or_else(default_pages);
     pages.max(1).next_power_of_two()
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn time_conversion(to: &mut RecordBuffer, conversion: Option<TimeConv
     }
 }
 
-/// Appends AUXTRACE_INFO: parameters for decoding an Intel BTS trace.
+/// Appends AUXTRACE_INFO: parameters for decoding an Intel BTS trace, if one is recorded.
 pub(crate) fn trace_info(
     to: &mut RecordBuffer,
     request: &RecordRequest,

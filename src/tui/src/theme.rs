@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// The style of every part. Without colours, parts are bold or reversed.
+/// The style of every part. Without colours, some parts are bold, reversed or underlined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     /// Normal text.
@@ -100,7 +100,7 @@ impl Theme {
         }
     }
 
-    /// Returns the style of a flame view frame: the same for equal names. Without colours, neighbours differ.
+    /// Returns the style of a flame view frame. With colours, it depends on `name` only; without, on whether `number` is even.
     #[must_use]
     pub fn flame(&self, name: &str, number: usize) -> Style {
         const WARM: [Color; 4] = [

@@ -9,7 +9,7 @@ use crate::space::ModuleId;
 pub struct UnwindOutcome {
     /// Why unwinding ended.
     pub ending: Ending,
-    /// Number of frames found by frame pointers only.
+    /// Number of frames found by heuristics instead of frame information.
     pub guessed: u32,
 }
 
@@ -24,7 +24,7 @@ pub enum Ending {
     Truncated {
         /// Why.
         cause: TruncationCause,
-        /// The object of the last frame, if known.
+        /// The object whose file or frame information is the cause, if any.
         module: Option<ModuleId>,
     },
 }
@@ -39,17 +39,17 @@ pub enum TruncationCause {
     NoStack,
     /// The frame is not on the copied stack: it is on another stack, or damaged.
     OtherStack,
-    /// Nothing is mapped at the frame's address.
+    /// No code is mapped at the frame's address, or the address is invalid.
     Unmapped,
     /// JIT-compiled code without a file.
     NoFile,
-    /// The file can no longer be read, or was replaced.
+    /// The file cannot be read, was replaced, or has another architecture.
     LostFile,
-    /// The object has no frame information.
+    /// The object has no frame information for the address.
     NoFrameInfo,
     /// The object's frame information is invalid or unsupported.
     BadFrameInfo,
-    /// A frame leads to itself or an inner one.
+    /// A frame leads to itself or an inner one, or there are too many frames for the copy.
     Stuck,
     /// The architecture or register ABI is not supported.
     UnknownArch,

@@ -13,7 +13,7 @@ use crate::space::{AddressSpace, ModuleId};
 use crate::stack::StackBytes;
 use crate::step::Step;
 
-/// Maximum number of cached addresses; about 40 MiB. Then the cache is cleared.
+/// Number of entries of a cache above which all caches are cleared.
 const MAX_CACHED: usize = 1 << 20;
 
 /// Number of frames a stack may have without any bytes in the copy: leaf functions, and tail calls.
@@ -121,7 +121,7 @@ impl Unwinder {
 
     /// Appends the frame addresses of `snapshot` to `out`, innermost first, at most `limit`.
     ///
-    /// As in perf, the first address is that of the sample; the others are return addresses minus
+    /// As in perf, the first address is that of the sample, unless it is invalid; the others are return addresses minus
     /// one, except for frames interrupted by a signal.
     pub fn unwind(
         &mut self,
@@ -145,8 +145,8 @@ impl Unwinder {
         guessed: &mut u32,
     ) -> Ending {
         let arch = snapshot.arch;
-        let most = max_frames(&snapshot.stack);
-        let end = out.len().saturating_add(limit.min(most));
+        let most_frames = max_frames(&snapshot.stack);
+        let end = out.len().saturating_add(limit.min(most_frames));
         let mut registers = snapshot.registers;
         let mut found = self.find(StepAddress::of(registers.ip, true), arch, space);
         let mut is_innermost = true;
@@ -186,7 +186,7 @@ impl Unwinder {
             found = self.find(StepAddress::of(registers.ip, interrupted), arch, space);
             out.push(registers.ip - u64::from(!interrupted));
         }
-        if limit <= most {
+        if limit <= most_frames {
             return Ending::Limit;
         }
         Ending::Truncated {
@@ -283,7 +283,7 @@ impl Unwinder {
         found
     }
 
-    /// Clears the cache if it is full. Only called between stacks, since steps are referred to by index.
+    /// Clears the caches if one is full. Only called between stacks, since steps are referred to by index.
     fn forget_if_full(&mut self) {
         if self.by_address.len().max(self.by_offset.len()) > MAX_CACHED {
             self.by_address.clear();

@@ -32,7 +32,7 @@ pub enum EvlistDetail {
 pub struct EvlistOptions<'a> {
     /// The details after the name.
     pub detail: EvlistDetail,
-    /// Whether a group is shown on one line, with its members in braces after the leader.
+    /// Whether a group is shown on one line, with its events in braces.
     pub groups: bool,
     /// The fields of tracepoints, if they are shown.
     pub trace_fields: Option<&'a TraceFields>,
@@ -51,8 +51,8 @@ pub fn write_events(
     let events = data.events();
     let groups = match options.groups {
         true => {
-            let described = data.features().group_desc().unwrap_or_default();
-            EventGroups::new(described, events.len())
+            let descriptions = data.features().group_desc().unwrap_or_default();
+            EventGroups::new(descriptions, events.len())
         }
         false => EventGroups::default(),
     };
@@ -74,8 +74,8 @@ pub fn write_events(
         }
         let size = sizes.get(index).copied().unwrap_or_default();
         for (number, part) in parts(event, index, size, options).iter().enumerate() {
-            let before = if number == 0 { ':' } else { ',' };
-            write!(out, "{before} {part}")?;
+            let separator = if number == 0 { ':' } else { ',' };
+            write!(out, "{separator} {part}")?;
         }
         writeln!(out)?;
     }

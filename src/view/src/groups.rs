@@ -1,4 +1,4 @@
-//! Groups of events, as the header of a recording describes them.
+//! Groups of events, as described in the header of a recording.
 
 use std::ops::Range;
 
@@ -29,9 +29,9 @@ impl EventGroup {
 }
 
 impl EventGroups {
-    /// Finds the groups that the header describes in a recording with this number of events.
+    /// Returns the groups of a recording with this number of events; groups of one event are ignored.
     #[must_use]
-    pub fn new(described: Vec<GroupDesc>, events: usize) -> Self {
+    pub fn new(descriptions: Vec<GroupDesc>, events: usize) -> Self {
         let group = |group: GroupDesc| {
             let name = match group.name.as_str() {
                 ANONYMOUS => String::new(),
@@ -46,7 +46,7 @@ impl EventGroups {
                 member_count: members,
             })
         };
-        Self(described.into_iter().filter_map(group).collect())
+        Self(descriptions.into_iter().filter_map(group).collect())
     }
 
     /// The group led by the event at `index`.
@@ -55,10 +55,11 @@ impl EventGroups {
         self.0.iter().find(|group| group.leader == index)
     }
 
-    /// Whether the event at `index` is shown on its leader's line.
+    /// Whether the event at `index` is in a group and is not a leader.
     #[must_use]
     pub fn is_member(&self, index: usize) -> bool {
-        let after = |group: &EventGroup| index != group.leader && group.members().contains(&index);
-        self.led_by(index).is_none() && self.0.iter().any(after)
+        let has_member =
+            |group: &EventGroup| index != group.leader && group.members().contains(&index);
+        self.led_by(index).is_none() && self.0.iter().any(has_member)
     }
 }

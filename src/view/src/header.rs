@@ -23,7 +23,7 @@ pub struct HeaderOptions<'a> {
     pub full: bool,
 }
 
-/// Writes the block between the `# ========` lines. In pipe mode perf closes the block before the
+/// Writes the header, a block between `# ========` lines. In pipe mode perf closes the block before the
 /// features, which arrive later, and prints no list of missing ones.
 ///
 /// # Errors
@@ -67,7 +67,7 @@ pub fn write_stream_start(out: &mut dyn Write, options: &HeaderOptions<'_>) -> i
     writeln!(out, "# ========\n#")
 }
 
-/// Writes all features in order.
+/// Writes the features of the recording in order.
 ///
 /// # Errors
 /// Errors of `out`.

@@ -27,7 +27,7 @@ pub struct SummaryOptions {
     pub tasks: TaskSet,
     /// A process whose calls are not counted.
     pub excluded_process: Option<u32>,
-    /// The numbers of the system calls; `None` for all.
+    /// The numbers of the system calls, plus 512 for calls of 32-bit programs; `None` for all.
     pub calls: Option<Vec<u32>>,
     /// Whether calls are counted by cgroup (of version 2), too: [`CallKey::birth`] is then the id of the cgroup.
     pub by_cgroup: bool,
@@ -38,9 +38,9 @@ pub struct SummaryOptions {
 /// A system call of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallKey {
-    /// The thread number.
+    /// The thread id.
     pub thread: u32,
-    /// The time at which the thread was first seen (ns of `CLOCK_MONOTONIC`), since thread numbers are used again; with
+    /// The time at which the thread was first seen (ns of `CLOCK_MONOTONIC`), since thread ids are reused; with
     /// [`SummaryOptions::by_cgroup`], the id of the cgroup in which the call returned.
     pub birth: u64,
     /// The number of the system call. All above 511 are counted as 511.
@@ -58,13 +58,13 @@ pub struct CallSummary {
     pub errors: u64,
     /// Sum of durations.
     pub total: u64,
-    /// The shortest.
+    /// The shortest duration.
     pub min: u64,
-    /// The longest.
+    /// The longest duration.
     pub max: u64,
     /// Sum of the squares of durations.
     pub squares: u128,
-    /// The process number.
+    /// The process id.
     pub process: u32,
     /// The end of the last call, ns of `CLOCK_MONOTONIC`.
     pub last: u64,
@@ -72,7 +72,7 @@ pub struct CallSummary {
     pub comm: Vec<u8>,
     /// Number of durations by bucket; see [`bucket_start`].
     pub buckets: Vec<u32>,
-    /// Errors by number.
+    /// Number of errors by errno.
     pub errnos: BTreeMap<u32, u64>,
 }
 

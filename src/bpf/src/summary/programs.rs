@@ -45,7 +45,7 @@ pub(super) struct ProgramOptions {
 const KEY: i16 = -64;
 /// A value of 8 bytes: the time at which a call returned, or the first count of an error.
 const VALUE: i16 = -72;
-/// A word of 4 bytes.
+/// A value of 8 bytes: the saved register that shows the mode of the processor.
 const WORD: i16 = -80;
 
 /// Leaves the number of the call in `R9`: the context has the saved registers and the number.

@@ -218,7 +218,7 @@ fn programs_that_follow_children_from_exec_pass_the_verifier() {
     drop(summary);
 }
 
-/// Calls are counted by the cgroup of this process, whose id is that of a folder.
+/// The id of a cgroup is the inode number of its folder.
 #[test]
 fn calls_by_cgroup() {
     let summary = start(&SummaryOptions {

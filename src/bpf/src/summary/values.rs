@@ -1,6 +1,6 @@
 //! Layouts of the maps' keys and values.
 
-/// The value of (task, call).
+/// Offsets in the value of (task, call), in bytes.
 pub(super) mod call {
     pub(in super::super) const COUNT: i16 = 0;
     pub(in super::super) const ERRORS: i16 = 8;

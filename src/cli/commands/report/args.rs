@@ -46,7 +46,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(input())
         .args(table())
         .args(selection())
-        .args(shown())
+        .args(annotation_and_branches())
         .args(rest())
         .arg(symbol_filter())
 }
@@ -126,7 +126,7 @@ fn table() -> Vec<Arg> {
     ]
 }
 
-/// Returns the filters.
+/// Returns the filters, and some options on the table's layout.
 fn selection() -> Vec<Arg> {
     vec![
         choose::dsos().short('d'),
@@ -153,7 +153,7 @@ fn selection() -> Vec<Arg> {
 }
 
 /// Returns the options on annotation, event groups and branches.
-fn shown() -> Vec<Arg> {
+fn annotation_and_branches() -> Vec<Arg> {
     vec![
         code::source(),
         code::asm_raw(),

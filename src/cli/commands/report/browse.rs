@@ -45,7 +45,8 @@ const PRINTED: &[&str] = &[
     "csv",
 ];
 
-/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and no option asks for text.
+/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and the configuration allows it; never if an
+/// option asks for text.
 ///
 /// # Errors
 ///
@@ -99,9 +100,9 @@ fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, Cl
             }
             result
         })?;
-        let shown = display.run(Box::new(screen), messages);
+        let displayed = display.run(Box::new(screen), messages);
         drop(display);
-        shown?;
+        displayed?;
         let next = outcome.borrow().clone();
         if !is_read.load(Ordering::Acquire) && !reader.is_finished() && next == SessionEnd::Nothing
         {
@@ -241,8 +242,8 @@ fn report(
 ) -> ReportTables {
     let skips = job.settings.skips_empty();
     let pairs = parameters.tables.iter().zip(counts.histograms);
-    let shown = pairs.filter(|(_, histogram)| !(skips && is_empty(histogram)));
-    let tables = shown.map(|(table, histogram)| ReportTable {
+    let nonempty_pairs = pairs.filter(|(_, histogram)| !(skips && is_empty(histogram)));
+    let tables = nonempty_pairs.map(|(table, histogram)| ReportTable {
         name: table.name.clone(),
         plural: table.plural,
         histogram,

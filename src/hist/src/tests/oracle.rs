@@ -192,7 +192,7 @@ impl Tree {
         }
     }
 
-    /// All callchains with a period of at least `least`, the heaviest first.
+    /// All callchains with a period above 0 and at least `least`, the heaviest first.
     fn list(&self, fake: &Fake, least: u64) -> Vec<Branch> {
         let mut list = Vec::new();
         self.collect(fake, &mut Vec::new(), &mut list);

@@ -20,7 +20,7 @@ fn sample() -> impl Strategy<Value = Sample> {
     let ids = (0u32..3, 0u32..3, 0u32..2);
     (frames, ids, 0..Fake::SITES, any::<bool>(), 0u64..50).prop_map(
         |(mut frames, (comm, tid, cpu), other, inside, period)| {
-            // The sampled location is the innermost frame, or is not in the callchain.
+            // The sampled location is the last frame, or any location.
             let leaf = if inside { frames.last().copied() } else { None };
             // Recursion is the most error-prone case.
             if frames.len() > 4 {

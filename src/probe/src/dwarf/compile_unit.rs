@@ -93,7 +93,7 @@ impl<'u> CompileUnit<'u> {
         Die::read(self, &self.home, offset)
     }
 
-    /// Whether the unit was compiled with optimisation: only then variables have location lists.
+    /// Whether an entry of the unit has a location list: only optimised code has them.
     pub(crate) fn is_optimised(&self) -> bool {
         let Ok(mut entries) = self.home.unit.entries_raw(None) else {
             return false;
@@ -168,7 +168,7 @@ impl<'u> CompileUnit<'u> {
     }
 }
 
-/// Returns the offsets of all type units, and of the types within them, by signature.
+/// Returns the offsets of the type units in `.debug_info`, and of the types within them, by signature.
 fn type_units(
     dwarf: &Dwarf<Slice<'_>>,
 ) -> HashMap<DebugTypeSignature, (DebugInfoOffset, UnitOffset)> {

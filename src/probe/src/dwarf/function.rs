@@ -28,7 +28,7 @@ struct FunctionRange {
 }
 
 impl<'w, 'u> Functions<'w, 'u> {
-    /// Reads the functions without names. Entries before damage are kept.
+    /// Reads the functions, but not their names. Entries before damage are kept.
     pub(crate) fn read(compile_unit: &'w CompileUnit<'u>) -> Self {
         Self {
             compile_unit,

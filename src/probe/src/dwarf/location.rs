@@ -138,7 +138,8 @@ fn list<'u>(holder: &Die<'_, 'u>, value: AttributeValue<Slice<'u>>) -> LocationL
     found
 }
 
-/// Returns the address ranges in which `variable` has a location; `None` if it is valid everywhere.
+/// Returns the address ranges in which `variable` has a location; `None` if it has no location list: it is valid everywhere or has
+/// no location.
 pub(crate) fn valid_ranges(variable: &Die<'_, '_>) -> Option<Vec<(u64, u64)>> {
     let (holder, value) = variable.find(gimli::DW_AT_location)?;
     if matches!(value, AttributeValue::Exprloc(_)) {
@@ -179,7 +180,8 @@ impl RelativeNumber {
         }
     }
 
-    /// Returns the location of the value itself, if the kernel can fetch it: a constant, or a base without an added offset.
+    /// Returns the location of the value itself, if the kernel can fetch it: a constant, or a register or word in memory
+    /// without an added offset.
     fn value(self) -> Result<ValueLocation, UnavailableVariable> {
         let Self {
             base,

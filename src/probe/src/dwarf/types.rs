@@ -132,7 +132,7 @@ impl Die<'_, '_> {
         })
     }
 
-    /// Returns this member with its offset in its record; `None` if the position of a bit field is invalid.
+    /// Returns this member with its offset in its record; `None` if the position of a bit field is invalid or unknown.
     fn record_member(&self) -> Option<RecordMember<Self>> {
         let offset = self.number(gimli::DW_AT_data_member_location);
         let offset = offset.and_then(|offset| i64::try_from(offset).ok());

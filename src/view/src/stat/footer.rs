@@ -51,7 +51,7 @@ pub fn write_title(out: &mut dyn Write, target: &str, runs: u32) -> io::Result<(
     writeln!(out, "\n Performance counter stats for {target}{runs}:\n")
 }
 
-/// Writes the lines below the table, with empty lines around them.
+/// Writes the lines below the table, with an empty line after them and, if the table has rows, one before them.
 ///
 /// # Errors
 /// Those of `out`.

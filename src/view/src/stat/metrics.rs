@@ -10,8 +10,8 @@ use crate::table::Align;
 /// Minimum width of a metric's column in text.
 const COLUMN: usize = 20;
 
-/// Writes the metrics of a table. Text and CSV have a header if the columns differ from `shown`, those of the previous
-/// header. Rates and `CPUs utilized`, which every row has, are omitted like in perf.
+/// Writes the metrics of a table. Text and CSV have a header if the columns differ from `header_columns`, those of the
+/// previous header. Rates and `CPUs utilized` are omitted as in perf.
 ///
 /// # Errors
 /// Those of `out`.
@@ -19,7 +19,7 @@ pub fn write_metrics(
     out: &mut dyn Write,
     table: &CountTable,
     style: &StatStyle<'_>,
-    shown: &mut Vec<String>,
+    header_columns: &mut Vec<String>,
 ) -> io::Result<()> {
     let columns = columns(table);
     let mut units: Vec<&CountRow> = Vec::new();
@@ -39,9 +39,9 @@ pub fn write_metrics(
             })
         })
         .collect();
-    if *shown != columns && style.format != StatFormat::Json {
+    if *header_columns != columns && style.format != StatFormat::Json {
         write_names(out, &lines, &columns, style)?;
-        shown.clone_from(&columns);
+        header_columns.clone_from(&columns);
     }
     for line in &lines {
         let values = columns.iter().map(|name| value(table, line.row.unit, name));
@@ -102,7 +102,7 @@ fn write_names(
     writeln!(out)
 }
 
-/// The names of the metrics shown, of all units together, in event order.
+/// The columns: names of the metrics of all units, in event order, without the omitted ones.
 fn columns(table: &CountTable) -> Vec<String> {
     let mut names = Vec::new();
     for (index, event) in table.events.iter().enumerate() {
@@ -120,12 +120,12 @@ fn columns(table: &CountTable) -> Vec<String> {
 fn value<'t>(
     table: &'t CountTable,
     unit: AggregationUnit,
-    wanted: &str,
+    column: &str,
 ) -> Option<&'t MetricValue> {
     let rows = table.rows.iter().filter(|row| row.unit == unit);
     rows.filter_map(|row| Some((table.events.get(row.event)?, row)))
         .flat_map(|(event, row)| row.metrics.iter().map(move |metric| (event, metric)))
-        .find_map(|(event, metric)| (name(event, metric) == wanted).then_some(metric))
+        .find_map(|(event, metric)| (name(event, metric) == column).then_some(metric))
 }
 
 /// The column of a metric: its unit. A percentage (`of all branches`) includes the event's name.

@@ -135,7 +135,7 @@ impl OldTrace {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists`: `path` is not a folder, has files of something else, or is a trace and `replaces` is false.
+    /// `AlreadyExists`: `path` is not a folder, has files of something else, or is not empty and `replaces` is false.
     fn find(parent: &Folder, path: &Path, replaces: bool) -> io::Result<Self> {
         let taken = |text: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         let name = path.file_name().unwrap_or_default();

@@ -16,7 +16,7 @@ const MAX_STACK: usize = 127;
 
 /// How callchains are counted and shown.
 pub(super) struct ChainSettings {
-    /// `--children`; `None` if not given.
+    /// `--children` or the configuration's `report.children`; `None` if neither is given.
     pub(super) children: Option<bool>,
     /// `--show-ref-call-graph`.
     pub(super) reference_call_graphs: bool,

@@ -1,6 +1,6 @@
 //! Formats of tracepoints in current kernels: declarations and sizes, in order.
 
-/// The format of tracepoints of current and old kernels that have the same fields.
+/// The format of tracepoints with the same fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TracepointCase {
     pub(super) names: &'static [&'static str],

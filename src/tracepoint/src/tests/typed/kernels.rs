@@ -56,9 +56,9 @@ impl Kernel {
         let (system, event) = name.split_once(':').expect("a whole name");
         let mut text = format!("name: {event}\nID: 77\nformat:\n");
         let mut offset = 0;
-        self.list(&common, &mut offset, &mut text);
+        self.write_fields(&common, &mut offset, &mut text);
         text.push('\n');
-        self.list(fields, &mut offset, &mut text);
+        self.write_fields(fields, &mut offset, &mut text);
         text.push_str(&format!("\nprint fmt: {}\n", case.print_fmt));
         let abi = Abi {
             endian: self.endian,
@@ -67,7 +67,7 @@ impl Kernel {
         Tracepoint::parse(system, text.as_bytes(), abi).expect("a description")
     }
 
-    fn list(self, fields: &[(&str, usize)], offset: &mut usize, text: &mut String) {
+    fn write_fields(self, fields: &[(&str, usize)], offset: &mut usize, text: &mut String) {
         let long = usize::from(self.long_size);
         for (declaration, size) in fields {
             let count = declaration.split_once("long args[").map_or(1, |_| 6);

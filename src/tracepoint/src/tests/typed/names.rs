@@ -7,7 +7,7 @@ use crate::typed::{EventLayout, TypedEvent};
 use crate::{NoSymbols, PrintContext, PrintkFormats, Tracepoint, ValueNames};
 
 /// The part of the text between `before` and `after`.
-fn shown(tracepoint: &Tracepoint, raw: &[u8], before: &str, after: &str) -> String {
+fn text_between(tracepoint: &Tracepoint, raw: &[u8], before: &str, after: &str) -> String {
     let context = PrintContext {
         symbols: &NoSymbols,
         printk: &PrintkFormats::default(),
@@ -16,8 +16,8 @@ fn shown(tracepoint: &Tracepoint, raw: &[u8], before: &str, after: &str) -> Stri
     tracepoint.print_fmt().write(raw, &context, &mut out);
     let text = String::from_utf8(out).expect("text");
     let (_, rest) = text.split_once(before).expect("its text");
-    let (shown, _) = rest.split_once(after).unwrap_or((rest, ""));
-    shown.to_owned()
+    let (between, _) = rest.split_once(after).unwrap_or((rest, ""));
+    between.to_owned()
 }
 
 /// The typed event's name for the value of its field.
@@ -50,7 +50,7 @@ proptest! {
             for tracepoint in described(name) {
                 for value in [bits, few, 1 << (bits % 31), 0] {
                     let raw = raw(&tracepoint, &[(field, Put::Number((value >> 1).into()))]);
-                    let expected = shown(&tracepoint, &raw, before, after);
+                    let expected = text_between(&tracepoint, &raw, before, after);
                     prop_assert_eq!(named(&tracepoint, &raw), expected);
                 }
             }
@@ -91,7 +91,11 @@ fn a_table_may_name_zero() {
             let mut text = String::new();
             let written = names.write(value.cast_unsigned(), &mut text);
             written.expect("memory");
-            assert_eq!(text, shown(&tracepoint, &raw, "prio=", ";"), "{value}");
+            assert_eq!(
+                text,
+                text_between(&tracepoint, &raw, "prio=", ";"),
+                "{value}"
+            );
         }
         let mut text = String::new();
         names.write(0, &mut text).expect("memory");
