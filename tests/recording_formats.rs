@@ -40,7 +40,7 @@ fn record(perf: &str, scratch: &Scratch, options: &[&str], output: &str) -> bool
     outcome(run.args(["--", "sh", "-c", LOAD])).status == 0
 }
 
-/// Compares both tools' output for the same arguments.
+/// Returns the first difference between both tools' output for the same arguments, if any.
 fn compare(perf: &str, scratch: &Scratch, words: &[&str]) -> Option<String> {
     let theirs = outcome(tool(perf, scratch).args(words));
     let ours = outcome(tool(env!("CARGO_BIN_EXE_rperf"), scratch).args(words));

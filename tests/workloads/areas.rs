@@ -1,4 +1,4 @@
-//! A program with traits, generic functions and two named threads.
+//! A program with traits, generic functions and a second, named thread.
 
 use std::collections::HashMap;
 

@@ -70,7 +70,7 @@ impl<'b> BtfShape<'b> {
         }
     }
 
-    /// Searches a member; `records` is the remaining number of records to search.
+    /// Searches for a member; `layers` is the remaining depth, `records` the remaining number of records to search.
     fn member_within(
         &self,
         name: &str,

@@ -78,12 +78,12 @@ pub(crate) fn of_modules(
     modules.iter().filter_map(of_module).collect()
 }
 
-/// A file with executed code, and a path to read it.
+/// The entry of a module or a mapped file, and a path to read it; the path is empty for a module without a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FoundFile {
     pub(crate) entry: BuildIdEntry,
     pub(crate) path: PathBuf,
-    /// Whether the file is added to the cache: it has samples, or all files are added.
+    /// Whether the file is added to the cache.
     pub(crate) is_kept: bool,
 }
 

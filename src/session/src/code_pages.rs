@@ -9,7 +9,7 @@ use crate::record_stats::MappedName;
 
 /// Binary logarithm of the page size.
 const PAGE_SHIFT: u32 = 12;
-/// Maximum number of ancestors searched for an inherited mapping.
+/// Maximum number of processes searched for a mapping: a process and its ancestors.
 const GENERATIONS: usize = 64;
 
 /// Sampled code pages, and the mappings there.
@@ -22,7 +22,7 @@ pub(crate) struct CodePages {
     pages: HashSet<(u32, u64)>,
     /// The pid and page of the previous sample in user space.
     last: Option<(u32, u64)>,
-    /// Pages of the kernel and its modules.
+    /// Sampled pages of the kernel and its modules.
     kernel_pages: HashSet<u64>,
     /// The page of the previous kernel sample.
     last_of_kernel: Option<u64>,
@@ -114,7 +114,7 @@ impl CodePages {
         found.flatten().map(|mapping| &mapping.name).collect()
     }
 
-    /// Whether there are samples in this module.
+    /// Whether there are samples in the pages of this module.
     pub(crate) fn overlap(&self, module: &Module) -> bool {
         let end = module.start.saturating_add(module.size);
         let pages = module.start >> PAGE_SHIFT..end.div_ceil(1 << PAGE_SHIFT);

@@ -130,8 +130,8 @@ impl FileCompletion<'_> {
         OutputStream::pipe(stream.clone(), &self.opened.descriptions, &set)
     }
 
-    /// Returns the entries of the kernel and of its modules; `None` if the kernel's build-id is unknown or build-ids
-    /// are not requested.
+    /// Returns the entries of the kernel and of its modules; `None` if the kernel's text or build-id is unknown, or
+    /// build-ids are not requested.
     fn kernel_build_ids(&self, hits: &CodePages) -> Option<(BuildIdEntry, Vec<FoundFile>)> {
         let (request, kernel) = (self.request, &self.opened.kernel);
         kernel.text.as_ref().filter(|_| request.output.build_ids)?;
@@ -144,7 +144,8 @@ impl FileCompletion<'_> {
         Some((build_ids::of_kernel(&id), modules))
     }
 
-    /// Returns the build-ids of all mapped files, and the message of the first failure to add one of them to the cache.
+    /// Returns the build-ids of the kernel, its modules and all mapped files, if requested, and the message of the first failure
+    /// to add one of them to the cache.
     fn build_ids(&self, sink: &CountedOutput) -> (Vec<BuildIdEntry>, Option<String>) {
         if !self.request.output.build_ids {
             return (Vec::new(), None);

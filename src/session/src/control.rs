@@ -23,7 +23,7 @@ const MAX_COMMAND_BYTES: usize = 4096;
 /// The descriptors of control commands and acknowledgements.
 #[derive(Debug)]
 pub struct Control {
-    /// `None` after the other end was closed.
+    /// `None` after the other end was closed or reading failed.
     commands: Option<File>,
     acknowledgements: Option<File>,
     /// An incomplete command.
@@ -185,7 +185,7 @@ impl ControlledCounters<'_> {
     }
 }
 
-/// Lists all events, or all groups.
+/// Lists all events; with [`ListedDetail::Groups`], a group is one entry.
 fn list(
     events: &[ControlledCounters<'_>],
     listing: ListedDetail,

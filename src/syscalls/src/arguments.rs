@@ -104,7 +104,7 @@ impl CallArguments<'_> {
     }
 }
 
-/// Writes the arguments, separated by `, `, without parentheses.
+/// Writes the arguments, separated by `, `, without parentheses; of an unknown call, the argument registers.
 ///
 /// # Errors
 /// Errors of `to`.
@@ -119,7 +119,7 @@ pub fn write_arguments(
     };
     let mut separator = "";
     for (index, argument) in arguments.iter().enumerate() {
-        let Some(shown) = shown(call, argument, index, options) else {
+        let Some(shown) = printed_argument(call, argument, index, options) else {
             continue;
         };
         to.write_all(separator.as_bytes())?;
@@ -151,7 +151,7 @@ pub fn argument_texts(
     let arguments = call.syscall.and_then(|call| call.arguments.as_deref());
     let arguments = arguments.unwrap_or_default().iter().enumerate();
     let texts = arguments.filter_map(|(index, argument)| {
-        let shown = shown(call, argument, index, options)?;
+        let shown = printed_argument(call, argument, index, options)?;
         let mut text = Vec::new();
         // Writing to a `Vec` does not fail.
         let _ = write_one(&mut text, call, &shown, task, options);
@@ -172,7 +172,7 @@ struct ShownArgument<'a> {
 }
 
 /// Returns an argument if it is printed.
-fn shown<'a>(
+fn printed_argument<'a>(
     call: &'a CallArguments<'_>,
     argument: &'a Argument,
     index: usize,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::filter::NameFilter;
 use crate::object::ProbeObject;
 
-/// Returns the function names in the symbol table, sorted, without duplicates. Without a filter, those with
-/// a leading underscore are omitted.
+/// Returns the function names in the symbol table, sorted, without duplicates and `@plt` entries. Without a filter,
+/// those with a leading underscore are omitted.
 #[must_use]
 pub fn functions(object: &ProbeObject<'_>, filter: Option<&NameFilter>) -> BTreeSet<String> {
     let is_wanted = |name: &str| match filter {

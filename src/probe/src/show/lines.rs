@@ -132,11 +132,11 @@ pub fn lines(
         path: object.sources.path.to_owned(),
     })?;
     let mut found: Option<RangeMatches> = None;
-    let wanted = UnitQuery {
+    let query = UnitQuery {
         function: range.function.as_deref(),
         file: range.file.as_deref(),
     };
-    wanted.for_each(info, object, options, &mut |compile_unit| {
+    query.for_each(info, object, options, &mut |compile_unit| {
         let place = in_unit(compile_unit, range);
         let is_function = range.function.is_some();
         match (&mut found, place) {
@@ -163,9 +163,9 @@ pub fn lines(
     let text = SourceText::read(object, options, &place.file)?;
     let count = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
     place.last = place.last.min(count);
-    let shown = (1..).zip(text.lines());
-    let shown = shown.filter(|(line, _)| (place.first..=place.last).contains(line));
-    let lines = shown.map(|(line, text)| ShownLine {
+    let numbered = (1..).zip(text.lines());
+    let in_range = numbered.filter(|(line, _)| (place.first..=place.last).contains(line));
+    let lines = in_range.map(|(line, text)| ShownLine {
         number: place
             .probed
             .contains(&line)
@@ -257,10 +257,10 @@ fn representatives(
             }),
         }
     };
-    let shown = places
+    let representing = places
         .iter()
         .filter(|(line, address)| is_shown(*line, *address));
-    shown.map(|(line, _)| *line).collect()
+    representing.map(|(line, _)| *line).collect()
 }
 
 #[cfg(test)]

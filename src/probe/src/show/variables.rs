@@ -65,7 +65,7 @@ pub struct Variable {
 ///
 /// # Errors
 ///
-/// Errors of [`find`](crate::find).
+/// [`Error::NoDebugInfo`], and errors of [`find`](crate::find).
 pub fn variables(
     object: &ProbeObject<'_>,
     definition: &Definition,
@@ -166,7 +166,7 @@ fn listed_point<'w, 'u>(
     }
 }
 
-/// Returns the values of a USDT marker at a probe point without debug information.
+/// Returns the probe points of a USDT marker and its values, for an object without debug information.
 fn marked(
     object: &ProbeObject<'_>,
     definition: &Definition,
