@@ -242,8 +242,8 @@ fn report(
 ) -> ReportTables {
     let skips = job.settings.skips_empty();
     let pairs = parameters.tables.iter().zip(counts.histograms);
-    let nonempty_pairs = pairs.filter(|(_, histogram)| !(skips && is_empty(histogram)));
-    let tables = nonempty_pairs.map(|(table, histogram)| ReportTable {
+    let kept_pairs = pairs.filter(|(_, histogram)| !(skips && is_empty(histogram)));
+    let tables = kept_pairs.map(|(table, histogram)| ReportTable {
         name: table.name.clone(),
         plural: table.plural,
         histogram,
