@@ -148,7 +148,7 @@ impl Unwinder {
         let most_frames = max_frames(&snapshot.stack);
         let end = out.len().saturating_add(limit.min(most_frames));
         let mut registers = snapshot.registers;
-        let mut found = self.find(StepAddress::of(registers.ip, true), arch, space);
+        let mut cached_step = self.find(StepAddress::of(registers.ip, true), arch, space);
         let mut is_innermost = true;
         if limit > 0 && is_address(registers.ip) {
             out.push(registers.ip);
@@ -159,8 +159,8 @@ impl Unwinder {
                 registers: &registers,
                 stack: &snapshot.stack,
             };
-            let interrupted = self.is_signal(found);
-            let caller = match self.caller(found, &machine, space, is_innermost) {
+            let interrupted = self.is_signal(cached_step);
+            let caller = match self.caller(cached_step, &machine, space, is_innermost) {
                 Ok(Some(caller)) => caller,
                 Ok(None) => return Ending::Complete,
                 Err(UnwindStop { cause, module }) => return Ending::Truncated { cause, module },
@@ -183,7 +183,7 @@ impl Unwinder {
             }
             registers = caller;
             is_innermost = false;
-            found = self.find(StepAddress::of(registers.ip, interrupted), arch, space);
+            cached_step = self.find(StepAddress::of(registers.ip, interrupted), arch, space);
             out.push(registers.ip - u64::from(!interrupted));
         }
         if limit <= most_frames {
@@ -198,12 +198,12 @@ impl Unwinder {
     /// The caller of a frame; `None` if there is none.
     fn caller(
         &self,
-        found: CachedStep,
+        cached_step: CachedStep,
         machine: &FrameState<'_>,
         space: &impl AddressSpace,
         is_innermost: bool,
     ) -> Result<Option<Caller>, UnwindStop> {
-        let stop = match found {
+        let stop = match cached_step {
             CachedStep::Nothing(stop) => stop,
             CachedStep::Step(index) => {
                 let Some((step, module)) = self.steps.get(index as usize) else {
@@ -232,8 +232,8 @@ impl Unwinder {
         }
     }
 
-    fn is_signal(&self, found: CachedStep) -> bool {
-        let CachedStep::Step(index) = found else {
+    fn is_signal(&self, cached_step: CachedStep) -> bool {
+        let CachedStep::Step(index) = cached_step else {
             return false;
         };
         self.steps
@@ -244,12 +244,12 @@ impl Unwinder {
     #[inline]
     fn find(&mut self, at: StepAddress, arch: Arch, space: &impl AddressSpace) -> CachedStep {
         let key = (space.epoch(), at.key(at.address));
-        if let Some(found) = self.by_address.get(&key) {
-            return *found;
+        if let Some(cached_step) = self.by_address.get(&key) {
+            return *cached_step;
         }
-        let found = self.look_up(at, arch, space);
-        self.by_address.insert(key, found);
-        found
+        let cached_step = self.look_up(at, arch, space);
+        self.by_address.insert(key, cached_step);
+        cached_step
     }
 
     #[cold]
@@ -267,11 +267,11 @@ impl Unwinder {
             Err(cause) => return nothing(cause),
         };
         let key = (code.module, at.key(code.offset));
-        if let Some(found) = self.by_offset.get(&key) {
-            return *found;
+        if let Some(cached_step) = self.by_offset.get(&key) {
+            return *cached_step;
         }
         let context = self.context.get_or_insert_with(Box::default);
-        let found = match object.step(code.offset, at.exact, context) {
+        let cached_step = match object.step(code.offset, at.exact, context) {
             Ok(step) => {
                 let index = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
                 self.steps.push((step, code.module));
@@ -279,8 +279,8 @@ impl Unwinder {
             }
             Err(cause) => nothing(cause),
         };
-        self.by_offset.insert(key, found);
-        found
+        self.by_offset.insert(key, cached_step);
+        cached_step
     }
 
     /// Clears the caches if one is full. Only called between stacks, since steps are referred to by index.

@@ -98,15 +98,15 @@ impl<'u> CompileUnit<'u> {
         let Ok(mut entries) = self.home.unit.entries_raw(None) else {
             return false;
         };
-        let mut found = false;
-        while !found && !entries.is_empty() {
+        let mut has_list = false;
+        while !has_list && !entries.is_empty() {
             let Ok(abbreviation) = entries.read_abbreviation() else {
                 break;
             };
             let Some(abbreviation) = abbreviation else {
                 continue;
             };
-            found = abbreviation.attributes().iter().any(|attribute| {
+            has_list = abbreviation.attributes().iter().any(|attribute| {
                 attribute.name() == gimli::DW_AT_location
                     && matches!(
                         attribute.form(),
@@ -117,7 +117,7 @@ impl<'u> CompileUnit<'u> {
                 break;
             }
         }
-        found
+        has_list
     }
 
     /// Returns the entry at `offset` of `.debug_info`, of the shared file if `is_shared`.

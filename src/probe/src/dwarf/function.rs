@@ -13,7 +13,7 @@ use super::die::Die;
 #[derive(Debug)]
 pub(crate) struct Functions<'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
-    found: FunctionEntries,
+    entries: FunctionEntries,
     code: OnceCell<Vec<FunctionRange>>,
 }
 
@@ -32,7 +32,7 @@ impl<'w, 'u> Functions<'w, 'u> {
     pub(crate) fn read(compile_unit: &'w CompileUnit<'u>) -> Self {
         Self {
             compile_unit,
-            found: compile_unit.function_entries(None),
+            entries: compile_unit.function_entries(None),
             code: OnceCell::new(),
         }
     }
@@ -55,20 +55,20 @@ impl<'w, 'u> Functions<'w, 'u> {
         };
         Self {
             compile_unit,
-            found: compile_unit.function_entries(Some(wanted)),
+            entries: compile_unit.function_entries(Some(wanted)),
             code: OnceCell::new(),
         }
     }
 
     /// Returns the functions whose name passed `is_name` and that have code or inlined instances.
     pub(crate) fn named(&self) -> impl Iterator<Item = Die<'w, 'u>> {
-        let named = self.found.named.iter();
+        let named = self.entries.named.iter();
         named.filter_map(|offset| self.compile_unit.at(*offset))
     }
 
     /// Returns all functions with out-of-line code.
     pub(crate) fn with_code(&self) -> impl Iterator<Item = Die<'w, 'u>> {
-        let defined = self.found.with_code.iter();
+        let defined = self.entries.with_code.iter();
         let dies = defined.filter_map(|offset| self.compile_unit.at(*offset));
         dies.filter(|die| die.entry_address().is_some())
     }
@@ -96,14 +96,14 @@ impl<'w, 'u> Functions<'w, 'u> {
             };
             die.ranges().into_iter().map(range)
         });
-        let mut found: Vec<FunctionRange> = all.collect();
-        found.sort_unstable_by_key(|range| range.start);
+        let mut ranges: Vec<FunctionRange> = all.collect();
+        ranges.sort_unstable_by_key(|range| range.start);
         let mut reach = 0;
-        for range in &mut found {
+        for range in &mut ranges {
             reach = range.end.max(reach);
             range.reach = reach;
         }
-        found
+        ranges
     }
 }
 
@@ -111,7 +111,7 @@ impl<'w, 'u> Functions<'w, 'u> {
 pub(crate) struct FunctionInstances<'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
     /// The index of the requested function, and the instance's offset; in entry order.
-    found: Vec<(usize, UnitOffset)>,
+    instances: Vec<(usize, UnitOffset)>,
 }
 
 impl<'w, 'u> FunctionInstances<'w, 'u> {
@@ -126,27 +126,27 @@ impl<'w, 'u> FunctionInstances<'w, 'u> {
                 .reference(gimli::DW_AT_abstract_origin)?;
             functions.iter().position(|die| die.is_same(&origin))
         };
-        let mut found = Vec::new();
+        let mut instances = Vec::new();
         let mut take = |offset, origin| {
             let function = match origin {
                 DieReference::SameUnit(origin) => here.get(&origin).copied(),
                 DieReference::OtherUnit => elsewhere(offset),
             };
-            found.extend(function.map(|function| (function, offset)));
+            instances.extend(function.map(|function| (function, offset)));
         };
         if let Some(scanner) = compile_unit.scanner(&is_function_or_copy) {
             scanner.for_each_copy(&mut take);
         }
         Self {
             compile_unit,
-            found,
+            instances,
         }
     }
 
     /// Returns the instances of the requested function with this index.
     pub(crate) fn at(&self, index: usize) -> impl Iterator<Item = Die<'w, 'u>> {
         let instances = self
-            .found
+            .instances
             .iter()
             .filter(move |(function, _)| *function == index);
         instances.filter_map(|(_, offset)| self.compile_unit.at(*offset))
@@ -159,7 +159,7 @@ pub(crate) struct InlinedInstances;
 impl InlinedInstances {
     /// Returns the functions at `address` within `function`, from `function` itself to the innermost inlined one.
     pub(crate) fn at<'w, 'u>(function: &Die<'w, 'u>, address: u64) -> Vec<Die<'w, 'u>> {
-        let mut found = vec![function.clone()];
+        let mut functions = vec![function.clone()];
         function.walk(&mut |die| {
             let is_code = matches!(
                 die.tag(),
@@ -167,11 +167,11 @@ impl InlinedInstances {
             );
             let covers = is_code && die.covers(address);
             if covers && die.tag() == gimli::DW_TAG_inlined_subroutine {
-                found.push(die.clone());
+                functions.push(die.clone());
             }
             covers
         });
-        found
+        functions
     }
 }
 
