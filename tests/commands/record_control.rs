@@ -156,7 +156,7 @@ fn synthesized_records_can_be_chosen() {
     let timeout = ["--proc-map-timeout", "0"];
     let (counts, message) = counted(&timeout, words).expect("there is perf");
     assert_eq!([counts[0] > 0, counts[1] > 0], [true, false]);
-    let warning = "reading the mappings of 1 processes took longer than 0 ms";
+    let warning = "reading the mappings of 1 process took longer than 0 ms";
     assert!(message.contains(warning), "{message}");
 }
 
