@@ -72,7 +72,7 @@ pub(crate) trait WeighSamples: Sync {
     fn weight(&self, sample: &Sample<'_>) -> u64;
 }
 
-/// Folds samples with the weights of a [`WeighSamples`] instead of their periods.
+/// Folds samples with the weights of a [`WeighSamples`], if given, instead of their periods.
 struct WeightedFold<'f, F> {
     inner: F,
     weight: Option<&'f dyn WeighSamples>,
@@ -167,7 +167,7 @@ pub(crate) fn has_branches(event: &EventDesc) -> bool {
 pub(crate) fn add_branch_chains(source: &mut RecordingInfo<'_>, events: &[EventDesc]) {
     let with_branches = events.iter().map(has_branches);
     let chains = source.callchains.iter_mut().zip(with_branches);
-    chains.for_each(|(has, branches)| *has |= branches);
+    chains.for_each(|(has_chain, branches)| *has_chain |= branches);
 }
 
 /// Returns the maximum number of bytes copied from each stack; `None` without events.
@@ -176,11 +176,11 @@ pub(crate) fn copied(events: &[EventDesc]) -> Option<u32> {
     events.map(|event| event.attr.sample_stack_user).max()
 }
 
-/// Warns once how many stacks lack frames, and why; `copied` is the size of each stack copy in bytes.
-pub(crate) fn warn_of_truncated(context: &Context, found: &StackSummary, copied: Option<u32>) {
-    let incomplete = found.incomplete();
+/// Warns of stacks that lack frames or were guessed; `copied` is the size of each stack copy in bytes.
+pub(crate) fn warn_of_truncated(context: &Context, summary: &StackSummary, copied: Option<u32>) {
+    let incomplete = summary.incomplete();
     if incomplete > 0 {
-        let causes = found
+        let causes = summary
             .truncated
             .iter()
             .map(|truncated| match &truncated.object {
@@ -192,14 +192,14 @@ pub(crate) fn warn_of_truncated(context: &Context, found: &StackSummary, copied:
         let causes: Vec<String> = causes.collect();
         context.warn(format_args!(
             "{incomplete} of {} user callchains are incomplete: {}",
-            found.stacks,
+            summary.stacks,
             causes.join(", ")
         ));
-        if !found.marked {
+        if !summary.marked {
             context.note("hint: --mark-truncated adds a frame with the reason");
         }
     }
-    if found.is_copied_too_short()
+    if summary.is_copied_too_short()
         && let Some(copied) = copied
         && copied < MAX_STACK_COPY
     {
@@ -208,10 +208,10 @@ pub(crate) fn warn_of_truncated(context: &Context, found: &StackSummary, copied:
             "hint: {copied} bytes of each stack were copied; record with --call-graph dwarf,{wider} for more"
         ));
     }
-    if found.guessed > 0 {
+    if summary.guessed > 0 {
         context.note(format_args!(
             "{} of {} user callchains were unwound with frame pointers where unwind information is missing",
-            found.guessed, found.stacks
+            summary.guessed, summary.stacks
         ));
     }
 }

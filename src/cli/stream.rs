@@ -48,7 +48,7 @@ impl StreamInput for PipeInput {
 pub(crate) struct RecordingStream {
     /// The name for messages.
     pub(crate) path: PathBuf,
-    /// When the pipe was last written, in seconds since 1970.
+    /// Modification time of the input, in seconds since 1970; 0 if unknown.
     pub(crate) changed: i64,
     first: Vec<u8>,
     input: PipeInput,
@@ -69,7 +69,7 @@ impl RecordingStream {
         })
     }
 
-    /// Whether the stream is text rather than a recording.
+    /// Whether the first bytes look like text rather than a recording.
     pub(super) fn is_text(&self) -> bool {
         let is_foreign = matches!(FileHeader::decode(&self.first), Err(Error::Magic { .. }));
         is_foreign && !self.first.contains(&0)
@@ -106,22 +106,22 @@ impl RecordingStream {
     ///
     /// # Errors
     ///
-    /// Status 255: reading fails, or there is no space for a long stream.
+    /// Status 255: reading fails, or the bytes cannot be stored.
     pub(super) fn spool(mut self, context: &Context) -> Result<Input, CliError> {
-        let shown = self.path.display();
+        let name = self.path.display();
         let failed = |what: String, error: io::Error| {
             CliError::failure(255, anyhow::Error::new(error).context(what))
         };
         let mut spool = context.spool();
         let directory = spool.directory().display().to_string();
-        let unstored = |error| failed(format!("failed to store {shown} in {directory}"), error);
+        let unstored = |error| failed(format!("failed to store {name} in {directory}"), error);
         let mut chunk = self.first;
         while !chunk.is_empty() {
             spool.write_all(&chunk).map_err(unstored)?;
             chunk.clear();
             let mut next = (&mut self.input).take(CHUNK);
             let read = next.read_to_end(&mut chunk);
-            read.map_err(|error| failed(format!("failed to read {shown}"), error))?;
+            read.map_err(|error| failed(format!("failed to read {name}"), error))?;
         }
         let bytes = spool.finish().map_err(unstored)?;
         Ok(Input::new(self.path, self.changed, bytes))

@@ -145,11 +145,11 @@ fn recorded_kallsyms(directory: &Path) -> Option<PathBuf> {
 }
 
 fn readable(path: PathBuf, option: &str) -> Result<PathBuf, CliError> {
-    let found = match option {
+    let opened = match option {
         "symfs" => Folder::open(&path).map(drop),
         _ => DiskFiles.open(&path).map(drop),
     };
-    match found {
+    match opened {
         Ok(()) => Ok(path),
         Err(error) => Err(unreadable(&path, option, &error)),
     }

@@ -23,7 +23,7 @@ pub struct LiveFeed {
     waiting: Vec<Order>,
 }
 
-/// The number of records decoded before they are observed.
+/// The maximum number of records that are decoded before they are observed.
 const BLOCK: usize = 1024;
 
 impl LiveFeed {
@@ -59,14 +59,14 @@ impl LiveFeed {
         self.live_world.complete_all();
     }
 
-    /// Returns processes and mappings, as far as complete. Ids of mappings and names change from one [`LiveFeed::deliver`] to the next:
+    /// Returns processes and mappings, as far as complete. Ids of mappings and names may change from one [`LiveFeed::deliver`] to the next:
     /// observers must not keep them.
     #[must_use]
     pub fn world(&self) -> &World {
         self.live_world.world()
     }
 
-    /// Passes all records of complete rounds to `observer`. Undecodable samples are skipped.
+    /// Passes the selected records of complete rounds to `observer`, and forgets all records of these rounds. Undecodable records are skipped.
     pub fn deliver<P: PrepareSamples, O: Observer<P::Detail>>(
         &mut self,
         pass: &ObserverPass<'_, P>,

@@ -5,9 +5,10 @@ use rperf_tracepoint::typed::TypedEvent;
 
 use crate::{EventContext, TaskId};
 
-/// Receives records in time order. `Detail` is computed from each sample by [`PrepareSamples`](crate::PrepareSamples) on another thread.
+/// Receives records in time order. `Detail` is computed from each sample by [`PrepareSamples`](crate::PrepareSamples).
 ///
-/// All methods are optional. They run on one thread: expensive work per sample (filters, symbols) belongs in `PrepareSamples`.
+/// All methods are optional. They run on one thread: expensive work per sample (filters, symbols) belongs in `PrepareSamples`, which runs on
+/// several threads for a recording.
 pub trait Observer<Detail = ()> {
     /// Handles a sample of a tracepoint with a declared typed event.
     fn event(&mut self, _at: &EventContext, _event: TypedEvent<'_>, _detail: Detail) {}
@@ -69,14 +70,14 @@ impl<'r> TaskChange<'r> {
 pub enum ContextSwitch {
     /// The task is switched in.
     In,
-    /// The task is switched out to sleep.
+    /// The task is switched out and is not runnable.
     Out,
     /// The task is switched out although it is runnable.
     Preempted,
 }
 
 /// `PERF_RECORD_LOST` or `PERF_RECORD_LOST_SAMPLES`. Recorders end a recording with a LOST_SAMPLES record for each counter that lost samples. These
-/// totals repeat what LOST records report, so they are delivered only if there are none.
+/// totals repeat what LOST records report, so they are skipped in a recording with LOST records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
     /// The number of lost records.

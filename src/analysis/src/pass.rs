@@ -49,7 +49,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         }
     }
 
-    /// Skips samples of tracepoints other than these (`system:name`). Samples of the others are still delivered if the recording has losses,
+    /// Skips samples of all events other than these tracepoints (`system:name`). They are still delivered if the recording has losses,
     /// and from live ring buffers.
     #[must_use]
     pub fn reading(mut self, tracepoints: &[&[&'static str]]) -> Self {
@@ -101,7 +101,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         Ok(delivered)
     }
 
-    /// Feeds `observer` with the non-sample records only.
+    /// Feeds `observer` with the selected non-sample records only.
     pub fn run_without_samples<O: Observer<P::Detail>>(
         &self,
         replay: &Replay<'_>,
@@ -117,12 +117,12 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
     }
 
     fn decoder(&self, replay: &Replay<'_>) -> Decoder<'_, 'p, P> {
-        let found = replay.diagnostics();
+        let diagnostics = replay.diagnostics();
         Decoder {
             pass: self,
-            with_loss_totals: found.lost_chunks == 0,
+            with_loss_totals: diagnostics.lost_chunks == 0,
             // A loss is located between the last event before it and its record: any event narrows that stretch.
-            reads_all: found.lost_chunks > 0 || found.lost_samples > 0,
+            reads_all: diagnostics.lost_chunks > 0 || diagnostics.lost_samples > 0,
         }
     }
 

@@ -5,7 +5,8 @@ use rperf_resolve::{Resolver, SampleCriteria};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_wire::SampleType;
 
-/// Selects samples, and computes an analysis's data for each. Runs on all cores, in no particular order.
+/// Selects samples, and computes an analysis's data for each. Runs on several threads, in no particular order,
+/// for a recording.
 pub trait PrepareSamples: Sync {
     /// The data passed with a sample to the [`Observer`](crate::Observer): a symbol, the key of a stack; `()` if not needed.
     type Detail: Send;

@@ -8,8 +8,8 @@ use crate::{
     TaskId, TaskStates,
 };
 
-/// Returns each change of the number of running threads, with the new number, in the order of the records; `None` without
-/// context switch records. Idle tasks are not counted.
+/// Returns each change of the number of running threads, with the new number, in the order of the records; `None` if no
+/// event requests context switch records. Idle tasks are not counted.
 #[must_use]
 pub fn running_threads(replay: &Replay<'_>) -> Option<Vec<(Order, u32)>> {
     let mut events = replay.data().events().iter();

@@ -17,7 +17,7 @@ pub use lost_stretches::{LostStretch, LostStretches};
 use names::{NameNumber, NameTable};
 pub use tasks::{SchedTask, SchedTasks, TaskIndex};
 
-/// The most CPUs that Linux supports (`CONFIG_NR_CPUS` of x86-64). Higher CPU numbers occur only in damaged recordings.
+/// The most CPUs that Linux supports (`CONFIG_NR_CPUS` of x86-64). CPU numbers are lower, except in damaged recordings.
 pub const MAX_CPUS: u32 = 8192;
 
 /// Tracepoints that report the wakeup of a task.

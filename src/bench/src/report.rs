@@ -67,7 +67,7 @@ impl Report {
     /// Parses a report.
     ///
     /// # Errors
-    /// Text that [`Report::to_json`] does not write.
+    /// The text is not JSON of this layout, or has another version.
     pub fn parse(text: &[u8]) -> Result<Self, ReportError> {
         let report: Self = serde_json::from_slice(text)?;
         match report.format {

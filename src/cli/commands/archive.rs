@@ -51,15 +51,15 @@ pub(super) fn command() -> Command {
 
 /// Packs or unpacks an archive.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let on = |name| flag(matches, name) == Some(true);
-    match (on("all"), on("unpack")) {
+    let is_set = |name| flag(matches, name) == Some(true);
+    match (is_set("all"), is_set("unpack")) {
         (true, true) => Err(CliError::usage("--all and --unpack exclude each other")),
         (false, true) => run_unpack(matches, context),
         (all, false) => run_pack(matches, context, all),
     }
 }
 
-/// Writes the archive. Objects that can't be packed are listed; the others are packed.
+/// Writes the archive, or prints sizes with `--size`. Objects that can't be packed are listed; the others are packed.
 fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitStatus, CliError> {
     let given = matches.get_one::<String>("file");
     let file = given.map_or(DEFAULT, String::as_str);
@@ -96,7 +96,6 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
         true => pack_all(output, Path::new(file), contents, context),
         false => pack(output, contents, context),
     });
-    // The objects that are missing from the archive.
     let missing = packed.map_err(|error| anyhow::Error::new(error).context(name.clone()))?;
     for object in &missing {
         context.warn(format_args!(
@@ -173,7 +172,7 @@ fn pack(
     let mut missing = Vec::new();
     for object in contents.objects {
         match PackedObject::of(object, cache.as_ref())? {
-            Some(found) => archive.add_object(&found.name, &found.id, &found.files)?,
+            Some(packed) => archive.add_object(&packed.name, &packed.id, &packed.files)?,
             None => missing.push(missing_name(object)),
         }
     }
@@ -310,9 +309,9 @@ fn only_archive(context: &Context) -> Result<PathBuf, CliError> {
     }
 }
 
-/// Returns the file at `path` if its build-id is `id`.
+/// Returns the file at the absolute `path` if its build-id is `id`.
 fn installed(path: &Path, id: &BuildId) -> Option<PackedFile> {
     let bytes = DiskFiles.read(path).ok().filter(|_| path.is_absolute())?;
-    let found = build_id_of_elf(&bytes)?;
-    found.matches(id).then(|| PackedFile::new("elf", path))
+    let own_id = build_id_of_elf(&bytes)?;
+    own_id.matches(id).then(|| PackedFile::new("elf", path))
 }

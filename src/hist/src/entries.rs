@@ -85,11 +85,11 @@ impl<'a> Entries<'a> {
         &self.list
     }
 
-    /// The chains of the call graph of each entry whose total period is at least `least`; other entries have none.
-    pub(crate) fn chains(&self, least: u64, threads: NonZeroUsize) -> Vec<Vec<ChainTail>> {
+    /// The chains of the call graph of each entry whose total period is at least `min_period`; empty for other entries.
+    pub(crate) fn chains(&self, min_period: u64, threads: NonZeroUsize) -> Vec<Vec<ChainTail>> {
         let shards = self.shards.iter().zip(0..).collect();
         let chains = parallel::map(shards, threads, |(numbers, shard)| {
-            self.chains_of(numbers, shard, least)
+            self.chains_of(numbers, shard, min_period)
         });
         chains.into_iter().flatten().collect()
     }
@@ -99,7 +99,7 @@ impl<'a> Entries<'a> {
         &self,
         numbers: &FxHashMap<u64, u32>,
         shard: u64,
-        least: u64,
+        min_period: u64,
     ) -> Vec<Vec<ChainTail>> {
         let first = numbers.values().min().copied().unwrap_or_default();
         let mut chains = vec![Vec::new(); numbers.len()];
@@ -109,7 +109,7 @@ impl<'a> Entries<'a> {
                 let Some(entry) = numbers.get(&label) else {
                     return;
                 };
-                if self.list[*entry as usize].weights.total >= least {
+                if self.list[*entry as usize].weights.total >= min_period {
                     chains[(entry - first) as usize].push(ChainTail {
                         stack,
                         from: from.unwrap_or_default(),

@@ -29,7 +29,7 @@ use crate::stacks::{Interner, OptionalSums, StackWeight, UniqueStacks};
 ///
 /// [`NamingContext::samples`]: crate::NamingContext::samples
 pub struct SampleFold<'n, 'w> {
-    wanted: UsedParts,
+    used_parts: UsedParts,
     counted: CountedItems,
     /// Whether only address and period of a sample are used: no callchain, payload or properties.
     is_flat: bool,
@@ -46,7 +46,7 @@ pub struct SampleFold<'n, 'w> {
     branches_and_chain: Vec<u8>,
     own: WorkerFold<'n, 'w>,
     /// Maximum size of unresolved stacks in bytes.
-    room: usize,
+    max_bytes: usize,
     /// Samples folded by other workers.
     later: Vec<WorkerFold<'n, 'w>>,
 }
@@ -59,7 +59,7 @@ struct WorkerFold<'n, 'w> {
 
 impl WorkerFold<'_, '_> {
     /// Resolves the remaining stacks.
-    fn name(&mut self) {
+    fn resolve(&mut self) {
         for (head, key, weight) in self.raw.iter() {
             self.namer
                 .add(head, self.raw.properties(head), &key, weight);
@@ -90,22 +90,22 @@ pub(crate) struct RawStacks {
 
 impl<'n, 'w> SampleFold<'n, 'w> {
     /// Creates an empty fold for a report with these options of the samples accepted by `select`.
-    /// Stacks are resolved when they exceed `room` bytes.
+    /// Stacks are resolved when they exceed `max_bytes` bytes.
     pub(crate) fn new(
         options: &HistogramOptions,
         namer: FrameNamer<'n, 'w>,
         select: Option<&'n dyn SelectSamples>,
-        room: usize,
+        max_bytes: usize,
     ) -> Self {
-        let wanted = UsedParts::new(options);
+        let used_parts = UsedParts::new(options);
         let properties = properties::UsedProperties::new(options, &options.keys());
         let counts_samples = !matches!(
             options.counted,
             CountedItems::Branches | CountedItems::Accesses
         );
-        let is_long = wanted.payload || wanted.chain || wanted.branches;
+        let is_long = used_parts.payload || used_parts.chain || used_parts.branches;
         Self {
-            wanted,
+            used_parts,
             counted: options.counted,
             is_flat: counts_samples && !is_long && !properties.any() && !properties.any_extra(),
             properties,
@@ -120,7 +120,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
                 raw: RawStacks::default(),
                 namer,
             },
-            room,
+            max_bytes,
             later: Vec::new(),
         }
     }
@@ -139,7 +139,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             parallel::map(objects, threads, |dso| resolver.read(dso));
         }
         let parts = parallel::map(parts, threads, |mut part| {
-            part.name();
+            part.resolve();
             part.namer.events
         });
         FoldedSamples {
@@ -207,7 +207,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         if let Some(last) = &self.last[slot_of(sample)]
             && let Some((same, index)) = last.flat
             && same == ip
-            && last.is_of(self.wanted, world, sample)
+            && last.is_of(self.used_parts, world, sample)
             && let Some(sum) = self.own.raw.weights.at_mut(index)
         {
             sum.add_sample(sample);
@@ -217,7 +217,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
     }
 
     /// Counts a sample of which only address and period are used.
-    fn flat(&mut self, world: &World, sample: &Sample<'_>) {
+    fn count_flat(&mut self, world: &World, sample: &Sample<'_>) {
         let head = self.sample_key(world, sample, None);
         let ip = sample.wire.ip.unwrap_or_default();
         let slot = slot_of(sample);
@@ -235,40 +235,40 @@ impl<'n, 'w> SampleFold<'n, 'w> {
     }
 
     /// Counts each branch of a sample, newest first.
-    fn branches(&mut self, world: &World, sample: &Sample<'_>) {
+    fn count_branches(&mut self, world: &World, sample: &Sample<'_>) {
         let Some(branches) = sample.wire.branch_stack else {
             return;
         };
         for branch in branches.iter() {
             self.branch_counts.add(&branch, 1);
-            let hit = CountedValues {
+            let values = CountedValues {
                 ip: branch.to,
                 period: 1,
                 branch: Some(branch),
             };
-            self.count(world, sample, hit);
+            self.count(world, sample, values);
         }
     }
 
-    fn count(&mut self, world: &World, sample: &Sample<'_>, hit: CountedValues) {
-        let payload = sample.wire.raw.filter(|_| self.wanted.payload);
-        let chain = sample.wire.callchain.filter(|_| self.wanted.chain);
+    fn count(&mut self, world: &World, sample: &Sample<'_>, values: CountedValues) {
+        let payload = sample.wire.raw.filter(|_| self.used_parts.payload);
+        let chain = sample.wire.callchain.filter(|_| self.used_parts.chain);
         let mut chain = chain.map_or(&[][..], |chain| chain.as_bytes());
         let mut branches_and_chain = std::mem::take(&mut self.branches_and_chain);
-        if self.wanted.branches {
+        if self.used_parts.branches {
             branches_and_chain.clear();
             branch_chain::write(sample.wire.branch_stack, chain, &mut branches_and_chain);
             chain = &branches_and_chain;
         }
         let key = RawKey {
-            head: self.sample_key(world, sample, hit.branch),
-            ip: hit.ip,
+            head: self.sample_key(world, sample, values.branch),
+            ip: values.ip,
             payload: payload.unwrap_or_default(),
             chain,
         };
         let weight = StackWeight {
-            period: hit.period,
-            extras: self.extras(sample, hit.period),
+            period: values.period,
+            extras: self.extras(sample, values.period),
             ..StackWeight::of(sample)
         };
         self.add(&key, weight);
@@ -294,14 +294,14 @@ impl<'n, 'w> SampleFold<'n, 'w> {
     /// Resolves the stacks if they exceed their maximum size.
     #[inline]
     fn limit_size(&mut self) {
-        if self.own.raw.weights.size() > self.room {
-            self.name();
+        if self.own.raw.weights.size() > self.max_bytes {
+            self.resolve();
         }
     }
 
     #[cold]
-    fn name(&mut self) {
-        self.own.name();
+    fn resolve(&mut self) {
+        self.own.resolve();
         *self.last = [None; LAST_KEYS];
     }
 
@@ -314,7 +314,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         branch: Option<BranchEntry>,
     ) -> u32 {
         match &self.last[slot_of(sample)] {
-            Some(last) if !self.properties.any() && last.is_of(self.wanted, world, sample) => {
+            Some(last) if !self.properties.any() && last.is_of(self.used_parts, world, sample) => {
                 last.number
             }
             _ => self.new_sample_key(world, sample, branch),
@@ -330,7 +330,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
     ) -> u32 {
         let who = sample.who();
         let (moment, span) = self.recent.moment_span(world, who, sample.order);
-        let mut head = SampleKey::new(self.wanted, moment, sample);
+        let mut head = SampleKey::new(self.used_parts, moment, sample);
         if self.properties.any() {
             let properties = self.properties.properties(world, sample, branch);
             head.properties = Some(self.own.raw.properties.number(properties));
@@ -364,17 +364,17 @@ struct CountedValues {
 
 impl Fold for SampleFold<'_, '_> {
     fn fields(&self) -> SampleType {
-        let wanted = self.wanted;
+        let used_parts = self.used_parts;
         let counts_samples = self.counted != CountedItems::Branches && !self.counts_accesses();
         if !counts_samples || self.properties.any() || self.properties.any_extra() {
             return SampleType::ALL;
         }
         let used = [
             (true, SampleType::IP),
-            (wanted.cpu || self.select.is_some(), SampleType::CPU),
-            (wanted.payload, SampleType::RAW),
-            (wanted.chain, SampleType::CALLCHAIN),
-            (wanted.branches, SampleType::BRANCH_STACK),
+            (used_parts.cpu || self.select.is_some(), SampleType::CPU),
+            (used_parts.payload, SampleType::RAW),
+            (used_parts.chain, SampleType::CALLCHAIN),
+            (used_parts.branches, SampleType::BRANCH_STACK),
         ];
         let used = used.into_iter().filter(|(is_used, _)| *is_used);
         used.fold(SampleType::default(), |fields, (_, field)| fields | field)
@@ -390,8 +390,8 @@ impl Fold for SampleFold<'_, '_> {
     }
 
     fn merge(&mut self, later: Self) {
-        let most = self.filtered.len().max(later.filtered.len());
-        self.filtered.resize(most, ColumnSum::default());
+        let length = self.filtered.len().max(later.filtered.len());
+        self.filtered.resize(length, ColumnSum::default());
         for (sum, more) in self.filtered.iter_mut().zip(&later.filtered) {
             sum.add(*more);
         }
@@ -416,17 +416,17 @@ impl SampleFold<'_, '_> {
             }
         }
         if self.is_flat {
-            return self.flat(world, sample);
+            return self.count_flat(world, sample);
         }
         if self.counted == CountedItems::Branches {
-            return self.branches(world, sample);
+            return self.count_branches(world, sample);
         }
-        let hit = CountedValues {
+        let values = CountedValues {
             ip: sample.wire.ip.unwrap_or_default(),
             period: self.period(sample),
             branch: None,
         };
-        self.count(world, sample, hit);
+        self.count(world, sample, values);
     }
 }
 
@@ -474,8 +474,8 @@ impl<'a> RawKey<'a> {
     #[inline]
     fn fixed(&self) -> [u8; FIXED] {
         let payload = self.payload.len() as u128;
-        let words = u128::from(self.head) | payload << 32 | u128::from(self.ip) << 64;
-        words.to_le_bytes()
+        let packed = u128::from(self.head) | payload << 32 | u128::from(self.ip) << 64;
+        packed.to_le_bytes()
     }
 
     fn write(&self, out: &mut Vec<u8>) {

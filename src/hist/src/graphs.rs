@@ -84,21 +84,21 @@ impl<'a> GraphBuilder<'a> {
 
     /// Builds the graph of `chains`.
     pub(crate) fn make(&self, chains: &[ChainTail]) -> Vec<Branch> {
-        let listed = self.options.form.is_list();
+        let is_list_form = self.options.form.is_list();
         let builder = TreeBuilder {
             merged: self.merged,
             alike: &self.alike,
             least: self.min_branch_weight(),
-            siblings: if listed {
+            siblings: if is_list_form {
                 SiblingOrder::ByRank
             } else {
                 SiblingOrder::ByWeight
             },
-            annotates_branches: self.options.annotates_branches && !listed,
+            annotates_branches: self.options.annotates_branches && !is_list_form,
             rank: |site| self.rank(site),
         };
         let (nodes, _) = builder.split(chains);
-        if !listed {
+        if !is_list_form {
             return nodes.into_iter().map(|node| self.branch(node)).collect();
         }
         let mut list = Vec::new();
@@ -194,7 +194,7 @@ impl<'a> GraphBuilder<'a> {
     /// prefixes.
     fn flatten(&self, nodes: &[TreeNode], path: &mut Vec<Arc<str>>, list: &mut Vec<Branch>) {
         for node in nodes {
-            let above = path.len();
+            let parent_length = path.len();
             path.extend(self.frames(&node.frames));
             self.flatten(&node.nodes, path, list);
             if node.own.period >= self.min_row_period().max(1) {
@@ -205,7 +205,7 @@ impl<'a> GraphBuilder<'a> {
                     branches: Vec::new(),
                 });
             }
-            path.truncate(above);
+            path.truncate(parent_length);
         }
     }
 

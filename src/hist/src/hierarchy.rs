@@ -47,10 +47,10 @@ impl Histogram {
             return lines.extend(leaves);
         }
         let mut groups: Vec<(HistogramRow, Vec<&HistogramRow>)> = Vec::new();
-        let mut known: FxHashMap<&str, usize> = FxHashMap::default();
+        let mut group_indices: FxHashMap<&str, usize> = FxHashMap::default();
         for row in rows {
             let cell = row.cells.get(level).map_or("", String::as_str);
-            let index = *known.entry(cell).or_insert(groups.len());
+            let index = *group_indices.entry(cell).or_insert(groups.len());
             match groups.get_mut(index) {
                 Some((sum, parts)) => {
                     sum.add(row);
@@ -122,7 +122,7 @@ mod tests {
             ..Histogram::default()
         };
         let lines = histogram.hierarchy();
-        let shown: Vec<_> = lines
+        let actual: Vec<_> = lines
             .iter()
             .map(|line| (line.level, &*line.row.cells[0], line.row.weights.own))
             .collect();
@@ -135,6 +135,6 @@ mod tests {
             (0, "sh", 5),
             (1, "libc", 5),
         ];
-        assert_eq!(shown, expected);
+        assert_eq!(actual, expected);
     }
 }

@@ -39,7 +39,7 @@ pub(crate) use crate::properties::Property;
 use crate::properties::{Cacheline, PropertiesId};
 use crate::values::ValuesId;
 
-/// All sort keys. A prefix of several names selects the first of them.
+/// All sort keys except those of tracepoint fields. A prefix of several names selects the first of them.
 pub(crate) static KEYS: &[&Key] = &[
     &thread::PID,
     &comm::COMM,
@@ -169,7 +169,7 @@ impl Key {
         }
     }
 
-    /// Whether its cells show functions by name.
+    /// Whether the key is `symbol`.
     #[must_use]
     pub fn shows_function(&self) -> bool {
         self == &symbol::SYMBOL
@@ -308,7 +308,7 @@ pub(crate) struct CodeSite {
     pub(crate) shown_address: u64,
     /// Its source location, if used.
     pub(crate) line: LineNumber,
-    /// Kernel or user space; `None` without a mapping.
+    /// `None` without a mapping.
     pub(crate) level: Option<Level>,
     /// Size of the mapping in bytes, if used.
     pub(crate) map_size: Option<u64>,

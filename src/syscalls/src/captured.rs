@@ -1,4 +1,4 @@
-//! Memory of a process that was copied when a call was made.
+//! Memory of a process that was copied at a system call.
 
 use std::io::{self, Write};
 
@@ -59,8 +59,8 @@ pub fn write_name(to: &mut dyn Write, name: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes bytes as perf shows buffers: without quotes, followed by `...` if they are truncated. Bytes that are not printable
-/// become decimal numbers like `\10`.
+/// Writes bytes as perf shows buffers: without quotes, followed by `...` if they are truncated. Backslashes and bytes that are not
+/// printable become decimal numbers like `\10`.
 ///
 /// # Errors
 /// Errors of `to`.

@@ -64,8 +64,8 @@ impl<'a> CapturedRecord<'a> {
     pub fn memory(&self) -> impl Iterator<Item = CapturedBytes<'a>> {
         let mut rest = self.segments;
         std::iter::from_fn(move || {
-            let (segment, behind) = split(rest)?;
-            rest = behind;
+            let (segment, after) = split(rest)?;
+            rest = after;
             Some(segment)
         })
     }
@@ -73,17 +73,17 @@ impl<'a> CapturedRecord<'a> {
 
 fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<SEGMENT>()?;
-    let ([argument, state, item @ ..], wanted) = head.split_first_chunk::<8>()?;
+    let ([argument, state, item @ ..], memory_size) = head.split_first_chunk::<8>()?;
     let (item, length) = item.split_first_chunk::<2>()?;
     let length = u32::from_ne_bytes(*length.first_chunk()?);
     let length = usize::try_from(length).ok()?;
     let data = rest.get(..length)?;
-    let wanted = u64::from_ne_bytes(*wanted.first_chunk()?);
-    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+    let memory_size = u64::from_ne_bytes(*memory_size.first_chunk()?);
+    let memory_size = usize::try_from(memory_size).unwrap_or(usize::MAX);
     let (bytes, is_truncated) = match *state {
-        BYTES => (data, wanted > length),
+        BYTES => (data, memory_size > length),
         // The last byte is a NUL. A text with the maximum number of bytes exceeds the limit by a byte, which is dropped, too.
-        TEXT if length >= wanted => (data.get(..length.saturating_sub(2))?, true),
+        TEXT if length >= memory_size => (data.get(..length.saturating_sub(2))?, true),
         TEXT => (data.get(..length.saturating_sub(1))?, false),
         UNREADABLE | MORE => (data, false),
         // Padding after the last segment.
@@ -108,13 +108,13 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
 mod tests {
     use super::*;
 
-    fn segment(argument: u8, state: u8, wanted: u64, data: &[u8]) -> Vec<u8> {
+    fn segment(argument: u8, state: u8, memory_size: u64, data: &[u8]) -> Vec<u8> {
         let mut bytes = vec![argument, state, 7, 0];
         if cfg!(target_endian = "big") {
             bytes.swap(2, 3);
         }
         bytes.extend((data.len() as u32).to_ne_bytes());
-        bytes.extend(wanted.to_ne_bytes());
+        bytes.extend(memory_size.to_ne_bytes());
         bytes.extend(data);
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         bytes
@@ -131,12 +131,12 @@ mod tests {
         let record = CapturedRecord::decode(&bytes).unwrap();
         assert_eq!((record.number, record.is_return), (257, true));
         let memory: Vec<CapturedBytes<'_>> = record.memory().collect();
-        let texts: Vec<(&[u8], bool)> = memory
+        let contents: Vec<(&[u8], bool)> = memory
             .iter()
             .map(|one| (one.bytes, one.is_truncated))
             .collect();
         assert_eq!(
-            texts,
+            contents,
             [
                 (&b"/etc/x"[..], false),
                 (b"abc", true),

@@ -21,7 +21,7 @@ pub struct MemoryRegion {
     parent: Option<usize>,
 }
 
-/// The physical memory of this machine.
+/// The regions of `/proc/iomem`.
 #[derive(Debug, Default)]
 pub struct PhysicalMemory {
     /// By first address, each before the regions in it.
@@ -55,7 +55,7 @@ impl PhysicalMemory {
         Self { regions }
     }
 
-    /// Whether the addresses are hidden from the caller, who needs `CAP_SYS_ADMIN` to read them.
+    /// Whether no region has an address: the kernel shows zeros without `CAP_SYS_ADMIN`.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
         self.regions.iter().all(|region| region.end == 0)
@@ -124,7 +124,7 @@ impl<'m, 'r, 'w> PhysicalCounts<'m, 'r, 'w> {
         }
     }
 
-    /// The event of the first sample.
+    /// The event of the first sample that the filter accepts.
     #[must_use]
     pub fn first_event(&self) -> Option<EventIndex> {
         self.first.map(|(_, event)| event)
@@ -136,7 +136,7 @@ impl<'m, 'r, 'w> PhysicalCounts<'m, 'r, 'w> {
         self.counts.iter().sum()
     }
 
-    /// The regions that have samples, each followed by those in it; of the same region, those with most samples first.
+    /// The regions that have samples, each followed by the regions in it; siblings with most samples first.
     #[must_use]
     pub fn rows(&self) -> Vec<MemoryRow<'m>> {
         let regions = &self.memory.regions;
@@ -164,9 +164,9 @@ impl<'m, 'r, 'w> PhysicalCounts<'m, 'r, 'w> {
 fn inner(regions: &[MemoryRegion], parent: Option<usize>, totals: &[u64]) -> Vec<(usize, u64)> {
     let counted = regions.iter().zip(totals).enumerate();
     let inside = counted.filter(|(_, (region, count))| region.parent == parent && **count > 0);
-    let mut found: Vec<(usize, u64)> = inside.map(|(index, (_, count))| (index, *count)).collect();
-    found.sort_by_key(|(index, count)| (*count, Reverse(*index)));
-    found
+    let mut rows: Vec<(usize, u64)> = inside.map(|(index, (_, count))| (index, *count)).collect();
+    rows.sort_by_key(|(index, count)| (*count, Reverse(*index)));
+    rows
 }
 
 impl Fold for PhysicalCounts<'_, '_, '_> {
@@ -184,8 +184,8 @@ impl Fold for PhysicalCounts<'_, '_, '_> {
         let own = (sample.order, sample.event);
         self.first = Some(self.first.map_or(own, |first| first.min(own)));
         let address = sample.wire.phys_addr.unwrap_or_default();
-        let found = self.memory.find(address);
-        match found.and_then(|index| self.counts.get_mut(index)) {
+        let index = self.memory.find(address);
+        match index.and_then(|index| self.counts.get_mut(index)) {
             Some(count) => *count += 1,
             None => self.unknown += 1,
         }

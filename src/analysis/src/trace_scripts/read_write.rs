@@ -54,13 +54,13 @@ impl TaskReadWrite {
 
     /// Adds a call or its return.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
-        let (is_call, all) = match sample.kind {
+        let (is_call, by_id) = match sample.kind {
             Some(0) => (true, &mut self.reads),
             Some(1) => (false, &mut self.reads),
             Some(2) => (true, &mut self.writes),
             _ => (false, &mut self.writes),
         };
-        let io = all.entry(&sample.pid);
+        let io = by_id.entry(&sample.pid);
         let number = sample.number(0);
         if is_call {
             io.calls += 1;
@@ -87,13 +87,13 @@ impl TaskReadWrite {
         rows(&self.writes, |io| io.requested)
     }
 
-    /// Returns thread id, name, result and number of failed reads, the largest number first.
+    /// Returns thread id, name, result and number of reads that returned 0 or an error, the largest number first.
     #[must_use]
     pub fn failed_reads(&self) -> Vec<(i64, &str, i64, u64)> {
         failed(&self.reads)
     }
 
-    /// Returns thread id, name, result and number of failed writes, the largest number first.
+    /// Returns thread id, name, result and number of writes that returned 0 or an error, the largest number first.
     #[must_use]
     pub fn failed_writes(&self) -> Vec<(i64, &str, i64, u64)> {
         failed(&self.writes)
@@ -106,19 +106,19 @@ impl TaskReadWrite {
     }
 }
 
-fn rows(all: &FirstSeen<i64, TaskIo>, key: fn(&TaskIo) -> u64) -> Vec<(i64, &TaskIo)> {
-    let mut rows: Vec<_> = all.iter().map(|(pid, io)| (*pid, io)).collect();
+fn rows(by_id: &FirstSeen<i64, TaskIo>, key: fn(&TaskIo) -> u64) -> Vec<(i64, &TaskIo)> {
+    let mut rows: Vec<_> = by_id.iter().map(|(pid, io)| (*pid, io)).collect();
     rows.sort_by_key(|(pid, io)| (Reverse(key(io)), *pid));
     rows
 }
 
-fn failed(all: &FirstSeen<i64, TaskIo>) -> Vec<(i64, &str, i64, u64)> {
+fn failed(by_id: &FirstSeen<i64, TaskIo>) -> Vec<(i64, &str, i64, u64)> {
     let each = |(pid, io): (_, _)| {
         let (pid, io): (&i64, &TaskIo) = (pid, io);
         let results = io.failed.iter();
         results.map(move |(result, count)| (*pid, io.comm.as_str(), *result, *count))
     };
-    let mut rows: Vec<_> = all.iter().flat_map(each).collect();
+    let mut rows: Vec<_> = by_id.iter().flat_map(each).collect();
     rows.sort_by_key(|&(pid, _, result, count)| (Reverse(count), pid, result));
     rows
 }
@@ -161,11 +161,11 @@ impl FileIo {
         if sample.comm != self.comm {
             return;
         }
-        let all = match sample.kind {
+        let by_id = match sample.kind {
             Some(0) => &mut self.reads,
             _ => &mut self.writes,
         };
-        let io = all.entry(&sample.number(0));
+        let io = by_id.entry(&sample.number(0));
         io.calls += 1;
         let requested = sample.number(1).cast_unsigned();
         io.requested = io.requested.wrapping_add(requested);

@@ -33,7 +33,7 @@ impl TaskSelection {
         }
     }
 
-    fn has(&self, sample: &ScriptSample<'_>) -> bool {
+    fn selects(&self, sample: &ScriptSample<'_>) -> bool {
         match self {
             Self::All => true,
             Self::Comm(comm) => sample.comm == comm,
@@ -64,7 +64,7 @@ impl SyscallCounts {
 
     /// Counts a call.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
-        if self.tasks.has(sample) {
+        if self.tasks.selects(sample) {
             *self.counts.entry(&sample.number(0)) += 1;
         }
     }
@@ -82,7 +82,7 @@ pub struct SyscallsByTask {
 impl SyscallsByTask {
     /// Counts a call.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
-        if self.tasks.has(sample) {
+        if self.tasks.selects(sample) {
             let task = self.counts.entry(sample.comm).entry(&sample.pid);
             *task.entry(&sample.number(0)) += 1;
         }
@@ -98,7 +98,6 @@ pub struct FailedByComm {
     pub counts: FirstSeen<String, u64>,
 }
 
-/// The return of a call.
 const RETURN: &[EventFields] = &[EventFields {
     tracepoint: "raw_syscalls:sys_exit",
     numbers: &["id", "ret"],
@@ -111,7 +110,7 @@ impl FailedByComm {
 
     /// Counts a call if it failed.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
-        if sample.number(1) < 0 && self.tasks.has(sample) {
+        if sample.number(1) < 0 && self.tasks.selects(sample) {
             *self.counts.entry(sample.comm) += 1;
         }
     }
@@ -144,7 +143,7 @@ impl FailedByTask {
     /// Counts a call if it failed.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
         let result = sample.number(1);
-        if result < 0 && self.tasks.has(sample) {
+        if result < 0 && self.tasks.selects(sample) {
             let task = self.counts.entry(sample.comm).entry(&sample.pid);
             *task.entry(&sample.number(0)).entry(&result) += 1;
         }

@@ -149,7 +149,7 @@ impl TaskRun {
 /// Collects the runs of all threads except for the idle task.
 #[derive(Debug, Default)]
 pub struct TaskRuns {
-    /// The switches that are used.
+    /// The times of the switches that are used.
     pub window: TimeWindow,
     /// Names by thread id, which replace those in the recording.
     pub names: FxHashMap<u32, String>,
@@ -214,13 +214,13 @@ impl TaskRuns {
         }
     }
 
-    /// The selected runs in the order of their ends.
+    /// The selected runs in the order of their ends; none with `only_summary`.
     #[must_use]
     pub fn runs(&self) -> &[TaskRun] {
         &self.runs
     }
 
-    /// The threads with their runs, by id.
+    /// The ids and summaries of all threads with runs, in the order of ids.
     pub fn tasks(&self) -> impl Iterator<Item = (u32, &TaskSummary)> {
         self.tasks.iter().map(|(tid, task)| (*tid, task))
     }

@@ -16,7 +16,7 @@ pub struct WakeupLatencies {
     pub count: u64,
     /// The sum of the latencies in nanoseconds.
     pub total: u64,
-    /// The smallest latency in nanoseconds; 1 s at the start.
+    /// The smallest latency in nanoseconds, at most 1 s.
     pub min: u64,
     /// The largest latency in nanoseconds.
     pub max: u64,
@@ -55,10 +55,10 @@ impl WakeupLatencies {
             self.pending.insert(sample.number(0), sample.time);
             return;
         }
-        let Some(woken) = self.pending.remove(&i64::from(sample.cpu)) else {
+        let Some(woken_at) = self.pending.remove(&i64::from(sample.cpu)) else {
             return;
         };
-        let latency = sample.time.saturating_sub(woken);
+        let latency = sample.time.saturating_sub(woken_at);
         self.count += 1;
         self.total = self.total.saturating_add(latency);
         self.min = self.min.min(latency);

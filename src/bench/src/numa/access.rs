@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct MemoryAccess {
     /// Whether words are read.
     pub reads: bool,
-    /// Whether words are written. With `reads`, each word is increased by one.
+    /// Whether words are written; without `reads` they always are. With `reads`, each word is increased by one.
     pub writes: bool,
     /// Whether zeros are written; then `reads` and `writes` are ignored.
     pub zeros: bool,
@@ -120,7 +120,7 @@ mod tests {
             order: PassOrder::Random,
             ..default
         };
-        // Three words are increased, some more than once.
+        // A word may be increased more than once.
         assert_eq!(after(random).iter().sum::<u64>(), 5 + 6 + 7 + 3);
     }
 }

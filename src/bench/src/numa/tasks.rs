@@ -12,7 +12,7 @@ use super::access::fill_randomly;
 use super::{NumaMem, NumaResult, TaskWork};
 use crate::BenchError;
 
-/// Interval at which tasks poll a word of the board.
+/// Interval at which words of the board are polled.
 const PAUSE: Duration = Duration::from_micros(100);
 /// `EIO`, for an error without a number.
 const IO_ERROR: u64 = 5;
@@ -85,7 +85,7 @@ impl Board<'_> {
         self.set(index + 1, nanos);
     }
 
-    /// Waits for the start; fails if another task has failed.
+    /// Waits for the start; fails with `Interrupted` if a task fails before it.
     fn wait_for_start(&self) -> io::Result<()> {
         while self.get(Header::Start as usize) == 0 {
             if self.get(Header::Failed as usize) != 0 {
@@ -218,7 +218,7 @@ impl Process<'_> {
         self.board.add_ready();
         self.board.wait_for_start()?;
         let parts = [self.global.words(), process, own.words()];
-        let words = parts.iter().map(|part| part.len()).sum::<usize>() + locked.len();
+        let word_count = parts.iter().map(|part| part.len()).sum::<usize>() + locked.len();
         let (begin, mut round) = (Instant::now(), 0);
         while loops.is_none_or(|loops| round < loops) && (round == 0 || begin.elapsed() < *duration)
         {
@@ -233,7 +233,7 @@ impl Process<'_> {
             }
         }
         Ok(TaskWork {
-            bytes: round * (words * size_of::<u64>()) as u64,
+            bytes: round * (word_count * size_of::<u64>()) as u64,
             time: begin.elapsed(),
         })
     }
@@ -253,8 +253,8 @@ fn bind(bench: &NumaMem, task: usize) -> io::Result<Option<AffinityGuard>> {
 
 /// Binds the calling thread to CPU 0, if memory is to be initialized there.
 fn initial_cpu(bench: &NumaMem) -> io::Result<Option<AffinityGuard>> {
-    let wanted = bench.initial.on_cpu0;
-    wanted
+    let on_cpu0 = bench.initial.on_cpu0;
+    on_cpu0
         .then(|| AffinityGuard::to(&std::iter::once(0).collect()))
         .transpose()
 }
@@ -262,8 +262,8 @@ fn initial_cpu(bench: &NumaMem) -> io::Result<Option<AffinityGuard>> {
 /// Maps memory and initializes it.
 fn map(bench: &NumaMem, bytes: usize) -> io::Result<SharedMemory> {
     let memory = SharedMemory::new(bytes)?;
-    if let Some(wanted) = bench.huge_pages {
-        memory.use_huge_pages(wanted)?;
+    if let Some(enabled) = bench.huge_pages {
+        memory.use_huge_pages(enabled)?;
     }
     if bench.initial.random {
         fill_randomly(memory.words());

@@ -94,7 +94,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A number displayed as `text`, such as `1.5K`.
+    /// A count displayed as `text`, such as `1.5K`.
     pub fn count(value: u64, text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -171,7 +171,7 @@ impl Table {
         }
     }
 
-    /// Appends a row with one cell per column. Cells that the row lacks at its end are missing values.
+    /// Appends a row with one cell per column. Cells that the row lacks at its end are missing values; surplus cells are dropped.
     pub fn push(&mut self, row: impl Into<Vec<Cell>>) {
         let mut row = row.into();
         row.resize(self.columns.len(), Cell::missing());

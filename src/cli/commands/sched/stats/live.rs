@@ -28,20 +28,20 @@ const RECORD_ABOUT: &str = "\
 Writes the counters of /proc/schedstat to a file, as they are before and after a command, or until Ctrl-C. The kernel needs CONFIG_SCHEDSTATS. Counters \
 that kernel.sched_schedstats disables are enabled for this time, which needs root.";
 
-/// The collected data, in messages.
+/// The name of the collected data in messages.
 const COLLECTED: &str = "/proc/schedstat";
 /// The environment variable with the mount point of procfs (default: `/proc`), as in perf 7.2.
 const PROC_VARIABLE: &str = "PROCFS_PATH";
 
 /// The options of `sched stats` without a further subcommand.
 pub(in crate::cli::commands) fn command() -> Command {
-    let reads = "use 'sched stats report -i FILE'";
+    let report_hint = "use 'sched stats report -i FILE'";
     Command::new("sched stats")
         .long_about(ABOUT)
         .arg(cpu_option())
         .arg(verbose_option())
-        .arg(unsupported("force", reads).short('f'))
-        .arg(unsupported("input", reads).short('i').num_args(1))
+        .arg(unsupported("force", report_hint).short('f'))
+        .arg(unsupported("input", report_hint).short('i').num_args(1))
         .arg(
             unsupported("output", "use 'sched stats record -o FILE'")
                 .short('o')
@@ -64,7 +64,7 @@ pub(in crate::cli::commands) fn record_command() -> Command {
         .arg(workload::words())
 }
 
-/// Shows the counters.
+/// Reads the counters before and after the command, and prints the differences.
 pub(in crate::cli::commands) fn run_live(
     matches: &ArgMatches,
     context: &Context,

@@ -72,7 +72,7 @@ pub(in crate::cli::commands) fn diff(
     let files = matches.get_many::<String>("words").unwrap_or_default();
     let files: Vec<&str> = files.map(String::as_str).collect();
     let cpus = wanted_cpus(matches)?;
-    let [before, after] = compared(&files)?;
+    let [before, after] = compared_files(&files)?;
     let read = |path: &Path| read(Some(path.to_owned()), cpus.as_ref(), matches, context);
     let stats = [read(&before)?, read(&after)?];
     check_versions(&before, &after, &stats)?;
@@ -83,7 +83,7 @@ pub(in crate::cli::commands) fn diff(
 }
 
 /// Returns the two files of a comparison.
-fn compared(files: &[&str]) -> Result<[PathBuf; 2], CliError> {
+fn compared_files(files: &[&str]) -> Result<[PathBuf; 2], CliError> {
     match files {
         [] => Ok(["perf.data.old", "perf.data"].map(PathBuf::from)),
         [after] => Ok(["perf.data.old", after].map(PathBuf::from)),

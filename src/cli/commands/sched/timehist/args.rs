@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 use crate::cli::filter::{cpus, parse_seconds, words};
 use crate::cli::jobs;
 use crate::cli::options::{flag, number, switch, value};
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 
 const ABOUT: &str = "\
 Prints a row for each time that a task is switched out: how long it had waited, how long of that it was runnable \
@@ -27,7 +27,11 @@ pub(in crate::cli::commands) fn command() -> Command {
         .long_about(ABOUT)
         .args(filters())
         .args(columns())
-        .args([names::vmlinux(), names::kallsyms(), names::symfs()])
+        .args([
+            symbol_args::vmlinux(),
+            symbol_args::kallsyms(),
+            symbol_args::symfs(),
+        ])
         .args(common())
         .arg(jobs::option())
 }

@@ -17,17 +17,17 @@ const HIDDEN_FRAMES: usize = 2;
 /// Resolves stacks.
 pub(super) struct SwitchStacks<'r> {
     line: StackLine<'r>,
-    is_wanted: bool,
+    with_stacks: bool,
 }
 
 impl<'r> SwitchStacks<'r> {
-    pub(super) fn new(resolver: &'r Resolver<'r>, is_wanted: bool, max_stack: usize) -> Self {
+    pub(super) fn new(resolver: &'r Resolver<'r>, with_stacks: bool, max_stack: usize) -> Self {
         let line = StackLine {
             resolver,
             hidden: HIDDEN,
             most_frames: max_stack.saturating_add(HIDDEN_FRAMES),
         };
-        Self { line, is_wanted }
+        Self { line, with_stacks }
     }
 }
 
@@ -35,7 +35,7 @@ impl PrepareSamples for SwitchStacks<'_> {
     type Detail = String;
 
     fn fields(&self) -> SampleType {
-        match self.is_wanted {
+        match self.with_stacks {
             true => SampleType::ALL,
             false => SampleType(0),
         }
@@ -49,7 +49,7 @@ impl PrepareSamples for SwitchStacks<'_> {
     ) -> Option<String> {
         let is_switch =
             matches!(event, Some(TypedEvent::SchedSwitch(event)) if event.prev_pid() != 0);
-        let text = (is_switch && self.is_wanted).then(|| self.line.text(sample));
+        let text = (is_switch && self.with_stacks).then(|| self.line.text(sample));
         Some(text.flatten().unwrap_or_default())
     }
 }
