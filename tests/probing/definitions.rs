@@ -101,7 +101,7 @@ const MORE: &[(&str, &str)] = &[
 /// Normalises intended differences: names of global variables, the marker for missing values, and field names that no
 /// kernel accepts.
 fn normalized(text: &str) -> String {
-    let words = text.lines().map(|line| {
+    let lines = text.lines().map(|line| {
         let words = line.split(' ').map(|word| match word.split_once("=@") {
             Some((name, place)) => {
                 let kind = place.rsplit(':').next().unwrap_or_default();
@@ -114,12 +114,12 @@ fn normalized(text: &str) -> String {
         });
         words.collect::<Vec<_>>().join(" ")
     });
-    words.collect::<Vec<_>>().join("\n")
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Compares all definitions in one run of each tool.
 #[track_caller]
-fn same(perf: &Path, program: &str, definitions: &[&str]) {
+fn compare(perf: &Path, program: &str, definitions: &[&str]) {
     let target = format!("./{program}");
     let mut words = vec!["-x", &target];
     for definition in definitions {
@@ -149,25 +149,25 @@ fn definitions_match_perf() {
         "dwarf4",
         "separate_debug",
     ] {
-        same(&perf, program, C);
+        compare(&perf, program, C);
     }
-    same(&perf, "plain", PLAIN);
+    compare(&perf, "plain", PLAIN);
     let cpp = ["area", "_ZN3geo3sumEi n", "probed.cpp:24", "main"];
-    same(&perf, "plain++", &cpp);
-    same(&perf, "optimised++", &cpp);
-    same(&perf, "optimised++", &["area scale"]);
-    same(
+    compare(&perf, "plain++", &cpp);
+    compare(&perf, "optimised++", &cpp);
+    compare(&perf, "optimised++", &["area scale"]);
+    compare(
         &perf,
         "plain-rs",
         &["weigh", "scale number", "weigh factor", "weigh item->value"],
     );
-    same(
+    compare(
         &perf,
         "optimised-rs",
         &["weigh", "scale number", "weigh factor"],
     );
     let without = ["leaf", "leaf%return $retval", "middle %di +8(%di):u64"];
-    same(&perf, "nodebug", &without);
+    compare(&perf, "nodebug", &without);
 }
 
 #[test]
@@ -194,7 +194,6 @@ fn definitions_that_perf_refuses_are_refused() {
     }
 }
 
-/// The kernel can find code only by its symbol.
 #[test]
 fn function_variants_are_probed_by_symbol() {
     let Some(perf) = real_perf() else {
@@ -208,7 +207,7 @@ fn function_variants_are_probed_by_symbol() {
     }
 }
 
-/// perf 6.1 crashes on split DWARF.
+/// rperf's outputs are compared with each other: perf 6.1 crashes on split DWARF.
 #[test]
 fn split_debug_information_and_type_units_lead_to_the_same_places() {
     let all: Vec<&str> = C.iter().flat_map(|definition| ["-D", definition]).collect();

@@ -6,7 +6,7 @@ use super::programs::{probe, programs, rperf};
 use super::recorded_values::can_probe;
 
 /// The standard output of rperf with these arguments.
-fn shown(words: &[&str]) -> String {
+fn stdout_of(words: &[&str]) -> String {
     let outcome = probe(rperf(), words);
     assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
     outcome.stdout
@@ -15,7 +15,7 @@ fn shown(words: &[&str]) -> String {
 /// rperf finds libraries by name; perf needs the full path.
 #[test]
 fn libraries_are_found_by_name() {
-    let line = shown(&["-x", "libc.so.6", "-D", "malloc size=%di"]);
+    let line = stdout_of(&["-x", "libc.so.6", "-D", "malloc size=%di"]);
     let path = line
         .split_whitespace()
         .nth(1)
@@ -31,14 +31,14 @@ fn libraries_are_found_by_name() {
 
 #[test]
 fn offsets_and_addresses_are_spelled_in_either_way() {
-    let entry = shown(&["-x", "./nodebug", "-D", "leaf"]);
+    let entry = stdout_of(&["-x", "./nodebug", "-D", "leaf"]);
     let (_, offset) = entry.trim_end().rsplit_once(":0x").expect("an offset");
-    let by_address = shown(&["-x", "./nodebug", "-D", &format!("0x{offset}")]);
+    let by_address = stdout_of(&["-x", "./nodebug", "-D", &format!("0x{offset}")]);
     let expected = entry.replace("/leaf ", &format!("/abs_{offset} "));
     assert_eq!(by_address, expected);
     let near = probe(rperf(), &["-x", "./plain", "-D", "leaf+1"]);
     assert_eq!(near.status, 0, "{}", near.stderr);
-    assert_eq!(shown(&["-x", "./plain", "-D", "leaf+0x1"]), near.stdout);
+    assert_eq!(stdout_of(&["-x", "./plain", "-D", "leaf+0x1"]), near.stdout);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_path_before_the_definition_is_that_of_the_program() {
     let path = programs().join("nodebug").display().to_string();
     let outcome = probe(rperf(), &["-n", "-v", &path, "leaf+0x0", "%di"]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let line = shown(&["-x", &path, "-D", "leaf %di"]);
+    let line = stdout_of(&["-x", &path, "-D", "leaf %di"]);
     let expected = format!(
         "Writing event: {line}Would add new event:\n  {:<20} (on leaf in {path} with %di)\n",
         "probe_nodebug:leaf"
@@ -60,8 +60,8 @@ fn a_path_before_the_definition_is_that_of_the_program() {
 
 #[test]
 fn names_of_cpp_are_demangled_by_default() {
-    let readable = shown(&["-x", "./plain++", "-F", "*sum*"]);
-    let raw = shown(&["-x", "./plain++", "--no-demangle", "-F", "*sum*"]);
+    let readable = stdout_of(&["-x", "./plain++", "-F", "*sum*"]);
+    let raw = stdout_of(&["-x", "./plain++", "--no-demangle", "-F", "*sum*"]);
     assert!(readable.contains("geo::sum"), "{readable}");
     assert!(
         raw.contains("_ZN3geo3sum") && !raw.contains("geo::sum"),
@@ -71,15 +71,15 @@ fn names_of_cpp_are_demangled_by_default() {
 
 #[test]
 fn display_options_may_be_anywhere() {
-    let before = shown(&["-x", "./plain", "--externs", "--range", "-V", "middle:4"]);
+    let before = stdout_of(&["-x", "./plain", "--externs", "--range", "-V", "middle:4"]);
     assert!(before.contains("[EXT]\tlong int\ttotal"), "{before}");
     for words in [
         ["-V", "middle:4", "--range", "--externs", "-x", "./plain"],
         ["--range", "-V", "middle:4", "-x", "./plain", "--externs"],
     ] {
-        assert_eq!(shown(&words), before, "{words:?}");
+        assert_eq!(stdout_of(&words), before, "{words:?}");
     }
-    let filtered = shown(&[
+    let filtered = stdout_of(&[
         "-x",
         "./plain",
         "-V",
@@ -96,7 +96,7 @@ fn display_options_may_be_anywhere() {
 
 #[test]
 fn arguments_of_markers_are_listed() {
-    let listed = shown(&["-x", "./marked", "-V", "%sdt_demo:tick"]);
+    let listed = stdout_of(&["-x", "./marked", "-V", "%sdt_demo:tick"]);
     assert!(
         listed.starts_with("Available variables at %tick\n\t@<main+"),
         "{listed}"
@@ -206,7 +206,7 @@ fn deep_blocks_and_recursive_types_are_read() {
     assert!(status.success());
     let object = object.display().to_string();
     let expected = "Available variables at f\n\t@<f+0>\n\t\tstruct record\tdeep\n";
-    assert_eq!(shown(&["-x", &object, "-V", "f"]), expected);
+    assert_eq!(stdout_of(&["-x", &object, "-V", "f"]), expected);
     let outcome = probe(rperf(), &["-x", &object, "-D", "f deep.nosuch"]);
     let expected = "deep(type:record) has no member nosuch.";
     assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);

@@ -23,11 +23,11 @@ fn markers_are_grouped_by_provider() {
 
 #[test]
 fn values_of_markers_are_their_arguments_by_number() {
-    let shown = |arguments: &str| {
+    let define = |arguments: &str| {
         let definition = format!("%tick {arguments}");
         probe(rperf(), &["-x", "./marked", "-D", &definition]).stdout
     };
-    let own = shown("arg1 arg2");
+    let own = define("arg1 arg2");
     let words: Vec<&str> = own.split_whitespace().skip(2).collect();
     let register = words[0]
         .strip_prefix("arg1=")
@@ -50,10 +50,10 @@ fn values_of_markers_are_their_arguments_by_number() {
         ("b=arg1:u8[4]", format!("b=+0({register}):u8[4]")),
         ("arg3 %ip", "arg3=\\9:u32 %ip".to_owned()),
     ] {
-        let shown = shown(arguments);
+        let text = define(arguments);
         assert!(
-            shown.ends_with(&format!(" {expected}\n")),
-            "{arguments}: {shown}"
+            text.ends_with(&format!(" {expected}\n")),
+            "{arguments}: {text}"
         );
     }
     for wrong in [
@@ -275,8 +275,8 @@ fn errors_have_hints() {
         ),
         (&[], 129, &["nothing to do"]),
     ] {
-        let (found, message) = output(words);
-        assert_eq!(found, status, "{words:?}: {message}");
+        let (actual, message) = output(words);
+        assert_eq!(actual, status, "{words:?}: {message}");
         for part in parts {
             assert!(message.contains(part), "{words:?}: {message}");
         }

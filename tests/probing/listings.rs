@@ -42,13 +42,13 @@ fn lines_and_variables_match_perf() {
 #[test]
 fn ranges_show_where_a_parameter_is_valid() {
     let words = ["-x", "./optimised", "--range", "-V", "middle:4"];
-    let shown = probe(rperf(), &words).stdout;
-    let row = shown
+    let text = probe(rperf(), &words).stdout;
+    let row = text
         .lines()
         .find(|line| line.ends_with("]>") && line.contains("\tit\t"));
     assert!(
         row.is_some_and(|row| row.contains("[INV]\tstruct item*\tit\t@<middle+[0-")),
-        "{shown}"
+        "{text}"
     );
 }
 

@@ -88,13 +88,13 @@ fn lists_match_perf() {
         assert!(expected.contains("own:other=other n\n"), "{expected}");
         // perf also prints headings of objects without listed probes.
         let marked = programs().join("marked").display().to_string();
-        let shown = |text: &str| -> Vec<String> {
+        let listed = |text: &str| -> Vec<String> {
             let lines = text.lines().filter(|line| !line.starts_with(&marked));
             lines.map(str::to_owned).collect()
         };
         for home in [&theirs, &ours] {
             let found = output(rperf(), home.path(), &words).stdout;
-            assert_eq!(shown(&found), shown(&expected));
+            assert_eq!(listed(&found), listed(&expected));
         }
     }
 }
@@ -146,8 +146,8 @@ fn entries_are_added_and_deleted() {
     let (_, text) = list(home.path(), "plain");
     assert_eq!(text.matches("own:one=").count(), 1, "{text}");
     assert!(text.contains("#own:one=other n\np:own/one "), "{text}");
-    let shown = run(&["--cache", "--list", "middle"]).stdout;
-    assert!(shown.ends_with("):\nmiddle count\n"), "{shown}");
+    let listed = run(&["--cache", "--list", "middle"]).stdout;
+    assert!(listed.ends_with("):\nmiddle count\n"), "{listed}");
     let nothing = run(&["--cache", "--list", "nosuch"]);
     assert_eq!((nothing.status, nothing.stdout.as_str()), (0, ""));
     assert!(
@@ -157,10 +157,10 @@ fn entries_are_added_and_deleted() {
     );
     let elsewhere = run(&["--cache", "--list", "-x", "./marked"]);
     assert_eq!(elsewhere.stdout, "");
-    let would = run(&["--cache", "-n", "--del", "own:*"]);
+    let dry_run = run(&["--cache", "-n", "--del", "own:*"]);
     let lines =
         "Would remove cached event: own:two=leaf\nWould remove cached event: own:one=other n\n";
-    assert_eq!((would.status, would.stderr.as_str()), (0, lines));
+    assert_eq!((dry_run.status, dry_run.stderr.as_str()), (0, lines));
     assert_eq!(list(home.path(), "plain").1, text);
     let removed = run(&["--cache", "--del", "own:*"]);
     assert_eq!(removed.stderr, lines.replace("Would remove", "Removed"));
@@ -314,8 +314,8 @@ fn events_are_added_and_cached_together() {
     let listed = run(&["-l", &all, "-x", "./plain"]).stdout;
     assert!(listed.contains(&format!("{name}:one")), "{listed}");
     assert_eq!(run(&["-l", &all, "-x", "./nodebug"]).stdout, "");
-    let would = run(&["-n", "-d", &all]);
-    assert_eq!(would.stderr, format!("Would remove event: {name}:one\n"));
+    let dry_run = run(&["-n", "-d", &all]);
+    assert_eq!(dry_run.stderr, format!("Would remove event: {name}:one\n"));
     assert_eq!(run(&["-d", &all]).status, 0);
     let again = run(&["--add", &format!("%{name}:one")]);
     assert_eq!(again.status, 0, "{}", again.stderr);

@@ -322,10 +322,10 @@ pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
         "record", "-q", "-o", &data, "-e", &event, "--", &target, "3",
     ]);
     assert_eq!(recorded.status, 0, "{program}: {}", recorded.stderr);
-    let shown = rperf(&["script", "-i", &data, "-F", "event,trace"]);
+    let script = rperf(&["script", "-i", &data, "-F", "event,trace"]);
     let prefix = format!("{}:e", group.0);
     let mut found: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
-    for line in shown.stdout.lines() {
+    for line in script.stdout.lines() {
         let line = line.trim_start().strip_prefix(&prefix).unwrap_or_default();
         let Some((name, rest)) = line.split_once(": (") else {
             continue;
@@ -343,7 +343,7 @@ pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
         assert!(
             match_records(&expected, found, template.starts_with('~')),
             "{program}: {definition}\nexpected {expected:?}\nfound {found:?}\n{}",
-            shown.stderr
+            script.stderr
         );
     }
 }
@@ -351,11 +351,11 @@ pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
 /// Whether this user can create uprobes; otherwise prints that the test is skipped.
 pub(super) fn can_probe(test: &str) -> bool {
     may_trace(test) && {
-        let may = Path::new("/sys/kernel/tracing/uprobe_events").exists();
-        if !may {
+        let exists = Path::new("/sys/kernel/tracing/uprobe_events").exists();
+        if !exists {
             rperf_testkit::skip(test, "the kernel has no uprobe_events");
         }
-        may
+        exists
     }
 }
 

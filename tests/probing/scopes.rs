@@ -91,27 +91,27 @@ fn ranges_list_variables_valid_elsewhere() {
 /// The line of the declaration is probed once, at the function entry.
 #[test]
 fn line_zero_is_the_entry() {
-    let shown = |definition| probe(rperf(), &["-x", "./scopes", "-D", definition]).stdout;
-    let entry = shown("known n");
+    let define = |definition| probe(rperf(), &["-x", "./scopes", "-D", definition]).stdout;
+    let entry = define("known n");
     assert!(entry.starts_with("p:probe_scopes/known /"), "{entry}");
-    assert_eq!(shown("known:0 n"), entry);
+    assert_eq!(define("known:0 n"), entry);
 }
 
-/// For a function with several names, rperf keeps one from the symbol table, and debug information has only one.
+/// A function with several names is found by each of them, although debug information has only one.
 #[test]
 fn aliases_are_names_of_functions() {
-    let shown = |program, definition| {
+    let define = |program, definition| {
         let outcome = probe(rperf(), &["-x", program, "-D", definition]);
         assert_eq!(outcome.status, 0, "{definition}: {}", outcome.stderr);
         outcome.stdout
     };
     for program in ["./scopes", "./scopes-nodebug"] {
         let (name, alias) = (
-            shown(program, "named %di"),
-            shown(program, "other_name %di"),
+            define(program, "named %di"),
+            define(program, "other_name %di"),
         );
         assert_eq!(alias, name.replace("/named ", "/other_name "), "{program}");
-        let back = shown(program, "other_name%return");
+        let back = define(program, "other_name%return");
         assert!(back.contains("/other_name__return /"), "{back}");
     }
     let listed = probe(rperf(), &["-x", "./scopes", "-V", "other_name"]);

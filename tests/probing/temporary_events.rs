@@ -327,8 +327,8 @@ fn probes_are_recorded_and_counted_without_tracefs() {
         "{}",
         recorded.stderr
     );
-    let shown = output(home.path(), &["script", "-F", "event,ip,sym", "-i", &file]);
-    let shown: Vec<Vec<&str>> = shown
+    let samples = output(home.path(), &["script", "-F", "event,ip,sym", "-i", &file]);
+    let samples: Vec<Vec<&str>> = samples
         .stdout
         .lines()
         .map(|line| {
@@ -338,7 +338,7 @@ fn probes_are_recorded_and_counted_without_tracefs() {
         })
         .collect();
     let round = [["probe_plain:leaf:", "leaf"], ["own:back__return:", "main"]];
-    assert_eq!(shown, [round, round, round].concat());
+    assert_eq!(samples, [round, round, round].concat());
     let counted = without(&[&["stat", "-x,"], &probes[..], &["./plain", "3"]].concat());
     for name in ["probe_plain:leaf", "own:back__return"] {
         assert!(

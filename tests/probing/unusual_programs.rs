@@ -131,14 +131,14 @@ fn an_interrupted_run_leaves_no_events() {
         .current_dir(folder)
         .spawn()
         .expect("rperf starts");
-    let left = || {
+    let remaining_events = || {
         let list = fs::read_to_string("/sys/kernel/tracing/uprobe_events").unwrap_or_default();
         list.matches(&group.0).count()
     };
     let status = loop {
         match run.try_wait().expect("its status") {
             Some(status) => break status,
-            None if left() > 0 => {
+            None if remaining_events() > 0 => {
                 let id = run.id().to_string();
                 let sent = Command::new("kill").args(["-TERM", &id]).status();
                 sent.expect("kill starts");
@@ -149,7 +149,7 @@ fn an_interrupted_run_leaves_no_events() {
     };
     // It may have finished before the signal arrived.
     match status.signal() {
-        Some(signal) => assert_eq!((signal, left()), (15, 0)),
-        None => assert_eq!((status.code(), left()), (Some(0), 600)),
+        Some(signal) => assert_eq!((signal, remaining_events()), (15, 0)),
+        None => assert_eq!((status.code(), remaining_events()), (Some(0), 600)),
     }
 }

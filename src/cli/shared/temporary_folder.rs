@@ -24,7 +24,7 @@ impl TemporaryFolder {
     ///
     /// # Errors
     ///
-    /// Status 255: the temporary directory is not writable.
+    /// Status 255: the folder cannot be created.
     pub(crate) fn create(command: &str) -> Result<Self, CliError> {
         let path = std::env::temp_dir();
         let failed = |error: &io::Error| {

@@ -6,7 +6,7 @@ use rperf_resolve::TimeIntervals;
 use super::analysis::Analysis;
 use crate::cli::error::CliError;
 
-/// Parses `--time`; `printed_by` is the command whose times the hint suggests.
+/// Parses `--time`; `None` if it is not given. `printed_by` is the command whose times the hint suggests.
 ///
 /// # Errors
 ///

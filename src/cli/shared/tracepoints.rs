@@ -83,8 +83,8 @@ impl<'a> RecordedTracepoints<'a> {
             Some(name) if key.field != ALL => Some(self.event(name).ok_or_else(unknown)?),
             _ => None,
         };
-        let mut found = Vec::new();
-        for (event, tracepoint) in self.described() {
+        let mut selected = Vec::new();
+        for (event, tracepoint) in self.tracepoints_with_format() {
             if only.is_some_and(|only| only != event) {
                 continue;
             }
@@ -95,21 +95,21 @@ impl<'a> RecordedTracepoints<'a> {
                 name => format.field(name).map_or(&[][..], std::slice::from_ref),
             };
             let raw = key.raw || self.raw;
-            found.extend(members.iter().map(|member| FieldKey {
+            selected.extend(members.iter().map(|member| FieldKey {
                 event,
                 member: member.clone(),
                 reader: member.reader(tracepoint.abi.endian),
                 raw,
             }));
         }
-        if found.is_empty() && key.field != ALL {
+        if selected.is_empty() && key.field != ALL {
             return Err(self.unknown(option, word));
         }
-        Ok(found.into_iter().map(|key| self.key(key)).collect())
+        Ok(selected.into_iter().map(|key| self.key(key)).collect())
     }
 
     /// Returns the tracepoints whose formats were read.
-    fn described(&self) -> impl Iterator<Item = (EventIndex, &Tracepoint)> {
+    fn tracepoints_with_format(&self) -> impl Iterator<Item = (EventIndex, &Tracepoint)> {
         let payloads = self.payloads.iter();
         let events = (0..).map(EventIndex).take(self.recording.events.len());
         payloads.flat_map(move |payloads| {
@@ -134,8 +134,8 @@ impl<'a> RecordedTracepoints<'a> {
             .zip(events.iter())
             .filter(|(_, event)| is_meant(&event.name));
         let (first, _) = meant.next()?;
-        let is_clear = name.contains(':') || meant.next().is_none();
-        is_clear.then_some(EventIndex(first))
+        let is_unambiguous = name.contains(':') || meant.next().is_none();
+        is_unambiguous.then_some(EventIndex(first))
     }
 
     /// Returns the key of a field; each field has only one.
@@ -145,8 +145,8 @@ impl<'a> RecordedTracepoints<'a> {
         let number = self.keys.iter().position(same);
         let number = number.unwrap_or(self.keys.len());
         let (event, name) = (key.event.0 as usize, key.member.name.clone());
-        let described = self.recording.events.get(event);
-        let system = described.map_or("", |event| &event.name);
+        let recorded = self.recording.events.get(event);
+        let system = recorded.map_or("", |event| &event.name);
         let full = format!("{system}.{name}{}", if key.raw { "/raw" } else { "" });
         if number == self.keys.len() {
             self.keys.push(key);
@@ -177,9 +177,10 @@ impl<'a> RecordedTracepoints<'a> {
             });
         }
         let only = event.and_then(|event| self.event(event));
-        let described = self.described();
-        let described = described.filter(|(event, _)| only.is_none_or(|only| only == *event));
-        let members = described.flat_map(|(_, tracepoint)| &tracepoint.format.fields);
+        let tracepoints_with_format = self.tracepoints_with_format();
+        let tracepoints_with_format =
+            tracepoints_with_format.filter(|(event, _)| only.is_none_or(|only| only == *event));
+        let members = tracepoints_with_format.flat_map(|(_, tracepoint)| &tracepoint.format.fields);
         let mut fields: Vec<&str> = members.map(|member| member.name.as_str()).collect();
         fields.sort_unstable();
         fields.dedup();
@@ -277,18 +278,18 @@ fn value(abi: Abi, key: &FieldKey, raw: &[u8], text: &[u8]) -> FieldValue {
     };
     let bytes = bytes.unwrap_or_default();
     let mut plain = Vec::new();
-    let shown = shown(text, member.name.as_bytes()).unwrap_or_else(|| {
+    let value = value_in_text(text, member.name.as_bytes()).unwrap_or_else(|| {
         member.write(raw, abi, &mut plain);
         &plain
     });
     FieldValue {
         bytes: bytes.to_vec(),
-        text: String::from_utf8_lossy(shown).into_owned(),
+        text: String::from_utf8_lossy(value).into_owned(),
     }
 }
 
 /// Returns the value after `NAME=` or `NAME:` in an event's text.
-fn shown<'t>(text: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
+fn value_in_text<'t>(text: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
     let mut words = text.split(|byte| *byte == b' ');
     words.find_map(|word| match word.strip_prefix(name)? {
         [b'=' | b':', value @ ..] if !value.is_empty() => Some(value),
@@ -301,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_name_event_field_and_form() {
+    fn words_name_event_field_and_raw_values() {
         let read = |word| {
             let key = ParsedFieldKey::new(word)?;
             Some((key.event, key.field, key.raw))
@@ -314,9 +315,9 @@ mod tests {
     #[test]
     fn fields_are_found_by_full_name() {
         let text = b"prev_comm=sh prev_state=S ==> state: 0x1 pid:7";
-        assert_eq!(shown(text, b"prev_state"), Some(&b"S"[..]));
-        assert_eq!(shown(text, b"pid"), Some(&b"7"[..]));
-        assert_eq!(shown(text, b"prev"), None);
-        assert_eq!(shown(text, b"state"), None);
+        assert_eq!(value_in_text(text, b"prev_state"), Some(&b"S"[..]));
+        assert_eq!(value_in_text(text, b"pid"), Some(&b"7"[..]));
+        assert_eq!(value_in_text(text, b"prev"), None);
+        assert_eq!(value_in_text(text, b"state"), None);
     }
 }

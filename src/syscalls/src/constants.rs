@@ -38,7 +38,7 @@ pub struct FlagNames {
 impl FlagNames {
     /// Returns the names joined by `|`; bits without a name as one hexadecimal number.
     pub(crate) fn text(&self, value: u64) -> String {
-        let mut left = value;
+        let mut unnamed = value;
         let mut text = String::new();
         if let Some((mask, name)) = self.none
             && value & mask == 0
@@ -46,14 +46,14 @@ impl FlagNames {
             text.push_str(name);
         }
         for (bits, name) in self.names {
-            if left & bits == *bits {
+            if unnamed & bits == *bits {
                 join(&mut text, name);
-                left &= !bits;
+                unnamed &= !bits;
             }
         }
-        if left != 0 {
+        if unnamed != 0 {
             join(&mut text, "");
-            let _ = write!(text, "{left:#x}");
+            let _ = write!(text, "{unnamed:#x}");
         }
         text
     }

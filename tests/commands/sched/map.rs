@@ -14,8 +14,8 @@ fn selected_cpus_and_threads_are_coloured_on_a_terminal_only() -> std::io::Resul
     let mut file = SchedFile::new();
     waits(&mut file);
     fs::write(scratch.path().join("perf.data"), file.finish())?;
-    let words = "sched map --color-cpus 0 --color-pids 7";
-    let piped = run(&scratch, &words.split(' ').collect::<Vec<_>>());
+    let command = "sched map --color-cpus 0 --color-pids 7";
+    let piped = run(&scratch, &command.split(' ').collect::<Vec<_>>());
     assert_eq!(piped.status, 0, "{piped:?}");
     assert!(
         piped.stdout.contains("*A0 ") && !piped.stdout.contains('\x1b'),
@@ -25,7 +25,7 @@ fn selected_cpus_and_threads_are_coloured_on_a_terminal_only() -> std::io::Resul
         (100, 40),
         scratch.path(),
         "",
-        &format!("--no-pager {words}"),
+        &format!("--no-pager {command}"),
     );
     let Some(terminal) = terminal else {
         return Ok(());

@@ -7,7 +7,7 @@ use super::run;
 use crate::commands::outcome;
 use crate::kernel::is_root;
 
-/// 7 sleeps until 8 wakes it, then 8 until 7 wakes it; 7 is preempted by 8.
+/// Writes a recording: task 7 sleeps until task 8 wakes it, then 8 until 7 wakes it; 7 is preempted by 8.
 fn sleeps(scratch: &Scratch) -> std::io::Result<()> {
     let mut file = SchedFile::new();
     file.comm(7, "seven");
@@ -62,9 +62,9 @@ fn waits_are_divided_by_state_and_wakers() -> std::io::Result<()> {
     assert_eq!(folded, FOLDED);
     let nearest = run(&scratch, &["sched", "off-cpu", "-w", "1", "--folded"]).stdout;
     assert!(nearest.contains("sleep];--;seven 40000\n"), "{nearest}");
-    let none = run(&scratch, &["sched", "off-cpu", "--folded", "-t", "8"]).stdout;
+    let without_wakers = run(&scratch, &["sched", "off-cpu", "--folded", "-t", "8"]).stdout;
     let expected = "eight;[run queue (woken)] 30000\neight;[uninterruptible sleep] 40000\n";
-    assert_eq!(none, expected);
+    assert_eq!(without_wakers, expected);
     Ok(())
 }
 
@@ -137,7 +137,7 @@ fn stacks_and_wakers_are_recorded() {
         return;
     }
     // On a busy machine, a kernel thread may do all wakeups, or the shell may write before cat(1) reads.
-    let mut seen = Vec::new();
+    let mut attempts = Vec::new();
     for _ in 0..3 {
         let Some(folded) = folded_of_pipe(NAME) else {
             return;
@@ -145,12 +145,12 @@ fn stacks_and_wakers_are_recorded() {
         if shows_wakers(&folded) {
             return;
         }
-        seen.push(folded);
+        attempts.push(folded);
     }
-    panic!("no wait shows its waker: {}", seen.join("\n"));
+    panic!("no wait shows its waker: {}", attempts.join("\n"));
 }
 
-/// Records a shell that sleeps and writes into a pipe, and returns its stacks; `None` if this machine cannot.
+/// Records a shell that sleeps and writes into a pipe, and returns the folded stacks; `None` if recording fails.
 fn folded_of_pipe(test: &str) -> Option<String> {
     let scratch = Scratch::new();
     let shell = "for i in 1 2 3 4 5; do echo $i; sleep 0.01; done | cat > /dev/null";

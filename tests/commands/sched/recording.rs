@@ -77,7 +77,7 @@ const FORMATS: [(u64, &str, &str); 5] = [
     ),
 ];
 
-/// A recording under construction, of CPU 0.
+/// A recording under construction. Events are of CPU 0, except those of [`SchedFile::switch_on`].
 pub(super) struct SchedFile {
     file: PerfFile,
     /// The event of records other than samples.
@@ -202,7 +202,7 @@ impl SchedFile {
         self.file.feature(NRCPUS, counts);
     }
 
-    /// Adds a switch from task 7 to the idle task on this CPU.
+    /// Adds a switch from task 7 to the idle task on CPU `cpu`.
     pub(super) fn switch_on(&mut self, time: u64, cpu: u32) {
         let raw = self.bytes().raw([0; 24]).u32(7).u32(120).u64(1);
         let raw = raw.raw([0; 16]).u32(0).u32(120).raw([0; 4]).done();

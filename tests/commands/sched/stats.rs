@@ -188,12 +188,12 @@ fn counters_of_all_versions_and_byte_orders_are_shown() -> std::io::Result<()> {
             assert!(average.contains(&title), "{average}");
         }
     }
-    let one = run(&scratch, &["sched", "stats", "report", "-C", "1", "-v"]).stdout;
+    let cpu_1 = run(&scratch, &["sched", "stats", "report", "-C", "1", "-v"]).stdout;
     assert!(
-        !one.contains("CPU: 0\n") && one.contains("CPU: 1\n"),
-        "{one}"
+        !cpu_1.contains("CPU: 0\n") && cpu_1.contains("CPU: 1\n"),
+        "{cpu_1}"
     );
-    assert!(one.contains("calls of schedule() "), "{one}");
+    assert!(cpu_1.contains("calls of schedule() "), "{cpu_1}");
     Ok(())
 }
 

@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 /// The maximum size of a program's output that is read, in bytes.
 const MAX_OUTPUT: u64 = 64 << 20;
-/// Lines of output in the details of a failure.
+/// Maximum number of lines of output in the details of a failure.
 const SHOWN_LINES: usize = 20;
 
 /// The ending of a test that does not succeed.
@@ -252,7 +252,7 @@ impl Drop for TestFolder {
     }
 }
 
-/// Waits until the program ends, at most for the time limit.
+/// Waits until the program ends; kills it after the time limit.
 fn wait(mut child: Child) -> Result<ExitStatus, TestEnding> {
     let end = Instant::now() + LIMIT;
     loop {

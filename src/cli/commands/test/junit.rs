@@ -20,9 +20,9 @@ pub(super) fn write(path: &Path, tests: &[FinishedTest]) -> Result<(), CliError>
 }
 
 fn document(tests: &[FinishedTest]) -> String {
-    let count = |wanted: fn(&TestEnding) -> bool| {
+    let count = |is_counted: fn(&TestEnding) -> bool| {
         let endings = tests.iter().filter_map(|test| test.ending.as_ref());
-        endings.filter(|ending| wanted(ending)).count()
+        endings.filter(|ending| is_counted(ending)).count()
     };
     let failures = count(|ending| matches!(ending, TestEnding::Failed(_)));
     let skipped = count(|ending| matches!(ending, TestEnding::Skip(_)));

@@ -37,7 +37,7 @@ const DEFAULT_MLOCK_KB: u64 = 516;
 const OWN_USER_LEVEL: i64 = 2;
 /// The reason if perf_event_open(2) fails with ENOSYS.
 const NOT_AVAILABLE: &str = "perf_event_open(2) is not available: the kernel lacks CONFIG_PERF_EVENTS, or a seccomp filter blocks the call";
-/// The program's own threads on any CPU.
+/// The calling thread on any CPU.
 const OWN: ObservedTask = ObservedTask { pid: 0, cpu: -1 };
 
 /// Logs the versions of this program and the kernel, the processor, the CPUs and the page size.
@@ -189,7 +189,7 @@ pub(super) fn system_wide(run: &mut TestRun<'_>) -> TestResult {
     open_up_to(run, &clock(AttrFlags::default()), cpu, 0)
 }
 
-/// Opens an event for a process of another user, as with `-p`.
+/// Opens an event for process 1, which usually belongs to another user, as with `-p`.
 pub(super) fn other_processes(run: &mut TestRun<'_>) -> TestResult {
     let scope = sysctl::described("kernel/yama/ptrace_scope");
     run.log(format_args!("{scope}; observes process 1"));
@@ -244,20 +244,20 @@ pub(super) fn breakpoints(run: &mut TestRun<'_>) -> TestResult {
 
 /// Counts the tracepoints of tracefs.
 pub(super) fn tracepoints(run: &mut TestRun<'_>) -> TestResult {
-    let found = MachineTracepoints::find(run.environment.debugfs.as_deref()).0;
-    run.log(format_args!("tracefs {}", found.root().display()));
-    let systems = found.systems().map_err(|error| {
+    let tracefs = MachineTracepoints::find(run.environment.debugfs.as_deref()).0;
+    run.log(format_args!("tracefs {}", tracefs.root().display()));
+    let systems = tracefs.systems().map_err(|error| {
         run.log(reason(&error));
         let hint = "mount -t tracefs nodev /sys/kernel/tracing";
         TestEnding::Skip(match error.kind() {
             io::ErrorKind::NotFound => format!("not mounted: {hint}"),
-            _ => unreadable(found.root(), &error),
+            _ => unreadable(tracefs.root(), &error),
         })
     })?;
-    let names = systems
+    let counts = systems
         .iter()
-        .map(|system| found.names(system).map_or(0, |names| names.len()));
-    let count: usize = names.sum();
+        .map(|system| tracefs.names(system).map_or(0, |names| names.len()));
+    let count: usize = counts.sum();
     run.log(format_args!(
         "{count} tracepoints in {} systems",
         systems.len()
@@ -270,15 +270,15 @@ pub(super) fn tracepoints(run: &mut TestRun<'_>) -> TestResult {
 
 /// Checks that tracefs can define probe events of a kind; logs their PMU and how many are defined.
 fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
-    let found = MachineTracepoints::find(run.environment.debugfs.as_deref()).0;
+    let tracefs = MachineTracepoints::find(run.environment.debugfs.as_deref()).0;
     let units = Sysfs::new("/sys").pmu_types().unwrap_or_default();
     let unit = units.iter().find(|(name, _)| name == kind);
     if let Some((_, number)) = unit {
         run.log(format_args!("PMU {kind}, type {number}"));
     }
     let file = format!("{kind}_events");
-    let path = found.root().join(&file);
-    match (found.read(&file), unit) {
+    let path = tracefs.root().join(&file);
+    match (tracefs.read(&file), unit) {
         (Ok(defined), _) => {
             let defined = String::from_utf8_lossy(&defined);
             run.log(format_args!(
@@ -288,7 +288,7 @@ fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
             ));
             Ok(())
         }
-        (Err(_), _) if matches!(found.root().join("trace").try_exists(), Ok(false)) => {
+        (Err(_), _) if matches!(tracefs.root().join("trace").try_exists(), Ok(false)) => {
             skip(match unit {
                 Some(_) if kind == "uprobe" => {
                     "tracefs is not mounted: only --probe without values works"

@@ -3,7 +3,7 @@
 use super::environment::{TestEnding, TestResult, TestRun, failed, skip};
 use super::machine;
 
-/// Events that every user may record.
+/// Records user space only, which needs no privileges by default.
 const RECORD: &str = "record -q -o perf.data -e cpu-clock:u";
 
 /// Skips the test if this machine does not allow recordings at all.
@@ -64,11 +64,11 @@ fn expect_chain(run: &mut TestRun<'_>, text: &str, chain: &str) -> TestResult {
             .filter_map(|line| line.split_whitespace().nth(1));
         names.collect::<Vec<_>>().join(" ")
     };
-    let is_there = text
+    let has_chain = text
         .split("\n\n")
         .map(names)
         .any(|sample| sample.contains(chain));
-    match is_there {
+    match has_chain {
         true => Ok(()),
         false => {
             run.expect(text, &["leaf", "parent", "leafloop"])?;
@@ -150,7 +150,7 @@ pub(super) fn probe(run: &mut TestRun<'_>) -> TestResult {
     match machine::uprobes(run) {
         // Without tracefs, record uses the PMU.
         Err(_) if machine::has_uprobe_pmu() => {}
-        found => found?,
+        result => result?,
     }
     let program = run.environment.program.display().to_string();
     if program.contains([' ', ':']) {
@@ -177,8 +177,8 @@ pub(super) fn probe(run: &mut TestRun<'_>) -> TestResult {
 }
 
 fn is_refused(message: &str) -> bool {
-    let words = ["permi", "Permi", "not allowed", "paranoid", "CAP_"];
-    words.iter().any(|word| message.contains(word))
+    let parts = ["permi", "Permi", "not allowed", "paranoid", "CAP_"];
+    parts.iter().any(|part| message.contains(part))
 }
 
 /// Tracepoints of a process.

@@ -14,7 +14,7 @@ use super::selection::SelectedTest;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// The order of tests and their threads.
+/// How tests are distributed over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunMode {
     /// Several at a time.
@@ -70,8 +70,8 @@ pub(super) fn run(
         let mut waiting: Vec<Option<FinishedTest>> = tests.iter().map(|_| None).collect();
         let mut printed = 0;
         for (index, test) in receiver {
-            if let Some(place) = waiting.get_mut(index) {
-                *place = Some(test);
+            if let Some(slot) = waiting.get_mut(index) {
+                *slot = Some(test);
             }
             while let Some(test) = waiting.get_mut(printed).and_then(Option::take) {
                 report(test)?;
