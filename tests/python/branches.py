@@ -1,4 +1,4 @@
-"""Prints the branches of a hardware trace: from and to, as events and as a table."""
+"""Prints the branches of a hardware trace, from and to, and checks that events and table have the same."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Prints the counts of a recording of stat by event, and the times of its intervals."""
+"""Prints the counts of a recording of stat by event, and checks the times of its intervals."""
 
 import sys
 

@@ -48,9 +48,9 @@ events = []
 for cpu in cpus:
     while event := evlist.read_on_cpu(cpu):
         events.append(event)
-found = [event for event in events if event.sample_pid == child.pid]
-assert len(found) == 1, events
-event = found[0]
+child_execs = [event for event in events if event.sample_pid == child.pid]
+assert len(child_execs) == 1, events
+event = child_execs[0]
 assert isinstance(event, perf.sample_event) and event.evsel is evsel and event.type == perf.RECORD_SAMPLE
 assert (event.filename, event.pid, event.old_pid) == (program, child.pid, child.pid)
 assert event.fields() == {"filename": program, "pid": child.pid, "old_pid": child.pid}
@@ -67,15 +67,15 @@ child = subprocess.Popen([program])
 child.wait()
 sum(range(3000000))
 several.disable()
-names, records = set(), set()
+names, record_types = set(), set()
 for cpu in several.all_cpus():
     while event := several.read_on_cpu(cpu):
         if isinstance(event, perf.sample_event):
             names.add(event.evsel.name)
         else:
-            records.add(type(event).__name__)
+            record_types.add(type(event).__name__)
 assert names == {"cpu-clock", "sched:sched_process_exec"}, names
-assert {"comm_event", "task_event", "mmap_event"} <= records, records
+assert {"comm_event", "task_event", "mmap_event"} <= record_types, record_types
 
 
 class Tracepoint(perf.evsel):

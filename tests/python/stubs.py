@@ -30,9 +30,9 @@ classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
 assert len(classes) > 15
 for node in classes:
     own = getattr(perf, node.name)
-    described = public(members(node.body))
+    stubbed = public(members(node.body))
     for base in node.bases:
-        described |= public(dir(getattr(perf, base.id)))
-    assert described == public(dir(own)), (node.name, described ^ public(dir(own)))
+        stubbed |= public(dir(getattr(perf, base.id)))
+    assert stubbed == public(dir(own)), (node.name, stubbed ^ public(dir(own)))
     assert own.__module__ == "perf" and own.__doc__, node.name
 print("good")

@@ -61,7 +61,7 @@ pub struct SpanCounts {
     pub complete: u64,
     /// Complete spans in which records were lost.
     pub doubtful: u64,
-    /// Ends without a start, which was before the recording or lost.
+    /// Ends of keys without an open span.
     pub without_begin: u64,
     /// Starts whose key was already open ([`RepeatedStart`]).
     pub repeated: u64,
@@ -220,8 +220,8 @@ mod tests {
             let mut spans = Spans::new(repeated);
             spans.begin(1, 0, ());
             spans.begin(1, 10, ());
-            let found = [20, 25].map(|time| spans.end(&1, time).map(|span| span.duration()));
-            assert_eq!(found, ends, "{repeated:?}");
+            let durations = [20, 25].map(|time| spans.end(&1, time).map(|span| span.duration()));
+            assert_eq!(durations, ends, "{repeated:?}");
             assert_eq!(spans.counts().repeated, 1);
             assert_eq!(spans.counts().open, 0);
         }
@@ -284,16 +284,16 @@ mod tests {
             repeated in prop::sample::select(vec![RepeatedStart::Restarts, RepeatedStart::Continues, RepeatedStart::Nests]),
         ) {
             let mut spans = Spans::new(repeated);
-            let mut found = Vec::new();
+            let mut pairs = Vec::new();
             for (at, (begins, key)) in steps.iter().enumerate() {
                 if *begins {
                     spans.begin(*key, at as u64, at);
                 } else if let Some(span) = spans.end(key, at as u64) {
-                    found.push((span.data, at));
+                    pairs.push((span.data, at));
                 }
             }
             let expected = oracle(&steps, repeated);
-            prop_assert_eq!(&found, &expected);
+            prop_assert_eq!(&pairs, &expected);
             let counts = spans.counts();
             let begins = steps.iter().filter(|(begins, _)| *begins).count() as u64;
             let ends = steps.len() as u64 - begins;

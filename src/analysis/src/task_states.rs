@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 pub use self::state::{RunState, Sleep, SwitchedOut, WaitReason};
 use crate::{ContextSwitch, EventContext, TaskChange};
 
-/// Tracks the state of every task, and reports each state when it ends.
+/// Tracks the states of tasks, and reports a state when it ends.
 ///
 /// ```text
 ///          wakeup_new             switch                switch: S, D, T, ...
@@ -60,7 +60,7 @@ pub struct StateInterval {
     pub from: u64,
     /// The end time.
     pub to: u64,
-    /// The CPU that it ran on, last waited for, or left to sleep.
+    /// The CPU that it ran on, last waited for, or left to sleep; `None` if unknown.
     pub cpu: Option<u32>,
     /// The number of migrations to another CPU during the state.
     pub migrations: u32,
@@ -73,7 +73,7 @@ pub struct StateInterval {
 pub struct StateCounts {
     /// Number of context switches.
     pub switches: u64,
-    /// Switches that contradict earlier ones: another task was on that CPU, or the next task was running elsewhere. Without losses this
+    /// Switches that contradict earlier ones: another task was on that CPU, the previous task was not running, or the next task was already running. Without losses this
     /// means that not all switches were recorded. The affected states are not reported.
     pub mismatched_switches: u64,
     /// Number of times that a sleeping task ran again without a wakeup.
@@ -260,7 +260,7 @@ impl TaskStates {
         Some((known.state, known.since))
     }
 
-    /// Returns the thread running on a CPU; 0 if idle.
+    /// Returns the thread running on a CPU: 0 if idle, `None` if unknown.
     #[must_use]
     pub fn current(&self, cpu: u32) -> Option<u32> {
         let (tid, _) = self.current.get(&cpu)?;
@@ -279,7 +279,7 @@ impl TaskStates {
         self.counts
     }
 
-    /// Returns the current states, ended at `time`, by thread and CPU.
+    /// Returns the current states, ended at `time`, sorted by thread and CPU.
     #[must_use]
     pub fn finish(self, time: u64) -> Vec<StateInterval> {
         let losses = self.losses;

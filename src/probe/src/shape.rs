@@ -52,7 +52,7 @@ pub(crate) trait TypeShape: Clone {
     /// Whether the number type is signed.
     fn is_signed(&self) -> bool;
 
-    /// Whether it is a character type of strings.
+    /// Whether it is a character type.
     fn is_character(&self) -> bool;
 
     /// Returns the member of this name, including members of anonymous members and of base classes.
@@ -61,7 +61,7 @@ pub(crate) trait TypeShape: Clone {
     /// Returns the names of the members.
     fn member_names(&self) -> Vec<String>;
 
-    /// Returns the size of a value in bytes, computed for arrays.
+    /// Returns the size of a value in bytes, computed for arrays; `None` if unknown.
     fn whole_size(&self) -> Option<u64> {
         let mut shape = self.clone();
         let mut product = 1_u64;

@@ -38,7 +38,7 @@ impl StackId {
     }
 }
 
-/// Selects all samples; those of context switches with their callchains.
+/// Selects all samples; those of switches from a task, except idle tasks, with their callchains if wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct SwitchCallchains {
     /// Whether callchains are wanted.

@@ -88,7 +88,7 @@ impl AddressNames for SymbolNames {
     }
 }
 
-/// Returns `function (object)`, or `[0x1] ([unknown])`.
+/// Returns `function (object)`, `function (inlined)`, or `[0x1] ([unknown])`.
 fn frame_text(resolver: &Resolver<'_>, frame: &Frame) -> String {
     let object = frame.dso.map(|dso| &*resolver.world().dso(dso).name);
     let object = object.unwrap_or("[unknown]");

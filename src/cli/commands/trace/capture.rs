@@ -24,8 +24,8 @@ pub(super) struct LiveCapture {
     pub(super) event: usize,
 }
 
-/// Starts the capture and adds its event to `request`. Returns `None` if there is nothing to capture or no lines are
-/// printed, and, with a note, if the kernel cannot capture.
+/// Starts the capture and adds its event to `request`. Returns `None` if there is nothing to capture, no lines are
+/// printed or no calls are traced, and, with a note, if the kernel cannot capture.
 pub(super) fn start(
     request: &mut RecordRequest,
     settings: &TraceSettings,
@@ -92,12 +92,12 @@ impl ProcessMemory for ChildMemory {
 /// Returns the capture plans of the recorded calls, by number: calls that are shown, and calls that change descriptors.
 fn plans(settings: &TraceSettings) -> Vec<(u32, CapturePlan)> {
     let all = SyscallTable::of(settings.options.abi).all().into_iter();
-    let wanted = all.filter(|(number, _)| {
+    let recorded_calls = all.filter(|(number, _)| {
         let recorded = settings.recorded.as_ref();
         recorded.is_none_or(|recorded| recorded.contains(number))
     });
     let structures = settings.options.structures.as_deref();
-    let plans = wanted.map(|(number, call)| (number, call.capture_plan_with(structures)));
+    let plans = recorded_calls.map(|(number, call)| (number, call.capture_plan_with(structures)));
     plans
         .filter(|(_, plan)| *plan != CapturePlan::default())
         .collect()
@@ -118,7 +118,7 @@ fn tasks(target: &Target, follows: bool) -> Result<TaskSet, Error> {
 }
 
 impl LiveCapture {
-    /// Directs the records to the rings, and adds the observed tasks.
+    /// Directs the records to the ring buffers, and adds the observed tasks.
     pub(super) fn connect(
         &self,
         observation: &Observation,
@@ -159,7 +159,7 @@ pub(super) fn observed_threads(observation: &Observation, request: &RecordReques
     }
 }
 
-/// Returns the observed processes of a target that lists tasks.
+/// Returns the observed processes of a target that lists tasks; none for other targets.
 fn processes(target: &Target, proc: &Proc) -> Vec<u32> {
     match target {
         Target::Processes(processes) => processes.clone(),

@@ -100,8 +100,8 @@ impl ExecTree {
             ("clone" | "clone3", Some(thread)) if thread > 0 => {
                 process.threads.extend(u32::try_from(thread));
             }
-            ("wait4", Some(child)) if child > 0 => self.ended(child, time, details),
-            ("waitid", Some(0)) => self.waited(time, details),
+            ("wait4", Some(child)) if child > 0 => self.end_by_wait4(child, time, details),
+            ("waitid", Some(0)) => self.end_by_waitid(time, details),
             _ => {}
         }
     }
@@ -145,7 +145,7 @@ impl ExecTree {
 
     /// Sets the status of a child from its parent's wait4(2): a child that was ended by a signal makes no call at its
     /// end.
-    fn ended(&mut self, child: i64, time: u64, details: &LineDetails) {
+    fn end_by_wait4(&mut self, child: i64, time: u64, details: &LineDetails) {
         let status = argument(details, "stat_addr").unwrap_or_default();
         let status = status.trim_start_matches("{ .").trim_end_matches(" }");
         let status = match status.split_once(": ") {
@@ -157,7 +157,7 @@ impl ExecTree {
     }
 
     /// Sets the status of a child from its parent's waitid(2), which writes it to `siginfo_t`.
-    fn waited(&mut self, time: u64, details: &LineDetails) {
+    fn end_by_waitid(&mut self, time: u64, details: &LineDetails) {
         let information = argument(details, "infop").unwrap_or_default();
         let field = |name: &str| {
             let (_, rest) = information.split_once(&format!(".{name}: "))?;
@@ -195,8 +195,8 @@ impl ExecTree {
         for (index, process) in self.processes.iter().enumerate() {
             children.entry(process.parent).or_default().push(index);
         }
-        for below in children.values_mut() {
-            below.sort_by_key(|index| self.processes.get(*index).map(|process| process.begin));
+        for siblings in children.values_mut() {
+            siblings.sort_by_key(|index| self.processes.get(*index).map(|process| process.begin));
         }
         writeln!(
             to,
@@ -204,19 +204,19 @@ impl ExecTree {
             "begin", "ms", "pid"
         )?;
         // The processes that are still to be written, the next one last.
-        let mut waiting: Vec<Waiting> = Vec::new();
-        let push = |waiting: &mut Vec<Waiting>, parent: Option<usize>, depth: usize| {
-            let below = children.get(&parent).into_iter().flatten().rev();
-            waiting.extend(below.map(|index| Waiting {
+        let mut pending: Vec<PendingProcess> = Vec::new();
+        let push = |pending: &mut Vec<PendingProcess>, parent: Option<usize>, depth: usize| {
+            let siblings = children.get(&parent).into_iter().flatten().rev();
+            pending.extend(siblings.map(|index| PendingProcess {
                 index: *index,
                 depth,
             }));
         };
-        push(&mut waiting, None, 0);
-        while let Some(Waiting { index, depth }) = waiting.pop() {
+        push(&mut pending, None, 0);
+        while let Some(PendingProcess { index, depth }) = pending.pop() {
             if let Some(process) = self.processes.get(index) {
                 process.write(to, base.unwrap_or_default(), depth)?;
-                push(&mut waiting, Some(index), depth + 1);
+                push(&mut pending, Some(index), depth + 1);
             }
         }
         Ok(())
@@ -225,7 +225,7 @@ impl ExecTree {
 
 /// A process to write.
 #[derive(Debug)]
-struct Waiting {
+struct PendingProcess {
     index: usize,
     depth: usize,
 }
@@ -301,11 +301,11 @@ impl Process {
 }
 
 fn argument<'a>(details: &'a LineDetails, name: &str) -> Option<&'a str> {
-    let found = details
+    let argument = details
         .arguments
         .iter()
         .find(|argument| argument.name == name)?;
-    Some(&found.text)
+    Some(&argument.text)
 }
 
 /// Returns the arguments of a program as quoted words, or its file name if they are unknown.
@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(text(&tree), expected);
     }
 
-    /// Returns the lines below the head.
+    /// Returns the lines without the heading.
     fn text(tree: &ExecTree) -> Vec<String> {
         let mut text = Vec::new();
         tree.write(&mut text).unwrap();

@@ -1,5 +1,4 @@
-//! `-s` with BPF programs, which sum up the system calls in the kernel. A call costs less than with a record, and calls are lost
-//! only if the maps are full.
+//! `-s` with BPF programs, which sum up the system calls in the kernel. A call costs less than with a record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +20,7 @@ use crate::cli::options::flag;
 const MAX_PAIRS: u32 = 16384;
 
 /// Starts the summary of a command, of running tasks or of the whole machine. Returns `None` if the options need
-/// records (lines, other events, CPUs, filters), and, with a note, if the kernel cannot run the programs.
+/// records or rule out the programs, and, with a note, if the kernel cannot run the programs.
 ///
 /// The caller adds the threads with [`SyscallSummary::add_threads`].
 pub(super) fn start(
@@ -39,7 +38,7 @@ pub(super) fn start(
         || flag(matches, "bpf-summary") == Some(false)
         || !request.observe.cgroups.is_empty();
     let follows = flag(matches, "no-inherit") != Some(true);
-    if !is_plain || is_filtered || !traces_calls(request) {
+    if !is_plain || is_filtered || !has_only_call_events(request) {
         return None;
     }
     let tasks = match &request.observe.target {
@@ -83,7 +82,7 @@ pub(super) fn no_cgroups() -> CliError {
         .hint("they count with -s alone: leave out -S, -C, -G, -D, -F, -i, --sched, --filter-pids, --no-bpf-summary and other events")
 }
 
-fn traces_calls(request: &RecordRequest) -> bool {
+fn has_only_call_events(request: &RecordRequest) -> bool {
     let mut events = request.observe.events.iter();
     events.all(|event| {
         let name = event.tracepoint.as_ref();

@@ -89,7 +89,11 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     };
     let ended = end_command(&mut observation, &request, stopped)?;
     let lost = trace.print_rest(&mut observation, &settings)?;
-    warn_of_losses(context, lost, capture.map_or(0, |one| one.lost_tasks()));
+    warn_of_losses(
+        context,
+        lost,
+        capture.map_or(0, |capture| capture.lost_tasks()),
+    );
     Ok(status(stopped, ended))
 }
 

@@ -76,7 +76,7 @@ pub(super) fn run(
                 .hint("options of 'record' follow the word: trace record -o FILE -- COMMAND"),
         );
     }
-    let mut all: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
-    all.extend_from_slice(words);
-    dispatch(context, OsStr::new("record"), &all)
+    let mut arguments: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
+    arguments.extend_from_slice(words);
+    dispatch(context, OsStr::new("record"), &arguments)
 }

@@ -58,8 +58,8 @@ const LIMITS: &[&str] = &[
 ];
 const SHORT_LIMITS: &[char] = &['C', 't', 'i', 'G'];
 
-/// Whether the recording certainly has all calls of all threads of its processes: only then the names of file descriptors are
-/// known. The file does not have the filters of events, so this reads the recorded command line.
+/// Whether the recording seems to have all calls of all threads of its processes: otherwise, file descriptors get no names.
+/// The file does not have the filters of events, so this reads the recorded command line.
 fn has_all_calls(metadata: &Metadata<'_>) -> bool {
     let mut calls = metadata
         .events

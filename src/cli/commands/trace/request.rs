@@ -30,7 +30,7 @@ use crate::cli::tracefs::MachineTracepoints;
 /// Pages of each ring buffer: 2 MiB hold about 15,000 calls.
 const RING_PAGES: usize = 512;
 
-/// The parsed options that do not depend on the target.
+/// The parsed options, except target and events.
 pub(super) struct TraceSettings {
     pub(super) options: TraceOptions,
     pub(super) layout: TraceLayout,
@@ -53,7 +53,7 @@ pub(super) struct TraceSettings {
 }
 
 impl TraceSettings {
-    /// Parses the options that do not depend on this machine.
+    /// Parses and checks the options.
     pub(super) fn new(
         matches: &ArgMatches,
         abi: Abi,
@@ -202,7 +202,7 @@ fn check_combination(
     Ok(())
 }
 
-/// Returns the calls to record: if a shown call has a descriptor as argument, also [`FILE_CALLS`], which change what descriptors
+/// Returns the calls to record: if lines are printed and a shown call has a descriptor as argument, also [`FILE_CALLS`], which change what descriptors
 /// refer to.
 fn recorded_calls(
     shown: &BTreeSet<u32>,
@@ -223,7 +223,7 @@ fn recorded_calls(
     recorded
 }
 
-/// Returns `--delay`.
+/// Returns `--delay`; `None` if it is not given or 0.
 fn delay(matches: &ArgMatches) -> Result<Option<Duration>, CliError> {
     let Some(word) = matches.get_one::<String>("delay") else {
         return Ok(None);
@@ -329,8 +329,8 @@ pub(super) fn build(
     settings.options.hidden_process =
         matches!(target, Target::Cpus(_) | Target::User(_)).then(std::process::id);
     let events = all_events(&selection, &settings, &target, &catalogue)?;
-    let found = workload::find(matches, context);
-    let program = found.map_err(|(word, cause)| {
+    let workload = workload::find(matches, context);
+    let program = workload.map_err(|(word, cause)| {
         let cause = explain::exec_reason(&cause);
         CliError::message(255, format!("{word}: {cause}"))
     })?;
@@ -412,7 +412,7 @@ fn all_events(
     Ok(events)
 }
 
-/// Returns the events with the kernel's filters.
+/// Returns the events of system calls, if these are traced, and those of `-e`, with their filters.
 fn events(
     selection: &Selection,
     recorded: Option<&BTreeSet<u32>>,
@@ -538,8 +538,8 @@ fn excluded_threads(matches: &ArgMatches) -> Result<Vec<u32>, CliError> {
     numbers.collect()
 }
 
-/// Returns the kernel filter that excludes the threads of `--filter-pids`, and the first thread of this process, whose
-/// writes of lines would be traced.
+/// Returns the kernel filter that excludes the threads of `--filter-pids` and, if CPUs or a user are traced, the first thread of
+/// this process, whose writes of lines would be traced.
 fn excluded_tasks(target: &Target, excluded: &[u32]) -> Option<String> {
     let mut tids = excluded.to_vec();
     if matches!(target, Target::Cpus(_) | Target::User(_)) {
@@ -565,7 +565,7 @@ mod tests {
             Some("((id >= 1 && id <= 3) || id == 7 || (id >= 9 && id <= 10))")
         );
         assert_eq!(filter(&[]).as_deref(), Some("id == -2"));
-        let odd: Vec<u32> = (0..2000).map(|half| half * 2 + 1).collect();
+        let odd: Vec<u32> = (0..2000).map(|index| index * 2 + 1).collect();
         assert_eq!(filter(&odd), None);
     }
 }

@@ -55,7 +55,7 @@ impl Selection {
         let has_events = lists.iter().any(|list| !list.events.is_empty());
         let has_calls = !listed.calls.is_empty() || !listed.excluded.is_empty();
         let traces_calls = match flag(matches, "syscalls") {
-            Some(wanted) => wanted,
+            Some(traces_calls) => traces_calls,
             None => has_calls || !has_events,
         };
         let calls = match (listed.calls.is_empty(), listed.excluded.is_empty()) {
@@ -115,7 +115,7 @@ impl Selection {
     }
 }
 
-/// The parts of the lists that are parsed so far.
+/// The calls and events of the `-e` options that are parsed so far.
 #[derive(Default)]
 struct Listed {
     calls: BTreeSet<u32>,
@@ -177,15 +177,15 @@ struct LimitedEvent {
 
 impl LimitedEvent {
     fn parse(word: &str) -> Result<Self, CliError> {
-        let mut found = Self {
+        let mut limited = Self {
             event: word.to_owned(),
             limit: None,
         };
         let Some((name, rest)) = word.split_once('/') else {
-            return Ok(found);
+            return Ok(limited);
         };
         let Some((terms, modifiers)) = rest.rsplit_once('/') else {
-            return Ok(found);
+            return Ok(limited);
         };
         let mut others = Vec::new();
         for term in terms.split(',') {
@@ -196,19 +196,19 @@ impl LimitedEvent {
                     let limit = limit.ok_or_else(|| {
                         CliError::usage(format!("-e {word}: '{number}' is not a number of events"))
                     })?;
-                    found.limit = Some(limit);
+                    limited.limit = Some(limit);
                 }
             }
         }
-        if found.limit.is_some() {
+        if limited.limit.is_some() {
             let modifiers = modifiers.trim_start_matches(':');
-            found.event = match (others.is_empty(), modifiers) {
+            limited.event = match (others.is_empty(), modifiers) {
                 (true, "") => name.to_owned(),
                 (true, modifiers) => format!("{name}:{modifiers}"),
                 (false, modifiers) => format!("{name}/{}/{modifiers}", others.join(",")),
             };
         }
-        Ok(found)
+        Ok(limited)
     }
 }
 
@@ -296,8 +296,8 @@ mod tests {
     #[test]
     fn limits_of_events() {
         let parse = |word: &str| {
-            let found = LimitedEvent::parse(word).ok()?;
-            Some((found.event, found.limit))
+            let limited = LimitedEvent::parse(word).ok()?;
+            Some((limited.event, limited.limit))
         };
         let of = |event: &str, limit| Some((event.to_owned(), limit));
         assert_eq!(parse("a:b/nr=2/"), of("a:b", Some(2)));

@@ -28,7 +28,7 @@ pub(super) struct StackSettings {
 }
 
 impl StackSettings {
-    /// Parses the options. `--max-stack` without `--call-graph` implies stack copies, or frame pointers if the
+    /// Parses the options. In live traces, `--max-stack` without `--call-graph` implies stack copies, or frame pointers if the
     /// architecture has no unwinder.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let frames = |id| {
@@ -40,7 +40,7 @@ impl StackSettings {
             true => CallchainOptions::new(matches, context, "trace.call-graph")?,
             false => CallchainOptions {
                 mode: match max_stack {
-                    Some(_) if !matches.contains_id("input") => unwound(),
+                    Some(_) if !matches.contains_id("input") => default_mode(),
                     _ => CallGraph::None,
                 },
                 max_stack: 0,
@@ -123,7 +123,7 @@ impl StackSettings {
 }
 
 /// Returns the mode with stack copies if this architecture has an unwinder, otherwise the mode with frame pointers.
-fn unwound() -> CallGraph {
+fn default_mode() -> CallGraph {
     match USER_REGISTERS {
         Some(_) => CallGraph::Dwarf {
             stack_size: StackSize::default(),

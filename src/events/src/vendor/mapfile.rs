@@ -146,8 +146,8 @@ mod tests {
     fn bad_lines_are_named() {
         let mut findings = Vec::new();
         let text = "a,b\nGenuineIntel-6-[,1,x,core\nGenuineIntel-6-2E,1,x,core\n";
-        let found = entries("m.csv", text, "GenuineIntel-6-2E", &mut findings);
-        assert_eq!(found.len(), 1);
+        let valid = entries("m.csv", text, "GenuineIntel-6-2E", &mut findings);
+        assert_eq!(valid.len(), 1);
         let messages: Vec<String> = findings.iter().map(ToString::to_string).collect();
         assert_eq!(
             messages[0],

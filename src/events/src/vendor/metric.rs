@@ -11,16 +11,16 @@ pub(super) const DEFAULT: &str = "default";
 /// Group of metrics without a group.
 const NO_GROUP: &str = "No_group";
 
-/// A metric described by a vendor.
+/// A metric description_text by a vendor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VendorMetric {
     /// Its name as the vendor spells it: `tma_backend_bound`, `IPC`.
     pub name: String,
-    /// Its formula: [`crate::metric::Expr`].
+    /// Its formula, in the syntax of [`crate::metric::Expr`].
     pub formula: String,
-    /// The groups of the metric; `No_group` if it is in none.
+    /// The groups of the metric; `No_group` if the table gives none.
     pub groups: Vec<String>,
-    /// On hybrid machines, the PMU whose events the metric uses: `cpu_core`.
+    /// The PMU whose events the metric uses, if the table names one: `cpu_core` on hybrid machines.
     pub pmu: Option<String>,
     /// Short description.
     pub brief: Option<String>,
@@ -62,7 +62,7 @@ impl MetricGrouping {
 }
 
 impl VendorMetric {
-    /// Returns the metric of a row; `None` for rows that are not metrics. `topic` is the topic of the file; `pmu` is used
+    /// Returns the metric of a row; `None` for rows without a metric name or a formula. `topic` is the topic of the file; `pmu` is used
     /// for rows without a PMU.
     pub(super) fn of_row(row: &Row, topic: &str, pmu: Option<&str>) -> Option<Self> {
         let name = row.text("MetricName")?;
@@ -78,8 +78,8 @@ impl VendorMetric {
                 .map(str::to_owned)
                 .collect(),
             pmu: unit.or_else(|| pmu.map(str::to_owned)),
-            brief: described(row, "BriefDescription"),
-            long: described(row, "PublicDescription"),
+            brief: description_text(row, "BriefDescription"),
+            long: description_text(row, "PublicDescription"),
             scale: row.text("ScaleUnit").map(UnitScale::parse),
             threshold: row.text("MetricThreshold").map(str::to_owned),
             grouping: grouping(row.text("MetricConstraint")),
@@ -111,7 +111,7 @@ fn grouping(constraint: Option<&str>) -> MetricGrouping {
     }
 }
 
-fn described(row: &Row, key: &str) -> Option<String> {
+fn description_text(row: &Row, key: &str) -> Option<String> {
     let text = row.text(key)?;
     let text = text.strip_suffix('.').unwrap_or(text);
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))

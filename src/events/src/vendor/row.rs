@@ -26,7 +26,7 @@ impl Row {
         (!value.is_empty() && value != "null").then_some(value)
     }
 
-    /// A number, or the first of several; `None` if it is missing.
+    /// A number, or the first of a comma-separated list; `None` if [`Self::text`] is `None`.
     pub(super) fn number(&self, key: &'static str) -> Result<Option<u64>, BadValue> {
         let Some(text) = self.text(key) else {
             return Ok(None);

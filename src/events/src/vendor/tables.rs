@@ -5,7 +5,7 @@ use super::{VendorEvent, VendorMetric};
 /// The events and metrics of a processor.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VendorTables {
-    /// Sorted by name; events of the same name belong to different PMUs.
+    /// Sorted by name; events of the same_pmu name belong to different PMUs.
     events: Vec<VendorEvent>,
     /// Sorted by name.
     metrics: Vec<VendorMetric>,
@@ -41,7 +41,7 @@ impl VendorTables {
         &self.events
     }
 
-    /// The events of this name, case-insensitive; several if PMUs of different kinds have one.
+    /// The events of this name, case-insensitive; several if more than one PMU has one.
     #[must_use]
     pub fn events_named(&self, name: &str) -> &[VendorEvent] {
         let name = name.to_lowercase();
@@ -57,7 +57,7 @@ impl VendorTables {
         &self.metrics
     }
 
-    /// The metric of this name, case-insensitive.
+    /// The metric of this name, case-insensitive; the first if several PMUs have one.
     #[must_use]
     pub fn metric(&self, name: &str) -> Option<&VendorMetric> {
         let mut metrics = self.metrics.iter();
@@ -72,20 +72,19 @@ impl VendorTables {
             .partition_point(|metric| metric.name.as_str() < name);
         let rest = self.metrics.get(start..).unwrap_or_default();
         let count = rest.partition_point(|metric| metric.name == name);
-        let called = rest.get(..count).unwrap_or_default();
-        let same = called.iter().find(|metric| metric.pmu.as_deref() == pmu);
-        same.or_else(|| called.first())
+        let same_name = rest.get(..count).unwrap_or_default();
+        let same_pmu = same_name.iter().find(|metric| metric.pmu.as_deref() == pmu);
+        same_pmu.or_else(|| same_name.first())
     }
 
-    /// The metrics selected by a word of `-M`: the one with this name, and all of a group with this
-    /// name.
+    /// The metrics selected by a word of `-M`: those whose name or group is the word.
     #[must_use]
     pub fn metrics_for(&self, word: &str) -> Vec<&VendorMetric> {
         let metrics = self.metrics.iter();
         metrics.filter(|metric| metric.matches_word(word)).collect()
     }
 
-    /// Whether there are no events or metrics.
+    /// Whether there are neither events nor metrics.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.metrics.is_empty()

@@ -43,7 +43,7 @@ const REGISTERS: [(u64, &str); 4] = [
     (0x3f7, "frontend"),
 ];
 
-/// The terms of the event `name` in lower case: `event=0xd1,period=0xc365,umask=0x4`.
+/// Returns the terms of an event, as in `event=0xd1,period=0xc365,umask=0x4`. `name` is in lower case.
 pub(super) fn terms(name: &str, row: &Row) -> Result<String, BadValue> {
     if let Some((_, code)) = FIXED.iter().find(|(fixed, _)| *fixed == name) {
         return Ok(format!("{code},{FIXED_PERIOD}"));
@@ -63,7 +63,7 @@ pub(super) fn terms(name: &str, row: &Row) -> Result<String, BadValue> {
     let mask = row.number("UMask")?.unwrap_or_default();
     put(&mut terms, "umask", mask | extension << 8);
     if let Some(filter) = row.text("Filter") {
-        terms.push_str(&filtered(filter)?);
+        terms.push_str(&filter_terms(filter)?);
     }
     let register = row.number("MSRIndex")?.unwrap_or_default();
     if let Some((_, term)) = REGISTERS.iter().find(|(index, _)| *index == register) {
@@ -83,8 +83,8 @@ fn put(terms: &mut String, term: &str, value: u64) {
     }
 }
 
-/// Returns the terms of a filter. Filters in another form, for tools that program registers directly, are errors.
-fn filtered(filter: &str) -> Result<String, BadValue> {
+/// Returns the terms of a filter, with a comma before them. Filters that are not lists of `NAME=NUMBER` are errors.
+fn filter_terms(filter: &str) -> Result<String, BadValue> {
     if filter.eq_ignore_ascii_case("na") {
         return Ok(String::new());
     }

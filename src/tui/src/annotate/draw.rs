@@ -127,8 +127,8 @@ impl AnnotateScreen {
             .rows
             .get(from)
             .filter(|row| row.kind == RowContent::Code)?;
-        let found = self.shown.code.instructions.get(row.instruction)?;
-        let Some(BranchTarget::Within(target)) = found.target else {
+        let instruction = self.shown.code.instructions.get(row.instruction)?;
+        let Some(BranchTarget::Within(target)) = instruction.target else {
             return None;
         };
         let to = row_of(&self.rows, target);
@@ -141,23 +141,23 @@ impl AnnotateScreen {
             return Line::default();
         };
         let code = &self.shown.code;
-        let Some(found) = code.instructions.get(row.instruction) else {
+        let Some(instruction) = code.instructions.get(row.instruction) else {
             return Line::default();
         };
         let hits = match row.kind {
-            RowContent::Code => found.hits.as_slice(),
+            RowContent::Code => instruction.hits.as_slice(),
             _ => &[],
         };
         let mut spans = self.numbers(hits, theme);
-        let is_beside = self.looks.split && self.line_of(found) == self.source_line();
-        let border = match is_beside {
+        let is_at_cursor_line = self.looks.split && self.line_of(instruction) == self.source_line();
+        let border = match is_at_cursor_line {
             true => theme.found,
             false => theme.muted,
         };
         spans.push(Span::styled(BORDER, border));
         let arrow = jump_arrow.and_then(|jump_arrow| jump_arrow.at(number));
         match row.kind {
-            RowContent::Code => self.instruction_spans(found, arrow, theme, &mut spans),
+            RowContent::Code => self.instruction_spans(instruction, arrow, theme, &mut spans),
             _ => {
                 let gutter = self.jump_counts_width() + self.label_width() + 1;
                 spans.push(Span::raw(" ".repeat(gutter)));
@@ -172,14 +172,14 @@ impl AnnotateScreen {
 
     fn instruction_spans(
         &self,
-        found: &Instruction,
+        instruction: &Instruction,
         arrow: Option<&'static str>,
         theme: &Theme,
         spans: &mut Vec<Span<'static>>,
     ) {
         if self.looks.jump_counts {
             let width = self.jump_counts_width() - 1;
-            let text = match found.sources {
+            let text = match instruction.sources {
                 0 => format!("{:width$} ", ""),
                 count => format!("{count:>width$} "),
             };
@@ -187,18 +187,18 @@ impl AnnotateScreen {
         }
         let width = self.label_width() + 1;
         let label = self
-            .label(found)
+            .label(instruction)
             .map_or(String::new(), |at| format!("{at:x}:"));
         spans.push(Span::styled(format!("{label:<width$}"), theme.address));
         match arrow {
             Some(arrow) => spans.push(Span::styled(arrow, theme.jump)),
             None => {
-                let sign = found.arrow.map_or(' ', Arrow::sign);
+                let sign = instruction.arrow.map_or(' ', Arrow::sign);
                 spans.push(Span::styled(format!(" {sign} "), theme.jump));
             }
         }
-        let heat = self.heat(&found.hits);
-        spans.push(Span::styled(self.code_words(found), theme.heat(heat)));
+        let heat = self.heat(&instruction.hits);
+        spans.push(Span::styled(self.code_text(instruction), theme.heat(heat)));
     }
 
     /// Returns the heat of an instruction or source line.
@@ -211,7 +211,7 @@ impl AnnotateScreen {
         )))
     }
 
-    /// Formats the counts of an instruction or source line; blank without samples.
+    /// Formats the numbers of an instruction or source line; blank if all percentages are 0.
     pub(super) fn numbers(&self, hits: &[HitCount], theme: &Theme) -> Vec<Span<'static>> {
         let shown = &self.shown;
         let shares = self.values.shares(hits, &shown.code, &shown.totals);
@@ -230,17 +230,20 @@ impl AnnotateScreen {
         pairs.map(span).collect()
     }
 
-    /// Returns the width of the number of jumps to an instruction, with the space after it.
+    /// Returns the width of the number of jumps to an instruction, with the space after it; 0 if not shown.
     fn jump_counts_width(&self) -> usize {
         if !self.looks.jump_counts {
             return 0;
         }
         let counts = self.shown.code.instructions.iter();
-        let most = counts.map(|found| found.sources).max().unwrap_or_default();
+        let most = counts
+            .map(|instruction| instruction.sources)
+            .max()
+            .unwrap_or_default();
         most.to_string().len() + 1
     }
 
-    /// Returns the width of the longest label.
+    /// Returns the width of labels: that of the last address.
     fn label_width(&self) -> usize {
         let code = &self.shown.code;
         let last = code.instructions.last();
@@ -248,34 +251,34 @@ impl AnnotateScreen {
     }
 
     /// Returns the label of an instruction, if any.
-    fn label(&self, found: &Instruction) -> Option<u64> {
+    fn label(&self, instruction: &Instruction) -> Option<u64> {
         let is_shown = self.looks.addresses
-            || found.sources > 0
+            || instruction.sources > 0
             || match self.looks.offsets {
                 ShownOffsets::Targets => false,
-                ShownOffsets::Calls => found.is_call,
+                ShownOffsets::Calls => instruction.is_call,
                 ShownOffsets::All => true,
             };
-        is_shown.then(|| self.address(found))
+        is_shown.then(|| self.address(instruction))
     }
 
-    fn address(&self, found: &Instruction) -> u64 {
+    fn address(&self, instruction: &Instruction) -> u64 {
         let code = &self.shown.code;
         match (self.looks.in_memory, self.looks.addresses) {
-            (true, _) => code.in_memory(found),
-            (false, true) => found.address,
-            (false, false) => found.address.wrapping_sub(code.start),
+            (true, _) => code.in_memory(instruction),
+            (false, true) => instruction.address,
+            (false, false) => instruction.address.wrapping_sub(code.start),
         }
     }
 
-    fn code_words(&self, found: &Instruction) -> String {
-        let words = match self.looks.addresses {
-            true => &found.full,
-            false => &found.brief,
+    fn code_text(&self, instruction: &Instruction) -> String {
+        let text = match self.looks.addresses {
+            true => &instruction.full,
+            false => &instruction.brief,
         };
         match self.options.raw {
-            true => format!("{:<30}{words}", hex(&found.bytes)),
-            false => words.clone(),
+            true => format!("{:<30}{text}", hex(&instruction.bytes)),
+            false => text.clone(),
         }
     }
 
@@ -291,17 +294,15 @@ impl AnnotateScreen {
             RowContent::Function(at) => site(at).map_or(String::new(), |site| {
                 function_heading(&site.function, site.is_inlined)
             }),
-            RowContent::Source(at) => {
-                site(at).map_or(String::new(), |site| self.source_words(site))
-            }
+            RowContent::Source(at) => site(at).map_or(String::new(), |site| self.source_text(site)),
             RowContent::Code => {
-                let found = code.instructions.get(row.instruction);
-                found.map_or(String::new(), |found| self.code_words(found))
+                let instruction = code.instructions.get(row.instruction);
+                instruction.map_or(String::new(), |instruction| self.code_text(instruction))
             }
         }
     }
 
-    fn source_words(&self, site: &CodeSite) -> String {
+    fn source_text(&self, site: &CodeSite) -> String {
         let Some((file, line)) = site.line else {
             return String::new();
         };
@@ -318,7 +319,7 @@ impl AnnotateScreen {
         }
     }
 
-    /// Returns all lines as text.
+    /// Returns the headings and all lines as text.
     pub(super) fn text(&self) -> String {
         let (shown, shares) = (&self.shown, self.values.text());
         let (name, object) = (&shown.code.name, &shown.code.object);

@@ -47,7 +47,7 @@ impl AnnotateScreen {
         }
     }
 
-    /// Handles the letters that change the view.
+    /// Handles the other letters.
     fn letter(&mut self, letter: char) -> InputResult<ReaderMessage> {
         let looks = &mut self.looks;
         match letter {
@@ -120,11 +120,11 @@ impl AnnotateScreen {
     pub(super) fn enter(&mut self) -> InputResult<ReaderMessage> {
         let row = self.list.cursor().and_then(|row| self.rows.get(row));
         let row = row.filter(|row| row.kind == RowContent::Code);
-        let found = row.and_then(|row| self.shown.code.instructions.get(row.instruction));
-        let Some(found) = found else {
+        let instruction = row.and_then(|row| self.shown.code.instructions.get(row.instruction));
+        let Some(instruction) = instruction else {
             return self.show_message("Actions are only available for assembly lines.");
         };
-        match (found.target, found.arrow) {
+        match (instruction.target, instruction.arrow) {
             (Some(BranchTarget::Within(target)), _) => {
                 self.go_to(target);
                 InputResult::Changed

@@ -2,7 +2,6 @@
 
 use rperf_disasm::FunctionCode;
 
-/// A line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CodeRow {
     pub(super) kind: RowContent,

@@ -31,7 +31,7 @@ pub struct Annotated {
     pub totals: Vec<HitCount>,
     /// The lines of [`FunctionCode::files`], if available.
     pub sources: Vec<Option<Arc<[String]>>>,
-    /// The last line, if not a tip.
+    /// The last line; if empty, a hint on the keys is shown.
     pub bottom: String,
 }
 
@@ -97,7 +97,7 @@ pub(super) enum ShownOffsets {
     Targets,
     /// Jump targets and calls.
     Calls,
-    /// All.
+    /// All instructions.
     All,
 }
 

@@ -48,14 +48,14 @@ impl ColumnValues {
     pub(super) fn hottest(&self, code: &FunctionCode, totals: &[HitCount]) -> Vec<usize> {
         let heat = |hits: &[HitCount]| largest(&self.shares(hits, code, totals));
         let instructions = code.instructions.iter().enumerate();
-        let heats = instructions.map(|(number, found)| (heat(&found.hits), number));
+        let heats = instructions.map(|(number, instruction)| (heat(&instruction.hits), number));
         let mut heats: Vec<(f64, usize)> = heats.filter(|(heat, _)| *heat > 0.0).collect();
         heats.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         heats.into_iter().map(|(_, number)| number).collect()
     }
 }
 
-/// Returns the largest percentage.
+/// Returns the largest percentage; 0 if there is none.
 pub(super) fn largest(shares: &[f64]) -> f64 {
     shares.iter().copied().fold(0.0, f64::max)
 }
