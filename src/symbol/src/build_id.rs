@@ -44,7 +44,7 @@ impl BuildId {
         Some(id)
     }
 
-    /// Parses the hexadecimal form written by [`Display`](fmt::Display). `None` if it is invalid, all zeros or too long.
+    /// Parses the hexadecimal form written by [`Display`](fmt::Display). `None` if it is invalid, empty, all zeros or too long.
     pub fn from_hex(text: &str) -> Option<Self> {
         let digits = text.as_bytes();
         if !digits.len().is_multiple_of(2) || digits.len() > 2 * Self::MAX_LEN {

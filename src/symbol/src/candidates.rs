@@ -26,39 +26,39 @@ pub(crate) fn of_user_object(
     id: Option<&BuildId>,
 ) -> Vec<PathBuf> {
     let (path, kind) = (request.path, request.kind);
-    let mut found = debug_link(files, paths, path);
+    let mut candidate_paths = debug_link(files, paths, path);
     if let (Some(cache), Some(id)) = (&paths.build_id_cache, id) {
-        found.extend(cached(cache, id, kind));
+        candidate_paths.extend(cached(cache, id, kind));
     }
     let roots = || paths.debug_dirs.iter().map(|root| paths.under_symfs(root));
     for root in roots() {
         // The path used by Fedora, then the old one of Debian and Ubuntu.
         let mut with_suffix = join_below(&root, path).into_os_string();
         with_suffix.push(".debug");
-        found.push(with_suffix.into());
-        found.push(join_below(&root, path));
+        candidate_paths.push(with_suffix.into());
+        candidate_paths.push(join_below(&root, path));
     }
-    found.extend(id.into_iter().flat_map(|id| installed_by_id(paths, id)));
+    candidate_paths.extend(id.into_iter().flat_map(|id| installed_by_id(paths, id)));
     if paths.of_running_processes {
-        found.extend(in_mount_namespaces(paths, request));
+        candidate_paths.extend(in_mount_namespaces(paths, request));
     }
-    found.push(paths.under_symfs(path));
+    candidate_paths.push(paths.under_symfs(path));
     if let (Some(dir), Some(file)) = (path.parent(), path.file_name()) {
-        found.push(paths.under_symfs(&dir.join(".debug").join(file)));
+        candidate_paths.push(paths.under_symfs(&dir.join(".debug").join(file)));
     }
     if let Ok(below_usr) = path.strip_prefix("/usr")
         && path.starts_with("/usr/lib")
     {
-        found.extend(roots().map(|root| join_below(&root, below_usr)));
+        candidate_paths.extend(roots().map(|root| join_below(&root, below_usr)));
     }
     if id.is_some() && path.is_absolute() {
         let undeleted = path
             .to_str()
             .and_then(|path| path.strip_suffix(" (deleted)"));
-        found.extend(undeleted.map(|path| paths.under_symfs(Path::new(path))));
-        found.extend(in_mount_namespaces(paths, request));
+        candidate_paths.extend(undeleted.map(|path| paths.under_symfs(Path::new(path))));
+        candidate_paths.extend(in_mount_namespaces(paths, request));
     }
-    found
+    candidate_paths
 }
 
 /// Returns the object's path, without the kernel's mark of deleted files, in the mount namespaces of the processes that mapped it.

@@ -47,7 +47,7 @@ impl ArmCode<'_> {
         self.next().ok_or(TruncationCause::BadFrameInfo)
     }
 
-    /// Reads an unsigned LEB128 number.
+    /// Reads an unsigned LEB128 number of at most 28 bits.
     fn number(&mut self) -> Result<i64, TruncationCause> {
         let mut number = 0;
         for shift in (0..28).step_by(7) {
@@ -95,13 +95,13 @@ impl ArmState {
             },
             0xb2 => self.skip(0x204 + (code.number()? << 2))?,
             // Registers saved by FSTMFDX are followed by an extra word.
-            0xb3 => self.skip(DOUBLE * counted(code.operand()?) + WORD)?,
+            0xb3 => self.skip(DOUBLE * register_count(code.operand()?) + WORD)?,
             // The pointer authentication code, and its modifier.
             0xb4 => self.skip(WORD)?,
             0xb5 => {}
-            0xb8..=0xbf => self.skip(DOUBLE * counted(low) + WORD)?,
-            0xc0..=0xc5 | 0xd0..=0xd7 => self.skip(DOUBLE * counted(low))?,
-            0xc6 | 0xc8 | 0xc9 => self.skip(DOUBLE * counted(code.operand()?))?,
+            0xb8..=0xbf => self.skip(DOUBLE * register_count(low) + WORD)?,
+            0xc0..=0xc5 | 0xd0..=0xd7 => self.skip(DOUBLE * register_count(low))?,
+            0xc6 | 0xc8 | 0xc9 => self.skip(DOUBLE * register_count(code.operand()?))?,
             0xc7 => match code.operand()? {
                 mask @ 1..=0xf => self.skip(WORD * i64::from(mask.count_ones()))?,
                 _ => return Err(TruncationCause::BadFrameInfo),
@@ -176,8 +176,8 @@ fn registers_from_4(more: u8) -> u16 {
     ((2_u16 << more) - 1) << 4
 }
 
-/// Number of registers in the low bits of an operand.
-fn counted(operand: u8) -> i64 {
+/// Number of registers in the low four bits of an operand, which are one less.
+fn register_count(operand: u8) -> i64 {
     i64::from(operand & 0xf) + 1
 }
 

@@ -148,7 +148,7 @@ impl FrameTable {
     }
 }
 
-/// Offsets of all entries, for sections without a search table.
+/// Offsets of entries, for sections without a usable search table.
 #[derive(Debug, Default)]
 pub(crate) struct EntryOffsets {
     /// Start address, end address, offset in the section; by ascending address.
@@ -156,7 +156,7 @@ pub(crate) struct EntryOffsets {
 }
 
 impl EntryOffsets {
-    /// Reads all entries, up to the first invalid one.
+    /// Reads the entries up to the first that has no valid header. Other invalid entries and those at address 0 are skipped.
     fn build<'a, S: UnwindSection<Bytes<'a>>>(section: &S, bases: &BaseAddresses) -> Self {
         let mut entries = Vec::new();
         let mut all = section.entries(bases);
@@ -185,7 +185,7 @@ impl EntryOffsets {
     }
 }
 
-/// The search table of `.eh_frame_hdr` in the form written by all linkers: pairs of 32-bit offsets,
+/// The search table of `.eh_frame_hdr` in the usual form: pairs of 32-bit offsets,
 /// relative to the section's address, of the start of a function and of its entry.
 #[derive(Debug)]
 pub(crate) struct SearchTable {

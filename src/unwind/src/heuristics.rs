@@ -1,4 +1,4 @@
-//! Unwinding by frame pointers, if no frame information is available.
+//! Unwinding without frame information: by frame pointers, or after a call to an invalid address.
 
 use crate::Arch;
 use crate::machine::FrameState;

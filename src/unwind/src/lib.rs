@@ -11,10 +11,9 @@
 //! are immutable and shared by all workers. The result depends only on the sample and the objects,
 //! not on the cache, so it doesn't depend on the number of threads.
 //!
-//! **Facts before heuristics.** Call frame information (`.eh_frame`, `.debug_frame`, the exception
-//! tables of 32-bit Arm) is used first, with all registers; then code whose effect on the stack is
-//! known from its instructions (PLT entries, signal returns); frame pointers are the last
-//! resort, accepted only if they lead to code, and are counted.
+//! **Facts before heuristics.** Signal returns are recognized by their instructions. For other code, call frame information
+//! (`.eh_frame`, `.debug_frame`, the exception tables of 32-bit Arm) is used first; then instructions whose effect on the stack
+//! is known (such as PLT entries); frame pointers are the last resort, accepted only if they lead to code, and are counted.
 //!
 //! **Required:** an [`AddressSpace`] with the mappings at the time of the sample. **Not for:**
 //! callchains recorded by the kernel, and kernel code.

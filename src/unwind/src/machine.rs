@@ -34,7 +34,7 @@ impl FrameState<'_> {
         self.memory(address, self.arch.address_size())
     }
 
-    /// `size` bytes at `address`.
+    /// The number in the `size` bytes at `address`.
     #[inline]
     pub(crate) fn memory(&self, address: u64, size: u8) -> Result<u64, TruncationCause> {
         let address = self.arch.truncate(address);

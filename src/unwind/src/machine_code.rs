@@ -74,23 +74,23 @@ const AARCH64_X0: i64 = 128 + 176 + 8;
 /// pointer.
 const AARCH64_PC: u8 = 32;
 
-/// The step of a signal return: all registers were saved by the kernel.
+/// The step of a signal return, at which the kernel has saved all registers; `None` for other code.
 pub(crate) fn signal_return(arch: Arch, code: Instructions<'_>) -> Option<Step> {
     match arch {
         Arch::X86_64 => {
             // Before either instruction, or in the kernel executing the second one.
-            let found = code.begin_with(X86_64_SIGNAL_RETURN)
+            let is_return = code.begin_with(X86_64_SIGNAL_RETURN)
                 || code.follow(7, X86_64_SIGNAL_RETURN)
                 || code.follow(9, X86_64_SIGNAL_RETURN);
-            found.then(|| restored(arch, X86_64_CONTEXT.into_iter(), 16))
+            is_return.then(|| restored(arch, X86_64_CONTEXT.into_iter(), 16))
         }
         Arch::Aarch64 => {
-            let found = code.begin_with(AARCH64_SIGNAL_RETURN)
+            let is_return = code.begin_with(AARCH64_SIGNAL_RETURN)
                 || code.follow(4, AARCH64_SIGNAL_RETURN)
                 || code.follow(8, AARCH64_SIGNAL_RETURN);
             let all = (0..=AARCH64_PC).zip(0..);
             let places = all.map(|(register, index): (u8, i64)| (register, AARCH64_X0 + index * 8));
-            found.then(|| restored(arch, places, AARCH64_PC))
+            is_return.then(|| restored(arch, places, AARCH64_PC))
         }
         Arch::X86 | Arch::Arm => None,
     }
@@ -115,7 +115,7 @@ fn restored(arch: Arch, places: impl Iterator<Item = (u8, i64)>, return_register
 pub(crate) fn follows_call(arch: Arch, code: Instructions<'_>) -> bool {
     match arch {
         Arch::X86_64 | Arch::X86 => {
-            // Direct `call`; or indirect through a register or memory, with four possible lengths.
+            // Direct `call`; or indirect through a register or memory, with several possible lengths.
             let indirect = [2, 3, 4, 6, 7].iter().any(|length| {
                 let bytes = code.before(*length);
                 matches!(bytes, [0xff, modes, ..] if modes >> 3 & 7 == 2)

@@ -73,7 +73,7 @@ pub struct CallOptions {
     pub skip_again: bool,
     /// Shorter calls are drawn as long as this, in nanoseconds, unless the next one begins before.
     pub min_time: u64,
-    /// Calls of one kind are drawn as one if this many nanoseconds or fewer are between them; 0 for none.
+    /// Calls of one kind are drawn as one if this many nanoseconds or fewer are between them; 0 merges none.
     pub merge_distance: u64,
 }
 
@@ -190,7 +190,7 @@ impl CallSpans {
         self.spans.counts()
     }
 
-    /// Returns the calls that have not returned, as if they ended at `time`, by thread.
+    /// Returns the calls that have not returned, as if they ended at `time`, sorted by thread.
     pub(super) fn open(&self, time: u64) -> Vec<(u32, FinishedCall)> {
         let open = self.spans.open().filter_map(|(tid, span)| {
             let call = FinishedCall {

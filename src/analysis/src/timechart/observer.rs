@@ -149,8 +149,8 @@ impl TimechartObserver {
     fn lane(&mut self, pid: i32, tid: i32, time: Option<u64>) -> (TaskIndex, &mut TaskLane) {
         let index = self.tasks.find_or_add(pid, tid);
         let missing = (index.get() + 1).saturating_sub(self.lanes.len());
-        let new = iter::repeat_with(TaskLane::default).take(missing);
-        self.lanes.extend(new);
+        let new_lanes = iter::repeat_with(TaskLane::default).take(missing);
+        self.lanes.extend(new_lanes);
         let task = self.tasks.get(index);
         let lane = &mut self.lanes[index.get()];
         (lane.pid, lane.tid) = (task.pid, task.tid);
@@ -269,8 +269,12 @@ impl TimechartObserver {
     }
 }
 
-fn is_highlighted(wanted: Option<&Highlight>, lane: &TaskLane, interval: &StateInterval) -> bool {
-    match wanted {
+fn is_highlighted(
+    highlight: Option<&Highlight>,
+    lane: &TaskLane,
+    interval: &StateInterval,
+) -> bool {
+    match highlight {
         None => false,
         Some(Highlight::LongerThan(nanos)) => interval.duration() > *nanos,
         Some(Highlight::Name(name)) => lane.names.last() == Some(name),

@@ -1,6 +1,6 @@
 //! The states of one row of a chart over time, merged to a resolution.
 
-/// Time divided into cells of equal length. States shorter than a cell are merged.
+/// Time divided into cells of equal length. Short states that begin in one cell are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeGrid {
     origin: u64,
@@ -48,7 +48,7 @@ impl TimeGrid {
 /// States over time, in order and without overlap; gaps are times without a known state.
 ///
 /// A state that lasts at least a cell is a piece of its own. Shorter states that begin in the same cell are merged into one piece with
-/// the time of each state, so that there are at most two pieces per cell, whatever the number of states.
+/// the time of each state, so that at most two pieces begin in a cell, whatever the number of states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline<const STATES: usize, D> {
     pieces: Vec<TimelinePiece<STATES, D>>,
@@ -235,12 +235,12 @@ mod tests {
                 }
                 line.push(&grid, TimelinePiece::one(*from, *to, *state, index));
             }
-            let found: Vec<_> =
+            let pieces: Vec<_> =
                 line.pieces().iter().map(|piece| (piece.from, piece.to, piece.sums().nanos)).collect();
-            prop_assert_eq!(&found, &oracle(&states, &grid));
+            prop_assert_eq!(&pieces, &oracle(&states, &grid));
             prop_assert_eq!(&line, &pushed(&states, &grid));
             // At most one long and one merged piece begin in a cell.
-            prop_assert!(found.len() as u64 <= 4 * cells, "{} of {}", found.len(), cells);
+            prop_assert!(pieces.len() as u64 <= 4 * cells, "{} of {}", pieces.len(), cells);
             let last = states.last().unwrap().1;
             prop_assert!(grid.cell_of(last) < 2 * cells);
         }

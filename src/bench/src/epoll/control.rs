@@ -40,7 +40,7 @@ impl Control {
     /// Runs the benchmark: all threads use one epoll instance.
     ///
     /// # Errors
-    /// A descriptor or a thread cannot be created.
+    /// A descriptor or a thread cannot be created, or an operation fails unexpectedly.
     pub fn run(&self) -> Result<Vec<ControlThread>, BenchError> {
         let events = events(self.threads, self.descriptors)?;
         let set = Nested::new(self.nested).map_err(BenchError::of("epoll"))?;
@@ -64,7 +64,7 @@ impl Control {
     }
 }
 
-/// Adds, modifies and removes each descriptor in turn.
+/// Adds all descriptors, then modifies all, then removes all.
 fn in_order(set: &Epoll, own: &[EventFd], stop: &AtomicBool) -> io::Result<[u64; 3]> {
     let (mut operations, mode) = (0, EpollMode::default());
     while !stop.load(Ordering::Relaxed) {

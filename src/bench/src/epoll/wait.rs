@@ -61,7 +61,7 @@ impl Wait {
     /// Runs the benchmark.
     ///
     /// # Errors
-    /// A descriptor or a thread cannot be created.
+    /// A descriptor or a thread cannot be created, or an operation fails.
     pub fn run(&self) -> Result<WaitResult, BenchError> {
         let events = events(self.threads, self.descriptors)?;
         let sets = self.sets(&events).map_err(BenchError::of("epoll"))?;
@@ -111,7 +111,7 @@ impl Wait {
         Ok(sets)
     }
 
-    /// Waits for events until stopped; returns their number.
+    /// Waits for events until stopped; returns the number of those taken.
     fn receive(&self, set: &Nested, all: &[&EventFd], stop: &AtomicBool) -> io::Result<u64> {
         let timeout = if self.nonblocking {
             0
@@ -120,11 +120,11 @@ impl Wait {
         };
         let mut count = 0;
         while !stop.load(Ordering::Relaxed) {
-            let found = match set.wait(timeout) {
+            let data = match set.wait(timeout) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                found => found?,
+                data => data?,
             };
-            let Some(data) = found else { continue };
+            let Some(data) = data else { continue };
             let event = usize::try_from(data).ok().and_then(|index| all.get(index));
             let event = event.ok_or(io::ErrorKind::InvalidData)?;
             match event.take() {
@@ -140,7 +140,7 @@ impl Wait {
         Ok(count)
     }
 
-    /// Writes all descriptors again and again until done.
+    /// Writes descriptors until done, in each round as many as there are.
     fn write(&self, all: &[&EventFd], done: &AtomicBool, rounds: &AtomicU64) {
         let mut state = 1;
         while !done.load(Ordering::Relaxed) {
@@ -195,7 +195,7 @@ mod tests {
         let has_events = |bench: &Wait| {
             let result = bench.run().unwrap();
             assert_eq!(result.threads.len(), 2);
-            result.rounds > 0 && result.threads.iter().any(|one| one.rate > 0.0)
+            result.rounds > 0 && result.threads.iter().any(|thread| thread.rate > 0.0)
         };
         for mut bench in [plain, unusual, multiple] {
             // On a busy machine not every thread gets to run in so short a time.

@@ -54,7 +54,7 @@ impl NumberSource {
     ///
     /// # Errors
     ///
-    /// Status 129: neither an event nor a pair of events, or both; options of pairs without a pair; an invalid unit or number of seconds.
+    /// Status 129: the words and options do not specify the values to count.
     pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let words = matches.get_many::<String>("words").unwrap_or_default();
         let words: Vec<&str> = words.map(String::as_str).collect();
@@ -119,7 +119,7 @@ impl NumberSource {
         })
     }
 
-    /// Returns the number of seconds to record the system, if given.
+    /// Returns the number of seconds to record, if given.
     pub(super) fn seconds(&self) -> Option<&str> {
         match self {
             Self::Samples { seconds, .. } | Self::Latencies { seconds, .. } => seconds.as_deref(),
@@ -149,7 +149,7 @@ impl NumberSource {
     ///
     /// # Errors
     ///
-    /// Status 255: the recording cannot be read, or does not have the event, the field, or an accepted sample.
+    /// Status 129: a filter is invalid. Status 255: the recording cannot be read, or has no value to count.
     pub(super) fn count(
         &self,
         path: Option<PathBuf>,
@@ -157,7 +157,7 @@ impl NumberSource {
         matches: &ArgMatches,
         context: &Context,
     ) -> Result<CountedNumbers, CliError> {
-        let wanted = RequestedFilters::new(matches)?;
+        let filters = RequestedFilters::new(matches)?;
         let symbols = SymbolSources::for_recording(matches, context)?;
         let input = match path {
             Some(path) => OpenedInput::named(Some(path), false, context)?.complete(context)?,
@@ -168,7 +168,7 @@ impl NumberSource {
         let pass = CountingPass {
             analysis: &analysis,
             resolver: &analysis.resolver(&symbols),
-            filter: &wanted.filter(data.metadata(), false)?,
+            filter: &filters.filter(data.metadata(), false)?,
         };
         let histogram = match self {
             Self::Samples { event, number, .. } => pass.samples(event, number, &empty)?,
@@ -238,8 +238,8 @@ impl CountingPass<'_> {
     }
 
     fn field(&self, index: usize, event: &str, field: &str) -> Result<SampleValue, CliError> {
-        let found = numeric_field(self.analysis.metadata(), index, field);
-        found.map(SampleValue::Field).map_err(|error| {
+        let field_number = numeric_field(self.analysis.metadata(), index, field);
+        field_number.map(SampleValue::Field).map_err(|error| {
             let message = format!("{event} has no field '{field}' with a number");
             CliError::message(255, message).hint(match error {
                 NoNumericField::NotATracepoint => {

@@ -16,7 +16,7 @@ use crate::cli::shared::temporary_folder::TemporaryFolder;
 /// A finished recording.
 pub(super) struct Recorded {
     pub(super) path: PathBuf,
-    /// How the workload ended.
+    /// The exit status of `record`.
     pub(super) exit: ExitStatus,
     /// Removes the file when dropped.
     _temporary: TemporaryFolder,
@@ -27,7 +27,7 @@ impl Recorded {
     ///
     /// # Errors
     ///
-    /// Status 129: `-i` was given as well. Otherwise the errors of `record`.
+    /// Status 129: `-i` was given as well. Otherwise the errors of the temporary folder and of `record`.
     pub(super) fn new(
         matches: &ArgMatches,
         source: &NumberSource,

@@ -52,7 +52,7 @@ pub fn compare_counts(baseline: &[EventValues], other: &[EventValues]) -> Vec<Co
 }
 
 impl EventValues {
-    /// The mean.
+    /// The mean; 0 without values.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.values.iter().sum::<f64>() / self.values.len().max(1) as f64
@@ -115,12 +115,12 @@ pub struct CountsView<'a> {
     pub kind: CountObservation,
     /// The events.
     pub rows: &'a [ComparedCount],
-    /// Whether events without a significant difference are left out of the text.
+    /// Whether events whose difference has a confidence interval and is not significant are left out of the text.
     pub only_significant: bool,
 }
 
 impl CountsView<'_> {
-    /// Writes heading and rows.
+    /// Writes the table as text.
     ///
     /// # Errors
     /// Those of `out`.
@@ -312,8 +312,8 @@ mod tests {
             values("none", &[0.0]),
         ];
         let after = [values("none", &[5.0]), values("faults", &[150.0])];
-        let shown = text(&before, &after, false);
-        let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
+        let table = text(&before, &after, false);
+        let lines: Vec<&str> = table.lines().map(str::trim_end).collect();
         let expected = [
             "# Counts of one run each",
             "#",

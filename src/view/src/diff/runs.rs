@@ -103,7 +103,7 @@ fn write_separated(
     writeln!(out, "{}", cells.join(separator))
 }
 
-/// Writes the numbers of a row, and its mark if other rows are shown, too.
+/// Writes the numbers of a row, and its mark if rows without a significant difference are shown, too.
 fn write_numbers(
     out: &mut dyn Write,
     event: &RunsEvent<'_>,
@@ -124,7 +124,7 @@ fn write_numbers(
     }
 }
 
-/// The mark of significant rows.
+/// Returns `*` for a significant row, otherwise nothing.
 fn mark(row: &ComparedRuns) -> &'static str {
     match row.is_significant() {
         true => "*",

@@ -41,8 +41,8 @@ pub fn write_streams(
     let pairs = event.before.pairs(event.after);
     writeln!(out, "[ Matched hot streams ]")?;
     for (number, (before, after)) in (1..).zip(&pairs.matched) {
-        let found = event.before.streams.get(*before);
-        if let Some((before, after)) = found.zip(event.after.streams.get(*after)) {
+        let before = event.before.streams.get(*before);
+        if let Some((before, after)) = before.zip(event.after.streams.get(*after)) {
             writeln!(out, "\nhot chain pair {number}:")?;
             let left = lines(event.before, before, PAIR_RULE, escapes);
             let right = lines(event.after, after, RULE, escapes);

@@ -1,4 +1,4 @@
-//! Tables checked against the text of perf 6.1.
+//! Tables as text and JSON.
 
 use rperf_hist::{ComparedRow, Comparison, ComparisonMethod, parse_fields};
 

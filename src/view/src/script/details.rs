@@ -37,7 +37,7 @@ const BRANCHES: LineFields = LineFields::of(&[
 ]);
 
 /// Bytes per line of a dump.
-const DUMPED: usize = 8;
+const BYTES_PER_LINE: usize = 8;
 
 impl ScriptLayout {
     /// Whether [`ScriptLayout::before`] appends anything.
@@ -66,7 +66,7 @@ impl ScriptLayout {
         self.fields.has(LineField::Brstacksym) && !self.fields.has(LineField::Brstack)
     }
 
-    /// Appends data source, weight and the cgroup's name, `unknown` if it is `None`.
+    /// Appends data source, weights and the cgroup's name; the name is `unknown` if `cgroup` is `None`.
     pub fn before(&self, sample: &SampleRecord<'_>, cgroup: Option<&str>, block: &mut ScriptBlock) {
         if self.fields.has(LineField::DataSrc) {
             let text = data_source::text(sample.data_src.unwrap_or_default());
@@ -137,7 +137,7 @@ impl ScriptLayout {
         branch::flags(entry.flags, out);
     }
 
-    /// Appends the output of a BPF program.
+    /// Appends the output of a BPF program, if the event has it.
     pub fn output(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
         if self.bpf_output && self.fields.has(LineField::BpfOutput) {
             bpf_output(sample.raw.unwrap_or_default(), out);
@@ -167,13 +167,13 @@ impl ScriptLayout {
 /// Appends lines of eight bytes, and the text if the bytes are a string.
 fn bpf_output(raw: &[u8], out: &mut Vec<u8>) {
     out.push(b'\n');
-    for (index, bytes) in raw.chunks(DUMPED).enumerate() {
+    for (index, bytes) in raw.chunks(BYTES_PER_LINE).enumerate() {
         let head = if index == 0 { "BPF output:" } else { "" };
-        out.extend_from_slice(format!("{head:>17} {:04x}:", index * DUMPED).as_bytes());
+        out.extend_from_slice(format!("{head:>17} {:04x}:", index * BYTES_PER_LINE).as_bytes());
         for byte in bytes {
             out.extend_from_slice(format!(" {byte:02x}").as_bytes());
         }
-        let missing = DUMPED - bytes.len();
+        let missing = BYTES_PER_LINE - bytes.len();
         digits::blanks(out, 3 * missing + 2);
         out.extend(bytes.iter().map(|byte| match byte {
             b' '..=b'~' => *byte,

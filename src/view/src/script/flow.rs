@@ -87,7 +87,7 @@ impl ScriptLayout {
                     length(code, out);
                     out.push(b'\t');
                 }
-                branched(taken, out);
+                branch_details(taken, out);
             }
             FlowStep::Source(text) => block.put_source(text, tid),
             FlowStep::Mismatch => {
@@ -142,7 +142,7 @@ fn length(code: &FlowInstruction<'_>, out: &mut Vec<u8>) {
 }
 
 /// The flags and counters of a branch, to the end of the line.
-fn branched(taken: &TakenBranch, out: &mut Vec<u8>) {
+fn branch_details(taken: &TakenBranch, out: &mut Vec<u8>) {
     out.push(b'#');
     for (bit, word) in [(1, " PRED"), (0, " MISPRED"), (2, " INTX"), (3, " ABORT")] {
         if taken.flags >> bit & 1 == 1 {

@@ -1,4 +1,4 @@
-//! Records other than samples as text: one line each, except for namespaces.
+//! Records other than samples as text: one line each, except for namespaces and code changes.
 
 use rperf_lines::SymbolOffset;
 use rperf_wire::{

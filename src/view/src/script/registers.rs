@@ -44,7 +44,7 @@ impl Architecture {
         }
     }
 
-    /// The name of the register with this number.
+    /// The name of the register with this number; `unknown` if it has none here.
     #[must_use]
     pub fn register(self, number: u32) -> String {
         let listed = |names: &[&str], number: u32| {
@@ -103,8 +103,8 @@ mod tests {
             ("armv7l", 11, "fp"),
             ("riscv64", 0, "unknown"),
         ] {
-            let found = Architecture::from_machine(machine).register(number);
-            assert_eq!(found, name, "{machine} {number}");
+            let register = Architecture::from_machine(machine).register(number);
+            assert_eq!(register, name, "{machine} {number}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::KworkTop;
 use crate::sched::LostStretches;
 
-/// Parts of a share: hundredths of a percent.
+/// The whole, in hundredths of a percent.
 const SHARES: u128 = 10_000;
 
 /// The times that a CPU spent, in nanoseconds.
@@ -16,14 +16,14 @@ pub struct CpuTimes {
     pub total: u64,
     /// The idle task.
     pub idle: u64,
-    /// Interrupts.
+    /// Hardware interrupts, without the interrupts within them.
     pub irq: u64,
     /// Softirqs, without the interrupts within them.
     pub softirq: u64,
 }
 
 impl CpuTimes {
-    /// Returns the time of tasks.
+    /// Returns the time of tasks other than the idle task.
     #[must_use]
     pub fn load(&self) -> u64 {
         let other = self.idle.saturating_add(self.irq);
@@ -94,7 +94,7 @@ pub struct TopTable {
     pub cpus: BTreeMap<u32, CpuTimes>,
     /// The sum of all CPUs.
     pub all: CpuTimes,
-    /// The tasks that ran, sorted.
+    /// The selected tasks that ran, sorted.
     pub tasks: Vec<TopTask>,
     /// The stretches of time in which records were lost.
     pub losses: LostStretches,
@@ -123,9 +123,10 @@ impl KworkTop {
             task.runtime = task.runtime.saturating_add(*runtime);
             task.share += share(*runtime, total);
         }
-        let wanted = self.selection.name.as_ref();
+        let selected_name = self.selection.name.as_ref();
         let mut tasks: Vec<TopTask> = tasks.into_values().collect();
-        tasks.retain(|task| task.runtime > 0 && wanted.is_none_or(|name| *name == task.comm));
+        tasks
+            .retain(|task| task.runtime > 0 && selected_name.is_none_or(|name| *name == task.comm));
         tasks.sort_by(|left, right| {
             let orders = keys.iter().map(|key| key.compare(left, right));
             orders.fold(Ordering::Equal, Ordering::then)
