@@ -176,7 +176,7 @@ fn registers_from_4(more: u8) -> u16 {
     ((2_u16 << more) - 1) << 4
 }
 
-/// Number of registers in the low four bits of an operand, which are one less.
+/// Number of registers: the low four bits of an operand, plus one.
 fn register_count(operand: u8) -> i64 {
     i64::from(operand & 0xf) + 1
 }

@@ -89,11 +89,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     };
     let ended = end_command(&mut observation, &request, stopped)?;
     let lost = trace.print_rest(&mut observation, &settings)?;
-    warn_of_losses(
-        context,
-        lost,
-        capture.map_or(0, |capture| capture.lost_tasks()),
-    );
+    let unread = capture.map_or(0, |capture| capture.lost_tasks());
+    warn_of_losses(context, lost, unread);
     Ok(status(stopped, ended))
 }
 

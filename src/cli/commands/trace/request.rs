@@ -202,8 +202,8 @@ fn check_combination(
     Ok(())
 }
 
-/// Returns the calls to record: if lines are printed and a shown call has a descriptor as argument, also [`FILE_CALLS`], which change what descriptors
-/// refer to.
+/// Returns the calls to record: if lines are printed and a shown call has a descriptor as argument, also [`FILE_CALLS`], which
+/// change what descriptors refer to.
 fn recorded_calls(
     shown: &BTreeSet<u32>,
     table: &SyscallTable,

@@ -11,7 +11,7 @@ pub(super) const DEFAULT: &str = "default";
 /// Group of metrics without a group.
 const NO_GROUP: &str = "No_group";
 
-/// A metric description_text by a vendor.
+/// A metric described by a vendor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VendorMetric {
     /// Its name as the vendor spells it: `tma_backend_bound`, `IPC`.

@@ -5,7 +5,7 @@ use super::{VendorEvent, VendorMetric};
 /// The events and metrics of a processor.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VendorTables {
-    /// Sorted by name; events of the same_pmu name belong to different PMUs.
+    /// Sorted by name; events of the same name belong to different PMUs.
     events: Vec<VendorEvent>,
     /// Sorted by name.
     metrics: Vec<VendorMetric>,
