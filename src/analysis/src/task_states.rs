@@ -73,8 +73,8 @@ pub struct StateInterval {
 pub struct StateCounts {
     /// Number of context switches.
     pub switches: u64,
-    /// Switches that contradict earlier ones: another task was on that CPU, the previous task was not running, or the next task was
-    /// already running. Without losses this means that not all switches were recorded. The affected states are not reported.
+    /// Switches that contradict earlier ones: another task was on that CPU, the previous task was not running, or the next task
+    /// was already running. Without losses this means that not all switches were recorded. The affected states are not reported.
     pub mismatched_switches: u64,
     /// Number of times that a sleeping task ran again without a wakeup.
     pub missing_wakeups: u64,

@@ -62,8 +62,8 @@ impl MetricGrouping {
 }
 
 impl VendorMetric {
-    /// Returns the metric of a row; `None` for rows without a metric name or a formula. `topic` is the topic of the file; `pmu` is used
-    /// for rows without a PMU.
+    /// Returns the metric of a row; `None` for rows without a metric name or a formula. `topic` is the topic of the file;
+    /// `pmu` is used for rows without a PMU.
     pub(super) fn of_row(row: &Row, topic: &str, pmu: Option<&str>) -> Option<Self> {
         let name = row.text("MetricName")?;
         let formula = row.text("MetricExpr")?;
