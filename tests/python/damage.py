@@ -35,11 +35,11 @@ for number in range(count):
         for action in (session.process_events, session.table, lambda: session.table(["stack", "weight"])):
             try:
                 action()
-                kind = "good"
+                outcome = "good"
             except (ValueError, OSError) as error:
                 assert str(error), number
-                kind = type(error).__name__
-            outcomes[kind] = outcomes.get(kind, 0) + 1
+                outcome = type(error).__name__
+            outcomes[outcome] = outcomes.get(outcome, 0) + 1
     except (ValueError, OSError) as error:
         assert str(error), number
         outcomes["refused"] = outcomes.get("refused", 0) + 1

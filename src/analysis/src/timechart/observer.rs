@@ -104,7 +104,7 @@ impl TimechartObserver {
     }
 
     /// Notes the time of an event. Returns whether the event is in the range.
-    fn see(&mut self, time: u64) -> bool {
+    fn record_time(&mut self, time: u64) -> bool {
         let ChartRange {
             first: from,
             last: to,
@@ -165,7 +165,7 @@ impl TimechartObserver {
 
     fn switch(&mut self, at: &EventContext, event: &SchedSwitch<'_>, stack: Option<StackChain>) {
         let (time, pid) = (at.time(), at.task.pid.cast_signed());
-        let is_seen = self.see(time);
+        let is_seen = self.record_time(time);
         let seen_at = is_seen.then_some(time);
         self.counts.switches += u64::from(is_seen);
         let stack = stack.and_then(|stack| self.stacks.id(stack));
@@ -189,7 +189,7 @@ impl TimechartObserver {
             return;
         }
         let time = at.time();
-        let is_seen = self.see(time);
+        let is_seen = self.record_time(time);
         self.drive(at, TypedEvent::SchedWakeup(*event));
         if event.success() == Some(false) || event.pid() == 0 {
             return;
@@ -293,13 +293,13 @@ impl Observer<Option<StackChain>> for TimechartObserver {
                 self.drive(at, event);
             }
             TypedEvent::CpuIdle(event) => {
-                self.counts.power += u64::from(self.see(time));
+                self.counts.power += u64::from(self.record_time(time));
                 let range = self.options.range;
                 let cpu = self.cpus.entry(event.cpu_id()).or_default();
                 cpu.power.idle(time, event, &self.grid, range);
             }
             TypedEvent::CpuFrequency(event) => {
-                let is_seen = self.see(time);
+                let is_seen = self.record_time(time);
                 self.counts.power += u64::from(is_seen);
                 if time <= self.options.range.last {
                     let cpu = self.cpus.entry(event.cpu_id()).or_default();
@@ -307,11 +307,11 @@ impl Observer<Option<StackChain>> for TimechartObserver {
                 }
             }
             TypedEvent::SysEnterIo(event) => {
-                self.counts.calls += u64::from(self.see(time));
+                self.counts.calls += u64::from(self.record_time(time));
                 self.calls.enter(time, task.tid, event);
             }
             TypedEvent::SysExitIo(event) => {
-                self.counts.calls += u64::from(self.see(time));
+                self.counts.calls += u64::from(self.record_time(time));
                 let call = self.calls.exit(time, task.tid, event, self.options.calls);
                 if let Some(call) = call {
                     self.call(pid, tid, call);

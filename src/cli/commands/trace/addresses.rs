@@ -18,7 +18,7 @@ use rperf_input::DiskFiles;
 /// Names addresses by the symbol tables of objects, which are loaded when they are needed.
 pub(super) struct SymbolNames {
     /// `None` only while it is in use.
-    known: Mutex<Option<LoadedObjects>>,
+    loaded: Mutex<Option<LoadedObjects>>,
     stacks: StackOptions,
     max_stack: usize,
 }
@@ -33,17 +33,17 @@ impl SymbolNames {
     ) -> Self {
         let resolver = Resolver::new(world, &DiskFiles, paths).with_vdso(own_vdso());
         Self {
-            known: Mutex::new(Some(resolver.into_loaded())),
+            loaded: Mutex::new(Some(resolver.into_loaded())),
             stacks: stack_options(recording, Some(max_stack)),
             max_stack,
         }
     }
 
     fn with_resolver<R>(&self, world: &World, read: impl FnOnce(&Resolver<'_>) -> R) -> Option<R> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let resolver = Resolver::resume(world, &DiskFiles, known.take()?);
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let resolver = Resolver::resume(world, &DiskFiles, loaded.take()?);
         let result = read(&resolver);
-        *known = Some(resolver.into_loaded());
+        *loaded = Some(resolver.into_loaded());
         Some(result)
     }
 }
@@ -81,9 +81,9 @@ impl AddressNames for SymbolNames {
     }
 
     fn forget_mappings(&self) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.as_mut() {
-            known.discard_mappings();
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(loaded) = loaded.as_mut() {
+            loaded.discard_mappings();
         }
     }
 }

@@ -83,7 +83,7 @@ impl ExecTree {
         let Some(process) = self.processes.get_mut(index) else {
             return;
         };
-        process.see(line.tid, line.comm);
+        process.note_call(line.tid, line.comm);
         match (details.name.as_str(), details.result) {
             ("execve" | "execveat", Some(0)) => {
                 let program = program(details).unwrap_or_else(|| self.command.clone());
@@ -256,7 +256,7 @@ impl Process {
     }
 
     /// Notes a call of a thread.
-    fn see(&mut self, thread: u32, comm: &[u8]) {
+    fn note_call(&mut self, thread: u32, comm: &[u8]) {
         self.comm = String::from_utf8_lossy(comm).into_owned();
         self.threads.insert(thread);
         if self.is_end_assumed {

@@ -166,13 +166,13 @@ impl ScriptLayout {
     fn up_to_time(&self, line: &SampleLine<'_>, kind: RecordKind, out: &mut Vec<u8>) {
         let has = |field| self.fields.has(field);
         if has(LineField::Comm) {
-            let (columns, longest) = match self.stacked {
+            let (columns, max_length) = match self.stacked {
                 _ if self.style.brief => (BRIEF_COLUMNS, BRIEF_COLUMNS),
                 true => (0, usize::MAX),
                 false => (COMM_COLUMNS, usize::MAX),
             };
             let comm = &*name_bytes(line.comm);
-            digits::right(out, comm.get(..longest).unwrap_or(comm), columns);
+            digits::right(out, comm.get(..max_length).unwrap_or(comm), columns);
             out.push(b' ');
         }
         self.ids(line, out);
