@@ -70,8 +70,8 @@ fn warn_of_stretches(
     let hidden = stretches.len().saturating_sub(listed);
     if hidden > 0 {
         context.note(format_args!(
-            "hint: -v lists {} more",
-            counted(hidden as u64, "stretch")
+            "hint: -v lists {}",
+            counted(hidden as u64, "more stretch")
         ));
     }
     if lost.is_incomplete() {
