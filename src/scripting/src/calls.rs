@@ -440,14 +440,18 @@ fn call_of(
         ],
         read_format: attr.read_format,
         names_data: names_data(attr),
-        has_stack_copies: attr
-            .sample_type
-            .contains(SampleType::STACK_USER | SampleType::REGS_USER),
+        has_stack_copies: has_stack_copies(attr),
         weight_parts: attr.sample_type.contains(SampleType::WEIGHT_STRUCT),
         passes_record: false,
         exports_callchain: false,
         synthesized: (attr.kind.0 == SYNTHESIZED_TYPE).then_some(attr.config),
     }
+}
+
+/// Whether samples have copies of user stacks, with the registers to unwind them.
+fn has_stack_copies(attr: &Attr) -> bool {
+    attr.sample_type
+        .contains(SampleType::STACK_USER | SampleType::REGS_USER)
 }
 
 /// The fields in the order of the handler's parameters. Handlers get the fields in the tracepoint's order. If their

@@ -98,7 +98,7 @@ fn block(
     };
     let chosen = |function: &&BlockFunction| chosen.contains(&function.name);
     for function in operation.functions().iter().filter(chosen) {
-        announce((function.name, function.description), size_text, runner)?;
+        announce(function.name, function.description, size_text, runner)?;
         runner.measure(
             || bench.run(*function, &clock),
             |cost| speed(function.name, *cost, bench.bytes()),
@@ -107,8 +107,12 @@ fn block(
     Ok(())
 }
 
-fn announce(function: (&str, &str), size: &str, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let (name, description) = function;
+fn announce(
+    name: &str,
+    description: &str,
+    size: &str,
+    runner: &mut Runner<'_>,
+) -> Result<(), CliError> {
     runner.print_unless_json(&format!("# function '{name}' ({description})\n"))?;
     runner.print(&format!("# Copying {size} bytes ...\n\n"))
 }
@@ -255,7 +259,8 @@ fn mmap(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
         if !chosen.contains(&name) {
             continue;
         }
-        announce(function.names(), size_text, runner)?;
+        let (name, description) = function.names();
+        announce(name, description, size_text, runner)?;
         runner.measure(
             || bench.run(function, cycles),
             |speed| threads_speed(name, speed, &bench),
