@@ -10,7 +10,6 @@ const PROGRAMS: [(&str, &[&str]); 10] = [
     ("arguments", &["openat(dfd: CWD, filename: \"./cases\""]),
     ("contention", &["contended   total wait     max wait"]),
     ("owners", &["contended   total wait     max wait"]),
-    ("locks", &["record: Captured and wrote"]),
     ("latency", &["  load:", "  TOTAL:  "]),
     ("counters", &["      page-faults", " msec task-clock"]),
     (
