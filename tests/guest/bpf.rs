@@ -5,7 +5,7 @@ use std::path::Path;
 use super::text;
 
 /// A name in `tests/guest/bpf_programs`, and texts that the output or the messages must contain.
-const PROGRAMS: [(&str, &[&str]); 10] = [
+const PROGRAMS: [(&str, &[&str]); 9] = [
     ("summary", &[" Summary of events:", " load (", "  execve "]),
     ("arguments", &["openat(dfd: CWD, filename: \"./cases\""]),
     ("contention", &["contended   total wait     max wait"]),
