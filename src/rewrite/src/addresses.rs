@@ -27,7 +27,8 @@ const PLACE_FIELDS: SampleType = SampleType(
         | SampleType::AUX.0,
 );
 
-const PAGE: u64 = 1 << 12;
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 1 << 12;
 /// First address of moved mappings, and the end of the area.
 const AREA: u64 = 0x5000_0000_0000;
 const AREA_END: u64 = 0x7000_0000_0000;

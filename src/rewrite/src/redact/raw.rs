@@ -5,12 +5,11 @@ use rperf_tracepoint::{Field, FieldReader, Formats};
 use rperf_wire::Endian;
 
 use super::replacements::{NameKind, Replacements};
+use crate::addresses::PAGE;
 
 /// Bytes of the common fields: type, flags, preemption, process.
 const COMMON: usize = 8;
 
-/// Bytes of a page; smaller numbers are no addresses.
-const PAGE: u64 = 1 << 12;
 /// Addresses that the kernel chooses for mappings of 64-bit programs, on x86-64 and arm64. Lower ones are also numbers of other kinds.
 const USER: std::ops::Range<u64> = 0x0000_5000_0000_0000..0x0001_0000_0000_0000;
 /// Addresses of the kernel. Negative error numbers are above them.
@@ -89,6 +88,7 @@ impl RawRedaction {
                     short_address(raw, &mut to, field.offset, endian, names);
                 }
                 Content::Address => {
+                    // The first page is never mapped.
                     let is_address = |number| (PAGE..KERNEL.end).contains(&number);
                     long_number(raw, &mut to, field.offset, endian, |number| {
                         is_address(number).then(|| names.of_address(number))

@@ -3,8 +3,7 @@
 use std::collections::hash_map::{HashMap, RandomState};
 use std::hash::BuildHasher as _;
 
-/// Bytes of a page.
-const PAGE: u64 = 1 << 12;
+use crate::addresses::PAGE;
 
 /// The kind of a name, which is part of its replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
