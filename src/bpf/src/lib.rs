@@ -30,8 +30,8 @@ pub use capture::{ArgumentCapture, CaptureOptions};
 pub use contention::{
     ContentionKey, ContentionLosses, ContentionOptions, ContentionSummary, FOREIGN_OWNER, FUTEX,
     FUTEX_PI, FutexCaptureOptions, LockCaptureOptions, LockFilter, LockLayout, LockName,
-    NamespaceLayout, OwnerLayout, PidLayout, SHARED_OWNER, SlabLayout, UNKNOWN_OWNER, WaitCapture,
-    WaitKey, WaitSummary,
+    NamespaceLayout, NamespacedThread, OwnerLayout, PidLayout, SHARED_OWNER, SlabLayout,
+    UNKNOWN_OWNER, WaitCapture, WaitKey, WaitSummary,
 };
 pub use counters::{
     CgroupPlace, CountSum, CountedScope, CpuCounter, KernelCounters, MAX_COUNTED_EVENTS,

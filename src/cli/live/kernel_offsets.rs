@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rperf_bpf::{Error, LockLayout, OwnerLayout, SlabLayout};
+use rperf_bpf::{Error, LockLayout, NamespaceLayout, OwnerLayout, PidLayout, SlabLayout};
 use rperf_btf::Btf;
 
 use crate::cli::pmus::SYSFS;
@@ -10,6 +10,19 @@ use crate::cli::pmus::SYSFS;
 /// Returns the kernel's type information (BTF); `None` if there is none, or if it cannot be read.
 pub(crate) fn kernel_types() -> Option<Vec<u8>> {
     rperf_sys::kernel_file(Path::new(SYSFS).join("kernel/btf/vmlinux")).ok()
+}
+
+/// Passes the kernel's type information to `find`.
+fn with_types<T>(find: impl FnOnce(&Btf<'_>) -> Result<T, Error>) -> Result<T, Error> {
+    let bytes = kernel_types().ok_or(Error::NoBtf)?;
+    let types = Btf::parse(&bytes).map_err(|_| Error::NoBtf)?;
+    find(&types)
+}
+
+fn member_offset(types: &Btf<'_>, structure: &str, member: &str) -> Result<u16, Error> {
+    let offset = types.member_offset(structure, member);
+    let offset = offset.and_then(|offset| u16::try_from(offset).ok());
+    offset.ok_or(Error::NoBtf)
 }
 
 /// Returns the offset in bytes of each (structure, member).
@@ -20,15 +33,48 @@ pub(crate) fn kernel_types() -> Option<Vec<u8>> {
 pub(crate) fn member_offsets<const N: usize>(
     members: [(&str, &str); N],
 ) -> Result<[u16; N], Error> {
-    let bytes = kernel_types().ok_or(Error::NoBtf)?;
-    let types = Btf::parse(&bytes).map_err(|_| Error::NoBtf)?;
-    let mut offsets = [0; N];
-    for (offset, (structure, member)) in offsets.iter_mut().zip(members) {
-        let position = types.member_offset(structure, member);
-        let position = position.and_then(|position| u16::try_from(position).ok());
-        *offset = position.ok_or(Error::NoBtf)?;
-    }
-    Ok(offsets)
+    with_types(|types| {
+        let mut offsets = [0; N];
+        for (offset, (structure, member)) in offsets.iter_mut().zip(members) {
+            *offset = member_offset(types, structure, member)?;
+        }
+        Ok(offsets)
+    })
+}
+
+/// Returns how the ids of threads in PID namespaces are found.
+///
+/// # Errors
+///
+/// [`Error::NoBtf`], as of [`member_offsets`].
+pub(crate) fn pid_layout() -> Result<PidLayout, Error> {
+    with_types(pid_members)
+}
+
+fn pid_members(types: &Btf<'_>) -> Result<PidLayout, Error> {
+    Ok(PidLayout {
+        thread_pid: member_offset(types, "task_struct", "thread_pid")?,
+        level: member_offset(types, "pid", "level")?,
+        numbers: member_offset(types, "pid", "numbers")?,
+    })
+}
+
+/// Returns how the PID namespaces of threads are found.
+///
+/// # Errors
+///
+/// [`Error::NoBtf`], as of [`member_offsets`].
+pub(crate) fn namespace_layout() -> Result<NamespaceLayout, Error> {
+    with_types(|types| {
+        let common = member_offset(types, "pid_namespace", "ns")?;
+        let number = common.checked_add(member_offset(types, "ns_common", "inum")?);
+        Ok(NamespaceLayout {
+            pids: pid_members(types)?,
+            task_pid: member_offset(types, "task_struct", "pid")?,
+            upid_namespace: member_offset(types, "upid", "ns")?,
+            number: number.ok_or(Error::NoBtf)?,
+        })
+    })
 }
 
 /// Returns how the owners of the running kernel's locks are found.
@@ -53,10 +99,7 @@ pub(crate) fn lock_owner_layout() -> Result<OwnerLayout, Error> {
 pub(crate) fn lock_layout() -> Option<LockLayout> {
     let bytes = kernel_types()?;
     let types = Btf::parse(&bytes).ok()?;
-    let offset = |structure: &str, member: &str| {
-        let offset = types.member_offset(structure, member)?;
-        u16::try_from(offset).ok()
-    };
+    let offset = |structure: &str, member: &str| member_offset(&types, structure, member).ok();
     let run_queue = || {
         let queue = offset("task_struct", "se")?.checked_add(offset("sched_entity", "cfs_rq")?)?;
         Some([queue, offset("cfs_rq", "rq")?, offset("rq", "__lock")?])

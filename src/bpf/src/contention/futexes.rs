@@ -67,7 +67,7 @@ const NOT_ROBUST: i32 = !(ROBUST | SHARED_KIND | 3);
 /// Type, robust and priority inheritance in musl's `_m_type`.
 const MUSL_KINDS: i32 = 3 | 4 | 8;
 /// `FUTEX_PRIVATE_FLAG`.
-const PRIVATE: i32 = 0x80;
+pub(super) const PRIVATE: i32 = 0x80;
 /// `EAGAIN`: the futex had another value, so the call did not wait.
 const AGAIN: i32 = -11;
 /// `BPF_F_USER_STACK`.

@@ -24,7 +24,7 @@ use programs::{BUCKETS, losses, value};
 pub use captured_futexes::{FutexCaptureOptions, PidLayout};
 pub use captured_locks::LockCaptureOptions;
 pub use lock_names::{LockFilter, LockLayout, LockName, SlabLayout};
-pub use thread_ids::NamespaceLayout;
+pub use thread_ids::{NamespaceLayout, NamespacedThread};
 pub use wait_capture::WaitCapture;
 
 /// What waits are summed by.
@@ -210,15 +210,15 @@ impl ContentionSummary {
         self.0.add_threads(threads, from_exec)
     }
 
-    /// Adds threads that existed before the programs: the number of their PID namespace, their id in it, and that in the first one.
+    /// Adds threads that existed before the programs.
     ///
     /// # Errors
     /// [`Error::Map`].
-    pub fn add_thread_ids(&self, threads: &[(u32, u32, u32)]) -> Result<(), Error> {
-        for (namespace, own, tid) in threads {
-            let key = [namespace.to_ne_bytes(), own.to_ne_bytes()].concat();
-            self.0
-                .set(thread_ids::THREAD_IDS, &key, &tid.to_ne_bytes())?;
+    pub fn add_thread_ids(&self, threads: &[NamespacedThread]) -> Result<(), Error> {
+        for thread in threads {
+            let key = [thread.namespace, thread.own_tid].map(u32::to_ne_bytes);
+            let (key, tid) = (key.concat(), thread.tid.to_ne_bytes());
+            self.0.set(thread_ids::THREAD_IDS, &key, &tid)?;
         }
         Ok(())
     }

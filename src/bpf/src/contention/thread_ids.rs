@@ -9,15 +9,13 @@ use crate::tasks::{key, look_up};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
 use super::captured_futexes::{MAX_LEVEL, PidLayout, UPID, read_word};
+use super::futexes::PRIVATE;
 use super::{FOREIGN_OWNER, SHARED_OWNER, lock_names};
 
 /// (Inode number of the namespace, id in it) to id in the first namespace.
 pub(super) const THREAD_IDS: MapId = MapId(11);
 /// The maximum number of known threads in PID namespaces. Those that were used least recently are forgotten.
 pub(super) const MAX_THREADS: u32 = 32768;
-
-/// `FUTEX_PRIVATE_FLAG`.
-const PRIVATE: i32 = 0x80;
 
 /// Offsets in bytes (from BTF) by which the PID namespace of a task is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +28,17 @@ pub struct NamespaceLayout {
     pub upid_namespace: u16,
     /// `pid_namespace::ns.inum`.
     pub number: u16,
+}
+
+/// A thread outside of the first PID namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamespacedThread {
+    /// The inode number of its namespace.
+    pub namespace: u32,
+    /// Its id in that namespace.
+    pub own_tid: u32,
+    /// Its id in the first namespace.
+    pub tid: u32,
 }
 
 /// Offsets on the stack: the key of [`THREAD_IDS`], its value, and the address of an id.

@@ -23,12 +23,14 @@ use super::cgroup_filter;
 use super::contention::write_rows;
 use super::details::{LockFunctions, frames_at, user_callers};
 use super::flame::FlameFile;
-use super::live_owners::{LiveOwners, namespace_layout, namespaced_threads};
+use super::live_owners::{LiveOwners, namespaced_threads};
 use super::lock_names;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::cgroups;
-use crate::cli::live::kernel_offsets::{lock_layout, lock_owner_layout, member_offsets};
+use crate::cli::live::kernel_offsets::{
+    lock_layout, lock_owner_layout, member_offsets, namespace_layout,
+};
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{PROC, explain, kernel_sums, target};
 use crate::cli::options::{count, flag, is_given};

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::io;
 
-use rperf_bpf::{Error, FOREIGN_OWNER, NamespaceLayout, PidLayout, SHARED_OWNER, UNKNOWN_OWNER};
+use rperf_bpf::{FOREIGN_OWNER, NamespacedThread, SHARED_OWNER, UNKNOWN_OWNER};
 use rperf_sys::Proc;
 
 use super::machine_threads::MachineThreads;
-use crate::cli::live::kernel_offsets::member_offsets;
 
 /// The threads that may be owners, at the end of an observation.
 pub(super) struct LiveOwners {
@@ -80,48 +79,12 @@ impl LiveOwners {
     }
 }
 
-/// Returns the offsets by which programs find PID namespaces.
-///
-/// # Errors
-///
-/// [`Error::NoBtf`].
-pub(super) fn namespace_layout() -> Result<NamespaceLayout, Error> {
-    let [
-        thread_pid,
-        level,
-        numbers,
-        task_pid,
-        upid_namespace,
-        common,
-        inum,
-    ] = member_offsets([
-        ("task_struct", "thread_pid"),
-        ("pid", "level"),
-        ("pid", "numbers"),
-        ("task_struct", "pid"),
-        ("upid", "ns"),
-        ("pid_namespace", "ns"),
-        ("ns_common", "inum"),
-    ])?;
-    Ok(NamespaceLayout {
-        pids: PidLayout {
-            thread_pid,
-            level,
-            numbers,
-        },
-        task_pid,
-        upid_namespace,
-        number: common.checked_add(inum).ok_or(Error::NoBtf)?,
-    })
-}
-
-/// Returns the threads outside of the first PID namespace: the number of their namespace, their id in it, and the id in procfs. Threads whose files in
-/// procfs cannot be read are left out.
+/// Returns the threads outside of the first PID namespace. Threads whose files in procfs cannot be read are left out.
 ///
 /// # Errors
 ///
 /// The processes cannot be listed.
-pub(super) fn namespaced_threads(proc: &Proc) -> io::Result<Vec<(u32, u32, u32)>> {
+pub(super) fn namespaced_threads(proc: &Proc) -> io::Result<Vec<NamespacedThread>> {
     let mut threads = Vec::new();
     for pid in proc.processes()? {
         let status = proc.status(pid, pid);
@@ -131,7 +94,11 @@ pub(super) fn namespaced_threads(proc: &Proc) -> io::Result<Vec<(u32, u32, u32)>
         {
             for tid in proc.threads(pid).unwrap_or_default() {
                 let status = proc.status(pid, tid);
-                threads.extend(status.map(|status| (namespace, status.own_tid, tid)));
+                threads.extend(status.map(|status| NamespacedThread {
+                    namespace,
+                    own_tid: status.own_tid,
+                    tid,
+                }));
             }
         }
     }

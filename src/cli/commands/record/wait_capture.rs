@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use clap::ArgMatches;
 use rperf_analysis::lock::{FUTEX_WAITS, LOCK_WAITS};
-use rperf_bpf::{Error, FutexCaptureOptions, LockCaptureOptions, PidLayout, TaskSet, WaitCapture};
+use rperf_bpf::{Error, FutexCaptureOptions, LockCaptureOptions, TaskSet, WaitCapture};
 use rperf_events::{CallGraph, EventSpec};
 use rperf_session::{OutputPrograms, RecordRequest, Target};
 use rperf_sys::Proc;
 
 use crate::cli::context::Context;
-use crate::cli::live::kernel_offsets::{lock_layout, lock_owner_layout, member_offsets};
+use crate::cli::live::kernel_offsets::{
+    lock_layout, lock_owner_layout, member_offsets, pid_layout,
+};
 use crate::cli::options::flag;
 
 /// What is captured.
@@ -53,14 +55,26 @@ struct CapturePrograms {
 
 /// Starts the requested programs and adds their events. If that is not possible, a note tells why, and owners are missing.
 pub(super) fn start(matches: &ArgMatches, context: &Context, request: &mut RecordRequest) {
-    for kind in KINDS {
-        if flag(matches, kind.option) == Some(true) {
-            start_kind(kind, context, request);
+    let kinds = KINDS.iter();
+    let mut kinds = kinds
+        .filter(|kind| flag(matches, kind.option) == Some(true))
+        .peekable();
+    if kinds.peek().is_some() {
+        let (tasks, threads) = (tasks(request), threads(request));
+        for kind in kinds {
+            start_kind(kind, tasks.clone(), &threads, context, request);
         }
     }
 }
 
-fn start_kind(kind: CaptureKind, context: &Context, request: &mut RecordRequest) {
+/// Starts the programs of a kind. `threads` are the observed threads that run already.
+fn start_kind(
+    kind: &CaptureKind,
+    tasks: TaskSet,
+    threads: &[u32],
+    context: &Context,
+    request: &mut RecordRequest,
+) {
     if kind.event == FUTEX_WAITS {
         // Variables, which are names of locks, are in mappings of data.
         request.observe.details.samples.data = true;
@@ -69,7 +83,7 @@ fn start_kind(kind: CaptureKind, context: &Context, request: &mut RecordRequest)
     if request.observe.details.scope.per_thread {
         return context.note(format_args!("{what} are not recorded with --per-thread"));
     }
-    match (kind.start)(tasks(request)) {
+    match (kind.start)(tasks) {
         Ok(capture) => {
             let mut event = EventSpec::bpf_output();
             kind.event.clone_into(&mut event.name);
@@ -77,7 +91,7 @@ fn start_kind(kind: CaptureKind, context: &Context, request: &mut RecordRequest)
             let programs = CapturePrograms {
                 event: kind.event,
                 capture,
-                threads: threads(request),
+                threads: threads.to_vec(),
             };
             request.observe.events.push(event);
             request.observe.programs.push(Arc::new(programs));
@@ -119,19 +133,10 @@ fn threads(request: &RecordRequest) -> Vec<u32> {
 }
 
 fn start_futexes(tasks: TaskSet) -> Result<WaitCapture, Error> {
-    let [thread_pid, level, numbers] = member_offsets([
-        ("task_struct", "thread_pid"),
-        ("pid", "level"),
-        ("pid", "numbers"),
-    ])?;
     WaitCapture::of_futexes(&FutexCaptureOptions {
         tasks,
         excluded_process: Some(std::process::id()),
-        layout: PidLayout {
-            thread_pid,
-            level,
-            numbers,
-        },
+        layout: pid_layout()?,
     })
 }
 

@@ -72,9 +72,10 @@ impl Snapshot {
         loop {
             let mut snapshot = Self::at_once(proc, &requested, &all)?;
             let holders = snapshot.waits.values().filter_map(|wait| wait.holder);
-            let owners: BTreeSet<u32> = holders.map(|holder| holder.pid).collect();
+            let holders = holders.map(|holder| holder.pid);
+            let others: BTreeSet<u32> = holders.filter(|pid| !all.contains(pid)).collect();
             let count = all.len();
-            for pid in owners {
+            for pid in others {
                 match threads(proc, pid) {
                     Ok(_) => {
                         all.insert(pid);
