@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rperf_sys::CgroupFolder;
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
 /// A loop of about 50 ms.
@@ -16,6 +17,39 @@ pub(crate) const BUSY: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"
 pub(crate) fn rperf_in(scratch: &Scratch, words: &[&str]) -> Run {
     let run = Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
     run.within(scratch.path()).env("HOME", scratch.path())
+}
+
+/// Cgroups, removed when this is dropped.
+pub(crate) struct Cgroups(pub(crate) Vec<PathBuf>);
+
+impl Cgroups {
+    /// Creates the cgroups. If that is impossible, prints that the test is skipped and returns `None`.
+    pub(crate) fn create(test: &str, names: &[&str]) -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mounts").expect("readable");
+        let folder = CgroupFolder::find(&mounts);
+        let folder = folder.filter(|folder| matches!(folder.place("/"), Ok(Some((_, 0)))));
+        let Some(folder) = folder else {
+            skip(test, "needs cgroups of version 2");
+            return None;
+        };
+        let own = Self(names.iter().map(|name| folder.path().join(name)).collect());
+        for path in &own.0 {
+            if fs::create_dir(path).is_err() {
+                skip(test, "cgroups cannot be created");
+                return None;
+            }
+        }
+        Some(own)
+    }
+}
+
+impl Drop for Cgroups {
+    fn drop(&mut self) {
+        for path in self.0.iter().rev() {
+            // A folder may not exist if creating it failed.
+            let _ = fs::remove_dir(path);
+        }
+    }
 }
 
 /// Records a workload into perf.data of the directory. Without `-o`, the recording would be written to the test's pipe.

@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::path::PathBuf;
 
 use rperf_bpf::ProgramBuilder;
-use rperf_sys::{CgroupFolder, RawTracepointProgram};
+use rperf_sys::RawTracepointProgram;
 use rperf_testkit::{Outcome, Scratch, skip};
 
-use crate::kernel::rperf_in;
+use crate::kernel::{Cgroups, rperf_in};
 
 fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, words).finish().expect("rperf starts")
@@ -120,39 +119,6 @@ fn intervals_and_repetitions_have_counts() {
     ];
     let counted = rperf(&scratch, &words);
     assert!(counts(&counted.stderr)[0].0 > 10.0, "{}", counted.stderr);
-}
-
-/// Cgroups, removed when this is dropped.
-struct Cgroups(Vec<PathBuf>);
-
-impl Cgroups {
-    /// Creates the cgroups. If that is impossible, prints that the test is skipped and returns `None`.
-    fn create(test: &str, names: &[&str]) -> Option<Self> {
-        let mounts = fs::read_to_string("/proc/self/mounts").expect("readable");
-        let folder = CgroupFolder::find(&mounts);
-        let folder = folder.filter(|folder| matches!(folder.place("/"), Ok(Some((_, 0)))));
-        let Some(folder) = folder else {
-            skip(test, "needs cgroups of version 2");
-            return None;
-        };
-        let own = Self(names.iter().map(|name| folder.path().join(name)).collect());
-        for path in &own.0 {
-            if fs::create_dir(path).is_err() {
-                skip(test, "cgroups cannot be created");
-                return None;
-            }
-        }
-        Some(own)
-    }
-}
-
-impl Drop for Cgroups {
-    fn drop(&mut self) {
-        for path in self.0.iter().rev() {
-            // A folder may not exist if creating it failed.
-            let _ = fs::remove_dir(path);
-        }
-    }
 }
 
 #[test]

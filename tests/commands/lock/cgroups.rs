@@ -1,12 +1,13 @@
 //! Waits of cgroups in recordings: `lock contention -i FILE --lock-cgroup` and `-G`.
 
-use std::path::{Path, PathBuf};
+use std::fs;
 
-use rperf_testkit::{Scratch, may_trace, skip};
+use rperf_testkit::{Scratch, may_trace};
 use serde_json::Value;
 
 use super::owners::compile;
 use super::{recording, run};
+use crate::kernel::Cgroups;
 
 /// The rows of JSON: name and number of waits, by name.
 fn rows(scratch: &Scratch, options: &str) -> Vec<(String, u64)> {
@@ -101,38 +102,6 @@ fn recordings_without_cgroups_are_refused() {
     }
 }
 
-/// Two cgroups of version 2, removed when this is dropped.
-struct Cgroups([PathBuf; 2]);
-
-impl Cgroups {
-    /// Creates the first one; `None` if this user may not.
-    fn create() -> Option<Self> {
-        let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
-        let mut mounts = mounts.lines().map(|line| line.split(' '));
-        let mount = mounts.find_map(|mut words| {
-            let path = words.nth(1)?;
-            (words.next() == Some("cgroup2")).then(|| PathBuf::from(path))
-        })?;
-        let name = |number: usize| format!("rperf-locks-{}-{number}", std::process::id());
-        let paths = [0, 1].map(|number| mount.join(name(number)));
-        std::fs::create_dir(&paths[0]).ok()?;
-        Some(Self(paths))
-    }
-
-    fn name(&self, number: usize) -> String {
-        let name = self.0[number].file_name().unwrap_or_default();
-        format!("/{}", Path::new(name).display())
-    }
-}
-
-impl Drop for Cgroups {
-    fn drop(&mut self) {
-        for folder in &self.0 {
-            drop(std::fs::remove_dir(folder));
-        }
-    }
-}
-
 #[test]
 fn programs_in_two_cgroups_have_their_own_waits() {
     const NAME: &str = "commands::lock::cgroups::programs_in_two_cgroups_have_their_own_waits";
@@ -140,11 +109,13 @@ fn programs_in_two_cgroups_have_their_own_waits() {
     if !may_trace(NAME) || !compile(NAME, &scratch, "locks") || !compile(NAME, &scratch, "chains") {
         return;
     }
-    let Some(cgroups) = Cgroups::create() else {
-        return skip(NAME, "cgroups of version 2 cannot be created");
+    let names = [0, 1].map(|number| format!("rperf-locks-{}-{number}", std::process::id()));
+    let Some(cgroups) = Cgroups::create(NAME, &[&names[0], &names[1]]) else {
+        return;
     };
+    // The second one is created again during the recording.
+    fs::remove_dir(&cgroups.0[1]).expect("an empty cgroup");
     let [first, second] = [0, 1].map(|number| cgroups.0[number].display().to_string());
-    // The second one is created during the recording.
     let script = format!(
         "#!/bin/sh\nmkdir {second}\n(echo 0 > {first}/cgroup.procs; exec ./locks mutex > /dev/null)\n\
         (echo 0 > {second}/cgroup.procs; exec ./chains shared > /dev/null)\n"
@@ -155,14 +126,14 @@ fn programs_in_two_cgroups_have_their_own_waits() {
     assert_eq!(made.status, 0, "{made:?}");
     let cgroup_rows = rows(&scratch, "--lock-cgroup -Y futex");
     let waits = |number: usize| {
-        let name = cgroups.name(number);
+        let name = format!("/{}", names[number]);
         let own = cgroup_rows.iter().find(|(own, _)| *own == name);
         own.map(|(_, waits)| *waits).unwrap_or_default()
     };
     // 110 waits for a mutex, and 20 for one that two processes share; each program also joins a thread or process.
     assert!((105..=120).contains(&waits(0)), "{cgroup_rows:?}");
     assert!((15..=25).contains(&waits(1)), "{cgroup_rows:?}");
-    let only = rows(&scratch, &format!("-G {} -t -Y futex", cgroups.name(1)));
+    let only = rows(&scratch, &format!("-G /{} -t -Y futex", names[1]));
     let sum: u64 = only.iter().map(|(_, waits)| waits).sum();
     assert_eq!(sum, waits(1), "{only:?}");
 }
