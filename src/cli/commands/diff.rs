@@ -15,6 +15,7 @@ use clap::ArgMatches;
 use rperf_hist::{
     Block, BlockLine, ComparedRow, Comparison, ComparisonMethod, Histogram, compare_blocks,
 };
+use rperf_names::counted;
 use rperf_perfdata::FeatureId;
 use rperf_view::diff::{DiffEvent, write_diff, write_json};
 
@@ -317,10 +318,9 @@ fn growth(
     if grown.len() > LISTED {
         listed.push("...".to_owned());
     }
-    let rows = if grown.len() == 1 { "row" } else { "rows" };
     let message = format!(
-        "{} {rows} grew by more than {limit}{unit}: {}",
-        grown.len(),
+        "{} grew by more than {limit}{unit}: {}",
+        counted(grown.len() as u64, "row"),
         listed.join(", ")
     );
     Err(CliError::message(1, message))

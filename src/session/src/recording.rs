@@ -210,13 +210,13 @@ impl LiveRecording {
 
     /// Directs the programs in the kernel to their events.
     fn connect_programs(&self, request: &RecordRequest) -> Result<(), Error> {
+        let workload = self.workload.as_ref().map(Workload::pid);
         for programs in &request.observe.programs {
             let events = self.opened.events.iter();
             let events = events.filter(|event| event.event.spec.name == programs.event());
             let counters = events.flat_map(|event| &event.counters);
             let counters =
                 counters.map(|open_counter| (open_counter.cpu, open_counter.counter.as_fd()));
-            let workload = self.workload.as_ref().map(Workload::pid);
             let connected = programs.connect(&counters.collect::<Vec<_>>(), workload);
             connected.map_err(Error::system("connect programs in the kernel"))?;
         }

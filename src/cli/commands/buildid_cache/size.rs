@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
 use rperf_buildid_cache::Cached;
+use rperf_names::counted;
 use rperf_safefs::Folder;
 
 /// Bytes per block in `st_blocks` (stat(2)).
@@ -78,9 +79,9 @@ pub(super) fn total(all: &[SizedObject]) -> u64 {
 
 /// `3 objects, 1.5 MB`.
 pub(super) fn count_and_size(count: usize, bytes: u64) -> String {
-    let plural = if count == 1 { "" } else { "s" };
+    let objects = counted(count as u64, "object");
     let tenths = bytes.saturating_mul(10).div_ceil(1_000_000);
-    format!("{count} object{plural}, {}.{} MB", tenths / 10, tenths % 10)
+    format!("{objects}, {}.{} MB", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use clap::ArgMatches;
 use rperf_events::{CallGraph, EventSpec, PrivilegeLevel, RecordDetails, SideBand, TaskScope};
+use rperf_names::counted;
 use rperf_session::{
     KernelRoots, ObserveOptions, RecordRequest, RingOptions, SynthesisOptions, Target,
 };
@@ -98,8 +99,7 @@ pub(super) fn has_callchains(request: &RecordRequest) -> bool {
 /// The target in perf's words; `cpus` is the number of observed CPUs.
 pub(super) fn scope(matches: &ArgMatches, cpus: usize) -> String {
     let text = |id| matches.get_one::<String>(id).map(String::as_str);
-    let plural = if cpus == 1 { "" } else { "s" };
-    let all_of = |who: &str| format!("{who}, {cpus} CPU{plural}");
+    let all_of = |who: &str| format!("{who}, {}", counted(cpus as u64, "CPU"));
     match (text("pid"), text("tid"), text("uid"), text("cpu")) {
         (Some(pid), ..) => format!("target_pid: {pid}"),
         (None, Some(tid), ..) => format!("target_tid: {tid}"),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use rperf_analysis::lock::{FutexObject, WaitChains};
+use rperf_names::counted;
 
 use super::json::LOCK_JSON_VERSION;
 
@@ -103,7 +104,7 @@ impl ProcessWaits {
             .waits
             .keys()
             .filter(|tid| self.is_in(**tid, process.pid));
-        let (all, waiting) = (thread_count(threads), waiting.count());
+        let (all, waiting) = (counted(threads as u64, "thread"), waiting.count());
         writeln!(out, ": {all}, {waiting} waiting for futexes")
     }
 
@@ -125,7 +126,11 @@ impl ProcessWaits {
         };
         match cycle.len() {
             1 => writeln!(out, "\n{kind}: a thread waits for itself")?,
-            count => writeln!(out, "\n{kind}: {} wait for each other", thread_count(count))?,
+            count => writeln!(
+                out,
+                "\n{kind}: {} wait for each other",
+                counted(count as u64, "thread")
+            )?,
         }
         self.write_threads(out, cycle)
     }
@@ -154,7 +159,7 @@ impl ProcessWaits {
             _ => "wait for futexes",
         };
         let end = if shows_unknown { ":" } else { "" };
-        let count = thread_count(unknown.len());
+        let count = counted(unknown.len() as u64, "thread");
         writeln!(out, "\n{count} {verb} whose holder is unknown{end}")?;
         match shows_unknown {
             true => self.write_threads(out, &unknown),
@@ -215,14 +220,6 @@ pub fn object_name(object: FutexObject) -> &'static str {
     }
 }
 
-/// Returns `1 thread`, `2 threads`.
-pub(super) fn thread_count(count: usize) -> String {
-    match count {
-        1 => "1 thread".to_owned(),
-        count => format!("{count} threads"),
-    }
-}
-
 /// Writes the processes, the deadlocks, the other chains, and the number of waits whose holder is unknown; with `shows_unknown`, also these waits.
 ///
 /// # Errors
@@ -268,9 +265,11 @@ pub fn write_waits(
 /// Those of `out`.
 pub fn write_json(out: &mut dyn Write, process_waits: &ProcessWaits) -> io::Result<()> {
     let chains = process_waits.chains();
+    let comms = process_waits.names.iter();
+    let comms = comms.map(|(tid, name)| (*tid, name.comm.clone())).collect();
     let processes = process_waits.processes.iter();
     let processes: Vec<serde_json::Value> = processes
-        .map(|process| process_json(process_waits, &chains, process))
+        .map(|process| process_json(process_waits, &chains, &comms, process))
         .collect();
     let object = serde_json::json!({ "version": LOCK_JSON_VERSION, "processes": processes });
     serde_json::to_writer(&mut *out, &object)?;
@@ -281,17 +280,16 @@ pub fn write_json(out: &mut dyn Write, process_waits: &ProcessWaits) -> io::Resu
 fn process_json(
     process_waits: &ProcessWaits,
     chains: &WaitChains,
+    comms: &BTreeMap<u32, String>,
     process: &ProcessState,
 ) -> serde_json::Value {
     let is_own = |tid: &u32| process_waits.is_in(*tid, process.pid);
-    let comms = process_waits.names.iter();
-    let comms = comms.map(|(tid, name)| (*tid, name.comm.clone())).collect();
     let waits = process_waits.waits.iter().filter(|(tid, _)| is_own(tid));
     let waits = waits.map(|(tid, wait)| {
         let holder = wait
             .holder
             .and_then(|holder| process_waits.names.get(&holder));
-        let mut json = wait_json(&comms, *tid, wait);
+        let mut json = wait_json(comms, *tid, wait);
         json["holder_pid"] = holder.map(|holder| holder.pid).into();
         json
     });

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use rperf_names::counted;
 
-use super::chains::{WaitingThread, thread, thread_count, wait_json, write_wait};
+use super::chains::{WaitingThread, thread, wait_json, write_wait};
 use super::json::LOCK_JSON_VERSION;
 use super::time;
 
@@ -67,7 +67,11 @@ impl RecordedWaits {
         };
         match deadlock.waits.len() {
             1 => write!(out, "\n{kind}: a thread waits for itself")?,
-            count => write!(out, "\n{kind}: {} wait for each other", thread_count(count))?,
+            count => write!(
+                out,
+                "\n{kind}: {} wait for each other",
+                counted(count as u64, "thread")
+            )?,
         }
         write!(out, ", from {}", seconds(deadlock.from))?;
         match deadlock.until {

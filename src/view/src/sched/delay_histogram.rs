@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use rperf_analysis::LogHistogram;
 use rperf_analysis::sched::latency::{LatencyRow, LatencySums, LatencyTable};
+use rperf_names::counted;
 
 use super::MICROSECOND;
 use super::delays::{comm_cell, milliseconds, thread_cell};
@@ -46,7 +47,7 @@ fn write_histogram(out: &mut dyn Write, title: &str, sums: &LatencySums) -> io::
     writeln!(
         out,
         "# {title}: {}, mean {mean} ms, maximum {max} ms",
-        super::waits(waits)
+        counted(waits, "wait")
     )?;
     let counts = counts_by_power(&sums.delays, FIRST_POWER);
     write_counts(out, &counts, FIRST_POWER, waits)

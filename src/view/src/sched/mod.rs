@@ -16,12 +16,6 @@ use crate::digits;
 /// Nanoseconds per microsecond.
 const MICROSECOND: u64 = 1_000;
 
-/// Returns a count with its noun: `1 wait`, `2 waits`.
-fn waits(count: u64) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{count} wait{ending}")
-}
-
 /// Appends a time in nanoseconds as seconds with six decimals, rounded down, right-aligned in `width` columns.
 fn push_seconds(out: &mut Vec<u8>, nanos: u64, width: usize) {
     let micros = nanos / MICROSECOND;

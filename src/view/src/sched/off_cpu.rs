@@ -7,6 +7,7 @@ use rperf_analysis::Sleep;
 use rperf_analysis::sched::off_cpu::{
     NamedSwitchStacks, OffCpuRow, OffCpuState, OffCpuTable, OffCpuTime, OffCpuWaker,
 };
+use rperf_names::counted;
 use serde_json::{Value, json};
 
 use super::delays::milliseconds;
@@ -115,7 +116,7 @@ impl OffCpuView<'_> {
             "\n{} ms ({}) in {}, longest {} ms: {}, {}",
             milliseconds(nanos),
             share.trim_start(),
-            super::waits(count),
+            counted(count, "wait"),
             milliseconds(max),
             text(&row.comm),
             state_name(row.state),
