@@ -22,8 +22,11 @@ mod off_cpu;
 mod registers;
 mod run_queue;
 mod sample_filter;
+mod stacks;
 mod summary;
 mod tasks;
+#[cfg(test)]
+mod testing;
 
 pub use builder::{BuildError, Label, MapId, ProgramBuilder};
 pub use capture::{ArgumentCapture, CaptureOptions};

@@ -8,6 +8,8 @@ use crate::registers::RegisterLayout;
 use crate::tasks::{TASK, current_task, key, look_up};
 use crate::{Error, Helper, Label, ProgramBuilder, Register};
 
+use crate::stacks::USER_STACK;
+
 use super::programs::{self, ENDED, NO_STACK, WAIT, WAIT_KEY, WAITS};
 use super::{ContentionKey, ContentionOptions, FUTEX, FUTEX_PI};
 use super::{lock_names, thread_ids};
@@ -70,8 +72,6 @@ const MUSL_KINDS: i32 = 3 | 4 | 8;
 pub(super) const PRIVATE: i32 = 0x80;
 /// `EAGAIN`: the futex had another value, so the call did not wait.
 const AGAIN: i32 = -11;
-/// `BPF_F_USER_STACK`.
-const USER_STACK: i32 = 1 << 8;
 
 /// At `sys_enter(registers, number)`.
 pub(super) fn enter(options: &ContentionOptions, number: u32) -> Result<ProgramBuilder, Error> {

@@ -243,11 +243,7 @@ impl ContentionSummary {
     /// # Errors
     /// [`Error::Map`].
     pub fn stack(&self, number: u32) -> Result<Vec<u64>, Error> {
-        let stack = self.0.get(programs::STACKS, &number.to_ne_bytes())?;
-        let stack = stack.unwrap_or_default();
-        let (frames, _) = stack.as_chunks();
-        let frames = frames.iter().map(|frame| u64::from_ne_bytes(*frame));
-        Ok(frames.take_while(|address| *address != 0).collect())
+        programs::STACKS.read(&self.0, number)
     }
 
     /// Returns the numbers of missing waits.
@@ -308,7 +304,7 @@ fn note_run_queues(loaded: &LoadedPrograms, options: &ContentionOptions) -> Resu
 }
 
 /// Returns the maps by their [`MapId`].
-fn shapes(options: &ContentionOptions) -> [NamedShape; 12] {
+fn shapes(options: &ContentionOptions) -> [NamedShape; 13] {
     use BpfMapKind::{Array, Hash, LruHash, PerCpuArray, StackTrace};
     let shape = NamedShape::new;
     let size = |list: Option<usize>| {
@@ -322,17 +318,14 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 12] {
         .thread_ids()
         .map_or(128, |_| thread_ids::MAX_THREADS);
     let depth = options.max_stack.clamp(1, 127);
+    let stacks = [4, 8 * depth, entries.next_power_of_two()];
     [
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
         shape("losses", PerCpuArray, [4, 8, 4]),
         shape("waits", Hash, [16, programs::WAIT_SIZE, MAX_WAITS]),
         shape("sums", Hash, [16, sum, entries]),
         shape("template", Array, [4, sum, 1]),
-        shape(
-            "stacks",
-            StackTrace,
-            [4, 8 * depth, entries.next_power_of_two()],
-        ),
+        shape("stacks", StackTrace, stacks),
         shape(
             "cpus",
             Hash,
@@ -355,6 +348,7 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 12] {
             [4, u32::from(queued::SIZE.unsigned_abs()), queued_threads],
         ),
         shape("thread ids", LruHash, [8, 4, named_threads]),
+        shape("more stacks", StackTrace, stacks),
     ]
 }
 

@@ -4,6 +4,7 @@ use crate::Condition::{Above, AtLeast, AtMost, Below, Equal, NotEqual, SignedLes
 use crate::Operation::{Add, And, ShiftLeft, ShiftRight, Sub};
 use crate::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
+use crate::stacks::{FAST_COMPARISON, StackMaps};
 use crate::tasks::{
     INDEX, LOST_TASKS, TASK, TASKS, add, add_copy, count_loss, current_task, key, look_up, slot,
 };
@@ -20,7 +21,10 @@ pub(super) const SUMS: MapId = MapId(3);
 /// One empty value of `SUMS`, which is too large for the stack.
 pub(super) const TEMPLATE: MapId = MapId(4);
 /// Stacks.
-pub(super) const STACKS: MapId = MapId(5);
+pub(super) const STACKS: StackMaps = StackMaps {
+    first: MapId(5),
+    second: MapId(12),
+};
 /// The selected CPUs, flags and cgroups, if there is such a selection. Map 8 is [`super::lock_names::RUN_QUEUES`].
 pub(super) const CPUS: MapId = MapId(6);
 pub(super) const FLAGS: MapId = MapId(7);
@@ -52,8 +56,6 @@ pub(super) mod losses {
     pub(in super::super) const SUMS: i32 = 3;
 }
 
-/// `BPF_F_FAST_STACK_CMP`: stacks are compared by their hash.
-const FAST_COMPARISON: i32 = 1 << 9;
 /// The number of a stack if stacks are not kept apart.
 pub(super) const NO_STACK: u32 = u32::MAX;
 
@@ -259,10 +261,7 @@ pub(super) fn stack_number(
         return;
     }
     let stored = b.label();
-    b.set(R1, R6);
-    b.map(R2, STACKS);
-    b.set(R3, FAST_COMPARISON | flags);
-    b.call(Helper::GetStackid);
+    STACKS.store(b, FAST_COMPARISON | flags);
     b.set(R1, R0);
     b.operate(ShiftLeft, R1, 32);
     b.operate(ShiftRight, R1, 32);

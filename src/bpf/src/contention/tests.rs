@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::programs::{self, value};
 use super::*;
 use crate::Register::{R1, R2, R8, R9};
+use crate::testing::running;
 use crate::{ProgramBuilder, interpreter};
 
 /// Runs a part of a program on the sum `bytes` with a duration. The interpreter lacks atomic additions.
@@ -83,13 +84,9 @@ fn options(tasks: TaskSet, key: ContentionKey) -> ContentionOptions {
     }
 }
 
-/// Starts a summary; `None` if this machine cannot.
+/// Starts a summary; `None` with a printed reason if this machine cannot.
 fn start(options: &ContentionOptions) -> Option<ContentionSummary> {
-    match ContentionSummary::start(options) {
-        Ok(summary) => Some(summary),
-        Err(Error::NoBpf | Error::NotPermitted | Error::PidNamespace) => None,
-        Err(error) => panic!("{error}"),
-    }
+    running(ContentionSummary::start(options))
 }
 
 /// Lets threads contend for locks of the kernel: pages of one address space are mapped and unmapped by all of them.
@@ -371,10 +368,8 @@ fn programs_that_capture_locks_pass_the_verifier() {
                 owners,
                 names,
             };
-            match WaitCapture::of_locks(&options) {
-                Ok(_) => {}
-                Err(Error::NoBpf | Error::NotPermitted | Error::PidNamespace) => return,
-                Err(error) => panic!("{error}"),
+            if running(WaitCapture::of_locks(&options)).is_none() {
+                return;
             }
         }
     }

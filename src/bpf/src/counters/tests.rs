@@ -8,6 +8,7 @@ use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
 
 use super::*;
 use crate::Register::{R0, R1, R6};
+use crate::testing::running;
 use crate::{ProgramBuilder, interpreter};
 
 /// Runs a part of a program with `R6` at the start of the memory, and `R0` at the offset `sums`.
@@ -72,18 +73,14 @@ fn page_faults() -> Option<Vec<(u32, Counter)>> {
     cpus.numbers().iter().map(open).collect()
 }
 
-/// Counts page faults of a scope while `work` runs; `None` if this machine cannot.
+/// Counts page faults of a scope while `work` runs; `None` with a printed reason if this machine cannot.
 fn count(scope: &CountedScope, work: impl FnOnce()) -> Option<Vec<CountSum>> {
     let counters = page_faults()?;
     let fds = counters.iter().map(|(cpu, counter)| CpuCounter {
         cpu: *cpu,
         fd: counter.as_fd(),
     });
-    let kernel = match KernelCounters::start(scope, &[fds.collect()]) {
-        Ok(kernel) => kernel,
-        Err(Error::NoBpf | Error::NotPermitted | Error::PidNamespace) => return None,
-        Err(error) => panic!("{error}"),
-    };
+    let kernel = running(KernelCounters::start(scope, &[fds.collect()]))?;
     for (_, counter) in &counters {
         counter.enable().unwrap();
     }

@@ -15,7 +15,7 @@ use crate::loaded::{LoadedPrograms, MapEntry, NamedShape, possible_cpus};
 use crate::tasks::{self, LOST_TASKS, slot};
 use programs::{OffCpuProgram, losses, place, wait};
 
-/// The maximum number of stacks.
+/// The number of buckets of each map of stacks.
 const MAX_STACKS: u32 = 1 << 14;
 /// The maximum number of tasks that wait.
 const MAX_WAITS: u32 = 1 << 16;
@@ -173,11 +173,7 @@ impl OffCpuPrograms {
     /// # Errors
     /// [`Error::Map`].
     pub fn stack(&self, number: u32) -> Result<Vec<u64>, Error> {
-        let stack = self.loaded().get(programs::STACKS, &number.to_ne_bytes())?;
-        let stack = stack.unwrap_or_default();
-        let (frames, _) = stack.as_chunks();
-        let frames = frames.iter().map(|frame| u64::from_ne_bytes(*frame));
-        Ok(frames.take_while(|frame| *frame != 0).collect())
+        programs::STACKS.read(&self.loaded(), number)
     }
 
     /// Returns the counts of missing data of all CPUs.
@@ -234,7 +230,7 @@ fn at(offset: i16) -> usize {
 }
 
 /// Returns the shapes of the maps, indexed by [`crate::MapId`].
-fn shapes(options: &OffCpuOptions) -> Result<[NamedShape; 6], Error> {
+fn shapes(options: &OffCpuOptions) -> Result<[NamedShape; 7], Error> {
     use BpfMapKind::{Hash, PerCpuArray, PerfEventArray, StackTrace};
     let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);
     let frames = options.max_stack.clamp(1, MAX_FRAMES);
@@ -246,5 +242,6 @@ fn shapes(options: &OffCpuOptions) -> Result<[NamedShape; 6], Error> {
         shape("waits", Hash, [4, wait::SIZE, MAX_WAITS]),
         shape("sums", Hash, [place::SIZE, 8, options.max_sums.max(1)]),
         shape("stacks", StackTrace, [4, 8 * frames, MAX_STACKS]),
+        shape("more stacks", StackTrace, [4, 8 * frames, MAX_STACKS]),
     ])
 }

@@ -4,6 +4,7 @@ use crate::Condition::{Below, Equal, NotEqual, SignedLess};
 use crate::Operation::{Add, And, ShiftRight, Sub};
 use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
+use crate::stacks::{FAST_COMPARISON, StackMaps, USER_STACK};
 use crate::tasks::{INDEX, TASK, TASKS, count_loss, current_task, key, look_up, slot};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
@@ -14,7 +15,10 @@ pub(super) const WAITS: MapId = MapId(3);
 /// [`place`] to nanoseconds.
 pub(super) const SUMS: MapId = MapId(4);
 /// Stacks.
-pub(super) const STACKS: MapId = MapId(5);
+pub(super) const STACKS: StackMaps = StackMaps {
+    first: MapId(5),
+    second: MapId(6),
+};
 
 /// The indices of [`crate::tasks::LOSSES`], after that of tasks.
 pub(super) mod losses {
@@ -60,16 +64,10 @@ const WAIT: i16 = -104;
 /// Nanoseconds of a new sum.
 const NANOS: i16 = -112;
 
-/// `BPF_F_USER_STACK`, and `BPF_F_FAST_STACK_CMP`: stacks are compared by their hash.
-const USER_STACK: i32 = 1 << 8;
-const FAST_STACK_CMP: i32 = 1 << 9;
 /// `EFAULT`: the task has no user stack.
 const NO_USER: i32 = -14;
 /// States of a task that waits: interruptibly, uninterruptibly, stopped, traced (`TASK_INTERRUPTIBLE` to `__TASK_TRACED`).
 const WAITING: i32 = 0xf;
-/// How often a kernel stack without room is tried again. Each attempt skips one more of the innermost frames, which belong to the
-/// program: the place of a stack in the map depends on all its frames.
-const SKIPS: i32 = 3;
 
 /// The settings of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,16 +190,15 @@ fn begin(b: &mut ProgramBuilder, options: OffCpuProgram, out: Label) {
     b.store(Double, R10, WAIT + wait::START, R9);
     b.store(Word, R10, WAIT + wait::PROCESS, R8);
     b.store(Word, R10, WAIT + wait::SIZE as i16 - 4, 0);
-    stack(b, FAST_STACK_CMP | USER_STACK);
+    STACKS.store(b, FAST_COMPARISON | USER_STACK);
     b.set(R7, R0);
     b.jump_if(Equal, R7, NO_USER, out);
     b.store(Word, R10, WAIT + wait::USER, R7);
-    let kernel = b.label();
-    b.jump_if(Below, R7, i32::MAX, kernel);
-    count_loss(b, losses::STACKS);
-    b.place(kernel);
-    kernel_stack(b);
+    count_missing(b);
+    STACKS.store(b, FAST_COMPARISON);
+    b.set(R7, R0);
     b.store(Word, R10, WAIT + wait::KERNEL, R7);
+    count_missing(b);
     key(b, WAITS, TASK);
     b.address(R3, R10, i32::from(WAIT));
     b.set(R4, 0);
@@ -210,24 +207,12 @@ fn begin(b: &mut ProgramBuilder, options: OffCpuProgram, out: Label) {
     count_loss(b, losses::BEGINS);
 }
 
-/// Leaves the number of the current task's stack in `R0`.
-fn stack(b: &mut ProgramBuilder, flags: i32) {
-    b.set(R1, R6);
-    b.map(R2, STACKS);
-    b.set(R3, flags);
-    b.call(Helper::GetStackid);
-}
-
-/// Leaves the number of the kernel stack in `R7`. Counts a loss if there is none.
-fn kernel_stack(b: &mut ProgramBuilder) {
-    let done = b.label();
-    for skip in 0..=SKIPS {
-        stack(b, FAST_STACK_CMP | skip);
-        b.set(R7, R0);
-        b.jump_if(Below, R7, i32::MAX, done);
-    }
+/// Counts a loss unless `R7` is the number of a stack.
+fn count_missing(b: &mut ProgramBuilder) {
+    let stored = b.label();
+    b.jump_if(Below, R7, i32::MAX, stored);
     count_loss(b, losses::STACKS);
-    b.place(done);
+    b.place(stored);
 }
 
 /// Whether `number` is that of a stack; the programs make the same check.

@@ -6,6 +6,7 @@ use rperf_sys::RawTracepointProgram;
 use super::*;
 use crate::Register::{R1, R7, R8};
 use crate::Width;
+use crate::testing::{running, this_thread};
 use crate::{ProgramBuilder, interpreter};
 
 /// Runs a part of a program with the duration in `R7` and a value of the map at `R8`.
@@ -100,18 +101,9 @@ fn errors_of_programs() {
     assert_eq!(b.encode(&[]), Err(crate::BuildError::TooFar(0)));
 }
 
-/// Starts a summary; `None` if this machine cannot.
+/// Starts a summary; `None` with a printed reason if this machine cannot.
 fn start(options: &SummaryOptions) -> Option<SyscallSummary> {
-    match SyscallSummary::start(options) {
-        Ok(summary) => Some(summary),
-        Err(Error::NoBpf | Error::NotPermitted | Error::PidNamespace | Error::Architecture) => None,
-        Err(error) => panic!("{error}"),
-    }
-}
-
-fn this_thread() -> u32 {
-    let link = rperf_sys::link_target("/proc/thread-self").unwrap();
-    link.file_name().unwrap().to_str().unwrap().parse().unwrap()
+    running(SyscallSummary::start(options))
 }
 
 fn options(tasks: TaskSet) -> SummaryOptions {
