@@ -5,11 +5,12 @@ use std::path::Path;
 use super::text;
 
 /// A name in `tests/guest/bpf_programs`, and texts that the output or the messages must contain.
-const PROGRAMS: [(&str, &[&str]); 9] = [
+const PROGRAMS: [(&str, &[&str]); 10] = [
     ("summary", &[" Summary of events:", " load (", "  execve "]),
     ("arguments", &["openat(dfd: CWD, filename: \"./cases\""]),
     ("contention", &["contended   total wait     max wait"]),
     ("owners", &["contended   total wait     max wait"]),
+    ("locks", &["record: Captured and wrote"]),
     ("latency", &["  load:", "  TOTAL:  "]),
     ("counters", &["      page-faults", " msec task-clock"]),
     (

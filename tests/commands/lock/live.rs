@@ -40,7 +40,7 @@ fn contended(test: &str, options: &str) -> Option<Outcome> {
 
 fn rows(made: &Outcome) -> Vec<serde_json::Value> {
     let json: serde_json::Value = serde_json::from_str(&made.stdout).expect("JSON");
-    assert_eq!(json["lost_records"], 0, "{json}");
+    assert_eq!(json["lost_records"], 0, "{made:?}");
     json["rows"].as_array().expect("rows").clone()
 }
 
