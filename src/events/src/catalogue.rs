@@ -149,8 +149,8 @@ impl Default for Catalogue<'_> {
 
 impl Catalogue<'_> {
     /// Returns the PMUs that a word selects: the PMU with this name. If there is none, a pattern selects all PMUs that match it, and
-    /// another word all PMUs that are named by it and an instance number, with or without `uncore_` before it. Several PMUs are restricted
-    /// to [`Catalogue::only`].
+    /// another word all PMUs whose name is the word with an optional `uncore_` before it and an optional instance number after it. Several
+    /// PMUs are restricted to [`Catalogue::only`].
     pub(crate) fn pmus_of(&self, word: &str) -> Vec<&(String, u32)> {
         if let Some(pmu) = self.pmus.iter().find(|(name, _)| name == word) {
             return vec![pmu];

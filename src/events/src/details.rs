@@ -212,14 +212,14 @@ pub struct CounterReads {
 impl RecordDetails {
     /// Applies these settings to an attr whose other fields are set.
     pub(crate) fn apply(&self, call_graph: CallGraph, tracking: bool, attr: &mut Attr) {
-        let with_stacks = matches!(
+        let with_data = matches!(
             call_graph,
             CallGraph::Dwarf {
                 with_data: true,
                 ..
             }
         );
-        let data = self.samples.data || with_stacks;
+        let data = self.samples.data || with_data;
         for (fields, on) in [
             (SampleType::ADDR | SampleType::DATA_SRC, data),
             (SampleType::PHYS_ADDR, self.samples.phys_data),

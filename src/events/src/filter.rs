@@ -205,8 +205,8 @@ impl<'a> Parser<'a> {
                 return Err(self.error(at, reason));
             }
         };
-        let ordered = !matches!(operator, "==" | "!=" | "~");
-        if kind == Kind::Text && ordered {
+        let compares_text = matches!(operator, "==" | "!=" | "~");
+        if kind == Kind::Text && !compares_text {
             let reason = format!("`{name}' is text: compare it with ==, != or ~");
             return Err(self.error(at, reason));
         }

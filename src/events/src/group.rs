@@ -26,7 +26,7 @@ struct GroupBraces {
     close: usize,
 }
 
-/// Parses the events of a word with braces; otherwise returns its faults.
+/// Returns the events of a word with braces, or all its faults.
 pub(crate) fn group(
     word: &ListWord<'_>,
     catalogue: &Catalogue<'_>,
@@ -69,20 +69,27 @@ pub(crate) fn group(
     Ok(groups.concat())
 }
 
-/// Splits a group with events of several core PMUs into one group per core PMU, because a group must be of one PMU. Events
-/// without a PMU are in every group.
+/// Splits a group with events of several core PMUs into one group per PMU, because a group must be of one PMU: first those of the core
+/// PMUs, which all contain the events without a PMU, then those of other PMUs.
 fn by_cores(events: Vec<EventSpec>, catalogue: &Catalogue<'_>) -> Vec<Vec<EventSpec>> {
     let mut cores = core_pmus(catalogue);
     cores.retain(|(core, _)| events.iter().any(|event| event.pmu.as_ref() == Some(core)));
     if cores.len() < 2 {
         return vec![events];
     }
-    let events_on = |core: &String| {
-        let events = events.iter();
-        let of_core = events.filter(|event| event.pmu.as_ref().is_none_or(|pmu| pmu == core));
-        of_core.cloned().collect()
+    let mut others: Vec<&String> = Vec::new();
+    for pmu in events.iter().filter_map(|event| event.pmu.as_ref()) {
+        if !others.contains(&pmu) && !cores.iter().any(|(core, _)| core == pmu) {
+            others.push(pmu);
+        }
+    }
+    let events_on = |pmu: &String, has_general: bool| -> Vec<EventSpec> {
+        let is_on = |event: &&EventSpec| event.pmu.as_ref().map_or(has_general, |own| own == pmu);
+        events.iter().filter(is_on).cloned().collect()
     };
-    cores.into_iter().map(|(core, _)| events_on(core)).collect()
+    let of_cores = cores.into_iter().map(|(core, _)| events_on(core, true));
+    let of_others = others.into_iter().map(|pmu| events_on(pmu, false));
+    of_cores.chain(of_others).collect()
 }
 
 /// Locates the braces.
@@ -111,9 +118,10 @@ fn braces(word: &ListWord<'_>) -> Result<GroupBraces, SelectorFault> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     match text.find('}') {
         Some(close) if close < open => wrong(close, "unbalanced brace"),
-        _ if !name.chars().all(is_name) => {
-            wrong(0, "a group's name must consist of letters and digits")
-        }
+        _ if !name.chars().all(is_name) => wrong(
+            0,
+            "a group's name must consist of letters, digits, `_' and `-'",
+        ),
         Some(close) => match text.get(close + 1..).unwrap_or_default() {
             "" => Ok(GroupBraces { open, close }),
             after if after.starts_with(':') => Ok(GroupBraces { open, close }),

@@ -177,4 +177,21 @@ mod tests {
         assert_eq!(leads, [true, false, false, true, false, false, true, false]);
         assert!(events[..6].iter().all(|event| event.sample_read));
     }
+
+    #[test]
+    fn groups_keep_events_of_other_pmus() {
+        let events = parse("{cycles,software/config=2/,faults}", &hybrid()).unwrap();
+        let rows = events.iter().map(|event| {
+            let is_leader = matches!(event.group, GroupPosition::Leader { .. });
+            (event.name.as_str(), is_leader)
+        });
+        let expected = [
+            ("cpu_atom/cycles/", true),
+            ("faults", false),
+            ("cpu_core/cycles/", true),
+            ("faults", false),
+            ("software/config=2/", true),
+        ];
+        assert_eq!(rows.collect::<Vec<_>>(), expected);
+    }
 }

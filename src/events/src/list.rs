@@ -129,7 +129,7 @@ pub enum EventSelection {
         /// A pattern for the name.
         name: String,
         /// Whether matching is case-sensitive.
-        exact: bool,
+        case_sensitive: bool,
     },
 }
 
@@ -156,12 +156,12 @@ impl EventSelection {
                 Some((system, name)) => Self::Named {
                     system: Some(system.to_owned()),
                     name: name.to_owned(),
-                    exact: true,
+                    case_sensitive: true,
                 },
                 None => Self::Named {
                     system: None,
                     name: format!("*{word}*"),
-                    exact: true,
+                    case_sensitive: true,
                 },
             },
         }
@@ -187,7 +187,7 @@ impl EventSelection {
         Some(Self::Named {
             system: system.as_deref().map(str::to_ascii_lowercase),
             name: name.to_ascii_lowercase(),
-            exact: false,
+            case_sensitive: false,
         })
     }
 
@@ -208,16 +208,20 @@ impl EventSelection {
         match self {
             Self::Named {
                 system: Some(system),
-                exact,
+                case_sensitive,
                 ..
-            } => fits(system, candidate, *exact),
+            } => fits(system, candidate, *case_sensitive),
             _ => true,
         }
     }
 
     fn takes_name(&self, candidate: &str) -> bool {
         match self {
-            Self::Named { name, exact, .. } => fits(name, candidate, *exact),
+            Self::Named {
+                name,
+                case_sensitive,
+                ..
+            } => fits(name, candidate, *case_sensitive),
             _ => true,
         }
     }
@@ -228,8 +232,8 @@ fn listed_code(word: &str) -> Option<u64> {
     raw_code(word).flatten()
 }
 
-fn fits(pattern: &str, name: &str, exact: bool) -> bool {
-    match exact {
+fn fits(pattern: &str, name: &str, case_sensitive: bool) -> bool {
+    match case_sensitive {
         true => matches_pattern(pattern, name),
         false => matches_pattern(pattern, &name.to_ascii_lowercase()),
     }

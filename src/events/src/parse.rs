@@ -203,7 +203,7 @@ impl ListWord<'_> {
             let event = self.of_pmu(PmuEvent::general(attr, &terms), &modifiers)?;
             return Ok(on_all_cores(event, catalogue));
         }
-        if let Some(event) = self.of_software(name, &terms, &modifiers)? {
+        if let Some(event) = self.of_software_or_tool(name, &terms, &modifiers)? {
             return Ok(vec![event]);
         }
         let mut pmus = catalogue.pmus_of(name);
@@ -264,7 +264,7 @@ impl ListWord<'_> {
 
     /// Parses `software/NAME,terms/` and `tool/NAME/`, as newer perf writes these events; `None` for other PMUs, and if the first
     /// term is not the name of a software event.
-    fn of_software(
+    fn of_software_or_tool(
         &self,
         pmu: &str,
         terms: &[Term<'_>],

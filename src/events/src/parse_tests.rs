@@ -342,7 +342,7 @@ fn errors_in_groups_have_their_position() {
         (
             "a.b{cs}",
             0,
-            "a group's name must consist of letters and digits",
+            "a group's name must consist of letters, digits, `_' and `-'",
         ),
     ] {
         let error = parse(text, &catalogue(&FakeTracefs)).unwrap_err();

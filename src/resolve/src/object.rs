@@ -71,7 +71,7 @@ impl LoadedObject {
     }
 
     /// Lines and inlined functions, if already loaded.
-    pub(crate) fn read_inlines(&self) -> Option<&InlineInfo> {
+    pub(crate) fn loaded_inlines(&self) -> Option<&InlineInfo> {
         self.inlines.get()?.as_deref()
     }
 
@@ -83,7 +83,7 @@ impl LoadedObject {
     /// The function of `index` and the enclosing symbol, if it is an inlined function.
     fn inlined(&self, index: SymbolIndex) -> Option<(&InlineInfo, FunctionId, SymbolIndex)> {
         let number = index.as_usize().checked_sub(self.table.len())?;
-        let inlines = self.read_inlines()?;
+        let inlines = self.loaded_inlines()?;
         let (function, base) = inlines.function_and_base(number)?;
         Some((inlines, function, base))
     }
@@ -189,8 +189,8 @@ impl LoadInputs<'_> {
         }
     }
 
-    /// The image of a vdso: for 64 bits the one given; for 32 bits that of the running kernel, unless it is known to differ
-    /// from the recorded one.
+    /// The image of a vdso: for 64 bits the one given; for 32 bits, if one is given, that of the running kernel, unless this kernel is
+    /// known to differ from the recorded one.
     fn vdso_of(&self, dso: &Dso) -> Option<FileBytes> {
         match dso.kind {
             DsoKind::Vdso => self.vdso.cloned(),

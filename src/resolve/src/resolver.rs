@@ -158,7 +158,7 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    /// The frame of an unmapped address.
+    /// The frame of an unmapped address; for the marker of a truncated stack, the frame with its cause.
     #[must_use]
     pub fn unmapped(&self, mode: CpuMode, ip: u64) -> Frame {
         let marks = self.loaded.marks.as_ref();
@@ -346,7 +346,7 @@ impl<'w> Resolver<'w> {
         innermost.or_else(|| self.no_line(frame))
     }
 
-    /// The source line of a JIT function; [`SourceLine::UNKNOWN`] if the function has no lines.
+    /// The source line at a frame in a JIT function, [`SourceLine::UNKNOWN`] if it has none; `None` for other code.
     fn jit_line(&self, frame: &Frame) -> Option<SourceLine<'_>> {
         let SymbolId { dso, index } = frame.symbol?;
         let object = self.object(dso)?;
@@ -401,8 +401,10 @@ impl<'w> Resolver<'w> {
     #[must_use]
     pub fn debug_findings(&self) -> Vec<rperf_symbol::SymbolFinding> {
         let objects = self.loaded.objects.iter().filter_map(OnceLock::get);
-        let read = objects.filter_map(LoadedObject::read_inlines);
-        read.flat_map(|inlines| inlines.lines.findings()).collect()
+        let loaded = objects.filter_map(LoadedObject::loaded_inlines);
+        loaded
+            .flat_map(|inlines| inlines.lines.findings())
+            .collect()
     }
 
     /// The file with an object's symbols, if the object is loaded and has symbols.

@@ -64,7 +64,10 @@ fn words_without_digits_are_parts_of_names_before_they_are_codes() {
     assert_eq!(last("rcb"), Some(EventSelection::Code(0xcb)));
     assert!(matches!(
         last("reader"),
-        Some(EventSelection::Named { exact: false, .. })
+        Some(EventSelection::Named {
+            case_sensitive: false,
+            ..
+        })
     ));
     assert_eq!(EventSelection::new("r01d2"), EventSelection::Code(0x1d2));
 }

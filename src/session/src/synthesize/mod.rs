@@ -1,7 +1,7 @@
-//! Synthesized records of the state before the recording: running tasks, their mappings, observed
-//! CPUs and threads.
+//! Synthesized records of the state before the recording: the kernel's map and modules, BPF programs, running tasks and their
+//! mappings, observed CPUs and threads.
 //!
-//! Most kernel record types have a sample id trailer of zeros, so that readers can treat all records alike; they have no time.
+//! Records of the kernel's types have a sample id trailer, as with `sample_id_all`; it is all zeros (no time) unless the caller writes it.
 
 mod bpf;
 mod identity;
