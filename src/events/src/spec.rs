@@ -21,10 +21,10 @@ const SCHEDULER: [u64; 3] = [3, 4, 11];
 /// One event of a `-e` list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventSpec {
-    /// The name as typed, modifiers included; shown in files and tables.
+    /// The name as typed, modifiers included, or the value of the term `name`; shown in files and tables.
     pub name: String,
-    /// Settings from the selector only: type, config, the `exclude_*` bits, `precise_ip`, `pinned`
-    /// and `exclusive`. Settings of commands are 0.
+    /// Settings from the selector only: type, the config words, a default period, the `exclude_*` bits, `precise_ip`, `pinned` and
+    /// `exclusive`. Settings of commands are 0.
     pub attr: Attr,
     /// `:P` and the default event: the highest precision supported by the kernel, found by lowering
     /// `precise_ip` from 3 while the kernel refuses it.
@@ -43,7 +43,7 @@ pub struct EventSpec {
     pub position: Range<usize>,
     /// Name in tracefs, for tracepoints.
     pub tracepoint: Option<TracepointName>,
-    /// The PMU that defines the event; `None` for generic events.
+    /// The PMU of the event; `None` for events that no PMU defines, such as generic events (except on hybrid machines) and tracepoints.
     pub pmu: Option<String>,
     /// Factor and unit of counts, if the PMU or a table specifies them.
     pub scale: Option<UnitScale>,
@@ -55,7 +55,7 @@ pub struct EventSpec {
     pub tool: Option<Tool>,
     /// `--filter` evaluated by the kernel.
     pub filter: Option<String>,
-    /// `--filter` evaluated in user space, for events whose fields the kernel can't compare.
+    /// `--filter` for events that have no filters of the kernel: evaluated by BPF programs or in user space.
     pub sample_filter: Option<SampleFilter>,
     /// Whether the event is open for all tasks of each CPU from the beginning, whatever is observed: true for the event that BPF programs
     /// write to.

@@ -82,7 +82,7 @@ pub struct BlockTable {
 impl BlockTable {
     /// Sum of the average cycles of all blocks.
     #[must_use]
-    pub fn average(&self) -> u64 {
+    pub fn sum_of_averages(&self) -> u64 {
         self.blocks.iter().map(Block::average).sum()
     }
 }

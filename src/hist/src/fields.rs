@@ -31,7 +31,7 @@ pub enum NumberField {
     FirstCost,
     /// The average of the second of [`Weights::costs`]: on x86 the instruction latency.
     SecondCost,
-    /// The average of the third of [`Weights::costs`]: on x86 the time until retirement.
+    /// The average of the third of [`Weights::costs`]: on x86 the cycles since the previous instruction retired.
     ThirdCost,
 }
 

@@ -118,7 +118,7 @@ pub struct Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellPadding {
     /// After a cell, except in the last column.
-    Never,
+    UnlessLast,
     /// After a cell, also in the last column.
     Always,
     /// Before a cell: numbers.

@@ -69,7 +69,7 @@ pub(crate) struct SampleWeight {
     pub(crate) total: u64,
     /// Latency of the instruction, for weights with parts.
     pub(crate) instruction: u64,
-    /// Third part: the time until retirement.
+    /// Third part: the cycles between the retirement of the previous instruction and of this instruction.
     pub(crate) retirement: u64,
 }
 

@@ -120,8 +120,8 @@ impl GroupMetrics {
         }
     }
 
-    /// Adds a sample of the event with index `event`; calls `report` with the metrics of
-    /// the group after as many samples as it has events.
+    /// Adds a sample of the event with index `event`. After as many samples as the group has events, calls `report` with the metrics of
+    /// its members, as in perf without those of its leader.
     pub fn add(
         &mut self,
         event: usize,

@@ -34,7 +34,7 @@ pub struct Control {
 pub(crate) struct ControlledCounters<'a> {
     pub(crate) spec: &'a EventSpec,
     pub(crate) attr: &'a Attr,
-    /// Whether it is a group leader or a single event.
+    /// Whether commands for all events switch it: a group leader or a single event, but not the side-band event of a recording.
     pub(crate) leads: bool,
     pub(crate) counters: Vec<&'a Counter>,
 }

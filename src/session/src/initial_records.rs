@@ -57,7 +57,7 @@ impl InitialRecords<'_> {
     }
 
     /// Synthesizes the records of the current state during the recording, including the tasks of a workload, and FINISHED_INIT.
-    pub(crate) fn running(&self, to: &mut RecordBuffer) {
+    pub(crate) fn synthesize_running(&self, to: &mut RecordBuffer) {
         self.synthesize(to);
         if let (Target::Workload, Some(task_options)) =
             (&self.request.observe.target, self.task_options())

@@ -105,12 +105,12 @@ impl OutputRotation<'_> {
         self.end(sink)?;
         // The running tasks are read before the old file is completed: tasks that exit meanwhile may have samples in the
         // next file.
-        let mut records = self.running();
+        let mut records = self.running_tasks();
         let full = std::mem::replace(sink, next);
         self.earlier.add(&finish_file(&self.closing, full)?);
         self.before += bytes;
         self.written.push_back(stamp(output, observer)?);
-        self.forget_oldest();
+        self.remove_oldest();
         replacement.commit()?;
         if !self.closing.request.synthesis.at_end {
             sink.records(&mut records).map_err(write_error)?;
@@ -122,20 +122,20 @@ impl OutputRotation<'_> {
     /// Writes the running tasks at the end of a file, if not at its start.
     pub(crate) fn end(&self, sink: &mut CountedOutput) -> Result<(), Error> {
         match self.closing.request.synthesis.at_end {
-            true => sink.records(&mut self.running()).map_err(write_error),
+            true => sink.records(&mut self.running_tasks()).map_err(write_error),
             false => Ok(()),
         }
     }
 
     /// Synthesizes records of the running tasks.
-    fn running(&self) -> RecordBuffer {
+    fn running_tasks(&self) -> RecordBuffer {
         let mut records = RecordBuffer::new(self.start.trailer_size());
-        self.start.running(&mut records);
+        self.start.synthesize_running(&mut records);
         records
     }
 
     /// Removes the oldest files. The next file, which is not renamed yet, counts too.
-    fn forget_oldest(&mut self) {
+    fn remove_oldest(&mut self) {
         let Some(most) = self.rotation.and_then(|rotation| rotation.max_files) else {
             return;
         };

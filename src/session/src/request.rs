@@ -268,15 +268,15 @@ pub struct OutputOptions {
     pub max_size: Option<u64>,
     /// Copies the kernel's code into the output directory (`--kcore`).
     pub kernel_code: Option<Arc<dyn KernelCodeReader>>,
-    /// Whether the header lists the build-ids of files with samples. Otherwise no files are cached either.
+    /// Whether the header lists the build-ids of the kernel, its modules and all mapped files. Otherwise no files are cached either.
     pub build_ids: bool,
-    /// Whether all mapped files are listed and cached, with samples or without (`--buildid-all`).
+    /// Whether all loaded modules and mapped files are cached, not only those with samples (`--buildid-all`).
     pub cache_all: bool,
     /// The command line for the header.
     pub command_line: Vec<String>,
     /// The version for the header.
     pub version: String,
-    /// The build-id cache, to which the listed files, kallsyms and the vdso are added; `None` to leave it unchanged.
+    /// The build-id cache, to which files with samples, kallsyms and the vdso are added; `None` to leave it unchanged.
     pub cache: Option<PathBuf>,
 }
 

@@ -215,11 +215,11 @@ impl RewriteState {
                 RewriteJob::Round(round, rewritten) => {
                     self.rewriter.note(&round);
                     self.waiting.push_back((round, rewritten));
-                    self.rewrite_up_to(1);
+                    self.rewrite_all_but(1);
                 }
                 RewriteJob::End => {
                     self.rewriter.note_end();
-                    self.rewrite_up_to(0);
+                    self.rewrite_all_but(0);
                     let mut rest = Vec::new();
                     self.rewriter.end(&mut rest);
                     let _ = self.finished.send(RewriteResult::End(rest));
@@ -229,7 +229,7 @@ impl RewriteState {
     }
 
     /// Rewrites the waiting rounds except for the `kept` last ones.
-    fn rewrite_up_to(&mut self, kept: usize) {
+    fn rewrite_all_but(&mut self, kept: usize) {
         while self.waiting.len() > kept
             && let Some((round, mut rewritten)) = self.waiting.pop_front()
         {

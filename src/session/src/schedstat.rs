@@ -58,7 +58,7 @@ pub struct SchedstatSummary {
 }
 
 /// Reads the statistics, waits until the workload exits or a signal is received, reads them again, and makes a recording of
-/// both readings. Counters that are disabled are enabled between the readings.
+/// both readings. Counters that are disabled are enabled before the first reading, and disabled after the last.
 ///
 /// SIGINT, SIGTERM, SIGHUP and SIGCHLD are handled as by [`crate::count`].
 ///

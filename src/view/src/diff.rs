@@ -242,7 +242,7 @@ fn write_keys(
         let cell = escaped(cell, escapes);
         match key.pads {
             CellPadding::Before => write!(out, "  {}", RightAligned(&cell, *width))?,
-            CellPadding::Never if index == last => write!(out, "  {cell}")?,
+            CellPadding::UnlessLast if index == last => write!(out, "  {cell}")?,
             _ => write!(out, "  {}", LeftAligned(&cell, *width))?,
         }
     }

@@ -37,7 +37,7 @@ pub(super) static DSO_TO: Key = key(
 );
 
 pub(super) static SYMBOL_FROM: Key = Key {
-    pads: CellPadding::Never,
+    pads: CellPadding::UnlessLast,
     ..key(
         label("symbol_from", "Source Symbol"),
         |input, names| symbol(from(input, names), names),
@@ -46,7 +46,7 @@ pub(super) static SYMBOL_FROM: Key = Key {
 };
 
 pub(super) static SYMBOL_TO: Key = Key {
-    pads: CellPadding::Never,
+    pads: CellPadding::UnlessLast,
     ..key(
         label("symbol_to", "Target Symbol"),
         |input, names| symbol(to(input, names), names),
@@ -55,7 +55,7 @@ pub(super) static SYMBOL_TO: Key = Key {
 };
 
 pub(super) static ADDR_FROM: Key = Key {
-    pads: CellPadding::Never,
+    pads: CellPadding::UnlessLast,
     ..key(
         label("addr_from", "Source Address"),
         |input, names| address(from(input, names)),
@@ -64,7 +64,7 @@ pub(super) static ADDR_FROM: Key = Key {
 };
 
 pub(super) static ADDR_TO: Key = Key {
-    pads: CellPadding::Never,
+    pads: CellPadding::UnlessLast,
     ..key(
         label("addr_to", "Target Address"),
         |input, names| address(to(input, names)),

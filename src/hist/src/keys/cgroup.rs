@@ -5,7 +5,7 @@ use super::{CellPadding, Key, KeyDependency, KeyValue, Property, label};
 pub(super) static CGROUP: Key = Key::plain(
     label("cgroup", "Cgroup"),
     KeyDependency::Property(Property::Cgroup),
-    CellPadding::Never,
+    CellPadding::UnlessLast,
     |input, names| KeyValue::Number(names.properties(input).cgroup.cast_signed()),
     |input, names| match names.properties(input).cgroup {
         0 => "N/A".to_owned(),
@@ -16,7 +16,7 @@ pub(super) static CGROUP: Key = Key::plain(
 pub(super) static CGROUP_ID: Key = Key::plain(
     label("cgroup_id", "cgroup id (dev/inode)"),
     KeyDependency::Property(Property::CgroupId),
-    CellPadding::Never,
+    CellPadding::UnlessLast,
     |input, names| {
         // Both are sorted in descending order.
         let (dev, inode) = names.properties(input).cgroup_id;

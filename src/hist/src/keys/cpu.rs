@@ -6,7 +6,7 @@ pub(super) static CPU: Key = Key {
     name: "cpu",
     title: "CPU",
     unresolved_width: 0,
-    pads: CellPadding::Never,
+    pads: CellPadding::UnlessLast,
     reads: KeyDependency::Cpu,
     identity: |input, _| KeyValue::Number(number(input).into()),
     rank: |input, _| KeyValue::Number(number(input).into()),

@@ -26,7 +26,7 @@ const fn key(
 /// Each address has its own row.
 pub(super) static SYMBOL_DADDR: Key = key(
     label("symbol_daddr", "Data Symbol"),
-    CellPadding::Never,
+    CellPadding::UnlessLast,
     |input, names| address(access(input, names).map(|access| access.data.ip)),
     |input, names| {
         symbol_text(
@@ -40,7 +40,7 @@ pub(super) static SYMBOL_DADDR: Key = key(
 /// Each address has its own row.
 pub(super) static SYMBOL_IADDR: Key = key(
     label("symbol_iaddr", "Code Symbol"),
-    CellPadding::Never,
+    CellPadding::UnlessLast,
     |input, names| address(access(input, names).map(|access| access.code.ip)),
     |input, names| {
         symbol_text(
@@ -68,7 +68,7 @@ pub(super) static DSO_DADDR: Key = key(
 
 pub(super) static LOCKED: Key = key(
     label("locked", "Locked"),
-    CellPadding::Never,
+    CellPadding::UnlessLast,
     |input, names| bits(access(input, names).map(|access| access.source.lock_bits())),
     |input, names| access_text(input, names, |access| access.source.lock().to_owned()),
 );
@@ -96,14 +96,14 @@ pub(super) static SNOOP: Key = key(
 
 pub(super) static BLOCKED: Key = key(
     label("blocked", "Blocked"),
-    CellPadding::Never,
+    CellPadding::UnlessLast,
     |input, names| bits(access(input, names).map(|access| access.source.blocked_bits())),
     |input, names| access_text(input, names, |access| access.source.blocked()),
 );
 
 pub(super) static DCACHELINE: Key = key(
     label("dcacheline", "Data Cacheline"),
-    CellPadding::Never,
+    CellPadding::UnlessLast,
     |input, names| {
         access(input, names).map_or(KeyValue::Absent, |access| KeyValue::Cacheline(access.line))
     },

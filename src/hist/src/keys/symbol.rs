@@ -7,7 +7,7 @@ pub(super) static SYMBOL: Key = Key {
     name: "symbol",
     title: "Symbol",
     unresolved_width: 22,
-    pads: CellPadding::Never,
+    pads: CellPadding::UnlessLast,
     reads: KeyDependency::Site,
     identity,
     rank: |input, names| {
@@ -22,7 +22,7 @@ pub(super) static SYMBOL_OFFSET: Key = Key {
     name: "symoff",
     title: "Symbol Offset",
     unresolved_width: 22,
-    pads: CellPadding::Never,
+    pads: CellPadding::UnlessLast,
     reads: KeyDependency::Site,
     identity: function_at,
     rank: |input, names| match input.site.symbol {
@@ -53,7 +53,7 @@ pub(crate) static FUNCTION_NAME: Key = Key {
     name: "function name",
     title: "",
     unresolved_width: 0,
-    pads: CellPadding::Never,
+    pads: CellPadding::UnlessLast,
     reads: KeyDependency::Site,
     identity,
     rank: |input, names| (SYMBOL.rank)(input, names),

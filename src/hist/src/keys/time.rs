@@ -5,7 +5,7 @@ use super::{CellPadding, Key, KeyDependency, KeyValue, Property, label};
 pub(super) static TIME: Key = Key::plain(
     label("time", "Time"),
     KeyDependency::Property(Property::Time),
-    CellPadding::Never,
+    CellPadding::UnlessLast,
     |input, names| KeyValue::Number(names.properties(input).time.cast_signed()),
     |input, names| {
         let time = names.properties(input).time;

@@ -7,7 +7,7 @@ pub(super) static TRACE: Key = Key {
     name: "trace",
     title: "Trace output",
     unresolved_width: 0,
-    pads: CellPadding::Never,
+    pads: CellPadding::UnlessLast,
     reads: KeyDependency::Payload,
     identity: rank,
     rank,

@@ -125,7 +125,7 @@ pub struct CountSummary {
     pub ended: Option<WaitStatus>,
     /// Resource usage of the workload.
     pub usage: Option<Usage>,
-    /// SIGINT, SIGTERM or SIGHUP, if received.
+    /// SIGINT, SIGTERM or SIGHUP, if received; SIGPIPE if the reader of recorded counts closed the pipe.
     pub signal: Option<i32>,
 }
 

@@ -42,7 +42,7 @@ pub(super) fn write(
 
 fn table(blocks: &BlockTable, min_percent: f64) -> Table {
     let mut table = Table::new(COLUMNS.map(|(title, width)| Column::right(title).fixed(width)));
-    let average = blocks.average();
+    let sum_of_averages = blocks.sum_of_averages();
     for block in &blocks.blocks {
         if Percent::of(block.cycles, blocks.cycles).below(min_percent) {
             continue;
@@ -51,7 +51,7 @@ fn table(blocks: &BlockTable, min_percent: f64) -> Table {
         table.push([
             Cell::share(block.cycles, blocks.cycles),
             Cell::count(block.cycles, short_count(block.cycles)),
-            Cell::share(block.average(), average),
+            Cell::share(block.average(), sum_of_averages),
             Cell::count(block.average(), short_count(block.average())),
             format!("[{start} -> {end}]").into(),
             block.object.clone().into(),

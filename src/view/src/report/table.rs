@@ -255,7 +255,7 @@ fn write_padded(
     }
 }
 
-/// Appends the cell of a key. The last cell of a row has no trailing blanks if its key has [`CellPadding::Never`].
+/// Appends the cell of a key. The last cell of a row has no trailing blanks if its key has [`CellPadding::UnlessLast`].
 pub(super) fn key_cell(line: &mut String, cell: &str, column: &TableColumn, is_last: bool) {
     let ColumnKind::Key { truncates, pads } = column.kind else {
         return;
@@ -264,7 +264,7 @@ pub(super) fn key_cell(line: &mut String, cell: &str, column: &TableColumn, is_l
     let end = cell.char_indices().nth(column.width).filter(|_| truncates);
     let cell = end.map_or(&*cell, |(end, _)| &cell[..end]);
     let width = match pads {
-        CellPadding::Never if is_last => 0,
+        CellPadding::UnlessLast if is_last => 0,
         _ => column.width,
     };
     let align = match pads {
