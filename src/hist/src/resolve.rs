@@ -49,7 +49,7 @@ pub struct NamingContext<'r, 'w> {
     resolver: &'r Resolver<'w>,
     threads: NonZeroUsize,
     /// Maximum size of unresolved stacks of a worker in bytes.
-    pub(crate) room: usize,
+    pub(crate) max_bytes: usize,
     payloads: PayloadPool,
     lines: PayloadPool,
     properties: PropertyPool,
@@ -58,7 +58,7 @@ pub struct NamingContext<'r, 'w> {
 
 /// Size of unresolved stacks of all workers in bytes, unless [`MIN_STACK_BYTES`] is more per worker.
 const MAX_STACK_BYTES: usize = 64 << 20;
-/// Minimum of [`NamingContext::room`].
+/// Minimum of [`NamingContext::max_bytes`].
 const MIN_STACK_BYTES: usize = 4 << 20;
 
 impl<'r, 'w> NamingContext<'r, 'w> {
@@ -75,7 +75,7 @@ impl<'r, 'w> NamingContext<'r, 'w> {
             source,
             resolver,
             threads,
-            room: (MAX_STACK_BYTES / threads).max(MIN_STACK_BYTES),
+            max_bytes: (MAX_STACK_BYTES / threads).max(MIN_STACK_BYTES),
             payloads: PayloadPool::default(),
             lines: PayloadPool::default(),
             properties: PropertyPool::default(),
@@ -99,7 +99,7 @@ impl<'r, 'w> NamingContext<'r, 'w> {
             properties: &self.properties,
         };
         let namer = FrameNamer::new(sites, self.options, self.source, pools);
-        SampleFold::new(self.options, namer, select, self.room)
+        SampleFold::new(self.options, namer, select, self.max_bytes)
     }
 
     /// The reports of folded samples, one for each of [`RecordingInfo::groups`].

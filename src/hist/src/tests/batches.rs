@@ -14,8 +14,8 @@ use crate::{
     RecordingInfo, parse_fields,
 };
 
-/// Histograms of every event of a recording; workers resolve their stacks when these take more than `room` bytes.
-fn histograms(data: &PerfData<'_>, options: &HistogramOptions, room: usize) -> Vec<Histogram> {
+/// Histograms of every event of a recording; workers resolve their stacks when these take more than `max_bytes` bytes.
+fn histograms(data: &PerfData<'_>, options: &HistogramOptions, max_bytes: usize) -> Vec<Histogram> {
     let replay = Replay::open(data).expect("a valid recording");
     let files = MemoryFiles::default();
     let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(None));
@@ -36,7 +36,7 @@ fn histograms(data: &PerfData<'_>, options: &HistogramOptions, room: usize) -> V
     };
     let threads = NonZeroUsize::new(2).expect("not zero");
     let mut naming = NamingContext::new(options, &source, &resolver, threads);
-    naming.room = room;
+    naming.max_bytes = max_bytes;
     let samples = replay.fold(threads, || naming.samples(None));
     let folded = samples.finish(threads);
     naming.histograms(folded)
