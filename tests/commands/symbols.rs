@@ -101,7 +101,7 @@ fn files_without_symbols_are_reported() {
     let recording = file(&attr, "x86_64", &records.concat());
     scratch.write("perf.data", recording).expect("a file");
     let symbols =
-        "Warning: symbols: no lines of the form 'ADDRESS KIND NAME', as in /proc/kallsyms\n";
+        "Warning: symbols: no lines of the form 'ADDRESS TYPE NAME', as in /proc/kallsyms\n";
     let dump_warning = format!("Warning: {dump}: not a jitdump file\n");
     for command in [&["report", "--stdio"][..], &["script"], &["script", "-v"]] {
         let words = [command, &["--kallsyms", "symbols"]].concat();

@@ -104,7 +104,7 @@ impl TableBuilder {
         self.fixed = self.len();
         for pair in self.sorted.windows(2) {
             let &[position, next] = pair else { continue };
-            if position < first_new || !self.symbols.is_blank(position) {
+            if position < first_new || !self.symbols.has_no_size(position) {
                 continue;
             }
             let (Some(start), Some(next_start)) =
@@ -121,7 +121,7 @@ impl TableBuilder {
         if let Some(last) = self.sorted.last().copied()
             && let Some(start) = self.symbols.start(last)
             && last >= first_new
-            && self.symbols.is_blank(last)
+            && self.symbols.has_no_size(last)
         {
             let end = round_up(start).saturating_add(PAGE);
             self.symbols.set_end(last, end);

@@ -52,29 +52,29 @@ pub(crate) fn of_user_object(
         candidate_paths.extend(roots().map(|root| join_below(&root, below_usr)));
     }
     if id.is_some() && path.is_absolute() {
-        let undeleted = path
-            .to_str()
-            .and_then(|path| path.strip_suffix(" (deleted)"));
-        candidate_paths.extend(undeleted.map(|path| paths.under_symfs(Path::new(path))));
+        candidate_paths.extend(undeleted(path).map(|path| paths.under_symfs(path)));
         candidate_paths.extend(in_mount_namespaces(paths, request));
     }
     candidate_paths
 }
 
+/// Returns `path` without the kernel's mark of deleted files; `None` if it has no mark.
+pub(crate) fn undeleted(path: &Path) -> Option<&Path> {
+    let path = path.to_str()?.strip_suffix(" (deleted)")?;
+    Some(Path::new(path))
+}
+
 /// Returns the object's path, without the kernel's mark of deleted files, in the mount namespaces of the processes that mapped it.
-fn in_mount_namespaces<'r>(
+pub(crate) fn in_mount_namespaces<'r>(
     paths: &SearchPaths,
     request: &'r ObjectRequest<'_>,
 ) -> impl Iterator<Item = PathBuf> + 'r {
     let path = request.path;
-    let undeleted = path
-        .to_str()
-        .and_then(|path| path.strip_suffix(" (deleted)"));
     let others = request.other_pids.iter().copied();
     let is_used = paths.symfs.is_none() && path.is_absolute();
     let pids = request.pid.into_iter().chain(others);
     let pids = pids.filter(move |_| is_used);
-    pids.map(move |pid| seen_by(pid, undeleted.map_or(path, Path::new)))
+    pids.map(move |pid| seen_by(pid, undeleted(path).unwrap_or(path)))
 }
 
 /// Returns the paths of installed debug files for `id`: `/usr/lib/debug/.build-id/xx/yyyy….debug`.

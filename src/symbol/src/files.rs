@@ -62,8 +62,8 @@ pub trait Files: Send + Sync {
     }
 
     /// Reads a file, for example a perf map in `/tmp`, where any user can create files. Returns `None` if the
-    /// file belongs neither to root nor to the current user. The provider for files on disk also refuses files that
-    /// are too large. By default, all files are trusted.
+    /// file belongs neither to root nor to the current user. For the provider of files on disk, a large sparse file
+    /// is an error. By default, all files are trusted.
     ///
     /// # Errors
     ///

@@ -8,13 +8,13 @@ use crate::build_id::BuildId;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SymbolFinding {
-    /// No candidate file exists.
+    /// No candidate file exists, or kallsyms does not have the module.
     #[error("{}: not found, and neither is a debug file", path.display())]
     NotFound {
-        /// The object's name in the recording.
+        /// The object's name in the recording, or the missing kallsyms file.
         path: PathBuf,
     },
-    /// A candidate exists and can't be read.
+    /// A candidate can't be read: it exists, or the user named it (`-k FILE`).
     #[error("{}: {reason}", path.display())]
     Unreadable {
         /// The file.
@@ -59,7 +59,7 @@ pub enum SymbolFinding {
         path: PathBuf,
     },
     /// The file is not a symbol listing.
-    #[error("{}: no lines of the form 'ADDRESS KIND NAME', as in /proc/kallsyms", path.display())]
+    #[error("{}: no lines of the form 'ADDRESS TYPE NAME', as in /proc/kallsyms", path.display())]
     NoListing {
         /// The file.
         path: PathBuf,
@@ -70,10 +70,10 @@ pub enum SymbolFinding {
         /// Build-id of the recorded kernel.
         build_id: BuildId,
     },
-    /// The symbol that determines the relocation of the kernel isn't in the file.
+    /// The symbol that determines the relocation of the kernel isn't in kallsyms.
     #[error("{}: no symbol {symbol}, so the load address of the kernel is unknown", path.display())]
     NoRelocationSymbol {
-        /// The kallsyms or vmlinux file.
+        /// The kallsyms file.
         path: PathBuf,
         /// `_text` or `_stext`.
         symbol: String,
@@ -86,10 +86,10 @@ pub enum SymbolFinding {
         /// Number of lines.
         count: usize,
     },
-    /// A perf map that another user could have created.
+    /// A perf map or jitdump file that another user could have created.
     #[error("{}: not owned by the current user or root, ignored", path.display())]
     Untrusted {
-        /// The perf map.
+        /// The perf map or jitdump file.
         path: PathBuf,
     },
     /// Split DWARF whose `.dwo` files are missing.

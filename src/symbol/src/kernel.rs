@@ -142,7 +142,7 @@ fn load_module_file(
                 continue;
             }
         };
-        match read_kernel_image(&path, &bytes, request) {
+        match read_kernel_image(&path, &bytes, request, paths.demangle_kernel) {
             Ok(loaded) => return Some(loaded),
             Err(finding) => findings.push(finding),
         }
@@ -170,7 +170,7 @@ fn load_vmlinux(
                 continue;
             }
         };
-        match read_kernel_image(&path, &bytes, request) {
+        match read_kernel_image(&path, &bytes, request, paths.demangle_kernel) {
             Ok(loaded) => return Some(loaded),
             Err(finding) => findings.push(finding),
         }
@@ -191,7 +191,7 @@ fn fetch_image(
         object: request.path,
     };
     let (path, bytes) = paths.fetch(files, &debug_file)?;
-    match read_kernel_image(&path, &bytes, request) {
+    match read_kernel_image(&path, &bytes, request, paths.demangle_kernel) {
         Ok(loaded) => Some(loaded),
         Err(finding) => {
             findings.push(finding);
@@ -205,6 +205,7 @@ fn read_kernel_image(
     path: &Path,
     bytes: &FileBytes,
     request: &ObjectRequest<'_>,
+    demangle: bool,
 ) -> Result<LoadedSymbols, SymbolFinding> {
     let image = image_with_build_id(path, bytes, request.build_id)?;
     let path = path.to_owned();
@@ -217,8 +218,8 @@ fn read_kernel_image(
     };
     let mut builder = match image.kind {
         // Modules were usually decompressed, and keeping that memory for names isn't worthwhile.
-        ET_REL => TableBuilder::new(false),
-        _ => TableBuilder::of_file(false, bytes.clone()),
+        ET_REL => TableBuilder::new(demangle),
+        _ => TableBuilder::of_file(demangle, bytes.clone()),
     };
     let source = SymbolSource {
         symbols: &image,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::candidates::{in_mount_namespaces, undeleted};
 use crate::load::LoadedSymbols;
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths, join_below};
 
@@ -18,7 +19,7 @@ pub enum SymbolOrigin {
     CompressedModule,
     /// A perf map or jitdump of JIT-compiled code.
     Jit,
-    /// The object itself.
+    /// The object itself, also in the mount namespace of a process that mapped it.
     Object,
     /// The copy in the build-id cache.
     Cache,
@@ -26,7 +27,7 @@ pub enum SymbolOrigin {
     CacheDebug,
     /// The debug file installed by build-id.
     BuildId,
-    /// The debug file named by the object's `.gnu_debuglink`, or one from a server.
+    /// The debug file named by the object's `.gnu_debuglink`, or a file from a server.
     DebugLink,
     /// `PATH.debug` in a debug directory such as `/usr/lib/debug`, as on Fedora.
     FedoraDebugInfo,
@@ -58,12 +59,16 @@ impl SymbolOrigin {
                 Some(extension) if extension != "ko" => Self::CompressedModule,
                 _ => Self::Module,
             },
+            _ if in_mount_namespaces(paths, request).any(|path| path == loaded.source) => {
+                Self::Object
+            }
             _ => Self::of_user_object(&loaded.source, request.path, paths),
         })
     }
 
     fn of_user_object(source: &Path, object: &Path, paths: &SearchPaths) -> Self {
-        if source == paths.under_symfs(object) {
+        let is_at = |path: &Path| source == paths.under_symfs(path);
+        if is_at(object) || undeleted(object).is_some_and(is_at) {
             return Self::Object;
         }
         let cache = paths.build_id_cache.as_deref();

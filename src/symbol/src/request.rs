@@ -105,7 +105,7 @@ pub struct SearchPaths {
     pub servers: Option<Arc<dyn Servers>>,
     /// Whether C++, Rust and OCaml names are demangled (`--no-demangle` disables it).
     pub demangle: bool,
-    /// Whether the names of kernel and modules are demangled (`--demangle-kernel`).
+    /// Whether the names in files of kernel and modules are demangled (`--demangle-kernel`); those of kallsyms are not.
     pub demangle_kernel: bool,
 }
 

@@ -20,7 +20,7 @@ pub enum Binding {
 /// Type of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolKind {
-    /// Code: `STT_FUNC`, `STT_GNU_IFUNC`, a text letter in kallsyms.
+    /// Code: `STT_FUNC`, `STT_GNU_IFUNC`, a letter for text or weak symbols in kallsyms.
     Function,
     /// Data: `STT_OBJECT`, other letters in kallsyms.
     Variable,
@@ -211,7 +211,7 @@ impl PackedSymbols {
     }
 
     /// Whether the symbol at a position has no size.
-    pub(crate) fn is_blank(&self, position: u32) -> bool {
+    pub(crate) fn has_no_size(&self, position: u32) -> bool {
         let packed = self.list.get(position as usize);
         packed.is_some_and(|packed| packed.extent & (SIZE | IS_LONG) == 0)
     }
@@ -268,7 +268,7 @@ impl PackedSymbols {
         }
     }
 
-    /// Number of symbols, which are sorted by start, that start at or before `address`.
+    /// Number of symbols that start at or before `address`. The list must be sorted by start.
     pub(crate) fn up_to(&self, address: u64) -> usize {
         self.list.partition_point(|symbol| symbol.start <= address)
     }

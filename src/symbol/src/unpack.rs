@@ -1,5 +1,5 @@
-//! Decompression of files and sections: kernel modules, and the small symbol table in
-//! `.gnu_debugdata`.
+//! Decompression of files and sections: kernel modules, the small ELF file in `.gnu_debugdata`, and
+//! debug sections.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use rperf_memory::{OutOfMemory, read_to_end, reserve};
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
-/// Maximum decompressed size of modules and symbol tables in bytes, against decompression bombs.
+/// Maximum decompressed size of modules and `.gnu_debugdata` in bytes, against decompression bombs.
 const MAX_UNPACKED: u64 = 1 << 30;
 
 /// Maximum plausible compression ratio.

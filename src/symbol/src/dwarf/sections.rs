@@ -36,7 +36,7 @@ const SECTIONS: [SectionId; 12] = [
     SectionId::DebugTuIndex,
 ];
 
-/// Sections whose content is not read, but which the index of a package refers to.
+/// Further sections that the index of a package may refer to. Users that read values read some of them.
 const PACKAGED: [SectionId; 5] = [
     SectionId::DebugLoc,
     SectionId::DebugLocLists,

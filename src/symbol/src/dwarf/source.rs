@@ -33,7 +33,7 @@ impl DebugSource {
 pub(crate) enum AddressMap {
     /// The table has file offsets; these segments map them to virtual addresses.
     Segments(Vec<Segment>),
-    /// The table has addresses of a running kernel, which was relocated by this offset.
+    /// The table has run-time addresses of the kernel or a module: those in the file plus this offset.
     Shift(u64),
 }
 

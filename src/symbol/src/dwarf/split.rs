@@ -20,8 +20,8 @@ pub(super) enum SplitEntries {
 
 impl SplitEntries {
     /// Locates the entries of `skeleton`: in the package next to the object, otherwise in the
-    /// `.dwo` file at its recorded path or next to the object. An error has the name of the missing
-    /// file.
+    /// `.dwo` file at its recorded path or next to the object. An error has the recorded path of the
+    /// file, which is missing, damaged, or of another build.
     pub(super) fn find(
         files: &dyn Files,
         object: &DebugObject,

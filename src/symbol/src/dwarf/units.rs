@@ -90,7 +90,7 @@ pub(super) struct DebugObject {
 }
 
 impl DebugObject {
-    /// Indexes `main`. Also returns a problem with its units, if any.
+    /// Indexes the units of `main` and `alternate`. Also returns a problem with the units of `main`, if any.
     pub(super) fn new(
         main: DebugFile,
         alternate: Option<DebugFile>,

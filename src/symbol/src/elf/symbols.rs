@@ -20,7 +20,7 @@ pub(crate) enum AddressRelocation {
     FileOffset,
     /// Adds the relocation offset of a kernel.
     Shift(u64),
-    /// Relative to `.text`, plus the load address of the module's text.
+    /// To the offset in `.text`, plus the load address of the module's text. Symbols of other sections are omitted.
     ModuleText(u64),
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct SymbolSource<'i, 'a> {
     pub(crate) exports_of_runtime: bool,
 }
 
-/// Adds `.symtab`, then `.dynsym`, then the entries of the procedure linkage table, and like perf
-/// fixes ends and duplicates after each of the first two. An error describes damage; symbols before
-/// that are kept.
+/// Adds `.symtab`, then `.dynsym`, then for user objects the entries of the procedure linkage table,
+/// and like perf fixes ends and duplicates after each of the first two. An error describes damage;
+/// symbols before that are kept.
 pub(crate) fn load_symbols(
     source: &SymbolSource<'_, '_>,
     builder: &mut TableBuilder,

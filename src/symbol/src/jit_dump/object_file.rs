@@ -143,7 +143,7 @@ impl JitDump {
         layout
     }
 
-    /// The functions that were not moved, each with the place of its code.
+    /// The functions that were loaded, without the entries of their moves, each with the place of its code.
     fn placed<'p>(
         &'p self,
         places: &'p FxHashMap<usize, Range<usize>>,

@@ -8,6 +8,7 @@ use crate::candidates::cache_entry;
 use crate::elf::tiny::{PLT_ENTRY, TEXT_ADDRESS, TEXT_OFFSET, TinyElf};
 use crate::files::FileBytes;
 use crate::files::MemoryFiles;
+use crate::origin::SymbolOrigin;
 
 const CACHE: &str = "/home/ada/.debug";
 
@@ -340,6 +341,28 @@ fn a_vmlinux_with_the_build_id_is_preferred_to_kallsyms() {
 }
 
 #[test]
+fn names_in_a_vmlinux_are_demangled_on_request() {
+    let mut files = kernel_files(0xab);
+    let symbols = vec![
+        ("_text", TEXT_ADDRESS, 0x100),
+        ("_Z4workv", TEXT_ADDRESS + 0x100, 0x100),
+    ];
+    let image = TinyElf {
+        symbols,
+        ..TinyElf::default()
+    };
+    files.insert("/boot/vmlinux-6.1", image.build());
+    for (demangle_kernel, expected) in [(false, "_Z4workv"), (true, "work")] {
+        let with_image = SearchPaths {
+            demangle_kernel,
+            ..paths().with_kernel_release("6.1")
+        };
+        let name = kernel_name(&files, &with_image, Some(&id(0xab)));
+        assert_eq!(name.as_deref(), Ok(expected));
+    }
+}
+
+#[test]
 fn symbols_of_modules_are_read_from_kallsyms() {
     let files = kernel_files(1);
     for name in ["[mod]", "/lib/modules/6.1/kernel/mod.ko.xz"] {
@@ -392,6 +415,8 @@ fn files_of_another_mount_namespace_are_found() {
     let loaded = load(&files, &paths(), &request(Path::new("/bin/app")));
     assert_eq!(loaded.source, Path::new("/proc/77/root/bin/app"));
     assert!(!loaded.table.is_empty());
+    let origin = SymbolOrigin::of(&loaded, &request(Path::new("/bin/app")), &paths());
+    assert_eq!(origin, Some(SymbolOrigin::Object));
     let loaded = load(&files, &paths(), &request(Path::new("/bin/app (deleted)")));
     assert_eq!(loaded.source, Path::new("/proc/77/root/bin/app"));
     // The first process has exited, or has another file; another process has the right one.
