@@ -88,7 +88,8 @@ pub struct TruncatedStacks {
     pub cause: TruncationCause,
     /// How many there are.
     pub stacks: u64,
-    /// The object in which most of them end, if the reason is related to objects.
+    /// The object in which most of them end, if the reason is related to objects. In merged statistics: most of those of the
+    /// first part.
     pub object: Option<String>,
 }
 

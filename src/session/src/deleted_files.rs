@@ -14,7 +14,7 @@ use crate::record_stats::MappedName;
 
 /// The suffix that the kernel appends to the name of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
-/// The maximum number of files that are kept.
+/// The maximum number of files, also of those that could not be opened, in one part of the recording.
 const MAX_FILES: usize = 256;
 
 /// Deleted files that are kept until the recording is complete.
@@ -35,7 +35,7 @@ impl DeletedFiles {
         }
     }
 
-    /// Opens the file of a mapping, if it is deleted and fewer than [`MAX_FILES`] files are kept.
+    /// Opens the file of a mapping and keeps it, if it is deleted and [`MAX_FILES`] is not reached.
     pub(crate) fn keep(&mut self, mmap: &Mmap<'_>, name: &MappedName) {
         let Some(proc) = &self.proc else { return };
         let is_deleted = name.filename.starts_with(b"/") && name.filename.ends_with(DELETED);

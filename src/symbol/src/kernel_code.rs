@@ -152,7 +152,7 @@ mod tests {
     const START: u64 = 0xffff_ffff_8100_0000;
     const LISTING: &str = "ffffffff81000000 D _text\nffffffff81000000 T _text\n";
 
-    /// An ELF file with 16 bytes of code at `START`, followed by a hole.
+    /// An ELF file with one segment: 16 bytes of code at `START`.
     fn kcore() -> Vec<u8> {
         let mut file = b"\x7fELF\x02\x01\x01".to_vec();
         file.resize(16, 0);
