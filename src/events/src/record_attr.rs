@@ -251,7 +251,8 @@ fn set_flags(attr: &mut Attr, tracking: bool, options: &RecordOptions) {
 /// Sets up a group: members are not started on their own, since they count only while their leader does.
 ///
 /// If the leader has `:S`, only the leader samples, with the counts of all members. Members then have no sampling rate, and
-/// they have the leader's sample layout, since readers derive their samples from the leader's. Events with `:S` are not inherited.
+/// they have the leader's sample layout, since readers derive their samples from the leader's. Events with `:S` are not
+/// inherited.
 fn set_up_group(group: &mut [RecordEvent]) {
     let Some((leader, members)) = group.split_first_mut() else {
         return;
