@@ -2,7 +2,7 @@
 //!
 //! perf accepts unique prefixes, bundles, attached values, negatives of every option, and a workload with options of its own. This pass
 //! resolves these words against the command's declaration and emits `--name`, `--name=false`, `--name=value` in the order given, then, if
-//! there are any, `--` and the remaining words.
+//! there are any, `--` and the remaining words. If only the words after `--` are a workload, the words before it precede `--` here, too.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};

@@ -23,7 +23,7 @@ pub(crate) enum WordRole<'a> {
 
 impl<'a> WordRole<'a> {
     /// Returns the role of the last of `words`, the words after the command's name. `None` if there are no words, or if the last one is
-    /// `--name=value` for an option that does not exist or has no value.
+    /// `--name=value` for an option that is unknown, ambiguous or without a value.
     pub(crate) fn find(command: &'a Command, words: &'a [OsString]) -> Option<Self> {
         let last = words.len().checked_sub(1)?;
         let has_workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);

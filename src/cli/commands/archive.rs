@@ -141,7 +141,7 @@ fn name_of_all() -> std::io::Result<String> {
 /// The contents of an archive.
 #[derive(Clone, Copy)]
 struct ArchiveContents<'c> {
-    /// Modification time of all members, in seconds since 1970.
+    /// Modification time of members that are not copies of files, in seconds since 1970.
     time: u64,
     objects: &'c [RecordedObject],
 }

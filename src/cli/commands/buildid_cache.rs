@@ -345,7 +345,7 @@ impl<'c> CacheEditor<'c> {
         copy.is_ok()
     }
 
-    /// Removes all objects; prints an error for each that can't be removed. Returns whether there was none.
+    /// Removes all objects; prints an error for each that can't be removed. Returns whether all were removed.
     fn purge_all(&self) -> Result<bool, CliError> {
         let mut succeeded = true;
         for cached in self.objects()? {

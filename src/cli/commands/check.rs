@@ -23,7 +23,7 @@ pub(super) fn command() -> Command {
         .arg(
             switch("quiet")
                 .short('q')
-                .help("print nothing, only set the exit status"),
+                .help("only set the exit status, and report unknown features"),
         )
         .arg(Arg::new("words").num_args(0..).value_name("words"))
 }

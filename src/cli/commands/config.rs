@@ -101,10 +101,10 @@ fn setting(word: &str) -> Result<SettingArgument<'_>, CliError> {
         Some((name, value)) => (name, Some(value)),
         None => (word, None),
     };
-    let refuse = |missing: &str| {
+    let refuse = |problem: &str| {
         Err(CliError::message(
             255,
-            format!("The config variable does not contain {missing}: {word}"),
+            format!("The config variable {problem}: {word}"),
         ))
     };
     let has_valid_characters = |name: &str| {
@@ -112,12 +112,12 @@ fn setting(word: &str) -> Result<SettingArgument<'_>, CliError> {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
     };
     match name.split_once('.') {
-        None | Some(("", _)) => return refuse("a section name"),
-        Some((_, "")) => return refuse("a variable name"),
+        None | Some(("", _)) => return refuse("does not contain a section name"),
+        Some((_, "")) => return refuse("does not contain a variable name"),
         Some(_) if !has_valid_characters(name) => {
-            return refuse("a name of letters, digits, '-' and '_'");
+            return refuse("has a character other than letters, digits, '-', '_' and '.'");
         }
-        Some(_) if value == Some("") => return refuse("a value"),
+        Some(_) if value == Some("") => return refuse("does not contain a value"),
         Some(_) => {}
     }
     if let Some(value) = value

@@ -17,11 +17,11 @@ does. --to-folded writes one stack per line, the input of flame graph tools. --t
 --to-speedscope write files for profiler.firefox.com, ui.perfetto.dev, 'go tool pprof' and speedscope.app. --to-ctf writes a \
 trace for babeltrace and Trace Compass. --to-otlp writes OpenTelemetry profiles, --otlp sends them to a collector. --to-parquet \
 and --to-ndjson write tables for databases, with a row for each sample, stack, frame, mapping, thread and loss. --to-perf \
-turns a trace.dat of trace-cmd, given with -i, into a perf.data. Output is compressed if the file name ends in .gz and the \
+turns a trace.dat of trace-cmd or the text of 'script', given with -i, into a perf.data. Output is compressed if the file name ends in .gz and the \
 tool can read that; - is the standard output.
 
 'data check' reads a complete recording: header, event descriptions, every record and every header feature. It prints \
-one line per defect with its offset, and a summary line. The exit status is 0 for an intact recording, 1 for one that is \
+one line per kind of defect, for records with the offset of the first, and a summary line. The exit status is 0 for an intact recording, 1 for one that is \
 partly readable, and 255 for a file that is not a recording. Records lost while recording, and records unknown to this \
 version, are reported as notes and are not defects.";
 

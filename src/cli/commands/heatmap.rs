@@ -89,11 +89,11 @@ pub(super) fn command() -> Command {
                 .help("with latencies: number of columns (default: 100)"),
         )
         .arg(value("scale", "linear|log").help(
-            "with latencies: scale of the rows (default: log if the longest latency is more than 100 times the median)",
+            "with latencies: scale of the rows (default: log if the longest latency is more than 100 times the median and --max-latency is not given)",
         ))
         .arg(value("edges", "us[,us...]").help("with latencies: shortest latency of each row, in microseconds"))
         .arg(value("format", "svg|text").help(
-            "output format: svg (default), or with --from text: each line has end time and latency in microseconds",
+            "output format: svg (default), or text (needs --from): each line has end time and latency in microseconds",
         ))
         .arg(switch("idle").help("draw samples of the idle task (default: on)"))
         .arg(value("title", "text").help("title"))

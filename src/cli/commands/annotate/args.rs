@@ -66,7 +66,7 @@ fn display_options() -> Vec<Arg> {
             .value_parser(crate::cli::options::number)
             .help("show only the n hottest instructions of each function, with context"),
         switch("group").help(
-            "show the events of a group side by side (default: on; without a group, all events)",
+            "show the events of a group side by side (default: on); if given, also all events of a recording without groups",
         ),
         switch("skip-empty").help("hide the columns of events without samples"),
         switch("skip-missing").help("do not warn about functions without code"),

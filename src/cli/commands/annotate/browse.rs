@@ -24,7 +24,7 @@ const TEXT_OPTIONS: &[&str] = &["output", "hot"];
 ///
 /// # Errors
 ///
-/// Status 129: `--tui` without a terminal or an option for text output.
+/// Status 129: `--tui` is given without an option for text output, and there is no terminal.
 pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool, CliError> {
     let has_text_flag = TEXT_FLAGS.iter().any(|id| flag(matches, id) == Some(true));
     if has_text_flag || TEXT_OPTIONS.iter().any(|id| matches.contains_id(id)) {

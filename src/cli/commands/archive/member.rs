@@ -90,7 +90,7 @@ pub(super) fn linked(path: &Path, target: &Path) -> Result<(PathBuf, String), &'
     });
     match folder.filter(|_| is_id(&id)) {
         Some(folder) => Ok((folder.to_owned(), id)),
-        None => Err("the target of the link is outside of the directory"),
+        None => Err("the link does not lead to an object with its build-id"),
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn options() -> Vec<Arg> {
     options
 }
 
-/// Refuses options that only conversion has: for `data check`.
+/// Refuses options that only conversion has, except those on symbols and `-j`: for `data check`.
 pub(super) fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let formats = ConversionFormat::ALL
         .map(ConversionFormat::option)

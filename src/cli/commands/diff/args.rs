@@ -13,7 +13,7 @@ Compares the profiles of two or more recordings: one row per object and function
 (the baseline) and the difference for every other recording. Without files it compares perf.data.old with perf.data.
 
 Functions are paired by the names of object and function, so recordings of different builds can be compared. Events are \
-paired by type, otherwise by name; a row without a baseline is new, one without a difference is gone.
+paired by type and configuration, otherwise by name; a row without a baseline is new, one without a difference is gone.
 
 With --runs it compares two groups of recordings, OLD... -- NEW...: mean shares of the runs, and the 95% confidence \
 interval of their difference by Welch's t-test. Rows with an interval that contains 0 are left out; if nothing has changed, about one row \
@@ -48,7 +48,7 @@ pub(in crate::cli::commands) fn command() -> Command {
 
 fn table() -> Vec<Arg> {
     vec![
-        // Before perf's options: for an ambiguous prefix, the last two matches are listed.
+        // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches, which are then perf's.
         debuginfod::option(),
         jobs::option(),
         names::vmlinux(),

@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::output_file::write_to;
 use crate::cli::shared::event_pair::event_pair;
 
-/// By default, the scale is logarithmic if the longest latency divided by this exceeds the median.
+/// Without `--scale` and `--max-latency`, the scale is logarithmic if the longest latency divided by this exceeds the median.
 const OUTLIER: u64 = 100;
 
 /// The start and end events of a latency, and the key that matches them.

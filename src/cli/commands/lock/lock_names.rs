@@ -169,7 +169,7 @@ pub(super) fn selection(
 ///
 /// # Errors
 ///
-/// A name is neither that of a variable of the kernel nor of locks that BPF programs recognize on it.
+/// A name is neither that of a symbol of the kernel nor of locks that BPF programs recognize on it.
 pub(super) fn live_filter(
     query: &LockQuery,
     layout: Option<&LockLayout>,
@@ -223,7 +223,7 @@ fn is_recognized(layout: &LockLayout, name: &LockName) -> bool {
 fn unknown(name: &str, of_kernel: &str) -> CliError {
     let message =
         format!("--lock-filter: '{name}' is neither an address nor a variable {of_kernel}");
-    CliError::usage(message).hint("'lock contention -l' shows the addresses and names of locks; kernels without CONFIG_KALLSYMS_ALL list no variables. Of the running system, and of recordings with 'lock record --owners', mmap_lock, siglock, rq_lock and '&CACHE' are known, too")
+    CliError::usage(message).hint("'lock contention -l' shows the addresses and names of locks; kernels without CONFIG_KALLSYMS_ALL list few variables. Of the running system, and of recordings with 'lock record --owners', mmap_lock, siglock, rq_lock and '&CACHE' are known, too")
 }
 
 /// Returns the ranges of the kernel's symbols with this name, each to the next symbol, or of one byte if not all variables are listed; none if the

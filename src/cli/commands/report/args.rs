@@ -48,13 +48,13 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(selection())
         .args(annotation_and_branches())
         .args(rest())
-        .arg(symbol_filter())
+        .arg(refused_word())
 }
 
 /// Returns the options on the input, and those that print data about the file instead of a table.
 fn input() -> Vec<Arg> {
     vec![
-        // Before perf's options: for an ambiguous prefix, the last two matches are listed.
+        // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches, which are then perf's.
         debuginfod::option(),
         switch("hints").help("on a terminal, show warnings after the report (default: on)"),
         switch("latency").help("sort by latency (wall-clock time) instead of CPU time; needs record --latency"),
@@ -162,7 +162,7 @@ fn annotation_and_branches() -> Vec<Arg> {
         code::prefix_strip(),
         switch("show-total-period").help("show the sum of periods of each row"),
         switch("group").help(
-            "show the events of a group side by side (default: on; without a group, all events)",
+            "show the events of a group side by side (default: on); if given, also all events of a recording without groups",
         ),
         value("group-sort-idx", "number")
             .value_parser(number)
@@ -224,7 +224,7 @@ fn rest() -> Vec<Arg> {
 }
 
 /// Declares the positional word, which is refused. perf uses the word as a symbol filter, but users often mean the name of a file.
-fn symbol_filter() -> Arg {
+fn refused_word() -> Arg {
     Arg::new("symbol-filter-word")
         .num_args(0..)
         .value_name("word")

@@ -64,8 +64,8 @@ pub(super) fn print(
     warn_of_truncated(context, &printer.stacks, copied(events));
     let mut diagnostics = stream.diagnostics();
     diagnostics.bad_records.merge(printer.counts.bad);
-    if printer.guests > 0 {
-        let guests = printer.guests;
+    if printer.skipped_guest_samples > 0 {
+        let guests = printer.skipped_guest_samples;
         context.warn(format_args!(
             "{} of guests {} skipped",
             counted(guests, "sample"),
@@ -125,9 +125,9 @@ struct StreamPrinter<'a> {
     sources: SourceFiles<'static>,
     scratches: Vec<TextBuffers>,
     join: BlockJoiner,
-    /// The event switch that `join` applies.
+    /// The state of `--switch-on` and `--switch-off` that `join` applies.
     switch: EventSwitch,
-    guests: u64,
+    skipped_guest_samples: u64,
     stacks: StackSummary,
     counts: CountTable,
     /// The number of problems in the head that were reported.
@@ -148,7 +148,7 @@ impl<'a> StreamPrinter<'a> {
             scratches,
             join: BlockJoiner::new(settings.clock, settings.nanoseconds),
             switch: EventSwitch::default(),
-            guests: 0,
+            skipped_guest_samples: 0,
             stacks: StackSummary::default(),
             counts: CountTable::default(),
             reported: 0,
@@ -195,7 +195,7 @@ impl<'a> StreamPrinter<'a> {
         written?;
         // Output is flushed before waiting for more input.
         stdout.flush()?;
-        self.guests += text.guests();
+        self.skipped_guest_samples += text.guests();
         self.stacks.merge(text.stacks());
         self.loaded = Some(resolver.into_loaded());
         self.print_counts(stream, &plan, &mut stdout)?;

@@ -23,7 +23,7 @@ const SWITCHES: [(&str, Aggregation); 7] = [
 const LAST_LEVEL: u8 = 3;
 
 /// Returns the requested aggregation; global if none is given.
-pub(super) fn aggregation(matches: &ArgMatches) -> Result<Aggregation, CliError> {
+pub(super) fn aggregation_mode(matches: &ArgMatches) -> Result<Aggregation, CliError> {
     let given = SWITCHES
         .iter()
         .filter(|(id, _)| flag(matches, id) == Some(true));
@@ -56,19 +56,19 @@ fn cache(matches: &ArgMatches) -> Result<Option<u8>, CliError> {
     level.map(Some).ok_or_else(wrong)
 }
 
-/// Whether rows are aggregated by parts of the machine.
-pub(super) fn is_of_cpus(by: Aggregation) -> bool {
+/// Whether rows belong to CPUs, or to sets of CPUs such as cores and nodes; otherwise they are global or of threads.
+pub(super) fn is_per_cpu_or_set(by: Aggregation) -> bool {
     !matches!(by, Aggregation::Global | Aggregation::Thread)
 }
 
-/// The aggregation of readings on this machine.
-pub(super) fn grouping(
+/// Returns the rules by which readings are aggregated on this machine.
+pub(super) fn aggregation_rules(
     matches: &ArgMatches,
     target: &Target,
     sysfs: &Sysfs,
 ) -> Result<AggregationRules, CliError> {
-    let by = aggregation(matches)?;
-    if is_of_cpus(by) && !matches!(target, Target::Cpus(_)) {
+    let by = aggregation_mode(matches)?;
+    if is_per_cpu_or_set(by) && !matches!(target, Target::Cpus(_)) {
         let message = "both cgroup and no-aggregation modes only available in system-wide mode";
         return Err(CliError::usage(message).hint("add -a, or -C with the CPUs"));
     }
@@ -83,17 +83,17 @@ pub(super) fn grouping(
     })
 }
 
-/// Adds the cores of CPUs to a grouping by CPU if an event is aggregated by core (`percore`).
+/// Adds the cores of CPUs to the rules of `-A` if an event is aggregated by core (`percore`).
 pub(super) fn with_cores(
-    mut grouping: AggregationRules,
+    mut rules: AggregationRules,
     row_events: &[RowEvent],
     sysfs: &Sysfs,
 ) -> AggregationRules {
     let per_core = |row_event: &RowEvent| row_event.event.spec.settings.per_core;
-    if grouping.by == Aggregation::Cpu && row_events.iter().any(per_core) {
-        grouping.topology = topology(sysfs);
+    if rules.by == Aggregation::Cpu && row_events.iter().any(per_core) {
+        rules.topology = topology(sysfs);
     }
-    grouping
+    rules
 }
 
 /// Replaces `--per-cache` without a level by the last level that exists.

@@ -28,8 +28,8 @@ pub(super) struct StatPlan {
     pub(super) row_events: Vec<events::RowEvent>,
     /// Metrics computed from the events.
     pub(super) metrics: StatMetrics,
-    /// The aggregation of rows.
-    pub(super) grouping: AggregationRules,
+    /// The rules by which readings are aggregated to rows.
+    pub(super) aggregation: AggregationRules,
     /// Names of threads, for aggregation by thread.
     pub(super) threads: BTreeMap<u32, String>,
     /// The target, for the table's title.
@@ -48,14 +48,14 @@ impl StatPlan {
         };
         let mut pmus = machine_pmus(context);
         pmus.only = requested_pmu(matches, &pmus)?;
-        let grouping = grouping::grouping(matches, &target, &pmus.sysfs)?;
+        let aggregation = grouping::aggregation_rules(matches, &target, &pmus.sysfs)?;
         let target = in_kernel::target(matches, target)?;
         let (mut row_events, metrics) = events::events_to_count(matches, context, &target, &pmus)?;
         let bpf = in_kernel::counting(matches, context, &target, &mut row_events)?;
-        let grouping = grouping::with_cores(grouping, &row_events, &pmus.sysfs);
+        let aggregation = grouping::with_cores(aggregation, &row_events, &pmus.sysfs);
         let found = workload::find(matches, context);
         let workload = found.map_err(|(word, cause)| workload_failed(&word, &cause))?;
-        let threads = match grouping.by {
+        let threads = match aggregation.by {
             Aggregation::Thread => threads(&target),
             _ => BTreeMap::new(),
         };
@@ -72,7 +72,7 @@ impl StatPlan {
                     .collect(),
                 // Counters of single threads exclude threads that these create.
                 inherit: flag(matches, "no-inherit") != Some(true)
-                    && grouping.by != Aggregation::Thread,
+                    && aggregation.by != Aggregation::Thread,
                 bpf,
                 start: timing::start(matches)?,
                 interval: timing::interval(matches)?,
@@ -83,7 +83,7 @@ impl StatPlan {
             },
             row_events,
             metrics,
-            grouping,
+            aggregation,
             runs: (runs > 0).then_some(runs),
         })
     }
@@ -94,7 +94,7 @@ impl StatPlan {
     pub(super) fn subject(&self) -> TableSubject<'_> {
         TableSubject {
             title: &self.title,
-            by: self.grouping.by,
+            by: self.aggregation.by,
             threads: &self.threads,
             in_intervals: self.request.interval.is_some(),
         }

@@ -10,7 +10,7 @@ use rperf_count::{Aggregator, IntervalCounts};
 use rperf_view::stat::Times;
 
 use super::args;
-use super::grouping::aggregation;
+use super::grouping::aggregation_mode;
 use super::option_conflicts;
 use super::output::StatOutput;
 use super::tables::{TableFormat, TableSubject};
@@ -42,7 +42,7 @@ pub(in crate::cli::commands) fn run(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     option_conflicts::two_formats(matches)?;
-    let requested = aggregation(matches)?;
+    let requested = aggregation_mode(matches)?;
     let name = InputName {
         recorder: "stat record",
         ..InputName::new(matches)
@@ -53,19 +53,19 @@ pub(in crate::cli::commands) fn run(
     let mut sink = StatOutput::open(path, matches, context)?;
     let format = TableFormat::new(matches, context);
     let title = recorded_grouping::title(&data);
-    let mut grouping = None;
+    let mut rules = None;
     let mut number = 0;
     let diagnostics = RecordedStat::new(&data).read(&mut |recorded, round| {
-        let grouping = grouping.get_or_insert_with(|| {
-            recorded_grouping::grouping(recorded, &data, requested, context)
+        let rules = rules.get_or_insert_with(|| {
+            recorded_grouping::aggregation_rules(recorded, &data, requested, context)
         });
         let subject = TableSubject {
             title: &title,
-            by: grouping.by,
+            by: rules.by,
             threads: recorded.threads(),
             in_intervals: false,
         };
-        let mut aggregator = Aggregator::new(recorded.events(), grouping);
+        let mut aggregator = Aggregator::new(recorded.events(), rules);
         aggregator.add(round.duration, &round.readings);
         let text = table(&aggregator, subject, round, number, &format)?;
         sink.write(&text)?;

@@ -62,7 +62,8 @@ impl<'a> StatRuns<'a> {
             done += 1;
             times.push(last.elapsed);
             let events = || counted_events(plan, &last.readings);
-            let all = aggregator.get_or_insert_with(|| Aggregator::new(events(), &plan.grouping));
+            let all =
+                aggregator.get_or_insert_with(|| Aggregator::new(events(), &plan.aggregation));
             all.add(last.elapsed, &last.readings.cells);
             let enough = last.signal.is_some() || plan.runs.is_some_and(|runs| done >= runs);
             // With endless repetition each run has its own table.
@@ -244,7 +245,7 @@ impl SessionObserver for StatReporter<'_> {
 impl CountObserver for StatReporter<'_> {
     fn interval(&mut self, at: Duration, took: Duration, readings: &EventReadings) {
         let mut aggregator =
-            Aggregator::new(counted_events(self.plan, readings), &self.plan.grouping);
+            Aggregator::new(counted_events(self.plan, readings), &self.plan.aggregation);
         aggregator.add(took, &readings.cells);
         let table = tables::table(self.plan, &aggregator);
         let subject = self.plan.subject();

@@ -60,12 +60,12 @@ pub(super) fn with_output(
         .interval
         .map_or(0, |interval| interval.every.as_millis());
     let terms = vec![
-        (StatConfig::AGGREGATION, plan.grouping.by.number()),
+        (StatConfig::AGGREGATION, plan.aggregation.by.number()),
         (
             StatConfig::INTERVAL,
             u64::try_from(interval).unwrap_or(u64::MAX),
         ),
-        (StatConfig::SCALE, u64::from(!plan.grouping.unscaled)),
+        (StatConfig::SCALE, u64::from(!plan.aggregation.unscaled)),
     ];
     request.record_to = Some(CountOutput {
         output: name,

@@ -132,7 +132,8 @@ impl<'m> ConversionTarget<'m> {
     ///
     /// # Errors
     ///
-    /// No format or several, an option that the format does not support, an output file that exists.
+    /// No format or several, a format that this build lacks, a URL of no web server, an option that the format does not support, or
+    /// an output file that exists.
     pub(super) fn new(matches: &'m ArgMatches) -> Result<Self, CliError> {
         let path = |option| matches.get_one::<String>(option).map(String::as_str);
         let given = |format: ConversionFormat| Some((format, path(format.option())?));

@@ -4,7 +4,7 @@ use rperf_count::{Aggregation, AggregationRules};
 use rperf_perfdata::PerfData;
 use rperf_wire::StatConfig;
 
-use super::super::grouping::{at_last_level, is_of_cpus};
+use super::super::grouping::{at_last_level, is_per_cpu_or_set};
 use super::machine;
 use crate::cli::context::Context;
 use crate::cli::shared::recorded_stat::RecordedStat;
@@ -21,7 +21,7 @@ pub(super) fn title(data: &PerfData<'_>) -> String {
 
 /// Returns the aggregation: as requested; as recorded if `requested` is `Global`, or if it requires counts per CPU and there are
 /// none. If the recorded one requires them, too, it is `Global`.
-pub(super) fn grouping(
+pub(super) fn aggregation_rules(
     recorded: &RecordedStat<'_>,
     data: &PerfData<'_>,
     requested: Aggregation,
@@ -33,9 +33,9 @@ pub(super) fn grouping(
         Aggregation::Global => counted,
         requested => requested,
     };
-    if is_of_cpus(by) && !recorded.is_per_cpu() {
+    if is_per_cpu_or_set(by) && !recorded.is_per_cpu() {
         context.note("warning: processing task data, aggregation mode not set");
-        by = match is_of_cpus(counted) {
+        by = match is_per_cpu_or_set(counted) {
             true => Aggregation::Global,
             false => counted,
         };
