@@ -66,7 +66,7 @@ pub(super) fn command() -> Command {
                 .short('p')
                 .help("remove every cached build of the files at these paths"),
         )
-        .arg(switch("purge-all").short('P').help("empty the cache"))
+        .arg(switch("purge-all").short('P').help("remove all objects"))
         .arg(
             switch("list")
                 .short('l')
@@ -156,7 +156,7 @@ fn limits(matches: &ArgMatches) -> Result<Option<CacheLimits>, CliError> {
     let size = matches.get_one::<String>("max-size").map(|word| {
         with_unit(word).ok_or_else(|| {
             CliError::usage(format!("--max-size: '{word}' is not a size"))
-                .hint("give bytes with a unit: 100K, 500M, 2G; -P empties the cache")
+                .hint("give bytes with a unit: 100K, 500M, 2G; -P removes all objects")
         })
     });
     let age = matches.get_one::<String>("max-age").map(|word| {

@@ -262,11 +262,11 @@ fn deliver(
     }?;
     taken?;
     warn_of_truncated(context, &text.stacks(), copied(replay.data().events()));
-    if text.guests() > 0 {
+    if text.skipped_guest_samples() > 0 {
         context.warn(format_args!(
             "{} of guests {} skipped",
-            counted(text.guests(), "sample"),
-            was_or_were(text.guests())
+            counted(text.skipped_guest_samples(), "sample"),
+            was_or_were(text.skipped_guest_samples())
         ));
     }
     Ok(())

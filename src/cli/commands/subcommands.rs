@@ -77,7 +77,7 @@ pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
     CommandEntry {
         name: "lock deadlock",
         summary: "Show which threads of a process wait for each other",
-        usage: &["-p <pid>"],
+        usage: &["-p <pid>", "-i <file>"],
         build: lock::deadlock_command,
         run: lock::deadlock,
     },

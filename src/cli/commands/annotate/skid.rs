@@ -12,7 +12,7 @@ const CLOCKS: [u64; 2] = [0, 1];
 pub(super) fn note<'e>(mut events: impl Iterator<Item = &'e EventDesc>, context: &Context) {
     if let Some(event) = events.find(|event| skids(event)) {
         context.note(format_args!(
-            "note: samples of {} are attributed to the next instruction: hits may belong to the instruction before",
+            "note: samples of {} are often attributed to a later instruction: hits may belong to an instruction before",
             event.name
         ));
     }

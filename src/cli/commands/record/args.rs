@@ -16,7 +16,7 @@ Samples a command, processes, threads, CPUs or the whole system and writes the s
 which Linux perf can read, too.
 
 The first word that is not an option begins the workload: the command to run, with its own options; `--` may precede it. \
-Recording ends when the workload ends. With -a, -p, -t or -C the workload only sets the duration, so `sleep 10` is a \
+Recording ends when the workload ends. With -a, -p, -t, -u or -C the workload only sets the duration, so `sleep 10` is a \
 timer. Without workload and target, the whole system is recorded until Ctrl-C.
 
 With -o -, or without -o if the standard output is a pipe, the recording is written to the standard output for `script \
@@ -27,9 +27,10 @@ An existing output file is renamed to FILE.old. The exit status is that of the w
 const EVENT: &str = "\
 Events to record, separated by commas; may be given several times. Modifiers follow a colon: u for user space only, k \
 for the kernel only.
-Hardware: cycles instructions cache-references cache-misses branch-instructions branch-misses bus-cycles ref-cycles.
+Hardware: cycles instructions cache-references cache-misses branch-instructions branch-misses bus-cycles stalled-cycles-frontend \
+stalled-cycles-backend ref-cycles.
 Software: cpu-clock task-clock page-faults minor-faults major-faults context-switches (cs) cpu-migrations (migrations) \
-alignment-faults emulation-faults dummy.
+alignment-faults emulation-faults cgroup-switches bpf-output dummy.
 Tracepoints: system:name; both may be shell patterns (sched:*, 'syscalls:sys_enter_*').
 The default is cycles, or cpu-clock if the machine has no hardware counters.";
 

@@ -97,8 +97,8 @@ fn levels(matches: &ArgMatches) -> Result<Option<CpuList>, CliError> {
 }
 
 fn check_cpus(recording: Metadata<'_>) -> Result<(), CliError> {
-    let kinds = recording.events.iter().map(|event| event.attr.sample_type);
-    if kinds.into_iter().all(|kind| kind.contains(SampleType::CPU)) {
+    let mut events = recording.events.iter();
+    if events.all(|event| event.attr.sample_type.contains(SampleType::CPU)) {
         return Ok(());
     }
     let message = "--socket-filter: the samples have no CPU";

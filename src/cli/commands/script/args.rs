@@ -57,7 +57,7 @@ pub(in crate::cli::commands) fn command() -> Command {
 
 fn input_and_fields() -> Vec<Arg> {
     vec![
-        // Before perf's options: for an ambiguous prefix, the last two matches are listed.
+        // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches, which are then perf's.
         debuginfod::option(),
         switch("csv").help("print a row for each sample, with the fields of -F separated by commas, and a row of titles"),
         value("template", "text")
@@ -134,7 +134,7 @@ fn selection() -> Vec<Arg> {
         switch("deltatime").help("print times relative to the previous sample"),
         switch("show-info")
             .short('I')
-            .help("with --header: print CPU topology and caches in full"),
+            .help("print the header with CPU topology and caches in full"),
     ]
 }
 

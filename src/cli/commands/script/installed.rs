@@ -146,9 +146,9 @@ impl InstalledScript {
         run_both(recorder, reporter)
     }
 
-    /// Splits words into those of the report script and those of the record script: before `--`, otherwise after the required
-    /// arguments and those of the words `tx`, `rx`, `debug` and `dev=…` that [`Self::arguments`] names. Without `--`, all words
-    /// are those of the report script if the script's name ends in `top`.
+    /// Splits words into those of the report script and those of the record script. The latter begin with `--` if it is given.
+    /// Otherwise they follow the required arguments and those of the words `tx`, `rx`, `debug` and `dev=…` that
+    /// [`Self::arguments`] names; there are none if the script's name ends in `top`.
     fn split(&self, words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
         split(&self.name, &self.arguments, words)
     }
@@ -238,7 +238,7 @@ pub(super) fn run_both(
             ExitStatus::Signal(libc::SIGPIPE) => ExitStatus::Ok,
             // Ctrl-C ended the recording. Later commands of the record script may have failed, so its status is
             // ignored.
-            _ if is_pending(signals.as_ref()) => ExitStatus::Ok,
+            _ if was_interrupted(signals.as_ref()) => ExitStatus::Ok,
             recorded => recorded,
         }),
         failed => Ok(failed),
@@ -286,13 +286,13 @@ pub(super) fn take_input(words: &mut Vec<OsString>) -> Result<Option<OsString>, 
     }
 }
 
-/// Whether a blocked SIGINT (Ctrl-C) is pending.
-fn is_pending(signals: Option<&Signals>) -> bool {
+/// Whether Ctrl-C was pressed while SIGINT was blocked; takes the pending signal.
+fn was_interrupted(signals: Option<&Signals>) -> bool {
     signals.is_some_and(|signals| matches!(signals.next(), Ok(Some(_))))
 }
 
 fn check_started(child: std::io::Result<Child>) -> Result<Child, CliError> {
-    child.map_err(|error| CliError::message(255, format!("the shell of the script: {error}")))
+    child.map_err(|error| CliError::message(255, format!("the script cannot be started: {error}")))
 }
 
 /// Waits for a child process, and returns its status.

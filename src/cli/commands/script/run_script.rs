@@ -304,7 +304,7 @@ impl ScriptReading<'_> {
         to.text(b"refused");
         to.dict();
         to.text(b"SchedGui");
-        to.text(b"SchedGui needs a window system: 'sched migration' and 'sched timehist' show migrations as text");
+        to.text(b"SchedGui needs a window system: 'sched timehist -M' shows migrations as text");
         to.end_dict();
         to.text(b"syscalls");
         to.dict();

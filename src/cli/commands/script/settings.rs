@@ -23,7 +23,7 @@ use crate::cli::options::flag;
 use crate::cli::switches::SwitchOptions;
 use crate::cli::symbol_options::SymbolSources;
 
-/// Maximum number of frames of a callchain, `PERF_MAX_STACK_DEPTH`.
+/// The default of `--max-stack`: `PERF_MAX_STACK_DEPTH`.
 const MAX_STACK: usize = 127;
 
 /// The parsed options.

@@ -195,7 +195,7 @@ impl<'a> StreamPrinter<'a> {
         written?;
         // Output is flushed before waiting for more input.
         stdout.flush()?;
-        self.skipped_guest_samples += text.guests();
+        self.skipped_guest_samples += text.skipped_guest_samples();
         self.stacks.merge(text.stacks());
         self.loaded = Some(resolver.into_loaded());
         self.print_counts(stream, &plan, &mut stdout)?;

@@ -23,7 +23,7 @@ pub(super) struct SampleText<'r, 'w> {
     stacks: UserStacks<'r, 'w>,
     pub(super) plan: &'r ScriptPlan,
     sources: &'r SourceFiles<'r>,
-    guests: AtomicU64,
+    skipped_guest_samples: AtomicU64,
 }
 
 /// The caches and buffers of a worker.
@@ -87,13 +87,13 @@ impl<'r, 'w> SampleText<'r, 'w> {
             stacks: UserStacks::new(resolver, plan.stacks.clone()),
             plan,
             sources,
-            guests: AtomicU64::new(0),
+            skipped_guest_samples: AtomicU64::new(0),
         }
     }
 
-    /// The number of samples of guests, which are skipped.
-    pub(super) fn guests(&self) -> u64 {
-        self.guests.load(Ordering::Relaxed)
+    /// The number of samples of guests that were skipped.
+    pub(super) fn skipped_guest_samples(&self) -> u64 {
+        self.skipped_guest_samples.load(Ordering::Relaxed)
     }
 
     /// Whether no sample is filtered out, and all events show addresses.
@@ -449,7 +449,7 @@ impl Render for SampleText<'_, '_> {
         }
         let mode = sample.cpu_mode();
         if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
-            self.guests.fetch_add(1, Ordering::Relaxed);
+            self.skipped_guest_samples.fetch_add(1, Ordering::Relaxed);
             return;
         }
         if self.plan.parts {

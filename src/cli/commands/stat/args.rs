@@ -12,7 +12,7 @@ Counts events of a command, processes, threads, CPUs or the whole system, and pr
 CPUs utilized, instructions per cycle, rates.
 
 The first word that is not an option begins the workload: the command to run, with its own options; `--` may precede it. \
-Counting ends when the workload ends. With -a, -p, -t or -C the workload only sets the duration, so `sleep 10` is a \
+Counting ends when the workload ends. With -a, -p, -t, -u or -C the workload only sets the duration, so `sleep 10` is a \
 timer. Without workload and target, the whole system is counted until Ctrl-C.
 
 The table is written to the standard error unless -o or --log-fd is given. <not supported> is an event without a counter \

@@ -11,7 +11,7 @@ use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use crate::cli::shared::report_options::{is_relative, regex};
 
-/// Maximum number of frames of a callchain, the kernel's default.
+/// The default of `--max-stack`: the kernel's default maximum of frames of a callchain.
 const MAX_STACK: usize = 127;
 
 /// How callchains are counted and shown.
