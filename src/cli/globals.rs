@@ -26,7 +26,7 @@ pub(crate) fn options() -> Command {
                 .help("show the version; -vv also shows build options"),
         )
         .arg(attached("exec-path", "directory").help(
-            "print the directory of external commands (default: the directory of the program); with =DIRECTORY, look for external commands there (perf-NAME)",
+            "print the directory of external commands (PERF_EXEC_PATH), or that of the program if there is none; with =DIRECTORY, look for external commands (perf-NAME) there",
         ))
         .arg(
             switch("paginate")

@@ -23,7 +23,7 @@ pub(crate) enum OptionShape {
     Value,
     /// An optional value, attached only (`-z3`, `--threads=cpu`).
     Attached,
-    /// An optional value; the next word is the value unless it starts with `-` (report's `-g caller`).
+    /// An optional value, attached, or in the next word unless that starts with `-` (report's `-g caller`).
     Optional,
     /// A perf option that is refused by name.
     NotYet,
@@ -81,7 +81,7 @@ pub(crate) fn list(long: &'static str, name: &'static str) -> Arg {
     value(long, name).action(ArgAction::Append)
 }
 
-/// An option with an optional value in the next word, unless that starts with `-`. Without a value it reads as `missing`.
+/// An option with an optional value: attached, or in the next word unless that starts with `-`. Without a value it reads as `missing`.
 pub(crate) fn optional(long: &'static str, name: &'static str, missing: &'static str) -> Arg {
     value(long, name)
         .num_args(0..=1)

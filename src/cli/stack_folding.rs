@@ -20,7 +20,7 @@ use super::symbols::shows_inlines;
 const MAX_STACK_COPY: u32 = 65_528;
 
 /// Whether samples of any event carry data that completes their callchains.
-pub(crate) fn has_copies(events: &[EventDesc]) -> bool {
+pub(crate) fn can_complete_callchains(events: &[EventDesc]) -> bool {
     events.iter().any(|event| completes_callchains(&event.attr))
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn unwinding_limit(
     recording: Metadata<'_>,
     options: &mut HistogramOptions,
 ) -> Option<usize> {
-    let unwinds = options.reads_chains() && has_copies(recording.events);
+    let unwinds = options.reads_chains() && can_complete_callchains(recording.events);
     unwinds.then(|| mem::replace(&mut options.max_stack, usize::MAX))
 }
 

@@ -1,4 +1,4 @@
-//! `--switch-on`, `--switch-off`: samples of one event enable and disable the output of samples of other events.
+//! `--switch-on`, `--switch-off`: samples of one event enable the output of samples, samples of another event disable it.
 
 use clap::ArgMatches;
 use rperf_lines::EventSwitch;

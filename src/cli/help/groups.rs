@@ -1,4 +1,4 @@
-//! The groups in which `-h` lists the options of a command, each with a heading.
+//! The groups in which `-h` and `--help` list the options of a command, each with a heading.
 
 use clap::{Arg, Command};
 

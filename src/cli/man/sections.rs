@@ -211,7 +211,17 @@ pub(super) const STATUSES: &[SectionEntry] = &[
         "There is no such user or metric, or the sampling rate is not possible.",
     ),
     SectionEntry::of(
-        &[Named(&["sched timehist", "timechart"])],
+        &[Named(&[
+            "annotate",
+            "diff",
+            "flamegraph",
+            "heatmap",
+            "histogram",
+            "report",
+            "sched timehist",
+            "script",
+            "timechart",
+        ])],
         "234",
         "The value of --time is not a time range.",
     ),
@@ -301,6 +311,11 @@ pub(super) const VARIABLES: &[SectionEntry] = &[
         "Directory for temporary files (default: /tmp).",
     ),
     SectionEntry::of(
+        &[Named(&["script"])],
+        "PERF_EXEC_PATH",
+        "Directory of external commands (perf-NAME) and of perf's scripts, unless --exec-path names one.",
+    ),
+    SectionEntry::of(
         &[Named(&["help"])],
         "SOURCE_DATE_EPOCH",
         "Date of the manual pages that --man writes, in seconds since 1970 (default: now).",
@@ -321,7 +336,7 @@ pub(super) const FILES: &[SectionEntry] = &[
             ]),
         ],
         "perf.data",
-        "Default name of a recording. An existing file of this name is renamed to perf.data.old.",
+        "Default name of a recording. A new recording renames an existing file of this name to perf.data.old.",
     ),
     SectionEntry::of(
         &[],

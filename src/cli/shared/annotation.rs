@@ -34,19 +34,19 @@ pub(crate) struct FunctionCounts<'c, 'w> {
 }
 
 impl<'c, 'w> FunctionCounts<'c, 'w> {
-    /// Counts the samples and calls `with` with the annotator of the functions.
+    /// Counts the samples, and passes the annotator of the functions to `work`.
     ///
     /// # Errors
     ///
     /// The requested function, or every function with a symbol, has no samples.
-    pub(crate) fn with<R>(
+    pub(crate) fn with_annotator<R>(
         &self,
-        with: impl FnOnce(&Annotator<'_, '_>) -> R,
+        work: impl FnOnce(&Annotator<'_, '_>) -> R,
     ) -> Result<R, CliError> {
         let functions = self.functions()?;
         let tables = self.tables(&functions)?;
         let printer = self.printer(&functions);
-        Ok(with(&Annotator::new(printer, &tables)))
+        Ok(work(&Annotator::new(printer, &tables)))
     }
 
     /// Counts samples by function; functions that cannot reach the requested minimum percentage may be omitted.

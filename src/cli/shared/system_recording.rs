@@ -1,4 +1,4 @@
-//! Records tracepoints of the whole system by calling `record`: shared by `sched record`, `kwork record` and `timechart record`.
+//! Records tracepoints of the whole system by calling `record`, for subcommands such as `sched record`.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

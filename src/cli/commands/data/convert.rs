@@ -35,7 +35,9 @@ use crate::cli::jobs::jobs;
 use crate::cli::options::{count, flag, switch, value};
 use crate::cli::output_file::write_to;
 use crate::cli::shared::analysis::Analysis;
-use crate::cli::stack_folding::{copied, has_copies, stack_options, warn_of_truncated};
+use crate::cli::stack_folding::{
+    can_complete_callchains, copied, stack_options, warn_of_truncated,
+};
 use crate::cli::symbol_options::SymbolSources;
 use crate::cli::symbols::shows_inlines;
 
@@ -167,7 +169,7 @@ impl DataConversion<'_> {
         let (context, data) = (self.analysis.context, self.analysis.data());
         let symbols = SymbolSources::for_recording(self.matches, context)?;
         let resolver = self.analysis.resolver(&symbols);
-        let limit = has_copies(data.events()).then_some(usize::MAX);
+        let limit = can_complete_callchains(data.events()).then_some(usize::MAX);
         let stacks = UserStacks::new(&resolver, stack_options(data.metadata(), limit));
         let mut bytes = None;
         let samples = match target.format {

@@ -14,7 +14,7 @@ use crate::cli::error::CliError;
 use crate::cli::filter::RequestedFilters;
 use crate::cli::input::DEFAULT;
 use crate::cli::jobs::jobs;
-use crate::cli::options::{count, flag};
+use crate::cli::options::flag;
 use crate::cli::shared::columns::ColumnOptions;
 use crate::cli::shared::report_options::{is_relative, separator};
 use crate::cli::symbol_options::SymbolSources;
@@ -73,7 +73,7 @@ impl DiffSettings {
         if streams {
             super::streams::check(matches, files.len())?;
         }
-        let verbose = count(matches, "verbose") > 0 && !quiet;
+        let verbose = context.verbosity(matches) > 0 && !quiet;
         let json = is_on("json");
         if json && text("field-separator").is_some() {
             return Err(CliError::usage(

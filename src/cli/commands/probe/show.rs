@@ -43,7 +43,7 @@ pub(super) fn list_functions(
         OpenedObject::Kernel(kernel) => {
             let names = match kernel.given_image() {
                 Some(image) => of_binary(image)?,
-                None => kernel.with(|kernel| kernel.functions(filter.as_ref())),
+                None => kernel.with_symbols(|kernel| kernel.functions(filter.as_ref())),
             };
             (names, kernel.module().unwrap_or("the kernel").to_owned())
         }
@@ -197,7 +197,7 @@ fn in_kernel(
             }
             None => {
                 let filter = variable_options.filter.as_ref();
-                kernel.with(|kernel| kernel.variables(definition, options, filter))
+                kernel.with_symbols(|kernel| kernel.variables(definition, options, filter))
             }
         },
     };

@@ -166,7 +166,7 @@ fn rate_and_rings() -> Vec<Arg> {
             .long_help(UNWIND),
         counter("verbose")
             .short('v')
-            .help("be verbose: show perf_event_attr and every perf_event_open call"),
+            .help("be verbose; -vv: show perf_event_attr and every perf_event_open call"),
         switch("quiet").short('q').help("print only errors"),
     ]
 }

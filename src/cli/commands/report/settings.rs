@@ -321,7 +321,7 @@ impl ReportSettings {
     pub(super) fn tip(&self) -> &'static str {
         if self.chains.children != Some(false) && self.chains.graph.shown {
             "--no-children shows own overhead, with callers below each function"
-        } else if !self.columns.is_overview() {
+        } else if !self.columns.has_single_key() {
             "-s dso or -s comm give an overview by object or by command"
         } else {
             "-s comm,dso,symbol shows functions"

@@ -23,7 +23,9 @@ use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::flame_output::{MIN_WIDTH, PictureFormat, write_picture, write_stacks};
-use crate::cli::stack_folding::{copied, has_copies, stack_options, warn_of_truncated};
+use crate::cli::stack_folding::{
+    can_complete_callchains, copied, stack_options, warn_of_truncated,
+};
 use crate::cli::symbol_options::SymbolSources;
 
 /// Prints tables and stacks as text or JSON, or writes folded stacks or a flame graph.
@@ -44,7 +46,7 @@ pub(in crate::cli::commands) fn run(
         context.note("hint: record with 'sched record -g'");
     }
     let resolver = analysis.resolver(&symbols);
-    let limit = has_copies(data.events()).then_some(request.max_stack);
+    let limit = can_complete_callchains(data.events()).then_some(request.max_stack);
     let user = stack_options(data.metadata(), limit);
     let prepare = StackPrepare::new(data.metadata(), &resolver, user, request.max_stack)?;
     let mut off_cpu = OffCpu::new(request.options.clone());

@@ -17,7 +17,7 @@ use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::payloads::payloads;
-use crate::cli::stack_folding::{has_copies, stack_options};
+use crate::cli::stack_folding::{can_complete_callchains, stack_options};
 use crate::cli::symbols::shows_inlines;
 
 /// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address is symbolized.
@@ -160,7 +160,8 @@ impl ScriptPlan {
         let events = layouts(recording, &selection, settings)?;
         let rows = settings.rows.as_ref().map(|rows| rows.for_events(&events));
         let shows_callers = events.iter().any(EventPlan::shows_callers);
-        let unwound = (shows_callers && has_copies(recording.events)).then_some(settings.max_stack);
+        let unwound = (shows_callers && can_complete_callchains(recording.events))
+            .then_some(settings.max_stack);
         Ok(Self {
             events,
             payloads,

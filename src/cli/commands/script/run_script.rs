@@ -28,7 +28,9 @@ use crate::cli::findings::conclude;
 use crate::cli::input::{Input, OpenedInput};
 use crate::cli::itrace;
 use crate::cli::shared::analysis::Analysis;
-use crate::cli::stack_folding::{copied, has_copies, stack_options, warn_of_truncated};
+use crate::cli::stack_folding::{
+    can_complete_callchains, copied, stack_options, warn_of_truncated,
+};
 use rperf_input::DiskFiles;
 
 /// Runs the script of `-s`; `None` without it.
@@ -166,7 +168,7 @@ impl ScriptReading<'_> {
         filter: &'r SampleCriteria,
         sources: &'r SourceFiles<'r>,
     ) -> EncoderOptions<'r> {
-        let unwinds = calls.reads_callchains() && has_copies(recording.events);
+        let unwinds = calls.reads_callchains() && can_complete_callchains(recording.events);
         let max_stack = self.settings.max_stack;
         let arch = recording.features.arch();
         let architecture =

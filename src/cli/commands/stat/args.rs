@@ -82,7 +82,7 @@ fn events_and_tasks() -> Vec<Arg> {
         ),
         counter("verbose")
             .short('v')
-            .help("be verbose: show raw counts, perf_event_attr and every perf_event_open call"),
+            .help("be verbose: show raw counts; -vv: also perf_event_attr and every perf_event_open call"),
         value("repeat", "n")
             .short('r')
             .value_parser(number)

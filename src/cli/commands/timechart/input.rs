@@ -106,7 +106,9 @@ impl TimechartRecording {
         match request.parts {
             ChartParts::All => error,
             ChartParts::Power => error.hint("-P needs power:cpu_idle or power:cpu_frequency"),
-            ChartParts::Tasks => error.hint("-T needs sched:sched_switch"),
+            ChartParts::Tasks => {
+                error.hint("-T needs sched:sched_switch, or the events of system calls")
+            }
         }
     }
 

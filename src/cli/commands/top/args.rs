@@ -129,7 +129,7 @@ fn column_options() -> Vec<Arg> {
             .help("hide user symbols"),
         counter("verbose")
             .short('v')
-            .help("be verbose: show perf_event_attr and every perf_event_open call"),
+            .help("be verbose; -vv: show perf_event_attr and every perf_event_open call"),
         value("column-widths", "width[,width...]")
             .short('w')
             .help("column widths, in order (0: as wide as needed)"),

@@ -16,7 +16,8 @@ the command only sets the duration. 'trace record' writes a recording, which 'tr
 
 \
 Strings, buffers and structures that arguments point to are copied by programs in the kernel (BPF), if it has type information and permits \
-that; otherwise they appear as addresses. The exit status is that of the command.";
+that; otherwise, those that a command passes to calls are read a little later, and marked (late), and all others appear as addresses. The \
+exit status is that of the command.";
 
 const EVENTS: &str = "\
 system calls, separated by commas: names, patterns (open*), groups (file, %net); a list that begins with ! selects all others; also other events (see 'list')";
@@ -118,7 +119,7 @@ fn shown() -> Vec<Arg> {
         ),
         value("string-size", "bytes")
             .value_parser(number)
-            .help("show at most this many bytes of strings and buffers (default: 32); file names are never truncated"),
+            .help("show at most this many bytes of strings and buffers (default: 32, with --exec-tree 400); file names are never truncated"),
         switch("force-btf")
             .help("show structures as the kernel's type information (BTF) describes them, also those that have a format of their own"),
         switch("json")
@@ -129,7 +130,7 @@ fn shown() -> Vec<Arg> {
         switch("comm").help("show the name of the thread before its number (default: yes)"),
         counter("verbose")
             .short('v')
-            .help("be verbose: show perf_event_attr and every perf_event_open call"),
+            .help("be verbose; -vv: show perf_event_attr and every perf_event_open call"),
     ]
 }
 
@@ -144,7 +145,7 @@ fn stacks() -> Vec<Arg> {
         ),
         switch("kernel-syscall-graph").help("show the kernel's frames of system calls, too"),
         value("max-stack", "frames").value_parser(number).help(
-            "show at most this many frames (default: 127); without --call-graph, implies dwarf",
+            "show at most this many frames (default: 127); implies --call-graph dwarf, unless the option or -i is given",
         ),
         value("min-stack", "frames")
             .value_parser(number)

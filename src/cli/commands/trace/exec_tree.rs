@@ -42,7 +42,7 @@ struct Process {
     number: u32,
     /// The parent's index in [`ExecTree::processes`].
     parent: Option<usize>,
-    /// The time of the first call in nanoseconds.
+    /// The time in nanoseconds of the parent's call that created the process, or of the first call if the parent's was not seen.
     begin: u64,
     /// The time of the exit in nanoseconds; `None` if no exit was seen.
     end: Option<u64>,

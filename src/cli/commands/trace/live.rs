@@ -43,7 +43,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if settings.summary.mode == SummaryMode::Cgroup {
         return Err(kernel_summary::no_cgroups());
     }
-    let printer = TracePrinter::open(matches, settings.layout, context)?;
+    let printer = TracePrinter::open(matches, settings.layout)?;
     let mut reporter = RecordReporter::new(context, matches);
     let types = Arc::new(KernelTypes::load(&settings, &enumerations(&request)));
     settings.options.structures = Some(types.clone());
@@ -133,7 +133,7 @@ fn sum_up(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let printer = TracePrinter::open(matches, settings.layout, context)?;
+    let printer = TracePrinter::open(matches, settings.layout)?;
     let mut reporter = RecordReporter::new(context, matches);
     let explained = |error| explain_start(context, "dummy", error);
     let mut observation = Observation::open(request, &mut reporter).map_err(explained)?;

@@ -14,7 +14,6 @@ use rperf_view::trace::{
 };
 
 use super::exec_tree::ExecTree;
-use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::explain::reason;
 use crate::cli::live::workload;
@@ -39,11 +38,7 @@ pub(super) struct TracePrinter {
 
 impl TracePrinter {
     /// Opens the file of `-o`.
-    pub(super) fn open(
-        matches: &ArgMatches,
-        layout: TraceLayout,
-        _: &Context,
-    ) -> Result<Self, CliError> {
+    pub(super) fn open(matches: &ArgMatches, layout: TraceLayout) -> Result<Self, CliError> {
         let file = match matches.get_one::<String>("output") {
             None => None,
             Some(path) => {

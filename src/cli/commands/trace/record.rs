@@ -20,7 +20,7 @@ const OPTIONS: [&str; 7] = [
 ];
 
 /// Options of `trace` that are refused before the word `record`.
-const OTHERS: &[&str] = &[
+const REFUSED: &[&str] = &[
     "all-cpus",
     "cgroup",
     "cpu",
@@ -67,7 +67,7 @@ pub(super) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let given = OTHERS
+    let given = REFUSED
         .iter()
         .find(|id| matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine));
     if let Some(option) = given {

@@ -169,7 +169,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     check_events(&input.path, &samples, &settings, context)?;
     let addresses = addresses(&analysis, &settings, context);
     let samples = samples.with_addresses(metadata.events, addresses);
-    let printer = TracePrinter::open(matches, settings.layout, context)?;
+    let printer = TracePrinter::open(matches, settings.layout)?;
     let mut observer = TraceObserver::new(settings.options.clone(), printer);
     let layouts = EventLayouts::empty(metadata.endian);
     let pass = ObserverPass::new(&layouts, samples).with_tasks();

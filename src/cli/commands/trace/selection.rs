@@ -260,7 +260,7 @@ fn numbers(word: &str, table: &SyscallTable) -> Vec<u32> {
 fn not_excluded(word: &str, table: &SyscallTable) -> CliError {
     match word.contains([':', '/']) {
         true => CliError::usage(format!("-e !...: '{word}' is no system call"))
-            .hint("only system calls are traced unless they are excluded; leave out other events"),
+            .hint("leave out other events: they are traced only if they are named without '!'"),
         false => unknown(word, table),
     }
 }

@@ -14,7 +14,7 @@ pub(super) const TIMECHART: &[(&str, &[CommandLine])] = &[
             example("timechart", "draw perf.data into output.svg"),
             example(
                 "timechart -p program -n 40 -o program.html",
-                "draw up to 40 threads of a program as a page",
+                "draw the threads of a program, at least 40 if there are as many, as a page",
             ),
             example(
                 "timechart --highlight 5000000",

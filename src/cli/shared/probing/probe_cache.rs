@@ -146,8 +146,11 @@ fn cache(context: &Context) -> Result<Cache, CliError> {
     let root = context.buildid_dir();
     let root = root.filter(|root| root != Path::new(NO_CACHE));
     let root = root.ok_or_else(|| {
-        CliError::message(255, "--cache: no build-id cache, its directory is unknown")
-            .hint("set one: --buildid-dir DIR before the command, the setting buildid.dir, or HOME")
+        CliError::message(
+            255,
+            "--cache: no build-id cache: its directory is unknown, or it is disabled (/dev/null)",
+        )
+        .hint("set one: --buildid-dir DIR before the command, the setting buildid.dir, or HOME")
     })?;
     Ok(Cache::new(root))
 }

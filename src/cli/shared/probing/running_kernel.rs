@@ -90,7 +90,7 @@ impl RunningKernel {
     }
 
     /// Calls `work` with the running kernel's symbols and types.
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&Kernel<'_>) -> T) -> T {
+    pub(crate) fn with_symbols<T>(&self, work: impl FnOnce(&Kernel<'_>) -> T) -> T {
         let listing = self.listing.get_or_init(|| {
             let listing = DiskFiles.read(&Path::new(PROC).join("kallsyms"));
             listing.unwrap_or_else(|_| Vec::new().into())
@@ -171,7 +171,7 @@ impl RunningKernel {
                 .in_image(image, definition, options, false)
                 .map_err(failed);
         }
-        let resolved = self.with(|kernel| {
+        let resolved = self.with_symbols(|kernel| {
             let points = kernel.find(definition, options)?;
             let targets = points.probes.iter().map(|probe| kernel.target(probe));
             let targets = targets.collect();

@@ -33,10 +33,10 @@ pub(crate) struct OwnProbes {
     signals: Mutex<Option<Signals>>,
 }
 
-/// The events that an option defines, for the event parser.
+/// The events that an option names or defines, for the event parser.
 #[derive(Debug)]
 pub(crate) enum ParserEvent {
-    /// Names of events in tracefs, separated by commas.
+    /// An event list, as of `-e`.
     Text(String),
     /// Events of the uprobe PMU, which have no names in the kernel.
     Events(Vec<EventSpec>),

@@ -51,12 +51,12 @@ pub(super) fn answer(
     }
 }
 
-/// Counts the samples of a report by function, and returns the result of `with` for the counts.
+/// Counts the samples of a report by function, and returns the result of `work` for the counts.
 fn with_functions<R>(
     job: &ReportJob<'_>,
     input: &Input,
     data: &PerfData<'_>,
-    with: impl FnOnce(&Annotator<'_, '_>) -> R,
+    work: impl FnOnce(&Annotator<'_, '_>) -> R,
 ) -> Result<R, CliError> {
     let (jobs, progress) = (job.settings.jobs, ProgressDisplay::silent());
     let analysis = Analysis::with_progress(input, data, jobs, progress, job.context)?;
@@ -74,7 +74,7 @@ fn with_functions<R>(
             .map(|selected| selected as &dyn SelectSamples),
         request: &job.code,
     };
-    counting.with(with)
+    counting.with_annotator(work)
 }
 
 /// The data from which requests are answered.

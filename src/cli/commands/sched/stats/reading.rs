@@ -13,6 +13,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::{self, OpenedInput, foreign};
 use crate::cli::options::{flag, unsupported};
+use crate::cli::shared::recording_pair;
 
 const REPORT_ABOUT: &str = "\
 Shows by how much the scheduler's counters of /proc/schedstat rose during a recording of 'sched stats record': the averages over all CPUs, then each CPU.";
@@ -38,7 +39,7 @@ pub(in crate::cli::commands) fn diff_command() -> Command {
                 .short('i')
                 .num_args(1),
         )
-        .arg(Arg::new("words").num_args(0..).value_name("file"))
+        .arg(recording_pair::operands())
 }
 
 fn reading_options() -> [Arg; 4] {
@@ -69,10 +70,8 @@ pub(in crate::cli::commands) fn diff(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let files = matches.get_many::<String>("words").unwrap_or_default();
-    let files: Vec<&str> = files.map(String::as_str).collect();
     let cpus = wanted_cpus(matches)?;
-    let [before, after] = compared_files(&files)?;
+    let [before, after] = recording_pair::earlier_and_later(matches, "sched stats diff")?;
     let read = |path: &Path| read(Some(path.to_owned()), cpus.as_ref(), matches, context);
     let stats = [read(&before)?, read(&after)?];
     check_versions(&before, &after, &stats)?;
@@ -80,18 +79,6 @@ pub(in crate::cli::commands) fn diff(
     context.paginate("sched")?;
     write_diff(&mut context.stdout(), &stats[0], &stats[1], is_verbose)?;
     Ok(ExitStatus::Ok)
-}
-
-/// Returns the two files of a comparison.
-fn compared_files(files: &[&str]) -> Result<[PathBuf; 2], CliError> {
-    match files {
-        [] => Ok(["perf.data.old", "perf.data"].map(PathBuf::from)),
-        [after] => Ok(["perf.data.old", after].map(PathBuf::from)),
-        [before, after] => Ok([before, after].map(PathBuf::from)),
-        _ => Err(CliError::usage(
-            "sched stats diff: give two recordings, BASELINE NEW",
-        )),
-    }
 }
 
 /// Reads the counters of a recording.
