@@ -329,6 +329,7 @@ pub(super) const FILES: &[SectionEntry] = &[
             SAMPLE_READERS,
             OTHER_READERS,
             Named(&[
+                "inject",
                 "record",
                 "sched stats record",
                 "stat record",
