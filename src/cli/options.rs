@@ -81,7 +81,8 @@ pub(crate) fn list(long: &'static str, name: &'static str) -> Arg {
     value(long, name).action(ArgAction::Append)
 }
 
-/// An option with an optional value: attached, or in the next word unless that starts with `-`. Without a value it reads as `missing`.
+/// An option with an optional value: attached, or in the next word unless that starts with `-`. Without a value it reads
+/// as `missing`.
 pub(crate) fn optional(long: &'static str, name: &'static str, missing: &'static str) -> Arg {
     value(long, name)
         .num_args(0..=1)

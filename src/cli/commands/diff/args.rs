@@ -48,7 +48,8 @@ pub(in crate::cli::commands) fn command() -> Command {
 
 fn table() -> Vec<Arg> {
     vec![
-        // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches, which are then perf's.
+        // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches,
+        // which are then those of perf.
         debuginfod::option(),
         jobs::option(),
         names::vmlinux(),

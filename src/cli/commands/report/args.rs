@@ -54,7 +54,8 @@ pub(in crate::cli::commands) fn command() -> Command {
 /// Returns the options on the input, and those that print data about the file instead of a table.
 fn input() -> Vec<Arg> {
     vec![
-        // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches, which are then perf's.
+        // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches,
+        // which are then those of perf.
         debuginfod::option(),
         switch("hints").help("on a terminal, show warnings after the report (default: on)"),
         switch("latency").help("sort by latency (wall-clock time) instead of CPU time; needs record --latency"),

@@ -57,7 +57,8 @@ pub(in crate::cli::commands) fn command() -> Command {
 
 fn input_and_fields() -> Vec<Arg> {
     vec![
-        // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches, which are then perf's.
+        // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches,
+        // which are then those of perf.
         debuginfod::option(),
         switch("csv").help("print a row for each sample, with the fields of -F separated by commas, and a row of titles"),
         value("template", "text")

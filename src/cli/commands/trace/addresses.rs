@@ -88,8 +88,8 @@ impl AddressNames for SymbolNames {
     }
 }
 
-/// Returns `function (object)`, `function (inlined)`, or `[0x1] (object)` for an address without symbol. The name of an unknown object
-/// is `[unknown]`.
+/// Returns `function (object)`, `function (inlined)`, or `[0x1] (object)` for an address without symbol. The name of an
+/// unknown object is `[unknown]`.
 fn frame_text(resolver: &Resolver<'_>, frame: &Frame) -> String {
     let object = frame.dso.map(|dso| &*resolver.world().dso(dso).name);
     let object = object.unwrap_or("[unknown]");
