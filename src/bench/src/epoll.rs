@@ -52,7 +52,8 @@ impl Nested {
         self.levels.first().ok_or(io::ErrorKind::NotFound.into())
     }
 
-    /// Waits for a descriptor through all levels; `None` after the timeout.
+    /// Waits for a descriptor through all levels; `None` after the timeout, or if another thread took the event in
+    /// between.
     fn wait(&self, timeout_millis: i32) -> io::Result<Option<u64>> {
         let mut timeout = timeout_millis;
         let mut data = None;
@@ -65,14 +66,6 @@ impl Nested {
         }
         Ok(data)
     }
-}
-
-/// The next of a sequence of random numbers (Marsaglia's xorshift); the state must not be 0.
-fn next_random(state: &mut u64) -> usize {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state as usize
 }
 
 #[cfg(test)]

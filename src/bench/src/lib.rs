@@ -12,6 +12,7 @@ pub mod futex;
 mod gate;
 pub mod mem;
 pub mod numa;
+mod random;
 mod report;
 pub mod sched;
 mod series;

@@ -17,6 +17,8 @@ pub struct PageOptions {
 pub struct AnonymousMap {
     base: NonNull<u8>,
     size: usize,
+    /// Bytes that are mapped: `size`, rounded up to whole huge pages. munmap(2) refuses to split a huge page.
+    mapped: usize,
 }
 
 // SAFETY: the memory is owned by this value alone and not tied to the thread that mapped it.
@@ -32,7 +34,14 @@ impl AnonymousMap {
     /// machine does not have.
     pub fn new(size: usize, pages: PageOptions) -> io::Result<Self> {
         let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let mut mapped = size;
         if let Some(bits) = pages.huge_bits {
+            let page = 1_usize
+                .checked_shl(bits)
+                .ok_or(io::ErrorKind::InvalidInput)?;
+            mapped = size
+                .checked_next_multiple_of(page)
+                .ok_or(io::ErrorKind::OutOfMemory)?;
             let bits = i32::try_from(bits).map_err(|_| io::ErrorKind::InvalidInput)?;
             flags |= libc::MAP_HUGETLB | bits << libc::MAP_HUGE_SHIFT;
         }
@@ -41,12 +50,12 @@ impl AnonymousMap {
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address chosen by the kernel; it overlaps nothing.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), size, protection, flags, -1, 0) };
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, -1, 0) };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { base, size })
+        Ok(Self { base, size, mapped })
     }
 
     /// Returns the memory.
@@ -67,7 +76,7 @@ impl AnonymousMap {
 impl Drop for AnonymousMap {
     fn drop(&mut self) {
         // SAFETY: the mapping belongs to this value, and nothing borrows it any more.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.size) };
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped) };
     }
 }
 

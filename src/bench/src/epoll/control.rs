@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use rperf_sys::{Epoll, EpollMode, EventFd};
 
-use super::{Nested, addresses, events, next_random};
+use super::{Nested, addresses, events};
 use crate::BenchError;
+use crate::random::next_random;
 use crate::timed::TimedThreads;
 
 /// The benchmark `epoll ctl`.
@@ -82,9 +83,9 @@ fn at_random(set: &Epoll, own: &[EventFd], stop: &AtomicBool, seed: u64) -> io::
     let (mut counts, mut state) = ([0; 3], seed);
     let mode = EpollMode::default();
     while !stop.load(Ordering::Relaxed) {
-        let event = own.get(next_random(&mut state) % own.len().max(1));
+        let event = own.get(next_random(&mut state) as usize % own.len().max(1));
         let event = event.ok_or(io::ErrorKind::NotFound)?;
-        let operation = next_random(&mut state) % counts.len();
+        let operation = next_random(&mut state) as usize % counts.len();
         let result = match operation {
             0 => set.add(event, mode, 0),
             1 => set.modify(event, mode, 0),

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use rperf_sys::{EpollMode, EventFd};
 
-use super::{Nested, addresses, events, next_random};
+use super::{Nested, addresses, events};
 use crate::BenchError;
+use crate::random::next_random;
 use crate::timed::{TimedThreads, rate};
 
 /// The time after which a waiting thread checks whether it must stop.
@@ -146,7 +147,7 @@ impl Wait {
         while !done.load(Ordering::Relaxed) {
             for index in 0..all.len() {
                 let chosen = match self.random {
-                    true => next_random(&mut state) % all.len(),
+                    true => next_random(&mut state) as usize % all.len(),
                     false => index,
                 };
                 if let Some(event) = all.get(chosen) {

@@ -58,6 +58,7 @@ impl Requeue {
             let time = start.elapsed();
             waiters.finish()?;
             let reached = reached.map_err(BenchError::of("futex requeue"))?;
+            // With priority inheritance, the first thread acquires the free lock instead of being moved.
             let woken = u32::from(self.pi).min(reached);
             Ok(Requeued {
                 moved: reached - woken,

@@ -8,6 +8,7 @@ use rperf_sys::{AnonymousMap, PageOptions, page_size};
 
 use super::{Clock, Cost};
 use crate::BenchError;
+use crate::random::next_random;
 
 /// The time at which pages are allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl Mmap {
         self.size as f64 * self.loops as f64
     }
 
-    /// Maps, uses and unmaps the memory in each thread. As many pages are used as the memory has.
+    /// Maps, uses and unmaps the memory in each thread. There are as many accesses as the memory has pages.
     ///
     /// # Errors
     /// [`BenchError::Unavailable`] if there is not enough memory with pages of this size, or no counter of cycles.
@@ -140,14 +141,6 @@ impl Mmap {
         black_box(bytes);
         Ok(())
     }
-}
-
-/// The next of a sequence of random numbers (Marsaglia's xorshift); the state must not be 0.
-fn next_random(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::random::next_random;
+
 /// The operations of a pass on each word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryAccess {
@@ -73,14 +75,6 @@ pub(super) fn fill_randomly(words: &[AtomicU64]) {
     for word in words {
         word.store(next_random(&mut state), Ordering::Relaxed);
     }
-}
-
-/// The next of a sequence of random numbers (Marsaglia's xorshift); the state must not be 0.
-fn next_random(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
 }
 
 #[cfg(test)]

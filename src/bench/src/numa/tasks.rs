@@ -211,7 +211,10 @@ impl Process<'_> {
             ..
         } = self.bench;
         let _bound = bind(self.bench, task)?;
-        let own = map(self.bench, sizes.thread)?;
+        let own = {
+            let _initial = initial_cpu(self.bench)?;
+            map(self.bench, sizes.thread)?
+        };
         let process = self.own.words();
         let locked = process.get(..sizes.locked / size_of::<u64>());
         let locked = locked.unwrap_or(process);
