@@ -51,7 +51,9 @@ enum LayoutKind {
         is_signed: bool,
     },
     Boolean,
-    Character,
+    Character {
+        is_signed: bool,
+    },
     Enumeration(Enumeration),
     Pointer,
     Array(Box<TypeLayout>),
@@ -149,12 +151,13 @@ impl LayoutReader<'_> {
         let about = || record.detail(0).unwrap_or_default();
         let (size, kind) = match record.kind {
             TypeKind::Integer if about() & BOOLEAN != 0 => (size, LayoutKind::Boolean),
-            TypeKind::Integer if size == 1 && self.btf.text(record.name).ends_with("char") => {
-                (size, LayoutKind::Character)
-            }
             TypeKind::Integer => {
                 let is_signed = about() & SIGNED != 0;
-                (size, LayoutKind::Number { is_signed })
+                let is_character = size == 1 && self.btf.text(record.name).ends_with("char");
+                match is_character {
+                    true => (size, LayoutKind::Character { is_signed }),
+                    false => (size, LayoutKind::Number { is_signed }),
+                }
             }
             TypeKind::Enumeration | TypeKind::WideEnumeration => {
                 (size, LayoutKind::Enumeration(self.btf.enumerators(record)))
@@ -237,17 +240,20 @@ impl TypeLayout {
     fn write(&self, bytes: &[u8], with_names: bool, to: &mut String) {
         let number = unsigned(bytes);
         match &self.kind {
-            LayoutKind::Number { is_signed: true } | LayoutKind::Character => {
+            LayoutKind::Number { is_signed: true } | LayoutKind::Character { is_signed: true } => {
                 // Writing to a String does not fail.
                 let _ = write!(to, "{}", signed(bytes));
             }
-            LayoutKind::Number { is_signed: false } => {
+            LayoutKind::Number { is_signed: false }
+            | LayoutKind::Character { is_signed: false } => {
                 let _ = write!(to, "{number}");
             }
             LayoutKind::Boolean => to.push_str(if number == 0 { "false" } else { "true" }),
             LayoutKind::Enumeration(names) => {
                 let value = signed(bytes);
-                match names.name(value) {
+                // The enumerators of an unsigned enumeration are not negative.
+                let name = names.name(value);
+                match name.or_else(|| names.name(number.cast_signed())) {
                     Some(name) => to.push_str(name),
                     None => drop(write!(to, "{value}")),
                 }
@@ -261,7 +267,7 @@ impl TypeLayout {
 }
 
 fn write_array(element: &TypeLayout, bytes: &[u8], with_names: bool, to: &mut String) {
-    if element.kind == LayoutKind::Character {
+    if matches!(element.kind, LayoutKind::Character { .. }) {
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         let _ = write!(to, "\"{}\"", text.escape_ascii());
         return;

@@ -88,11 +88,7 @@ impl RecordedCounts {
             UserRecord::ThreadMap(map) => {
                 // A process id with all bits set stands for any thread.
                 let thread = |pid: u64| u32::try_from(pid).ok();
-                self.threads = map
-                    .threads
-                    .iter()
-                    .map(|thread_of| thread(thread_of.pid))
-                    .collect();
+                self.threads = map.threads.iter().map(|entry| thread(entry.pid)).collect();
             }
             UserRecord::Stat(stat) => self.read(stat),
             UserRecord::StatRound(round) => return Some(self.round(round)),

@@ -45,7 +45,7 @@ pub struct TaskRow {
     pub tid: u32,
     /// The process of the thread that created it; `None` without a FORK record.
     pub parent_pid: Option<u32>,
-    /// Its last name; empty if not recorded.
+    /// Its last recorded name; before the first, that of its parent at the FORK. Empty if neither is recorded.
     pub comm: String,
     /// Nanoseconds of the recording's clock; `None` without a FORK record in the recorded time.
     pub started: Option<u64>,

@@ -135,12 +135,12 @@ fn recordings(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
     sink(&[
         Cell::Text(&info.id),
         Cell::Signed(SCHEMA_VERSION),
-        Cell::text(&info.host),
-        Cell::text(&info.os_release),
-        Cell::text(&info.arch),
-        Cell::text(&info.cpu),
-        Cell::text(&info.command_line),
-        Cell::text(&info.recorder),
+        Cell::text_or_null(&info.host),
+        Cell::text_or_null(&info.os_release),
+        Cell::text_or_null(&info.arch),
+        Cell::text_or_null(&info.cpu),
+        Cell::text_or_null(&info.command_line),
+        Cell::text_or_null(&info.recorder),
         Cell::count(first),
         Cell::count(last),
         Cell::Signed(info.start),
@@ -193,8 +193,8 @@ fn samples(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
                 Cell::id(row.cpu),
                 Cell::id(thread.pid),
                 Cell::id(thread.tid),
-                Cell::text(process),
-                Cell::text(&thread.name),
+                Cell::text_or_null(process),
+                Cell::text_or_null(&thread.name),
                 Cell::Text(&event.name),
                 Cell::count(row.period),
                 row.stack
@@ -261,10 +261,10 @@ fn frame_cells<'c>(
     [
         Cell::Text(&dataset.recording.id),
         Cell::Signed(number),
-        function.map_or(Cell::Null, |function| Cell::text(&function.name)),
-        object.map_or(Cell::Null, |object| Cell::text(&object.name)),
-        object.map_or(Cell::Null, |object| Cell::text(&object.path)),
-        Cell::text(build_id),
+        function.map_or(Cell::Null, |function| Cell::text_or_null(&function.name)),
+        object.map_or(Cell::Null, |object| Cell::text_or_null(&object.name)),
+        object.map_or(Cell::Null, |object| Cell::text_or_null(&object.path)),
+        Cell::text_or_null(build_id),
         Cell::Text(match function.map(|function| function.kind) {
             Some(CodeKind::Kernel) => "kernel",
             Some(CodeKind::Jit) => "jit",
@@ -272,7 +272,7 @@ fn frame_cells<'c>(
         }),
         Cell::Unsigned(frame.address),
         Cell::Flag(frame.inline_depth > 0),
-        source.map_or(Cell::Null, |file| Cell::text(file)),
+        source.map_or(Cell::Null, |file| Cell::text_or_null(file)),
         line.map_or(Cell::Null, |line| Cell::Signed(line.into())),
     ]
 }
@@ -287,8 +287,8 @@ fn mappings(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
             Cell::Unsigned(row.start),
             Cell::Unsigned(row.size),
             Cell::Unsigned(row.offset),
-            Cell::text(&row.path),
-            Cell::text(&build_id),
+            Cell::text_or_null(&row.path),
+            Cell::text_or_null(&build_id),
             row.is_executable.map_or(Cell::Null, Cell::Flag),
         ])?;
     }
@@ -302,7 +302,7 @@ fn tasks(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
             Cell::id(row.pid),
             Cell::id(row.tid),
             row.parent_pid.map_or(Cell::Null, Cell::id),
-            Cell::text(&row.comm),
+            Cell::text_or_null(&row.comm),
             row.started.map_or(Cell::Null, Cell::count),
             row.ended.map_or(Cell::Null, Cell::count),
         ])?;

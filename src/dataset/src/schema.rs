@@ -66,7 +66,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Text; null if it is empty.
-    pub(crate) fn text(text: &'a str) -> Self {
+    pub(crate) fn text_or_null(text: &'a str) -> Self {
         match text {
             "" => Self::Null,
             text => Self::Text(text),

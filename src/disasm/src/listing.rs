@@ -27,7 +27,7 @@ pub enum NoCode {
 pub struct Listing<'r> {
     /// Start address in the object.
     pub start: u64,
-    /// End address of the listed bytes, exclusive.
+    /// End address of the function, exclusive, at most 16 MiB after `start`. The object may have fewer bytes.
     pub end: u64,
     /// Its instructions.
     pub lines: Vec<InstructionLine<'r>>,

@@ -51,7 +51,7 @@ pub enum PeriodUnit {
 pub struct ProfileObject {
     /// The short name shown in reports.
     pub name: String,
-    /// Its path, if it is a file.
+    /// Its path; the long name of a pseudo-file, such as `[kernel.kallsyms]`.
     pub path: String,
     /// Its build-id, if recorded.
     pub build_id: Option<Vec<u8>>,

@@ -55,7 +55,8 @@ impl BarChart {
             Escaped(&self.subtitle),
         )?;
         let most = self.bars.iter().map(|(_, count)| *count).max();
-        let total: u64 = self.bars.iter().map(|(_, count)| *count).sum();
+        let counts = self.bars.iter().map(|(_, count)| *count);
+        let total = counts.fold(0, u64::saturating_add);
         for (number, (label, count)) in self.bars.iter().enumerate() {
             let share = |whole: u64| *count as f64 / whole.max(1) as f64;
             let length = LONGEST * share(most.unwrap_or(1));

@@ -12,11 +12,11 @@ pub enum Palette {
     /// Warm colours.
     #[default]
     Hot,
-    /// By type of code: kernel orange, inlined cyan, JIT green, the rest yellow and red.
+    /// By type of code: kernel orange, inlined cyan, JIT green, C++ yellow, the rest red.
     Kind,
     /// Java with perf-PID.map: compiled green, inlined cyan, C++ yellow, kernel orange, the rest red.
     Java,
-    /// JavaScript: its files green, its builtins cyan, C++ yellow, kernel orange, the rest red.
+    /// JavaScript: its files green, its builtins and inlined cyan, C++ yellow, kernel orange, the rest red.
     Js,
     /// Perl: its code green, C++ yellow, kernel orange, the rest red.
     Perl,

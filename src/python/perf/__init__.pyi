@@ -148,7 +148,7 @@ class task_event(event):
 
 @final
 class throttle_event(event):
-    """A change of the sampling rate."""
+    """The start or the end of throttling."""
 
     @property
     def time(self) -> int: ...
@@ -159,7 +159,7 @@ class throttle_event(event):
 
 @final
 class lost_event(event):
-    """Records that were lost because a ring buffer was full."""
+    """Lost records or samples."""
 
     @property
     def id(self) -> int: ...

@@ -17,7 +17,7 @@ use crate::live::LiveRings;
 use crate::local_events::LocalEvents;
 use crate::maps::{PyCpuMap, PyThreadMap};
 
-/// Samples per second of an event other than a tracepoint that has neither a rate nor a period.
+/// Samples per second of events that have neither a rate nor a period; of tracepoints, each event is sampled then.
 const DEFAULT_FREQUENCY: u64 = 4000;
 /// Data pages of a ring, unless given.
 const DEFAULT_PAGES: usize = 128;

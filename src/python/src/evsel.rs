@@ -341,11 +341,11 @@ fn default_attr() -> Attr {
 
 /// The name of an event without modifiers, which repeat its settings.
 fn bare_name(attr: &Attr) -> String {
-    let mut name = event_name(attr);
-    if let Some((bare, _)) = name.rsplit_once(':') {
-        name.truncate(bare.len());
-    }
-    name
+    // `event_name` adds no modifiers if this flag alone is set.
+    event_name(&Attr {
+        flags: AttrFlags::EXCLUDE_GUEST,
+        ..attr.clone()
+    })
 }
 
 /// The value of a setting; booleans are 0 and 1.

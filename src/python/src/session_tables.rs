@@ -16,6 +16,8 @@ const DEFAULT_COLUMNS: [&str; 10] = [
 ];
 /// Prefix of the names of tracepoints' fields, needed for a field that has the name of a column.
 const FIELD: &str = "fields.";
+/// Letters of the modifiers that may follow an event's name.
+const MODIFIERS: &str = "ukhGHpPSDIWeX";
 /// The default number of rows of each table of `process_tables`.
 pub(crate) const DEFAULT_ROWS: usize = 1 << 20;
 
@@ -128,8 +130,9 @@ impl TableRequest {
             return Ok(vec![true; events.len()]);
         };
         let is_selected = |name: &str| {
-            let bare = name.rsplit_once(':').map(|(bare, _)| bare);
-            name == selected || bare == Some(selected)
+            let is_modifiers = |text: &str| text.chars().all(|letter| MODIFIERS.contains(letter));
+            let bare = name.rsplit_once(':').filter(|(_, end)| is_modifiers(end));
+            name == selected || bare.is_some_and(|(bare, _)| bare == selected)
         };
         let is_row: Vec<bool> = events
             .iter()

@@ -72,7 +72,8 @@ impl LiveUnwinder {
         }
     }
 
-    /// Replaces stack copies by callchains. Samples without both, of a guest, or that cannot be decoded are kept unchanged.
+    /// Replaces stack copies by callchains. Samples that lack one of them, of a guest, or that cannot be decoded are kept
+    /// unchanged.
     fn unwind(&mut self, records: &[u8], to: &mut Vec<u8>) {
         self.live.complete();
         let Some(known) = self.known.take() else {

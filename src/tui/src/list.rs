@@ -79,9 +79,9 @@ impl List {
 
     /// Moves the cursor to a new row number and keeps its screen position: after rows above it were added or removed.
     pub fn follow(&mut self, row: usize) {
-        let height = self.cursor.saturating_sub(self.top);
+        let offset = self.cursor.saturating_sub(self.top);
         self.cursor = row.min(self.len.saturating_sub(1));
-        self.top = self.cursor.saturating_sub(height);
+        self.top = self.cursor.saturating_sub(offset);
         self.show_cursor();
     }
 

@@ -102,16 +102,17 @@ impl Interpreter {
     ///
     /// Status 255: the answer is invalid.
     pub(super) fn functions(&mut self) -> Result<Option<ScriptFunctions>, CliError> {
-        let mut text = String::new();
-        // One line is read, as the pipe may stay open: the interpreter can be a wrapper that waits for it. A line that is not
-        // UTF-8 counts as no text.
-        let _ = BufReader::new(&self.answer).read_line(&mut text);
-        if text.is_empty() {
+        let mut line = Vec::new();
+        // One line is read, as the pipe may stay open: the interpreter can be a wrapper that waits for it.
+        let _ = BufReader::new(&self.answer).read_until(b'\n', &mut line);
+        if line.is_empty() {
             return Ok(None);
         }
-        let functions = ScriptFunctions::parse(self.language, &text);
-        let functions = functions
-            .map_err(|error| CliError::message(255, format!("answer of the script: {error}")))?;
+        let invalid =
+            |error: String| CliError::message(255, format!("answer of the script: {error}"));
+        let text = std::str::from_utf8(&line).map_err(|error| invalid(error.to_string()))?;
+        let functions = ScriptFunctions::parse(self.language, text);
+        let functions = functions.map_err(|error| invalid(error.to_string()))?;
         Ok(Some(functions))
     }
 

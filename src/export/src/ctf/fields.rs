@@ -7,8 +7,8 @@ use rperf_replay::Sample;
 use rperf_tracepoint::{Field, FieldReader, Value};
 use rperf_wire::{Endian, U64s};
 
-/// Keywords of TSDL, and the type alias `utf8`; [`is_alias`] finds the aliases of integers.
-const RESERVED: [&str; 29] = [
+/// Keywords of TSDL, and the type aliases `timestamp_t` and `utf8`; [`is_alias`] finds the aliases of integers.
+const RESERVED: [&str; 30] = [
     "align",
     "callsite",
     "char",
@@ -32,6 +32,7 @@ const RESERVED: [&str; 29] = [
     "typealias",
     "typedef",
     "unsigned",
+    "timestamp_t",
     "utf8",
     "variant",
     "void",

@@ -204,8 +204,8 @@ impl<'t> UserObject<'t> {
         }
     }
 
-    /// The object's name in mappings. Readers look for the functions of anonymous memory in a perf map instead of a file, so
-    /// names of anonymous memory are changed.
+    /// The object's name in mappings. Readers look for the functions of anonymous memory in a perf map instead of the imported
+    /// ones, so the names of anonymous memory and of perf maps (`/tmp/perf-PID.map`) are changed if functions are known.
     pub(super) fn recorded_name(&self) -> &'t str {
         if self.placed.is_empty() && self.named.is_empty() || self.is_vdso() {
             return self.name;

@@ -99,7 +99,7 @@ impl<'t> Items<'t> {
             return Err(problem("a frame without a sample above"));
         }
         let (start, rest) = head(text).ok_or(problem(
-            "not a sample, which is a task, its thread, a time with a colon, and an event",
+            "not a sample, which is a command name, a thread id, a time with a colon, and an event",
         ))?;
         if rest.starts_with("PERF_RECORD_") {
             return Ok(TextItem::Other);
@@ -230,7 +230,7 @@ impl<'t> TextHead<'t> {
         };
         let event = name.strip_suffix(':').filter(|name| !name.is_empty())?;
         let rest = rest.trim();
-        // Samples of tracepoints are printed without their period, which is 1.
+        // Samples of tracepoints are printed without their period; it is taken as 1.
         let fields = (period.is_none() && is_tracepoint(event, rest)).then_some(rest);
         let head = Self {
             period,

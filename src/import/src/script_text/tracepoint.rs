@@ -39,7 +39,7 @@ pub(super) struct FieldPattern<'t> {
 /// The common properties of all values of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FieldTexts<'t> {
-    /// The text before the key.
+    /// The text before the key; empty unless it is the first one.
     before: &'t str,
     key: &'t str,
     /// Whether all values are decimal numbers up to their first blank.

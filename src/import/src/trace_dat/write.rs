@@ -159,7 +159,11 @@ impl Kinds {
             endian.u64_at(address, 0).or_else(short).unwrap_or_default()
         });
         // Unused elements are 0 or all ones.
-        let is_address = |address: &u64| *address != 0 && *address < PERF_CONTEXT_KERNEL;
+        let limit: u64 = match long {
+            4 => u32::MAX.into(),
+            _ => PERF_CONTEXT_KERNEL,
+        };
+        let is_address = |address: &u64| *address != 0 && *address < limit;
         let addresses = addresses.take(count.unwrap_or(usize::MAX));
         addresses.take_while(is_address).collect()
     }

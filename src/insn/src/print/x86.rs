@@ -70,7 +70,7 @@ impl X86 {
         }
     }
 
-    /// Appends the mnemonic with its prefixes.
+    /// Sets `self.name` to the mnemonic with its prefixes.
     fn name(&mut self, insn: &Instruction, bytes: &[u8]) {
         const REPEATED: u8 = 0xf3;
         let (style, name) = (&mut self.style, &mut self.name);

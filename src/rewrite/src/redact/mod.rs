@@ -56,8 +56,8 @@ impl Redactor {
         }
     }
 
-    /// Returns the names of the events whose raw data have numbers that may be addresses without being declared as such: they are kept if
-    /// they are below the addresses that the kernel chooses for mappings of 64-bit programs.
+    /// Returns the names of the events whose raw data have numbers that may be addresses without being declared as such: those outside of the
+    /// usual address ranges of 64-bit programs and of the kernel are kept.
     #[must_use]
     pub fn uncertain_events(&self) -> Vec<&str> {
         let events = self.descriptions.iter().zip(&self.raws);

@@ -7,7 +7,7 @@ use rperf_wire::Endian;
 use super::replacements::{NameKind, Replacements};
 use crate::addresses::PAGE;
 
-/// Bytes of the common fields: type, flags, preemption, process.
+/// Bytes of the common fields: type, flags, preemption count, thread.
 const COMMON: usize = 8;
 
 /// Addresses that the kernel chooses for mappings of 64-bit programs, on x86-64 and arm64. Lower ones are also numbers of other kinds.

@@ -15,7 +15,7 @@ pub(super) const KEYS: &[(&str, &str)] = &[
     ),
     ("H", "Hottest instruction"),
     ("TAB UNTAB", "Next or previous hottest instruction"),
-    ("< >", "Function with the next higher or lower sample count"),
+    ("< >", "Function with the next higher or lower period"),
     ("j", "Show or hide the arrow of the jump at the cursor"),
     ("J", "Show or hide the number of jumps to each target"),
     ("o", "Show addresses, or short disassembly with offsets"),

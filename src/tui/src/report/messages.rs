@@ -65,9 +65,9 @@ pub enum BrowserRequest {
     Map(ShownFunction),
     /// The function at an address of the same object.
     Follow(FunctionKey, u64),
-    /// The function with the next higher number of samples.
+    /// The function with the next higher period.
     Hotter(FunctionKey),
-    /// The function with the next lower number of samples.
+    /// The function with the next lower period.
     Colder(FunctionKey),
     /// No answer needed: this function is no longer shown.
     Left(FunctionKey),
