@@ -104,7 +104,8 @@ impl CallArguments<'_> {
     }
 }
 
-/// Writes the arguments, separated by `, `, without parentheses; of an unknown call, the argument registers.
+/// Writes the arguments, separated by `, `, without parentheses; of an unknown call, the argument registers that are not 0, or
+/// all with [`ArgumentOptions::show_zeros`], as `arg0: 1`.
 ///
 /// # Errors
 /// Errors of `to`.
@@ -240,7 +241,6 @@ fn write_unnamed(
 fn shows_zero(call: &CallArguments<'_>, kind: ArgumentKind) -> bool {
     match kind {
         ArgumentKind::Value(_) => true,
-        ArgumentKind::OpenFlags => false,
         ArgumentKind::FcntlArgument => matches!(call.named("cmd"), 2 | 4 | 1024),
         _ => false,
     }
