@@ -31,7 +31,8 @@ pub struct AddressCounts<'r, 'w> {
 }
 
 impl<'r, 'w> AddressCounts<'r, 'w> {
-    /// Counts the samples accepted by `select`, or all; the totals also include filtered samples.
+    /// Counts the samples accepted by `select`, or all; the totals also include rejected samples, unless they are ignored
+    /// ([`SampleTreatment::Ignored`]).
     #[must_use]
     pub fn new(resolver: &'r Resolver<'w>, select: Option<&'r dyn SelectSamples>) -> Self {
         Self {
@@ -52,7 +53,7 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
     }
 
     /// Objects that reach the minimum. Returns all objects if none reaches it (so that a message can name functions with
-    /// samples), or if functions may be selected by name.
+    /// samples), or if there is a filter, which may select functions by name.
     fn hot(&self) -> BTreeSet<DsoId> {
         let world = self.resolver.world();
         let mut sums: FxHashMap<(DsoId, EventIndex), HitCount> = FxHashMap::default();

@@ -30,7 +30,7 @@ pub struct OffCpu {
     asleep: FxHashMap<u32, SleepingTask>,
     /// The minimum number of nanoseconds of a wait that gets a separate sample.
     threshold: u64,
-    /// Waits shorter than `threshold`, by their samples with time, period and CPU 0.
+    /// Waits shorter than `threshold`, by their samples, in which time, period and CPU are 0.
     short: FxHashMap<Vec<u8>, ShortWaits>,
 }
 

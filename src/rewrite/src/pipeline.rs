@@ -36,7 +36,8 @@ pub trait Transform {
     /// Appends records after the last one.
     fn end(&mut self, _to: &mut Vec<u8>) {}
 
-    /// Changes the feature sections of the output: of a file after the last record, of a stream before the first.
+    /// Changes the feature sections of the output: of a file after the last record, of a stream before the first. Not called if
+    /// the input is a stream, too: its features are metadata records ([`Transform::special`]).
     fn features(&mut self, _features: &mut FeatureSet) {}
 }
 

@@ -59,6 +59,7 @@ pub struct EventCall {
     pub(crate) names_data: bool,
     /// Whether samples have copies of user stacks.
     pub(crate) has_stack_copies: bool,
+    /// Whether weights consist of parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub(crate) weight_parts: bool,
     /// Whether `process_event` of a script in Perl is called, after the handler if there is one.
     pub(crate) passes_record: bool,
