@@ -161,7 +161,8 @@ impl<'p, W: Write> Writer<'p, W> {
         sums
     }
 
-    /// One mapping per object, from offset 0: addresses are file offsets.
+    /// One mapping per object, from 0 to the end of its highest frame address: addresses are file offsets, or the kernel's
+    /// addresses.
     fn write_mappings(&mut self) -> io::Result<()> {
         let mut limits = vec![0; self.profile.objects.len()];
         let mut inlines = vec![false; self.profile.objects.len()];

@@ -77,7 +77,7 @@ pub struct ProfileFunction {
     pub object: Option<u32>,
     /// Type of its code.
     pub kind: CodeKind,
-    /// Its start and size in the object; unknown for inlined functions.
+    /// Its start and size in the object; `None` for inlined functions and placeholders.
     pub range: Option<(u64, u64)>,
 }
 
