@@ -1,8 +1,9 @@
 //! Rewrites perf's option grammar into words that clap parses unambiguously.
 //!
 //! perf accepts unique prefixes, bundles, attached values, negatives of every option, and a workload with options of its own. This pass
-//! resolves these words against the command's declaration and emits `--name`, `--name=false`, `--name=value` in the order given, then, if
-//! there are any, `--` and the remaining words. If only the words after `--` are a workload, the words before it precede `--` here, too.
+//! resolves these words against the command's declaration and emits each option in the order given: as `--name`, `--name=false` or
+//! `--name=value`, or `-x` if it has only a short form. `--` and the remaining words follow, if there are any. For a command whose
+//! workload is only the words after `--`, words that precede `--` still precede it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -34,8 +35,8 @@ pub(crate) enum ParsedCommand {
 pub(crate) enum UsageError {
     /// No such long option. The second value is the most similar option, if any is similar.
     UnknownOption(String, Option<String>),
-    /// No such short option. The second value is the long option that was probably meant, if the word is its beginning with one
-    /// dash (`-freq`).
+    /// No such short option: its letter. The second value is a long option of which the word is a prefix, given with one dash
+    /// instead of two (`-freq`), if there is one.
     UnknownSwitch(String, Option<String>),
     /// A prefix of several options: as given, the last two candidates as the user would spell them, and the ids of all.
     Ambiguous {
@@ -51,8 +52,8 @@ pub(crate) enum UsageError {
     NotYet(String, String),
 }
 
-/// Returns the index of the first word that is neither an option nor an option's value. `None` if there is no such word, or if `--`, a
-/// request for help or an invalid option precedes it.
+/// Returns the index of the first word that is neither an option nor an option's value. `None` if there is no such word, or if `--`, `-h`,
+/// `--help`, `--list-opts` or an invalid option precedes it.
 pub(crate) fn first_word(command: &Command, words: &[OsString]) -> Option<usize> {
     let mut pass = WordPass::new(command, words);
     while let Some(word) = pass.take() {
@@ -118,6 +119,7 @@ pub(crate) fn normalise(
 struct WordPass<'a> {
     command: &'a Command,
     words: &'a [OsString],
+    /// The index of the first word that has not been taken.
     next: usize,
     /// The rewritten words, each with its option. The negative of an option that is not a switch removes its earlier words.
     out: Vec<(&'a Arg, OsString)>,
@@ -150,7 +152,8 @@ impl<'a> WordPass<'a> {
         self.words.get(self.next..).unwrap_or_default()
     }
 
-    /// Parses `--name` or `--name=value`, without the dashes.
+    /// Parses `--name` or `--name=value`, given without the dashes; the value may be the next word. `Some` for `--help` and
+    /// `--list-opts`.
     fn long(&mut self, word: &'a [u8]) -> Result<Option<ParsedCommand>, UsageError> {
         let (name, attached) = match word.iter().position(|&byte| byte == b'=') {
             Some(equals) => (&word[..equals], Some(&word[equals + 1..])),
@@ -168,7 +171,7 @@ impl<'a> WordPass<'a> {
         Ok(None)
     }
 
-    /// Parses `-x`, `-xyz` or `-xVALUE`, without the dash.
+    /// Parses `-x`, `-xyz` or `-xVALUE`, given without the dash; the value may be the next word. `Some` for `-h`.
     fn bundle(&mut self, word: &'a [u8]) -> Result<Option<ParsedCommand>, UsageError> {
         for (position, &byte) in word.iter().enumerate() {
             let letter = char::from(byte);
@@ -204,6 +207,7 @@ impl<'a> WordPass<'a> {
         Ok(None)
     }
 
+    /// Returns the error for an unknown letter at the byte `position` of `word`.
     fn unknown_switch(&self, word: &[u8], position: usize) -> UsageError {
         let letter = String::from_utf8_lossy(&word[position..])
             .chars()
@@ -220,8 +224,8 @@ impl<'a> WordPass<'a> {
         UsageError::UnknownSwitch(letter, long.map(|long| format!("--{long}")))
     }
 
-    /// Emits one option, or removes its earlier words for the negative of an option that is not a switch. `given` is the option's
-    /// name in messages.
+    /// Emits one option, or removes its earlier words for the negative of an option that is not a switch. If the option needs a value
+    /// and none is attached, takes the next word. `given` is the option's name in messages.
     fn apply(
         &mut self,
         found: FoundOption<'a>,
@@ -277,7 +281,7 @@ impl<'a> WordPass<'a> {
     }
 }
 
-/// Resolves `name`: exact, negative, unique prefix, or an older spelling with underscores.
+/// Resolves `name`: the name of an option or its negative, a unique prefix of either, or any of these with underscores for dashes.
 fn resolve<'a>(command: &'a Command, name: &str) -> Result<FoundOption<'a>, UsageError> {
     if let Some(found) = options(command).find_map(|arg| exact(arg, name)) {
         return Ok(found);
@@ -287,9 +291,9 @@ fn resolve<'a>(command: &'a Command, name: &str) -> Result<FoundOption<'a>, Usag
         .collect();
     match candidates.as_slice() {
         [found] => Ok(*found),
-        [.., first, second] => Err(UsageError::Ambiguous {
+        [.., second_last, last] => Err(UsageError::Ambiguous {
             given: name.to_owned(),
-            pair: [display(first), display(second)],
+            pair: [display(second_last), display(last)],
             ids: candidates
                 .iter()
                 .map(|found| found.arg.get_id().to_string())
@@ -323,7 +327,7 @@ fn exact<'a>(arg: &'a Arg, name: &str) -> Option<FoundOption<'a>> {
     negative.then_some(FoundOption { arg, negative })
 }
 
-/// Matches a prefix. Unlike in perf, `n` and `no` are not prefixes of every negative.
+/// Matches a prefix of an option or of its negative. Unlike in perf, `n` and `no` do not match negatives.
 fn abbreviated<'a>(arg: &'a Arg, name: &str) -> Option<FoundOption<'a>> {
     let long = arg.get_long()?;
     if name.is_empty() {
@@ -335,19 +339,20 @@ fn abbreviated<'a>(arg: &'a Arg, name: &str) -> Option<FoundOption<'a>> {
             negative: false,
         });
     }
-    let of_positive = name
+    let adds_no = name
         .strip_prefix("no-")
         .is_some_and(|rest| long.starts_with(rest));
-    let of_negative = !name.starts_with("no-")
+    let drops_no = !name.starts_with("no-")
         && long
             .strip_prefix("no-")
             .is_some_and(|rest| rest.starts_with(name));
-    (of_positive || of_negative).then_some(FoundOption {
+    (adds_no || drops_no).then_some(FoundOption {
         arg,
         negative: true,
     })
 }
 
+/// Returns the option as the user would spell it.
 fn display(found: &FoundOption<'_>) -> String {
     let long = found.arg.get_long().unwrap_or_default();
     if found.negative {

@@ -1,4 +1,4 @@
-//! Coloured output, decided by an option, `color.ui` of a config file, `NO_COLOR` and the terminal.
+//! Whether output is coloured: decided by an option, `color.ui` of a config file, `NO_COLOR` and the terminal, in this order.
 
 use rperf_view::terminal::Csi;
 
@@ -6,7 +6,8 @@ use crate::cli::config::boolean;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// Returns the colour escape prefix for stdout if output is coloured, otherwise `None`. `value` is the value of `--OPTION`, if given.
+/// Returns the introducer of escape sequences if output on stdout is coloured, otherwise `None`. `option` is the long name of the
+/// command's option for colours, without dashes, and `value` its value, if given.
 ///
 /// # Errors
 ///
@@ -32,7 +33,7 @@ pub(crate) fn color_csi(
     Ok(csi(configured.unwrap_or_else(by_default)))
 }
 
-/// Parses a mode; `None` if it is unknown. `Some(None)` leaves the decision to the terminal.
+/// Parses a mode: `Some(Some(is_colored))`, or `Some(None)` if the terminal decides. `None` if the mode is unknown.
 fn mode(word: &str) -> Option<Option<bool>> {
     match word {
         "always" => Some(Some(true)),
@@ -45,8 +46,8 @@ fn mode(word: &str) -> Option<Option<bool>> {
 
 /// Whether stdout is a terminal that supports colours.
 fn supports_colors(context: &Context) -> bool {
-    let is_dumb = context.var("TERM").is_none_or(|term| term == "dumb");
-    context.output.is_terminal() && !is_dumb
+    let has_colors = context.var("TERM").is_some_and(|term| term != "dumb");
+    context.output.is_terminal() && has_colors
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use crate::cli::options::{
 };
 
 /// A command with options of each kind.
-fn sample(workload: bool) -> Command {
+fn example_command(workload: bool) -> Command {
     let words = Arg::new("words").num_args(0..);
     let words = if workload {
         words.trailing_var_arg(true).allow_hyphen_values(true)
     } else {
         words
     };
-    Command::new("sample")
+    Command::new("example")
         .arg(switch("all-cpus").short('a'))
         .arg(switch("all-user"))
         .arg(switch("all-kernel"))
@@ -41,10 +41,10 @@ fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// The rewritten arguments, joined by blanks; another result in debug format.
+/// Returns the rewritten words joined by blanks, or in debug format a result other than `Run`.
 fn rewritten(workload: bool, line: &str) -> String {
     match normalise(
-        &sample(workload),
+        &example_command(workload),
         &words(&line.split(' ').collect::<Vec<_>>()),
     ) {
         Ok(ParsedCommand::Run(out)) => out.join(OsStr::new(" ")).to_string_lossy().into_owned(),
@@ -52,8 +52,12 @@ fn rewritten(workload: bool, line: &str) -> String {
     }
 }
 
-fn misuse(line: &str) -> Option<UsageError> {
-    normalise(&sample(true), &words(&line.split(' ').collect::<Vec<_>>())).err()
+fn usage_error(line: &str) -> Option<UsageError> {
+    normalise(
+        &example_command(true),
+        &words(&line.split(' ').collect::<Vec<_>>()),
+    )
+    .err()
 }
 
 #[test]
@@ -155,45 +159,45 @@ fn invalid_options_are_named_in_the_error() {
         .map(str::to_owned)
         .to_vec();
     assert_eq!(
-        misuse("--all"),
+        usage_error("--all"),
         Some(UsageError::Ambiguous {
             given: "all".to_owned(),
             pair,
             ids
         })
     );
-    let near = Some("--event".to_owned());
+    let nearest = Some("--event".to_owned());
     assert_eq!(
-        misuse("--evnet x"),
-        Some(UsageError::UnknownOption("evnet".to_owned(), near))
+        usage_error("--evnet x"),
+        Some(UsageError::UnknownOption("evnet".to_owned(), nearest))
     );
     assert_eq!(
-        misuse("-aQ"),
+        usage_error("-aQ"),
         Some(UsageError::UnknownSwitch("Q".to_owned(), None))
     );
-    let two_dashes = Some("--level".to_owned());
+    let with_two_dashes = Some("--level".to_owned());
     assert_eq!(
-        misuse("-level"),
-        Some(UsageError::UnknownSwitch("l".to_owned(), two_dashes))
+        usage_error("-level"),
+        Some(UsageError::UnknownSwitch("l".to_owned(), with_two_dashes))
     );
     assert_eq!(
-        misuse("-F"),
+        usage_error("-F"),
         Some(UsageError::NeedsValue("switch `F'".to_owned()))
     );
     assert_eq!(
-        misuse("--freq"),
+        usage_error("--freq"),
         Some(UsageError::NeedsValue("option `freq'".to_owned()))
     );
     assert_eq!(
-        misuse("--all-cpus=1"),
+        usage_error("--all-cpus=1"),
         Some(UsageError::TakesNoValue("option `all-cpus'".to_owned()))
     );
-    let refused = Some(UsageError::NotYet(
+    let not_yet = Some(UsageError::NotYet(
         "--off-cpu".to_owned(),
         "use another".to_owned(),
     ));
-    assert_eq!(misuse("--off"), refused);
-    assert_eq!(misuse("-ao5"), refused);
+    assert_eq!(usage_error("--off"), not_yet);
+    assert_eq!(usage_error("-ao5"), not_yet);
 }
 
 #[test]
@@ -206,7 +210,7 @@ fn underscores_of_old_scripts_are_dashes() {
 fn words_that_are_not_utf8_pass_through() {
     let bytes = OsString::from_vec(b"-F\xff\xfe".to_vec());
     let name = OsString::from_vec(b"\xff".to_vec());
-    let out = normalise(&sample(true), &[bytes, name.clone()]);
+    let out = normalise(&example_command(true), &[bytes, name.clone()]);
     assert_eq!(
         out,
         Ok(ParsedCommand::Run(vec![
@@ -215,8 +219,20 @@ fn words_that_are_not_utf8_pass_through() {
             name
         ]))
     );
-    assert!(normalise(&sample(true), &[OsString::from_vec(b"--\xff".to_vec())]).is_err());
-    assert!(normalise(&sample(true), &[OsString::from_vec(b"-\xff".to_vec())]).is_err());
+    assert!(
+        normalise(
+            &example_command(true),
+            &[OsString::from_vec(b"--\xff".to_vec())]
+        )
+        .is_err()
+    );
+    assert!(
+        normalise(
+            &example_command(true),
+            &[OsString::from_vec(b"-\xff".to_vec())]
+        )
+        .is_err()
+    );
 }
 
 /// perf's rule for abbreviated long options, written independently: every option counts once, as itself or as its
@@ -258,7 +274,7 @@ fn option_prefixes_match_perf() {
                         continue;
                     };
                     if negative && "no".starts_with(prefix) {
-                        // The common prefix of all negatives matches none: docs/compatibility.md.
+                        // In rperf, `n` and `no` match no negative: docs/compatibility.md.
                         continue;
                     }
                     let found = resolve(&command, prefix)
@@ -291,10 +307,10 @@ fn spelled_options_reach_clap_in_order() -> Result<(), clap::Error> {
         "ls",
         "-l",
     ];
-    let Ok(ParsedCommand::Run(out)) = normalise(&sample(true), &words(&line)) else {
+    let Ok(ParsedCommand::Run(out)) = normalise(&example_command(true), &words(&line)) else {
         unreachable!("the line is well formed");
     };
-    let matches = sample(true)
+    let matches = example_command(true)
         .no_binary_name(true)
         .args_override_self(true)
         .try_get_matches_from(out)?;
@@ -320,9 +336,9 @@ fn the_declarations_of_every_command_are_sound() {
         assert_eq!(command.get_name(), entry.name);
         for arg in options(&command) {
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-            let refused = OptionShape::of(arg) == OptionShape::NotYet;
+            let is_unsupported = OptionShape::of(arg) == OptionShape::NotYet;
             assert!(
-                refused || !help.is_empty(),
+                is_unsupported || !help.is_empty(),
                 "{} {} has no help",
                 entry.name,
                 spelling(arg)
@@ -340,12 +356,12 @@ proptest::proptest! {
     fn any_words_end_without_panic(line in proptest::collection::vec("(-{0,2}[aFgvxmzo=,hn_]{0,4}|.{0,6})", 0..6)) {
         let line: Vec<OsString> = line.into_iter().map(OsString::from).collect();
         for workload in [true, false] {
-            if let Ok(ParsedCommand::Run(out)) = normalise(&sample(workload), &line) {
-                // Rewritten arguments never contain an option unknown to clap; at most a value is invalid.
-                let parsed = sample(workload).no_binary_name(true).disable_help_flag(true).args_override_self(true)
+            if let Ok(ParsedCommand::Run(out)) = normalise(&example_command(workload), &line) {
+                // Rewritten words never contain an option unknown to clap; at most a value is invalid.
+                let parsed = example_command(workload).no_binary_name(true).disable_help_flag(true).args_override_self(true)
                     .try_get_matches_from(out);
-                let good = parsed.as_ref().err().is_none_or(|error| error.kind() == clap::error::ErrorKind::ValueValidation);
-                proptest::prop_assert!(good, "{:?}", parsed);
+                let is_accepted = parsed.as_ref().err().is_none_or(|error| error.kind() == clap::error::ErrorKind::ValueValidation);
+                proptest::prop_assert!(is_accepted, "{:?}", parsed);
             }
         }
     }

@@ -11,19 +11,19 @@ use crate::cli::options::{OptionShape, options};
 /// The role of the last word of a command line.
 #[derive(Debug)]
 pub(crate) enum WordRole<'a> {
-    /// An option or a prefix of one.
+    /// An option, or a word with a leading dash that may become one.
     Option,
-    /// The value of an option, starting at this byte of the word: `--sort=com`, `-ecyc`.
+    /// The value of an option, or a prefix of it, starting at this byte of the word: `--sort=com`, `-ecyc`.
     Value { arg: &'a Arg, start: usize },
     /// A positional word of the command, after `before` others.
     Word { before: usize },
-    /// A word of the workload, which starts at this index.
+    /// A word of the workload. `first` is the index of the workload's first word.
     Workload { first: usize },
 }
 
 impl<'a> WordRole<'a> {
     /// Returns the role of the last of `words`, the words after the command's name. `None` if there are no words, or if the last one is
-    /// `--name=value` for an option that is unknown, ambiguous or without a value.
+    /// `--name=value` for an option that is unknown or ambiguous, or takes no value.
     pub(crate) fn find(command: &'a Command, words: &'a [OsString]) -> Option<Self> {
         let last = words.len().checked_sub(1)?;
         let has_workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);
@@ -51,7 +51,7 @@ impl<'a> WordRole<'a> {
                     continue;
                 }
             };
-            // The last word is an option's value. Errors in earlier words are reported when the command runs.
+            // The option took the last word as its value. Errors in earlier words are reported when the command runs.
             if parsed.is_ok() && pass.next > last {
                 let (arg, _) = pass.out.last()?;
                 return Some(Self::Value { arg, start: 0 });
@@ -66,7 +66,7 @@ impl<'a> WordRole<'a> {
     }
 }
 
-/// Parses a long option without its two dashes.
+/// Returns the role of a word that begins with two dashes, given without them. See [`WordRole::find`] for `None`.
 fn option<'a>(command: &'a Command, long: &[u8]) -> Option<WordRole<'a>> {
     let Some(equals) = long.iter().position(|&byte| byte == b'=') else {
         return Some(WordRole::Option);
@@ -83,7 +83,7 @@ fn option<'a>(command: &'a Command, long: &[u8]) -> Option<WordRole<'a>> {
     })
 }
 
-/// Parses short options without the dash: the first that takes a value takes the rest of the word.
+/// Returns the role of a word of short options, given without its dash. The first option with a value takes the rest of the word.
 fn bundle<'a>(command: &'a Command, letters: &[u8]) -> WordRole<'a> {
     for (position, &letter) in letters.iter().enumerate() {
         let mut args = options(command);

@@ -63,13 +63,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitStatus, CliError> {
     let given = matches.get_one::<String>("file");
     let file = given.map_or(DEFAULT, String::as_str);
-    let name = InputName {
+    let input_name = InputName {
         given: given.map(PathBuf::from),
         may_be_stdin: false,
         force: flag(matches, "force") == Some(true),
         recorder: "record",
     };
-    let input = OpenedInput::of(name, context)?.complete(context)?;
+    let input = OpenedInput::of(input_name, context)?.complete(context)?;
     let data = input.parse(context)?;
     let Objects {
         rows: objects,
@@ -83,8 +83,8 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
         objects: &objects,
     };
     if flag(matches, "size") == Some(true) {
-        let input = all.then(|| Path::new(file));
-        size::print(input, contents, context)?;
+        let recording = all.then(|| Path::new(file));
+        size::print(recording, contents, context)?;
         damage?;
         return Ok(ExitStatus::Ok);
     }
@@ -118,7 +118,7 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
     })
 }
 
-/// The error for a recording with nothing to pack.
+/// Returns the error for a recording none of whose sampled `objects` has a build-id.
 fn no_build_ids(objects: &[RecordedObject], context: &Context) -> CliError {
     let program = context.program;
     let why = match objects.is_empty() {
@@ -131,14 +131,14 @@ fn no_build_ids(objects: &[RecordedObject], context: &Context) -> CliError {
     CliError::message(1, message).hint(why)
 }
 
-/// `perf.all-HOST-20261121-093000.tar.bz2`, in local time.
+/// Returns the name of an archive of `--all`: `perf.all-HOST-20261121-093000.tar.bz2`, with the present local time.
 fn name_of_all() -> std::io::Result<String> {
     let now = i64::try_from(unix_time()).unwrap_or_default();
     let stamp = stamp(now.saturating_add(utc_offset(now)));
     Ok(format!("perf.all-{}-{stamp}.tar.bz2", uname()?.nodename))
 }
 
-/// The contents of an archive.
+/// The objects of an archive, and the time of its members.
 #[derive(Clone, Copy)]
 struct ArchiveContents<'c> {
     /// Modification time of members that are not copies of files, in seconds since 1970.
@@ -146,7 +146,7 @@ struct ArchiveContents<'c> {
     objects: &'c [RecordedObject],
 }
 
-/// Packs the recording together with the archive of its objects.
+/// Packs the recording together with the archive of its objects. Returns the names of the objects that could not be packed.
 fn pack_all(
     output: &mut dyn Write,
     recording: &Path,
@@ -162,6 +162,7 @@ fn pack_all(
     Ok(missing)
 }
 
+/// Packs the objects. Returns the names of those that could not be packed, with their build-ids.
 fn pack(
     output: &mut dyn Write,
     contents: ArchiveContents<'_>,
@@ -223,8 +224,8 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, Cli
         Some(name) => PathBuf::from(name),
         None => only_archive(context)?,
     };
-    let given = matches.contains_id("file");
-    let file = open(&name, given).map_err(|error| {
+    let is_named = matches.contains_id("file");
+    let file = open(&name, is_named).map_err(|error| {
         let message = format!("failed to open {}", name.display());
         anyhow::Error::new(error).context(message)
     })?;
@@ -241,48 +242,52 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, Cli
         here: &Folder::open(Path::new("."))?,
         force: flag(matches, "force") == Some(true),
     };
-    let mut done = ArchiveSummary::default();
-    let ended = unpacker.unpack(BufReader::new(file), &mut done);
-    for refused in &done.refused {
+    let mut summary = ArchiveSummary::default();
+    let result = unpacker.unpack(BufReader::new(file), &mut summary);
+    for refused in &summary.refused {
         context.warn(format_args!("skipped {refused}"));
     }
     let mut out = context.stdout();
-    for recording in &done.recordings {
+    for recording in &summary.recordings {
         let shown = recording.display();
         writeln!(
             out,
             "unpacked {shown}: '{program} report -i {shown}' reads it"
         )?;
     }
-    let (objects, cache) = (done.objects, cache.display());
+    let (objects, cache) = (summary.objects, cache.display());
     writeln!(
         out,
         "unpacked {} into {cache}",
         counted(objects as u64, "object")
     )?;
     out.flush()?;
-    if let Err(error) = ended {
+    if let Err(error) = result {
         let error = anyhow::Error::new(error).context(name.display().to_string());
         return Err(
-            CliError::failure(255, error).hint("the members before this damage were unpacked")
+            CliError::failure(255, error).hint("the members before this error were unpacked")
         );
     }
-    Ok(match done.refused.is_empty() {
+    Ok(match summary.refused.is_empty() {
         true => ExitStatus::Ok,
         false => ExitStatus::Failure(1),
     })
 }
 
-/// Opens an archive. It must be a regular file unless the user named it (`given`).
-fn open(path: &Path, given: bool) -> std::io::Result<File> {
+/// Opens an archive: a regular file or, if the user named it (`is_named`), a file of any type but a directory.
+fn open(path: &Path, is_named: bool) -> std::io::Result<File> {
     let found = FoundFile::find(path)?;
-    match given && !found.metadata().is_file() && !found.metadata().is_dir() {
+    match is_named && !found.metadata().is_file() && !found.metadata().is_dir() {
         true => found.for_reading_any_type(),
         false => found.for_reading(),
     }
 }
 
-/// The only file in the current directory that is named like an archive.
+/// Returns the only name in the current directory of the form `perf*.tar.bz2`.
+///
+/// # Errors
+///
+/// Status 1: there is none, or there are several.
 fn only_archive(context: &Context) -> Result<PathBuf, CliError> {
     let names = Folder::open(Path::new("."))?.names()?.into_iter();
     let names = names.filter_map(|name| name.into_string().ok());
@@ -309,9 +314,12 @@ fn only_archive(context: &Context) -> Result<PathBuf, CliError> {
     }
 }
 
-/// Returns the file at the absolute `path` if its build-id is `id`.
+/// Returns the file at `path` if the path is absolute and the file's build-id is `id`.
 fn installed(path: &Path, id: &BuildId) -> Option<PackedFile> {
-    let bytes = DiskFiles.read(path).ok().filter(|_| path.is_absolute())?;
+    if !path.is_absolute() {
+        return None;
+    }
+    let bytes = DiskFiles.read(path).ok()?;
     let own_id = build_id_of_elf(&bytes)?;
     own_id.matches(id).then(|| PackedFile::new("elf", path))
 }

@@ -19,8 +19,8 @@ const TEXT_FLAGS: &[&str] = &["stdio", "stdio2"];
 /// Options with a value that also select text output.
 const TEXT_OPTIONS: &[&str] = &["output", "hot"];
 
-/// Whether the browser is used. Options for text output take precedence over `--tui`; without either, the browser is used on
-/// a terminal unless the setting `tui.annotate` is off.
+/// Whether the browser is used. Options for text output take precedence over `--tui` and `--no-tui`; if none of these is given, the
+/// browser is used on a terminal unless the setting `tui.annotate` is off.
 ///
 /// # Errors
 ///
@@ -30,8 +30,8 @@ pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool,
     if has_text_flag || TEXT_OPTIONS.iter().any(|id| matches.contains_id(id)) {
         return Ok(false);
     }
-    let configured = context.config.flag("tui.annotate") != Some(false);
-    browses(matches, context, "annotate", configured)
+    let by_default = context.config.flag("tui.annotate") != Some(false);
+    browses(matches, context, "annotate", by_default)
 }
 
 /// Shows the hottest function, and others on request.
@@ -42,14 +42,15 @@ pub(super) fn run(
 ) -> Result<(), CliError> {
     let first = Arc::new(annotator.first(context)?);
     let mut display = BrowserTerminal::open(context)?;
-    let (requests, requests_in) = channel();
-    let (sender, receiver) = channel();
-    let request = annotator.printer.request;
-    let (options, is_global) = request.view_options();
-    let screen = AnnotateScreen::new(first, options, is_global, requests, display.theme());
+    let (request_sender, requests) = channel();
+    let (answer_sender, answers) = channel();
+    let (options, is_global) = annotator.printer.request.view_options();
+    let screen = AnnotateScreen::new(first, options, is_global, request_sender, display.theme());
     thread::scope(|scope| {
-        spawn_browser_thread(scope, || serve(annotator, commands, &sender, requests_in))?;
-        display.run(Box::new(screen), receiver)
+        spawn_browser_thread(scope, || {
+            serve(annotator, commands, requests, &answer_sender)
+        })?;
+        display.run(Box::new(screen), answers)
     })
 }
 
@@ -57,10 +58,10 @@ pub(super) fn run(
 fn serve(
     annotator: &Annotator<'_, '_>,
     commands: &CommandRunner<'_>,
-    sender: &Sender<ReaderMessage>,
-    requests_in: Receiver<BrowserRequest>,
+    requests: Receiver<BrowserRequest>,
+    answer_sender: &Sender<ReaderMessage>,
 ) {
-    for request in requests_in {
+    for request in requests {
         let answer = match &request {
             BrowserRequest::Samples(place) => commands.samples(place.as_ref()),
             request => match annotator.answer(request) {
@@ -69,7 +70,7 @@ fn serve(
             },
         };
         let answer = answer.unwrap_or_else(|error| ReaderMessage::Notice(error.text()));
-        if sender.send(answer).is_err() {
+        if answer_sender.send(answer).is_err() {
             return;
         }
     }

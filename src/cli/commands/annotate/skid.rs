@@ -12,13 +12,13 @@ const CLOCKS: [u64; 2] = [0, 1];
 pub(super) fn note<'e>(mut events: impl Iterator<Item = &'e EventDesc>, context: &Context) {
     if let Some(event) = events.find(|event| skids(event)) {
         context.note(format_args!(
-            "note: samples of {} are often attributed to a later instruction: hits may belong to an instruction before",
+            "note: samples of {} are often attributed to a later instruction: hits may belong to an earlier one",
             event.name
         ));
     }
 }
 
-/// Whether samples may be taken some instructions after the event.
+/// Whether samples of the event may skid: point to an instruction after the one that caused the event.
 fn skids(event: &EventDesc) -> bool {
     let attr = &event.attr;
     match attr.kind {

@@ -1,9 +1,9 @@
-//! The kind of an archive's member, determined from its path alone.
+//! The kind of an archive's member, determined from its path alone. `ID` is a build-id in hexadecimal.
 //!
 //! ```text
 //! perf.data                a recording of this or any other name, in any directory of the archive
-//! NAME/ID/elf              a file of an object; NAME is its path, or [kernel.kallsyms], [vdso]
-//! NAME/ID/probes           a list of its USDT probes: never unpacked, since it determines where probes are placed
+//! NAME/ID/elf              a file of an object, or debug, kallsyms, vdso; NAME is the object's path, [kernel.kallsyms] or [vdso]
+//! NAME/ID/probes           the list of the object's USDT probes: never unpacked, since it determines where probes are placed
 //! .build-id/xx/yyyy…       the link to NAME/ID
 //! ```
 
@@ -45,7 +45,7 @@ pub(super) enum ArchiveMember {
     Recording(PathBuf),
 }
 
-/// Returns the kind of the regular member at `path`, or why it is skipped.
+/// Returns the kind of the regular file or hard link at `path`, or why it is skipped.
 pub(super) fn member(path: &Path) -> Result<ArchiveMember, &'static str> {
     let names = plain_components(path).ok_or("its path leads out of the directory")?;
     if let [.., id, file] = names[..]
@@ -74,7 +74,8 @@ pub(super) fn member(path: &Path) -> Result<ArchiveMember, &'static str> {
     }
 }
 
-/// The directory `NAME/ID` that a link of the archive points to, with its build-id: `.build-id/xx/yyyy…` to `../../NAME/ID`.
+/// Returns the directory `NAME/ID` and the build-id of the link from `.build-id/xx/yyyy…` (`path`) to `../../NAME/ID` (`target`), or
+/// why it is skipped.
 pub(super) fn linked(path: &Path, target: &Path) -> Result<(PathBuf, String), &'static str> {
     let names = plain_components(path).ok_or("its path leads out of the directory")?;
     let id = match names[..] {

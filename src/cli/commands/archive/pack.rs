@@ -1,4 +1,5 @@
-//! The archive: a tar file laid out like the build-id cache, compressed with bzip2.
+//! The archive: a tar file laid out like the build-id cache, compressed with bzip2. With `--all`, this archive is nested in another one
+//! next to the recording.
 //!
 //! ```text
 //! .build-id/xx/yyyy…      -> ../../usr/bin/ls/ID
@@ -41,35 +42,35 @@ impl PackedFile {
         &self.path
     }
 
-    /// All complete files of a directory of the cache.
+    /// Returns all complete files of a directory of the cache.
     pub(super) fn of_folder(folder: &Path) -> io::Result<Vec<Self>> {
-        let mut contents = Vec::new();
+        let mut files = Vec::new();
         let folder = Folder::open(folder)?;
         for name in folder.names()? {
             let path = folder.path().join(&name);
             // Another process is still writing this file.
             let unfinished = path.extension().is_some_and(|end| end == "tmp");
             if folder.has_file(&name) && !unfinished {
-                contents.push(Self { name, path });
+                files.push(Self { name, path });
             }
         }
-        Ok(contents)
+        Ok(files)
     }
 }
 
 impl<W: Write> Archive<W> {
-    /// An empty archive; `time` is the modification time of members that are not copies of files, in seconds since 1970.
+    /// Starts an archive; `time` is the modification time of members that are not copies of files, in seconds since 1970.
     pub(super) fn new(output: W, time: u64) -> Self {
         let tar = Builder::new(BzEncoder::new(output, Compression::best()));
         Self { tar, time }
     }
 
-    /// Adds an object with its name and its build-id in hexadecimal.
+    /// Adds an object: the link to it, its directory and its files. `id` is its build-id in hexadecimal.
     pub(super) fn add_object(
         &mut self,
         name: &Path,
         id: &str,
-        contents: &[PackedFile],
+        files: &[PackedFile],
     ) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
         let (first, rest) = id.split_at_checked(2).ok_or_else(invalid)?;
@@ -83,9 +84,9 @@ impl<W: Write> Archive<W> {
         link.set_mode(0o777);
         link.set_size(0);
         link.set_mtime(self.time);
-        let (from, to) = (Path::new(".build-id").join(first), Path::new("../.."));
-        self.tar
-            .append_link(&mut link, from.join(rest), to.join(&folder))?;
+        let path = Path::new(".build-id").join(first).join(rest);
+        let target = Path::new("../..").join(&folder);
+        self.tar.append_link(&mut link, path, target)?;
         let mut header = Header::new_gnu();
         header.set_entry_type(EntryType::Directory);
         header.set_mode(0o755);
@@ -94,10 +95,9 @@ impl<W: Write> Archive<W> {
         // tar marks directories with a trailing slash.
         self.tar
             .append_data(&mut header, folder.join(""), io::empty())?;
-        for content in contents {
-            let mut file = open_regular(&content.path)?;
-            self.tar
-                .append_file(folder.join(&content.name), &mut file)?;
+        for packed in files {
+            let mut file = open_regular(&packed.path)?;
+            self.tar.append_file(folder.join(&packed.name), &mut file)?;
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ impl<W: Write> Archive<W> {
         self.tar.append_data(&mut header, name, bytes)
     }
 
-    /// Flushes the archive and returns the output.
+    /// Completes the archive and returns the output.
     pub(super) fn finish(self) -> io::Result<W> {
         self.tar.into_inner()?.finish()
     }

@@ -10,10 +10,10 @@ use super::{ArchiveContents, PackedObject, missing_name};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// Width of sizes.
+/// Width of the column of sizes.
 const WIDTH: usize = 12;
 
-/// Prints sizes in bytes: that of the recording, if there is one; that of each object, or `missing`; and the total.
+/// Prints sizes in bytes: that of the recording, if it is packed too; that of each object, or `missing`; and the total.
 pub(super) fn print(
     recording: Option<&Path>,
     contents: ArchiveContents<'_>,
@@ -27,16 +27,21 @@ pub(super) fn print(
         writeln!(out, "{total:>WIDTH$} {}", recording.display())?;
     }
     for object in contents.objects {
-        let Some(found) = PackedObject::of(object, cache.as_ref())? else {
+        let Some(packed) = PackedObject::of(object, cache.as_ref())? else {
             writeln!(out, "{:>WIDTH$} {}", "missing", missing_name(object))?;
             continue;
         };
         let mut bytes: u64 = 0;
-        for file in &found.files {
+        for file in &packed.files {
             bytes = bytes.saturating_add(size(file.path())?);
         }
         total = total.saturating_add(bytes);
-        writeln!(out, "{bytes:>WIDTH$} {} {}", found.id, found.name.display())?;
+        writeln!(
+            out,
+            "{bytes:>WIDTH$} {} {}",
+            packed.id,
+            packed.name.display()
+        )?;
     }
     writeln!(out, "{total:>WIDTH$} bytes before compression")?;
     out.flush()?;

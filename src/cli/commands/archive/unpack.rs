@@ -29,11 +29,11 @@ const MAX_HEADERS: u64 = 1 << 20;
 /// The unpacked and the skipped members of an archive.
 #[derive(Debug, Default)]
 pub(super) struct ArchiveSummary {
-    /// Recordings, by their names in the current directory.
+    /// The names of the unpacked recordings in the current directory.
     pub(super) recordings: Vec<PathBuf>,
-    /// Number of links in the archive to objects that are now in the cache.
+    /// The number of objects in the cache after unpacking that the archive has a link to.
     pub(super) objects: usize,
-    /// Entries that were skipped, with the reason.
+    /// The paths of refused entries, each with the reason.
     pub(super) refused: Vec<String>,
 }
 
@@ -73,9 +73,11 @@ pub(super) struct ArchiveUnpacker<'a> {
     pub(super) force: bool,
 }
 
-/// A link of the archive, created once its object is there.
+/// A symbolic link of the archive, created after all entries are unpacked, if its object is in the cache then.
 struct PendingLink {
+    /// `NAME/ID`, the target of the link.
     folder: PathBuf,
+    /// The build-id in hexadecimal.
     id: String,
 }
 
@@ -84,7 +86,7 @@ impl ArchiveUnpacker<'_> {
     ///
     /// # Errors
     ///
-    /// Errors of reading and writing. Files that were unpacked before stay valid.
+    /// Errors of reading and writing. Files that were unpacked before the error remain.
     pub(super) fn unpack(&self, archive: impl Read, done: &mut ArchiveSummary) -> io::Result<()> {
         self.unpack_level(&mut MultiBzDecoder::new(archive), done, true)
     }
@@ -102,11 +104,11 @@ impl ArchiveUnpacker<'_> {
             allowance: Rc::clone(&allowance),
         });
         let mut links = Vec::new();
-        let ended = archive.entries()?.try_for_each(|entry| {
+        let result = archive.entries()?.try_for_each(|entry| {
             let mut entry = entry?;
             allowance.set(None);
             let path = entry.path()?.into_owned();
-            let result = match path == Path::new(SYMBOLS) && is_outer {
+            let unpacked = match path == Path::new(SYMBOLS) && is_outer {
                 true => {
                     let inner: &mut dyn Read =
                         &mut MultiBzDecoder::new(&mut entry as &mut dyn Read);
@@ -115,7 +117,7 @@ impl ArchiveUnpacker<'_> {
                 }
                 false => self.entry(&path, &mut entry, &mut links, done),
             };
-            match result {
+            match unpacked {
                 Err(EntryFault::Refused(why)) => {
                     done.refused.push(format!("{}: {why}", path.display()));
                 }
@@ -130,9 +132,10 @@ impl ArchiveUnpacker<'_> {
         for link in links {
             done.objects += usize::from(self.link(&link)?);
         }
-        ended
+        result
     }
 
+    /// Unpacks one entry; a symbolic link is added to `links` instead. Directories and lists of probes are ignored.
     fn entry(
         &self,
         path: &Path,
@@ -152,8 +155,8 @@ impl ArchiveUnpacker<'_> {
                 Ok(())
             }
             EntryType::Link => match (member(path)?, member(&target(entry)?)?) {
-                (ArchiveMember::Object(object), ArchiveMember::Object(same)) => {
-                    self.hard_link(&object, &same)
+                (ArchiveMember::Object(object), ArchiveMember::Object(existing)) => {
+                    self.hard_link(&object, &existing)
                 }
                 _ => Err(EntryFault::Refused(
                     "a hard link to something other than an object",
@@ -162,7 +165,7 @@ impl ArchiveUnpacker<'_> {
             EntryType::Regular | EntryType::Continuous => match member(path)? {
                 ArchiveMember::Object(object) => {
                     let mode = entry.header().mode().unwrap_or(0o644);
-                    // Keeps the read permissions: only the owner may read a kernel's kallsyms.
+                    // Only the owner may write. Read permissions are kept: only the owner may read a kernel's kallsyms.
                     self.object(&object, entry, mode & 0o755 | 0o400)
                 }
                 // The list is created from the object when needed.
@@ -173,6 +176,7 @@ impl ArchiveUnpacker<'_> {
         }
     }
 
+    /// Unpacks a recording into the current directory.
     fn recording(
         &self,
         name: &Path,
@@ -184,8 +188,8 @@ impl ArchiveUnpacker<'_> {
         if FileHeader::decode(&head).is_err() {
             return Err(EntryFault::Refused("neither a recording nor an object"));
         }
-        let is_there = self.here.kind(name.as_os_str())?.is_some();
-        if is_there && !self.force {
+        let exists = self.here.kind(name.as_os_str())?.is_some();
+        if exists && !self.force {
             return Err(EntryFault::Refused("the file exists; -f overwrites it"));
         }
         let written = self.here.write_atomic(name.as_os_str(), 0o600, |out| {
@@ -229,13 +233,15 @@ impl ArchiveUnpacker<'_> {
         }
     }
 
-    /// Adds a hard link to a file in the cache, if that file has the same build-id.
-    fn hard_link(&self, object: &ObjectFile, same: &ObjectFile) -> Result<(), EntryFault> {
-        if object.id != same.id || !object.has_build_id() {
-            return Err(EntryFault::Refused("its build-id does not match its path"));
+    /// Creates `object` as a hard link to `target`, a file in the cache with the same build-id.
+    fn hard_link(&self, object: &ObjectFile, target: &ObjectFile) -> Result<(), EntryFault> {
+        if object.id != target.id || !object.has_build_id() {
+            return Err(EntryFault::Refused(
+                "a hard link to a file with another build-id or without one",
+            ));
         }
-        let file = self.cache.below(&same.folder);
-        let file = file.and_then(|folder| folder.open_file(same.file.as_ref()))?;
+        let file = self.cache.below(&target.folder);
+        let file = file.and_then(|folder| folder.open_file(target.file.as_ref()))?;
         if !has_id(&map(&file)?, &object.id) {
             return Err(EntryFault::Refused("its build-id does not match its path"));
         }
@@ -246,7 +252,7 @@ impl ArchiveUnpacker<'_> {
         }
     }
 
-    /// Creates the link from a build-id to its object if the object exists. Returns whether it does.
+    /// Creates the link from a build-id to its object if the object is in the cache. Returns whether it is.
     fn link(&self, link: &PendingLink) -> io::Result<bool> {
         let object = self.cache.below(&link.folder);
         if !object.is_ok_and(|folder| folder.names().is_ok_and(|names| !names.is_empty())) {
@@ -278,7 +284,7 @@ impl Read for LimitedReader<'_> {
         let count = self.inner.read(into)?;
         if let Some(left) = self.allowance.get() {
             let left = left.checked_sub(count as u64).ok_or_else(|| {
-                let error = format!("its name is longer than {MAX_HEADERS} bytes");
+                let error = format!("the headers of a member are longer than {MAX_HEADERS} bytes");
                 io::Error::new(io::ErrorKind::InvalidData, error)
             })?;
             self.allowance.set(Some(left));

@@ -112,32 +112,32 @@ fn invalid_members_are_refused() {
     let victim = format!("../victim/{id}/elf");
     let outside = format!("../../../victim/{id}");
     let through = format!("way/{id}/elf");
-    let (own, good) = (
+    let (link, good) = (
         format!(".build-id/{}/{}", &id[..2], &id[2..]),
         format!("{place}/elf"),
     );
     let recording = recording();
-    let (elf, odd) = (format!("{place}/elf"), format!("{place}/.bashrc"));
-    let (other, kernel) = (format!("p/{wrong}/debug"), format!("{place}/vdso"));
+    let hidden = format!("{place}/.bashrc");
+    let (other, vdso) = (format!("p/{wrong}/debug"), format!("{place}/vdso"));
     let cases: [EntrySpec<'_>; 19] = [
         (EntryType::Regular, ".perfconfig", b"[core]\n\tpager = x\n"),
         (EntryType::Regular, "home/me/.perfconfig", &recording),
         (EntryType::Regular, ".ssh/authorized_keys", b"ssh-rsa x"),
         (EntryType::Regular, "notes.txt", b"no recording"),
         (EntryType::Regular, "perf\x1b[31m.data", &recording),
-        (EntryType::Regular, &odd, &bytes),
-        // An object with another build-id, a file that is no object, and hard links.
+        (EntryType::Regular, &hidden, &bytes),
+        // An object with another build-id, a file that is no object, and invalid hard links.
         (EntryType::Regular, &other, &bytes),
-        (EntryType::Regular, &kernel, b"no object"),
-        (EntryType::Link, &other, elf.as_bytes()),
+        (EntryType::Regular, &vdso, b"no object"),
+        (EntryType::Link, &other, good.as_bytes()),
         (EntryType::Link, "perf.data", b"/etc/passwd"),
         (EntryType::Regular, "../victim.data", b"x"),
         (EntryType::Regular, "/victim.data", b"x"),
         (EntryType::Regular, &victim, &bytes),
         (EntryType::Regular, &format!("p/{wrong}/elf"), &bytes),
-        (EntryType::Symlink, &own, outside.as_bytes()),
+        (EntryType::Symlink, &link, outside.as_bytes()),
         (EntryType::Symlink, "way", b"/etc"),
-        (EntryType::Link, &format!("{place}/elf"), b"../victim"),
+        (EntryType::Link, &good, b"../victim"),
         (EntryType::Regular, &through, &bytes),
         (EntryType::Fifo, &format!("{place}/pipe"), b""),
     ];
@@ -196,7 +196,7 @@ fn long_member_names_are_refused() {
         result
             .unwrap_err()
             .to_string()
-            .contains("its name is longer than")
+            .contains("the headers of a member are longer than")
     );
 }
 
@@ -219,16 +219,16 @@ fn probe_lists_are_not_unpacked() {
 #[test]
 fn truncated_archives_are_errors() {
     let (bytes, id) = program();
-    let first = archive(&[(EntryType::Regular, "perf.data", &recording())]);
-    let second = format!("p/{id}/elf");
+    let small = archive(&[(EntryType::Regular, "perf.data", &recording())]);
+    let elf = format!("p/{id}/elf");
     let complete = archive(&[
         (EntryType::Regular, "perf.data", &recording()),
-        (EntryType::Regular, &second, &bytes),
+        (EntryType::Regular, &elf, &bytes),
     ]);
     let scratch = Scratch::new();
     let (result, summary) = unpack(&complete[..complete.len() - 1000], &scratch);
     assert!(result.is_err(), "{summary:?}");
-    assert!(!scratch.path().join("cache").join(second).exists());
-    assert!(unpack(&first[..20], &scratch).0.is_err());
+    assert!(!scratch.path().join("cache").join(elf).exists());
+    assert!(unpack(&small[..20], &scratch).0.is_err());
     assert!(unpack(b"no archive", &scratch).0.is_err());
 }
