@@ -33,7 +33,9 @@ use crate::cli::parsing::{self, Parsed};
 /// Returns the commands of all benchmarks, with their options.
 #[cfg(test)]
 pub(crate) fn benchmark_commands() -> impl Iterator<Item = Command> {
-    let benchmarks = COLLECTIONS.iter().flat_map(|one| one.benchmarks);
+    let benchmarks = COLLECTIONS
+        .iter()
+        .flat_map(|collection| collection.benchmarks);
     benchmarks.map(|benchmark| (benchmark.build)())
 }
 
@@ -42,16 +44,18 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let given = GivenSettings::new(matches);
     let words = matches.get_many::<OsString>("words").unwrap_or_default();
     let words: Vec<OsString> = words.cloned().collect();
-    let Some((collection, words)) = words.split_first() else {
+    let Some((collection_name, words)) = words.split_first() else {
         given.check(context)?;
         return list_collections(context);
     };
-    if collection == ALL {
+    if collection_name == ALL {
         return run_all(COLLECTIONS, ALL, ALL_SUMMARY, words, given, context);
     }
-    let known = COLLECTIONS.iter().find(|known| *collection == *known.name);
-    let Some(known) = known else {
-        let name = collection.to_string_lossy();
+    let found = COLLECTIONS
+        .iter()
+        .find(|collection| *collection_name == *collection.name);
+    let Some(collection) = found else {
+        let name = collection_name.to_string_lossy();
         return Err(
             CliError::message(1, format!("Unknown collection: '{name}'"))
                 .hint(format!("'{} bench' lists the collections", context.program)),
@@ -59,30 +63,31 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     };
     let Some((name, words)) = words.split_first() else {
         given.check(context)?;
-        return list_benchmarks(known, context);
+        return list_benchmarks(collection, context);
     };
     if name == "-h" || name == "--help" {
-        return list_benchmarks(known, context);
+        return list_benchmarks(collection, context);
     }
     if name == ALL {
-        let name = format!("{} {ALL}", known.name);
-        let collections = slice::from_ref(known);
-        return run_all(collections, &name, known.all, words, given, context);
+        let name = format!("{} {ALL}", collection.name);
+        let summary = collection.all_summary;
+        let collections = slice::from_ref(collection);
+        return run_all(collections, &name, summary, words, given, context);
     }
-    let found = known.benchmarks.iter().find(|one| *name == *one.name);
-    let Some(benchmark) = found else {
+    let mut benchmarks = collection.benchmarks.iter();
+    let Some(benchmark) = benchmarks.find(|benchmark| *name == *benchmark.name) else {
         let message = format!(
             "Unknown benchmark: '{}' for collection '{}'",
             name.to_string_lossy(),
-            known.name
+            collection.name
         );
         let list = format!(
             "'{} bench {}' lists its benchmarks",
-            context.program, known.name
+            context.program, collection.name
         );
         return Err(CliError::message(1, message).hint(list));
     };
-    run_one(known, benchmark, words, given, context)
+    run_one(collection, benchmark, words, given, context)
 }
 
 /// Parses the words after the name of a benchmark and runs it.
@@ -101,11 +106,11 @@ fn run_one(
     };
     let settings = GivenSettings::new(&matches).or(given).check(context)?;
     let mut runner = Runner::new(settings, context)?;
-    let full = format!("{}/{}", collection.name, benchmark.name);
-    runner.begin(&full, own_options(&own, &matches));
-    runner.print(&format!("# Running '{full}' benchmark:\n"))?;
+    let full_name = format!("{}/{}", collection.name, benchmark.name);
+    runner.begin(&full_name, own_options(&own, &matches));
+    runner.print(&format!("# Running '{full_name}' benchmark:\n"))?;
     if let Err(error) = (benchmark.run)(&matches, &mut runner) {
-        runner.fail(&error);
+        runner.store_error(&error);
         return Err(error);
     }
     runner.finish()
@@ -128,8 +133,8 @@ fn run_all(
     let mut runner = Runner::new(settings, context)?;
     for collection in collections {
         for benchmark in collection.benchmarks {
-            let full = format!("{}/{}", collection.name, benchmark.name);
-            run_with_defaults(benchmark, &full, &mut runner)?;
+            let full_name = format!("{}/{}", collection.name, benchmark.name);
+            run_with_defaults(benchmark, &full_name, &mut runner)?;
         }
     }
     runner.finish()
@@ -137,18 +142,18 @@ fn run_all(
 
 fn run_with_defaults(
     benchmark: &Benchmark,
-    full: &str,
+    full_name: &str,
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
-    runner.begin(full, Vec::new());
-    runner.print(&format!("# Running {full} benchmark...\n"))?;
+    runner.begin(full_name, Vec::new());
+    runner.print(&format!("# Running {full_name} benchmark...\n"))?;
     let parser = (benchmark.build)().no_binary_name(true);
     let matches = parser
         .try_get_matches_from(Vec::<OsString>::new())
         .map_err(|error| CliError::failure(1, error))?;
     if let Err(error) = (benchmark.run)(&matches, runner) {
-        runner.fail(&error);
-        runner.report_failure(full, &error)?;
+        runner.store_error(&error);
+        runner.report_failure(full_name, &error)?;
     }
     runner.print("\n")
 }
@@ -193,7 +198,7 @@ fn list_benchmarks(collection: &Collection, context: &Context) -> Result<ExitSta
     for benchmark in collection.benchmarks {
         text.push_str(&text::listed(benchmark.name, benchmark.summary));
     }
-    text.push_str(&text::listed(ALL, collection.all));
+    text.push_str(&text::listed(ALL, collection.all_summary));
     text.push('\n');
     context.stdout().write_all(text.as_bytes())?;
     Ok(ExitStatus::Ok)
@@ -205,7 +210,9 @@ mod tests {
     use crate::cli::options::{OptionShape, options};
 
     fn benchmarks() -> impl Iterator<Item = &'static Benchmark> {
-        COLLECTIONS.iter().flat_map(|one| one.benchmarks)
+        COLLECTIONS
+            .iter()
+            .flat_map(|collection| collection.benchmarks)
     }
 
     #[test]
@@ -225,13 +232,15 @@ mod tests {
     #[test]
     fn letters_of_a_benchmark_keep_their_meaning() {
         let letter = |name: &str, long: &str| {
-            let benchmark = benchmarks().find(|one| one.name == name).unwrap();
+            let benchmark = benchmarks()
+                .find(|benchmark| benchmark.name == name)
+                .unwrap();
             let command = with_common((benchmark.build)());
             options(&command)
                 .find(|arg| arg.get_long() == Some(long))
                 .and_then(clap::Arg::get_short)
         };
-        // In some benchmarks `-r` is the run time, and `-f` a function or a number of futexes, not the common option.
+        // If a benchmark has an `-r` or `-f` of its own, such as the run time or a function, the common option has no letter.
         assert_eq!(letter("hash", "runtime"), Some('r'));
         assert_eq!(letter("hash", "repeat"), None);
         assert_eq!(letter("memcpy", "function"), Some('f'));

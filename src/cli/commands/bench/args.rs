@@ -65,7 +65,8 @@ pub(super) fn with_common(command: Command) -> Command {
     command.args(added)
 }
 
-/// Returns the given options of a benchmark, without the common ones: in their long form, in the order of their declaration.
+/// Returns the options of a benchmark that were given on the command line, in their long form and in the order of their declaration.
+/// `command` declares the benchmark's own options, without the common ones.
 pub(super) fn own_options(command: &Command, matches: &ArgMatches) -> Vec<String> {
     let given = options(command).filter(|arg| {
         let source = matches.value_source(arg.get_id().as_str());
@@ -127,7 +128,7 @@ impl GivenSettings {
         }
     }
 
-    /// Takes values that are not given here from `earlier`.
+    /// Returns these options, and those of `earlier` that are not given here.
     pub(super) fn or(self, earlier: Self) -> Self {
         Self {
             format: self.format.or(earlier.format),
@@ -138,7 +139,7 @@ impl GivenSettings {
         }
     }
 
-    /// Checks the values.
+    /// Checks the values and combines `--format` with `--json`.
     pub(super) fn check(self, context: &Context) -> Result<BenchSettings, CliError> {
         Ok(BenchSettings {
             format: self.checked_format(context)?,
@@ -202,7 +203,7 @@ pub(super) fn numeric(long: &'static str, short: char, help: &'static str) -> Ar
 }
 
 /// Declares a switch with a letter.
-pub(super) fn lettered(long: &'static str, short: char, help: &'static str) -> Arg {
+pub(super) fn lettered_switch(long: &'static str, short: char, help: &'static str) -> Arg {
     switch(long).short(short).help(help)
 }
 
@@ -230,12 +231,12 @@ fn at_most(max: u32, id: &str, number: u64) -> Result<u32, CliError> {
 pub(super) struct BenchOptions<'m>(pub(super) &'m ArgMatches);
 
 impl<'m> BenchOptions<'m> {
-    /// Returns a number.
+    /// Returns the number given for the option `id`.
     pub(super) fn number(self, id: &str) -> Option<u64> {
         self.0.get_one::<u64>(id).copied()
     }
 
-    /// Returns a number of things that must be at least one; `default` if not given.
+    /// Returns a number that must be at least 1; `default` if not given.
     pub(super) fn positive(self, id: &str, default: u64) -> Result<u64, CliError> {
         match self.number(id) {
             Some(0) => Err(CliError::usage(format!(
@@ -245,12 +246,12 @@ impl<'m> BenchOptions<'m> {
         }
     }
 
-    /// Returns a number of tasks or the like, which is at least one and not larger than 2^31.
+    /// Returns a number that must be at least 1 and at most 2^31, such as a number of tasks; `default` if not given.
     pub(super) fn quantity(self, id: &str, default: u32) -> Result<u32, CliError> {
         at_most(1 << 31, id, self.positive(id, default.into())?)
     }
 
-    /// Returns a number of tasks or the like, which may be 0 and is not larger than 2^16.
+    /// Returns a number that must be at most 2^16, such as a number of tasks that may be 0; `default` if not given.
     pub(super) fn small(self, id: &str, default: u32) -> Result<u32, CliError> {
         at_most(1 << 16, id, self.number(id).unwrap_or(default.into()))
     }
@@ -265,7 +266,7 @@ impl<'m> BenchOptions<'m> {
         self.0.get_one::<String>(id).map(String::as_str)
     }
 
-    /// Whether a switch was given.
+    /// Whether a switch was given, and not in its negative form.
     pub(super) fn is_on(self, id: &str) -> bool {
         self.0.get_one::<bool>(id) == Some(&true)
     }

@@ -65,14 +65,19 @@ impl Baseline {
     /// Appends the lines of a benchmark to `text`, and adds the number of its compared results to `compared`. Returns whether a result
     /// is worse, or the benchmark failed and did not fail before.
     fn compare_entry(&self, entry: &Entry, text: &mut String, compared: &mut u64) -> bool {
-        let of_name = |other: &&Entry| other.name == entry.name;
-        let earlier = self.report.benchmarks.iter().filter(of_name);
-        let earlier = earlier.clone().find(|other| other.options == entry.options);
+        let same_name: Vec<&Entry> = self
+            .report
+            .benchmarks
+            .iter()
+            .filter(|other| other.name == entry.name)
+            .collect();
+        let earlier = same_name
+            .iter()
+            .find(|other| other.options == entry.options);
         let Some(earlier) = earlier else {
-            let known = self.report.benchmarks.iter().any(|other| of_name(&other));
-            let why = match known {
-                true => "its options differ from the earlier run",
-                false => "it is not in the earlier results",
+            let why = match same_name.is_empty() {
+                true => "it is not in the earlier results",
+                false => "its options differ from the earlier run",
             };
             let _ = writeln!(text, "  {}: not compared: {why}", entry.name);
             return false;

@@ -17,7 +17,7 @@ pub(super) struct Collection {
     pub(super) summary: &'static str,
     pub(super) benchmarks: &'static [Benchmark],
     /// The summary of the entry `all`, which runs every benchmark of the collection.
-    pub(super) all: &'static str,
+    pub(super) all_summary: &'static str,
 }
 
 /// One benchmark.
@@ -36,54 +36,54 @@ pub(super) const COLLECTIONS: &[Collection] = &[
         name: "sched",
         summary: "Scheduler and IPC benchmarks",
         benchmarks: sched::BENCHMARKS,
-        all: "Run all scheduler benchmarks",
+        all_summary: "Run all scheduler benchmarks",
     },
     Collection {
         name: "syscall",
         summary: "System call benchmarks",
         benchmarks: syscall::BENCHMARKS,
-        all: "Run all syscall benchmarks",
+        all_summary: "Run all syscall benchmarks",
     },
     Collection {
         name: "mem",
         summary: "Memory access benchmarks",
         benchmarks: mem::BENCHMARKS,
-        all: "Run all memory access benchmarks",
+        all_summary: "Run all memory access benchmarks",
     },
     Collection {
         name: "numa",
         summary: "NUMA scheduling and MM benchmarks",
         benchmarks: numa::BENCHMARKS,
-        all: "Run all NUMA benchmarks",
+        all_summary: "Run all NUMA benchmarks",
     },
     Collection {
         name: "futex",
         summary: "Futex stressing benchmarks",
         benchmarks: futex::BENCHMARKS,
-        all: "Run all futex benchmarks",
+        all_summary: "Run all futex benchmarks",
     },
     Collection {
         name: "epoll",
         summary: "Epoll stressing benchmarks",
         benchmarks: epoll::BENCHMARKS,
-        all: "Run all epoll benchmarks",
+        all_summary: "Run all epoll benchmarks",
     },
     Collection {
         name: "internals",
         summary: "Perf-internals benchmarks",
         benchmarks: internals::BENCHMARKS,
-        all: "Run all internals benchmarks",
+        all_summary: "Run all internals benchmarks",
     },
     Collection {
         name: "breakpoint",
         summary: "Breakpoint benchmarks",
         benchmarks: breakpoint::BENCHMARKS,
-        all: "Run all breakpoint benchmarks",
+        all_summary: "Run all breakpoint benchmarks",
     },
     Collection {
         name: "uprobe",
         summary: "uprobe benchmarks",
         benchmarks: uprobe::BENCHMARKS,
-        all: "Run all uprobe benchmarks",
+        all_summary: "Run all uprobe benchmarks",
     },
 ];

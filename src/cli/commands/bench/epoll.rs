@@ -7,10 +7,10 @@ use rperf_bench::Value;
 use rperf_bench::epoll::{Control, Wait};
 use rperf_sys::EpollMode;
 
-use super::args::{BenchOptions, lettered, numeric, threads_option};
+use super::args::{BenchOptions, lettered_switch, numeric, threads_option};
 use super::catalogue::Benchmark;
 use super::runner::{RunOutput, Runner};
-use super::text::{averaged, per_second};
+use super::text::{averaged, spread_of};
 use crate::cli::error::CliError;
 
 /// The benchmarks of the collection.
@@ -42,21 +42,25 @@ fn common() -> [Arg; 7] {
             'N',
             "nesting depth of the epoll sets (default: 0)",
         ),
-        lettered("noaffinity", 'n', "do not bind threads to CPUs"),
-        lettered("randomize", 'R', "choose file descriptors at random"),
+        lettered_switch("noaffinity", 'n', "do not bind threads to CPUs"),
+        lettered_switch("randomize", 'R', "choose file descriptors at random"),
         numeric("runtime", 'r', "seconds to run (default: 8)"),
         threads_option(),
-        lettered("verbose", 'v', "show what is done"),
+        lettered_switch("verbose", 'v', "show what is done"),
     ]
 }
 
 /// The values of the options of both benchmarks.
 struct Common {
     threads: u32,
+    /// Descriptors of each thread.
     descriptors: u32,
     duration: Duration,
+    /// Whether threads are bound to CPUs.
     bound: bool,
+    /// Nesting depth of the epoll sets.
     nested: u32,
+    /// Whether descriptors are chosen at random.
     random: bool,
     verbose: bool,
 }
@@ -77,18 +81,22 @@ impl Common {
 
 fn wait_command() -> Command {
     Command::new("epoll")
-        .arg(lettered(
+        .arg(lettered_switch(
             "nonblocking",
             'B',
             "poll repeatedly instead of blocking",
         ))
-        .arg(lettered("edge", 'E', "use edge-triggered events (EPOLLET)"))
-        .arg(lettered(
+        .arg(lettered_switch(
+            "edge",
+            'E',
+            "use edge-triggered events (EPOLLET)",
+        ))
+        .arg(lettered_switch(
             "multiq",
             'm',
             "give each thread an epoll set of its own",
         ))
-        .arg(lettered(
+        .arg(lettered_switch(
             "oneshot",
             'S',
             "use one-shot events and re-arm them (EPOLLONESHOT)",
@@ -139,13 +147,13 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
                 text = format!("writer-thread: total full-loops: {}\n", result.rounds);
             }
             for (number, thread) in result.threads.iter().enumerate() {
-                let place = place(thread.addresses);
+                let addresses = address_range(thread.addresses);
                 text.push_str(&format!(
-                    "[thread {number:2}] {place} [ {:.0} ops/sec ]\n",
+                    "[thread {number:2}] {addresses} [ {:.0} ops/sec ]\n",
                     thread.rate
                 ));
             }
-            let spread = per_second(result.threads.iter().map(|thread| thread.rate));
+            let spread = spread_of(result.threads.iter().map(|thread| thread.rate));
             text.push_str(&format!("\n{}", averaged(&spread, seconds)));
             RunOutput {
                 text,
@@ -156,7 +164,8 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     )
 }
 
-fn place([first, last]: [usize; 2]) -> String {
+/// Returns the addresses of a thread's first and last descriptor, as perf shows them.
+fn address_range([first, last]: [usize; 2]) -> String {
     format!("fdmap: {first:#x} ... {last:#x}")
 }
 
@@ -191,14 +200,14 @@ fn control(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
                 let [add, modify, remove] = thread.operations;
                 text.push_str(&format!(
                     "[thread {number:2}] {} [ add: {add} ops; mod: {modify} ops; del: {remove} ops ]\n",
-                    place(thread.addresses)
+                    address_range(thread.addresses)
                 ));
             }
             text.push('\n');
             let mut values = Vec::new();
             for (index, name) in ["ADD", "MOD", "DEL"].into_iter().enumerate() {
                 let counts = threads.iter().filter_map(|thread| thread.operations.get(index));
-                let spread = per_second(counts.map(|count| *count as f64));
+                let spread = spread_of(counts.map(|count| *count as f64));
                 text.push_str(&format!(
                     "Averaged {:.0} {name} operations (+- {:.2}%)\n",
                     spread.mean(),

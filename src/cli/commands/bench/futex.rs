@@ -9,10 +9,10 @@ use rperf_bench::futex::{
 };
 use rperf_count::Spread;
 
-use super::args::{BenchOptions, lettered, numeric, threads_option};
+use super::args::{BenchOptions, lettered_switch, numeric, threads_option};
 use super::catalogue::Benchmark;
 use super::runner::{RunOutput, Runner, failed};
-use super::text::{averaged, per_second};
+use super::text::{averaged, spread_of};
 use crate::cli::error::CliError;
 
 /// The benchmarks of the collection.
@@ -60,9 +60,9 @@ fn common() -> [Arg; 5] {
             'b',
             "number of buckets of the process's futex hash table (needs Linux 6.16)",
         ),
-        lettered("mlockall", 'm', "keep all memory in RAM"),
-        lettered("shared", 'S', "use futexes that processes can share"),
-        lettered("silent", 's', "show only the means"),
+        lettered_switch("mlockall", 'm', "keep all memory in RAM"),
+        lettered_switch("shared", 'S', "use futexes that processes can share"),
+        lettered_switch("silent", 's', "show only the means"),
         threads_option(),
     ]
 }
@@ -94,7 +94,7 @@ impl Common {
         Ok(common)
     }
 
-    fn scope(&self) -> &'static str {
+    fn scope_name(&self) -> &'static str {
         match self.scope {
             FutexScope::Private => "private",
             FutexScope::Shared => "shared",
@@ -135,24 +135,24 @@ fn hash(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
         "{} threads, each operating on {} [{}] futexes for {seconds} secs",
         bench.threads,
         bench.futexes,
-        common.scope(),
+        common.scope_name(),
     ))?;
     runner.measure(
         || bench.run(),
         |threads| {
             let mut text = String::new();
-            for (number, thread) in threads.iter().enumerate().filter(|_| !common.silent) {
-                let place = match bench.futexes {
+            for (number, thread) in threads.iter().enumerate() {
+                let addresses = match bench.futexes {
                     1 => format!("futex: {:#x}", thread.first),
                     _ => format!("futexes: {:#x} ... {:#x}", thread.first, thread.last),
                 };
                 text.push_str(&format!(
-                    "[thread {number:2}] {place} [ {:.0} ops/sec ]\n",
+                    "[thread {number:2}] {addresses} [ {:.0} ops/sec ]\n",
                     thread.rate
                 ));
             }
-            rates(
-                text,
+            rate_output(
+                &text,
                 threads.iter().map(|thread| thread.rate),
                 &common,
                 seconds,
@@ -161,20 +161,20 @@ fn hash(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     )
 }
 
-/// Appends the line with the mean rate of all threads to `text`, which has a line for each thread.
-fn rates(
-    mut text: String,
+/// Returns the output of a run: `thread_lines`, unless `-s` is given, and the mean rate of all threads.
+fn rate_output(
+    thread_lines: &str,
     rates: impl Iterator<Item = f64>,
     common: &Common,
     seconds: u64,
 ) -> RunOutput {
-    let spread = per_second(rates);
-    if !common.silent {
-        text.push('\n');
-    }
-    text.push_str(&averaged(&spread, seconds));
+    let spread = spread_of(rates);
+    let mean = averaged(&spread, seconds);
     RunOutput {
-        text,
+        text: match common.silent {
+            true => mean,
+            false => format!("{thread_lines}\n{mean}"),
+        },
         simple: None,
         values: vec![Value::higher_is_better("ops/sec", spread.mean())],
     }
@@ -183,7 +183,7 @@ fn rates(
 fn lock_pi_command() -> Command {
     Command::new("futex")
         .args(common())
-        .arg(lettered(
+        .arg(lettered_switch(
             "multi",
             'M',
             "give each thread a futex of its own",
@@ -209,14 +209,14 @@ fn lock_pi(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
         || bench.run(),
         |threads| {
             let mut text = String::new();
-            for (number, thread) in threads.iter().enumerate().filter(|_| !common.silent) {
+            for (number, thread) in threads.iter().enumerate() {
                 text.push_str(&format!(
                     "[thread {number:3}] futex: {:#x} [ {:.0} ops/sec ]\n",
                     thread.address, thread.rate
                 ));
             }
-            rates(
-                text,
+            rate_output(
+                &text,
                 threads.iter().map(|thread| thread.rate),
                 &common,
                 seconds,
@@ -225,12 +225,12 @@ fn lock_pi(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
     )
 }
 
-/// A value in milliseconds.
+/// Returns the only value of a benchmark, in milliseconds.
 fn millis(value: f64) -> Vec<Value> {
     vec![Value::lower_is_better("ms", value)]
 }
 
-/// The line with a mean in milliseconds.
+/// Returns the line with a mean in milliseconds.
 fn in_millis(what: &str, spread: &Spread) -> String {
     format!(
         "{what} in {:.4} ms (+-{:.2}%)\n",
@@ -239,8 +239,8 @@ fn in_millis(what: &str, spread: &Spread) -> String {
     )
 }
 
-/// The line of a run, empty with `-s`. `run` is the number of the previous run, which is increased.
-fn run_line(common: &Common, run: &mut u32, text: &str, values: Vec<Value>) -> RunOutput {
+/// Returns the output of a run: its line, unless `-s` is given, and its values. Increases `run`, the number of the previous run.
+fn run_output(common: &Common, run: &mut u32, text: &str, values: Vec<Value>) -> RunOutput {
     *run += 1;
     RunOutput {
         text: match common.silent {
@@ -273,27 +273,27 @@ fn wake(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     runner.summarize(&format!(
         "blocking on {} threads (at [{}] futex {address:#x}), waking up {} at a time",
         bench.threads,
-        common.scope(),
+        common.scope_name(),
         bench.at_once
     ))?;
     let mut run = 0;
-    let series = runner.series(
+    let spread = runner.measure_repeated(
         RUNS,
         || bench.run(&words),
         |result| {
-            let time = result.time.as_secs_f64() * 1e3;
+            let time_ms = result.time.as_secs_f64() * 1e3;
             let woken = format!("Wokeup {} of {} threads", result.woken, bench.threads);
-            run_line(
+            run_output(
                 &common,
                 &mut run,
-                &format!("{woken} in {time:.4} ms"),
-                millis(time),
+                &format!("{woken} in {time_ms:.4} ms"),
+                millis(time_ms),
             )
         },
     )?;
     let threads = bench.threads;
     let woken = format!("Wokeup {threads} of {threads} threads");
-    runner.print_unless_json(&in_millis(&woken, &series))
+    runner.print_unless_json(&in_millis(&woken, &spread))
 }
 
 fn wake_parallel_command() -> Command {
@@ -326,31 +326,31 @@ fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), Cl
     runner.summarize(&format!(
         "blocking on {threads} threads (at [{}] futex {address:#x}), \
          {} threads waking up {each} at a time",
-        common.scope(),
+        common.scope_name(),
         bench.wakers
     ))?;
     let latency = format!("Avg per-thread latency (waking {each}/{threads} threads)");
     let mut run = 0;
-    let series = runner.series(
+    let spread = runner.measure_repeated(
         RUNS,
         || bench.run(&words),
         |spread| {
             let text = in_millis(&latency, spread);
-            run_line(&common, &mut run, text.trim_end(), millis(spread.mean()))
+            run_output(&common, &mut run, text.trim_end(), millis(spread.mean()))
         },
     )?;
-    runner.print_unless_json(&in_millis(&latency, &series))
+    runner.print_unless_json(&in_millis(&latency, &spread))
 }
 
 fn requeue_command() -> Command {
     Command::new("futex")
         .args(common())
-        .arg(lettered(
+        .arg(lettered_switch(
             "broadcast",
             'B',
             "requeue all threads in one call",
         ))
-        .arg(lettered(
+        .arg(lettered_switch(
             "pi",
             'p',
             "requeue to a futex with priority inheritance (PI)",
@@ -379,16 +379,16 @@ fn requeue(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
     let [from, to] = words.addresses();
     runner.summarize(&format!(
         "Requeuing {threads} threads (from [{}] {from:#x} to {}{to:#x}), {} at a time",
-        common.scope(),
+        common.scope_name(),
         if bench.pi { "PI " } else { "" },
         bench.at_once
     ))?;
     let mut run = 0;
-    let series = runner.series(
+    let spread = runner.measure_repeated(
         RUNS,
         || bench.run(&words),
         |result| {
-            let time = result.time.as_secs_f64() * 1e3;
+            let time_ms = result.time.as_secs_f64() * 1e3;
             let text = match bench.pi {
                 false => format!("Requeued {} of {threads} threads", result.moved),
                 true => format!(
@@ -396,14 +396,14 @@ fn requeue(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
                     result.woken, result.moved
                 ),
             };
-            run_line(
+            run_output(
                 &common,
                 &mut run,
-                &format!("{text} in {time:.4} ms"),
-                millis(time),
+                &format!("{text} in {time_ms:.4} ms"),
+                millis(time_ms),
             )
         },
     )?;
-    let moved = format!("Requeued {threads} of {threads} threads");
-    runner.print_unless_json(&in_millis(&moved, &series))
+    let requeued = format!("Requeued {threads} of {threads} threads");
+    runner.print_unless_json(&in_millis(&requeued, &spread))
 }

@@ -12,11 +12,12 @@ use std::time::Instant;
 use clap::{ArgMatches, Command};
 use rperf_bench::{BenchError, Value};
 use rperf_count::Spread;
+use rperf_events::EventSources as _;
 use rperf_session::TaskSynthesis;
 use rperf_symbol::kallsyms;
 use rperf_sys::{Proc, kernel_file, parallelism};
 
-use super::args::{BenchOptions, lettered, numeric};
+use super::args::{BenchOptions, lettered_switch, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{RunOutput, Runner};
 use crate::cli::error::CliError;
@@ -70,6 +71,7 @@ fn times(iterations: u64, mut run: impl FnMut() -> io::Result<()>) -> io::Result
     Ok(spread)
 }
 
+/// Returns a function that converts a system error. `action` says what failed.
 fn system(action: &'static str) -> impl FnOnce(io::Error) -> BenchError {
     move |source| BenchError::System { action, source }
 }
@@ -96,12 +98,12 @@ fn synthesize_command() -> Command {
             'm',
             "minimum number of threads (default: 1)",
         ))
-        .arg(lettered(
+        .arg(lettered_switch(
             "st",
             's',
             "synthesize the records of this process on one thread (default)",
         ))
-        .arg(lettered(
+        .arg(lettered_switch(
             "mt",
             't',
             "synthesize the records of all processes on several threads",
@@ -124,16 +126,14 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
                 threads: 1,
             };
             let name = if data { "data synthesis" } else { "synthesis" };
-            measure_synthesis(&synthesis, iterations, &[name, "  "], runner)?;
+            measure_synthesis(&synthesis, iterations, name, "  ", runner)?;
         }
     }
     if multiple {
         let iterations = options.positive("multi-iterations", 1000)?;
-        let most = u32::try_from(parallelism()).unwrap_or(1);
-        let (fewest, most) = (
-            options.quantity("min-threads", 1)?,
-            options.quantity("max-threads", most)?,
-        );
+        let cpus = u32::try_from(parallelism()).unwrap_or(1);
+        let fewest = options.quantity("min-threads", 1)?;
+        let most = options.quantity("max-threads", cpus)?;
         runner.print_unless_json(
             "Computing performance of multi threaded perf event synthesis by\n\
              synthesizing events on CPU 0:\n",
@@ -145,22 +145,23 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
                 data: false,
                 threads: threads as usize,
             };
-            measure_synthesis(&synthesis, iterations, &["synthesis", "    "], runner)?;
+            measure_synthesis(&synthesis, iterations, "synthesis", "    ", runner)?;
         }
     }
     Ok(())
 }
 
-/// Measures the synthesis of records, and prints the result under this name and with this indentation.
+/// Measures the synthesis of records, and prints the result with this name; `indent` precedes each line.
 fn measure_synthesis(
     synthesis: &TaskSynthesis,
     iterations: u64,
-    [name, indent]: &[&str; 2],
+    name: &str,
+    indent: &str,
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
     let proc = Proc::new("/proc");
     let variant = match synthesis.process {
-        Some(_) => (*name).to_owned(),
+        Some(_) => name.to_owned(),
         None => format!("{name} {} threads", synthesis.threads),
     };
     runner.measure(
@@ -194,12 +195,13 @@ fn measure_synthesis(
     )
 }
 
-fn iterations_option(help: &'static str) -> Command {
+/// Returns a command whose only option is the number of iterations.
+fn command_with_iterations(help: &'static str) -> Command {
     Command::new("internals").arg(numeric("iterations", 'i', help))
 }
 
 fn kallsyms_command() -> Command {
-    iterations_option("repetitions (default: 1)")
+    command_with_iterations("repetitions (default: 1)")
 }
 
 fn kallsyms_parse(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
@@ -225,7 +227,7 @@ fn kallsyms_parse(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
 }
 
 fn pmu_scan_command() -> Command {
-    iterations_option("repetitions (default: 100)")
+    command_with_iterations("repetitions (default: 100)")
 }
 
 fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
@@ -246,13 +248,19 @@ fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
         }
         Ok(())
     };
-    let is_core = |pmu: &str| pmu == "cpu" || pmu.starts_with("cpu_") || pmu.starts_with("armv8");
     runner.measure(
         || {
-            let all = |_: &str| true;
             let failed = || system("failed to read the PMUs in sysfs");
+            let known = pmus.sysfs.pmu_types().map_err(failed())?.into_iter();
+            let core_pmus: Vec<String> = known
+                .map(|(pmu, _)| pmu)
+                .filter(|pmu| pmus.is_core(pmu))
+                .collect();
+            let is_core = |pmu: &str| core_pmus.iter().any(|core| core == pmu);
+            let is_any = |_: &str| true;
             let core = times(iterations, || scan(&is_core)).map_err(failed())?;
-            Ok([core, times(iterations, || scan(&all)).map_err(failed())?])
+            let all = times(iterations, || scan(&is_any)).map_err(failed())?;
+            Ok([core, all])
         },
         |spreads| {
             let mut text = String::new();

@@ -7,7 +7,7 @@ use rperf_bench::mem::{
 };
 use rperf_sys::PageOptions;
 
-use super::args::{BenchOptions, lettered, numeric};
+use super::args::{BenchOptions, lettered_switch, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{RunOutput, Runner, Simple, failed};
 use crate::cli::error::CliError;
@@ -44,9 +44,10 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 /// The factor between successive units of speed.
 const KILO: f64 = 1024.0;
 
+/// The options of all benchmarks but `find_bit`.
 fn common() -> [Arg; 5] {
     [
-        lettered("cycles", 'c', "count processor cycles instead of time"),
+        lettered_switch("cycles", 'c', "count processor cycles instead of time"),
         value("function", "all")
             .short('f')
             .help("function to run: a name, all, or help for a list (default: all)"),
@@ -74,17 +75,20 @@ fn block(
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
     let options = BenchOptions(matches);
-    let names = operation.functions().iter();
-    let names: Vec<_> = names.map(|one| (one.name, one.description)).collect();
+    let functions = operation.functions().iter();
+    let names: Vec<_> = functions
+        .clone()
+        .map(|function| (function.name, function.description))
+        .collect();
     let chosen = choose(&names, options)?;
     let size_text = options.word("size").unwrap_or("1MB");
-    let size = size(size_text)?;
+    let bytes = size(size_text)?;
     let bench = Block {
         operation,
-        size,
+        size: bytes,
         chunk: match options.word("chunk") {
-            Some("0") | None => size,
-            Some(word) => self::size(word)?,
+            Some("0") | None => bytes,
+            Some(word) => size(word)?,
         },
         loops: options.positive("nr_loops", 1)?,
         pages: PageOptions {
@@ -96,8 +100,8 @@ fn block(
         true => Clock::cycles().map_err(failed)?,
         false => Clock::Time,
     };
-    let chosen = |function: &&BlockFunction| chosen.contains(&function.name);
-    for function in operation.functions().iter().filter(chosen) {
+    let is_chosen = |function: &&BlockFunction| chosen.contains(&function.name);
+    for function in functions.filter(is_chosen) {
         announce(function.name, function.description, size_text, runner)?;
         runner.measure(
             || bench.run(*function, &clock),
@@ -107,6 +111,7 @@ fn block(
     Ok(())
 }
 
+/// Prints the lines above the result of a function. The word "Copying" is perf's for every function.
 fn announce(
     name: &str,
     description: &str,
@@ -142,11 +147,11 @@ fn choose(
     for (name, description) in functions {
         lines.push_str(&format!("\t{name} ... {description}\n"));
     }
-    let first = match word {
+    let message = match word {
         "help" => "Available functions:".to_owned(),
         word => format!("Unknown function: {word}"),
     };
-    Err(CliError::message(1, first).details(&lines))
+    Err(CliError::message(1, message).details(&lines))
 }
 
 /// Parses a size above 0 with an optional unit, `B`, `KB` to `TB` or `K` to `T` in any case; returns it in bytes.
@@ -170,7 +175,7 @@ fn size(word: &str) -> Result<usize, CliError> {
     })
 }
 
-/// Returns the base-2 logarithm of the page size of `-p` in bytes; `None` for ordinary pages.
+/// Returns the base-2 logarithm of the size in bytes of the huge pages that `-p` selects; `None` for ordinary pages.
 fn huge_bits(options: BenchOptions<'_>) -> Result<Option<u32>, CliError> {
     match options.word("page").map(str::to_ascii_uppercase).as_deref() {
         None | Some("4KB") => Ok(None),
@@ -185,7 +190,7 @@ fn huge_bits(options: BenchOptions<'_>) -> Result<Option<u32>, CliError> {
 
 /// Returns the result of a function for output; `bytes` is the number of bytes it handled.
 fn speed(function: &str, cost: Cost, bytes: f64) -> RunOutput {
-    let (text, simple) = match cost {
+    let (text, value) = match cost {
         Cost::Time(_) => {
             let rate = cost.rate(bytes).unwrap_or_default();
             (format!("{}\n", scaled(rate)), rate)
@@ -197,19 +202,17 @@ fn speed(function: &str, cost: Cost, bytes: f64) -> RunOutput {
     };
     RunOutput {
         text,
-        simple: Some(Simple {
-            value: simple,
-            decimals: 6,
-        }),
-        values: vec![speed_value(function, cost, simple)],
+        simple: Some(Simple { value, decimals: 6 }),
+        values: vec![speed_value(function, cost, value)],
     }
 }
 
-/// The value of a function, in a unit that does not depend on the size of the value.
-fn speed_value(function: &str, cost: Cost, value: f64) -> Value {
+/// Returns the value of a function, in a unit that does not depend on the size of the value. `number` is in bytes per second if
+/// `cost` is a time, otherwise in cycles per byte.
+fn speed_value(function: &str, cost: Cost, number: f64) -> Value {
     let value = match cost {
-        Cost::Time(_) => Value::higher_is_better("GB/sec", value / KILO.powi(3)),
-        Cost::Cycles(_) => Value::lower_is_better("cycles/byte", value),
+        Cost::Time(_) => Value::higher_is_better("GB/sec", number / KILO.powi(3)),
+        Cost::Cycles(_) => Value::lower_is_better("cycles/byte", number),
     };
     value.of(function)
 }
@@ -250,25 +253,26 @@ fn mmap(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
         seed: options.number("randomize"),
         huge_bits: huge_bits(options)?,
     };
-    let cycles = options.is_on("cycles");
-    if cycles {
+    let count_cycles = options.is_on("cycles");
+    if count_cycles {
+        // Each thread opens a counter of its own; fail before the first text if that is impossible.
         Clock::cycles().map_err(failed)?;
     }
     for function in MmapFunction::ALL {
-        let (name, _) = function.names();
+        let (name, description) = function.names();
         if !chosen.contains(&name) {
             continue;
         }
-        let (name, description) = function.names();
         announce(name, description, size_text, runner)?;
         runner.measure(
-            || bench.run(function, cycles),
+            || bench.run(function, count_cycles),
             |speed| threads_speed(name, speed, &bench),
         )?;
     }
     Ok(())
 }
 
+/// Returns the result of a function in several threads for output.
 fn threads_speed(function: &str, speed: &MmapSpeed, bench: &Mmap) -> RunOutput {
     let spread = speed.spread(bench.bytes());
     let cost = speed.0.first().copied().unwrap_or(Cost::Cycles(0));

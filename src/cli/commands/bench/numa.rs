@@ -10,7 +10,7 @@ use rperf_bench::Value;
 use rperf_bench::numa::{InitialMemory, MemoryAccess, MemorySizes, NumaMem, NumaResult, PassOrder};
 use rperf_sys::{CpuState, Sysfs, parallelism};
 
-use super::args::{BenchOptions, lettered, numeric};
+use super::args::{BenchOptions, lettered_switch, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{RunOutput, Runner, not_applicable};
 use crate::cli::error::CliError;
@@ -31,13 +31,13 @@ const MOST_MB: u64 = 1 << 20;
 
 fn command() -> Command {
     let command = Command::new("numa")
-        .arg(lettered("init_cpu0", '0', "initialize memory on CPU 0"))
-        .arg(lettered(
+        .arg(lettered_switch("init_cpu0", '0', "initialize memory on CPU 0"))
+        .arg(lettered_switch(
             "all",
             'a',
             "measure local and remote memory with one and two processes",
         ))
-        .arg(lettered(
+        .arg(lettered_switch(
             "data_backwards",
             'B',
             "pass over memory forwards and backwards in turn",
@@ -60,7 +60,7 @@ fn command() -> Command {
                 .allow_hyphen_values(true)
                 .help("transparent huge pages: a number above 0 requests them, a number below 0 prevents them"),
         )
-        .arg(lettered(
+        .arg(lettered_switch(
             "init_random",
             'I',
             "initialize memory with random numbers",
@@ -68,6 +68,7 @@ fn command() -> Command {
     command.args(sizes_and_times())
 }
 
+/// The advice for options that concern the convergence of tasks on nodes.
 const CONVERGENCE: &str = "it needs automatic NUMA balancing between nodes";
 
 fn sizes_and_times() -> Vec<clap::Arg> {
@@ -92,9 +93,9 @@ fn sizes_and_times() -> Vec<clap::Arg> {
             "megabytes of each process, shared by its threads",
         ),
         numeric("nr_proc", 'p', "number of processes (default: 1)"),
-        lettered("quiet", 'q', "print the results only"),
-        lettered("data_rand_walk", 'r', "pass over memory in random order"),
-        lettered("data_reads", 'R', "read memory (default: read and write)"),
+        lettered_switch("quiet", 'q', "print the results only"),
+        lettered_switch("data_rand_walk", 'r', "pass over memory in random order"),
+        lettered_switch("data_reads", 'R', "read memory (default: read and write)"),
         numeric(
             "nr_secs",
             's',
@@ -112,23 +113,23 @@ fn sizes_and_times() -> Vec<clap::Arg> {
             'u',
             "microseconds that each thread sleeps after a pass",
         ),
-        lettered("data_writes", 'W', "write memory (default: read and write)"),
+        lettered_switch("data_writes", 'W', "write memory (default: read and write)"),
         unsupported("perturb_secs", "tasks are not moved between CPUs").short('x'),
-        lettered("data_zero_memset", 'Z', "write zeros only"),
-        lettered("init_zero", 'z', "initialize memory with zeros"),
+        lettered_switch("data_zero_memset", 'Z', "write zeros only"),
+        lettered_switch("init_zero", 'z', "initialize memory with zeros"),
     ]
 }
 
 fn mem(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
-    let given = BenchOptions(matches);
+    let options = BenchOptions(matches);
     let machine = NumaMachine::read()?;
-    if given.is_on("all") {
+    if options.is_on("all") {
         refuse_with_all(matches)?;
-        return suite::run(given, &machine, runner);
+        return suite::run(options, &machine, runner);
     }
-    let bench = read(given)?;
+    let bench = read(options)?;
     machine.check(&bench)?;
-    let quiet = given.is_on("quiet");
+    let quiet = options.is_on("quiet");
     runner.print_unless_json(&format!(
         "\n # Running main, \"{} bench numa mem{}\"\n",
         runner.context().program,
@@ -143,9 +144,9 @@ fn mem(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
 /// Refuses options that the tests of `-a` would ignore.
 fn refuse_with_all(matches: &ArgMatches) -> Result<(), CliError> {
     let command = command();
-    let own = options(&command).map(|arg| arg.get_id().as_str());
-    let mut others = own.filter(|id| !["all", "nr_secs", "quiet"].contains(id));
-    match others.find(|id| is_given(matches, id)) {
+    let ids = options(&command).map(|arg| arg.get_id().as_str());
+    let mut ignored = ids.filter(|id| !["all", "nr_secs", "quiet"].contains(id));
+    match ignored.find(|id| is_given(matches, id)) {
         Some(id) => Err(CliError::usage(format!(
             "--all and --{id} exclude each other: --all has tests of its own"
         ))),
@@ -180,7 +181,7 @@ fn values(name: &str, result: &NumaResult) -> Vec<Value> {
     vec![value(speeds.total, "total"), value(speeds.thread, "thread")]
 }
 
-/// Reads the options of one test.
+/// Reads the options of a test without `-a`.
 fn read(options: BenchOptions<'_>) -> Result<NumaMem, CliError> {
     Ok(NumaMem {
         processes: options.quantity("nr_proc", 1)?,
@@ -211,11 +212,11 @@ fn sizes(options: BenchOptions<'_>) -> Result<MemorySizes, CliError> {
             " Error: option `{id}' expects at most {MOST_MB} megabytes"
         ))),
     };
-    let is_sized = ["mb_proc", "mb_thread"]
+    let has_other_size = ["mb_proc", "mb_thread"]
         .iter()
         .any(|id| options.number(id).is_some());
     let sizes = MemorySizes {
-        global: bytes("mb_global", if is_sized { 0 } else { GLOBAL_MB })?,
+        global: bytes("mb_global", if has_other_size { 0 } else { GLOBAL_MB })?,
         process: bytes("mb_proc", 0)?,
         locked: bytes("mb_proc_locked", 0)?,
         thread: bytes("mb_thread", 0)?,
@@ -248,6 +249,7 @@ fn access(options: BenchOptions<'_>) -> MemoryAccess {
     }
 }
 
+/// Returns whether `--thp` requests or prevents transparent huge pages; `None` for the kernel's default.
 fn huge_pages(options: BenchOptions<'_>) -> Result<Option<bool>, CliError> {
     let Some(word) = options.word("thp") else {
         return Ok(None);

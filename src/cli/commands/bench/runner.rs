@@ -17,7 +17,7 @@ use crate::cli::error::{CliError, ExitStatus};
 const MOST_RUNS: u32 = 100;
 /// Minimum number of runs for `--precision`, unless `-r` is lower.
 const FEWEST_RUNS: u32 = 3;
-/// Number of runs for `--baseline` without `-r`: perf's default of `-r`.
+/// Number of runs for `--baseline` without `-r` and `--precision`: perf's default of `-r`.
 const BASELINE_RUNS: u32 = 10;
 
 /// The result of one run: text for the terminal and values for repetitions.
@@ -43,7 +43,7 @@ pub(super) struct Runner<'a> {
     context: &'a Context,
     report: Report,
     baseline: Option<Baseline>,
-    /// Whether a benchmark failed. Benchmarks that this machine cannot run do not count as failed.
+    /// Whether one of several benchmarks failed. Benchmarks that this machine cannot run do not count as failed.
     has_failed: bool,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Stores the first line of the error with which the current benchmark failed.
-    pub(super) fn fail(&mut self, error: &CliError) {
+    pub(super) fn store_error(&mut self, error: &CliError) {
         let text = error.text();
         let first = text.lines().next().unwrap_or_default().to_owned();
         if let Some(entry) = self.report.benchmarks.last_mut() {
@@ -99,7 +99,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Reports on stderr that one of several benchmarks has failed.
+    /// Reports on stderr that one of several benchmarks has failed, after the text on stdout.
     pub(super) fn report_failure(&mut self, name: &str, error: &CliError) -> Result<(), CliError> {
         self.context.stdout().flush()?;
         self.has_failed |= error.exit() != ExitStatus::Failure(UNAVAILABLE);
@@ -133,7 +133,8 @@ impl<'a> Runner<'a> {
         self.print_unless_json(&format!("Run summary [PID {}]: {what}.\n\n", process::id()))
     }
 
-    /// Runs a benchmark as often as requested, and prints the results in the requested format, with the means of several runs.
+    /// Runs a benchmark that perf runs once if `-r` is not given, and prints the results in the requested format, with the means of
+    /// several runs.
     pub(super) fn measure<T>(
         &mut self,
         run: impl FnMut() -> Result<T, BenchError>,
@@ -143,34 +144,36 @@ impl<'a> Runner<'a> {
         if runs > 1 {
             self.print(&means(runs, &series))?;
         }
-        self.keep(runs, series);
+        self.store_results(runs, series);
         Ok(())
     }
 
-    /// Runs a benchmark that perf runs `runs` times if `-r` is not given, and prints the results in the requested format.
-    /// Returns mean and deviation of the first value of all runs.
-    pub(super) fn series<T>(
+    /// Runs a benchmark that perf runs `default_runs` times if `-r` is not given, and prints the results in the requested format, without
+    /// means. Returns mean and standard error of the first of its values over all runs.
+    pub(super) fn measure_repeated<T>(
         &mut self,
-        runs: u32,
+        default_runs: u32,
         run: impl FnMut() -> Result<T, BenchError>,
         show: impl FnMut(&T) -> RunOutput,
     ) -> Result<Spread, CliError> {
-        let (runs, series) = self.repeat(runs, run, show)?;
+        let (runs, series) = self.repeat(default_runs, run, show)?;
         let spread = series.first().map(Series::spread).unwrap_or_default();
-        self.keep(runs, series);
+        self.store_results(runs, series);
         Ok(spread)
     }
 
+    /// Runs a benchmark as often as requested, or `default_runs` times. Prints each run in the requested format; with `-f simple`, the
+    /// mean of the numbers. Returns the number of runs and a series for each value.
     fn repeat<T>(
         &self,
-        default: u32,
+        default_runs: u32,
         mut run: impl FnMut() -> Result<T, BenchError>,
         mut show: impl FnMut(&T) -> RunOutput,
     ) -> Result<(u32, Vec<Series>), CliError> {
         let mut series: Vec<Series> = Vec::new();
         let mut simple = Vec::new();
         let mut runs = 0;
-        while self.needs_run(runs, default, &series) {
+        while self.needs_run(runs, default_runs, &series) {
             let result = run().map_err(failed)?;
             let output = show(&result);
             runs += 1;
@@ -191,7 +194,8 @@ impl<'a> Runner<'a> {
         Ok((runs, series))
     }
 
-    fn keep(&mut self, runs: u32, series: Vec<Series>) {
+    /// Stores the results of the current benchmark, and warns about those that do not reach `--precision`.
+    fn store_results(&mut self, runs: u32, series: Vec<Series>) {
         if let Some(wanted) = self.settings.precision {
             for one in series.iter().filter(|one| !is_precise(one, wanted)) {
                 let reached = one.interval_percent().unwrap_or(f64::INFINITY);
@@ -208,7 +212,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Whether another run is needed after `runs` runs.
-    fn needs_run(&self, runs: u32, default: u32, series: &[Series]) -> bool {
+    fn needs_run(&self, runs: u32, default_runs: u32, series: &[Series]) -> bool {
         let BenchSettings {
             repeat, precision, ..
         } = &self.settings;
@@ -220,7 +224,7 @@ impl<'a> Runner<'a> {
             }
             (None, Some(repeat)) => runs < *repeat,
             (None, None) if self.baseline.is_some() => runs < BASELINE_RUNS,
-            (None, None) => runs < default,
+            (None, None) => runs < default_runs,
         }
     }
 
@@ -263,12 +267,12 @@ pub(super) fn failed(error: BenchError) -> CliError {
     }
 }
 
-/// Returns the error of a test for which this machine is too small.
+/// Returns the error of a benchmark that this machine cannot run, for this reason.
 pub(super) fn not_applicable(reason: String) -> CliError {
     failed(BenchError::Unavailable(reason))
 }
 
-/// The name of a result in messages.
+/// Returns the name of a result in messages.
 pub(super) fn label(benchmark: &str, variant: &str) -> String {
     match variant {
         "" => benchmark.to_owned(),
@@ -296,7 +300,7 @@ fn add(series: &mut Vec<Series>, values: &[Value]) {
     }
 }
 
-/// The means of several runs.
+/// Returns the text with the means of several runs.
 fn means(runs: u32, series: &[Series]) -> String {
     let mut text = format!("\n# Mean of {runs} runs:\n");
     for one in series {

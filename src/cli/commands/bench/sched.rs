@@ -6,7 +6,7 @@ use clap::{ArgMatches, Command};
 use rperf_bench::Value;
 use rperf_bench::sched::{Messaging, PingPong, SeccompNotify};
 
-use super::args::{BenchOptions, lettered, numeric};
+use super::args::{BenchOptions, lettered_switch, numeric};
 use super::catalogue::Benchmark;
 use super::runner::{RunOutput, Runner, Simple};
 use super::text;
@@ -43,8 +43,16 @@ fn messaging_command() -> Command {
             'l',
             "messages from each sender to each receiver (default: 100)",
         ))
-        .arg(lettered("pipe", 'p', "use pipes instead of socket pairs"))
-        .arg(lettered("thread", 't', "use threads instead of processes"))
+        .arg(lettered_switch(
+            "pipe",
+            'p',
+            "use pipes instead of socket pairs",
+        ))
+        .arg(lettered_switch(
+            "thread",
+            't',
+            "use threads instead of processes",
+        ))
 }
 
 fn messaging(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
@@ -80,7 +88,7 @@ fn pipe_command() -> Command {
             'l',
             "number of round trips (default: 1000000)",
         ))
-        .arg(lettered(
+        .arg(lettered_switch(
             "nonblocking",
             'n',
             "use nonblocking pipes and poll(2)",
@@ -90,7 +98,7 @@ fn pipe_command() -> Command {
             's',
             "message size in bytes (default: 4)",
         ))
-        .arg(lettered(
+        .arg(lettered_switch(
             "threaded",
             'T',
             "use threads instead of processes",
@@ -123,7 +131,7 @@ fn seccomp_notify_command() -> Command {
             'l',
             "number of system calls (default: 1000000)",
         ))
-        .arg(lettered(
+        .arg(lettered_switch(
             "sync-mode",
             's',
             "switch to the notified process at once (SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)",
@@ -143,7 +151,7 @@ fn seccomp_notify(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
     )
 }
 
-/// Returns the heading, the total time, a blank line, and the rates of `loops` operations.
+/// Returns the output of a benchmark of `loops` operations: `heading`, the total time, a blank line, and the rates.
 fn operations(heading: &str, time: Duration, loops: u64) -> RunOutput {
     RunOutput {
         text: format!(
@@ -156,7 +164,7 @@ fn operations(heading: &str, time: Duration, loops: u64) -> RunOutput {
     }
 }
 
-/// The number for `-f simple`.
+/// Returns the number for `-f simple`.
 fn seconds(time: Duration) -> Simple {
     Simple {
         value: time.as_secs_f64(),
@@ -164,6 +172,7 @@ fn seconds(time: Duration) -> Simple {
     }
 }
 
+/// Returns the word for the tasks of a benchmark.
 fn tasks(threads: bool) -> &'static str {
     match threads {
         true => "threads",

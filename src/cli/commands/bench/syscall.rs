@@ -15,32 +15,32 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "basic",
         summary: "Benchmark for basic getppid(2) calls",
         build: quick_command,
-        run: |matches, runner| measure(Call::Getppid, QUICK, matches, runner),
+        run: |matches, runner| measure(Call::Getppid, QUICK_CALLS, matches, runner),
     },
     Benchmark {
         name: "getpgid",
         summary: "Benchmark for getpgid(2) calls",
         build: quick_command,
-        run: |matches, runner| measure(Call::Getpgid, QUICK, matches, runner),
+        run: |matches, runner| measure(Call::Getpgid, QUICK_CALLS, matches, runner),
     },
     Benchmark {
         name: "fork",
         summary: "Benchmark for fork(2) calls",
         build: slow_command,
-        run: |matches, runner| measure(Call::Fork, SLOW, matches, runner),
+        run: |matches, runner| measure(Call::Fork, SLOW_CALLS, matches, runner),
     },
     Benchmark {
         name: "execve",
         summary: "Benchmark for execve(2) calls",
         build: slow_command,
-        run: |matches, runner| measure(Call::Execve, SLOW, matches, runner),
+        run: |matches, runner| measure(Call::Execve, SLOW_CALLS, matches, runner),
     },
 ];
 
 /// The default of `-l` for calls that create no process.
-const QUICK: u64 = 10_000_000;
+const QUICK_CALLS: u64 = 10_000_000;
 /// The default of `-l` for calls that create processes.
-const SLOW: u64 = 10_000;
+const SLOW_CALLS: u64 = 10_000;
 
 fn quick_command() -> Command {
     Command::new("syscall").arg(numeric("loop", 'l', "number of calls (default: 10000000)"))
@@ -52,11 +52,11 @@ fn slow_command() -> Command {
 
 fn measure(
     call: Call,
-    default: u64,
+    default_calls: u64,
     matches: &ArgMatches,
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
-    let loops = BenchOptions(matches).positive("loop", default)?;
+    let loops = BenchOptions(matches).positive("loop", default_calls)?;
     runner.measure(
         || call.run(loops),
         |time| RunOutput {

@@ -10,7 +10,7 @@ pub(super) fn listed(name: &str, summary: &str) -> String {
     format!("{name:>14}: {summary}\n")
 }
 
-/// Returns the line with the total time.
+/// Returns the line with the total time, which ends with a newline.
 pub(super) fn total_time(time: Duration) -> String {
     let millis = time.as_millis();
     format!(
@@ -38,10 +38,10 @@ pub(super) fn time_each(time: Duration, operations: u64) -> Value {
     Value::lower_is_better("usecs/op", micros_each(time, operations))
 }
 
-/// Returns the mean of the threads' rates and its standard error.
-pub(super) fn per_second(rates: impl Iterator<Item = f64>) -> Spread {
+/// Returns mean and standard error of the threads' values.
+pub(super) fn spread_of(values: impl Iterator<Item = f64>) -> Spread {
     let mut spread = Spread::default();
-    rates.for_each(|rate| spread.add(rate));
+    values.for_each(|value| spread.add(value));
     spread
 }
 

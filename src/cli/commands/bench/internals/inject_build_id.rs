@@ -22,20 +22,22 @@ use rperf_wire::{
 };
 
 use super::system;
-use crate::cli::commands::bench::args::{BenchOptions, lettered, numeric};
+use crate::cli::commands::bench::args::{BenchOptions, lettered_switch, numeric};
 use crate::cli::commands::bench::runner::{RunOutput, Runner, not_applicable};
 use crate::cli::error::CliError;
 use rperf_input::DiskFiles;
 
 /// The folder that is searched for objects.
 const LIBRARIES: &str = "/usr/lib";
-/// Maximum number of objects, and depth of folders.
+/// Maximum number of objects.
 const MAX_OBJECTS: usize = 1000;
+/// Maximum depth of folders below [`LIBRARIES`].
 const MAX_DEPTH: usize = 10;
 /// The mode of user space in a record's header.
 const USER: Misc = Misc(2);
+/// Page size in bytes.
 const PAGE: u64 = 4096;
-/// Size of each mapping. Each sample hits the next page of its mapping; the first page follows the last one.
+/// Size of each mapping in bytes. Each sample hits the next page of its mapping; the first page follows the last one.
 const MAPPING: u64 = 256 * PAGE;
 /// The process in the recording.
 const PID: u32 = 1;
@@ -53,7 +55,7 @@ pub(super) fn command() -> Command {
             'n',
             "samples for each mapping (default: 100)",
         ))
-        .arg(lettered("verbose", 'v', "show what is injected"))
+        .arg(lettered_switch("verbose", 'v', "show what is injected"))
 }
 
 pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
@@ -75,7 +77,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
         ))?;
     }
     // COMM; and for each mapping MMAP2, samples and FINISHED_ROUND.
-    let events = f64::from(mappings) * (f64::from(samples) + 2.0) + 1.0;
+    let event_count = f64::from(mappings) * (f64::from(samples) + 2.0) + 1.0;
     runner.measure(
         || {
             Ok([
@@ -85,15 +87,15 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
         },
         |measured| {
             let names = ["build-id", "build-id-all"];
-            let parts = names.iter().zip(measured);
-            let values = parts.clone().map(|(name, one)| one.value(name, events));
+            let (mut text, mut values) = (String::new(), Vec::new());
+            for (name, injection) in names.iter().zip(measured) {
+                text.push_str(&injection.text(name, event_count));
+                values.push(injection.value(name, event_count));
+            }
             RunOutput {
-                text: parts
-                    .clone()
-                    .map(|(name, one)| one.text(name, events))
-                    .collect(),
+                text,
                 simple: None,
-                values: values.collect(),
+                values,
             }
         },
     )
@@ -106,7 +108,7 @@ struct MeasuredInjection {
 }
 
 impl MeasuredInjection {
-    fn text(&self, name: &str, events: f64) -> String {
+    fn text(&self, name: &str, event_count: f64) -> String {
         let (mean, deviation) = (self.micros.mean(), self.micros.standard_error());
         format!(
             "  Average {name} injection took: {:.3} msec (+- {:.3} msec)\n\
@@ -114,20 +116,20 @@ impl MeasuredInjection {
              \x20 Average memory usage: {:.0} KB (+- {:.0} KB)\n",
             mean / 1e3,
             deviation / 1e3,
-            mean / events,
-            deviation / events,
+            mean / event_count,
+            deviation / event_count,
             self.memory.mean(),
             self.memory.standard_error()
         )
     }
 
     /// Returns the time only. Memory varies so little between runs that every difference from a baseline would be significant.
-    fn value(&self, name: &str, events: f64) -> Value {
-        Value::lower_is_better("usec/event", self.micros.mean() / events).of(name)
+    fn value(&self, name: &str, event_count: f64) -> Value {
+        Value::lower_is_better("usec/event", self.micros.mean() / event_count).of(name)
     }
 }
 
-/// Injects into the recording, each time in a new process, so that nothing is cached and the memory is that of one injection.
+/// Injects build-ids into the recording, each time in a new process, so that nothing is cached and the memory is that of one injection.
 fn measure(
     recording: &[u8],
     objects: InjectedObjects,
@@ -179,7 +181,7 @@ fn inject(recording: &[u8], objects: InjectedObjects) -> Option<u64> {
     summary.end.is_none().then_some(summary.bytes)
 }
 
-/// Returns this program and libraries of this machine, those that have a build-id; at most [`MAX_OBJECTS`].
+/// Returns this program and libraries of this machine that have a build-id; at most [`MAX_OBJECTS`].
 fn objects() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = std::env::current_exe().into_iter().collect();
     add_objects(Path::new(LIBRARIES), MAX_DEPTH, &mut found);
@@ -220,16 +222,17 @@ fn recording(objects: &[PathBuf], mappings: u32, samples: u32) -> Result<Vec<u8>
         ..Attr::default()
     };
     let mut records = GeneratedRecords::new(&attr);
-    records.other(&Record::Comm(Comm {
+    records.add_non_sample(&Record::Comm(Comm {
         pid: PID,
         tid: PID,
         comm: b"bench",
     }));
     for (number, object) in (0..u64::from(mappings)).zip(objects.iter().cycle()) {
         let start = (number + 1) * MAPPING;
-        records.mapping(object, start);
-        (0..u64::from(samples)).for_each(|sample| records.sample(start + sample * PAGE % MAPPING));
-        records.round();
+        records.add_mapping(object, start);
+        (0..u64::from(samples))
+            .for_each(|sample| records.add_sample(start + sample * PAGE % MAPPING));
+        records.add_finished_round();
     }
     let mut stream = Vec::new();
     let events = [EventDesc::new(attr, vec![1])];
@@ -240,11 +243,13 @@ fn recording(objects: &[PathBuf], mappings: u32, samples: u32) -> Result<Vec<u8>
     Ok(stream)
 }
 
-/// Records with increasing times.
+/// Encoded records with increasing times.
 struct GeneratedRecords {
     bytes: Vec<u8>,
-    samples: SampleLayout,
-    others: SampleIdLayout,
+    sample_layout: SampleLayout,
+    /// The layout of the sample id of records other than samples.
+    id_layout: SampleIdLayout,
+    /// The time of the next record.
     time: u64,
 }
 
@@ -252,8 +257,8 @@ impl GeneratedRecords {
     fn new(attr: &Attr) -> Self {
         Self {
             bytes: Vec::new(),
-            samples: SampleLayout::new(attr),
-            others: SampleIdLayout::new(attr.sample_type),
+            sample_layout: SampleLayout::new(attr),
+            id_layout: SampleIdLayout::new(attr.sample_type),
             time: 0,
         }
     }
@@ -264,21 +269,21 @@ impl GeneratedRecords {
         RecordHeader::encode_record(kind, misc, &mut self.bytes, Endian::NATIVE, body);
     }
 
-    fn other(&mut self, record: &Record<'_>) {
+    fn add_non_sample(&mut self, record: &Record<'_>) {
         let (kind, misc) = record.kind_and_misc();
         let id = SampleId {
             pid_tid: Some((PID, PID)),
             time: Some(self.time),
             ..SampleId::default()
         };
-        let layout = self.others;
+        let layout = self.id_layout;
         self.add(kind, Misc(misc.0 | USER.0), |to| {
             record.encode_body(to);
             layout.encode(&id, to);
         });
     }
 
-    fn mapping(&mut self, object: &Path, start: u64) {
+    fn add_mapping(&mut self, object: &Path, start: u64) {
         let mmap = Mmap {
             pid: PID.cast_signed(),
             tid: PID,
@@ -287,7 +292,7 @@ impl GeneratedRecords {
             pgoff: 0,
             filename: object.as_os_str().as_encoded_bytes(),
         };
-        self.other(&Record::Mmap2(Mmap2 {
+        self.add_non_sample(&Record::Mmap2(Mmap2 {
             mmap,
             id: MmapId::Inode {
                 major: 0,
@@ -300,18 +305,18 @@ impl GeneratedRecords {
         }));
     }
 
-    fn sample(&mut self, ip: u64) {
+    fn add_sample(&mut self, ip: u64) {
         let sample = SampleRecord {
             ip: Some(ip),
             pid_tid: Some((PID, PID)),
             time: Some(self.time),
             ..SampleRecord::default()
         };
-        let layout = self.samples.clone();
+        let layout = self.sample_layout.clone();
         self.add(RecordKind::SAMPLE, USER, |to| layout.encode(&sample, to));
     }
 
-    fn round(&mut self) {
+    fn add_finished_round(&mut self) {
         self.add(RecordKind::FINISHED_ROUND, Misc(0), |_| {});
     }
 }

@@ -7,18 +7,18 @@ use rperf_sys::{Counter, CpuList, ObservedTask, Proc, allowed_cpus};
 use rperf_wire::{Attr, AttrFlags, EventType};
 
 use super::{system, times};
-use crate::cli::commands::bench::args::{BenchOptions, lettered, numeric};
+use crate::cli::commands::bench::args::{BenchOptions, lettered_switch, numeric};
 use crate::cli::commands::bench::runner::{RunOutput, Runner, not_applicable};
 use crate::cli::error::CliError;
 use crate::cli::live::{events, user};
-use crate::cli::options::{list, number, switch, value};
+use crate::cli::options::{is_given, list, number, switch, value};
 use crate::cli::pmus::machine_pmus;
 use crate::cli::tracefs::MachineTracepoints;
 use crate::cli::vendor::report_problems;
 
 /// `PERF_COUNT_SW_DUMMY`.
 const DUMMY: u64 = 9;
-/// Exit status if no task is selected.
+/// Exit status if there is no task to open events for.
 const NO_TASK_STATUS: u8 = 244;
 /// The options that select tasks, of which at most one can be given.
 const TARGETS: [&str; 4] = ["all-cpus", "pid", "tid", "uid"];
@@ -28,7 +28,7 @@ pub(super) fn command() -> Command {
         value(name, name).short(letter).value_parser(number)
     };
     Command::new("internals")
-        .arg(lettered(
+        .arg(lettered_switch(
             "all-cpus",
             'a',
             "open the events for all tasks on each CPU",
@@ -157,7 +157,7 @@ impl EventsToOpen {
     }
 }
 
-/// The CPUs that events are opened for; -1 is any.
+/// Returns the CPUs that events are opened for; -1 is any.
 fn observed_cpus(options: BenchOptions<'_>) -> Result<Vec<i32>, CliError> {
     let list = options.word("cpu");
     if options.is_on("per-thread") {
@@ -178,13 +178,10 @@ fn observed_cpus(options: BenchOptions<'_>) -> Result<Vec<i32>, CliError> {
     Ok(cpus.numbers().iter().map(|cpu| cpu.cast_signed()).collect())
 }
 
-/// The threads that events are opened for: -1 is all, 0 the calling one.
+/// Returns the ids of the threads that events are opened for: -1 is all threads, 0 the calling one.
 fn observed_tasks(options: BenchOptions<'_>) -> Result<Vec<i32>, CliError> {
-    let is_given = |id: &&&str| match **id {
-        "all-cpus" => options.is_on("all-cpus"),
-        id => options.0.contains_id(id),
-    };
-    let given: Vec<&str> = TARGETS.iter().filter(is_given).copied().collect();
+    let targets = TARGETS.into_iter();
+    let given: Vec<&str> = targets.filter(|id| is_given(options.0, id)).collect();
     if let [first, second, ..] = given[..] {
         return Err(CliError::usage(format!(
             "--{first} and --{second} exclude each other"
@@ -194,28 +191,29 @@ fn observed_tasks(options: BenchOptions<'_>) -> Result<Vec<i32>, CliError> {
     if options.is_on("all-cpus") {
         return Ok(vec![-1]);
     }
-    let (tids, name) = if let Some(pid) = options.number("pid") {
-        let threads = task(pid).and_then(|pid| proc.threads(pid).ok());
+    let (tids, target) = if let Some(pid) = options.number("pid") {
+        let threads = valid_id(pid).and_then(|pid| proc.threads(pid).ok());
         (threads.unwrap_or_default(), format!("process {pid}"))
     } else if let Some(tid) = options.number("tid") {
-        let thread = task(tid).filter(|tid| proc.process_of(*tid).is_ok());
+        let thread = valid_id(tid).filter(|tid| proc.process_of(*tid).is_ok());
         (thread.into_iter().collect(), format!("thread {tid}"))
     } else if let Some(name) = options.word("uid") {
         let user = user::user(name)?;
         let processes = proc.processes()?.into_iter();
         let owned = processes.filter(|pid| proc.owner(*pid).is_ok_and(|owner| owner == user));
-        // Processes that exited since have no threads.
+        // Processes that have exited since they were listed have no threads.
         let threads = owned.flat_map(|pid| proc.threads(pid).unwrap_or_default());
         (threads.collect(), format!("process of user {name}"))
     } else {
         return Ok(vec![0]);
     };
     if tids.is_empty() {
-        return Err(CliError::message(NO_TASK_STATUS, format!("no {name}")));
+        return Err(CliError::message(NO_TASK_STATUS, format!("no {target}")));
     }
     Ok(tids.into_iter().map(u32::cast_signed).collect())
 }
 
-fn task(id: u64) -> Option<u32> {
+/// Returns the id of a process or thread; `None` if it is too large to be one.
+fn valid_id(id: u64) -> Option<u32> {
     u32::try_from(id).ok()
 }
