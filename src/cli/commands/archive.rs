@@ -24,6 +24,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::{DEFAULT, InputName, OpenedInput};
 use crate::cli::options::{flag, switch};
+use crate::cli::shared::namespace::NO_CACHE;
 use crate::cli::shared::recorded_objects::{Objects, RecordedObject, hit_objects};
 use rperf_input::DiskFiles;
 
@@ -230,7 +231,7 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, Cli
         anyhow::Error::new(error).context(message)
     })?;
     let cache = context.buildid_dir();
-    let cache = cache.filter(|cache| cache != Path::new("/dev/null"));
+    let cache = cache.filter(|cache| cache != Path::new(NO_CACHE));
     let cache = cache.ok_or_else(|| {
         CliError::message(255, "no directory for the build-id cache to unpack into")
             .hint("set one: --buildid-dir DIR before the command, the setting buildid.dir, or HOME")

@@ -28,16 +28,20 @@ Manages the build-id cache: copies of programs and libraries by build-id, in ~/.
 setting buildid.dir names another directory. With the copies, recordings can be read after the installed files have changed. \
 The cache is shared with Linux perf.";
 
-/// A change of the cache, made for one file.
+/// A change of the cache that is made for each file of an option.
 #[derive(Debug, Clone, Copy)]
 enum CacheChange {
+    /// Adds the file.
     Add,
+    /// Removes the object with the file's build-id.
     Remove,
+    /// Removes all objects with the file's path.
     Purge,
+    /// Adds the file, replacing the object with its build-id.
     Update,
 }
 
-/// The options that change the cache for the files of a list, in the order of execution.
+/// The options with a list of files, and their changes of the cache, in the order of execution.
 const CHANGES: [(&str, CacheChange); 4] = [
     ("add", CacheChange::Add),
     ("remove", CacheChange::Remove),
@@ -90,7 +94,7 @@ pub(super) fn command() -> Command {
         .arg(debuginfod::option().help("download debug files of added objects from these debuginfod servers (default: DEBUGINFOD_URLS)"))
         .arg(
             value("max-size", "size")
-                .help("remove least recently used objects until the cache is at most this large: 500M, 2G"),
+                .help("remove least recently used objects until the others are together at most this large: 500M, 2G"),
         )
         .arg(
             value("max-age", "time")
@@ -131,8 +135,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         missing::print(Path::new(recording), is_set("force"), &cache.cache, context)?;
         successes.push(true);
     }
-    if let Some(memory) = matches.get_one::<String>("kcore") {
-        successes.push(cache.keep_kernel(Path::new(memory), is_set("force")));
+    if let Some(kcore) = matches.get_one::<String>("kcore") {
+        successes.push(cache.add_kcore(Path::new(kcore), is_set("force")));
     }
     if let Some(limits) = limits {
         successes.push(cache.shrink(limits)?);
@@ -151,7 +155,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     })
 }
 
-/// `--max-size` and `--max-age`.
+/// Returns the limits of `--max-size` and `--max-age`; `None` if neither is given.
 fn limits(matches: &ArgMatches) -> Result<Option<CacheLimits>, CliError> {
     let size = matches.get_one::<String>("max-size").map(|word| {
         with_unit(word).ok_or_else(|| {
@@ -173,7 +177,7 @@ fn limits(matches: &ArgMatches) -> Result<Option<CacheLimits>, CliError> {
     }))
 }
 
-/// Parses an age into seconds.
+/// Parses an age of hours, days or weeks (`12h`, `30d`, `8w`) into seconds.
 fn age(word: &str) -> Option<i64> {
     let unit = match word.chars().last()? {
         'h' => 3600,
@@ -185,7 +189,7 @@ fn age(word: &str) -> Option<i64> {
     Some(i64::from(number) * unit)
 }
 
-/// The files of an option that takes a list.
+/// Returns the files of all occurrences of an option that takes a list.
 fn files(matches: &ArgMatches, option: &str) -> Vec<PathBuf> {
     let lists = matches.get_many::<String>(option).unwrap_or_default();
     let files = lists.flat_map(|list| list.split(','));
@@ -193,12 +197,14 @@ fn files(matches: &ArgMatches, option: &str) -> Vec<PathBuf> {
     named.map(PathBuf::from).collect()
 }
 
-/// Changes the cache, and prints the changes.
+/// Lists and changes the cache, and prints the changes.
 struct CacheEditor<'c> {
     cache: Cache,
     context: &'c Context,
     verbose: bool,
-    files: MountNamespace,
+    /// The mount namespace in which files are looked up.
+    namespace: MountNamespace,
+    /// The debuginfod servers from which debug files are downloaded, if any.
     servers: Option<Client>,
 }
 
@@ -207,7 +213,9 @@ impl<'c> CacheEditor<'c> {
         let root = context.buildid_dir();
         let root = root.filter(|root| root != Path::new(NO_CACHE));
         let root = root.ok_or_else(|| {
-            CliError::message(255, "no build-id cache: its directory is unknown").hint(
+            let message =
+                "no build-id cache: its directory is unknown, or it is disabled (/dev/null)";
+            CliError::message(255, message).hint(
                 "set one: --buildid-dir DIR before the command, the setting buildid.dir, or HOME",
             )
         })?;
@@ -219,7 +227,7 @@ impl<'c> CacheEditor<'c> {
             cache: Cache::new(root),
             context,
             verbose,
-            files: MountNamespace::new(matches)?,
+            namespace: MountNamespace::new(matches)?,
             servers: debuginfod::client(matches, "buildid-cache.debuginfod", context)?,
         })
     }
@@ -238,7 +246,7 @@ impl<'c> CacheEditor<'c> {
         Ok(())
     }
 
-    /// Prints `Adding ID FILE: Ok` with `-v`.
+    /// With `-v`, prints a line such as `Adding ID FILE: Ok`.
     fn report_change(&self, action: &str, id: &str, file: &Path) {
         if self.verbose {
             let file = file.display();
@@ -259,7 +267,7 @@ impl<'c> CacheEditor<'c> {
         self.cache.add(&object).map_err(|error| reason(&error))
     }
 
-    /// The installed debug file, otherwise one from a debuginfod server.
+    /// Returns the installed debug file, otherwise one from a debuginfod server; `None` if there is neither.
     fn debug_file(&self, present: &ExistingFile, id: &str) -> Option<PathBuf> {
         debug_file(Path::new(DEBUG_FILES), id).or_else(|| {
             self.servers.as_ref()?.find(&FileRequest {
@@ -280,29 +288,29 @@ impl<'c> CacheEditor<'c> {
     }
 
     fn add(&self, file: &Path) -> Result<(), String> {
-        let present = self.files.read(file)?;
+        let present = self.namespace.read(file)?;
         self.add_object(&present)?;
         self.report_change("Adding", &present.id.to_string(), file);
         Ok(())
     }
 
     fn remove(&self, file: &Path) -> Result<(), String> {
-        let present = self.files.read(file)?;
+        let present = self.namespace.read(file)?;
         let cached = self.cache.object(&present.id.to_string());
         let cached = cached.ok_or_else(|| format!("{} is not in the cache", present.id))?;
         self.remove_object(&cached, file)
     }
 
     fn purge(&self, file: &Path) -> Result<(), String> {
-        let path = match self.files.path(file) {
+        let path = match self.namespace.path(file) {
             Ok(path) => path,
             // The file may have been deleted.
             Err(_) => std::path::absolute(file).map_err(|error| reason(&error))?,
         };
         let all = self.cache.objects().map_err(|error| reason(&error))?;
-        // Names in brackets are not paths.
-        let named = |cached: &&Cached| cached.name == path || cached.name == file;
-        let builds: Vec<&Cached> = all.iter().filter(named).collect();
+        // `file` itself can be a name in brackets, such as `[vdso]`, which is not a path.
+        let has_name = |cached: &&Cached| cached.name == path || cached.name == file;
+        let builds: Vec<&Cached> = all.iter().filter(has_name).collect();
         if builds.is_empty() {
             return Err("no build of it is cached".to_owned());
         }
@@ -317,7 +325,7 @@ impl<'c> CacheEditor<'c> {
     }
 
     fn update(&self, file: &Path) -> Result<(), String> {
-        let present = self.files.read(file)?;
+        let present = self.namespace.read(file)?;
         if let Some(cached) = self.cache.object(&present.id.to_string()) {
             self.cache.remove(&cached).map_err(|error| reason(&error))?;
         }
@@ -326,9 +334,10 @@ impl<'c> CacheEditor<'c> {
         Ok(())
     }
 
-    /// Copies the kernel's code, and reports the result. Returns whether that succeeded.
-    fn keep_kernel(&self, memory: &Path, even_if_cached: bool) -> bool {
-        let copy = kernel::copy_kcore(self.cache.root(), memory, even_if_cached);
+    /// Copies the kernel's code from `kcore` into the cache, and prints an error, or the result with `-v`. Returns whether that
+    /// succeeded.
+    fn add_kcore(&self, kcore: &Path, even_if_cached: bool) -> bool {
+        let copy = kernel::copy_kcore(self.cache.root(), kcore, even_if_cached);
         let message = match &copy {
             Ok(KcoreCopy::New(folder)) => {
                 format!(
@@ -337,7 +346,7 @@ impl<'c> CacheEditor<'c> {
                 )
             }
             Ok(KcoreCopy::Existing(folder)) => format!("same kcore found in {}", folder.display()),
-            Err(why) => format!("Couldn't add {}: {why}", memory.display()),
+            Err(why) => format!("Couldn't add {}: {why}", kcore.display()),
         };
         if self.verbose || copy.is_err() {
             self.context.note(message);
@@ -359,10 +368,11 @@ impl<'c> CacheEditor<'c> {
         Ok(succeeded)
     }
 
-    /// Removes the least recently used objects until the others are within the limits, and prints the size of the cache.
+    /// Removes the least recently used objects until the others are within the limits, and prints the size of the cache. Prints an error
+    /// for each object that can't be removed. Returns whether all were removed.
     fn shrink(&self, limits: CacheLimits) -> Result<bool, CliError> {
         let mut succeeded = true;
-        // Another process may remove objects at the same time.
+        // An object that another process has just removed has no size and is ignored.
         let sized = self.objects()?.into_iter().map(SizedObject::of);
         let all: Vec<SizedObject> = sized.filter_map(Result::ok).collect();
         let (count, bytes) = (all.len(), total(&all));

@@ -19,8 +19,8 @@ use crate::cli::options::{counter, flag, switch, value};
 use rperf_input::DiskFiles;
 
 const ABOUT: &str = "\
-Prints build-id and path of every object in a recording. If -i names an ELF file, its build-id is printed. Symbols of a \
-file can be trusted only if its build-id is that of the recording.";
+Prints build-id and path of the objects in a recording that have a build-id. If -i names an ELF file, its build-id is printed. \
+Symbols of a file can be trusted only if its build-id is that of the recording.";
 
 /// Returns the command with its options.
 pub(super) fn command() -> Command {
@@ -79,8 +79,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
     // Pipes are not opened: bytes read here would be lost.
-    let read = |mut file: File| file.read_exact(&mut magic);
-    open_regular(path).and_then(read).is_ok() && magic == *b"\x7fELF"
+    let read_magic = |mut file: File| file.read_exact(&mut magic);
+    open_regular(path).and_then(read_magic).is_ok() && magic == *b"\x7fELF"
 }
 
 fn id_of_file(path: &Path) -> Result<BuildId, CliError> {

@@ -14,7 +14,8 @@ Shows the instructions of sampled functions with their source lines, each instru
 samples. rperf disassembles by itself, in the format of objdump, which need not be installed. The word after the \
 options, or -s, names one function. If none is given, all sampled functions are shown, the hottest first.
 
-Unless events are recorded with precise sampling (record -e EVENT:p), a sample is often attributed to the instruction after the one that took the time.";
+Unless events are recorded with precise sampling (record -e EVENT:p), a sample is often attributed to the instruction after \
+the one that took the time.";
 
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {

@@ -1,7 +1,7 @@
-//! Copies of a kernel's memory in the cache.
+//! Copies of a kernel's code (kcore) in the cache.
 //!
 //! ```text
-//! DIR/[kernel.kcore]/ID/TIME/     a copy; `kernel_copy` describes its contents
+//! DIR/[kernel.kcore]/ID/TIME/     a copy, whose files `kernel_copy` describes; DIR is the cache, ID the kernel's build-id
 //! ```
 
 use std::io;
@@ -13,29 +13,34 @@ use rperf_sys::unused_path;
 use crate::cli::kernel_copy::KernelCopy;
 use crate::cli::live::explain::reason;
 
+/// The directory of the copies in the cache.
 const FOLDER: &str = "[kernel.kcore]";
 
 /// The result of copying.
 pub(super) enum KcoreCopy {
     /// A new copy in this directory.
     New(PathBuf),
-    /// An existing copy.
+    /// The directory of an existing copy of the same kernel.
     Existing(PathBuf),
 }
 
-/// Copies `memory` (`/proc/kcore`, or a file of that name in another directory) into the cache at `root`. If the cache has a copy
-/// already, returns that copy unless `again` is set.
+/// Copies `kcore` (`/proc/kcore`, or a file of that name in another directory) into the cache at `root`. A copy with the same build-id
+/// and the same addresses of kernel and modules is returned instead, unless `even_if_cached` is set.
 ///
 /// # Errors
 ///
 /// The reason, as text.
-pub(super) fn copy_kcore(root: &Path, memory: &Path, again: bool) -> Result<KcoreCopy, String> {
-    let kernel = KernelCopy::read(memory)?;
+pub(super) fn copy_kcore(
+    root: &Path,
+    kcore: &Path,
+    even_if_cached: bool,
+) -> Result<KcoreCopy, String> {
+    let kernel = KernelCopy::read(kcore)?;
     let copies = Path::new(FOLDER).join(&kernel.id);
     let to_reason = |error: io::Error| reason(&error);
     let root = Folder::open_own_or_create(root, 0o777).map_err(to_reason)?;
     let copies = root.create_below(&copies, 0o777).map_err(to_reason)?;
-    if !again && let Some(known) = kernel.existing_copy(&copies) {
+    if !even_if_cached && let Some(known) = kernel.existing_copy(&copies) {
         return Ok(KcoreCopy::Existing(known));
     }
     let folder = unused_path(|time| copies.path().join(time));

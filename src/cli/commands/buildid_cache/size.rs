@@ -50,34 +50,34 @@ impl SizedObject {
     }
 }
 
-/// The limits that objects in the cache must meet.
+/// The limits that the objects in the cache must meet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CacheLimits {
-    /// Maximum number of bytes.
+    /// Maximum number of bytes of all objects.
     pub(super) bytes: u64,
     /// The earliest last use of an object, in seconds since 1970.
     pub(super) since: i64,
 }
 
-/// The objects to remove, least recently used first, so that the others are within the limits.
+/// Returns the objects to remove, least recently used first, so that the others are within the limits.
 pub(super) fn surplus(mut all: Vec<SizedObject>, limits: CacheLimits) -> Vec<SizedObject> {
     all.sort_by(|one, other| (one.used, &one.cached).cmp(&(other.used, &other.cached)));
     let mut rest = total(&all);
     all.into_iter()
         .take_while(|object| {
-            let is_too_much = rest > limits.bytes || object.used < limits.since;
+            let is_surplus = rest > limits.bytes || object.used < limits.since;
             rest = rest.saturating_sub(object.bytes);
-            is_too_much
+            is_surplus
         })
         .collect()
 }
 
-/// The size of all objects in bytes.
+/// Returns the size of all objects in bytes.
 pub(super) fn total(all: &[SizedObject]) -> u64 {
     all.iter().map(|object| object.bytes).sum()
 }
 
-/// `3 objects, 1.5 MB`.
+/// Returns text such as `3 objects, 1.5 MB`, rounded up to 0.1 MB.
 pub(super) fn count_and_size(count: usize, bytes: u64) -> String {
     let objects = counted(count as u64, "object");
     let tenths = bytes.saturating_mul(10).div_ceil(1_000_000);

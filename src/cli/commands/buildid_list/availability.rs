@@ -11,6 +11,7 @@ use rperf_wire::name_path;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::shared::namespace::NO_CACHE;
 use crate::cli::shared::probing::running_kernel::running_id;
 use crate::cli::shared::recorded_objects::RecordedObject;
 use rperf_input::DiskFiles;
@@ -20,15 +21,16 @@ use rperf_input::DiskFiles;
 enum Availability {
     /// In the build-id cache.
     Cached,
-    /// At its path, or part of the running kernel.
+    /// At the object's path; for the kernel and the vdso, in the running kernel.
     Installed,
-    /// Another build, or one without a build-id, is at its path or part of the running kernel.
+    /// Another build, or a file without a build-id, is in that place.
     Differs,
-    /// No readable file is at its path, or it has no path.
+    /// No readable file is at the object's path, or the object has no path.
     Gone,
 }
 
 impl Availability {
+    /// Looks for the build `id` of the object `name`, first in the cache.
     fn of(name: &str, id: &BuildId, cache: Option<&Cache>) -> Self {
         if cache.is_some_and(|cache| cache.object(&id.to_string()).is_some()) {
             return Self::Cached;
@@ -63,7 +65,7 @@ impl Availability {
 pub(super) fn print(objects: &[RecordedObject], context: &Context) -> Result<(), CliError> {
     let cache = context
         .buildid_dir()
-        .filter(|root| root != Path::new("/dev/null"));
+        .filter(|root| root != Path::new(NO_CACHE));
     let cache = cache.map(Cache::new);
     let mut out = context.stdout();
     let mut missing = 0;

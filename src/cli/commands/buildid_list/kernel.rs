@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
+use rperf_buildid_cache::KERNEL_OBJECT;
 use rperf_symbol::{BuildId, Endianness, build_id_of_notes};
 use rperf_sys::{Module, Proc, kernel_notes, module_notes, uname};
 
@@ -12,8 +13,6 @@ use crate::cli::live::limits::show_kernel_addresses;
 
 const SYSFS: &str = "/sys";
 const PROC: &str = "/proc";
-/// The kernel's name in recordings.
-const KERNEL: &str = "[kernel.kallsyms]";
 
 /// Prints the kernel's build-id.
 pub(super) fn print_id(context: &Context) -> Result<(), CliError> {
@@ -25,7 +24,7 @@ pub(super) fn print_id(context: &Context) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints build-id, start and end address, and name of the kernel and each module, sorted by address.
+/// Prints build-id (if known), start and end address, and name of the kernel and each module, sorted by start address.
 pub(super) fn print_maps(context: &Context) -> Result<(), CliError> {
     let proc = Proc::new(PROC);
     let text = proc
@@ -39,15 +38,15 @@ pub(super) fn print_maps(context: &Context) -> Result<(), CliError> {
     let modules = proc
         .modules(Path::new(&library))
         .map_err(|error| CliError::from(anyhow::Error::new(error).context("/proc/modules")))?;
-    let kernel = ModuleRow {
+    let kernel = KernelMapRow {
         id: kernel_notes(Path::new(SYSFS))
             .ok()
             .and_then(|notes| id_of(&notes)),
         start: text.start,
         end: text.end,
-        name: KERNEL.to_owned(),
+        name: KERNEL_OBJECT.to_owned(),
     };
-    let mut rows: Vec<ModuleRow> = modules.iter().map(ModuleRow::of_module).collect();
+    let mut rows: Vec<KernelMapRow> = modules.iter().map(KernelMapRow::of_module).collect();
     rows.push(kernel);
     rows.sort_by_key(|row| row.start);
     let mut out = context.stdout();
@@ -58,14 +57,15 @@ pub(super) fn print_maps(context: &Context) -> Result<(), CliError> {
     Ok(())
 }
 
-struct ModuleRow {
+/// A line of `--kernel-maps`.
+struct KernelMapRow {
     id: Option<BuildId>,
     start: u64,
     end: u64,
     name: String,
 }
 
-impl ModuleRow {
+impl KernelMapRow {
     fn of_module(module: &Module) -> Self {
         let notes = module_notes(Path::new(SYSFS), &module.name);
         let name = match &module.file {
