@@ -1,9 +1,9 @@
 //! Rewrites perf's option grammar into words that clap parses unambiguously.
 //!
-//! perf accepts unique prefixes, bundles, attached values, negatives of every option, and a workload with options of its own. This pass
-//! resolves these words against the command's declaration and emits each option in the order given: as `--name`, `--name=false` or
-//! `--name=value`, or `-x` if it has only a short form. `--` and the remaining words follow, if there are any. For a command whose
-//! workload is only the words after `--`, words that precede `--` still precede it.
+//! perf accepts unique prefixes, bundles, attached values, negatives of every option, and a workload with options of its own.
+//! This pass resolves these words against the command's declaration and emits each option in the order given: as `--name`,
+//! `--name=false` or `--name=value`, or `-x` if it has only a short form. `--` and the remaining words follow, if there are any.
+//! For a command whose workload is only the words after `--`, words that precede `--` still precede it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -52,8 +52,8 @@ pub(crate) enum UsageError {
     NotYet(String, String),
 }
 
-/// Returns the index of the first word that is neither an option nor an option's value. `None` if there is no such word, or if `--`, `-h`,
-/// `--help`, `--list-opts` or an invalid option precedes it.
+/// Returns the index of the first word that is neither an option nor an option's value. `None` if there is no such word, or if
+/// `--`, `-h`, `--help`, `--list-opts` or an invalid option precedes it.
 pub(crate) fn first_word(command: &Command, words: &[OsString]) -> Option<usize> {
     let mut pass = WordPass::new(command, words);
     while let Some(word) = pass.take() {
@@ -224,8 +224,8 @@ impl<'a> WordPass<'a> {
         UsageError::UnknownSwitch(letter, long.map(|long| format!("--{long}")))
     }
 
-    /// Emits one option, or removes its earlier words for the negative of an option that is not a switch. If the option needs a value
-    /// and none is attached, takes the next word. `given` is the option's name in messages.
+    /// Emits one option, or removes its earlier words for the negative of an option that is not a switch. If the option needs a
+    /// value and none is attached, takes the next word. `given` is the option's name in messages.
     fn apply(
         &mut self,
         found: FoundOption<'a>,
@@ -281,7 +281,8 @@ impl<'a> WordPass<'a> {
     }
 }
 
-/// Resolves `name`: the name of an option or its negative, a unique prefix of either, or any of these with underscores for dashes.
+/// Resolves `name`: the name of an option or its negative, a unique prefix of either, or any of these with underscores for
+/// dashes.
 fn resolve<'a>(command: &'a Command, name: &str) -> Result<FoundOption<'a>, UsageError> {
     if let Some(found) = options(command).find_map(|arg| exact(arg, name)) {
         return Ok(found);

@@ -360,8 +360,8 @@ proptest::proptest! {
                 // Rewritten words never contain an option unknown to clap; at most a value is invalid.
                 let parsed = example_command(workload).no_binary_name(true).disable_help_flag(true).args_override_self(true)
                     .try_get_matches_from(out);
-                let is_accepted = parsed.as_ref().err().is_none_or(|error| error.kind() == clap::error::ErrorKind::ValueValidation);
-                proptest::prop_assert!(is_accepted, "{:?}", parsed);
+                let accepted = parsed.as_ref().err().is_none_or(|error| error.kind() == clap::error::ErrorKind::ValueValidation);
+                proptest::prop_assert!(accepted, "{:?}", parsed);
             }
         }
     }

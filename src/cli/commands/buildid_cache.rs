@@ -368,8 +368,8 @@ impl<'c> CacheEditor<'c> {
         Ok(succeeded)
     }
 
-    /// Removes the least recently used objects until the others are within the limits, and prints the size of the cache. Prints an error
-    /// for each object that can't be removed. Returns whether all were removed.
+    /// Removes the least recently used objects until the others are within the limits, and prints the size of the cache. Prints
+    /// an error for each object that can't be removed. Returns whether all were removed.
     fn shrink(&self, limits: CacheLimits) -> Result<bool, CliError> {
         let mut succeeded = true;
         // An object that another process has just removed has no size and is ignored.

@@ -19,8 +19,8 @@ const TEXT_FLAGS: &[&str] = &["stdio", "stdio2"];
 /// Options with a value that also select text output.
 const TEXT_OPTIONS: &[&str] = &["output", "hot"];
 
-/// Whether the browser is used. Options for text output take precedence over `--tui` and `--no-tui`; if none of these is given, the
-/// browser is used on a terminal unless the setting `tui.annotate` is off.
+/// Whether the browser is used. Options for text output take precedence over `--tui` and `--no-tui`; if none of these is given,
+/// the browser is used on a terminal unless the setting `tui.annotate` is off.
 ///
 /// # Errors
 ///

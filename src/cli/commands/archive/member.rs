@@ -74,8 +74,8 @@ pub(super) fn member(path: &Path) -> Result<ArchiveMember, &'static str> {
     }
 }
 
-/// Returns the directory `NAME/ID` and the build-id of the link from `.build-id/xx/yyyy…` (`path`) to `../../NAME/ID` (`target`), or
-/// why it is skipped.
+/// Returns the directory `NAME/ID` and the build-id of the link from `.build-id/xx/yyyy…` (`path`) to `../../NAME/ID` (`target`),
+/// or why it is skipped.
 pub(super) fn linked(path: &Path, target: &Path) -> Result<(PathBuf, String), &'static str> {
     let names = plain_components(path).ok_or("its path leads out of the directory")?;
     let id = match names[..] {

@@ -1,5 +1,5 @@
-//! The archive: a tar file laid out like the build-id cache, compressed with bzip2. With `--all`, this archive is nested in another one
-//! next to the recording.
+//! The archive: a tar file laid out like the build-id cache, compressed with bzip2. With `--all`, this archive is nested in
+//! another one next to the recording.
 //!
 //! ```text
 //! .build-id/xx/yyyy…      -> ../../usr/bin/ls/ID

@@ -65,8 +65,8 @@ pub(super) fn with_common(command: Command) -> Command {
     command.args(added)
 }
 
-/// Returns the options of a benchmark that were given on the command line, in their long form and in the order of their declaration.
-/// `command` declares the benchmark's own options, without the common ones.
+/// Returns the options of a benchmark that were given on the command line, in their long form and in the order of their
+/// declaration. `command` declares the benchmark's own options, without the common ones.
 pub(super) fn own_options(command: &Command, matches: &ArgMatches) -> Vec<String> {
     let given = options(command).filter(|arg| {
         let source = matches.value_source(arg.get_id().as_str());

@@ -133,8 +133,8 @@ impl<'a> Runner<'a> {
         self.print_unless_json(&format!("Run summary [PID {}]: {what}.\n\n", process::id()))
     }
 
-    /// Runs a benchmark that perf runs once if `-r` is not given, and prints the results in the requested format, with the means of
-    /// several runs.
+    /// Runs a benchmark that perf runs once if `-r` is not given, and prints the results in the requested format, with the means
+    /// of several runs.
     pub(super) fn measure<T>(
         &mut self,
         run: impl FnMut() -> Result<T, BenchError>,
@@ -148,8 +148,8 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Runs a benchmark that perf runs `default_runs` times if `-r` is not given, and prints the results in the requested format, without
-    /// means. Returns mean and standard error of the first of its values over all runs.
+    /// Runs a benchmark that perf runs `default_runs` times if `-r` is not given, and prints the results in the requested format,
+    /// without means. Returns mean and standard error of the first of its values over all runs.
     pub(super) fn measure_repeated<T>(
         &mut self,
         default_runs: u32,
@@ -162,8 +162,8 @@ impl<'a> Runner<'a> {
         Ok(spread)
     }
 
-    /// Runs a benchmark as often as requested, or `default_runs` times. Prints each run in the requested format; with `-f simple`, the
-    /// mean of the numbers. Returns the number of runs and a series for each value.
+    /// Runs a benchmark as often as requested, or `default_runs` times. Prints each run in the requested format; with
+    /// `-f simple`, the mean of the numbers. Returns the number of runs and a series for each value.
     fn repeat<T>(
         &self,
         default_runs: u32,

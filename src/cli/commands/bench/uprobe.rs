@@ -74,11 +74,11 @@ fn measure(
         |time| {
             let micros = time.as_micros() as f64;
             let each = text::micros_each(*time, loops);
-            let total_differences = earlier.differences(micros, loops as f64, |number| format!("{number:+.0}"));
-            let call_differences = earlier.differences(each, 1.0, |number| format!("{number:.3} usecs/op"));
+            let of_total = earlier.differences(micros, loops as f64, |number| format!("{number:+.0}"));
+            let of_call = earlier.differences(each, 1.0, |number| format!("{number:.3} usecs/op"));
             RunOutput {
                 text: format!(
-                    "# Executed {loops} usleep(1000) calls\n {:>14}: {micros:.0} usecs{total_differences}\n\n {each:.3} usecs/op{call_differences}\n",
+                    "# Executed {loops} usleep(1000) calls\n {:>14}: {micros:.0} usecs{of_total}\n\n {each:.3} usecs/op{of_call}\n",
                     "Total time"
                 ),
                 simple: Some(Simple {
@@ -98,7 +98,8 @@ struct Earlier {
 }
 
 impl Earlier {
-    /// Returns the text of the differences between `value`, the microseconds of `calls` calls, and those of the earlier benchmarks.
+    /// Returns the text of the differences between `value`, the microseconds of `calls` calls, and those of the earlier
+    /// benchmarks.
     fn differences(
         &self,
         value: f64,

@@ -24,8 +24,8 @@ pub(super) enum KcoreCopy {
     Existing(PathBuf),
 }
 
-/// Copies `kcore` (`/proc/kcore`, or a file of that name in another directory) into the cache at `root`. A copy with the same build-id
-/// and the same addresses of kernel and modules is returned instead, unless `even_if_cached` is set.
+/// Copies `kcore` (`/proc/kcore`, or a file of that name in another directory) into the cache at `root`. A copy with the same
+/// build-id and the same addresses of kernel and modules is returned instead, unless `even_if_cached` is set.
 ///
 /// # Errors
 ///

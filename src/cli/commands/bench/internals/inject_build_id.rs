@@ -129,7 +129,8 @@ impl MeasuredInjection {
     }
 }
 
-/// Injects build-ids into the recording, each time in a new process, so that nothing is cached and the memory is that of one injection.
+/// Injects build-ids into the recording, each time in a new process, so that nothing is cached and the memory is that of one
+/// injection.
 fn measure(
     recording: &[u8],
     objects: InjectedObjects,
