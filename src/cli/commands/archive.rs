@@ -55,6 +55,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let is_set = |name| flag(matches, name) == Some(true);
     match (is_set("all"), is_set("unpack")) {
         (true, true) => Err(CliError::usage("--all and --unpack exclude each other")),
+        (false, true) if is_set("size") => {
+            Err(CliError::usage("--size and --unpack exclude each other"))
+        }
         (false, true) => run_unpack(matches, context),
         (all, false) => run_pack(matches, context, all),
     }
@@ -99,9 +102,11 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
     });
     let missing = packed.map_err(|error| anyhow::Error::new(error).context(name.clone()))?;
     for object in &missing {
-        context.warn(format_args!(
-            "{object}: neither in the build-id cache nor installed"
-        ));
+        let why = match object.id {
+            Some(_) => "neither in the build-id cache nor installed",
+            None => "no build-id is recorded",
+        };
+        context.warn(format_args!("{}: {why}", missing_name(object)));
     }
     let program = context.program;
     let mut out = context.stdout();
@@ -147,13 +152,13 @@ struct ArchiveContents<'c> {
     objects: &'c [RecordedObject],
 }
 
-/// Packs the recording together with the archive of its objects. Returns the names of the objects that could not be packed.
-fn pack_all(
+/// Packs the recording together with the archive of its objects. Returns the objects that could not be packed.
+fn pack_all<'c>(
     output: &mut dyn Write,
     recording: &Path,
-    contents: ArchiveContents<'_>,
+    contents: ArchiveContents<'c>,
     context: &Context,
-) -> std::io::Result<Vec<String>> {
+) -> std::io::Result<Vec<&'c RecordedObject>> {
     let mut inner = context.spool();
     let missing = pack(&mut inner, contents, context)?;
     let mut archive = Archive::new(output, contents.time);
@@ -163,19 +168,19 @@ fn pack_all(
     Ok(missing)
 }
 
-/// Packs the objects. Returns the names of those that could not be packed, with their build-ids.
-fn pack(
+/// Packs the objects. Returns those that could not be packed: without a build-id, or neither in the cache nor installed.
+fn pack<'c>(
     output: &mut dyn Write,
-    contents: ArchiveContents<'_>,
+    contents: ArchiveContents<'c>,
     context: &Context,
-) -> std::io::Result<Vec<String>> {
+) -> std::io::Result<Vec<&'c RecordedObject>> {
     let mut archive = Archive::new(output, contents.time);
     let cache = context.buildid_dir().map(Cache::new);
     let mut missing = Vec::new();
     for object in contents.objects {
         match PackedObject::of(object, cache.as_ref())? {
             Some(packed) => archive.add_object(&packed.name, &packed.id, &packed.files)?,
-            None => missing.push(missing_name(object)),
+            None => missing.push(object),
         }
     }
     archive.finish()?;
@@ -210,7 +215,7 @@ impl PackedObject {
     }
 }
 
-/// Returns the build-id, if any, and the name of an object whose files were not found.
+/// Returns the build-id, if recorded, and the name of an object that cannot be packed.
 fn missing_name(object: &RecordedObject) -> String {
     match &object.id {
         Some(id) => format!("{id} {}", object.name),

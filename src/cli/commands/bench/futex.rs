@@ -62,7 +62,7 @@ fn common() -> [Arg; 5] {
         ),
         lettered_switch("mlockall", 'm', "keep all memory in RAM"),
         lettered_switch("shared", 'S', "use futexes that processes can share"),
-        lettered_switch("silent", 's', "show only the means"),
+        lettered_switch("silent", 's', "show only the summary and the means"),
         threads_option(),
     ]
 }
