@@ -43,7 +43,11 @@ fn common() -> [Arg; 7] {
             "nesting depth of the epoll sets (default: 0)",
         ),
         lettered_switch("noaffinity", 'n', "do not bind threads to CPUs"),
-        lettered_switch("randomize", 'R', "choose file descriptors at random"),
+        lettered_switch(
+            "randomize",
+            'R',
+            "choose file descriptors, and for ctl also operations, at random",
+        ),
         numeric("runtime", 'r', "seconds to run (default: 8)"),
         threads_option(),
         lettered_switch("verbose", 'v', "show what is done"),
@@ -60,7 +64,7 @@ struct Common {
     bound: bool,
     /// Nesting depth of the epoll sets.
     nested: u32,
-    /// Whether descriptors are chosen at random.
+    /// Whether descriptors, and for `ctl` also operations, are chosen at random.
     random: bool,
     verbose: bool,
 }

@@ -237,7 +237,7 @@ fn mmap_command() -> Command {
         .arg(numeric(
             "randomize",
             'r',
-            "access pages in random order, with this seed",
+            "access pages chosen at random, with this seed",
         ))
         .arg(numeric("threads", 't', "number of threads (default: 1)"))
 }

@@ -94,7 +94,11 @@ fn sizes_and_times() -> Vec<clap::Arg> {
         ),
         numeric("nr_proc", 'p', "number of processes (default: 1)"),
         lettered_switch("quiet", 'q', "print the results only"),
-        lettered_switch("data_rand_walk", 'r', "pass over memory in random order"),
+        lettered_switch(
+            "data_rand_walk",
+            'r',
+            "access words of the memory at random",
+        ),
         lettered_switch("data_reads", 'R', "read memory (default: read and write)"),
         numeric(
             "nr_secs",
