@@ -236,8 +236,8 @@ impl LockContention {
         if let (Some(row), Some(name)) = (row.filter(|row| row.address == *address), name) {
             row.lock_name.get_or_insert_with(|| name.to_owned());
         }
-        let begin = Sequence::at(at, *address, index).queued(*queued);
-        let begin = begin.held_by(holder);
+        let begin = Sequence::at(at, *address).of_row(index);
+        let begin = begin.queued(*queued).held_by(holder);
         self.sequences.step(Step::Begin, begin, &mut self.rows);
     }
 
@@ -344,10 +344,8 @@ impl LockContention {
         if let Some(begin) = records.and_then(|records| records.take_begin(at, address)) {
             self.begin_captured(&begin, None);
         }
-        if let Some(row) = self.sequences.row(at.task.tid, address) {
-            let end = Sequence::at(at, address, row).queued(self.queued(at));
-            self.sequences.step(Step::End, end, &mut self.rows);
-        }
+        let end = Sequence::at(at, address).queued(self.queued(at));
+        self.sequences.step(Step::End, end, &mut self.rows);
     }
 
     fn lockdep(&mut self, at: &EventContext, step: Step, address: u64, class: &[u8]) {
@@ -357,7 +355,7 @@ impl LockContention {
         };
         self.threads.insert(at.task.tid);
         let row = self.row(key, |key| LockRow::of_class(key, address, class));
-        let sequence = Sequence::at(at, address, row);
+        let sequence = Sequence::at(at, address).of_row(row);
         self.sequences.step(step, sequence, &mut self.rows);
     }
 }

@@ -52,9 +52,9 @@ pub(crate) const SAMPLE_INDEX: &str = "the sample index";
 
 /// Maximum number of samples in a block.
 const MAX_BLOCK: usize = 1024;
-/// Target size of a block's records in bytes: their text should still be in a core's cache when
-/// written.
-const BLOCK_BYTES: u64 = 24 << 10;
+/// Target size of a block's records in bytes: small enough that their text is still in a core's second-level cache when written, large
+/// enough that threads seldom wait for the next block.
+const BLOCK_BYTES: u64 = 96 << 10;
 
 /// Number of samples in a block.
 fn block_size(replay: &Replay<'_>) -> usize {

@@ -1,5 +1,7 @@
 //! A state machine for the events of each thread and lock: finds waits, and events in an impossible order.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 use super::rows::LockRow;
@@ -109,8 +111,8 @@ pub(super) struct Sequence {
     tid: u32,
     address: u64,
     time: u64,
-    /// The index of its row.
-    row: usize,
+    /// The index of its row; `None` for the row of the event before.
+    row: Option<usize>,
     /// How long the thread has waited for CPUs so far.
     queued: u64,
     /// The thread that holds the lock, if a wait begins and the holder is known.
@@ -118,15 +120,22 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    pub(super) fn at(at: &EventContext, address: u64, row: usize) -> Self {
+    /// Returns an event of the row of the event before; without one, it has no effect.
+    pub(super) fn at(at: &EventContext, address: u64) -> Self {
         Self {
             tid: at.task.tid,
             address,
             time: at.time(),
-            row,
+            row: None,
             queued: 0,
             holder: None,
         }
+    }
+
+    /// Sets the index of its row.
+    pub(super) fn of_row(self, row: usize) -> Self {
+        let row = Some(row);
+        Self { row, ..self }
     }
 
     /// Sets how long the thread has waited for CPUs so far, in ns.
@@ -161,23 +170,24 @@ pub(super) struct Sequences {
 }
 
 impl Sequences {
-    /// Returns the row of the event that led to the state of a thread and a lock; `None` without a state.
-    pub(super) fn row(&self, tid: u32, address: u64) -> Option<usize> {
-        Some(self.current.get(&(tid, address))?.row)
-    }
-
     /// Applies an event to the state of its thread and lock, and to its row.
     pub(super) fn step(&mut self, step: Step, event: Sequence, rows: &mut [LockRow]) {
-        let key = (event.tid, event.address);
-        let before = self.current.get(&key).copied();
-        let Some(row) = rows.get_mut(event.row) else {
+        let entry = self.current.entry((event.tid, event.address));
+        let before = match &entry {
+            Entry::Occupied(known) => Some(*known.get()),
+            Entry::Vacant(_) => None,
+        };
+        let Some(index) = event.row.or(before.map(|before| before.row)) else {
+            return;
+        };
+        let Some(row) = rows.get_mut(index) else {
             return;
         };
         match step.next(before.map(|before| before.state)) {
             Next::Same => {}
-            Next::Free => drop(self.current.remove(&key)),
+            Next::Free => remove(entry),
             Next::Broken => {
-                self.current.remove(&key);
+                remove(entry);
                 if !row.is_broken {
                     row.is_broken = true;
                     *self.bad.of(step) += 1;
@@ -195,16 +205,21 @@ impl Sequences {
                 row.contended += u64::from(state == State::Waiting);
                 let is_taken = matches!(state, State::Acquired | State::Read(_));
                 row.acquired += u64::from(is_taken && step != Step::Release);
-                let current = Current {
+                entry.insert_entry(Current {
                     state,
                     since: event.time,
-                    row: event.row,
+                    row: index,
                     queued: event.queued,
                     holder: event.holder,
-                };
-                self.current.insert(key, current);
+                });
             }
         }
+    }
+}
+
+fn remove(entry: Entry<'_, (u32, u64), Current>) {
+    if let Entry::Occupied(known) = entry {
+        known.remove();
     }
 }
 
