@@ -1,6 +1,9 @@
 //! `rperf stat`: output streams, exit statuses, formats and error messages.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rperf_testkit::{Outcome, Run, Scratch, may_trace};
@@ -473,4 +476,33 @@ fn a_signal_after_the_workloads_end_ends_the_repetition() {
     let outcome = stat(&["-e", "sched:*", "-r", "4", "sh", "-c", script]);
     let runs = outcome.stdout.lines().count();
     assert!((1..4).contains(&runs), "{runs} runs: {}", outcome.stderr);
+}
+
+/// So a shell's loop around the command ends, too.
+#[test]
+fn a_signal_ends_the_process_after_its_table() {
+    for (name, number) in [("-INT", 2), ("-TERM", 15)] {
+        let target = Running::spin();
+        let pid = target.0.id().to_string();
+        let mut counting = Command::new(env!("CARGO_BIN_EXE_rperf"))
+            .args(["stat", "-e", "cs", "-I", "50", "-p", &pid])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("rperf starts");
+        let mut lines = BufReader::new(counting.stderr.take().expect("a pipe")).lines();
+        let is_count = |line: &String| line.ends_with(" cs");
+        let counted = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .any(|line| is_count(&line));
+        assert!(counted, "stat ended");
+        let sent = Command::new("kill")
+            .args([name, &counting.id().to_string()])
+            .status();
+        assert!(sent.is_ok_and(|sent| sent.success()));
+        let rest: Vec<String> = lines.map_while(Result::ok).collect();
+        assert!(rest.last().is_some_and(is_count), "{rest:?}");
+        let status = counting.wait().expect("a child");
+        assert_eq!(status.signal(), Some(number));
+    }
 }

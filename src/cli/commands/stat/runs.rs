@@ -18,7 +18,7 @@ use super::output::StatOutput;
 use super::plan::{StatPlan, workload_failed};
 use super::tables::{self, TableFormat};
 use crate::cli::context::Context;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{control, explain};
 use crate::cli::options::flag;
@@ -50,8 +50,8 @@ impl<'a> StatRuns<'a> {
         })
     }
 
-    /// Executes all runs and shows their tables; returns the last workload's status.
-    pub(super) fn run(mut self) -> Result<Option<WaitStatus>, CliError> {
+    /// Executes all runs and shows their tables. The status is that of the last workload, or the signal that ended the last run.
+    pub(super) fn run(mut self) -> Result<ExitStatus, CliError> {
         let plan = self.plan;
         let mut aggregator: Option<Aggregator<'_>> = None;
         let mut times = Vec::new();
@@ -80,7 +80,10 @@ impl<'a> StatRuns<'a> {
         if let Some(aggregator) = aggregator {
             self.show(&aggregator, &last, &times)?;
         }
-        Ok(last.ended)
+        // The process ends by the signal, so that ^C also ends a shell's loop around it.
+        let interrupted = last.signal.map(ExitStatus::Signal);
+        let ended = || last.ended.map_or(ExitStatus::Ok, plan::exit);
+        Ok(interrupted.unwrap_or_else(ended))
     }
 
     /// One run, with the commands before and after it.
