@@ -14,7 +14,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The paths of all files below `directory`, without `.git` and everything whose name starts with `target`.
+/// The paths of all files below `directory`, without `.git` and cargo's build folders: `target`, and names that begin with `target-`.
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![directory.to_path_buf()];
@@ -23,10 +23,12 @@ pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
         for entry in entries.map(|entry| entry.expect("an entry of the tree can be read")) {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if name == ".git" || name.starts_with("target") {
+            let is_folder = entry.file_type().expect("an entry has a type").is_dir();
+            let is_build_folder = is_folder && (name == "target" || name.starts_with("target-"));
+            if name == ".git" || is_build_folder {
                 continue;
             }
-            if entry.file_type().expect("an entry has a type").is_dir() {
+            if is_folder {
                 pending.push(entry.path());
             } else {
                 found.push(entry.path());
@@ -35,6 +37,14 @@ pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+#[test]
+fn source_files_and_folders_named_like_build_folders_are_found() {
+    let tests = files(&root().join("tests"));
+    assert!(tests.contains(&root().join("tests/fuzz/targets/header.rs")));
+    let cli = files(&root().join("src/cli"));
+    assert!(cli.contains(&root().join("src/cli/live/target.rs")));
 }
 
 /// A path as shown in messages: relative to the root.

@@ -5,7 +5,8 @@ usage: gate.py [--time] OLD NEW
 
 Both run alternately on fp.data, tp.data and dwarf.data, as far as these exist; the minimum of each counts. If a row
 is slower by more than the limit, or if the times vary too much to tell, valgrind (if installed) also counts the
-instructions on one thread, unless --time is given. These decide if the times vary, or if they grew by more than the limit.
+instructions on one thread, unless --time is given. The instructions decide if the times vary, or if the instructions grew
+by more than the limit; otherwise the CPU times decide.
 Exits with 1 if a row is slower, and with 2 if a command fails or nothing can be measured.
 """
 import os

@@ -49,7 +49,7 @@ def same_variables(theirs, ours):
 
 
 def numbers_only(theirs, ours):
-    """Whether all lines have the same text, and ours has all line numbers of theirs."""
+    """Whether ours begins with the lines of theirs: with the same text, and with all line numbers of theirs."""
     def split(line):
         return line[:7].strip(), line[7:].strip()
     pairs = list(zip(theirs[1:], ours[1:]))

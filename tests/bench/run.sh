@@ -55,7 +55,7 @@ piped() { compare --kept perf.json --row "$1, pipe" perf "$perf $2 $perf_options
 report="report --stdio --no-inline"
 flat="report --stdio --no-children -g none"
 callchain_rows() {
-    row "$1" "\`report --stdio\`" "$report"
+    row "$1" "\`report --stdio --no-inline\`" "$report"
     row "$1" "\`report --no-children -g none\`" "$flat"
     row "$1" "\`script --no-inline\`" "script --no-inline"
 }
@@ -111,7 +111,7 @@ measure() {
     dwarf) stack_copy_rows dwarf; stack_copy_rows dwarf-rust ;;
     pipe)
         need pipe
-        piped "\`report --stdio\`" "$report"
+        piped "\`report --stdio --no-inline\`" "$report"
         piped "\`script --no-inline\`" "script --no-inline"
         ;;
     tenfold)

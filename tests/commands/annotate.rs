@@ -1,4 +1,4 @@
-//! `rperf annotate`: instructions, percentages and interleaved source, compared with perf.
+//! `rperf annotate`: instructions and percentages compared with perf, interleaved source lines, and functions without code.
 
 mod brief;
 mod code;

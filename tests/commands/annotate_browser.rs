@@ -65,7 +65,7 @@ fn recording() -> Scratch {
     }
     let attr = Attr {
         sample_type: SAMPLE_TYPE,
-        bare: true,
+        no_sample_id_all: true,
         ..Attr::default()
     };
     let bytes = file(&attr, "x86_64", &records.concat());

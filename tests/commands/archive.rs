@@ -35,8 +35,8 @@ int main(int argc, char **argv)
 }
 ";
 
-/// Compiles two programs that share no object with others: caches consist of hard links, and a link that another test
-/// adds or removes would change a file while perf's tar reads it.
+/// Compiles two static programs. Build-id caches consist of hard links: if the cache of another test linked a shared library or
+/// removed its link, perf's tar would report that the file changed while it was read.
 fn compile(folder: &Path) {
     fs::write(folder.join("spinning.c"), SPINNING).expect("a source");
     for (name, rounds) in [

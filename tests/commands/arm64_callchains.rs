@@ -65,7 +65,7 @@ fn the_caller_of_a_function_without_frame_is_added() {
     let attr = Attr {
         sample_type: SAMPLE_TYPE,
         regs_user: 1 << 30,
-        bare: true,
+        no_sample_id_all: true,
         ..Attr::default()
     };
     let recording = file(&attr, "aarch64", &records.concat());

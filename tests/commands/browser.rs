@@ -20,6 +20,7 @@ const OPTIONS: &str = "-i perf.data --kallsyms kallsyms";
 /// Functions, 256 bytes apart.
 const FUNCTIONS: &[&str] = &["leaf", "middle", "other", "outer", "idle"];
 
+/// An address in this function, 16 bytes after its start.
 fn address(function: &str) -> u64 {
     let place = FUNCTIONS.iter().position(|name| *name == function);
     START + 0x100 * (place.expect("a function") as u64 + 1) + 0x10
@@ -64,7 +65,7 @@ fn recording_of(samples: u64) -> Scratch {
     }
     let attr = Attr {
         sample_type: SAMPLE_TYPE,
-        bare: true,
+        no_sample_id_all: true,
         ..Attr::default()
     };
     let scratch = Scratch::new();

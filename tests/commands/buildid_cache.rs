@@ -1,4 +1,4 @@
-//! `rperf buildid-cache`: both tools share one cache on disk.
+//! `rperf buildid-cache`: a cache that both tools share, messages, concurrent runs, copies of kcore, and limits.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -188,7 +188,7 @@ fn verbose_prints_each_change() {
 #[test]
 fn concurrent_runs_leave_complete_files() {
     let scratch = Scratch::new();
-    // If the cache is on another file system, files are copied instead of linked.
+    // The cache gets a hard link to `prog`. Files of the system are copied if they are on another file system.
     fs::copy("/bin/ls", scratch.path().join("prog")).expect("a program can be copied");
     let adds = ["-a", "prog,/bin/sh,/bin/cat"];
     assert_eq!(run(&scratch, &adds).status, 0);
@@ -376,7 +376,7 @@ fn kcore_is_cached_as_perf_does() {
     );
 }
 
-/// The least recently used files are removed, and the remaining size is printed.
+/// Objects that were not used for longer than the limit are removed, and the remaining size is printed.
 #[test]
 fn caches_are_limited_by_size_and_age() {
     let scratch = Scratch::new();

@@ -407,9 +407,11 @@ fn options_before_the_command_are_accepted_or_refused_by_name() {
         assert_eq!(outcome(words).status, 0, "{words:?}");
     }
     let path = outcome(&["--exec-path"]).stdout;
-    assert!(
-        env!("CARGO_BIN_EXE_rperf").starts_with(path.trim_end()),
-        "{path}"
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_rperf"));
+    assert_eq!(
+        binary.parent(),
+        Some(std::path::Path::new(path.trim_end())),
+        "the folder of the binary"
     );
     for words in [
         &["--nosuch"] as &[&str],

@@ -1,4 +1,4 @@
-//! Abbreviated options, compared with the real perf: both must resolve them alike.
+//! Option names, compared with the real perf: abbreviations are resolved alike, and every option of perf is known.
 
 use std::path::Path;
 

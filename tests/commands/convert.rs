@@ -260,7 +260,7 @@ fn of_speedscope(file: &Value) -> Folded {
 }
 
 /// Checks that the columns of a table have the length that the table states.
-fn columns_are_whole(table: &Value) {
+fn check_columns(table: &Value) {
     for (name, column) in table.as_object().expect("a table") {
         if let Some(column) = column.as_array() {
             assert_eq!(
@@ -273,7 +273,7 @@ fn columns_are_whole(table: &Value) {
 }
 
 /// Checks the fields from which the profiler computes times, in a profile of a recording of cpu-clock made just before.
-fn clocks_are_weighed_in_milliseconds(file: &Value) {
+fn check_times(file: &Value) {
     let meta = &file["meta"];
     let number = |value: &Value| value.as_f64().expect("a number");
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -304,7 +304,7 @@ fn clocks_are_weighed_in_milliseconds(file: &Value) {
 /// The stacks of a Firefox profile, after checking its tables.
 fn of_firefox(file: &Value) -> Folded {
     assert_eq!(file["meta"]["preprocessedProfileVersion"], 48);
-    clocks_are_weighed_in_milliseconds(file);
+    check_times(file);
     let mut stacks = Folded::new();
     for thread in list(&file["threads"]) {
         for table in [
@@ -316,7 +316,7 @@ fn of_firefox(file: &Value) -> Folded {
             "samples",
             "markers",
         ] {
-            columns_are_whole(&thread[table]);
+            check_columns(&thread[table]);
         }
         let symbols = &thread["nativeSymbols"];
         for lib in list(&symbols["libIndex"]) {

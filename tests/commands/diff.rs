@@ -1,4 +1,4 @@
-//! `rperf diff`.
+//! `rperf diff` of samples: missing files, refused options, `--fail-above`, JSON, and groups of runs.
 
 use std::io;
 

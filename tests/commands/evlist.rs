@@ -1,7 +1,6 @@
 //! `rperf evlist`, compared with perf on recordings of both tools, and on a generated file that is truncated.
 
 use std::fs;
-use std::path::Path;
 
 use rperf_testkit::{Scratch, assert_golden, may_trace};
 
@@ -59,8 +58,10 @@ fn evlist_matches_perf() {
     let Some(tools) = Tools::find_for("evlist_matches_perf") else {
         return;
     };
-    let tracefs = Path::new("/sys/kernel/tracing/events/sched").is_dir();
-    let more = if tracefs { TRACEPOINTS } else { &[] };
+    let more = match may_trace("evlist_matches_perf") {
+        true => TRACEPOINTS,
+        false => &[],
+    };
     for (name, recording) in RECORDINGS.iter().chain(more) {
         for tool in BOTH {
             if tool == Tool::Perf && !BY_BOTH.contains(name) {

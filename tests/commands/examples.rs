@@ -123,7 +123,7 @@ impl ExampleFolder {
         shell.finish().expect("a shell starts")
     }
 
-    /// Checks that a line runs. On a machine without a PMU, a line with hardware events may fail, with that reason.
+    /// Prepares the files that a line reads, and checks that it runs. On a machine without a PMU, a line with hardware events may fail, with that reason.
     fn check(&self, line: &str) {
         if line.starts_with("sched stats") {
             let statistics = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rperf_testkit::{Outcome, Scratch, skip};
+use rperf_testkit::{Outcome, Scratch, may_trace, skip};
 
 use super::folded_parser::{Folded, parse};
 use super::rperf;
@@ -352,6 +352,9 @@ fn a_page_searches_as_the_picture_does() {
 
 #[test]
 fn a_field_of_a_tracepoint_is_the_width() {
+    if !may_trace("commands::flamegraph::a_field_of_a_tracepoint_is_the_width") {
+        return;
+    }
     let scratch = Scratch::new();
     let program = "printf 12345; printf 1234567; cat /nonexistent/file 2>/dev/null; true";
     let events = "syscalls:sys_enter_write,syscalls:sys_exit_openat";

@@ -14,18 +14,18 @@ pub(super) struct Attr {
     pub(super) branch: u64,
     pub(super) regs_user: u64,
     pub(super) regs_intr: u64,
-    /// Whether other records have no sample_id trailer.
-    pub(super) bare: bool,
+    /// Whether `sample_id_all` is cleared: records other than samples have no trailer.
+    pub(super) no_sample_id_all: bool,
 }
 
-/// A file of cpu-clock with a period of 1000, recorded on this architecture.
+/// A recording of cpu-clock with a period of 1000, from the architecture `machine`.
 pub(super) fn file(attr: &Attr, machine: &str, records: &[u8]) -> Vec<u8> {
     let encoded = FileAttr {
         kind: 1,
         period: 1000,
         sample_type: attr.sample_type,
         read_format: attr.read_format,
-        flags: if attr.bare {
+        flags: if attr.no_sample_id_all {
             0
         } else {
             FileAttr::SAMPLE_ID_ALL

@@ -74,7 +74,7 @@ fn recording_with_object(path: &[u8]) -> Vec<u8> {
     let records = [record(1, USER, mmap.raw(name)), record(9, USER, sample)].concat();
     let attr = Attr {
         sample_type: SAMPLE_TYPE,
-        bare: true,
+        no_sample_id_all: true,
         ..Attr::default()
     };
     file(&attr, "x86_64", &records)

@@ -104,7 +104,12 @@ fn lines_and_frames_of_dumped_functions_are_found() {
         "{script:?}"
     );
     assert_eq!(callers.count(), calls.len());
-    let Some(perf) = real_perf() else { return };
+    let Some(perf) = real_perf() else {
+        return skip(
+            "commands::jit::lines_and_frames_of_dumped_functions_are_found",
+            "there is no perf",
+        );
+    };
     let words = ["script", "-G", "-F", "ip,sym,symoff,insn,srcline"];
     let functions = [&PHASES[..], &["looping"]].concat();
     let ours = run(&scratch, &words);

@@ -7,7 +7,7 @@ use rperf_testkit::{Bytes, Scratch};
 
 use super::generated_files::{Attr, file, record};
 use super::rperf;
-use crate::tools::{Tool, Tools};
+use crate::tools::Tools;
 
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const MODULE: u64 = 0xffff_ffff_c010_0000;
@@ -146,10 +146,7 @@ fn code_has_its_announced_name_except_inside_other_code() {
 /// earlier one").
 #[test]
 fn code_that_replaces_announced_code_has_its_own_name() {
-    let test = "commands::ksymbols::code_that_replaces_announced_code_has_its_own_name";
-    let Some(tools) = Tools::find_for(test) else {
-        return;
-    };
+    let scratch = Scratch::new();
     let steps = [
         Announced(FREE, 0x100, "bpf_first"),
         Sampled(FREE + 8),
@@ -157,9 +154,9 @@ fn code_that_replaces_announced_code_has_its_own_name() {
         Sampled(FREE + 8),
         Sampled(FREE + 0x90),
     ];
-    let path = tools.path().join("perf.data");
-    fs::write(path, recording(&steps)).expect("a recording");
-    let script = tools.outcome(Tool::Rperf, &SCRIPT);
+    fs::write(scratch.path().join("perf.data"), recording(&steps)).expect("a recording");
+    let script = rperf(&SCRIPT).within(scratch.path()).finish();
+    let script = script.expect("rperf starts");
     let names = script
         .stdout
         .lines()

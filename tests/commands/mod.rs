@@ -151,7 +151,7 @@ pub(crate) fn without_notes(messages: &str) -> String {
         .collect()
 }
 
-/// Runs `words` and returns the outcome.
+/// Runs rperf with these arguments and returns the outcome.
 #[track_caller]
 pub(crate) fn outcome(words: &[&str]) -> Outcome {
     rperf(words).finish().expect("the binary starts")

@@ -1,4 +1,4 @@
-//! The programs that sum up waits, in the running kernel.
+//! The BPF programs that sum up off-CPU time, in the running kernel.
 
 use std::time::Duration;
 
@@ -17,9 +17,14 @@ fn load(threshold: u64) -> Option<OffCpuPrograms> {
     load_with(threshold, 1000)
 }
 
+/// Loads the programs; `None`, with a printed reason, if this kernel does not permit them.
 fn load_with(threshold: u64, max_sums: u32) -> Option<OffCpuPrograms> {
+    let Some(task_pid) = task_pid() else {
+        skip("off_cpu_programs", "the kernel has no BTF");
+        return None;
+    };
     let options = OffCpuOptions {
-        task_pid: task_pid()?,
+        task_pid,
         all_tasks: false,
         follows: true,
         max_stack: 64,

@@ -1,4 +1,5 @@
-//! Some quick scripts of the test suite of the installed Linux perf, with rperf in place of perf (`tests/perf-suite.sh`).
+//! `tests/perf-suite.sh`: some quick scripts of the test suite of the installed Linux perf, with rperf in place of perf; and how
+//! the results of both are judged.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `-e` with names from a machine's sysfs: the attrs equal those of `perf record -vv`.
+//! `-e` with names from a machine's sysfs: the attrs equal those of `perf record -vv`. Events and traces that are refused.
 
 use std::fs;
 use std::path::Path;

@@ -206,7 +206,7 @@ fn kilobytes(word: &str) -> u64 {
     word.parse().expect("a number")
 }
 
-/// Checks the number of `lines` that contain `word`, and the messages about losses.
+/// Checks that `expected` of the `lines` contain `word`, or fewer if the recorder reports losses.
 fn assert_line_count(outcome: &Outcome, lines: &[String], word: &str, expected: usize) {
     let count = lines.iter().filter(|line| line.contains(word)).count();
     let is_lossy = outcome.stderr.contains(" lost ");

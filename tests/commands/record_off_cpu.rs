@@ -168,7 +168,7 @@ fn without_programs_switches_are_recorded_and_give_the_same_sums() {
             .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
             .sum()
     };
-    // Process ids in a PID namespace are not those that programs see.
+    // Process ids in a PID namespace are not those that BPF programs see.
     let words = [
         "-pf",
         "--mount-proc",

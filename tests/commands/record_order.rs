@@ -1,4 +1,4 @@
-//! System-wide recordings: which tasks ran, in time order, and the period of each sample.
+//! System-wide recordings: which tasks ran, in time order. The period of each sample, and hardware events without a PMU.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! `rperf record` into several files, for cgroups, and with namespace records.
+//! `rperf record` into several files, for cgroups, with namespace records, and compressed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

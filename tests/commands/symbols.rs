@@ -78,7 +78,7 @@ fn files_without_symbols_are_reported() {
     let attr = Attr {
         // IP, TID and TIME.
         sample_type: 7,
-        bare: true,
+        no_sample_id_all: true,
         ..Attr::default()
     };
     // Larger than any pid of this machine.

@@ -531,7 +531,10 @@ fn system_wide_tables_match_perf() {
 fn counts_of_a_program_match_perf() {
     let test = "differential::stat::counts_of_a_program_match_perf";
     let Some(tools) = Tools::find() else { return };
-    if !is_root() || !may_trace(test) {
+    if !is_root() {
+        return rperf_testkit::skip(test, "needs root");
+    }
+    if !may_trace(test) {
         return;
     }
     let events = "syscalls:sys_enter_write,syscalls:sys_enter_read,sched:sched_process_exec";

@@ -24,8 +24,6 @@ pub(crate) struct Case {
     pub(crate) must_report_error: Option<&'static str>,
     /// Whether the command may fail with a usage error, since the input may lack the given events and fields.
     pub(crate) may_be_misused: bool,
-    /// Whether the command may create files through links in its input.
-    pub(crate) follows_links: bool,
     /// Whether the command may succeed without output.
     pub(crate) may_be_silent: bool,
 }

@@ -85,7 +85,8 @@ impl Campaign {
         sandbox.renew();
         let mut random = Random::new(self.seed, number);
         let case = Case::build(&self.seeds, &self.commands, &*sandbox, &mut random);
-        let outcome = execute::run(&case, &sandbox.run()).expect("the program starts");
+        let outcome =
+            execute::run(&case, &sandbox.working_directory()).expect("the program starts");
         let faults = verdict::faults(&case, &outcome, sandbox);
         let mut summary = self.summary.lock().expect("no worker panics");
         let family = summary.families.entry(case.family).or_default();

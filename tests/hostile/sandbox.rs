@@ -32,27 +32,30 @@ impl Sandbox {
     }
 
     /// The working directory.
-    pub(crate) fn run(&self) -> PathBuf {
+    pub(crate) fn working_directory(&self) -> PathBuf {
         self.root.join("run")
     }
 
     /// Recreates the working directory, with a home and a folder for temporary files.
     pub(crate) fn renew(&self) {
-        let run = self.run();
+        let directory = self.working_directory();
         // A command may have removed the permission to delete files.
-        if fs::remove_dir_all(&run).is_err() {
+        if fs::remove_dir_all(&directory).is_err() {
             let arguments = ["-R", "u+rwx"];
-            let _ = Command::new("chmod").args(arguments).arg(&run).status();
-            fs::remove_dir_all(&run).expect("the folder of a run can be removed");
+            let _ = Command::new("chmod")
+                .args(arguments)
+                .arg(&directory)
+                .status();
+            fs::remove_dir_all(&directory).expect("the working directory can be removed");
         }
         for folder in ["home", "tmp"] {
-            fs::create_dir_all(run.join(folder)).expect("a folder can be made");
+            fs::create_dir_all(directory.join(folder)).expect("a folder can be made");
         }
     }
 
     /// Writes a file into the working directory.
     pub(crate) fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
-        let path = self.run().join(name);
+        let path = self.working_directory().join(name);
         let folder = path.parent().expect("a file in a folder");
         fs::create_dir_all(folder).expect("a folder can be made");
         fs::write(path, bytes).expect("a file can be written");
@@ -80,7 +83,9 @@ impl Sandbox {
         let folder = to.parent().expect("a folder");
         fs::create_dir_all(folder).expect("a folder can be made");
         let mut copy = Command::new("cp");
-        copy.args(["-a", "--"]).arg(self.run()).arg(to);
+        copy.args(["-a", "--"])
+            .arg(self.working_directory())
+            .arg(to);
         assert!(copy.status().expect("cp starts").success());
     }
 }
@@ -134,11 +139,11 @@ fn changes_in_the_sandbox_are_detected() {
     sandbox.renew();
     sandbox.write("in/side", "text");
     assert_eq!(sandbox.changes(), Vec::<String>::new());
-    fs::write(sandbox.run().join("../outside/new"), "").expect("written");
+    fs::write(sandbox.working_directory().join("../outside/new"), "").expect("written");
     let changes = sandbox.changes();
     assert!(changes.iter().any(|line| line.contains("outside/new")));
     assert_eq!(sandbox.changes(), Vec::<String>::new());
-    let keep = sandbox.run().join("../outside/keep");
-    fs::hard_link(&keep, sandbox.run().join("link")).expect("linked");
+    let keep = sandbox.working_directory().join("../outside/keep");
+    fs::hard_link(&keep, sandbox.working_directory().join("link")).expect("linked");
     assert!(sandbox.changes().iter().any(|line| line.contains("keep")));
 }

@@ -12,17 +12,13 @@ use crate::xml;
 /// All faults, one line each; none if the input was read or refused correctly.
 pub(crate) fn faults(case: &Case, outcome: &Outcome, sandbox: &mut Sandbox) -> Vec<String> {
     let mut faults = Vec::new();
-    let folder = sandbox.run();
+    let folder = sandbox.working_directory();
     faults.extend(panics(&outcome.stderr).or_else(|| ending(case, outcome)));
-    faults.extend(silence(case, outcome, &folder));
-    // If folders of a cache are links, files are written to the link targets.
-    let is_kept = |line: &String| {
-        !case.follows_links || line.starts_with("gone") && line.contains("outside/")
-    };
-    let changes = sandbox.changes().into_iter().filter(is_kept);
-    let changes: Vec<String> = changes.collect();
+    faults.extend(output_fault(case, outcome, &folder));
+    let changes = sandbox.changes();
     if !changes.is_empty() {
-        faults.push(format!("outside of the sandbox: {}", changes.join(", ")));
+        let changes = changes.join(", ");
+        faults.push(format!("outside of the working directory: {changes}"));
     }
     faults.extend(unfinished(&folder));
     faults
@@ -63,7 +59,7 @@ fn panics(stderr: &str) -> Option<String> {
 }
 
 /// A failure without a message, success without output or without a message about damage, or malformed output.
-fn silence(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String> {
+fn output_fault(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String> {
     let status = outcome.status?.code()?;
     let is_blank = |text: &str| text.trim().is_empty();
     let says_nothing = is_blank(&outcome.stderr);
@@ -97,9 +93,11 @@ fn silence(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String> {
     (is_silent && !case.may_be_silent).then(|| "status 0 without any output".to_owned())
 }
 
-/// Checks output that should be JSON: one document, or one per line.
+/// Checks the output of commands with `--json`: one document, or for `script` one per line.
 fn not_json(case: &Case, stdout: &str) -> Option<String> {
-    let is_asked = case.words.iter().any(|word| word == "--json");
+    if !case.words.iter().any(|word| word == "--json") {
+        return None;
+    }
     let mut documents: Vec<&str> = match case.words.first().map(String::as_str) {
         Some("script") => stdout.lines().collect(),
         _ => vec![stdout],
@@ -108,8 +106,8 @@ fn not_json(case: &Case, stdout: &str) -> Option<String> {
     if stdout.len() >= KEPT_OUTPUT {
         documents.pop();
     }
-    let parsed = |text: &&str| serde_json::from_str::<serde_json::Value>(text).err();
-    let error = documents.iter().filter(|_| is_asked).find_map(parsed)?;
+    let parse_error = |text: &&str| serde_json::from_str::<serde_json::Value>(text).err();
+    let error = documents.iter().find_map(parse_error)?;
     Some(format!("stdout is no JSON: {error}"))
 }
 
@@ -117,7 +115,7 @@ fn not_json(case: &Case, stdout: &str) -> Option<String> {
 fn malformed(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let text = fs::read(path).ok()?;
-    // Trees of frames may be deeper than the parser's limit.
+    // The JSON of flamegraph, which begins with {"n", is nested as deeply as stacks: deeper than the parser permits.
     if ["out.json", "out.firefox", "out.speedscope"].contains(&name) && !text.starts_with(b"{\"n\"")
     {
         let parsed = serde_json::from_slice::<serde_json::Value>(&text);

@@ -17,7 +17,7 @@ const WORKLOADS: &[&str] = &[
     "src/symbol/tests/workloads",
 ];
 
-/// The crate that is not built by default: targets of static binaries have no shared libraries.
+/// The crate that is no default member: it is a shared library (cdylib), which targets for static binaries (musl) cannot build.
 const SHARED_LIBRARY: &str = "python";
 
 /// The packages of the workspace, from cargo.
@@ -162,7 +162,7 @@ fn every_folder_is_a_crate_of_the_workspace() {
         .collect();
     assert_eq!(
         folders, crates,
-        "plain `cargo test` runs what the workspace lists"
+        "the folders of src (left) and the members of the workspace (right)"
     );
     let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("Cargo.toml can be read");
     let (_, default) = manifest

@@ -8,8 +8,8 @@ use rperf_testkit::skip;
 use crate::tidy::root;
 
 use super::programs::{
-    Bench, DEBUG_FRAME, FRAME_POINTERS, IA32, OPTIMISED, PANICS, PANICS_MUSL, PANICS_STATIC, PLAIN,
-    Program, RECORDINGS, SEPARATE_DEBUG, STATIC,
+    DEBUG_FRAME, FRAME_POINTERS, IA32, OPTIMISED, PANICS, PANICS_MUSL, PANICS_STATIC, PLAIN,
+    Program, ProgramFolder, RECORDINGS, SEPARATE_DEBUG, STATIC,
 };
 use super::stacks::{read, symbol};
 
@@ -80,14 +80,14 @@ fn known_functions_have_known_callers() {
         &DEBUG_FRAME,
         &FRAME_POINTERS,
     ] {
-        let bench = Bench::new();
+        let folder = ProgramFolder::new();
         let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         for _ in 0..RECORDINGS {
-            let file = match bench.record(program) {
+            let file = match folder.record(program) {
                 Ok(file) => file,
                 Err(reason) => return skip("known_functions_have_known_callers", &reason),
             };
-            let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+            let script = folder.rperf(&["script", "--no-inline", "-i", &file]);
             for sample in read(&script.stdout) {
                 let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
                 match holds(program, &names) {
@@ -120,7 +120,7 @@ fn counted(message: &str, cause: &str) -> usize {
 
 #[test]
 fn truncated_stacks_are_counted_by_cause() {
-    let bench = Bench::new();
+    let folder = ProgramFolder::new();
     for (kind, function, cause) in [
         // More than thirty frames of at least 16 bytes do not fit into the copy.
         ("dwarf,512", "burn_deep", " at the end of the stack copy"),
@@ -130,11 +130,11 @@ fn truncated_stacks_are_counted_by_cause() {
             " on a stack that was not copied",
         ),
     ] {
-        let file = match bench.record_as(&OPTIMISED, kind) {
+        let file = match folder.record_as(&OPTIMISED, kind) {
             Ok(file) => file,
             Err(reason) => return skip("truncated_stacks_are_counted_by_cause", &reason),
         };
-        let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+        let script = folder.rperf(&["script", "--no-inline", "-i", &file]);
         let samples = read(&script.stdout);
         let is_in = |frames: &[&str]| frames.first().map(|frame| symbol(frame)) == Some(function);
         let expected = samples.iter().filter(|sample| is_in(&sample.frames));
@@ -151,15 +151,15 @@ fn truncated_stacks_are_counted_by_cause() {
             .stderr
             .contains("record with --call-graph dwarf,1024");
         assert_eq!(hints, kind == "dwarf,512", "{}", script.stderr);
-        assert_marked(&bench, &file, cause, truncated);
+        assert_marked(&folder, &file, cause, truncated);
     }
 }
 
 /// With `--mark-truncated` as many stacks end in a frame with the cause as were counted.
-fn assert_marked(bench: &Bench, file: &str, cause: &str, count: usize) {
+fn assert_marked(folder: &ProgramFolder, file: &str, cause: &str, count: usize) {
     let mark = format!("[stack truncated{cause}]");
     let line = ["script", "--no-inline", "--mark-truncated", "-i", file];
-    let script = bench.rperf(&line);
+    let script = folder.rperf(&line);
     let samples = read(&script.stdout);
     let ends = |frames: &[&str]| frames.last().is_some_and(|frame| frame.contains(&mark));
     let marked = samples.iter().filter(|sample| ends(&sample.frames));
@@ -185,7 +185,7 @@ fn assert_marked(bench: &Bench, file: &str, cause: &str, count: usize) {
             file,
         ],
     ] {
-        let outcome = bench.rperf(line);
+        let outcome = folder.rperf(line);
         assert_eq!(outcome.status, 0, "{line:?} {outcome:?}");
         assert!(outcome.stdout.contains(&mark), "{line:?}");
     }
@@ -193,18 +193,18 @@ fn assert_marked(bench: &Bench, file: &str, cause: &str, count: usize) {
 
 #[test]
 fn output_does_not_depend_on_the_number_of_cpus() {
-    let bench = Bench::new();
-    let file = match bench.record(&STATIC) {
+    let folder = ProgramFolder::new();
+    let file = match folder.record(&STATIC) {
         Ok(file) => file,
         Err(reason) => return skip("output_does_not_depend_on_the_number_of_cpus", &reason),
     };
     let rperf = env!("CARGO_BIN_EXE_rperf");
     for command in ["script", "report"] {
         let words = [command, "-i", &file];
-        let on_all = bench.rperf(&words);
+        let on_all = folder.rperf(&words);
         assert!(on_all.stdout.contains("burn_deep"), "{on_all:?}");
         let line = [&["-c", "0", rperf], &words[..]].concat();
-        let on_one = bench.with(Path::new("taskset"), &line);
+        let on_one = folder.run(Path::new("taskset"), &line);
         assert_eq!(on_one, on_all, "{command}");
     }
 }
@@ -217,14 +217,14 @@ fn stacks_of_destructors_during_a_panic_are_complete() {
 }
 
 fn check_panics(program: &Program) {
-    let bench = Bench::new();
-    let file = match bench.record(program) {
+    let folder = ProgramFolder::new();
+    let file = match folder.record(program) {
         Ok(file) => file,
         Err(reason) => {
             return skip("stacks_of_destructors_during_a_panic_are_complete", &reason);
         }
     };
-    let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+    let script = folder.rperf(&["script", "--no-inline", "-i", &file]);
     let (mut dropped, mut hooked, mut walked) = (0, 0, 0);
     for sample in read(&script.stdout) {
         let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
@@ -258,12 +258,12 @@ fn programs_of_32_bits_are_unwound() {
     if !cfg!(target_arch = "x86_64") {
         return skip(NAME, "only compilers for x86-64 build such programs");
     }
-    let bench = Bench::new();
-    let file = match bench.record(&IA32) {
+    let folder = ProgramFolder::new();
+    let file = match folder.record(&IA32) {
         Ok(file) => file,
         Err(reason) => return skip(NAME, &reason),
     };
-    let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+    let script = folder.rperf(&["script", "--no-inline", "-i", &file]);
     let (mut deep, mut alloca) = (0, 0);
     for sample in read(&script.stdout) {
         let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
@@ -284,9 +284,9 @@ fn programs_of_32_bits_are_unwound() {
 #[test]
 fn frame_pointers_unwind_missing_programs() {
     // Recorded in a guest, on 64-bit Arm; the program has frame pointers.
-    let bench = Bench::new();
+    let folder = ProgramFolder::new();
     let file = root().join("tests/fixtures/aarch64/dwarf.data");
-    let script = bench.rperf(&["script", "-i", &file.to_string_lossy()]);
+    let script = folder.rperf(&["script", "-i", &file.to_string_lossy()]);
     let samples = read(&script.stdout);
     assert!(!samples.is_empty(), "{script:?}");
     for sample in samples {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rperf_testkit::skip;
 
 use super::c_programs::fits;
-use super::programs::{Bench, GO, GO_PLAIN, RECORDINGS};
+use super::programs::{GO, GO_PLAIN, ProgramFolder, RECORDINGS};
 use super::stacks::{read, symbol};
 
 /// The callers of the spinning function, innermost first; `*` is any number of frames of libraries and the runtime.
@@ -65,14 +65,14 @@ fn known_functions_of_go_have_known_callers() {
         (&GO_PLAIN, "dwarf,16384"),
         (&GO, "fp"),
     ] {
-        let bench = Bench::new();
+        let folder = ProgramFolder::new();
         let mut found_callers = BTreeSet::new();
         for _ in 0..RECORDINGS {
-            let file = match bench.record_as(program, kind) {
+            let file = match folder.record_as(program, kind) {
                 Ok(file) => file,
                 Err(reason) => return skip(NAME, &reason),
             };
-            let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+            let script = folder.rperf(&["script", "--no-inline", "-i", &file]);
             for sample in read(&script.stdout) {
                 let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
                 let Some((&"main.spin", callers)) = names.split_first() else {

@@ -4,7 +4,7 @@ use std::fs;
 
 use rperf_testkit::skip;
 
-use super::programs::{Bench, NAMELESS, OPTIMISED, Program};
+use super::programs::{NAMELESS, OPTIMISED, Program, ProgramFolder};
 use super::stacks::read;
 use crate::kernel::is_root;
 
@@ -15,8 +15,8 @@ const GONE: &str = "cp \"$0\" program; ./program 600 & \
     until grep -q program /proc/$!/comm; do :; done; rm program; wait";
 
 /// Records the command `words`, whose last argument is the path of `program`; returns the text of `script` and the recorder's messages.
-fn recorded(bench: &Bench, program: &Program, words: &[&str]) -> (String, String) {
-    let path = bench.scratch.path().join(program.name);
+fn recorded(folder: &ProgramFolder, program: &Program, words: &[&str]) -> (String, String) {
+    let path = folder.scratch.path().join(program.name);
     let path = path.to_string_lossy();
     let options = [
         "record",
@@ -29,9 +29,9 @@ fn recorded(bench: &Bench, program: &Program, words: &[&str]) -> (String, String
     ];
     let live = ["--call-graph", "dwarf,16384", "--unwind", "live", "--"];
     let line = [&options[..], &live, words, &[&path]].concat();
-    let outcome = bench.rperf(&line);
+    let outcome = folder.rperf(&line);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let script = bench.rperf(&["script", "--no-inline", "-i", "live.data"]);
+    let script = folder.rperf(&["script", "--no-inline", "-i", "live.data"]);
     (script.stdout, outcome.stderr)
 }
 
@@ -60,21 +60,21 @@ fn check(text: &str, message: &str, name: &str) {
 fn programs_in_another_mount_namespace_are_unwound() {
     const NAME: &str =
         "unwinding::hidden_programs::programs_in_another_mount_namespace_are_unwound";
-    let bench = Bench::new();
-    let can = |words: &[&str]| bench.with("unshare".as_ref(), words).status == 0;
+    let folder = ProgramFolder::new();
+    let can = |words: &[&str]| folder.run("unshare".as_ref(), words).status == 0;
     if !is_root() || !can(&["-m", "true"]) {
         return skip(NAME, "needs root, and mount namespaces");
     }
     // Another program has the same path here.
-    let there = bench.scratch.path().join("there");
+    let there = folder.scratch.path().join("there");
     fs::create_dir(&there).expect("a new folder");
     fs::copy(env!("CARGO_BIN_EXE_rperf"), there.join("program")).expect("readable");
     for program in [&OPTIMISED, &NAMELESS] {
-        if let Err(reason) = bench.compile(program) {
+        if let Err(reason) = folder.compile(program) {
             return skip(NAME, &reason);
         }
         let words = ["unshare", "-m", "sh", "-c", INSIDE];
-        let (text, message) = recorded(&bench, program, &words);
+        let (text, message) = recorded(&folder, program, &words);
         check(&text, &message, program.name);
     }
 }
@@ -82,15 +82,15 @@ fn programs_in_another_mount_namespace_are_unwound() {
 #[test]
 fn deleted_programs_are_unwound() {
     const NAME: &str = "unwinding::hidden_programs::deleted_programs_are_unwound";
-    let bench = Bench::new();
+    let folder = ProgramFolder::new();
     if !is_root() {
         return skip(NAME, "needs root, to open deleted files that are mapped");
     }
     for program in [&OPTIMISED, &NAMELESS] {
-        if let Err(reason) = bench.compile(program) {
+        if let Err(reason) = folder.compile(program) {
             return skip(NAME, &reason);
         }
-        let (text, message) = recorded(&bench, program, &["sh", "-c", GONE]);
+        let (text, message) = recorded(&folder, program, &["sh", "-c", GONE]);
         check(&text, &message, program.name);
     }
 }

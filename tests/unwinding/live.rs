@@ -11,7 +11,7 @@ use rperf_symbol::{FileBytes, Files, SearchPaths};
 use rperf_testkit::{real_perf, skip};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
-use super::programs::{Bench, DEBUG_FRAME, FRAME_POINTERS, OPTIMISED, Program, RECURSION};
+use super::programs::{DEBUG_FRAME, FRAME_POINTERS, OPTIMISED, Program, ProgramFolder, RECURSION};
 use super::stacks::read;
 
 /// The offsets of `data.size` and of the feature bits in `struct perf_file_header`.
@@ -96,17 +96,17 @@ fn with_data(recording: &[u8], data: &[u8]) -> Vec<u8> {
     file
 }
 
-fn compare(bench: &Bench, program: &Program) -> Result<(), String> {
-    let name = bench.record(program)?;
-    let recording = std::fs::read(bench.scratch.path().join(name)).unwrap();
+fn compare(folder: &ProgramFolder, program: &Program) -> Result<(), String> {
+    let name = folder.record(program)?;
+    let recording = std::fs::read(folder.scratch.path().join(name)).unwrap();
     let file = PerfData::parse(&recording).unwrap();
     let live = rewritten(&file);
     let mut printed = Vec::new();
     for (name, data) in [("copies.data", file.data()), ("live.data", &live)] {
         let bytes = with_data(&recording, data);
-        let path = bench.scratch.path().join(name);
+        let path = folder.scratch.path().join(name);
         std::fs::write(path, bytes).unwrap();
-        let script = bench.rperf(&["script", "--no-inline", "-i", name]);
+        let script = folder.rperf(&["script", "--no-inline", "-i", name]);
         assert_eq!(script.status, 0, "{}", script.stderr);
         printed.push(script.stdout);
     }
@@ -122,9 +122,9 @@ fn compare(bench: &Bench, program: &Program) -> Result<(), String> {
 
 #[test]
 fn frames_match_the_stack_copies() {
-    let bench = Bench::new();
+    let folder = ProgramFolder::new();
     for program in [&OPTIMISED, &DEBUG_FRAME, &FRAME_POINTERS] {
-        if let Err(reason) = compare(&bench, program) {
+        if let Err(reason) = compare(&folder, program) {
             return skip("frames_match_the_stack_copies", &reason);
         }
     }
@@ -132,12 +132,12 @@ fn frames_match_the_stack_copies() {
 
 #[test]
 fn stored_samples_are_unchanged() {
-    let bench = Bench::new();
-    let name = match bench.record(&OPTIMISED) {
+    let folder = ProgramFolder::new();
+    let name = match folder.record(&OPTIMISED) {
         Ok(name) => name,
         Err(reason) => return skip("stored_samples_are_unchanged", &reason),
     };
-    let recording = std::fs::read(bench.scratch.path().join(name)).unwrap();
+    let recording = std::fs::read(folder.scratch.path().join(name)).unwrap();
     let file = PerfData::parse(&recording).unwrap();
     let samples = Replay::open(&file)
         .unwrap()
@@ -162,13 +162,13 @@ fn stored_samples_are_unchanged() {
     }
     assert_eq!(stacks.stored_copies() + stacks.summary().stacks, samples);
     std::fs::write(
-        bench.scratch.path().join("mixed.data"),
+        folder.scratch.path().join("mixed.data"),
         with_data(&recording, &mixed),
     )
     .unwrap();
-    let script = |name: &str| bench.rperf(&["script", "--no-inline", "-i", name]).stdout;
+    let script = |name: &str| folder.rperf(&["script", "--no-inline", "-i", name]).stdout;
     let copies = with_data(&recording, file.data());
-    std::fs::write(bench.scratch.path().join("copies.data"), copies).unwrap();
+    std::fs::write(folder.scratch.path().join("copies.data"), copies).unwrap();
     assert_eq!(script("mixed.data"), script("copies.data"));
 }
 
@@ -178,13 +178,13 @@ fn perf_reads_live_unwound_recordings() {
     let Some(perf) = real_perf() else {
         return skip(NAME, "there is no perf");
     };
-    let bench = Bench::new();
-    let file = match bench.record_with(&OPTIMISED, "dwarf,16384", &["--unwind", "live"]) {
+    let folder = ProgramFolder::new();
+    let file = match folder.record_with(&OPTIMISED, "dwarf,16384", &["--unwind", "live"]) {
         Ok(file) => file,
         Err(reason) => return skip(NAME, &reason),
     };
     let line = ["script", "--no-inline", "-i", &file];
-    let (theirs, ours) = (bench.with(&perf, &line), bench.rperf(&line));
+    let (theirs, ours) = (folder.run(&perf, &line), folder.rperf(&line));
     assert_eq!((theirs.status, ours.status), (0, 0), "{}", ours.stderr);
     assert_eq!(theirs.stdout, ours.stdout);
     let samples = read(&ours.stdout);
@@ -193,14 +193,14 @@ fn perf_reads_live_unwound_recordings() {
         outermost.is_some_and(|frame| frame.contains("_start+") || frame.contains("clone"))
     });
     assert!(complete.count() * 4 > samples.len(), "{}", ours.stdout);
-    let size = bench.scratch.path().join(&file).metadata().unwrap().len();
+    let size = folder.scratch.path().join(&file).metadata().unwrap().len();
     assert!(size < samples.len() as u64 * 2000 + 200_000, "{size} bytes");
 }
 
 #[test]
 fn too_deep_stacks_are_reported() {
-    let bench = Bench::new();
-    if let Err(reason) = bench.compile(&RECURSION) {
+    let folder = ProgramFolder::new();
+    if let Err(reason) = folder.compile(&RECURSION) {
         return skip("too_deep_stacks_are_reported", &reason);
     }
     let event = ["record", "-o", "deep.data", "-e", "cpu-clock:u"];
@@ -211,11 +211,11 @@ fn too_deep_stacks_are_reported() {
     for (depth, is_deep) in [(20, false), (deep, true)] {
         let depth = depth.to_string();
         let words = [&event[..], &live, &["./recursion", &depth]].concat();
-        let recorded = bench.rperf(&words);
+        let recorded = folder.rperf(&words);
         assert_eq!(recorded.status, 0, "{}", recorded.stderr);
         let is_reported = recorded.stderr.contains(" user callchains were ");
         assert_eq!(is_reported, is_deep, "{}", recorded.stderr);
-        let script = bench.rperf(&["script", "-i", "deep.data", "--max-stack", "100000"]);
+        let script = folder.rperf(&["script", "-i", "deep.data", "--max-stack", "100000"]);
         let samples = read(&script.stdout);
         let deepest = samples.iter().map(|sample| sample.frames.len()).max();
         let most_frames = deepest.expect("there are samples");
@@ -232,7 +232,7 @@ fn too_deep_stacks_are_reported() {
 
 #[test]
 fn conflicting_options_are_refused() {
-    let bench = Bench::new();
+    let folder = ProgramFolder::new();
     for (words, line) in [
         (&["--unwind", "soon"][..], "live and later"),
         (
@@ -250,7 +250,7 @@ fn conflicting_options_are_refused() {
             "--user-regs",
         ),
     ] {
-        let refused = bench.rperf(&[&["record"], words, &["--", "true"]].concat());
+        let refused = folder.rperf(&[&["record"], words, &["--", "true"]].concat());
         assert_eq!(refused.status, 129, "{words:?}");
         assert!(refused.stderr.contains(line), "{}", refused.stderr);
     }

@@ -12,7 +12,7 @@ use crate::tidy::root;
 pub(super) const RECORDINGS: usize = 5;
 
 /// A folder that is home and working directory of all programs.
-pub(super) struct Bench {
+pub(super) struct ProgramFolder {
     pub(super) scratch: Scratch,
 }
 
@@ -133,14 +133,14 @@ pub(super) const GO_PLAIN: Program = Program {
     ..GO
 };
 
-impl Bench {
+impl ProgramFolder {
     pub(super) fn new() -> Self {
         Self {
             scratch: Scratch::new(),
         }
     }
 
-    fn run(&self, program: &Path, words: &[&str]) -> Outcome {
+    pub(super) fn run(&self, program: &Path, words: &[&str]) -> Outcome {
         let home = self.scratch.path();
         let run = Run::new(program).args(words).within(home);
         let finished = run.env("HOME", home).finish();
@@ -149,10 +149,6 @@ impl Bench {
 
     pub(super) fn rperf(&self, words: &[&str]) -> Outcome {
         self.run(Path::new(env!("CARGO_BIN_EXE_rperf")), words)
-    }
-
-    pub(super) fn with(&self, program: &Path, words: &[&str]) -> Outcome {
-        self.run(program, words)
     }
 
     /// Compiles `program`; returns the reason if the compiler or its target is missing.

@@ -2,7 +2,7 @@
 
 use rperf_testkit::{real_perf, skip};
 
-use super::programs::{Bench, CPLUSPLUS, OPTIMISED, PANICS, PLAIN, Program, STRIPPED};
+use super::programs::{CPLUSPLUS, OPTIMISED, PANICS, PLAIN, Program, ProgramFolder, STRIPPED};
 use super::stacks::{Printed, read};
 
 /// Whether a frame is like those that perf appends after it failed to read the stack: an unmapped address, zeros or the
@@ -38,12 +38,16 @@ fn relation(perf: &Printed<'_>, ours: &Printed<'_>) -> Relation {
     }
 }
 
-fn compare(bench: &Bench, perf: &std::path::Path, program: &Program) -> Result<(), String> {
-    let file = bench.record(program)?;
+fn compare(
+    folder: &ProgramFolder,
+    perf: &std::path::Path,
+    program: &Program,
+) -> Result<(), String> {
+    let file = folder.record(program)?;
     for words in [&[][..], &["--max-stack", "3"], &["-F", "ip,sym,dso,event"]] {
         let line = [&["script", "--no-inline", "-i", &file], words].concat();
-        let expected = bench.with(perf, &line);
-        let actual = bench.rperf(&line);
+        let expected = folder.run(perf, &line);
+        let actual = folder.rperf(&line);
         assert_eq!(
             (expected.status, actual.status),
             (0, 0),
@@ -81,9 +85,9 @@ fn stacks_match_perf() {
     let Some(perf) = real_perf() else {
         return skip(NAME, "there is no perf");
     };
-    let bench = Bench::new();
+    let folder = ProgramFolder::new();
     for program in [&OPTIMISED, &PLAIN, &STRIPPED, &PANICS, &CPLUSPLUS] {
-        if let Err(reason) = compare(&bench, &perf, program) {
+        if let Err(reason) = compare(&folder, &perf, program) {
             return skip(NAME, &reason);
         }
     }

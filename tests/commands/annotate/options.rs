@@ -1,4 +1,4 @@
-//! Other options of `annotate`: files, the hottest instructions, another objdump, colours.
+//! Further options of `annotate`: files, the hottest instructions, another objdump, colours.
 
 use std::fs;
 

@@ -136,7 +136,7 @@ fn recordings_and_options_without_holders_are_refused() {
         assert_eq!(refused.status, status, "{NAME}: {words}: {refused:?}");
         assert!(refused.stderr.contains(message), "{words}: {refused:?}");
     }
-    // The waits of this recording have ended.
+    // Without --holders the same recording is drawn: its finished waits are for a spinlock and a mutex.
     let drawn = run(&scratch, "lock contention --svg waits.svg");
     assert_eq!(drawn.status, 0, "{drawn:?}");
     let svg = std::fs::read_to_string(scratch.path().join("waits.svg")).expect("a file");

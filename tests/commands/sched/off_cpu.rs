@@ -133,7 +133,10 @@ fn options_are_checked() {
 #[test]
 fn stacks_and_wakers_are_recorded() {
     const NAME: &str = "commands::sched::off_cpu::stacks_and_wakers_are_recorded";
-    if !is_root() || !may_trace(NAME) {
+    if !is_root() {
+        return skip(NAME, "needs root");
+    }
+    if !may_trace(NAME) {
         return;
     }
     // On a busy machine, a kernel thread may do all wakeups, or the shell may write before cat(1) reads.

@@ -155,7 +155,7 @@ fn object_id(bytes: &[u8]) -> String {
 }
 
 fn name(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
-    let outside = inputs.sandbox.run().with_file_name("outside");
+    let outside = inputs.sandbox.working_directory().with_file_name("outside");
     let random = &mut *inputs.random;
     match random.below(8) {
         0 => format!("{}/new", outside.display()).into_bytes(),
@@ -216,7 +216,7 @@ pub(crate) fn unpacked(inputs: &mut CaseInputs<'_>) -> Case {
 fn add_link(all: &mut Vec<Entry>, inputs: &mut CaseInputs<'_>) {
     let outside = inputs
         .sandbox
-        .run()
+        .working_directory()
         .with_file_name("outside")
         .display()
         .to_string();

@@ -49,17 +49,21 @@ pub(crate) fn used(inputs: &mut CaseInputs<'_>) -> Case {
     let recordings = &inputs.seeds.recordings;
     let random = &mut *inputs.random;
     sandbox.write("perf.data", &random.pick(recordings).bytes);
-    let cache = sandbox.run().join("home/.debug");
+    let cache = sandbox.working_directory().join("home/.debug");
     let folder = "usr/bin/program/1234567890123456789012345678901234567890";
     let targets = [
         "../../../outside".to_owned(),
         "../../../outside/folder".to_owned(),
         sandbox
-            .run()
+            .working_directory()
             .with_file_name("outside")
             .display()
             .to_string(),
-        sandbox.run().join(names::FIFO).display().to_string(),
+        sandbox
+            .working_directory()
+            .join(names::FIFO)
+            .display()
+            .to_string(),
         "../../../../../outside/keep".to_owned(),
         format!("../../{folder}"),
         ".".to_owned(),
@@ -71,12 +75,13 @@ pub(crate) fn used(inputs: &mut CaseInputs<'_>) -> Case {
         let existing = path.ancestors().skip(1).find(|folder| folder.exists());
         let is_inside = existing
             .and_then(|folder| folder.canonicalize().ok())
-            .is_some_and(|folder| folder.starts_with(sandbox.run()))
+            .is_some_and(|folder| folder.starts_with(sandbox.working_directory()));
+        let has_folder = is_inside
             && path
                 .parent()
                 .is_some_and(|folder| fs::create_dir_all(folder).is_ok());
         let is_new = path.symlink_metadata().is_err();
-        if is_inside && is_new {
+        if has_folder && is_new {
             let _ = match random.below(4) {
                 0 => fs::write(path, program),
                 1 => fs::create_dir(path),
@@ -86,6 +91,5 @@ pub(crate) fn used(inputs: &mut CaseInputs<'_>) -> Case {
     }
     let mut case = Case::new("build-id cache", random.pick::<&str>(COMMANDS));
     case.may_be_silent = true;
-    case.follows_links = true;
     case
 }

@@ -260,7 +260,13 @@ fn with_special_paths(seed: &[u8], sandbox: &Sandbox, random: &mut Random) -> Ve
         "../outside/keep",
         "jit-7.dump",
     ];
-    let paths = places.map(|place| sandbox.run().join(place).display().to_string());
+    let paths = places.map(|place| {
+        sandbox
+            .working_directory()
+            .join(place)
+            .display()
+            .to_string()
+    });
     recording.rename(|random| random.pick(&paths).clone().into_bytes(), random);
     recording.bytes()
 }
@@ -375,7 +381,12 @@ pub(crate) fn with_mutated_object(inputs: &mut CaseInputs<'_>) -> Case {
             format!("files{}", seeds.workload)
         }
         1 => {
-            let path = inputs.sandbox.run().join("object").display().to_string();
+            let path = inputs
+                .sandbox
+                .working_directory()
+                .join("object")
+                .display()
+                .to_string();
             if let Some(mut recording) = Recording::parse(&mutated.bytes) {
                 recording.redirect(&seeds.workload, &path);
                 mutated.bytes = recording.bytes();

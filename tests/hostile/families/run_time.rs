@@ -66,7 +66,11 @@ pub(crate) fn code(inputs: &mut CaseInputs<'_>) -> Case {
     };
     let mut addresses = functions(&dump.bytes);
     addresses.truncate(200);
-    let path = sandbox.run().join("jit-77.dump").display().to_string();
+    let path = sandbox
+        .working_directory()
+        .join("jit-77.dump")
+        .display()
+        .to_string();
     let start = addresses.iter().min().map_or(CODE, |first| first & !0xfff);
     let maps = [
         (start, 0x10_0000, path.as_str()),

@@ -7,9 +7,12 @@ use rperf_bpf::{Error, RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskOff
 use rperf_btf::Btf;
 use rperf_testkit::skip;
 
-/// Starts a summary; `None` if this machine cannot.
+/// Starts a summary; `None`, with a printed reason, if this machine cannot.
 fn start(cpu: Option<u32>, max_rows: u32) -> Option<RunQueueSummary> {
-    let types = rperf_sys::kernel_file("/sys/kernel/btf/vmlinux").ok()?;
+    let Ok(types) = rperf_sys::kernel_file("/sys/kernel/btf/vmlinux") else {
+        skip("sched_live_programs", "the kernel has no BTF");
+        return None;
+    };
     let types = Btf::parse(&types).unwrap();
     let offset = |member| {
         let offset = types.member_offset("task_struct", member).unwrap();
