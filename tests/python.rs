@@ -110,7 +110,7 @@ fn fixture(name: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// A recording of this machine with callchains, made in `folder`.
+/// A recording with callchains, made on this machine in `folder`.
 fn recorded(folder: &Path) -> String {
     let path = folder.join("own.data").to_string_lossy().into_owned();
     let workload = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";

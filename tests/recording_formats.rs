@@ -60,7 +60,10 @@ fn every_format_is_read_as_by_perf() {
     for (number, (format, options)) in (0..).zip(FORMATS) {
         let file = format!("{number}.data");
         if !record(&perf, &scratch, options, &file) {
-            skip(format, "perf cannot record in this format here");
+            skip(
+                "every_format_is_read_as_by_perf",
+                &format!("perf cannot record this format here: {format}"),
+            );
             continue;
         }
         for words in [

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Compares the lines of 'rperf trace' with those of strace on a program that calls all system calls of x86-64 with known
 # arguments: names, results and arguments. Needs gcc, python3, strace and root. Lists all differences with their reasons, and
-# calls that are not made; status 1 if a difference has no reason, or a call is missing.
+# calls that are not made; the status is 1 if a difference has no reason, an expected
+# difference is gone, or a call is missing.
 #
 #   sh tests/strace.sh [RPERF]       (default: target/debug/rperf)
 set -eu

@@ -108,7 +108,7 @@ impl Tools {
     }
 }
 
-/// rperf's text without the `config: 0` of `evlist -v`, which perf prints only since later versions.
+/// rperf's text without the `config: 0` of `evlist -v`, which perf 6.1 does not print.
 pub(crate) fn without_zero_config(text: &str) -> String {
     text.replace(", config: 0,", ",")
         .replace(", config: 0\n", "\n")

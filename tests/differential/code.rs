@@ -193,6 +193,7 @@ fn sample_with(
 ) -> Vec<u8> {
     let mut body = Vec::new();
     layout.encode(sample, &mut Encoder::new(&mut body, endian));
+    // The encoded sample ends with a count of branches: 0.
     body.truncate(body.len() - 8);
     let stack = Bytes::new().u64(branches.len() as u64);
     let stack = branches

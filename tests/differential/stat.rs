@@ -1,7 +1,7 @@
 //! `stat`: the same command lines, with numbers masked but column positions compared.
 
 use regex::Regex;
-use rperf_testkit::may_trace;
+use rperf_testkit::{may_trace, skip};
 
 use super::{Tool, Tools, assert_alike, difference, settled};
 use crate::kernel::{Running, is_root};
@@ -482,9 +482,10 @@ pub(crate) fn masked(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Compares command lines, with one tool after the other: system-wide, they would count each other.
-fn differences(lines: &[&[&str]]) -> Vec<String> {
-    let Some(tools) = Tools::find() else {
+/// Compares command lines, with one tool after the other: system-wide, they would count each other. There are no differences
+/// without perf; then `test` is skipped.
+fn differences(test: &str, lines: &[&[&str]]) -> Vec<String> {
+    let Some(tools) = Tools::find_for(test) else {
         return Vec::new();
     };
     let spinning = Running::spin();
@@ -515,14 +516,17 @@ fn differences(lines: &[&[&str]]) -> Vec<String> {
 
 #[test]
 fn tables_match_perf() {
-    assert_alike(&differences(LINES));
+    assert_alike(&differences("differential::stat::tables_match_perf", LINES));
 }
 
 #[test]
 fn system_wide_tables_match_perf() {
     let test = "differential::stat::system_wide_tables_match_perf";
-    if is_root() && may_trace(test) {
-        assert_alike(&differences(ROOT_LINES));
+    if !is_root() {
+        return skip(test, "needs root");
+    }
+    if may_trace(test) {
+        assert_alike(&differences(test, ROOT_LINES));
     }
 }
 
@@ -530,9 +534,11 @@ fn system_wide_tables_match_perf() {
 #[test]
 fn counts_of_a_program_match_perf() {
     let test = "differential::stat::counts_of_a_program_match_perf";
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::find_for(test) else {
+        return;
+    };
     if !is_root() {
-        return rperf_testkit::skip(test, "needs root");
+        return skip(test, "needs root");
     }
     if !may_trace(test) {
         return;

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::process::Command;
 
 use regex::Regex;
+use rperf_testkit::skip;
 
 use super::{Tool, Tools, assert_alike, difference};
 use crate::kernel::is_root;
@@ -102,7 +103,13 @@ fn differences(tools: &Tools, counted: &[&str], recorder: Tool) -> Vec<String> {
 
 #[test]
 fn recorded_counts_of_both_tools_are_shown_alike() {
-    let Some(tools) = Tools::find() else { return };
+    let test = "differential::stat_record::recorded_counts_of_both_tools_are_shown_alike";
+    let Some(tools) = Tools::find_for(test) else {
+        return;
+    };
+    if !is_root() {
+        skip(test, "system-wide counting needs root");
+    }
     let counted = COUNTED.iter().filter(|(_, root)| !root || is_root());
     let mut mismatches = Vec::new();
     for (words, _) in counted {
@@ -115,7 +122,10 @@ fn recorded_counts_of_both_tools_are_shown_alike() {
 
 #[test]
 fn recorded_counts_pass_through_a_pipe() {
-    let Some(tools) = Tools::find() else { return };
+    let test = "differential::stat_record::recorded_counts_pass_through_a_pipe";
+    let Some(tools) = Tools::find_for(test) else {
+        return;
+    };
     let words = [
         "stat",
         "record",

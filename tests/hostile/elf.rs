@@ -221,3 +221,12 @@ fn rename(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
         }
     }
 }
+
+/// The build-id of a file, in hexadecimal; `None` if it has none.
+pub(crate) fn build_id(bytes: &[u8]) -> Option<String> {
+    let note = bytes
+        .windows(16)
+        .position(|window| window == b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0")?;
+    let id = bytes.get(note + 16..note + 36)?;
+    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+}

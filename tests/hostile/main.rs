@@ -49,7 +49,7 @@ struct Summary {
     families: BTreeMap<&'static str, (u64, u64)>,
     /// The number of findings of each kind.
     findings: BTreeMap<String, usize>,
-    /// Descriptions of the kept findings.
+    /// Descriptions of the kept findings, and of files that no run may create.
     kept: Vec<String>,
     /// Duration, number and command of the slowest run.
     slowest: Option<(Duration, u64, String)>,
@@ -165,7 +165,7 @@ fn words_of(name: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Files named [`names::TAG`] in common folders and around `root`: only a program that follows a hostile path creates them.
+/// Files named [`names::TAG`] in common folders, in `root` and in the folders above it: only a program that follows a hostile path creates them.
 fn misplaced_files(root: &Path) -> Vec<String> {
     let folders = ["/", "/tmp", "/etc", "/dev/shm", "/var/tmp"].map(Path::new);
     let folders = folders.into_iter().chain(root.ancestors());
@@ -177,6 +177,7 @@ fn misplaced_files(root: &Path) -> Vec<String> {
                 .then(|| path.display().to_string())
         })
         .collect();
+    paths.sort();
     paths.dedup();
     paths
 }

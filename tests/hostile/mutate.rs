@@ -16,7 +16,7 @@ impl Field {
         Self { at, width }
     }
 
-    /// Every number of this width in `from..to`.
+    /// The numbers of this width in `from..to`, one after the other.
     pub(crate) fn all(from: usize, to: usize, width: usize) -> impl Iterator<Item = Self> {
         let to = to.saturating_sub(width - 1);
         (from..to).step_by(width).map(move |at| Self { at, width })

@@ -108,7 +108,7 @@ impl Recording {
         }
     }
 
-    /// Replaces up to four names of mapped files, programs, kernel symbols and cgroups.
+    /// Replaces up to four names of mapped files, tasks, kernel symbols and cgroups.
     pub(crate) fn rename(&mut self, name: impl Fn(&mut Random) -> Vec<u8>, random: &mut Random) {
         let named: Vec<usize> = (0..self.records.len())
             .filter(|index| name_of(&self.records[*index]).is_some())
@@ -219,6 +219,7 @@ impl Fields {
             let widths = [(0, 4), (4, 2), (6, 2)];
             let heads = widths.map(|(offset, width)| Field::new(at + offset, width));
             fields.heads.extend(heads);
+            // Both widths occur, without a random choice.
             let width = if record.len() % 3 == 0 { 4 } else { 8 };
             let body = at + RECORD_HEADER..at + record.len();
             fields
@@ -361,7 +362,8 @@ fn rename_texts(recording: &Recording, bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Damage that every reader must report if the undamaged recording can be parsed.
+/// Damage that each command that reads the damaged part must report; a truncation of a seed that cannot be parsed may be
+/// unnoticed.
 fn damage(seed: &[u8], parsed: Option<&Recording>, random: &mut Random) -> Mutated {
     let mut bytes = seed.to_vec();
     let Some(recording) = parsed else {

@@ -32,7 +32,7 @@ pub(crate) struct Seeds {
     pub(crate) workload: String,
 }
 
-/// The recordings to make, and their options.
+/// Recordings of the workload to make: name, and options. `%` stands for the path of the workload.
 const RECORDINGS: [(&str, &str); 19] = [
     ("graphs", "-e cpu-clock:u -F 2000 -g"),
     ("stacks", "-e cpu-clock:u -F 1000 --call-graph dwarf,512"),
@@ -80,7 +80,7 @@ const RECORDINGS: [(&str, &str); 19] = [
     ("pipe-calls", "-e syscalls:sys_enter_write -c 1 -R"),
 ];
 
-/// The programs to compile: name, source and options.
+/// The freestanding programs to compile: name, source and options.
 const PROGRAMS: [(&str, &str, &str); 8] = [
     ("plain", "tests/fuzz/seeds/program.cpp", "-g -O1 -static"),
     (

@@ -1,11 +1,11 @@
-//! Spellings of definitions, and messages about the events.
+//! Spellings of definitions and options, names and variables in lists, and messages about the kernel's abilities.
 
 use rperf_testkit::{Scratch, may_trace, real_perf, skip};
 
 use super::programs::{probe, programs, rperf};
 use super::recorded_values::can_probe;
 
-/// The standard output of rperf with these arguments.
+/// The standard output of `rperf probe` with these arguments.
 fn stdout_of(words: &[&str]) -> String {
     let outcome = probe(rperf(), words);
     assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);

@@ -1,4 +1,4 @@
-//! Adding, listing and deleting events, and messages about failures.
+//! Events of USDT probes; adding, listing and deleting events; messages about failures.
 
 use rperf_testkit::Run;
 

@@ -1,4 +1,4 @@
-//! Listing what can be probed, in both tools.
+//! Lists of what can be probed: lines, variables and functions.
 
 use rperf_testkit::{real_perf, skip};
 
@@ -81,7 +81,7 @@ fn functions_are_listed_without_data() {
 
 #[test]
 fn listed_variables_can_be_probed() {
-    let mut added = 0;
+    let mut defined = 0;
     for program in ["./plain", "./optimised"] {
         for place in [
             "leaf", "leaf:5", "middle", "middle:4", "mix", "main", "main:7", "twice", "other",
@@ -99,12 +99,12 @@ fn listed_variables_can_be_probed() {
                         "{program} {definition}: {}",
                         outcome.stderr
                     );
-                    added += 1;
+                    defined += 1;
                 }
             }
         }
     }
-    assert!(added > 50, "{added}");
+    assert!(defined > 50, "{defined}");
     let outcome = probe(rperf(), &["-x", "./optimised", "-V", "mix"]);
     if cfg!(target_arch = "x86_64") {
         assert!(!outcome.stdout.contains("double"), "{}", outcome.stdout);

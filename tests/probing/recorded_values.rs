@@ -12,11 +12,11 @@ use super::programs::{probe, programs, rperf};
 /// A definition, and the records of its events in one round, separated by `|`. `{leaf.n}` is what the program printed
 /// as `n` after `leaf:`, `{leaf.n#x}` the same in hexadecimal, `{leaf.n#b}` its bits 2 to 5;
 /// `*` is anything. `^once` is a record that occurs once in total, with none in each round; `^once^each` is that record
-/// followed by `each` in every round. `~` marks records that occur any number of times, in a loop.
+/// followed by `each` in every round. `~` marks records that occur one or more times each, in a loop.
 pub(super) type Row = (&'static str, &'static str);
 
-/// Rows for the C program, optimised or not. One definition of tests/probing/definitions.rs is missing, since kernels refuse two
-/// fields of one name.
+/// Rows for the C program, optimised or not: as in tests/probing/definitions.rs, but without names of events, which [`check`]
+/// adds, and without two fields of one name, which kernels refuse.
 const C: &[Row] = &[
     ("leaf", ""),
     ("leaf n", "n={leaf.n}"),
@@ -213,7 +213,8 @@ impl Drop for Group {
     }
 }
 
-/// The output of a program, round by round: `leaf: n=10` is `10` of `leaf.n`. A round ends where a line is repeated.
+/// The output of a program, round by round: `leaf: n=10` is `10` of `leaf.n`. A round ends where the name of a line
+/// is repeated.
 fn facts(printed: &str) -> Vec<BTreeMap<String, String>> {
     let mut rounds = vec![BTreeMap::new()];
     let mut seen = Vec::new();
@@ -282,7 +283,7 @@ fn expected(template: &str, rounds: &[BTreeMap<String, String>]) -> Vec<String> 
     once.into_iter().chain(each).collect()
 }
 
-/// Whether the records match; in a loop each occurs any number of times.
+/// Whether the records match; in a loop each occurs at least once, in any order.
 fn match_records(expected: &[String], found: &[&str], in_loop: bool) -> bool {
     if in_loop {
         let is_expected = |found: &&str| {

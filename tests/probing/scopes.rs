@@ -1,4 +1,5 @@
-//! Names that several functions and blocks share, and function returns.
+//! Variables: names that several functions and blocks share, constants, and what is known at a return; functions with several
+//! names.
 
 use super::programs::{probe, rperf};
 use super::recorded_values::{can_probe, check};
@@ -64,7 +65,6 @@ fn only_variables_of_the_function_are_listed() {
     let names = listed.stdout.lines().filter(|line| line.ends_with("\tn"));
     assert_eq!(names.count(), 1, "{}", listed.stdout);
     let line = probe(rperf(), &["-x", "./scopes", "-D", "first $vars"]);
-    assert!(line.stdout.contains(" n="), "{}", line.stdout);
     assert_eq!(line.stdout.matches(" n=").count(), 1, "{}", line.stdout);
 }
 

@@ -82,7 +82,7 @@ inner = []
 perf.session(data, sample=lambda event: inner or (inner.append(1), perf.session(data).process_events())).process_events()
 assert inner
 
-# A truncated recording: the events before the damage arrive, then an exception with its place.
+# A truncated recording: the events before the damage arrive, then an exception with its path.
 content = open(good, "rb").read()
 counts = {}
 for name, path in [("whole", good), ("cut", written("cut", content[: len(content) // 2]))]:

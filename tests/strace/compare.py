@@ -9,7 +9,7 @@ a call of EXCLUDED was made, or nothing was compared.
 import re
 import sys
 
-# The argument of the getpgid calls before and after the compared calls.
+# The argument of the getpgid call before the compared calls.
 MARK = "2147483646"
 
 # Reasons for differences.
@@ -87,16 +87,16 @@ def arguments(text):
 
 
 def lines(path, pattern):
-    """Returns (name, arguments, result) of the lines between the marks."""
-    calls, inside = [], False
+    """Returns (name, arguments, result) of the lines after the mark."""
+    calls, is_after = [], False
     for line in open(path, errors="replace"):
         match = re.match(pattern, line.rstrip("\n"))
         if not match:
             continue
         name, given, result = match.groups()
         if name == "getpgid" and MARK in given:
-            inside = not inside
-        elif inside:
+            is_after = True
+        elif is_after:
             calls.append((name, given, result.strip()))
     return calls
 

@@ -1,4 +1,4 @@
-//! The callers of the functions of `tests/workloads/stacks.c`, with any compiler options.
+//! The callers of the functions of C and Rust programs, compiled with many options; truncated stacks and their messages.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,6 +33,9 @@ const CALLERS: &[(&str, &[&str])] = &[
     ("burn_coroutine", &["coroutine", "*"]),
     ("burn_thread", &["in_thread", "*"]),
 ];
+
+/// The number of functions whose callers are known: those of [`CALLERS`], `burn_tail` and `burn_deep`.
+const KNOWN: usize = CALLERS.len() + 2;
 
 /// Whether `name` is one of the functions of the tested programs that `*` must not match.
 fn is_ours(name: &str) -> bool {
@@ -96,16 +99,11 @@ fn known_functions_have_known_callers() {
                     None => {}
                 }
             }
-            if counts.len() == CALLERS.len() + 2 {
+            if counts.len() == KNOWN {
                 break;
             }
         }
-        assert_eq!(
-            counts.len(),
-            CALLERS.len() + 2,
-            "{}: {counts:?}",
-            program.name
-        );
+        assert_eq!(counts.len(), KNOWN, "{}: {counts:?}", program.name);
     }
 }
 
@@ -122,7 +120,7 @@ fn counted(message: &str, cause: &str) -> usize {
 fn truncated_stacks_are_counted_by_cause() {
     let folder = ProgramFolder::new();
     for (kind, function, cause) in [
-        // More than thirty frames of at least 16 bytes do not fit into the copy.
+        // burn_deep, 31 frames of deep, and main: at 16 bytes or more each, they do not fit into the copy.
         ("dwarf,512", "burn_deep", " at the end of the stack copy"),
         (
             "dwarf,16384",

@@ -35,6 +35,7 @@ fn recorded(folder: &ProgramFolder, program: &Program, words: &[&str]) -> (Strin
     (script.stdout, outcome.stderr)
 }
 
+/// Checks that most stacks of `program` in the text of `script` are complete.
 fn check(text: &str, message: &str, name: &str) {
     let samples = read(text);
     let of_program = samples

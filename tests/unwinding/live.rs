@@ -144,7 +144,7 @@ fn stored_samples_are_unchanged() {
         .sample_counts()
         .iter()
         .sum::<u64>();
-    // Skip unwinding in every other round: the World advances, and later stacks are unwound correctly.
+    // Stores every other round unchanged: its mappings are still noted, and later stacks are unwound correctly.
     let rounds = rounds(file.data());
     let mut stacks = unwinder(&file, 1);
     stacks.note(file.data());

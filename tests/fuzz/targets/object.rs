@@ -23,11 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
         request.map_start = 0xffff_ffff_c000_0000;
         let loaded = load(&disk, &paths, &request);
         for (index, symbol) in loaded.table.iter() {
-            assert_eq!(
-                loaded.table.find(symbol.start).is_some(),
-                true,
-                "{symbol:?}"
-            );
+            assert!(loaded.table.find(symbol.start).is_some(), "{symbol:?}");
             let name = loaded.table.name(index);
             let mut starts = loaded.table.name_beginnings(index).into_iter();
             assert!(starts.any(|start| name.starts_with(start)), "{name}");

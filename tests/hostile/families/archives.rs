@@ -7,6 +7,7 @@ use bzip2::write::BzEncoder;
 use rperf_testkit::Bytes;
 
 use crate::case::{Case, CaseInputs};
+use crate::elf;
 use crate::mutate::{self, Field};
 use crate::names;
 use crate::random::Random;
@@ -79,7 +80,7 @@ fn tar(entries: &[Entry], random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     for entry in entries {
         let size = match random.one_in(15) {
-            true => *random.pick(&[0, 1, 511, 513, 1 << 20, (1 << 33) - 1, 0o77_777_777_777]),
+            true => *random.pick(&[0, 1, 511, 513, 1 << 20, (1 << 32) - 1, 0o77_777_777_777]),
             false => entry.content.len() as u64,
         };
         let mut header = entry.header(size);
@@ -113,6 +114,7 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory can be written")
 }
 
+/// A build-id that no object has.
 const ID: &str = "1234567890123456789012345678901234567890";
 
 /// The entries of a valid archive.
@@ -121,7 +123,7 @@ fn entries(inputs: &CaseInputs<'_>) -> Vec<Entry> {
         .seeds
         .object("plain")
         .map_or(&b"no object"[..], |seed| &seed.bytes);
-    let id = object_id(object);
+    let id = elf::build_id(object).unwrap_or_else(|| ID.to_owned());
     let mut link = Entry::new(b'2', &format!(".build-id/{}/{}", &id[..2], &id[2..]), b"");
     link.target = format!("../../usr/bin/program/{id}").into_bytes();
     let recording = &inputs.seeds.recordings[0].bytes;
@@ -143,17 +145,7 @@ fn entries(inputs: &CaseInputs<'_>) -> Vec<Entry> {
     ]
 }
 
-/// The build-id of a file, in hexadecimal; [`ID`] if it has none.
-fn object_id(bytes: &[u8]) -> String {
-    let note = bytes
-        .windows(16)
-        .position(|window| window == b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0");
-    let id = note.and_then(|at| bytes.get(at + 16..at + 36));
-    id.map_or(ID.to_owned(), |id| {
-        id.iter().map(|byte| format!("{byte:02x}")).collect()
-    })
-}
-
+/// A path that leads elsewhere, or that names another entry or a file that rperf reads.
 fn name(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     let outside = inputs.sandbox.working_directory().with_file_name("outside");
     let random = &mut *inputs.random;

@@ -24,7 +24,7 @@ pub(crate) const ALL: [fn(&mut CaseInputs<'_>) -> Case; 12] = [
     run_time::code,
     archives::unpacked,
     caches::used,
-    texts::settings,
+    texts::any,
     tables::of_events,
 ];
 

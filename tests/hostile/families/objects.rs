@@ -69,7 +69,7 @@ const OF_MODULE: &[&str] = &[
 fn commands(seed: &str, random: &mut Random) -> &'static [&'static str] {
     let of_source = match seed {
         _ if seed.starts_with("module") => OF_MODULE,
-        "workload" | "linked" | "mini" => OF_WORKLOAD,
+        "workload" | "linked" | "linked.debug" | "mini" => OF_WORKLOAD,
         _ => OF_PROGRAM,
     };
     if random.one_in(3) && of_source != OF_MODULE {

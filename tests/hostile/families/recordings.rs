@@ -394,7 +394,7 @@ pub(crate) fn with_mutated_object(inputs: &mut CaseInputs<'_>) -> Case {
             "object".to_owned()
         }
         _ => {
-            let id = build_id(&object.bytes);
+            let id = elf::build_id(&object.bytes).unwrap_or_else(|| "0".repeat(40));
             format!("home/.debug/.build-id/{}/{}/elf", &id[..2], &id[2..])
         }
     };
@@ -424,15 +424,4 @@ fn put_object(object: &Seed, place: &Path, inputs: &mut CaseInputs<'_>) {
             .sandbox
             .write(place.with_file_name("linked.debug"), mutated);
     }
-}
-
-/// The build-id of a file, in hexadecimal; zeros if it has none.
-fn build_id(bytes: &[u8]) -> String {
-    let note = bytes
-        .windows(16)
-        .position(|window| window == b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0");
-    let id = note
-        .and_then(|at| bytes.get(at + 16..at + 36))
-        .unwrap_or(&[0; 20]);
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
 }

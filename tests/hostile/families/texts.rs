@@ -106,7 +106,7 @@ fn mutated(valid: &str, inputs: &mut CaseInputs<'_>) -> Vec<u8> {
 }
 
 /// A mutated configuration, file of cached probes, file of folded stacks or result of a benchmark.
-pub(crate) fn settings(inputs: &mut CaseInputs<'_>) -> Case {
+pub(crate) fn any(inputs: &mut CaseInputs<'_>) -> Case {
     let recording = inputs
         .seeds
         .recordings
