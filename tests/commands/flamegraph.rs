@@ -194,6 +194,11 @@ fn processes_are_recorded_and_their_waits_drawn() {
             outcome.stderr.contains("using the ") && outcome.stderr.contains(" of offcpu-time"),
             "{outcome:?}"
         );
+    } else {
+        skip(
+            "commands::flamegraph::processes_are_recorded_and_their_waits_drawn",
+            "--off-cpu needs root",
+        );
     }
     let files = fs::read_dir(scratch.path()).expect("a folder").flatten();
     let files: Vec<_> = files.map(|file| file.file_name()).collect();

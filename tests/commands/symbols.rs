@@ -175,6 +175,7 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
         fs::write(copy.join("kcore"), memory).expect("the kernel's code");
     }
     let text = tools.assert_same(&script);
+    assert!(!text.is_empty());
     assert!(text.lines().all(|line| line.contains(" insn: ")), "{text}");
     assert_eq!(
         without_copy.contains(" insn: "),

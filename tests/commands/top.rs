@@ -241,7 +241,10 @@ fn the_system_has_a_block_for_each_event() {
 #[test]
 fn the_rate_next_to_code_is_that_of_the_interval() {
     if !is_root() {
-        return rperf_testkit::skip("top::rate", "system-wide recording needs root");
+        return rperf_testkit::skip(
+            "the_rate_next_to_code_is_that_of_the_interval",
+            "system-wide recording needs root",
+        );
     }
     let scratch = Scratch::new();
     let words = "top -e cpu-clock -F 99 -d 0.5 --intervals 1 --sym-annotate main";

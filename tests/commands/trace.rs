@@ -362,7 +362,8 @@ hint: options of 'record' follow the word: trace record -o FILE -- COMMAND
 
 #[test]
 fn a_summary_in_the_kernel_counts_every_call_of_the_command_and_its_children() {
-    if !can_trace("trace::a_summary_in_the_kernel") {
+    let test = "a_summary_in_the_kernel_counts_every_call_of_the_command_and_its_children";
+    if !can_trace(test) {
         return;
     }
     let scratch = Scratch::new();
@@ -370,7 +371,7 @@ fn a_summary_in_the_kernel_counts_every_call_of_the_command_and_its_children() {
     let outcome = run(&scratch, &["trace", "-s", "--", "sh", "-c", copy]);
     let table = outcome.stderr;
     if table.contains("counted with tracepoints") {
-        return skip("trace::a_summary_in_the_kernel", "this machine has no BPF");
+        return skip(test, "this machine has no BPF");
     }
     let dd = table
         .split(" events, ")
@@ -393,7 +394,7 @@ fn a_summary_in_the_kernel_counts_every_call_of_the_command_and_its_children() {
 /// The process runs before the trace begins. Calls of its children are counted, too.
 #[test]
 fn a_summary_in_the_kernel_counts_calls_of_running_processes() {
-    let test = "trace::a_summary_of_running_processes";
+    let test = "a_summary_in_the_kernel_counts_calls_of_running_processes";
     if !can_trace(test) {
         return;
     }

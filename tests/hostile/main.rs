@@ -165,7 +165,8 @@ fn words_of(name: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Files named [`names::TAG`] in common folders, in `root` and in the folders above it: only a program that follows a hostile path creates them.
+/// Files named [`names::TAG`] in common folders, in `root` and in the folders above it: only a program that follows a hostile
+/// path creates them.
 fn misplaced_files(root: &Path) -> Vec<String> {
     let folders = ["/", "/tmp", "/etc", "/dev/shm", "/var/tmp"].map(Path::new);
     let folders = folders.into_iter().chain(root.ancestors());

@@ -69,8 +69,9 @@ fn probes_of_a_recording_end_with_it() {
     let two = format!("{name}:two:");
     let expected = [two.clone(), one(11), two.clone(), one(12), two];
     assert_eq!(fields(rperf(), &file), expected);
-    if let Some(perf) = real_perf() {
-        assert_eq!(fields(&perf, &file), expected);
+    match real_perf() {
+        Some(perf) => assert_eq!(fields(&perf, &file), expected),
+        None => skip(test, "there is no perf to compare with"),
     }
     // Without rounds the program never calls `mix`.
     let outcome = output(

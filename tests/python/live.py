@@ -1,4 +1,4 @@
-"""Live events: counts, samples of a tracepoint with its fields, several events in one ring, a class derived from evsel, PMUs and metrics."""
+"""Live events: counts, samples of tracepoints, several events in one ring, a class derived from evsel, PMUs and metrics."""
 
 import os
 import subprocess

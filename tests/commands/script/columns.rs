@@ -19,7 +19,10 @@ b 2 [001] 1.000004: own:third: number=9 name=\"\"
 #[test]
 fn arguments_of_all_kinds_arrive_in_order() {
     if !super::scripts::has_python() {
-        return skip("arguments_of_all_kinds", "there is no Python");
+        return skip(
+            "arguments_of_all_kinds_arrive_in_order",
+            "there is no Python",
+        );
     }
     let scratch = Scratch::new();
     let common = "name, context, cpu, secs, nsecs, pid, comm, chain";

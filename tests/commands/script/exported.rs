@@ -84,7 +84,10 @@ fn samples_are_counted_by_region_of_memory() {
 #[test]
 fn scripts_refuse_wrong_words_and_recordings() {
     if !super::scripts::has_python() {
-        return skip("scripts_refuse", "there is no Python");
+        return skip(
+            "scripts_refuse_wrong_words_and_recordings",
+            "there is no Python",
+        );
     }
     let scratch = Scratch::new();
     let (cycles, memory) = (fixture("cycles.data"), fixture("memory.data"));
@@ -143,7 +146,7 @@ fn scripts_refuse_wrong_words_and_recordings() {
 #[test]
 fn scripts_read_settings_of_perf() {
     if !super::scripts::has_python() {
-        return skip("scripts_read_settings", "there is no Python");
+        return skip("scripts_read_settings_of_perf", "there is no Python");
     }
     let scratch = Scratch::new();
     let config = "[annotate]\n\tobjdump = own dump\n[own]\n\tLast = 1\n\tlast = 2\n";

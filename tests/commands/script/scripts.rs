@@ -287,7 +287,10 @@ fn generated_scripts_run_under_both_tools() {
 #[test]
 fn scripts_have_their_context_without_importing_it() {
     if !has_python() {
-        return skip("scripts", "there is no python3");
+        return skip(
+            "scripts_have_their_context_without_importing_it",
+            "there is no python3",
+        );
     }
     let outcome = rperf(
         "def trace_begin(): print(type(perf_script_context).__name__)\n",
@@ -299,7 +302,10 @@ fn scripts_have_their_context_without_importing_it() {
 #[test]
 fn handlers_for_another_kernel_get_fields_by_name() {
     if !has_python() {
-        return skip("scripts", "there is no python3");
+        return skip(
+            "handlers_for_another_kernel_get_fields_by_name",
+            "there is no python3",
+        );
     }
     let common = "event, context, cpu, secs, nsecs, pid, comm, callchain";
     let run_handler = |parameters: &str| {
@@ -425,7 +431,10 @@ fn interpreters_that_do_not_read_do_not_block() {
 #[test]
 fn interpreters_may_be_started_by_wrappers() {
     if !has_python() {
-        return skip("wrappers", "there is no python3");
+        return skip(
+            "interpreters_may_be_started_by_wrappers",
+            "there is no python3",
+        );
     }
     let scratch = Scratch::new();
     // The shell keeps the ends of the pipes open until Python has ended.
@@ -458,7 +467,10 @@ fn interpreters_may_be_started_by_wrappers() {
 #[test]
 fn counts_that_cannot_be_decoded_are_reported() {
     if !has_python() {
-        return skip("scripts", "there is no python3");
+        return skip(
+            "counts_that_cannot_be_decoded_are_reported",
+            "there is no python3",
+        );
     }
     let scratch = Scratch::new();
     scratch
@@ -495,10 +507,11 @@ fn counts_that_cannot_be_decoded_are_reported() {
 
 #[test]
 fn top_scripts_refresh_their_screen_until_interrupted() {
+    let test = "top_scripts_refresh_their_screen_until_interrupted";
     if !crate::kernel::is_root() {
-        return skip("top_scripts", "needs root");
+        return skip(test, "needs root");
     }
-    if !rperf_testkit::may_trace("top_scripts") {
+    if !rperf_testkit::may_trace(test) {
         return;
     }
     let scratch = Scratch::new();
