@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rperf_sys::CgroupFolder;
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
 use super::record_faults::lost_samples;
@@ -270,21 +271,17 @@ fn no_samples_are_lost_between_files_under_load() {
     );
 }
 
-/// A cgroup, created as root.
+/// A cgroup of either version, removed when this is dropped.
 struct Cgroup(PathBuf);
 
 impl Cgroup {
+    /// Creates the cgroup; `None` if that is impossible, as for users other than root.
     fn new() -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-        let mount_point = |kind: &str, option: &str| {
-            let mut lines = mounts
-                .lines()
-                .map(|line| line.split(' ').collect::<Vec<_>>());
-            let mount = lines.find(|fields| fields[2] == kind && fields[3].contains(option))?;
-            Some(mount[1].to_owned())
-        };
-        let root = mount_point("cgroup", "perf_event").or_else(|| mount_point("cgroup2", ""))?;
-        let path = Path::new(&root).join(format!("rperf-test-{}", std::process::id()));
+        let folder = CgroupFolder::find(&mounts)?;
+        let path = folder
+            .path()
+            .join(format!("rperf-test-{}", std::process::id()));
         fs::create_dir(&path).ok().map(|()| Self(path))
     }
 }
