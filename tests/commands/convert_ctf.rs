@@ -72,7 +72,7 @@ fn events(scratch: &Scratch, trace: &str) -> (Vec<TraceEvent>, String) {
     (text.lines().map(event).collect(), errors)
 }
 
-/// Parses `timestamp = 00123, name = cpu-clock, stream.packet.context: { … }, event.fields: { … }`.
+/// Parses `timestamp = 00123, name = cpu-clock, stream.packet.context = { … }, event.fields = { … }`.
 #[track_caller]
 fn event(line: &str) -> TraceEvent {
     let parsed = || {

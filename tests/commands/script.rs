@@ -1,4 +1,4 @@
-//! `rperf script` on generated recordings; tests/differential.rs compares it with perf on real ones.
+//! `rperf script` on generated recordings; tests/differential/script.rs compares it with perf on real ones.
 
 mod built_in;
 mod columns;
@@ -304,7 +304,7 @@ fn deferred_callchains_belong_to_their_samples() {
     let messages = without_notes(&outcome.stderr);
     assert_eq!((outcome.status, messages.as_str()), (0, ""));
     assert_golden(&folder.join("deferred.txt"), &outcome.stdout);
-    // The 61 samples in user space also have callers there; one sample is in the kernel.
+    // 61 samples, in user space and in the kernel, have frames of the program; one has only frames of the kernel.
     let stacks = outcome
         .stdout
         .split("\n\n")
