@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs every fuzz target for some seconds, two at a time: `sh tests/fuzz.sh [SECONDS] [TARGET...]`; 0 only builds them.
-# The initial corpus consists of the small recordings of tests/fixtures, the running kernel's tracepoint formats, rperf's own
+# The initial corpus consists of the small recordings of tests/fixtures, tracepoint formats of the running kernel, rperf's own
 # event tables, small programs that are compiled here, and tests/fuzz/seeds; findings are kept in target/fuzz/found.
 # FUZZ_SEED is the seed of the random numbers; by default each run has another one.
 set -eu

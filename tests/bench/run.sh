@@ -1,6 +1,6 @@
 #!/bin/sh
 # Records the files used in docs/performance.md, measures perf and rperf alternately, and prints the tables.
-# usage: tests/bench/run.sh [FOLDER [PART...]]   (root; needs linux-perf, g++, rustc, python3; 12 GB if all parts run)
+# usage: tests/bench/run.sh [FOLDER [PART...]]   (root; needs linux-perf, gcc, g++, rustc, python3; 12 GB if all parts run)
 # Parts: fp tp dwarf hard distinct zstd pipe tenfold text pictures exports record start; all of them if none is given.
 # The additional part probe needs VMLINUX, a kernel image with debug information (linux-image-*-dbg), and has rows for
 # SOURCES (linux-source-*, unpacked), CPP (libceph-common.so.2 of librados2, merged with its debug information by
@@ -43,10 +43,10 @@ row() {
         perf "$perf $3 $perf_options -i $1.data" rperf "$rperf $3 ${4:-} -i $1.data"
 }
 
-# own FILE JOB ARGUMENTS: a row for a job that perf 6.1 cannot do.
+# own FILE JOB ARGUMENTS [WHY]: a row of rperf alone, and why: by default the job is one that perf 6.1 cannot do.
 own() {
     need "$1"
-    compare --row "$2, $1 (perf has none)" rperf "$rperf $3 -i $1.data"
+    compare --row "$2, $1 (${4:-perf has none})" rperf "$rperf $3 -i $1.data"
 }
 
 # piped JOB ARGUMENTS: like row, with the file on standard input and without a lower bound.
@@ -128,7 +128,8 @@ measure() {
         ;;
     pictures) pictures ;;
     exports)
-        for format in json firefox pprof perfetto speedscope folded; do
+        own fp "\`data convert --to-json\`" "data convert -f --to-json /dev/null" "perf was not measured"
+        for format in firefox pprof perfetto speedscope folded; do
             own fp "\`data convert --to-$format\`" "data convert -f --to-$format /dev/null"
         done
         ;;

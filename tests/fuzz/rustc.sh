@@ -1,7 +1,7 @@
 #!/bin/sh
-# Run by cargo instead of rustc (RUSTC_WRAPPER): enables coverage counters and arithmetic checks in the fuzzed crates
-# and in readers of object files. Other crates are compiled as usual, which is faster. A stable compiler suffices: the
-# counters are an LLVM pass.
+# Run by cargo instead of rustc (RUSTC_WRAPPER): enables coverage counters and arithmetic checks in the fuzzed crates,
+# in readers of object files, and in rustc-demangle. Other crates are compiled as usual, which is faster. A stable compiler
+# suffices: the counters are an LLVM pass.
 set -eu
 crate=${CARGO_PKG_NAME:-}
 # Build scripts run alone: they lack the counters' runtime.

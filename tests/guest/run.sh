@@ -6,7 +6,8 @@
 #   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v, NAME.RECORDER.header of perf report --header-only
 # Lines of `traces` are recorded by both tools, as root and as an unprivileged user: NAME-USER.RECORDER.branches is the
 # trace decoded by perf, NAME-USER.RECORDER.dump.READER the dump of its records by each tool.
-# For each line of `stat` both tools count ./load: NAME.TOOL.stat; for lines of `stat_alone` only rperf does: NAME.alone.stat.
+# For each line of `stat` both tools count ./load: NAME.TOOL.stat, and then its threads: threads.TOOL.stat; for lines of
+# `stat_alone` only rperf counts it: NAME.alone.stat.
 # probe.sh, if it exists, tests kprobes.
 # If `schedstat` exists, the scheduler's counters are recorded by rperf between two readings: schedstat.before,
 # schedstat.after, and schedstat.report, which ends with the status.
