@@ -1,4 +1,4 @@
-//! `rperf script`: prints every sample of a recording.
+//! `rperf script`: prints the samples of a recording, or passes them to a script.
 
 mod args;
 mod built_in;
@@ -77,24 +77,20 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     settings.rows = rows;
     args::refuse_mixtures(matches, &settings)?;
     match OpenedInput::open(matches, context)? {
-        OpenedInput::Whole(input) => print_recording(matches, context, &input, &settings)?,
-        // All events have to be known for the columns of CSV.
-        OpenedInput::Stream(stream) if settings.is_csv() => {
-            print_recording(matches, context, &stream.spool(context)?, &settings)?;
-        }
-        OpenedInput::Stream(stream) if dump::is_wanted(matches) || settings.checks => {
-            print_recording(matches, context, &stream.spool(context)?, &settings)?;
-        }
-        // A hardware trace can only be decoded as a whole.
-        OpenedInput::Stream(stream) if matches.contains_id("itrace") => {
-            print_recording(matches, context, &stream.spool(context)?, &settings)?;
-        }
-        OpenedInput::Stream(stream) => {
+        OpenedInput::Stream(stream) if !needs_complete(matches, &settings) => {
             context.paginate("script")?;
             stream::print(context, stream, &settings)?;
         }
+        opened => print_recording(matches, context, &opened.complete(context)?, &settings)?,
     }
     Ok(ExitStatus::Ok)
+}
+
+/// Whether a stream must be read to its end before anything is printed.
+fn needs_complete(matches: &ArgMatches, settings: &ScriptSettings) -> bool {
+    // The columns of CSV depend on all events. A hardware trace can only be decoded as a whole.
+    let needs_all = settings.is_csv() || matches.contains_id("itrace");
+    needs_all || dump::is_wanted(matches) || settings.checks
 }
 
 /// Prints the samples of a complete recording.
@@ -134,27 +130,26 @@ fn print_recording(
     let resolver = analysis.resolver(&settings.symbols);
     let sources = SourceFiles::new(&DiskFiles);
     let text = SampleText::new(&resolver, &plan, &sources);
-    match dump::is_wanted(matches) {
-        _ if settings.checks => check::order(context, replay),
-        true => {
-            let unsorted = dump::is_unsorted(matches);
-            dump::print(&analysis, &text, join, unsorted)?;
-        }
-        false if settings.per_event => {
-            let mut dump = PerEventDump::create(&input.path, data.events())?;
-            join.separate_events();
-            let take = |block: &mut ScriptBlock| dump.write(context, &mut join, block);
-            deliver(&analysis, &text, take)?;
-            dump.finish(context)?;
-        }
-        false if is_counted => print_counts(&analysis, &plan)?,
-        false => print(&analysis, &text, join)?,
+    if settings.checks {
+        check::order(context, replay);
+    } else if dump::is_wanted(matches) {
+        dump::print(&analysis, &text, join, dump::is_unsorted(matches))?;
+    } else if settings.per_event {
+        let mut dump = PerEventDump::create(&input.path, data.events())?;
+        join.separate_events();
+        let take = |block: &mut ScriptBlock| dump.write(context, &mut join, block);
+        deliver(&analysis, &text, take)?;
+        dump.finish(context)?;
+    } else if is_counted {
+        print_counts(&analysis, &plan)?;
+    } else {
+        print(&analysis, &text, join)?;
     }
     settings.report_symbol_problems(context, &resolver);
     analysis.conclude()
 }
 
-/// The fields of `-F`, or of a template. Reports the warnings about the selection.
+/// Returns the fields of a template or of `-F`, by default those of perf. Prints warnings about repeated `-F`.
 fn selection(
     matches: &ArgMatches,
     rows: Option<&RowLayout>,
@@ -235,7 +230,8 @@ fn print(
     Ok(())
 }
 
-/// Renders the samples in parallel, merges them by time, and reports skipped samples.
+/// Renders the samples in parallel, and passes their text to `take` in time order. Warns of truncated stacks and
+/// skipped samples.
 fn deliver(
     analysis: &Analysis<'_>,
     text: &SampleText<'_, '_>,
@@ -245,7 +241,7 @@ fn deliver(
         context, replay, ..
     } = analysis;
     let mut taken = Ok(());
-    let mut deliver = || {
+    let mut render = || {
         replay.ordered(analysis.jobs, text, &mut |block: &mut ScriptBlock| {
             taken = take(block);
             match taken {
@@ -257,17 +253,22 @@ fn deliver(
     // A filter may drop all samples of the kernel.
     let needs_kernel = text.shows_all_addresses() && replay.has_kernel_samples();
     match analysis.jobs.get() > 1 && needs_kernel {
-        true => text.resolver.while_reading_kernel(deliver),
-        false => deliver(),
+        true => text.resolver.while_reading_kernel(render),
+        false => render(),
     }?;
     taken?;
     warn_of_truncated(context, &text.stacks(), copied(replay.data().events()));
-    if text.skipped_guest_samples() > 0 {
+    warn_of_guests(context, text.skipped_guest_samples());
+    Ok(())
+}
+
+/// Warns if samples of guests were skipped.
+fn warn_of_guests(context: &Context, skipped: u64) {
+    if skipped > 0 {
         context.warn(format_args!(
             "{} of guests {} skipped",
-            counted(text.skipped_guest_samples(), "sample"),
-            was_or_were(text.skipped_guest_samples())
+            counted(skipped, "sample"),
+            was_or_were(skipped)
         ));
     }
-    Ok(())
 }

@@ -18,19 +18,19 @@ Reads a recording and prints every sample in time order: command, thread, CPU, t
 its symbol and object, or the callchain on separate lines. The format is that of perf script.";
 
 const FIELDS: &str = "\
-Fields to print, separated by commas; their order is fixed. A list that begins with + or - adds fields to the default or \
-removes them. An event type before a colon applies the list to events of that type only: hw, sw, trace, raw, break, \
-synth.
+Fields to print, separated by commas; their order is fixed. + or - before each field (+insn,-period) adds it to the \
+default fields or removes it. An event type before a colon applies the list to events of that type only: hw, sw, trace, \
+raw, break, synth.
 Fields: comm tid pid time cpu event trace ip sym dso addr symoff dsoff period misc tod cgroup; memory accesses: data_src \
 weight ins_lat retire_lat phys_addr data_page_size code_page_size; registers: iregs uregs; branch stacks: brstack \
 brstacksym brstackoff, with the code between branches: brstackinsn brstackinsnlen brstackdisasm; instructions: insn \
-insnlen disasm; source: srcline srccode; metric: metrics of a group's counters; bpf-output. flags callindent synth ipc \
-machine_pid vcpu are accepted; they are empty except in samples of a hardware trace or a guest.";
+insnlen disasm; source: srcline srccode; metric: metrics of a group's counters; bpf-output; flags: kind of branch in \
+samples of a hardware trace. callindent synth ipc machine_pid vcpu are accepted, but always empty.";
 
 const TEMPLATE: &str = "\
 Print this text for each sample, with the fields in braces: time (nanoseconds), comm, pid, tid, cpu, event, period, trace, \
-ip, symbol, offset, dso, dsoff, callchain (functions separated by semicolons, from the sampled one), cgroup, addr, data_src, weight and the \
-other fields of memory accesses. {{ and }} are braces, \\t is a tab.";
+ip, symbol, offset, dso, dsoff, callchain (functions separated by semicolons, from the sampled one), cgroup, bpf-output, addr, \
+data_src, weight and the other fields of memory accesses. {{ and }} are braces, \\t is a tab, \\n a newline.";
 
 const TIME: &str = "\
 Only samples from START to END, in seconds as printed: 10.5,12 or 10.5, or ,12; several ranges are separated by spaces \
@@ -57,8 +57,8 @@ pub(in crate::cli::commands) fn command() -> Command {
 
 fn input_and_fields() -> Vec<Arg> {
     vec![
-        // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches,
-        // which are then those of perf.
+        // perf 6.1 does not have these three options. They come first, since the error for an ambiguous prefix names the last two
+        // matches, which are then options of perf.
         debuginfod::option(),
         switch("csv").help("print a row for each sample, with the fields of -F separated by commas, and a row of titles"),
         value("template", "text")
@@ -83,7 +83,7 @@ fn input_and_fields() -> Vec<Arg> {
             .long_help(SCRIPT),
         value("python", "path")
             .value_parser(clap::value_parser!(OsString))
-            .help("with -s: interpreter of Python scripts (default: python3)"),
+            .help("with -s: interpreter of Python scripts (default: see the help of -s)"),
         value("gen-script", "language|file")
             .short('g')
             .help("write handlers for the recorded tracepoints: python (perf-script.py), perl (perf-script.pl), or a file NAME.py, NAME.pl"),
@@ -92,7 +92,7 @@ fn input_and_fields() -> Vec<Arg> {
         input::option(),
         switch("debug-mode")
             .short('d')
-            .help("print no samples, only those that are out of time order"),
+            .help("print no samples: check that they are in time order"),
         switch("header").help("print the header (machine and recording) before the samples"),
         switch("header-only").help("print only the header (machine and recording)"),
         names::vmlinux(),
@@ -161,7 +161,7 @@ fn remaining() -> Vec<Arg> {
         input::force(),
         value("max-blocks", "n")
             .value_parser(number)
-            .help("with -F brstackinsn: print at most n basic blocks"),
+            .help("with -F brstackinsn: print at most n basic blocks per sample"),
         switch("ns").help("print times with nanoseconds"),
         switch("json")
             .help("print each sample as a JSON object on one line, with the fields of -F"),
@@ -188,7 +188,7 @@ fn remaining() -> Vec<Arg> {
     ]
 }
 
-/// The words after the options: `[record|report] NAME` and this script's arguments, or those of the script of `-s`.
+/// The words after the options: `[record|report] NAME` and its arguments, or the arguments of the script of `-s`.
 fn script() -> Arg {
     Arg::new("script-word")
         .num_args(0..)

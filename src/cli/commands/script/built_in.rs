@@ -39,10 +39,12 @@ pub(super) fn list(context: &Context) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::Ok)
 }
 
-/// Runs an installed script; `None` if there is none of this name.
+/// Runs the installed script `name`; `None` if there is none. `verb` is that of [`ScriptCall`], `rest` the words after the name.
 fn run_installed(
     matches: &ArgMatches,
-    (verb, name, rest): (&str, &OsStr, &[&OsString]),
+    verb: &str,
+    name: &OsStr,
+    rest: &[&OsString],
     context: &Context,
 ) -> Result<Option<ExitStatus>, CliError> {
     let mut scripts = installed(context).into_iter();
@@ -81,7 +83,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     };
     let script = SCRIPTS.iter().find(|script| name == script.name);
     let Some(script) = script else {
-        let exit = run_installed(matches, (verb, name, rest), context)?;
+        let exit = run_installed(matches, verb, name, rest, context)?;
         return exit
             .map(Some)
             .ok_or_else(|| unknown(&name.to_string_lossy()));

@@ -14,11 +14,11 @@ use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// Options that select samples by properties that counts do not have.
+/// Options that select samples and do not apply to counts.
 const SAMPLE_FILTERS: [&str; 6] = ["comms", "dsos", "pid", "symbols", "tid", "time"];
 
-/// `AGGR_GLOBAL` of perf: counts are sums of all CPUs and threads.
-const ALL_CPUS: u64 = 1;
+/// The value of [`StatConfig::AGGREGATION`] if counts are sums of all CPUs and threads, as in perf.
+const AGGR_GLOBAL: u64 = 1;
 
 /// The options in [`SAMPLE_FILTERS`] that were given.
 pub(super) fn sample_filters(matches: &ArgMatches) -> Vec<&'static str> {
@@ -219,7 +219,7 @@ impl CountTable {
 
     /// Whether `stat` recorded sums of all CPUs and threads.
     fn is_summed(&self) -> bool {
-        self.setting(StatConfig::AGGREGATION) == Some(ALL_CPUS)
+        self.setting(StatConfig::AGGREGATION) == Some(AGGR_GLOBAL)
     }
 
     fn setting(&self, number: u64) -> Option<u64> {

@@ -39,20 +39,19 @@ pub(super) fn print(
         ..
     } = analysis;
     let path = input.path.to_string_lossy();
-    let mut records =
-        Dump::new(replay.data().metadata(), &path).with_unhandled(&[RecordKind::READ]);
+    let mut dump = Dump::new(replay.data().metadata(), &path).with_unhandled(&[RecordKind::READ]);
     if unsorted {
-        records = records.in_file_order();
+        dump = dump.in_file_order();
     }
     let mut scratch = TextBuffers::default();
     let events = replay.data().events();
     let mut counts = are_counted(events).then(CountTable::default);
     let world = replay.world();
     let out = &mut context.stdout();
-    records.write_start(out)?;
-    record_dump::write(out, replay, records, |out, after| {
+    dump.write_start(out)?;
+    record_dump::write(out, replay, dump, |out, suffix| {
         let mut block = ScriptBlock::default();
-        match after {
+        match suffix {
             DumpSuffix::Sample(sample) => text.render(world, sample, &mut scratch, &mut block),
             DumpSuffix::Record(record) => {
                 if text.wanted().contains(&record.raw.kind) {

@@ -8,7 +8,7 @@ use rperf_scripting::{ScriptLanguage, perl_script, python_script};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::input::OpenedInput;
+use crate::cli::input::Input;
 
 /// The files that are written if only the language is given, as in perf.
 const PYTHON_FILE: &str = "perf-script.py";
@@ -39,10 +39,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         }
     };
     let file = file.unwrap_or(default_file);
-    let input = match OpenedInput::open(matches, context)? {
-        OpenedInput::Whole(input) => input,
-        OpenedInput::Stream(stream) => stream.spool(context)?,
-    };
+    let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let formats = data.metadata().formats();
     let formats = formats.map_err(|error| CliError::failure(255, error))?;
@@ -51,8 +48,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
         let Ok(tracepoint) = formats.of_event(&event.attr) else {
             continue;
         };
-        let is_new = |known: &&rperf_tracepoint::Tracepoint| known.name() != tracepoint.name();
-        if tracepoints.iter().all(is_new) {
+        let has_its_name =
+            |known: &&rperf_tracepoint::Tracepoint| known.name() == tracepoint.name();
+        if !tracepoints.iter().any(has_its_name) {
             tracepoints.push(&**tracepoint);
         }
     }

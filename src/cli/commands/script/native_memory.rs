@@ -1,4 +1,4 @@
-//! The script `mem-phys-addr`: samples by the region of physical memory that their data are in.
+//! The script `mem-phys-addr`: samples by the region of physical memory that contains their data.
 
 use std::ffi::OsString;
 
@@ -12,7 +12,7 @@ use rperf_wire::SampleType;
 use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::input::{Input, OpenedInput};
+use crate::cli::input::Input;
 use crate::cli::pmus::machine_pmus;
 use crate::cli::shared::analysis::Analysis;
 
@@ -36,10 +36,7 @@ pub(super) fn report(
 ) -> Result<ExitStatus, CliError> {
     check(words)?;
     let settings = ScriptSettings::new(FieldSelection::default(), matches, context)?;
-    let input = match OpenedInput::open(matches, context)? {
-        OpenedInput::Whole(input) => input,
-        OpenedInput::Stream(stream) => stream.spool(context)?,
-    };
+    let input = Input::open(matches, context)?;
     print(&input, &settings, context)?;
     Ok(ExitStatus::Ok)
 }

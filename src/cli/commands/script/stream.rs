@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use rperf_lines::{EventSwitch, SourceFiles};
-use rperf_names::{counted, was_or_were};
 use rperf_perfdata::{PipeHead, PipeReader, StreamInput};
 use rperf_replay::{FoldControl, Stream};
 use rperf_resolve::{LoadedObjects, Resolver, StackSummary};
@@ -64,14 +63,7 @@ pub(super) fn print(
     warn_of_truncated(context, &printer.stacks, copied(events));
     let mut diagnostics = stream.diagnostics();
     diagnostics.bad_records.merge(printer.counts.bad);
-    if printer.skipped_guest_samples > 0 {
-        let guests = printer.skipped_guest_samples;
-        context.warn(format_args!(
-            "{} of guests {} skipped",
-            counted(guests, "sample"),
-            was_or_were(guests)
-        ));
-    }
+    super::warn_of_guests(context, printer.skipped_guest_samples);
     conclude(&path, &diagnostics, context)
 }
 
@@ -125,7 +117,7 @@ struct StreamPrinter<'a> {
     sources: SourceFiles<'static>,
     scratches: Vec<TextBuffers>,
     join: BlockJoiner,
-    /// The state of `--switch-on` and `--switch-off` that `join` applies.
+    /// The switch last given to `join`, in its initial state. `join` has the current state, which an equal switch must not reset.
     switch: EventSwitch,
     skipped_guest_samples: u64,
     stacks: StackSummary,

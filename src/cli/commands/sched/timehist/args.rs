@@ -13,12 +13,13 @@ use crate::cli::options::{flag, number, switch, value};
 use crate::cli::symbol_options::args as symbol_args;
 
 const ABOUT: &str = "\
-Prints a row for each time that a task is switched out: how long it had waited, how long of that it was runnable \
-(scheduling delay), and how long it ran, in milliseconds. With callchains (sched record -g), the row ends with the stack.";
+Prints a row for each time that a task is switched out: how long it had been off the CPU (wait time), how long of that \
+since its wakeup (scheduling delay), and how long it ran, in milliseconds. With callchains (sched record -g), the row ends with \
+the stack.";
 
 /// The default for the maximum number of frames of a stack.
 const MAX_STACK: usize = 5;
-/// The highest priority: 0 to 99 are for real-time tasks, 100 to 139 for others.
+/// The largest priority number, which is the lowest priority: 0 to 99 are for real-time tasks, 100 to 139 for others.
 const MAX_PRIORITY: i32 = 139;
 
 /// Returns the command with its options.
@@ -47,7 +48,8 @@ fn filters() -> [Arg; 5] {
         value("tid", "tid[,tid...]")
             .short('t')
             .help("only these threads"),
-        value("time", "start,end").help("only this time range in seconds; either may be omitted"),
+        value("time", "start,end")
+            .help("only this time range in seconds; start or end may be omitted"),
         value("prio", "prio[,prio...]")
             .help("only tasks with these priorities: 120, or 0-99 for real-time tasks"),
     ]
@@ -71,7 +73,7 @@ fn columns() -> Vec<Arg> {
         switch("state").help("show the state in which the task is switched out"),
         switch("summary")
             .short('s')
-            .help("show only sums by task and CPU"),
+            .help("show only the summary: sums by task and CPU"),
         switch("with-summary")
             .short('S')
             .help("show rows and the summary"),
@@ -82,7 +84,7 @@ fn columns() -> Vec<Arg> {
     ]
 }
 
-/// The values of the options.
+/// The values of the options. The number of CPUs in [`Self::options`] depends on the recording: it is set later.
 pub(super) struct TimehistRequest {
     pub(super) options: TimeHistoryOptions,
     pub(super) columns: TimeColumns,
@@ -147,7 +149,7 @@ fn priorities(matches: &ArgMatches) -> Result<Option<Vec<(i32, i32)>>, CliError>
                 .filter(|(low, high)| 0 <= *low && low <= high && *high <= MAX_PRIORITY)
                 .ok_or_else(|| {
                     CliError::usage(format!(
-                        "--prio: '{word}' is not a priority from 0 to {MAX_PRIORITY} or a range of them"
+                        "--prio: '{word}' is not a priority from 0 to {MAX_PRIORITY} or a range of priorities"
                     ))
                 })
         });

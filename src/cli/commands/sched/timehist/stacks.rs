@@ -11,7 +11,8 @@ use crate::cli::shared::stack_line::StackLine;
 /// Functions of the scheduler that are not shown.
 const HIDDEN: &[&str] = &["schedule", "__schedule", "preempt_schedule"];
 
-/// The number of frames that are walked beyond the limit, since some are hidden.
+/// The number of frames that are walked beyond the limit, since some are hidden. As in perf, more frames than the limit
+/// are shown if fewer are hidden.
 const HIDDEN_FRAMES: usize = 2;
 
 /// Resolves stacks.
