@@ -201,7 +201,7 @@ fn field_error(error: Error) -> CliError {
     }
 }
 
-/// Writes the counts of each interval.
+/// Writes the counts of each interval, and reports records of counts that cannot be decoded.
 fn print_counts(analysis: &Analysis<'_>, plan: &ScriptPlan) -> Result<(), CliError> {
     let mut table = CountTable::default();
     let mut out = analysis.context.stdout();

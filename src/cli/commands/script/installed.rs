@@ -133,7 +133,7 @@ impl InstalledScript {
         if call.input.is_some() {
             return Err(input_of_recording_script(&self.name));
         }
-        let (reported, mut recorded) = self.split(call.words)?;
+        let (reported, mut recorded) = split(&self.name, &self.arguments, call.words)?;
         if recorded.is_empty() || call.all_cpus {
             recorded.insert(0, "-a".into());
         }
@@ -144,13 +144,6 @@ impl InstalledScript {
         let mut reporter = self.shell(&self.report, &options, context)?;
         reporter.args(reported);
         run_both(recorder, reporter)
-    }
-
-    /// Splits words into those of the report script and those of the record script. The latter begin with `--` if it is given.
-    /// Otherwise they follow the required arguments and those of the words `tx`, `rx`, `debug` and `dev=…` that
-    /// [`Self::arguments`] names; there are none if the script's name ends in `top`.
-    fn split(&self, words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
-        split(&self.name, &self.arguments, words)
     }
 
     fn record(&self) -> Result<&std::path::Path, CliError> {
@@ -169,14 +162,12 @@ impl InstalledScript {
         options: &str,
         context: &Context,
     ) -> Result<Command, CliError> {
-        let first = rperf_safefs::read(script, MAX_SCRIPT);
-        let first = first
-            .map_err(|error| CliError::message(255, format!("{}: {error}", script.display())))?;
-        let first = first
-            .split(|&byte| byte == b'\n')
-            .next()
-            .unwrap_or_default();
-        let needs_bash = first.starts_with(b"#!") && first.windows(4).any(|name| name == b"bash");
+        let text = rperf_safefs::read(script, MAX_SCRIPT);
+        let text =
+            text.map_err(|error| CliError::message(255, format!("{}: {error}", script.display())))?;
+        let first_line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let names_bash = first_line.windows(4).any(|name| name == b"bash");
+        let needs_bash = first_line.starts_with(b"#!") && names_bash;
         let mut shell = Command::new(if needs_bash { "bash" } else { "sh" });
         shell.arg("-c").arg(SHELL).arg(&self.name);
         shell.arg(std::env::current_exe()?).arg(options).arg(script);
@@ -185,7 +176,16 @@ impl InstalledScript {
     }
 }
 
-/// Splits the words of the script `name`, whose list entry has these `arguments`, as [`InstalledScript::split`] does.
+/// Splits the words after the name of a script into those of its report script and those of its record script. `arguments`
+/// is the text after its name in the list of scripts.
+///
+/// The record script gets the words from `--` on. Without `--`, all words are for the report script if `name` ends in `top`.
+/// For other scripts, the report script gets the required arguments (`<…>`), and those of the words `tx`, `rx`, `debug` and
+/// `dev=…` that directly follow and are in `arguments`; the record script gets the rest.
+///
+/// # Errors
+///
+/// Status 129: required arguments are missing.
 pub(super) fn split(
     name: &str,
     arguments: &str,
@@ -227,10 +227,13 @@ pub(super) fn run_both(
     recorder.stdout(Stdio::piped());
     let mut recorder = check_started(recorder.spawn())?;
     let stream = recorder.stdout.take().map_or_else(Stdio::null, Stdio::from);
-    let reporter = check_started(reporter.stdin(stream).spawn());
+    let started = check_started(reporter.stdin(stream).spawn());
+    // The command holds the reading end of the pipe. If this process kept it open, the recorder would not get SIGPIPE when
+    // the reporter ends first.
+    drop(reporter);
     // Children must not inherit the blocked signal.
     let signals = Signals::block(&[libc::SIGINT]).ok();
-    let status = reporter.and_then(finish);
+    let status = started.and_then(finish);
     let recorded = finish(recorder)?;
     match status? {
         ExitStatus::Ok => Ok(match recorded {
@@ -264,7 +267,7 @@ fn options(input: Option<&OsStr>, force: bool) -> String {
     options
 }
 
-/// Removes the first `-i FILE` or `--input FILE` from the words of a report, and returns the file.
+/// Removes the first `-i FILE` or `--input FILE` from the words of a report, and returns the file. FILE may be attached.
 pub(super) fn take_input(words: &mut Vec<OsString>) -> Result<Option<OsString>, CliError> {
     let of_input = |word: &OsString| {
         let bytes = word.as_bytes();
@@ -275,10 +278,8 @@ pub(super) fn take_input(words: &mut Vec<OsString>) -> Result<Option<OsString>, 
     };
     let word = words.remove(index);
     let bytes = word.as_bytes();
-    let attached = bytes.strip_prefix(b"--input=").or_else(|| {
-        let short = bytes.strip_prefix(b"-i").filter(|rest| !rest.is_empty());
-        short.filter(|_| !bytes.starts_with(b"--"))
-    });
+    let short = bytes.strip_prefix(b"-i").filter(|path| !path.is_empty());
+    let attached = bytes.strip_prefix(b"--input=").or(short);
     match attached {
         Some(path) => Ok(Some(OsStr::from_bytes(path).to_owned())),
         None if index < words.len() => Ok(Some(words.remove(index))),
@@ -309,16 +310,6 @@ fn finish(mut child: Child) -> Result<ExitStatus, CliError> {
 mod tests {
     use super::*;
 
-    fn script(name: &str, arguments: &str) -> InstalledScript {
-        InstalledScript {
-            name: name.to_owned(),
-            arguments: arguments.to_owned(),
-            description: String::new(),
-            report: PathBuf::new(),
-            record: None,
-        }
-    }
-
     fn words(text: &str) -> Vec<OsString> {
         text.split_whitespace().map(OsString::from).collect()
     }
@@ -338,10 +329,10 @@ mod tests {
             ("syscall-counts", "[comm]", "ls -- ls -l", "ls", "-- ls -l"),
             ("sctop", "[comm] [interval]", "5", "5", ""),
         ] {
-            let split = script(name, arguments).split(words(given)).unwrap();
-            assert_eq!(split, (words(reported), words(recorded)), "{name} {given}");
+            let parts = split(name, arguments, words(given)).unwrap();
+            assert_eq!(parts, (words(reported), words(recorded)), "{name} {given}");
         }
-        assert!(script("rw-by-file", "<comm>").split(Vec::new()).is_err());
+        assert!(split("rw-by-file", "<comm>", Vec::new()).is_err());
     }
 
     #[test]

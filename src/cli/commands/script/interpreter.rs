@@ -161,7 +161,8 @@ impl Interpreter {
     }
 }
 
-/// The folder that scripts find perf's modules in.
+/// The folder of perf's own programs and scripts: that of `--exec-path` or [`EXEC_PATH`]. If neither is given, the first of
+/// [`EXEC_PATHS`] that exists, or simply the first.
 pub(super) fn exec_path(context: &Context) -> OsString {
     let given = external::directory(context);
     let installed = || {

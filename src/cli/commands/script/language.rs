@@ -34,7 +34,7 @@ impl ScriptFile {
         let words = matches.get_many::<OsString>("script-word");
         let arguments = words.unwrap_or_default().cloned().collect();
         let (language, path) = parse(spec)?;
-        if let Err(error) = std::path::Path::new(&path).metadata() {
+        if let Err(error) = path.metadata() {
             let path = path.display();
             return Err(CliError::message(255, format!("-s {path}: {error}"))
                 .hint("-s takes the path of a script; scripts of --list are run with 'script report NAME'"));
@@ -115,15 +115,15 @@ pub(super) fn perl(first_line: &[u8]) -> PathBuf {
         .unwrap_or_else(|| "perl".into())
 }
 
-/// Returns the path after `#!`, if its file name begins with `language`; `None` for `env`, since the interpreter on
+/// Returns the path after `#!`, if its file name begins with `prefix`; `None` for `env`, since the interpreter on
 /// PATH is the default.
-fn shebang(first_line: &[u8], language: &[u8]) -> Option<PathBuf> {
+fn shebang(first_line: &[u8], prefix: &[u8]) -> Option<PathBuf> {
     let program = first_line.strip_prefix(b"#!")?.trim_ascii_start();
     let end = program.iter().position(u8::is_ascii_whitespace);
     let program = program.get(..end.unwrap_or(program.len()))?;
     let path = Path::new(OsStr::from_bytes(program));
     let name = path.file_name()?.as_bytes();
-    name.starts_with(language).then(|| path.to_owned())
+    name.starts_with(prefix).then(|| path.to_owned())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::cli::error::CliError;
 use crate::cli::shared::built_in_scripts::NativeScript;
 
 /// The number of rows of `rwtop`.
-const TOP_LINES: usize = 20;
+const TOP_ROWS: usize = 20;
 /// Default seconds between refreshes of the scripts that have an interval.
 const INTERVAL: u64 = 3;
 
@@ -42,7 +42,7 @@ pub(super) enum NativeTable {
     Tasks(Box<TaskAnalyzer>),
 }
 
-/// Functions that look up names, and the prefix of control sequences, for writing tables.
+/// What tables need besides their counts: functions that look up names, and the prefix of control sequences.
 pub(super) struct TableNames<'n> {
     /// The name of a system call, or its number as text.
     pub(super) syscall: &'n dyn Fn(i64) -> String,
@@ -211,7 +211,7 @@ impl NativeTable {
             Self::ReadWrite(table) => view::write_io_by_task(out, table),
             Self::TopReadWrite(table, _) => {
                 names.clear_screen(out)?;
-                view::write_top_io(out, table, TOP_LINES)?;
+                view::write_top_io(out, table, TOP_ROWS)?;
                 table.clear();
                 Ok(())
             }

@@ -1,4 +1,4 @@
-//! Runs a native script: on a recording, on a stream, and live.
+//! Runs a native script on a recording or a stream.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -40,7 +40,7 @@ struct NativeRun<'a> {
 ///
 /// # Errors
 ///
-/// The script does not take these arguments; the recording cannot be read, or lacks the tracepoints of the script.
+/// The script does not take these arguments; the recording cannot be read, or has none of the script's tracepoints.
 pub(super) fn report(
     script: NativeScript,
     words: &[OsString],
@@ -58,7 +58,10 @@ pub(super) fn report(
         others: Vec::new(),
     };
     match OpenedInput::open(matches, context)? {
-        OpenedInput::Whole(input) => run.print(&input)?,
+        OpenedInput::Whole(input) => {
+            run.begin()?;
+            run.print_recording(&input)?;
+        }
         OpenedInput::Stream(stream) => {
             // Ctrl-C ends a live recording, which this process reads to its end. Signals must be blocked before threads
             // are started.
@@ -67,7 +70,7 @@ pub(super) fn report(
                 Some(interval) => run.print_stream(stream, Duration::from_secs(interval))?,
                 None => {
                     run.begin()?;
-                    run.print_whole(&stream.spool(context)?)?;
+                    run.print_recording(&stream.spool(context)?)?;
                 }
             }
         }
@@ -76,18 +79,15 @@ pub(super) fn report(
 }
 
 impl NativeRun<'_> {
+    /// Writes the text before the first event. Tables that are refreshed have none.
     fn begin(&self) -> Result<(), CliError> {
         let mut out = self.context.stdout();
         self.table.begin(&mut out)?;
         Ok(out.flush()?)
     }
 
-    fn print(&mut self, input: &Input) -> Result<(), CliError> {
-        self.begin()?;
-        self.print_whole(input)
-    }
-
-    fn print_whole(&mut self, input: &Input) -> Result<(), CliError> {
+    /// Prints the table of a complete recording.
+    fn print_recording(&mut self, input: &Input) -> Result<(), CliError> {
         let settings = self.settings;
         let data = input.parse(self.context)?;
         let analysis = Analysis::open(input, &data, settings.jobs, self.context)?;
@@ -123,6 +123,7 @@ impl NativeRun<'_> {
             .hint(format!("record with '{program} script record {name}'"))
     }
 
+    /// Adds a sample to the table, or to the counts of other events.
     fn add(&mut self, sample: &ScriptSample<'_>) {
         if sample.kind.is_some() {
             return self.table.sample(sample);
@@ -180,7 +181,7 @@ impl NativeRun<'_> {
         Ok(out.flush()?)
     }
 
-    /// Prints the table of a stream after each interval, and at the end.
+    /// Prints the table of a stream each time that an interval has passed when samples arrive, and at the end.
     fn print_stream(&mut self, input: RecordingStream, every: Duration) -> Result<(), CliError> {
         let settings = self.settings;
         let path = input.path.clone();

@@ -131,7 +131,7 @@ impl TaskAnalyzer {
         Err(usage_error(conflict.to_owned()))
     }
 
-    /// Decides about colours.
+    /// Sets the colours: none if `--stdio-color`, the configuration or the terminal do not permit them.
     ///
     /// # Errors
     ///

@@ -20,7 +20,7 @@ use crate::cli::error::CliError;
 /// at any time.
 const JSON_VERSION: u64 = 1;
 
-/// Refuses fields without a member in the output of the format `option`.
+/// Refuses fields that objects and rows do not have. `option` selects the output format, for the error.
 ///
 /// # Errors
 ///
@@ -39,12 +39,13 @@ pub(super) fn check(fields: LineFields, option: &str) -> Result<(), CliError> {
 pub(super) fn frame(fields: LineFields, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
     let mut object = JsonObject::new(out);
     object.hex("address", address.in_stack);
-    names(fields, address, &mut object);
+    location(fields, address, &mut object);
     object.finish();
     out.push(b',');
 }
 
-fn names(fields: LineFields, address: &ResolvedAddress<'_>, object: &mut JsonObject<'_>) {
+/// Appends the symbol and the object of an address, as far as known and requested.
+fn location(fields: LineFields, address: &ResolvedAddress<'_>, object: &mut JsonObject<'_>) {
     if let Some(symbol) = address.symbol.filter(|_| fields.has(LineField::Sym)) {
         object.text("symbol", symbol.name);
         if fields.has(LineField::Symoff) && !address.inlined {
@@ -108,7 +109,7 @@ impl SampleText<'_, '_> {
                     let ip = sample.wire.ip.unwrap_or_default();
                     let frame = self.resolver.locate(task.at, sample.cpu_mode(), ip);
                     object.hex("ip", ip);
-                    names(fields, &self.lines.resolved(&frame), &mut object);
+                    location(fields, &self.lines.resolved(&frame), &mut object);
                 }
             }
         }
@@ -151,7 +152,7 @@ fn start(event: &EventPlan, line: &SampleLine<'_>, object: &mut JsonObject<'_>) 
     if fields.has(LineField::Comm) {
         object.text("comm", line.comm);
     }
-    // A tid is of little use without the pid.
+    // Each is of little use without the other.
     if fields.has(LineField::Pid) || fields.has(LineField::Tid) {
         object.plain("pid", line.pid.cast_signed());
         object.plain("tid", line.tid.cast_signed());
@@ -167,7 +168,7 @@ fn start(event: &EventPlan, line: &SampleLine<'_>, object: &mut JsonObject<'_>) 
     }
 }
 
-/// Appends the memory access, as far as it was recorded.
+/// Appends the data of the memory access, as far as recorded and requested.
 fn memory(event: &EventPlan, sample: &Sample<'_>, object: &mut JsonObject<'_>) {
     let fields = event.layout.fields();
     let wire = &sample.wire;

@@ -58,7 +58,7 @@ pub(super) struct ScriptPlan {
     pub(super) payloads: TracepointPrinter,
     pub(super) endian: Endian,
     pub(super) filter: SampleCriteria,
-    /// Maximum number of frames of a callchain; unlimited if stacks are unwound, which limits the frames itself.
+    /// Maximum number of frames of a callchain. If stacks are unwound, there is no limit here: [`Self::stacks`] has it.
     pub(super) max_stack: usize,
     /// The options for unwinding user stacks.
     pub(super) stacks: StackOptions,
@@ -72,7 +72,7 @@ pub(super) struct ScriptPlan {
     pub(super) rows: Option<RowLayout>,
     /// Records that are printed among the samples.
     pub(super) records: Vec<RecordKind>,
-    /// Maximum number of basic blocks shown between branches.
+    /// Maximum number of basic blocks shown per sample; `None` and 0 for no limit.
     pub(super) max_blocks: Option<usize>,
     /// Samples that enable and disable the output of others.
     pub(super) switch: EventSwitch,
@@ -160,15 +160,15 @@ impl ScriptPlan {
         let events = layouts(recording, &selection, settings)?;
         let rows = settings.rows.as_ref().map(|rows| rows.for_events(&events));
         let shows_callers = events.iter().any(EventPlan::shows_callers);
-        let unwound = (shows_callers && can_complete_callchains(recording.events))
+        let unwind_limit = (shows_callers && can_complete_callchains(recording.events))
             .then_some(settings.max_stack);
         Ok(Self {
             events,
             payloads,
             endian: recording.endian,
             filter,
-            max_stack: unwound.map_or(settings.max_stack, |_| usize::MAX),
-            stacks: stack_options(recording, unwound),
+            max_stack: unwind_limit.map_or(settings.max_stack, |_| usize::MAX),
+            stacks: stack_options(recording, unwind_limit),
             stop: settings.stop.clone(),
             kernel_paths: settings.kernel_paths,
             objects: settings.objects,
@@ -191,7 +191,7 @@ impl ScriptPlan {
     }
 }
 
-/// Refuses requested fields that the events do not record; such default fields are removed from the selection.
+/// Refuses requested fields that the events do not record. Default fields that they do not record are removed from the selection.
 fn check_fields(recording: Metadata<'_>, selection: &mut FieldSelection) -> Result<(), CliError> {
     let events = recording.events.iter();
     // Single branches come from a decoded trace. Some events of such a recording have no samples; a field that these events do not
@@ -227,7 +227,7 @@ fn layouts(
     settings: &ScriptSettings,
 ) -> Result<Vec<EventPlan>, CliError> {
     let style = style(recording, settings);
-    let mut kinds: Vec<(LineFields, bool)> = Vec::new();
+    let mut cache_keys: Vec<(LineFields, bool)> = Vec::new();
     let events = recording.events.iter().map(|event| {
         let attr = &event.attr;
         let mut fields = selection.fields(attr);
@@ -241,10 +241,10 @@ fn layouts(
             return Err(super::field_error(Error::NoTimeOfDay));
         }
         let inlines = shows_inlines(attr, settings.inlines);
-        let shared = kinds.iter().position(|kind| *kind == (fields, inlines));
+        let shared = cache_keys.iter().position(|key| *key == (fields, inlines));
         let cache_index = shared.unwrap_or_else(|| {
-            kinds.push((fields, inlines));
-            kinds.len() - 1
+            cache_keys.push((fields, inlines));
+            cache_keys.len() - 1
         });
         let weight_parts = attr.sample_type.contains(SampleType::WEIGHT_STRUCT);
         let is_bpf_output = attr.kind == EventType::SOFTWARE && attr.config == BPF_OUTPUT;
@@ -307,7 +307,8 @@ fn has_no_samples(attr: &Attr) -> bool {
     attr.kind.0 > EventType::BREAKPOINT.0 || attr.is_dummy()
 }
 
-/// Whether perf symbolizes the data address of the event's samples: for page faults.
+/// Whether the data address of the event's samples is symbolized: for page faults, as in perf. For targets of branches see
+/// [`EventPlan::shows_target`].
 fn names_data(attr: &Attr) -> bool {
     attr.kind == EventType::SOFTWARE && PAGE_FAULTS.contains(&attr.config)
 }

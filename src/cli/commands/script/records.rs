@@ -40,21 +40,21 @@ pub(super) fn requested(matches: &ArgMatches) -> Vec<RecordKind> {
     given.flat_map(|(_, kinds)| kinds.iter().copied()).collect()
 }
 
-/// The pid and tid that a record is about; `None` if those of its sample id apply.
-fn subject(record: &Record<'_>) -> Option<(u32, u32)> {
+/// The thread that a record is about; `None` if it is that of the record's sample id.
+fn subject_tid(record: &Record<'_>) -> Option<u32> {
     Some(match record {
-        Record::Comm(comm) => (comm.pid, comm.tid),
-        Record::Fork(task) | Record::Exit(task) => (task.pid, task.tid),
-        Record::Mmap(mapped) => (mapped.pid.cast_unsigned(), mapped.tid),
-        Record::Mmap2(mapped) => (mapped.mmap.pid.cast_unsigned(), mapped.mmap.tid),
-        Record::Namespaces(entered) => (entered.pid, entered.tid),
+        Record::Comm(comm) => comm.tid,
+        Record::Fork(task) | Record::Exit(task) => task.tid,
+        Record::Mmap(mapped) => mapped.tid,
+        Record::Mmap2(mapped) => mapped.mmap.tid,
+        Record::Namespaces(entered) => entered.tid,
         _ => return None,
     })
 }
 
 impl SampleText<'_, '_> {
-    /// Appends a record as text. Kernel records are preceded by task, CPU and time, as samples are; those of other CPUs than the
-    /// selected ones are omitted.
+    /// Appends a record as text. Kernel records are preceded by task, CPU and time, as samples are; those of CPUs that are not
+    /// selected are omitted.
     pub(super) fn non_sample(
         &self,
         world: &World,
@@ -69,9 +69,9 @@ impl SampleText<'_, '_> {
         let mut after = source.order;
         after.position += u64::from(!matches!(record, Record::Exit(_)));
         let (pid, tid) = source.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
-        let subject = subject(&record).unwrap_or((pid, tid));
+        let named_tid = subject_tid(&record).unwrap_or(tid);
         let line = SampleLine {
-            comm: world.comm(world.comm_at(subject.1, after)),
+            comm: world.comm(world.comm_at(named_tid, after)),
             pid,
             tid,
             cpu: source.id.cpu.unwrap_or(u32::MAX),

@@ -99,6 +99,7 @@ impl RowLayout {
             let TemplatePart::Member(name) = part else {
                 continue;
             };
+            // These come from frames or the sampled address, which need `ip`; names of functions need `sym`.
             let of_frames = ["symbol", "offset", "dso", "dsoff", CALLCHAIN].contains(name);
             let field = MEMBERS.iter().find(|(member, _)| member == name);
             let own = field.map(|(_, field)| field.name());
@@ -168,7 +169,7 @@ impl RowLayout {
     }
 }
 
-/// Whether objects and rows have a member for a field.
+/// Whether objects and rows can have a member for a field.
 pub(super) fn has_member(field: LineField) -> bool {
     MEMBERS.iter().any(|(_, known)| *known == field)
 }

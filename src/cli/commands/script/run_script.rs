@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use clap::ArgMatches;
 use rperf_lines::{FieldSelection, SourceFiles};
 use rperf_perfdata::{EventDesc, Metadata};
-use rperf_replay::{Diagnostics, EventIndex, FoldControl};
+use rperf_replay::{EventIndex, FoldControl};
 use rperf_resolve::SampleCriteria;
 use rperf_scripting::{
     EncoderOptions, EventBlock, EventEncoder, MarshalWriter, PerlWriter, ScriptCalls,
@@ -92,6 +92,7 @@ impl ScriptReading<'_> {
         self.run(matches, decoded.as_ref().unwrap_or(input), has_trace)
     }
 
+    /// Passes the samples or counts of a complete recording. `has_trace`: its last event has the branches of a decoded trace.
     fn run(
         &self,
         matches: &ArgMatches,
@@ -106,11 +107,11 @@ impl ScriptReading<'_> {
         let has_input = input.path.as_os_str() != "-";
         let mut interpreter = self.start(matches, &hello, has_input)?;
         let analysis = Analysis::open_for_rows(input, &data, self.settings.jobs, self.context)?;
-        let Some(functions) = interpreter.functions()? else {
-            analysis.end_progress();
+        let functions = interpreter.functions()?;
+        analysis.end_progress();
+        let Some(functions) = functions else {
             return interpreter.finish();
         };
-        analysis.end_progress();
         if has_trace && functions.database.mode && functions.database.calls {
             let path = self.script.path.display();
             let message = format!(
@@ -126,10 +127,8 @@ impl ScriptReading<'_> {
                 &mut interpreter,
             );
             let status = interpreter.finish()?;
-            let diagnostics = Diagnostics {
-                bad_records: counts.decode_errors(),
-                ..analysis.replay.diagnostics()
-            };
+            let mut diagnostics = analysis.replay.diagnostics();
+            diagnostics.bad_records.merge(counts.decode_errors());
             conclude(&input.path, &diagnostics, self.context)?;
             return Ok(status);
         }
@@ -315,7 +314,7 @@ impl ScriptReading<'_> {
             to.text(name.as_bytes());
         }
         to.end_dict();
-        // Hardware traces belong to events of their own PMUs.
+        // A hardware trace belongs to an event of its own PMU, so a recording with such an event may have one.
         to.text(b"traced");
         let mut kinds = events.iter().map(|event| event.attr.kind.0);
         to.boolean(kinds.any(|kind| kind > EventType::BREAKPOINT.0));

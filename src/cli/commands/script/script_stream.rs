@@ -3,7 +3,7 @@
 use clap::ArgMatches;
 use rperf_lines::SourceFiles;
 use rperf_perfdata::{PipeHead, StreamInput};
-use rperf_replay::{DecodeErrors, FoldControl, Stream};
+use rperf_replay::{FoldControl, Stream};
 use rperf_resolve::{LoadedObjects, Resolver, StackSummary};
 use rperf_scripting::{
     DatabaseExporter, EncoderScratch, EventBlock, EventEncoder, ScriptCalls, ScriptFunctions,
@@ -79,9 +79,8 @@ impl ScriptReading<'_> {
         let events = stream.head().metadata().events;
         warn_of_truncated(self.context, &calls.stacks, copied(events));
         let mut diagnostics = stream.diagnostics();
-        if diagnostics.bad_records == DecodeErrors::default() {
-            diagnostics.bad_records = calls.counts.decode_errors();
-        }
+        let bad_counts = calls.counts.decode_errors();
+        diagnostics.bad_records.merge(bad_counts);
         conclude(&path, &diagnostics, self.context)?;
         Ok(status)
     }
@@ -136,8 +135,8 @@ impl StreamCalls<'_> {
         Ok(is_sent)
     }
 
-    /// The functions to call for the events that are known now, with the revision of the head. Describes new ones to the
-    /// interpreter; `None` if it does not read any longer.
+    /// The functions to call for the events that are known now, with the revision of the head. Describes new functions to the
+    /// interpreter; `None` if the interpreter does not read any longer.
     fn current_calls(
         &mut self,
         head: &PipeHead<'_>,

@@ -50,11 +50,11 @@ pub(super) struct ScriptSettings {
     pub(super) inlines: Option<bool>,
     /// Whether samples are written as JSON objects, or as rows made from them.
     pub(super) objects: bool,
-    /// The layout of rows.
+    /// The layout of rows. The caller of [`Self::new`] sets it.
     pub(super) rows: Option<RowLayout>,
     /// Records that are printed among the samples.
     pub(super) records: Vec<RecordKind>,
-    /// Maximum number of basic blocks shown between branches.
+    /// Maximum number of basic blocks shown per sample; `None` and 0 for no limit.
     pub(super) max_blocks: Option<usize>,
     /// Whether each event's samples are written to a separate file.
     pub(super) per_event: bool,
@@ -62,15 +62,15 @@ pub(super) struct ScriptSettings {
     switches: SwitchOptions,
     /// `-L`: short names, CPUs without brackets.
     pub(super) brief: bool,
-    /// Whether only the order of samples is checked.
+    /// `-d`: whether the order of samples is checked instead of printing them.
     pub(super) checks: bool,
     verbose: bool,
     /// The number of worker threads.
     pub(super) jobs: NonZeroUsize,
-    /// Search paths of symbols.
+    /// Where symbols are read from.
     pub(super) symbols: SymbolSources,
     /// The sample filters.
-    wanted: RequestedFilters,
+    filters: RequestedFilters,
     /// The given filters that do not apply to counts.
     pub(super) sample_filters: Vec<&'static str>,
 }
@@ -115,7 +115,7 @@ impl ScriptSettings {
             verbose: context.verbosity(matches) > 0,
             jobs: jobs(matches, context)?,
             symbols: SymbolSources::for_recording(matches, context)?,
-            wanted: RequestedFilters::new(matches)?,
+            filters: RequestedFilters::new(matches)?,
             sample_filters: counts::sample_filters(matches),
         })
     }
@@ -125,7 +125,7 @@ impl ScriptSettings {
         matches!(self.rows, Some(RowLayout::Csv(_)))
     }
 
-    /// The option that selects the output format, if it is not text.
+    /// The option that selects the output format; only valid if [`Self::objects`].
     pub(super) fn format_option(&self) -> &'static str {
         match self.rows {
             None => "--json",
@@ -162,7 +162,7 @@ impl ScriptSettings {
     ///
     /// A filter on data that the recording lacks.
     pub(super) fn filter(&self, recording: Metadata<'_>) -> Result<SampleCriteria, CliError> {
-        self.wanted
+        self.filters
             .filter(recording, self.clock == Clock::SinceFirst)
     }
 }

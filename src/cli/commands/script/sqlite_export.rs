@@ -40,7 +40,7 @@ pub(super) fn report(
     status
 }
 
-/// Returns the name of the database.
+/// Checks the words, and returns the name of the database.
 ///
 /// # Errors
 ///

@@ -194,8 +194,8 @@ impl<'r, 'w> SampleText<'r, 'w> {
             let frame = self
                 .resolver
                 .locate(AddressContext::of(sample), sample.cpu_mode(), ip);
-            let line = self.resolver.source_line(&frame);
-            if let Some(text) = line.and_then(|line| self.sources.line(line)) {
+            let location = self.resolver.source_line(&frame);
+            if let Some(text) = location.and_then(|location| self.sources.line(location)) {
                 block.put_source(&text, sample.tid);
             }
         }
@@ -243,7 +243,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         self.stack(event, task, chain, cache, out);
     }
 
-    /// Appends the frames; nothing if the chain is corrupted.
+    /// Appends the frames; nothing if the chain is corrupted, or no frames are to be shown.
     fn stack(
         &self,
         event: &EventPlan,
@@ -318,9 +318,6 @@ impl<'r, 'w> SampleText<'r, 'w> {
 
     /// Whether the callers of this frame are omitted.
     fn stops(&self, at: AddressContext, mode: CpuMode, ip: u64) -> bool {
-        if self.plan.stop.is_empty() {
-            return false;
-        }
         let symbol = self.resolver.locate(at, mode, ip).symbol;
         symbol.is_some_and(|symbol| {
             let name = self.resolver.symbol_name(symbol);
