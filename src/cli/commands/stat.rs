@@ -40,7 +40,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     )
 }
 
-/// Counts, and stores the counts in a file.
+/// Counts events, prints the counts, and stores all readings of the counters in a file.
 pub(super) fn record(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     option_conflicts::check(matches)?;
     stat_record::check(matches, context)?;

@@ -112,7 +112,7 @@ fn cpus_and_output() -> Vec<Arg> {
         switch("no-aggr")
             .short('A')
             .help("do not aggregate: show each CPU"),
-        switch("no-merge").help("do not merge PMUs of the same kind"),
+        switch("no-merge").help("do not add up the counts of an event on several PMUs"),
         value("field-separator", "separator")
             .short('x')
             .help("print fields with this separator (CSV)"),
@@ -160,7 +160,8 @@ fn runs_and_aggregation() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options on how stored counts are shown: aggregation, format and output.
+/// Returns the options on how stored counts are shown: aggregation, format and output. `--per-cluster` is not among them, since
+/// recordings do not store the clusters of CPUs.
 pub(super) fn display_options() -> Vec<Arg> {
     const IDS: [&str; 14] = [
         "big-num",

@@ -1,4 +1,5 @@
-//! The events to count: the events of `-e`, or the default events and those of `-d`.
+//! The events to count: those of `-e`, `--probe` and of the requested metrics; if there are none, the default events and those of
+//! `-d`.
 
 use clap::ArgMatches;
 use rperf_count::{CountedEvent, Role};
@@ -21,6 +22,7 @@ const SOFTWARE: &str = "context-switches,cpu-migrations,page-faults";
 const STALLED: [&str; 2] = ["stalled-cycles-frontend", "stalled-cycles-backend"];
 /// The PMU that exists only on hybrid CPUs.
 const HYBRID_PMU: &str = "cpu_atom";
+/// The default hardware events, after `cycles` and [`STALLED`].
 const HARDWARE: &str = "instructions,branches,branch-misses";
 /// The events that each `-d` adds.
 const DETAILED: [&str; 3] = [
@@ -179,7 +181,7 @@ fn default_events(
         names.push(',');
         names.push_str(more);
     }
-    // On hybrid CPUs each PMU counts separately; otherwise every kernel knows these names.
+    // On hybrid CPUs, a name stands for an event of each PMU, which the catalogue lists. Otherwise the names need no catalogue.
     let tracepoints;
     let catalogue = match pmus.sysfs.pmu_file(HYBRID_PMU, "", "type") {
         Some(_) => {

@@ -13,7 +13,7 @@ use crate::cli::tracefs::{MachineTracepoints, describe};
 const BASE: u64 = 4;
 /// The lowest value of the last default range.
 const LAST: u64 = 1 << 20;
-/// The maximum number of edges between ranges: each range needs a counter for each CPU.
+/// The maximum number of edges between ranges. It is limited because each range needs a counter on each CPU.
 const MAX_EDGES: usize = 64;
 
 /// A field and the ranges of its values.
@@ -26,7 +26,8 @@ struct FieldRanges {
 ///
 /// # Errors
 ///
-/// Status 129: an event is not a tracepoint with this field, or is in a group; no events; ranges that are not numbers.
+/// Status 129: an event is not a tracepoint with this field, or is in a group; no events; edges that are not numbers, or too
+/// many of them.
 pub(super) fn in_ranges(
     specs: Vec<EventSpec>,
     matches: &ArgMatches,
@@ -60,7 +61,7 @@ impl FieldRanges {
             return Ok(None);
         };
         let (field, edges) = match text.split_once(':') {
-            Some((field, edges)) => (field, own_edges(edges)?),
+            Some((field, edges)) => (field, given_edges(edges)?),
             None => (&**text, power_edges(BASE, LAST)),
         };
         Ok(Some(Self {
@@ -110,8 +111,8 @@ impl FieldRanges {
     }
 }
 
-/// Parses the lowest values of the ranges after the first.
-fn own_edges(list: &str) -> Result<Vec<i128>, CliError> {
+/// Parses the edges after the colon of `--hist`: the lowest values of all ranges but the first.
+fn given_edges(list: &str) -> Result<Vec<i128>, CliError> {
     let edge = |word: &str| word.trim().parse::<i64>().ok().map(i128::from);
     let edges: Option<Vec<i128>> = list.split(',').map(edge).collect();
     edges

@@ -13,8 +13,8 @@ const MAX_NAMES: usize = 4;
 /// The program that is only used as a timer.
 const TIMER: &str = "sleep";
 
-/// Prints hints on the meaning of the counts: if all tasks of CPUs were counted, that the workload only set the duration; with `-v`,
-/// that a single run shows no variation.
+/// Prints hints on the meaning of the counts: if all tasks of CPUs were counted, that the workload only set the duration; with
+/// `-v`, that a single run shows no variation.
 pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
     let request = &plan.request;
     let name = request.workload.as_ref().map(|program| program.path());
@@ -37,11 +37,11 @@ pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
 
 /// Prints a line below the table that explains rows without a number.
 pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable) {
-    let names_in = |state: fn(&CountState) -> bool| {
+    let names_in = |is_wanted: fn(&CountState) -> bool| {
         let rows = table
             .rows
             .iter()
-            .filter(|row: &&CountRow| state(&row.state));
+            .filter(|row: &&CountRow| is_wanted(&row.state));
         let mut names: Vec<&str> = Vec::new();
         for row in rows {
             let name = table
