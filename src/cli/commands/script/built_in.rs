@@ -204,7 +204,7 @@ fn flamegraph(
 
 fn not_recorded(why: &str) -> CliError {
     CliError::usage(format!("-a: {why}"))
-        .hint("'script -a record NAME' records the whole system for a script; without one, 'record -a' and then 'script'")
+        .hint("'script -a record NAME' records the whole system for a script; without a script, use 'record -a' and then 'script'")
 }
 
 fn lacks_command(context: &Context, script: &BuiltInScript) -> CliError {

@@ -86,7 +86,7 @@ fn events_and_tasks() -> Vec<Arg> {
         value("repeat", "n")
             .short('r')
             .value_parser(number)
-            .help("run the command n times and show mean and standard deviation (0: until Ctrl-C)"),
+            .help("run the command n times and show means with standard errors (0: until Ctrl-C)"),
         switch("table").help("with -r: show the time of each run"),
         switch("null")
             .short('n')

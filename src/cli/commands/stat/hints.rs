@@ -31,7 +31,7 @@ pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
         context.note(format_args!("hint: {counted} counted while '{name}' ran"));
     }
     if verbose && request.target == Target::Workload && plan.runs == Some(1) {
-        context.note("hint: -r 5 repeats the command and shows the deviation");
+        context.note("hint: -r 5 repeats the command and shows means with standard errors");
     }
 }
 
