@@ -308,7 +308,7 @@ fn easily_misunderstood_options_have_hints() {
         last.strip_prefix("hint: ").map(str::to_owned)
     };
     let one = hint(&["-v", "-n", "true"]);
-    let expected = "-r 5 repeats the command and shows the deviation";
+    let expected = "-r 5 repeats the command and shows means with standard errors";
     assert_eq!(one.as_deref(), Some(expected));
     assert_eq!(hint(&["-n", "true"]), None);
     assert_eq!(hint(&["-v", "-n", "-r", "2", "true"]), None);
