@@ -1,4 +1,4 @@
-//! `rperf check feature NAME[,NAME]`: whether features are built in, as an exit status for scripts.
+//! `rperf check feature NAME[,NAME]...`: whether features are built in, as text and as an exit status.
 
 use std::io::Write as _;
 

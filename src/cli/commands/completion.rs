@@ -15,13 +15,15 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::value;
 
 const ABOUT: &str = "\
-Prints the completion script of a shell: it completes commands, options, files, event names, sort keys and workloads. \
-Load it with 'source <(rperf completion bash)', in zsh the same way after compinit, in fish with 'rperf completion fish \
-| source'. Installed as a file it belongs in share/bash-completion/completions/rperf, share/zsh/site-functions/_rperf or \
-share/fish/vendor_completions.d/rperf.fish.
+Prints the completion script of a shell: it completes commands, options, their values (such as files, event names and sort \
+keys) and workloads. Load it with 'source <(rperf completion bash)', in zsh after compinit with 'source <(rperf completion \
+zsh)', in fish with 'rperf completion fish | source'. Installed as a file it belongs in \
+share/bash-completion/completions/rperf, share/zsh/site-functions/_rperf or share/fish/vendor_completions.d/rperf.fish.
 
-The scripts call 'completion words', which prints the candidates for the last of its words. The first line of its output is what the shell adds: none, files PREFIX, directories PREFIX, or command N (the words from the N-th on are the \
-command line of another program). Every other line is a candidate, a tab and its description.";
+The scripts call 'completion words -- WORD...' with the words of the command line up to the cursor. It prints the candidates \
+for the last WORD. The first line of its output is what the shell adds: none, files PREFIX or directories PREFIX (PREFIX is \
+the part of the last WORD before the name), or command N (the words from index N on are the command line of another program; \
+index 0 is the program's name). Every other line is a candidate, a tab and its description.";
 
 /// The scripts; @NAME@ is replaced by the name of the program.
 const SCRIPTS: [(&str, &str); 3] = [
@@ -46,15 +48,15 @@ pub(super) fn command() -> Command {
         )
 }
 
-/// Prints a script, or candidates.
+/// Prints a completion script, or for `words` the candidates.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let words = matches.get_many::<OsString>("words").unwrap_or_default();
     let words: Vec<OsString> = words.cloned().collect();
     let program = context.program;
-    let known = "choose from bash, zsh, fish";
+    let choices = "choose from bash, zsh, fish";
     let Some((first, rest)) = words.split_first() else {
         return Err(CliError::usage(format!(
-            "{program} completion: no shell given: {known}"
+            "{program} completion: no shell given: {choices}"
         )));
     };
     if first == "words" {
@@ -64,7 +66,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let (_, script) = script.ok_or_else(|| {
         let shell = first.display();
         CliError::usage(format!(
-            "{program} completion: unknown shell '{shell}': {known}"
+            "{program} completion: unknown shell '{shell}': {choices}"
         ))
     })?;
     if let Some(more) = rest.first() {

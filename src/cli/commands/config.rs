@@ -61,7 +61,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
     let settings: Vec<SettingArgument<'_>> = arguments
         .iter()
-        .map(|argument| setting(argument))
+        .map(|argument| parse_argument(argument))
         .collect::<Result<_, _>>()?;
     for setting in settings.iter().filter(|setting| setting.value.is_none()) {
         let (name, value) = (
@@ -96,7 +96,7 @@ struct SettingArgument<'a> {
     value: Option<&'a str>,
 }
 
-fn setting(word: &str) -> Result<SettingArgument<'_>, CliError> {
+fn parse_argument(word: &str) -> Result<SettingArgument<'_>, CliError> {
     let (name, value) = match word.split_once('=') {
         Some((name, value)) => (name, Some(value)),
         None => (word, None),
@@ -138,12 +138,12 @@ fn user_file() -> Result<PathBuf, CliError> {
     })
 }
 
-/// Writes the settings that have a value to `file`, which is replaced atomically; ignores the others.
+/// Writes the settings that have a value to `file`, or to its target if it is a symlink, atomically; ignores settings without a value.
 fn change(file: &Path, settings: &[SettingArgument<'_>]) -> Result<(), CliError> {
     let name = file.display();
     let failed = |error: io::Error| anyhow::Error::new(error).context(name.to_string());
-    let file = target(file).map_err(failed)?;
-    let existing = match FoundFile::find(&file) {
+    let destination = destination(file).map_err(failed)?;
+    let existing = match FoundFile::find(&destination) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         existing => Some(existing.map_err(failed)?),
     };
@@ -162,7 +162,7 @@ fn change(file: &Path, settings: &[SettingArgument<'_>]) -> Result<(), CliError>
             })?;
         }
     }
-    let written = write_atomic(&file, |out| {
+    let written = write_atomic(&destination, |out| {
         if let Some(existing) = &existing {
             out.get_ref()
                 .set_permissions(existing.metadata().permissions())?;
@@ -172,8 +172,8 @@ fn change(file: &Path, settings: &[SettingArgument<'_>]) -> Result<(), CliError>
     Ok(written.map_err(failed)?)
 }
 
-/// Returns the file to write. Follows a symlink that root or the user owns; refuses other symlinks.
-fn target(file: &Path) -> io::Result<PathBuf> {
+/// Returns the file to write for `file`. Follows a symlink that root or the user owns; refuses other symlinks.
+fn destination(file: &Path) -> io::Result<PathBuf> {
     let is_link = |metadata: &fs::Metadata| metadata.is_symlink();
     match fs::symlink_metadata(file).ok().filter(is_link) {
         Some(link) if is_users(link.uid()) => fs::canonicalize(file),

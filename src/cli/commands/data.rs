@@ -21,9 +21,9 @@ turns a trace.dat of trace-cmd or the text of 'script', given with -i, into a pe
 tool can read that; - is the standard output.
 
 'data check' reads a complete recording: header, event descriptions, every record and every header feature. It prints \
-one line per kind of defect, for records with the offset of the first, and a summary line. The exit status is 0 for an intact recording, 1 for one that is \
-partly readable, and 255 for a file that is not a recording. Records lost while recording, and records unknown to this \
-version, are reported as notes and are not defects.";
+one line per kind of fault, for records with the offset of the first, and a summary line. The exit status is 0 without \
+faults, 1 with faults, and 255 for a file that cannot be read as a recording. Records lost while recording, and records \
+unknown to this version, are reported as notes and are not faults.";
 
 /// Returns the command with its options.
 pub(super) fn command() -> Command {
@@ -56,9 +56,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let arguments = matches.get_many::<String>("words").unwrap_or_default();
     let arguments: Vec<&str> = arguments.map(String::as_str).collect();
     match arguments.split_first() {
-        Some((&"check", arguments)) => {
+        Some((&"check", files)) => {
             convert::refuse(matches, context)?;
-            check_report::run(arguments, matches, context)
+            check_report::run(files, matches, context)
         }
         Some((&"convert", [])) => convert::run(matches, context),
         Some((&"convert", [more, ..])) => Err(CliError::usage(format!(

@@ -1,4 +1,4 @@
-//! The objects of a recording.
+//! The objects of a recording, with their build-ids.
 
 use std::io::Write as _;
 
@@ -15,34 +15,38 @@ use crate::cli::input::Input;
 use crate::cli::options::flag;
 use crate::cli::shared::recorded_objects::{Objects, RecordedObject, objects};
 
-/// Digits of the longest build-id; shorter ones are padded.
+/// Digits of the longest build-id; shorter build-ids are padded.
 const ID_WIDTH: usize = 2 * BuildId::MAX_LEN;
-/// Maximum number of objects that the note names.
+/// Maximum number of objects that the note of `-v` names.
 const MAX_NAMED: usize = 10;
 
-/// Prints build-id and name of the objects in the header, or of those that samples hit; with `--missing`, also where they are.
+/// Prints build-id and name of the objects in the header, or of the objects that samples hit; with `--missing`, also where their
+/// recorded builds are.
 pub(super) fn print(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let verbose = context.verbosity(matches) > 0;
     let header_objects = header_objects(&data);
-    // AUX traces are not decoded here, so the objects whose code they executed are unknown. Without a list in the header, and for a
-    // stream, perf shows the objects that have samples.
-    let hits_only = flag(matches, "with-hits") == Some(true) || data.header().is_pipe();
-    let with_hits =
-        header_objects.is_empty() || (hits_only && !data.features().has(FeatureId::AUXTRACE));
-    let objects = match with_hits || verbose {
-        true => objects(&input, &data, with_hits, context)?,
+    // As in perf, only objects that have samples are listed with -H, for a pipe-mode recording, and if the header lists none. AUX
+    // traces are not decoded here, so the objects that they hit are unknown: with AUX traces, all objects in the header are listed.
+    let wants_hits = flag(matches, "with-hits") == Some(true) || data.header().is_pipe();
+    let hits_only =
+        header_objects.is_empty() || (wants_hits && !data.features().has(FeatureId::AUXTRACE));
+    let Objects {
+        rows: replayed_objects,
+        damage,
+    } = match hits_only || verbose {
+        true => objects(&input, &data, hits_only, context)?,
         false => Objects {
             rows: Vec::new(),
             damage: Ok(()),
         },
     };
-    let Objects {
-        rows: objects,
-        damage,
-    } = objects;
-    let rows = if with_hits { &objects } else { &header_objects };
+    let rows = if hits_only {
+        &replayed_objects
+    } else {
+        &header_objects
+    };
     if flag(matches, "missing") == Some(true) {
         availability::print(rows, context)?;
         return damage;
@@ -53,10 +57,11 @@ pub(super) fn print(matches: &ArgMatches, context: &Context) -> Result<(), CliEr
         writeln!(out, "{:ID_WIDTH$} {}", id.to_string(), row.name)?;
         has_ids = true;
     }
-    let without = objects.iter().filter(|row| row.id.is_none());
-    let without: Vec<&str> = without.map(|row| row.name.as_str()).collect();
-    if verbose && !without.is_empty() {
-        note_missing(&without, context);
+    let without_id = replayed_objects.iter().filter(|row| row.id.is_none());
+    let without_id: Vec<&str> = without_id.map(|row| row.name.as_str()).collect();
+    if verbose && !without_id.is_empty() {
+        let names = first_names(&without_id, MAX_NAMED);
+        context.note(format_args!("no build-id: {names}"));
     }
     if !has_ids {
         context.note(format_args!("no build-ids in {}", input.path.display()));
@@ -65,7 +70,7 @@ pub(super) fn print(matches: &ArgMatches, context: &Context) -> Result<(), CliEr
     damage
 }
 
-/// The objects in the header, in its order, the host's first.
+/// The objects in the header, in the header's order, but those of the host before those of guests.
 fn header_objects(data: &PerfData<'_>) -> Vec<RecordedObject> {
     let mut rows: Vec<RecordedObject> = Vec::new();
     for entry in data.features().build_ids() {
@@ -73,7 +78,7 @@ fn header_objects(data: &PerfData<'_>) -> Vec<RecordedObject> {
         let id = BuildId::from_bytes(entry.id());
         let same = |row: &&mut RecordedObject| row.machine == machine && row.name == entry.filename;
         match rows.iter_mut().find(same) {
-            // A merged recording lists objects several times.
+            // A merged recording may list an object several times; the last build-id applies.
             Some(row) => row.id = id,
             None => rows.push(RecordedObject {
                 machine,
@@ -84,10 +89,4 @@ fn header_objects(data: &PerfData<'_>) -> Vec<RecordedObject> {
     }
     rows.sort_by_key(|row| row.machine);
     rows
-}
-
-/// Prints a note with the first objects that have no build-id.
-fn note_missing(without: &[&str], context: &Context) {
-    let names = first_names(without, MAX_NAMED);
-    context.note(format_args!("no build-id: {names}"));
 }

@@ -32,25 +32,25 @@ impl Candidate {
 pub(super) enum ShellCandidates {
     #[default]
     None,
-    /// File names. The string is the part of the typed word before the file name, such as `--output=`.
+    /// File names. The string is the part of the typed word before the name, such as `--output=`.
     Files(String),
-    /// Directory names, with the same string.
+    /// Directory names; the string is the same part of the typed word.
     Directories(String),
-    /// Candidates for the command line that begins at the word of this index; 0 is the program's name.
+    /// Candidates for the command line of another program, which begins at the word with this index; 0 is this program's name.
     Command(usize),
 }
 
 /// The candidates for a word. The shell drops those that do not match the typed text.
 #[derive(Debug, Default)]
 pub(super) struct Completion {
-    pub(super) source: ShellCandidates,
+    pub(super) from_shell: ShellCandidates,
     pub(super) candidates: Vec<Candidate>,
 }
 
 impl From<ShellCandidates> for Completion {
-    fn from(source: ShellCandidates) -> Self {
+    fn from(from_shell: ShellCandidates) -> Self {
         Self {
-            source,
+            from_shell,
             candidates: Vec::new(),
         }
     }
@@ -59,7 +59,7 @@ impl From<ShellCandidates> for Completion {
 impl From<Vec<Candidate>> for Completion {
     fn from(candidates: Vec<Candidate>) -> Self {
         Self {
-            source: ShellCandidates::None,
+            from_shell: ShellCandidates::None,
             candidates,
         }
     }
@@ -67,7 +67,7 @@ impl From<Vec<Candidate>> for Completion {
 
 impl fmt::Display for Completion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.source {
+        match &self.from_shell {
             ShellCandidates::None => writeln!(f, "none")?,
             ShellCandidates::Files(prefix) => writeln!(f, "files {prefix}")?,
             ShellCandidates::Directories(prefix) => writeln!(f, "directories {prefix}")?,
@@ -106,7 +106,7 @@ pub(super) fn commands() -> Vec<Candidate> {
     COMMANDS.iter().map(named).collect()
 }
 
-/// The candidates if the word at `position` is the command.
+/// The candidates for the last of `words` if the word at `position` is the command.
 fn of_command(words: &[OsString], position: usize, context: &Context) -> Completion {
     let (before, line) = words.split_at(position);
     let Some((name, arguments)) = line.split_first() else {
@@ -116,17 +116,17 @@ fn of_command(words: &[OsString], position: usize, context: &Context) -> Complet
         return Completion::default();
     };
     let (mut entry, mut command, mut arguments) = (entry, (entry.build)(), arguments.to_vec());
-    // As on execution, words that name subcommands are removed.
+    // As on execution, words that name subcommands are removed. The last word is still being typed.
     let mut removed = Vec::new();
     loop {
-        let complete_words = arguments.len().saturating_sub(1);
-        let word = argv::first_word(
-            &command,
-            arguments.get(..complete_words).unwrap_or_default(),
-        );
-        let part = word.and_then(|at| Some((at, subcommand(entry, arguments.get(at)?.to_str()?)?)));
-        let Some((at, part)) = part else { break };
-        (entry, command) = (part, (part.build)());
+        let complete_arguments = arguments
+            .split_last()
+            .map_or(&[][..], |(_, complete)| complete);
+        let word = argv::first_word(&command, complete_arguments);
+        let found =
+            word.and_then(|at| Some((at, subcommand(entry, arguments.get(at)?.to_str()?)?)));
+        let Some((at, selected)) = found else { break };
+        (entry, command) = (selected, (selected.build)());
         arguments.remove(at);
         removed.push(at);
     }
@@ -139,7 +139,8 @@ fn of_command(words: &[OsString], position: usize, context: &Context) -> Complet
         return Completion::default();
     };
     let mut answer = line.answer(&role, context);
-    if let ShellCandidates::Command(first) = &mut answer.source {
+    // The index counts from the first of the remaining arguments: count the removed words, and the words before the arguments.
+    if let ShellCandidates::Command(first) = &mut answer.from_shell {
         for at in removed.into_iter().rev() {
             *first += usize::from(at <= *first);
         }
@@ -183,7 +184,7 @@ impl CommandWords<'_> {
             WordRole::Workload { first } => {
                 let is_first = first + 1 == self.words.len();
                 Completion {
-                    source: ShellCandidates::Command(first),
+                    from_shell: ShellCandidates::Command(first),
                     candidates: if is_first {
                         subcommands(name)
                     } else {
@@ -196,11 +197,12 @@ impl CommandWords<'_> {
     }
 }
 
-/// The subcommands of a command.
+/// The words that may follow `command` as the name of a subcommand.
 fn subcommands(command: &str) -> Vec<Candidate> {
-    let part = |entry: &CommandEntry| {
+    let candidate = |entry: &CommandEntry| {
         let word = entry.name.strip_prefix(command)?.strip_prefix(' ')?;
-        Some(Candidate::new(word, entry.summary))
+        // `stats diff` is a subcommand of `sched stats`, not of `sched`.
+        (!word.contains(' ')).then(|| Candidate::new(word, entry.summary))
     };
-    SUBCOMMANDS.iter().filter_map(part).collect()
+    SUBCOMMANDS.iter().filter_map(candidate).collect()
 }

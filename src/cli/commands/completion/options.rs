@@ -12,12 +12,13 @@ const GLOBAL_OPTIONS: [(&str, &str); 3] = [
     ("--list-opts", "print all long options on one line"),
 ];
 
-/// Returns the options that can be given. Negated forms of switches (`--no-NAME`, if the command `has_negatives`) are listed
-/// only if `--no` was typed. The positive form of an option that is itself named `no-NAME` is listed only if a letter follows `--`.
+/// Returns the options that can be given, short and long. If the command `has_negatives`, the forms that turn switches off are
+/// listed, too: `--no-NAME` only if `--no` was typed, and `--NAME` for a switch that is itself named `no-NAME` only if something
+/// follows `--`. A word that may bundle short options is listed itself.
 pub(super) fn candidates(command: &Command, typed: &str, has_negatives: bool) -> Vec<Candidate> {
     let mut listed = Vec::new();
-    let wants_negatives = typed.starts_with("--no");
-    let wants_positives = typed.starts_with("--") && typed.len() > "--".len();
+    let lists_no_forms = typed.starts_with("--no");
+    let lists_forms_without_no = typed.starts_with("--") && typed.len() > "--".len();
     let is_usable = |arg: &&Arg| OptionShape::of(arg) != OptionShape::NotYet && !arg.is_hide_set();
     for arg in options(command).filter(is_usable) {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -32,8 +33,8 @@ pub(super) fn candidates(command: &Command, typed: &str, has_negatives: bool) ->
             continue;
         }
         let negative = match long.strip_prefix("no-") {
-            Some(positive) => wants_positives.then(|| format!("--{positive}")),
-            None => wants_negatives.then(|| format!("--no-{long}")),
+            Some(positive) => lists_forms_without_no.then(|| format!("--{positive}")),
+            None => lists_no_forms.then(|| format!("--no-{long}")),
         };
         let meaning = format!("turn off --{long}");
         listed.extend(negative.map(|word| Candidate::new(word, meaning)));
@@ -43,14 +44,14 @@ pub(super) fn candidates(command: &Command, typed: &str, has_negatives: bool) ->
             listed.push(Candidate::new(word, meaning));
         }
     }
-    // Bundled letters, or a letter with its value, end here: the shell appends a space.
+    // Bundled letters, or a letter with its value, are a complete word: the shell appends a space.
     if !listed.iter().any(|candidate| candidate.word == typed) && is_bundle(typed) {
         listed.push(Candidate::new(typed, ""));
     }
     listed
 }
 
-/// Whether a word may be several short options.
+/// Whether a word may be several short options, or one with its value.
 fn is_bundle(word: &str) -> bool {
     let letters = word.strip_prefix('-').unwrap_or_default();
     letters.len() > 1 && !letters.starts_with('-')

@@ -11,7 +11,8 @@ use super::candidates::{Candidate, Completion, ShellCandidates};
 use crate::cli::context::Context;
 use crate::cli::shared::event_listing;
 
-/// Values of options that take one of a few words, by command (any if empty) and option.
+/// Values of options that take one of a few words, by command (any if empty) and option. Other options list their words in the
+/// name of the value: see [`alternatives`].
 const CHOICES: &[(&str, &str, &[&str])] = &[
     ("", "affinity", &["sys", "node", "cpu"]),
     (
@@ -72,7 +73,7 @@ const CHOICES: &[(&str, &str, &[&str])] = &[
     ("trace", "summary-mode", &["thread", "total", "cgroup"]),
 ];
 
-/// Keys by which memory is summed up.
+/// Keys of `--by`, by which allocations are summed up.
 const KMEM_KEYS: &[&str] = &[
     "stack",
     "caller",
@@ -83,19 +84,21 @@ const KMEM_KEYS: &[&str] = &[
     "process",
 ];
 
-/// Values of options that take a list of words.
+/// Keys of `kmem --sort`, for `--slab` and for `--page`.
+const KMEM_SORT_KEYS: &[&str] = &[
+    "ptr", "page", "callsite", "bytes", "hit", "pingpong", "frag", "order", "migtype", "gfp",
+];
+
+/// Values of options that take a list of words, by command (any if empty) and option.
 const LISTS: &[(&str, &str, &[&str])] = &[
     ("", "synth", &["no", "all", "task", "mmap", "cgroup"]),
     ("kmem diff", "by", KMEM_KEYS),
-    (
-        "kmem stat",
-        "sort",
-        &[
-            "ptr", "page", "callsite", "bytes", "hit", "pingpong", "frag", "order", "migtype",
-            "gfp",
-        ],
-    ),
+    ("kmem", "sort", KMEM_SORT_KEYS),
+    ("kmem stat", "sort", KMEM_SORT_KEYS),
     ("kmem usage", "by", KMEM_KEYS),
+    ("kwork latency", "sort", &["avg", "max", "count"]),
+    ("kwork report", "sort", &["runtime", "max", "count"]),
+    ("kwork top", "sort", &["rate", "runtime", "tid"]),
     (
         "report",
         "call-graph",
@@ -104,9 +107,14 @@ const LISTS: &[(&str, &str, &[&str])] = &[
             "address", "srcline", "branch", "percent", "period", "count",
         ],
     ),
+    (
+        "sched latency",
+        "sort",
+        &["avg", "max", "switch", "runtime", "pid"],
+    ),
 ];
 
-/// Commands whose `-e` names events of this machine rather than of a recording.
+/// Commands whose `-e` can name events of this machine, not only those of a recording.
 const LIVE_COMMANDS: &[&str] = &[
     "flamegraph",
     "record",
@@ -118,7 +126,7 @@ const LIVE_COMMANDS: &[&str] = &[
 
 /// A value that is being typed.
 pub(super) struct PartialValue<'a> {
-    /// The command, empty for the program itself.
+    /// The name of the command, empty for the program itself.
     pub(super) command: &'a str,
     pub(super) arg: &'a Arg,
     /// The text before the value in its word: `--sort=`, `-e` or nothing.
@@ -132,14 +140,14 @@ impl PartialValue<'_> {
     pub(super) fn answer(&self, context: &Context) -> Completion {
         let id = self.arg.get_id().as_str();
         let names = self.arg.get_value_names().unwrap_or_default();
-        let name = names.first().map_or("", |name| name.as_str());
+        let value_name = names.first().map_or("", |name| name.as_str());
         if let Some(words) = self.find(CHOICES) {
             return self.one_of(words.iter().copied());
         }
         if let Some(words) = self.find(LISTS) {
             return self.list_of(words.iter().copied());
         }
-        match (name, id) {
+        match (value_name, id) {
             ("file" | "path" | "program or library" | "module or its file", _) => {
                 ShellCandidates::Files(self.prefix.to_owned()).into()
             }
@@ -163,11 +171,11 @@ impl PartialValue<'_> {
                 self.list_of(LineFields::ALL.iter().map(rperf_lines::LineField::name))
             }
             (_, "fields") => self.list_of(field_names()),
-            _ => self.one_of(alternatives(name)),
+            _ => self.one_of(alternatives(value_name)),
         }
     }
 
-    /// The words for an option in a table.
+    /// The words of this option in `table`.
     fn find(
         &self,
         table: &[(&str, &str, &'static [&'static str])],
@@ -194,8 +202,8 @@ impl PartialValue<'_> {
     /// Returns candidates for the last element of a list, without the elements that the list already contains.
     fn list_of<'w>(&self, words: impl Iterator<Item = &'w str>) -> Completion {
         let head = self.complete_elements();
-        let given: Vec<&str> = head.split(',').collect();
         // A sign before the first element applies to the list: -F +addr.
+        let given: Vec<&str> = head.trim_start_matches(['+', '-']).split(',').collect();
         let sign = match self.value.get(..1) {
             Some(sign @ ("+" | "-")) if head.is_empty() => sign,
             _ => "",
@@ -206,17 +214,18 @@ impl PartialValue<'_> {
         remaining.map(candidate).collect::<Vec<_>>().into()
     }
 
-    /// Event names, in lists and groups. Tracepoints are listed once their system is typed.
+    /// The candidates for the last event of a list or group. Before a colon is typed, tracepoints and USDT probes are offered by
+    /// their system only.
     fn events(&self, rows: &[ListedEvent]) -> Vec<Candidate> {
         let start = self.value.rfind([',', '{']).map_or(0, |at| at + 1);
         let (head, name) = self.value.split_at_checked(start).unwrap_or_default();
         let prefix = format!("{}{head}", self.prefix);
         let mut candidates: Vec<Candidate> = Vec::new();
-        // Terms of a PMU are not completed.
+        // Not completed: terms of a PMU, and the events after them, because commas separate terms, too.
         if self.value.contains('/') {
             return candidates;
         }
-        let typed = name.split_once(':').map(|(system, _)| system);
+        let typed_system = name.split_once(':').map(|(system, _)| system);
         for row in rows {
             let system = match row.kind {
                 EventKind::Tracepoint | EventKind::Sdt => {
@@ -224,13 +233,14 @@ impl PartialValue<'_> {
                 }
                 _ => None,
             };
-            let word = match (system, typed) {
+            let word = match (system, typed_system) {
                 (Some(system), None) => format!("{system}:"),
                 (Some(system), Some(typed)) if system == typed => row.name.clone(),
                 (None, None) => event_name(row).to_owned(),
                 _ => continue,
             };
             let word = format!("{prefix}{word}");
+            // The rows are sorted: tracepoints of a system follow each other.
             if candidates.last().is_none_or(|last| last.word != word) {
                 candidates.push(Candidate::new(word, row.kind.to_string()));
             }
@@ -252,10 +262,11 @@ fn sort_keys() -> impl Iterator<Item = &'static str> {
     field_names().filter(|name| find_field(name).is_some_and(|field| field.key().is_some()))
 }
 
-/// The words in a value's name, such as `svg|json` or `n|max`. Single letters are left out: they stand for numbers.
+/// The alternatives in a value's name, such as `svg|json` or `n|max`; none if the name has no `|`. Single letters are left out:
+/// they stand for numbers.
 fn alternatives(name: &str) -> impl Iterator<Item = &str> {
-    let is_list = name.contains('|');
-    let words = name.split('|').filter(move |_| is_list);
+    let list = if name.contains('|') { name } else { "" };
+    let words = list.split('|');
     let plain = words.map(|word| word.split(['[', ',']).next().unwrap_or_default());
     plain.filter(|word| word.len() > 1)
 }
@@ -344,14 +355,15 @@ mod tests {
                 prefix: "--sort=",
                 value,
             };
-            let found = partial.list_of(["comm", "dso"].into_iter()).candidates;
-            found
+            let candidates = partial.list_of(["comm", "dso"].into_iter()).candidates;
+            candidates
                 .into_iter()
-                .map(|found| found.word)
+                .map(|candidate| candidate.word)
                 .collect::<Vec<_>>()
         };
         assert_eq!(complete("comm,"), ["--sort=comm,dso"]);
         assert_eq!(complete("+"), ["--sort=+comm", "--sort=+dso"]);
+        assert_eq!(complete("+comm,"), ["--sort=+comm,dso"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Arguments of commands that are not options.
+//! Candidates for the arguments of a command that are not options.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use super::candidates::{Candidate, Completion, ShellCandidates, commands};
 use crate::cli::config;
 use crate::cli::shared::built_in_scripts::SCRIPTS;
 
-/// The event kinds that `list` accepts.
+/// The kinds that `list` accepts, without their synonyms.
 const KINDS: [(&str, &str); 8] = [
     ("hw", "hardware events"),
     ("sw", "software events"),
@@ -18,7 +18,7 @@ const KINDS: [(&str, &str); 8] = [
     ("metricgroup", "metric groups"),
 ];
 
-/// Returns candidates for the argument of `command` that follows `before` other arguments.
+/// Returns candidates for the argument of `command` that follows `before` others; `typed` is its typed part.
 pub(super) fn of(command: &str, before: usize, typed: &str) -> Completion {
     match (command, before) {
         ("archive", 0) => ShellCandidates::Files(String::new()).into(),
@@ -43,6 +43,9 @@ pub(super) fn of(command: &str, before: usize, typed: &str) -> Completion {
         ]
         .into(),
         ("data", _) => ShellCandidates::Files(String::new()).into(),
+        ("diff" | "kmem diff" | "sched diff" | "sched stats diff", _) => {
+            ShellCandidates::Files(String::new()).into()
+        }
         ("help", 0) => {
             let mut topics = commands();
             topics.push(Candidate::new("examples", "example command lines"));
@@ -53,25 +56,25 @@ pub(super) fn of(command: &str, before: usize, typed: &str) -> Completion {
             let candidates = kinds.map(|(word, meaning)| Candidate::new(*word, *meaning));
             candidates.collect::<Vec<_>>().into()
         }
-        // A path before the definition names the object.
+        // A path before the definition names the program or library.
         ("probe", 0) if typed.starts_with('/') => ShellCandidates::Files(String::new()).into(),
         _ => Completion::default(),
     }
 }
 
-/// Candidates for the last of the words of `script`: built-in scripts and their arguments.
+/// Candidates for the last of `words`, the words of `script` from the first that is not an option: scripts, then their arguments.
 pub(super) fn of_script(words: &[OsString]) -> Completion {
-    let mut names: Vec<Candidate> = SCRIPTS
+    let mut scripts: Vec<Candidate> = SCRIPTS
         .iter()
         .map(|script| Candidate::new(script.name, script.description))
         .collect();
     match words {
         [_] => {
-            names.push(Candidate::new("record", "record what a script needs"));
-            names.push(Candidate::new("report", "run a script on a recording"));
-            names.into()
+            scripts.push(Candidate::new("record", "record what a script needs"));
+            scripts.push(Candidate::new("report", "run a script on a recording"));
+            scripts.into()
         }
-        [verb, _] if verb == "record" || verb == "report" => names.into(),
+        [verb, _] if verb == "record" || verb == "report" => scripts.into(),
         _ => ShellCandidates::Files(String::new()).into(),
     }
 }

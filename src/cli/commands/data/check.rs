@@ -1,4 +1,4 @@
-//! Checks a recording for errors.
+//! Checks a recording for faults.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -14,9 +14,9 @@ use crate::cli::error::CliError;
 /// The results of a check.
 #[derive(Debug, Default)]
 pub(super) struct CheckResult {
-    /// Faults of the file, one per line.
+    /// Faults of the file: one line for each, or for each group of faults in records.
     pub(super) faults: Vec<String>,
-    /// Other remarks.
+    /// What is no fault: one line for each.
     pub(super) notes: Vec<String>,
     records: u64,
     samples: u64,
@@ -24,23 +24,26 @@ pub(super) struct CheckResult {
     features: usize,
 }
 
-/// Faults of one group: their number, and the text of the first.
+/// Findings of one group: their number, and the text of the first.
 #[derive(Debug)]
-struct FaultGroup {
+struct FindingGroup {
     count: u64,
     first: String,
 }
 
-/// Faults of records, grouped by record kind and fault.
+/// Findings in records, faults or not, grouped by record kind and problem.
 #[derive(Debug, Default)]
-struct GroupedFaults(BTreeMap<(RecordKind, &'static str), FaultGroup>);
+struct GroupedFindings(BTreeMap<(RecordKind, &'static str), FindingGroup>);
 
-impl GroupedFaults {
-    fn add(&mut self, kind: RecordKind, fault: &'static str, text: impl FnOnce() -> String) {
-        let group = self.0.entry((kind, fault)).or_insert_with(|| FaultGroup {
-            count: 0,
-            first: text(),
-        });
+impl GroupedFindings {
+    fn add(&mut self, kind: RecordKind, problem: &'static str, text: impl FnOnce() -> String) {
+        let group = self
+            .0
+            .entry((kind, problem))
+            .or_insert_with(|| FindingGroup {
+                count: 0,
+                first: text(),
+            });
         group.count += 1;
     }
 
@@ -98,7 +101,7 @@ impl CheckResult {
         self.notes.push(line.to_string());
     }
 
-    /// Checks that no id belongs to two events and, if there are several events, that their samples have ids.
+    /// Checks that no id is listed twice and, if there are several events, that the samples of each have an id.
     fn check_ids(&mut self, events: &[EventDesc]) {
         let mut owners: BTreeMap<u64, &str> = BTreeMap::new();
         for event in events {
@@ -145,14 +148,14 @@ impl CheckResult {
                 more => format!(" and {more} more"),
             };
             self.note(format_args!(
-                "no format of {first}{others}: its fields cannot be shown"
+                "no format of {first}{others}: fields cannot be shown"
             ));
         }
     }
 
     fn check_records(&mut self, replay: &Replay<'_>) {
-        let mut faults = GroupedFaults::default();
-        let mut unknown = GroupedFaults::default();
+        let mut faults = GroupedFindings::default();
+        let mut unknown_types = GroupedFindings::default();
         let endian = replay.data().endian();
         for ordered in replay.ordered_records().in_file_order() {
             let (kind, position) = (ordered.record.raw.kind, ordered.record.position);
@@ -174,6 +177,7 @@ impl CheckResult {
                         faults.add(kind, "broken", || cannot(&error));
                     }
                 }
+                // `UserRecord` does not decode the body of this type.
                 _ if kind == RecordKind::EVENT_UPDATE => {
                     if let Err(error) = EventUpdate::decode(ordered.record.raw.body, endian) {
                         faults.add(kind, "broken", || cannot(&error));
@@ -187,13 +191,13 @@ impl CheckResult {
                 _ => {}
             }
             if kind.name().is_none() {
-                unknown.add(kind, "unknown", || {
+                unknown_types.add(kind, "unknown", || {
                     format!("{kind} at offset {position:#x} has an unknown type")
                 });
             }
         }
         self.faults.extend(faults.lines());
-        self.notes.extend(unknown.lines());
+        self.notes.extend(unknown_types.lines());
     }
 
     fn conclude(&mut self, diagnostics: &Diagnostics) {

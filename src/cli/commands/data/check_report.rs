@@ -1,4 +1,4 @@
-//! `rperf data check`: checks a recording for errors.
+//! `rperf data check`: checks a recording and prints the result.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::OpenedInput;
 
-/// Checks the recording and prints the result.
+/// Checks the recording and prints the result. `files` are the arguments after `check`: at most one.
 pub(super) fn run(
-    words: &[&str],
+    files: &[&str],
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let file = file(words, matches, context)?;
+    let file = file(files, matches, context)?;
     let opened = OpenedInput::named(file, is_set(matches, "force"), context)?;
     let input = opened.complete(context)?;
     let data = input.read(context)?;
@@ -39,14 +39,14 @@ pub(super) fn run(
     })
 }
 
-/// The file, given as argument or option; `None` if it is not given.
+/// The file, given as argument or with `-i`; `None` if neither is given.
 fn file(
-    words: &[&str],
+    files: &[&str],
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<Option<PathBuf>, CliError> {
     let named = matches.get_one::<String>("input").map(PathBuf::from);
-    match (words, named) {
+    match (files, named) {
         ([], named) => Ok(named),
         ([file], None) => Ok(Some(file.into())),
         ([_, more, ..], _) | ([more], Some(_)) => Err(CliError::usage(format!(

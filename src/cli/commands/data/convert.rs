@@ -1,4 +1,4 @@
-//! `rperf data convert`: converts a recording to the format of another tool.
+//! `rperf data convert`: converts a recording to the format of another tool, or the recording of another tool to a perf.data.
 
 mod ctf;
 mod import;
@@ -66,12 +66,13 @@ pub(super) fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliE
     let formats = ConversionFormat::ALL
         .map(ConversionFormat::option)
         .into_iter();
-    let mut formats = formats.chain(["event"]);
-    let given = formats.find(|option| matches.get_one::<String>(option).is_some());
+    let mut options_with_value = formats.chain(["event"]);
+    let with_value = options_with_value.find(|option| matches.get_one::<String>(option).is_some());
+    let switch = ["all", "tod"]
+        .into_iter()
+        .find(|switch| is_set(matches, switch));
     let is_verbose = count(matches, "verbose") > 0;
-    let is_given = |option: &&str| is_set(matches, option);
-    let switches = ["all", "tod"].into_iter().find(is_given);
-    match given.or(switches).or(is_verbose.then_some("verbose")) {
+    match with_value.or(switch).or(is_verbose.then_some("verbose")) {
         None => Ok(()),
         Some(option) => Err(CliError::usage(format!(
             "{} data check: --{option} is an option of 'data convert'",
@@ -80,7 +81,7 @@ pub(super) fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliE
     }
 }
 
-/// Writes the recording in the requested format.
+/// Writes the recording in the requested format; with `--to-perf`, the recording of another tool as a perf.data.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let target = ConversionTarget::new(matches)?;
     if target.format == ConversionFormat::Folded {
@@ -108,7 +109,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(ExitStatus::Ok)
 }
 
-/// Writes folded stacks, as 'flamegraph' does.
+/// Writes folded stacks: runs `flamegraph --folded` with the same options.
 fn folded(
     matches: &ArgMatches,
     context: &Context,
@@ -159,7 +160,7 @@ struct DataConversion<'c> {
 struct ConversionSummary {
     /// Number of samples.
     samples: u64,
-    /// Size in bytes of the files, or of the request to a collector; `None` for the standard output.
+    /// Size in bytes of the written files, or of the request to a collector; `None` for the standard output.
     bytes: Option<u64>,
 }
 
@@ -289,11 +290,11 @@ fn estimated_start(input: &Input, profile: &Profile) -> i64 {
 fn start(recording: Metadata<'_>, profile: &Profile) -> Option<i64> {
     let clock = recording.features.clock_data()?;
     let first = i128::from(profile.first_time());
-    let since = first - i128::from(clock.clockid_time);
-    i64::try_from(i128::from(clock.wall_clock) + since).ok()
+    let since_reference = first - i128::from(clock.clockid_time);
+    i64::try_from(i128::from(clock.wall_clock) + since_reference).ok()
 }
 
-/// Returns the offset from the recording's clock to the time since 1970, in nanoseconds.
+/// Returns the nanoseconds to add to a time of the recording's clock for the time since 1970.
 ///
 /// # Errors
 ///

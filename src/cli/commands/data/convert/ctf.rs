@@ -22,7 +22,7 @@ use crate::cli::shared::analysis::Analysis;
 const METADATA: &str = "metadata";
 
 impl DataConversion<'_> {
-    /// Writes a trace: the metadata and a stream for each CPU. Returns the number of samples, and the size in bytes.
+    /// Writes a trace: the metadata and a stream for each CPU with records. Returns the number of samples, and the size in bytes.
     pub(super) fn write_ctf(
         &self,
         target: &ConversionTarget<'_>,
@@ -54,13 +54,12 @@ impl DataConversion<'_> {
 
     fn refuse_samples_without_time(&self) -> Result<(), CliError> {
         let Analysis { replay, .. } = self.analysis;
-        let mut events = self.analysis.data().events().iter();
-        let mut counts = replay.sample_counts().iter();
-        let untimed = events.find(|event| {
-            let is_sampled = counts.next().is_some_and(|count| *count > 0);
-            is_sampled && !event.attr.sample_type.contains(SampleType::TIME)
+        let events = self.analysis.data().events().iter();
+        let mut with_counts = events.zip(replay.sample_counts());
+        let untimed = with_counts.find(|(event, count)| {
+            **count > 0 && !event.attr.sample_type.contains(SampleType::TIME)
         });
-        untimed.map_or(Ok(()), |event| {
+        untimed.map_or(Ok(()), |(event, _)| {
             let message = format!("--to-ctf: samples of {} have no time", event.name);
             Err(CliError::message(255, message).hint("record with -T"))
         })
@@ -126,7 +125,9 @@ impl DataConversion<'_> {
 
 /// The trace that is replaced.
 struct OldTrace {
+    /// `None` if nothing is replaced.
     folder: Option<Folder>,
+    /// The files in the folder.
     names: Vec<OsString>,
 }
 
@@ -135,7 +136,7 @@ impl OldTrace {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists`: `path` is not a folder, has files of something else, or is not empty and `replaces` is false.
+    /// `AlreadyExists`: `path` is not a folder, is not empty and `replaces` is false, or contains a file that is not part of a trace.
     fn find(parent: &Folder, path: &Path, replaces: bool) -> io::Result<Self> {
         let taken = |text: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         let name = path.file_name().unwrap_or_default();

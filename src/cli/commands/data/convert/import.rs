@@ -13,7 +13,7 @@ use rperf_names::counted;
 use rperf_safefs::{FileKind, Folder, FoundFile};
 
 use super::ConversionSummary;
-use super::target::ConversionTarget;
+use super::target::{ConversionTarget, STDOUT};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::shared::sampling::command_line;
@@ -42,7 +42,7 @@ pub(super) fn run(
             format!("{given} is a perf.data already"),
         ));
     }
-    let imported = match (is_trace_dat(&bytes), is_text(&bytes)) {
+    let summary = match (is_trace_dat(&bytes), is_text(&bytes)) {
         (true, _) => trace_dat(&bytes, given, context, target)?,
         (false, true) => script_text(&bytes, given, context, target)?,
         (false, false) => {
@@ -52,7 +52,7 @@ pub(super) fn run(
             return Err(CliError::message(255, message));
         }
     };
-    target.report(context, path, &imported);
+    target.report(context, path, &summary);
     Ok(ExitStatus::Ok)
 }
 
@@ -97,7 +97,7 @@ fn trace_dat(
     if imported.has_stacks {
         match trace.kernel_symbols() {
             None => context.warn(format_args!(
-                "the trace has stacks, but no addresses of kernel functions: give 'report' the /proc/kallsyms of that machine with --kallsyms"
+                "the trace has stacks, but no addresses of kernel functions: give 'report' the /proc/kallsyms of the traced machine with --kallsyms"
             )),
             Some(kernel) => keep_symbols(
                 &[SymbolFile {
@@ -141,11 +141,15 @@ fn script_text(
 }
 
 /// Returns the file of `-i`.
+///
+/// # Errors
+///
+/// Status 129: no `-i`, or the standard output as `target`.
 fn given_input<'m>(
     matches: &'m ArgMatches,
     target: &ConversionTarget<'_>,
 ) -> Result<&'m String, CliError> {
-    if target.path == "-" {
+    if target.path == STDOUT {
         let message = "--to-perf -: a recording is written to a file, not to the standard output";
         return Err(CliError::usage(message));
     }
@@ -155,8 +159,11 @@ fn given_input<'m>(
     })
 }
 
+/// Why a perf.data was not written.
 enum WriteFailure {
+    /// The input cannot be converted.
     Import(Error),
+    /// The output cannot be written.
     Output(io::Error),
 }
 

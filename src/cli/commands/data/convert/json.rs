@@ -17,7 +17,7 @@ use crate::cli::output_file::write_to;
 use crate::cli::shared::analysis::Analysis;
 
 impl DataConversion<'_> {
-    /// Writes the samples ordered by time; returns their number.
+    /// Writes the samples ordered by time and, with `--all`, other records; returns the number of samples.
     pub(super) fn write_json(
         &self,
         target: &ConversionTarget<'_>,
@@ -28,10 +28,10 @@ impl DataConversion<'_> {
         let data = self.analysis.data();
         let types = data.events().iter().map(|event| event.attr.sample_type);
         let formats = data.metadata().formats()?;
-        let tracepoint = |event: &EventDesc| formats.of_event(&event.attr).ok().cloned();
-        let tracepoints = data.events().iter().map(tracepoint);
+        let format = |event: &EventDesc| formats.of_event(&event.attr).ok().cloned();
+        let tracepoint_formats = data.events().iter().map(format);
         let mut text =
-            JsonText::new(resolver, stacks, data.endian(), types).with_fields(tracepoints);
+            JsonText::new(resolver, stacks, data.endian(), types).with_fields(tracepoint_formats);
         if is_set(self.matches, "tod") {
             text = text.shifted_by(wall_clock_offset(data.metadata())?);
         }

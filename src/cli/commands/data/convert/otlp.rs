@@ -1,4 +1,4 @@
-//! `--to-otlp` and `--otlp`: OpenTelemetry profiles, as a file or to a collector.
+//! `--to-otlp` and `--otlp`: OpenTelemetry profiles, written to a file or sent to a collector.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -52,7 +52,7 @@ impl DataConversion<'_> {
             let seconds = delay.as_secs_f64();
             context.warn(format_args!("{error}; trying again in {seconds} s"));
         });
-        let answer = answer.map_err(refused)?;
+        let answer = answer.map_err(upload_error)?;
         if let Some(warning) = otlp::warning(&answer) {
             context.warn(format_args!("{url}: {warning}"));
         }
@@ -101,7 +101,7 @@ impl DataConversion<'_> {
 ///
 /// # Errors
 ///
-/// Status 129: not the address of a web server.
+/// Status 129: not an http:// or https:// URL with a host.
 pub(super) fn service_url(address: &str) -> Result<String, CliError> {
     let rest = ["http://", "https://"]
         .into_iter()
@@ -119,7 +119,7 @@ pub(super) fn service_url(address: &str) -> Result<String, CliError> {
     Ok(format!("{base}{}", otlp::SERVICE_PATH))
 }
 
-fn refused(error: UploadError) -> CliError {
+fn upload_error(error: UploadError) -> CliError {
     let hint = match &error {
         UploadError::Refused { status: 404, .. } => {
             Some("the server has no profiles service: enable the profiles signal of the collector")

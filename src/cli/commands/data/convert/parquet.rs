@@ -31,10 +31,10 @@ impl DataConversion<'_> {
         profile: &Profile,
     ) -> Result<u64, CliError> {
         let dataset = self.dataset(profile);
-        let day = iso(dataset.recording.start.div_euclid(1_000_000_000));
+        let start = iso(dataset.recording.start.div_euclid(1_000_000_000));
         let output = ParquetOutput {
             dataset: &dataset,
-            date: day.split(' ').next().unwrap_or_default(),
+            date: start.split(' ').next().unwrap_or_default(),
             replaces: is_set(self.matches, "force"),
         };
         output.write(Path::new(target.path)).map_err(|error| {
@@ -62,12 +62,12 @@ struct WrittenTable {
     /// In bytes.
     size: u64,
     /// Whether there was a file of this name before.
-    is_replaced: bool,
+    replaces_old: bool,
 }
 
 impl ParquetOutput<'_> {
     /// Writes all files; returns their size in bytes. If a file cannot be written, the new files before it are removed.
-    /// A file that replaced another one stays, since both are tables of this recording.
+    /// A file that replaced another one stays: both are the same table of the same recording.
     fn write(&self, root: &Path) -> io::Result<u64> {
         let root = Folder::open_own_or_create(root, 0o777)?;
         let mut written = Vec::new();
@@ -81,7 +81,7 @@ impl ParquetOutput<'_> {
                     written.push((file, path));
                 }
                 Err(error) => {
-                    let new = written.iter().filter(|(file, _)| !file.is_replaced);
+                    let new = written.iter().filter(|(file, _)| !file.replaces_old);
                     for (WrittenTable { folder, .. }, path) in new {
                         // An error here is ignored: the first one is reported.
                         let _ = folder.remove_file(name_of(path));
@@ -101,8 +101,8 @@ impl ParquetOutput<'_> {
     ) -> io::Result<WrittenTable> {
         let folder = root.create_below(path.parent().unwrap_or(Path::new("")), 0o777)?;
         let name = name_of(path);
-        let is_replaced = folder.kind(name)?.is_some();
-        if !self.replaces && is_replaced {
+        let replaces_old = folder.kind(name)?.is_some();
+        if replaces_old && !self.replaces {
             let path = folder.path().join(name);
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
@@ -117,7 +117,7 @@ impl ParquetOutput<'_> {
         Ok(WrittenTable {
             folder,
             size,
-            is_replaced,
+            replaces_old,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The format and the output file.
+//! The format and the destination of a conversion.
 
 use std::fs;
 use std::path::Path;
@@ -10,6 +10,9 @@ use super::ConversionSummary;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::given_value;
+
+/// The path that stands for the standard output.
+pub(super) const STDOUT: &str = "-";
 
 /// An output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,9 +124,10 @@ impl ConversionFormat {
     }
 }
 
-/// Format and output file.
+/// Format and destination.
 pub(super) struct ConversionTarget<'m> {
     pub(super) format: ConversionFormat,
+    /// A file, `-` for the standard output, a folder, or the address of a collector: the value of the option.
     pub(super) path: &'m str,
 }
 
@@ -132,12 +136,12 @@ impl<'m> ConversionTarget<'m> {
     ///
     /// # Errors
     ///
-    /// No format or several, a format that this build lacks, a URL of no web server, an option that the format does not support, or
-    /// an output file that exists.
+    /// No format or several, a format that this build lacks, a collector's address that is not an HTTP URL, an option that the format
+    /// does not support, or an output file that exists without `--force`.
     pub(super) fn new(matches: &'m ArgMatches) -> Result<Self, CliError> {
         let path = |option| matches.get_one::<String>(option).map(String::as_str);
-        let given = |format: ConversionFormat| Some((format, path(format.option())?));
-        let mut given = ConversionFormat::ALL.into_iter().filter_map(given);
+        let with_path = |format: ConversionFormat| Some((format, path(format.option())?));
+        let mut given = ConversionFormat::ALL.into_iter().filter_map(with_path);
         let Some((format, path)) = given.next() else {
             let options = ConversionFormat::ALL.map(|format| format!("--{}", format.option()));
             return Err(
@@ -181,8 +185,9 @@ impl<'m> ConversionTarget<'m> {
             );
             return Err(CliError::usage(message));
         }
-        let replaced = Path::new(path).metadata().is_ok_and(|old| old.is_file());
-        if replaced && !is_set(matches, "force") {
+        let file_exists =
+            path != STDOUT && Path::new(path).metadata().is_ok_and(|old| old.is_file());
+        if file_exists && !is_set(matches, "force") {
             let message = "Output file exists. Use --force to overwrite it.";
             return Err(CliError::message(255, message));
         }
@@ -191,10 +196,13 @@ impl<'m> ConversionTarget<'m> {
 
     /// Size of the output file in bytes; `None` for the standard output.
     pub(super) fn size(&self) -> Option<u64> {
-        fs::metadata(self.path).ok().map(|found| found.len())
+        let written = fs::metadata(self.path).ok();
+        written
+            .filter(|_| self.path != STDOUT)
+            .map(|file| file.len())
     }
 
-    /// Reports the written output.
+    /// Reports the written output, unless it went to the standard output. `from` is the recording.
     pub(super) fn report(&self, context: &Context, from: &Path, written: &ConversionSummary) {
         let Self { format, path } = self;
         let program = context.program;
