@@ -19,7 +19,7 @@ use rperf_names::counted;
 use rperf_perfdata::FeatureId;
 use rperf_view::diff::{DiffEvent, write_diff, write_json};
 
-use self::counting::{ComparedEvent, CountedFile};
+use self::counting::{ComparedEvent, SamplesFile};
 use self::counts::CountsFile;
 use self::settings::DiffSettings;
 use crate::cli::context::Context;
@@ -33,13 +33,14 @@ const LISTED: usize = 3;
 
 /// A file to compare.
 enum ComparedFile {
-    Samples(CountedFile),
+    /// A recording with samples.
+    Samples(SamplesFile),
     /// A file of `stat record`.
     Counts(CountsFile),
 }
 
 impl ComparedFile {
-    /// Reads a file; `number` is its index among the files.
+    /// Reads a file; `number` is its index among the files to compare.
     fn read(
         path: &Path,
         number: usize,
@@ -55,7 +56,7 @@ impl ComparedFile {
                 CountsFile::read(name, &input, &data, context).map(Self::Counts)
             }
             false => {
-                CountedFile::count(&input, &data, number, settings, context).map(Self::Samples)
+                SamplesFile::count(&input, &data, number, settings, context).map(Self::Samples)
             }
         }
     }
@@ -71,29 +72,29 @@ struct EventComparison {
     is_paired: bool,
 }
 
-/// Prints the comparison.
+/// Prints the comparison of samples, or of counts if all files are of `stat record`.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let settings = DiffSettings::new(matches, context)?;
     if settings.streams {
         let compared = streams::run(&settings, context);
         return compared.map_err(|error| with_advice(error, matches, context));
     }
-    let (mut files, mut counts) = (Vec::new(), Vec::new());
+    let (mut files, mut counts_files) = (Vec::new(), Vec::new());
     for (number, path) in settings.files.iter().enumerate() {
         let file = ComparedFile::read(path, number, &settings, context);
         match file.map_err(|error| with_advice(error, matches, context))? {
             ComparedFile::Samples(file) => files.push(file),
-            ComparedFile::Counts(file) => counts.push(file),
+            ComparedFile::Counts(file) => counts_files.push(file),
         }
     }
-    match (files.first(), counts.first()) {
-        (Some(samples), Some(counted)) => {
-            let message = format!("{} has counts, {} has samples", counted.name, samples.name);
+    match (files.first(), counts_files.first()) {
+        (Some(samples), Some(counts)) => {
+            let message = format!("{} has counts, {} has samples", counts.name, samples.name);
             return Err(CliError::message(255, message).hint("compare files of one kind"));
         }
         (None, Some(_)) => {
-            counts::print(&counts, &settings, matches, context)?;
-            let damages = counts.into_iter().map(|file| file.damage);
+            counts::print(&counts_files, &settings, matches, context)?;
+            let damages = counts_files.into_iter().map(|file| file.damage);
             return damages.collect::<Result<(), _>>().map(|()| ExitStatus::Ok);
         }
         _ => {}
@@ -120,16 +121,15 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     for file in files {
         file.damage?;
     }
-    growth(changes(&compared), settings.fail_above, PERCENTAGE_POINTS)?;
+    check_growth(changes(&compared), settings.fail_above, PERCENTAGE_POINTS)?;
     Ok(ExitStatus::Ok)
 }
 
-/// Adds a hint on the default files to an error without hints, if less than two files are given.
+/// Adds a hint on the default files to an error without hints, if fewer than two files are given.
 fn with_advice(error: CliError, matches: &ArgMatches, context: &Context) -> CliError {
-    let given = matches
-        .get_many::<String>("files")
-        .map_or(0, Iterator::count);
-    match given < 2 && !error.has_hints() {
+    let given = ["files", "new-files"].map(|id| matches.get_many::<String>(id));
+    let is_default_used = given.into_iter().flatten().flatten().count() < 2;
+    match is_default_used && !error.has_hints() {
         true => error.hint(format!(
             "name both files: '{} diff OLD NEW'; without a second one the baseline is perf.data.old",
             context.program
@@ -139,7 +139,7 @@ fn with_advice(error: CliError, matches: &ArgMatches, context: &Context) -> CliE
 }
 
 /// Warns about files without samples and files that are given twice. Suggests `sched diff` if all files have task switches.
-fn warn_of_files(files: &[CountedFile], settings: &DiffSettings, context: &Context) {
+fn warn_of_files(files: &[SamplesFile], settings: &DiffSettings, context: &Context) {
     let mut seen = BTreeSet::new();
     for (file, path) in files.iter().zip(&settings.files) {
         let real_path = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -150,7 +150,7 @@ fn warn_of_files(files: &[CountedFile], settings: &DiffSettings, context: &Conte
             context.warn(format_args!("{} has no samples", file.name));
         }
     }
-    let has_switches = |file: &CountedFile| {
+    let has_switches = |file: &SamplesFile| {
         let mut events = file.events.iter();
         events.any(|event| event.name == "sched:sched_switch")
     };
@@ -162,9 +162,9 @@ fn warn_of_files(files: &[CountedFile], settings: &DiffSettings, context: &Conte
     }
 }
 
-/// Compares each event of the baseline.
+/// Compares each event of the baseline. Warns of files without an event that has samples in the baseline.
 fn compare(
-    files: &[CountedFile],
+    files: &[SamplesFile],
     settings: &DiffSettings,
     context: &Context,
 ) -> Vec<EventComparison> {
@@ -221,28 +221,25 @@ fn blocks(events: &[Option<&ComparedEvent>], comparison: &Comparison) -> Vec<Vec
 
 /// Compares an event; `events` has `None` for files without it.
 fn comparison(events: &[Option<&ComparedEvent>], settings: &DiffSettings) -> Comparison {
-    let compare =
+    let of_histograms =
         |histograms: Vec<Option<&Histogram>>| Comparison::new(&histograms, &settings.compare);
-    let counted = events
+    let filtered = events
         .iter()
         .map(|event| event.map(|event| &event.histogram));
-    let mut comparison = compare(counted.collect());
-    if events
-        .first()
-        .copied()
-        .flatten()
-        .is_some_and(|event| event.unfiltered.is_some())
-    {
+    let mut comparison = of_histograms(filtered.collect());
+    let baseline = events.first().copied().flatten();
+    // Then shares of the baseline refer to the total without the filters of tasks and code.
+    if baseline.is_some_and(|event| event.unfiltered.is_some()) {
         let unfiltered = events
             .iter()
             .map(|event| event.and_then(|event| event.unfiltered.as_ref()));
-        comparison.baseline_total = compare(unfiltered.collect()).baseline_total;
+        comparison.baseline_total = of_histograms(unfiltered.collect()).baseline_total;
     }
     comparison
 }
 
 fn print(
-    files: &[CountedFile],
+    files: &[SamplesFile],
     compared: &[EventComparison],
     settings: &DiffSettings,
     context: &Context,
@@ -270,7 +267,7 @@ fn print(
     Ok(())
 }
 
-fn no_pairs(files: &[CountedFile]) -> CliError {
+fn no_pairs(files: &[SamplesFile]) -> CliError {
     let listed = files.iter().map(|file| {
         let names: Vec<&str> = file.events.iter().map(|event| &*event.name).collect();
         format!("{} has {}", file.name, names.join(", "))
@@ -280,26 +277,27 @@ fn no_pairs(files: &[CountedFile]) -> CliError {
         .hint(listed.join("; "))
 }
 
-/// Returns the greatest change of each row in percentage points, with the row's name.
+/// Returns the greatest change of each row's share in percentage points, with the row's name. Files without samples are ignored.
 fn changes(compared: &[EventComparison]) -> impl Iterator<Item = (f64, String)> {
     let rows = compared.iter().flat_map(|event| {
         let rows = event.comparison.rows.iter();
         rows.map(move |row| (&event.comparison, row))
     });
     rows.map(|(comparison, row)| {
-        let has_samples = |file: &usize| comparison.totals.get(*file).is_some_and(|all| *all > 0);
+        let has_samples =
+            |file: &usize| comparison.totals.get(*file).is_some_and(|total| *total > 0);
         let files = (1..comparison.totals.len()).filter(has_samples);
         let change = files.map(|file| comparison.change(row, file));
         (change.fold(f64::NEG_INFINITY, f64::max), label(row))
     })
 }
 
-/// The unit of changes of shares in a message.
+/// The unit of [`changes`] in a message.
 const PERCENTAGE_POINTS: &str = " percentage points";
 
-/// Returns an error with status 1 if a change is above the limit; the error lists the rows with the greatest changes. `unit` is
-/// that of the limit.
-fn growth(
+/// Returns an error with status 1 if a change is above `limit`; the error lists the rows with the greatest changes. `unit` is the
+/// unit of `limit`.
+fn check_growth(
     changes: impl Iterator<Item = (f64, String)>,
     limit: Option<f64>,
     unit: &str,
@@ -311,7 +309,7 @@ fn growth(
     if grown.is_empty() {
         return Ok(());
     }
-    grown.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    grown.sort_by(|(left, _), (right, _)| right.total_cmp(left));
     let listed = grown.iter().take(LISTED);
     let listed = listed.map(|(change, name)| format!("{name} ({change:+.2}%)"));
     let mut listed: Vec<String> = listed.collect();

@@ -1,4 +1,4 @@
-//! `rperf flamegraph`: draws a recording as a flame graph.
+//! `rperf flamegraph`: draws a recording as a flame graph, or writes its folded stacks.
 
 mod args;
 mod field_weight;
@@ -22,12 +22,12 @@ use self::record::Recorded;
 /// The largest width of a picture, in pixels.
 const MAX_WIDTH: u64 = 100_000;
 
-/// Draws the flame graph.
+/// Records if requested, then draws the flame graph or writes folded stacks.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let options = FlamegraphOptions::new(matches)?;
     let source = FlamegraphInput::new(matches, context)?;
     let recorded = Recorded::record(matches, context)?;
-    let input = match &recorded {
+    let path = match &recorded {
         Some(recorded) => Some(recorded.path.clone()),
         None => text(matches, "input").map(PathBuf::from),
     };
@@ -40,7 +40,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         damage,
         title,
         unit,
-    } = source.read(input, context)?;
+    } = source.read(path, context)?;
     if options.folded {
         write_stacks(&stacks, options.marks, options.output.as_deref(), context)?;
         damage?;
@@ -68,10 +68,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 
 /// The options of the output.
 struct FlamegraphOptions {
+    /// Whether folded stacks are written instead of a picture.
     folded: bool,
     format: PictureFormat,
+    /// Whether folded stacks mark kernel, inlined and JIT frames.
     marks: bool,
     reverse: bool,
+    /// With `--diff`, the recording that the widths of frames are taken from.
     widths: FrameWidths,
     output: Option<PathBuf>,
     title: Option<String>,

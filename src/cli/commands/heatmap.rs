@@ -20,7 +20,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::{RequestedFilters, args as choose};
 use crate::cli::input::{self, Input};
 use crate::cli::jobs::jobs;
-use crate::cli::options::{flag, number, switch, value};
+use crate::cli::options::{flag, is_given, number, switch, value};
 use crate::cli::output_file::write_to;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::symbol_options::{SymbolSources, args as names};
@@ -29,7 +29,7 @@ use crate::cli::symbol_options::{SymbolSources, args as names};
 const DEFAULT_OUTPUT: &str = "heatmap.svg";
 /// The default number of rows: if each column is one second, a row has 20 milliseconds.
 const ROWS: u64 = 50;
-/// Maximum number of rows or columns of a picture.
+/// Maximum number of rows, and of columns of a latency heat map.
 const MAX_SIDE: u64 = 1000;
 /// The default number of columns of a latency heat map.
 const COLUMNS: u64 = 100;
@@ -91,7 +91,9 @@ pub(super) fn command() -> Command {
         .arg(value("scale", "linear|log").help(
             "with latencies: scale of the rows (default: log if the longest latency is more than 100 times the median and --max-latency is not given)",
         ))
-        .arg(value("edges", "us[,us...]").help("with latencies: shortest latency of each row, in microseconds"))
+        .arg(value("edges", "us[,us...]").help(
+            "with latencies: lower end of each row in microseconds, instead of --rows, --scale and --max-latency; the lowest row also has shorter latencies",
+        ))
         .arg(value("format", "svg|text").help(
             "output format: svg (default), or text (needs --from): each line has end time and latency in microseconds",
         ))
@@ -101,7 +103,7 @@ pub(super) fn command() -> Command {
         .args(names::all())
 }
 
-/// Draws the heat map.
+/// Draws the heat map, or writes latencies as text.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let options = HeatmapOptions::new(matches)?;
     if let Some(latencies) = latency_text::read(matches)? {
@@ -129,7 +131,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             analysis.conclude()?;
             return Ok(ExitStatus::Ok);
         }
-        Some(pair) => source.durations(pair, context)?,
+        Some(pair) => source.latency_heat_map(pair, context)?,
         None => source.subsecond(text(matches, "event"), context)?,
     };
     analysis.end_progress();
@@ -144,10 +146,10 @@ struct HeatmapOptions {
     rows: u32,
     columns: u64,
     /// The upper end of the scale of latencies in nanoseconds, if given.
-    longest: Option<u64>,
+    max_latency: Option<u64>,
     /// Whether rows are logarithmic, if given.
     is_logarithmic: Option<bool>,
-    /// The shortest latency of each row in nanoseconds, if given.
+    /// The lower end of each row in nanoseconds, if given; replaces `rows`, `is_logarithmic` and `max_latency`.
     edges: Option<Vec<u64>>,
     /// Whether latencies are written as text.
     is_text: bool,
@@ -162,24 +164,20 @@ impl HeatmapOptions {
             Some(count) if (1..=MAX_SIDE).contains(&count) => Ok(count),
             Some(_) => Err(CliError::usage(format!("--{id}: give 1 to {MAX_SIDE}"))),
         };
-        let latency = matches.get_one::<u64>("max-latency");
+        let max_latency = matches.get_one::<u64>("max-latency");
         let latency_ids = ["scale", "edges", "max-latency", "columns"];
-        let is_given = |id: &&str| match *id {
-            "max-latency" | "columns" => matches.get_one::<u64>(id).is_some(),
-            id => text(matches, id).is_some(),
-        };
         let is_text = choice(matches, "format", ["svg", "text"])? == Some(true);
         let has_latencies = ["from", "latencies"]
             .iter()
             .any(|id| text(matches, id).is_some());
-        if !has_latencies && let Some(id) = latency_ids.iter().find(|id| is_given(id)) {
+        if !has_latencies && let Some(id) = latency_ids.iter().find(|id| is_given(matches, id)) {
             return Err(CliError::usage(format!(
                 "--{id} is for latencies: --from EVENT --to EVENT, or --latencies FILE"
             )));
         }
         if text(matches, "from").is_none() && is_text {
             return Err(CliError::usage(
-                "--format text is for latencies: --from EVENT --to EVENT",
+                "--format text is for latencies of a recording: --from EVENT --to EVENT",
             ));
         }
         Ok(Self {
@@ -190,7 +188,7 @@ impl HeatmapOptions {
             output: text(matches, "output").map(PathBuf::from),
             rows: u32::try_from(count("rows", ROWS)?).unwrap_or(u32::MAX),
             columns: count("columns", COLUMNS)?,
-            longest: latency.map(|microseconds| microseconds.saturating_mul(1000)),
+            max_latency: max_latency.map(|microseconds| microseconds.saturating_mul(1000)),
         })
     }
 
@@ -218,7 +216,7 @@ impl HeatmapOptions {
     }
 }
 
-/// A recording, with the samples and options to draw it.
+/// A recording, with the filter of its samples and the options for the heat map.
 struct HeatmapInput<'q> {
     replay: &'q Replay<'q>,
     resolver: &'q Resolver<'q>,
@@ -271,7 +269,7 @@ fn edges(list: &str) -> Result<Vec<u64>, CliError> {
     match edges.len() as u64 <= MAX_SIDE {
         true => Ok(edges),
         false => Err(CliError::usage(format!(
-            "--edges takes at most {MAX_SIDE} rows"
+            "--edges takes at most {MAX_SIDE} numbers"
         ))),
     }
 }

@@ -12,7 +12,7 @@ use crate::cli::{examples, help, man};
 const ABOUT: &str = "\
 Prints the list of commands, the manual of one command, or example command lines.
 
---man writes manual pages for man(1): one for the program, one for each command.";
+--man writes manual pages for man(1): one for the program, one for each command and subcommand.";
 
 /// Returns the command with its options.
 pub(super) fn command() -> Command {
@@ -26,7 +26,7 @@ pub(super) fn command() -> Command {
         .arg(Arg::new("topic").num_args(0..=1))
 }
 
-/// Prints the help of the topic, or the list of commands; with `--man`, writes manual pages.
+/// Prints the manual of the command or the examples that the topic names, or without a topic the list of commands; with `--man`, writes manual pages.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let topic = matches.get_one::<String>("topic");
     if let Some(folder) = matches.get_one::<PathBuf>("man") {

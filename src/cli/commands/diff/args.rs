@@ -19,7 +19,7 @@ With --runs it compares two groups of recordings, OLD... -- NEW...: mean shares 
 interval of their difference by Welch's t-test. Rows with an interval that contains 0 are left out; if nothing has changed, about one row \
 in 20 is still shown.
 
-Files of 'stat record' can be compared, too. The counts are totals; with --runs, means of the totals of each group; if two files were \
+Files of 'stat record' can be compared, too: their totals; with --runs, the mean totals of each group; without --runs, if both files were \
 recorded with intervals (-I), mean rates per second. Recordings of 'sched record' are compared by 'sched diff'.";
 
 const COMPUTE: &str = "\
@@ -79,12 +79,12 @@ fn table() -> Vec<Arg> {
             .long_help(COMPUTE),
         switch("period")
             .short('p')
-            .help("show the periods of both files"),
+            .help("show the periods in each file"),
         switch("formula")
             .short('F')
             .help("show the calculation of each value"),
         switch("cycles-hist").help(
-            "with -c cycles: also the first differences of each block as bars, and their relative standard error",
+            "with -c cycles: also the cycle differences of each block's first executions as bars, and their relative standard error",
         ),
         switch("dump-raw-trace")
             .short('D')
@@ -118,7 +118,7 @@ fn remaining() -> Vec<Arg> {
             .help("number of the file that rows are sorted by, 0 for the baseline (default: 1)"),
         value("percentage", "relative|absolute").help(PERCENT_HELP),
         value("time", "start,end[:start,end...]").help(
-            "only samples of this time range: percent of each recording (0%-10%), or seconds: one range per file, separated by colons",
+            "only samples of this time range, in seconds or percent of the recording (0%-10%): one range for all files, or one per file, separated by colons",
         ),
         choose::cpu().short(None),
         choose::pid(),

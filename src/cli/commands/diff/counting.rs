@@ -28,11 +28,11 @@ use crate::cli::stack_folding::{StackFolding, fold, recording_info, unwinding_li
 /// The default sort keys.
 const KEYS: &str = "dso,symbol";
 
-/// Types of records that perf's diff does not handle, in contrast to its report.
+/// Types of records that perf's diff does not handle, but its report does.
 const UNHANDLED_RECORDS: &[RecordKind] = &[RecordKind::ID_INDEX, RecordKind::EVENT_UPDATE];
 
 /// The counted samples of a recording.
-pub(super) struct CountedFile {
+pub(super) struct SamplesFile {
     /// The file as the user named it.
     pub(super) name: String,
     pub(super) events: Vec<ComparedEvent>,
@@ -52,7 +52,7 @@ pub(super) struct ComparedEvent {
     pub(super) blocks: Vec<Block>,
 }
 
-impl CountedFile {
+impl SamplesFile {
     /// Counts the samples of a file; `number` is its index among the compared files.
     pub(super) fn count(
         input: &Input,
@@ -69,15 +69,15 @@ impl CountedFile {
         }
         let filter = settings.filters.of_file(number);
         let filter = filter.filter(data.metadata(), false)?.non_empty();
-        let unfiltered = filter
+        let unfiltered_criteria = filter
             .as_ref()
             .and_then(|filter| without_tasks_and_code(filter, settings));
         let mut selections = vec![filter.as_ref().map(|filter| filter as &dyn SelectSamples)];
-        selections.extend(unfiltered.as_ref().map(|filter| Some(filter as _)));
+        selections.extend(unfiltered_criteria.as_ref().map(|filter| Some(filter as _)));
         let (histograms, blocks) = histograms(&analysis, settings, &selections)?;
         let mut histograms = histograms.into_iter();
         let mut blocks = blocks.into_iter();
-        let mut counted = histograms.next().unwrap_or_default();
+        let mut filtered = histograms.next().unwrap_or_default();
         let mut unfiltered = histograms.next().unwrap_or_default();
         analysis.end_progress();
         let damage = analysis
@@ -88,7 +88,7 @@ impl CountedFile {
             name: event.name.clone(),
             kind: event.attr.kind,
             config: event.attr.config,
-            histogram: counted.get_mut(index).map(mem::take).unwrap_or_default(),
+            histogram: filtered.get_mut(index).map(mem::take).unwrap_or_default(),
             unfiltered: unfiltered.get_mut(index).map(mem::take),
             blocks: blocks.next().unwrap_or_default().blocks,
         });
@@ -99,15 +99,14 @@ impl CountedFile {
         })
     }
 
-    /// Returns the event to compare with `other`, an event of the baseline: of the same type and configuration, otherwise of the same name.
-    pub(super) fn pair_of(&self, other: &ComparedEvent) -> Option<&ComparedEvent> {
+    /// Returns the event to compare with `baseline`, an event of the baseline: the first of the same type and configuration, otherwise the
+    /// first of the same name.
+    pub(super) fn pair_of(&self, baseline: &ComparedEvent) -> Option<&ComparedEvent> {
         let is_same =
-            |event: &&ComparedEvent| (event.kind, event.config) == (other.kind, other.config);
-        let has_name = |event: &&ComparedEvent| event.name == other.name;
-        let mut events = self.events.iter();
-        events
-            .find(is_same)
-            .or_else(|| self.events.iter().find(has_name))
+            |event: &&ComparedEvent| (event.kind, event.config) == (baseline.kind, baseline.config);
+        let has_name = |event: &&ComparedEvent| event.name == baseline.name;
+        let same = self.events.iter().find(is_same);
+        same.or_else(|| self.events.iter().find(has_name))
     }
 
     /// The number of samples of all events.
@@ -145,8 +144,8 @@ pub(super) fn check_complete(data: &PerfData<'_>, path: &Path) -> Result<(), Cli
     }
 }
 
-/// Returns the histograms of the events for each selection of samples. With `-c cycles`, also returns the blocks of each event for the first
-/// selection.
+/// Returns for each selection of samples the histogram of each event; a selection of `None` is all samples. With `-c cycles`, also
+/// returns the blocks of each event for the first selection.
 fn histograms(
     analysis: &Analysis<'_>,
     settings: &DiffSettings,
@@ -198,7 +197,7 @@ fn histograms(
     Ok((histograms, blocks))
 }
 
-/// Checks that the samples of an event have branch stacks.
+/// Checks that the samples of at least one event have branch stacks.
 fn check_branches(analysis: &Analysis<'_>) -> Result<(), CliError> {
     let mut events = analysis.data().events().iter();
     if events.any(|event| event.attr.sample_type.contains(SampleType::BRANCH_STACK)) {

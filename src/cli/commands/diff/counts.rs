@@ -9,7 +9,7 @@ use rperf_perfdata::PerfData;
 use rperf_view::diff::{ComparedCount, CountObservation, CountsView, EventValues, compare_counts};
 use rperf_wire::StatConfig;
 
-use super::growth;
+use super::check_growth;
 use super::settings::DiffSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -18,7 +18,7 @@ use crate::cli::input::Input;
 use crate::cli::options::is_given;
 use crate::cli::shared::recorded_stat::RecordedStat;
 
-/// Options that only apply to samples.
+/// Options for samples that are refused for files with counts.
 const OF_SAMPLES: [&str; 23] = [
     "baseline-only",
     "compute",
@@ -109,13 +109,13 @@ fn summed(event: EventValues) -> EventValues {
     }
 }
 
-/// Appends the counts of a round, divided by `seconds`, to the values of each event. Of several events with one name, the first
-/// is used.
+/// Appends the count of each event in a round, divided by `divisor`, to the values of the event. Of several events with one name, the
+/// first is used. An event that was not counted gets no value.
 fn add(
     events: &mut Vec<EventValues>,
     recorded: &RecordedStat<'_>,
     round: &IntervalCounts,
-    seconds: f64,
+    divisor: f64,
 ) {
     let rules = AggregationRules {
         unscaled: recorded.setting(StatConfig::SCALE) == Some(0),
@@ -146,7 +146,7 @@ fn add(
             events.len() - 1
         });
         if let (CountState::Counted(count), Some(known)) = (state, events.get_mut(index)) {
-            known.values.push(count.value / seconds);
+            known.values.push(count.value / divisor);
         }
     }
 }
@@ -163,8 +163,8 @@ pub(super) fn print(
         // The status is not 129 (usage), because the options are valid for other files.
         return Err(CliError::message(255, message));
     }
-    let baseline = match &settings.runs {
-        Some(runs) => runs.baseline,
+    let baseline_files = match &settings.runs {
+        Some(runs) => runs.baseline_files,
         None if files.len() == 2 => 1,
         None => {
             let error = CliError::message(
@@ -174,7 +174,7 @@ pub(super) fn print(
             return Err(error.hint("name them as --runs OLD... -- NEW..."));
         }
     };
-    let (before, after) = files.split_at(baseline.min(files.len()));
+    let (before, after) = files.split_at(baseline_files.min(files.len()));
     let kind = observation(files, settings);
     let groups = [before, after].map(|group| values(group, kind));
     let rows = compare_counts(&groups[0], &groups[1]);
@@ -203,15 +203,16 @@ pub(super) fn print(
         false => view.write_text(out, &settings.layout)?,
     }
     out.flush()?;
-    let grown = rows
+    // Totals of single files have no significance: all of their changes are checked.
+    let checked = rows
         .iter()
         .filter(|row| row.is_significant() != Some(false));
-    let grown = grown.filter_map(|row| Some((row.percent()?, row.baseline.event.clone())));
-    growth(grown, settings.fail_above, "%")
+    let changes = checked.filter_map(|row| Some((row.percent()?, row.baseline.event.clone())));
+    check_growth(changes, settings.fail_above, "%")
 }
 
-/// Returns the kind of the compared values: rates of intervals if all files have at least two intervals and `--runs` is not
-/// given, otherwise total counts.
+/// Returns the kind of the compared values: rates of intervals if `--runs` is not given and all files have an event that was counted
+/// in at least two intervals, otherwise total counts.
 fn observation(files: &[CountsFile], settings: &DiffSettings) -> CountObservation {
     let has_intervals = |file: &CountsFile| file.rates.iter().any(|event| event.values.len() > 1);
     match settings.runs.is_none() && files.iter().all(has_intervals) {
@@ -238,7 +239,7 @@ fn values(group: &[CountsFile], kind: CountObservation) -> Vec<EventValues> {
     all
 }
 
-/// Warns of events that were not counted in both groups.
+/// Warns of each event that was not counted in one of the groups.
 fn warn_of_missing(groups: &[Vec<EventValues>; 2], rows: &[ComparedCount], context: &Context) {
     let names = [["baseline", "new files"], ["new files", "baseline"]];
     for (group, [own, other]) in groups.iter().zip(names) {

@@ -5,48 +5,48 @@ use std::io::Write;
 use rperf_hist::{ComparedRuns, RunComparison};
 use rperf_view::diff::{RunsEvent, write_runs, write_runs_json};
 
-use super::counting::CountedFile;
+use super::counting::SamplesFile;
 use super::settings::{DiffSettings, RunOptions};
-use super::{EventComparison, PERCENTAGE_POINTS, growth, label};
+use super::{EventComparison, PERCENTAGE_POINTS, check_growth, label};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
 /// Prints the comparison of the groups, and checks `--fail-above`.
 pub(super) fn print(
-    files: &[CountedFile],
+    files: &[SamplesFile],
     compared: &[EventComparison],
     runs: &RunOptions,
     settings: &DiffSettings,
     context: &Context,
 ) -> Result<(), CliError> {
-    let groups = compared.iter().filter_map(|event| {
+    let tested = compared.iter().filter_map(|event| {
         let is_complete = has_all_runs(event, files, context);
-        let groups = RunComparison::new(&event.comparison, runs.baseline);
-        Some((event, groups.filter(|_| is_complete)?))
+        let comparison = RunComparison::new(&event.comparison, runs.baseline_files);
+        Some((event, comparison.filter(|_| is_complete)?))
     });
-    let groups: Vec<_> = groups.collect();
-    if groups.is_empty() {
+    let tested: Vec<_> = tested.collect();
+    if tested.is_empty() {
         return Err(CliError::message(
             255,
             "nothing to compare: no event has samples in all runs",
         ));
     }
-    let events = groups.iter().map(|(event, groups)| RunsEvent {
+    let events = tested.iter().map(|(event, comparison)| RunsEvent {
         name: &event.name,
         comparison: &event.comparison,
-        runs: groups,
+        runs: comparison,
         shows_all: runs.shows_all,
     });
     let events: Vec<RunsEvent<'_>> = events.collect();
     write(files, &events, runs, settings, context)?;
-    let rows = groups.iter().flat_map(|(_, groups)| &groups.rows);
+    let rows = tested.iter().flat_map(|(_, comparison)| &comparison.rows);
     let rows = rows.filter(|row| row.is_significant());
-    let grown = rows.map(|row: &ComparedRuns| (row.difference(), label(&row.row)));
-    growth(grown, settings.fail_above, PERCENTAGE_POINTS)
+    let changes = rows.map(|row: &ComparedRuns| (row.difference(), label(&row.row)));
+    check_growth(changes, settings.fail_above, PERCENTAGE_POINTS)
 }
 
-/// Whether all runs have samples of an event. If only some have, a warning names the others.
-fn has_all_runs(event: &EventComparison, files: &[CountedFile], context: &Context) -> bool {
+/// Whether all runs have samples of an event. If only some have any, warns and names the runs without samples.
+fn has_all_runs(event: &EventComparison, files: &[SamplesFile], context: &Context) -> bool {
     let totals = &event.comparison.totals;
     if totals.iter().all(|total| *total == 0) {
         return false;
@@ -64,7 +64,7 @@ fn has_all_runs(event: &EventComparison, files: &[CountedFile], context: &Contex
 }
 
 fn write(
-    files: &[CountedFile],
+    files: &[SamplesFile],
     events: &[RunsEvent<'_>],
     runs: &RunOptions,
     settings: &DiffSettings,
@@ -72,7 +72,7 @@ fn write(
 ) -> Result<(), CliError> {
     if settings.json {
         let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
-        let (baseline, other) = names.split_at(runs.baseline.min(names.len()));
+        let (baseline, other) = names.split_at(runs.baseline_files.min(names.len()));
         let out = &mut context.stdout();
         write_runs_json(out, [baseline, other], events)?;
         out.flush()?;

@@ -25,7 +25,7 @@ const BASELINE: &str = "perf.data.old";
 /// The names of the methods.
 const METHODS: &[&str] = &["delta", "delta-abs", "ratio", "wdiff", "cycles"];
 
-/// The settings of one run.
+/// The settings of the command.
 pub(super) struct DiffSettings {
     /// The recordings, the baseline first.
     pub(super) files: Vec<PathBuf>,
@@ -34,13 +34,13 @@ pub(super) struct DiffSettings {
     pub(super) compare: ComparisonOptions,
     pub(super) columns: ColumnOptions,
     pub(super) filters: FileFilters,
-    /// Whether percentages are relative to the accepted samples.
+    /// Whether percentages are relative to the samples that the filters select.
     pub(super) relative: bool,
     /// Whether symbols are shown with addresses, and objects with paths.
     pub(super) verbose: bool,
     pub(super) layout: DiffLayout,
     pub(super) json: bool,
-    /// `--fail-above`: in percentage points of shares, in percent of the baseline's counts.
+    /// `--fail-above`: in percentage points for shares, in percent of the baseline for counts.
     pub(super) fail_above: Option<f64>,
     pub(super) symbols: SymbolSources,
     pub(super) jobs: NonZeroUsize,
@@ -55,7 +55,7 @@ pub(super) struct DiffSettings {
 /// Two groups of runs.
 pub(super) struct RunOptions {
     /// The number of files in the baseline's group, which come first.
-    pub(super) baseline: usize,
+    pub(super) baseline_files: usize,
     /// Whether rows without a significant difference are shown.
     pub(super) shows_all: bool,
 }
@@ -85,7 +85,7 @@ impl DiffSettings {
                 "--json and --dump-raw-trace exclude each other",
             ));
         }
-        let compare = compare(matches, context, files.len())?;
+        let compare = comparison_options(matches, context, files.len())?;
         check_cycles(compare.method, matches)?;
         Ok(Self {
             runs,
@@ -116,7 +116,7 @@ impl DiffSettings {
     }
 }
 
-/// Checks the options that `-c cycles` needs or excludes.
+/// Refuses `--cycles-hist` without `-c cycles`, and `--sort` together with `-c cycles`.
 fn check_cycles(method: ComparisonMethod, matches: &ArgMatches) -> Result<(), CliError> {
     let is_cycles = method == ComparisonMethod::Cycles;
     if flag(matches, "cycles-hist") == Some(true) && !is_cycles {
@@ -152,13 +152,13 @@ fn runs(matches: &ArgMatches) -> Result<Option<RunOptions>, CliError> {
             "--runs and --{option} exclude each other: means of shares are compared"
         ))),
         None => Ok(Some(RunOptions {
-            baseline: given("files"),
+            baseline_files: given("files"),
             shows_all: is_on("all"),
         })),
     }
 }
 
-/// The given files; `perf.data` if none is given. A single one is compared with the default baseline.
+/// The given files; `perf.data` if none is given. A single file is preceded by the default baseline.
 fn files(matches: &ArgMatches) -> Vec<PathBuf> {
     let given = ["files", "new-files"].map(|id| matches.get_many::<String>(id));
     let given = given.into_iter().flatten().flatten();
@@ -172,10 +172,10 @@ fn files(matches: &ArgMatches) -> Vec<PathBuf> {
     files
 }
 
-fn compare(
+fn comparison_options(
     matches: &ArgMatches,
     context: &Context,
-    files: usize,
+    file_count: usize,
 ) -> Result<ComparisonOptions, CliError> {
     let given = matches.get_one::<String>("compute").map(String::as_str);
     let word = given.or_else(|| context.config.text("diff.compute"));
@@ -184,11 +184,11 @@ fn compare(
     let order = order.or_else(configured).unwrap_or(1);
     let order = usize::try_from(order)
         .ok()
-        .filter(|order| *order < files)
+        .filter(|order| *order < file_count)
         .ok_or_else(|| {
             let hint = format!(
                 "give 0 for the baseline, or up to {} for the other files",
-                files - 1
+                file_count - 1
             );
             CliError::message(255, "Order option out of limit.").hint(hint)
         })?;
@@ -199,7 +199,7 @@ fn compare(
     })
 }
 
-/// Parses `--compute`.
+/// Parses the value of `--compute`.
 fn method(text: &str) -> Result<ComparisonMethod, CliError> {
     let (word, option) = match text.split_once(':') {
         Some((word, option)) => (word, Some(option)),
@@ -261,7 +261,7 @@ fn fail_above(text: Option<&str>) -> Result<Option<f64>, CliError> {
     let Some(text) = text else {
         return Ok(None);
     };
-    // Counts can grow by more than 100%.
+    // There is no upper limit: counts can grow by more than 100%.
     let limit = text.strip_suffix('%').unwrap_or(text).parse().ok();
     let limit = limit.filter(|limit: &f64| (0.0..f64::INFINITY).contains(limit));
     limit.map(Some).ok_or_else(|| {
@@ -278,16 +278,16 @@ pub(super) struct FileFilters {
 }
 
 impl FileFilters {
-    fn new(matches: &ArgMatches, files: usize) -> Result<Self, CliError> {
+    fn new(matches: &ArgMatches, file_count: usize) -> Result<Self, CliError> {
         let filters = RequestedFilters::new(matches)?;
         let times = filters.time().filter(|times| times.contains(':'));
         let times: Option<Vec<String>> =
             times.map(|times| times.split(':').map(str::to_owned).collect());
         if let Some(times) = &times
-            && times.len() != files
+            && times.len() != file_count
         {
             let message = format!(
-                "--time: {} time ranges separated by colons for {files} files",
+                "--time: {} time ranges separated by colons for {file_count} files",
                 times.len()
             );
             return Err(CliError::usage(message)
@@ -296,9 +296,9 @@ impl FileFilters {
         Ok(Self { filters, times })
     }
 
-    /// Returns the filters that apply to the file with the given number.
-    pub(super) fn of_file(&self, file: usize) -> RequestedFilters {
-        let own = self.times.as_ref().and_then(|times| times.get(file));
+    /// Returns the filters that apply to the file with this index.
+    pub(super) fn of_file(&self, number: usize) -> RequestedFilters {
+        let own = self.times.as_ref().and_then(|times| times.get(number));
         self.filters
             .at_time(own.map(String::as_str).or(self.filters.time()))
     }

@@ -1,6 +1,7 @@
 //! `--stream`: compares the hot streams of two recordings.
 
 use std::io::Write;
+use std::path::Path;
 
 use clap::ArgMatches;
 use rperf_hist::{
@@ -41,14 +42,17 @@ const OF_TABLES: [&str; 11] = [
     "fail-above",
 ];
 
-/// A recording's streams, by event.
+/// The streams of a recording.
 struct StreamsFile {
+    /// The file as the user named it.
     name: String,
+    /// The name and the streams of each event.
     events: Vec<(String, HotStreams)>,
+    /// The error if not all records could be read, reported after the comparison.
     damage: Result<(), CliError>,
 }
 
-/// Refuses options that do not apply, and any number of files but two.
+/// Refuses options of tables, and any number of files other than two.
 pub(super) fn check(matches: &ArgMatches, files: usize) -> Result<(), CliError> {
     if let Some(option) = OF_TABLES.into_iter().find(|id| is_given(matches, id)) {
         let message = format!("--stream and --{option} exclude each other");
@@ -60,10 +64,10 @@ pub(super) fn check(matches: &ArgMatches, files: usize) -> Result<(), CliError> 
     }
 }
 
-/// Prints the streams of the events that both recordings have.
+/// Prints the streams of the events that both recordings have, paired by name.
 pub(super) fn run(settings: &DiffSettings, context: &Context) -> Result<ExitStatus, CliError> {
     let files = settings.files.iter().enumerate();
-    let files = files.map(|(number, _)| StreamsFile::read(number, settings, context));
+    let files = files.map(|(number, path)| StreamsFile::read(path, number, settings, context));
     let files = files.collect::<Result<Vec<_>, _>>()?;
     let [before, after] = &files[..] else {
         return Err(CliError::usage("--stream compares two recordings"));
@@ -102,11 +106,15 @@ pub(super) fn run(settings: &DiffSettings, context: &Context) -> Result<ExitStat
 }
 
 impl StreamsFile {
-    /// Reads the file with this index.
-    fn read(number: usize, settings: &DiffSettings, context: &Context) -> Result<Self, CliError> {
-        let path = settings.files.get(number).cloned().unwrap_or_default();
+    /// Reads a file; `number` is its index among the files to compare.
+    fn read(
+        path: &Path,
+        number: usize,
+        settings: &DiffSettings,
+        context: &Context,
+    ) -> Result<Self, CliError> {
         let name = path.display().to_string();
-        let opened = OpenedInput::named(Some(path.clone()), settings.force, context)?;
+        let opened = OpenedInput::named(Some(path.to_owned()), settings.force, context)?;
         let input = opened.complete(context)?;
         let data = input.parse(context)?;
         let has_chains = |sample_type: SampleType| sample_type.contains(SampleType::CALLCHAIN);
@@ -133,7 +141,7 @@ impl StreamsFile {
             events: names.zip(streams).collect(),
             damage: analysis
                 .conclude()
-                .and_then(|()| check_complete(&data, &path)),
+                .and_then(|()| check_complete(&data, path)),
         })
     }
 }
@@ -169,7 +177,7 @@ fn streams(
     streams
 }
 
-/// Returns the options of histograms of callchains that begin with the branches, distinguished by source lines.
+/// Returns the histogram options: callchains begin with the branches, and their frames are distinguished by source line.
 fn options() -> HistogramOptions {
     let fields = FIELDS.iter().filter_map(|key| find_field(key));
     let fields: Vec<ReportField> = fields.collect();

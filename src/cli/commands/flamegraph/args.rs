@@ -12,7 +12,7 @@ use crate::cli::symbol_options::args as symbol_options;
 const ABOUT: &str = "\
 Draws the callchains of a recording as a flame graph: a self-contained SVG file for a web browser. The width of a frame \
 is its share of the samples (or of another --weight). A click zooms, / searches; both are kept in the URL, so that a link shows the same view. If \
-a command, processes (-p) or -a are given, they are recorded first, into the file of --keep or -i, or a temporary one.
+a command, processes (-p) or the whole system (-a) are given, flamegraph records first, into the file of --keep or -i, or a temporary one.
 
 --folded writes folded stacks instead, one stack per line followed by its weight, for grep and other tools; -i reads \
 such files, too. With --diff, frames that grew relative to another recording are red, those that shrank blue.";

@@ -52,7 +52,7 @@ impl<'n> FieldWeight<'n> {
         })
     }
 
-    /// Prints a note if samples have negative values.
+    /// Prints a note if samples had negative values.
     pub(super) fn report(&self, context: &Context) {
         let negative = self.negative.load(Ordering::Relaxed);
         if negative > 0 {

@@ -63,7 +63,7 @@ pub(super) struct FlamegraphInput {
     event: Option<String>,
     root: RootFrame,
     /// `None` for the default: the number of samples, or the periods of off-CPU time.
-    weighing: Option<WeightKind>,
+    weight_kind: Option<WeightKind>,
     /// Whether to keep stacks of the kernel's idle loop.
     keep_idle: bool,
     /// Maximum number of frames of a callchain, innermost first.
@@ -99,14 +99,15 @@ impl FlamegraphInput {
             inlines: flag(matches, "inline"),
             event: text("event").map(str::to_owned),
             root: text("root").map_or(Ok(RootFrame::Comm), root)?,
-            weighing: text("weight").map(weighing),
+            weight_kind: text("weight").map(weight_kind),
             keep_idle: flag(matches, "idle") != Some(false),
             max_stack: frames("max-stack"),
             max_depth: frames("max-depth").unwrap_or(usize::MAX),
         })
     }
 
-    /// Reads the stacks of a recording or of folded text; from stdin or perf.data if `path` is `None`.
+    /// Reads the stacks of a recording or of folded text. If `path` is `None`, reads stdin if that is a pipe or a file with folded
+    /// stacks, otherwise perf.data.
     pub(super) fn read(
         &self,
         path: Option<PathBuf>,
@@ -139,8 +140,8 @@ impl FlamegraphInput {
             true => WeightKind::Period,
             false => WeightKind::Samples,
         };
-        let weighing = self.weighing.as_ref().unwrap_or(&default);
-        let stacks = self.stacks(&analysis, event, weighing)?;
+        let weight_kind = self.weight_kind.as_ref().unwrap_or(&default);
+        let stacks = self.stacks(&analysis, event, weight_kind)?;
         let damage = analysis.conclude();
         if stacks.is_empty() {
             damage?;
@@ -152,7 +153,7 @@ impl FlamegraphInput {
             stacks,
             damage,
             title: format!("Flame Graph: {name}"),
-            unit: match weighing {
+            unit: match weight_kind {
                 WeightKind::Period if is_off_cpu(name) => "ns".to_owned(),
                 WeightKind::Samples => "samples".to_owned(),
                 WeightKind::Period => name.to_owned(),
@@ -165,10 +166,10 @@ impl FlamegraphInput {
         &self,
         analysis: &Analysis<'_>,
         event: usize,
-        weighing: &WeightKind,
+        weight_kind: &WeightKind,
     ) -> Result<Stacks, CliError> {
         let (data, replay, context) = (analysis.data(), &analysis.replay, analysis.context);
-        let field = match weighing {
+        let field = match weight_kind {
             WeightKind::Field(name) => Some(FieldWeight::new(data.metadata(), event, name)?),
             WeightKind::Samples | WeightKind::Period => None,
         };
@@ -201,7 +202,7 @@ impl FlamegraphInput {
         warn_of_truncated(context, &summary, copied(data.events()));
         let mut stacks = Stacks::default();
         for event in &named {
-            self.add(event, weighing, &mut stacks);
+            self.add(event, weight_kind, &mut stacks);
         }
         Ok(stacks)
     }
@@ -227,20 +228,21 @@ impl FlamegraphInput {
         }
     }
 
-    /// Adds the stacks of one event, without idle ones unless these are kept.
-    fn add(&self, named: &NamedStacks, weighing: &WeightKind, stacks: &mut Stacks) {
+    /// Adds the stacks of one event to `stacks`; those of the idle loop only if they are kept.
+    fn add(&self, named: &NamedStacks, weight_kind: &WeightKind, stacks: &mut Stacks) {
+        // The label of each frame, and whether the frame is of the idle loop.
         let labels: Vec<(u32, bool)> = named
             .names
             .iter()
-            .map(|named| {
-                let idle = named.origin == CodeOrigin::Kernel && is_idle(&named.name);
-                (stacks.label(&named.name, kind(named.origin)), idle)
+            .map(|frame| {
+                let is_idle = frame.origin == CodeOrigin::Kernel && is_idle(&frame.name);
+                (stacks.label(&frame.name, kind(frame.origin)), is_idle)
             })
             .collect();
         let mut frames = Vec::new();
         for stack in named.iter() {
-            let idle = || stack.frames.iter().any(|frame| labels[*frame as usize].1);
-            if !self.keep_idle && idle() {
+            let has_idle_frame = || stack.frames.iter().any(|frame| labels[*frame as usize].1);
+            if !self.keep_idle && has_idle_frame() {
                 continue;
             }
             frames.clear();
@@ -250,7 +252,7 @@ impl FlamegraphInput {
             );
             frames.extend(stack.frames.iter().map(|frame| labels[*frame as usize].0));
             frames.truncate(self.max_depth);
-            let weight = match weighing {
+            let weight = match weight_kind {
                 WeightKind::Samples => stack.sum.samples,
                 WeightKind::Period | WeightKind::Field(_) => stack.sum.period,
             };
@@ -260,7 +262,7 @@ impl FlamegraphInput {
 
     fn root(&self, stack: &StackView<'_>) -> Option<String> {
         let comm = stack.comm.unwrap_or("[unknown]");
-        // stackcollapse-perf.pl writes comms without blanks, too.
+        // As in the output of stackcollapse-perf.pl.
         let comm = comm.replace(' ', "_");
         match self.root {
             RootFrame::None => None,
@@ -318,15 +320,15 @@ fn kind(origin: CodeOrigin) -> FrameKind {
     }
 }
 
-/// Whether `path` is a regular file that begins neither like a recording nor with binary data.
+/// Whether `path` is a regular file that is not empty and begins neither like a recording nor with binary data (a NUL byte).
 fn is_text(path: &Path) -> bool {
     let mut first = Vec::new();
     let begin = |file: File| file.take(FileHeader::SIZE as u64).read_to_end(&mut first);
     let is_read = open_regular(path)
         .and_then(begin)
         .is_ok_and(|count| count > 0);
-    let is_foreign = matches!(FileHeader::decode(&first), Err(Error::Magic { .. }));
-    is_read && is_foreign && !first.contains(&0)
+    let is_no_recording = matches!(FileHeader::decode(&first), Err(Error::Magic { .. }));
+    is_read && is_no_recording && !first.contains(&0)
 }
 
 fn root(word: &str) -> Result<RootFrame, CliError> {
@@ -342,7 +344,7 @@ fn root(word: &str) -> Result<RootFrame, CliError> {
     }
 }
 
-fn weighing(word: &str) -> WeightKind {
+fn weight_kind(word: &str) -> WeightKind {
     match word {
         "samples" => WeightKind::Samples,
         "period" => WeightKind::Period,

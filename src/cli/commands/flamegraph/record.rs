@@ -30,7 +30,7 @@ impl Recorded {
     ///
     /// # Errors
     ///
-    /// Status 129: options for recording without anything to record. Otherwise the errors of `record`.
+    /// Status 129: options for recording without anything to record. Also the errors of `record`, and of creating the temporary folder.
     pub(super) fn record(
         matches: &ArgMatches,
         context: &Context,

@@ -25,13 +25,11 @@ pub(super) struct LatencyEvents {
 }
 
 impl LatencyEvents {
-    /// Reads the options; `None` if the times of samples are drawn.
+    /// Reads `--from`, `--to` and `--key`; `None` if none of them is given: then the times of samples are drawn.
     pub(super) fn new(matches: &ArgMatches) -> Result<Option<Self>, CliError> {
         let (Some(from), Some(to)) = (text(matches, "from"), text(matches, "to")) else {
-            let incomplete = ["from", "to", "key"];
-            let incomplete = incomplete
-                .into_iter()
-                .find(|id| text(matches, id).is_some());
+            let mut ids = ["from", "to", "key"].into_iter();
+            let incomplete = ids.find(|id| text(matches, id).is_some());
             return match incomplete {
                 None => Ok(None),
                 Some(id) => Err(CliError::usage(format!(
@@ -57,7 +55,7 @@ impl LatencyEvents {
 }
 
 impl HeatmapInput<'_> {
-    /// The latencies of a pair of events, by end time; not empty.
+    /// The latencies of a pair of events, sorted by end time; an error if there are none.
     fn spans(&self, pair: &LatencyEvents, context: &Context) -> Result<Vec<TimedSpan>, CliError> {
         let names = [&*pair.from, &*pair.to];
         let events = event_pair(self.replay, &self.input.path, names, &pair.key)?;
@@ -93,7 +91,7 @@ impl HeatmapInput<'_> {
     }
 
     /// The heat map of the latencies of a pair of events.
-    pub(super) fn durations(
+    pub(super) fn latency_heat_map(
         &self,
         pair: &LatencyEvents,
         context: &Context,
@@ -105,7 +103,7 @@ impl HeatmapInput<'_> {
 }
 
 impl HeatmapOptions {
-    /// The lowest latency of each row, in nanoseconds.
+    /// The lower end of each row, in nanoseconds.
     fn edges(&self, spans: &[TimedSpan]) -> Vec<u64> {
         if let Some(edges) = &self.edges {
             return edges.clone();
@@ -113,14 +111,14 @@ impl HeatmapOptions {
         let mut latencies: Vec<u64> = spans.iter().map(|span| span.nanos).collect();
         latencies.sort_unstable();
         let at = |index: usize| latencies.get(index).copied().unwrap_or_default();
-        let (least, median) = (at(0), at(latencies.len() / 2));
+        let (shortest, median) = (at(0), at(latencies.len() / 2));
         let longest = at(latencies.len().saturating_sub(1));
         let has_outliers = longest / OUTLIER > median;
-        let most = self.longest.unwrap_or(longest);
+        let top = self.max_latency.unwrap_or(longest);
         let is_logarithmic = self.is_logarithmic;
-        match is_logarithmic.unwrap_or(has_outliers && self.longest.is_none()) {
-            true => logarithmic_edges(least, most, self.rows),
-            false => linear_edges(most, self.rows),
+        match is_logarithmic.unwrap_or(has_outliers && self.max_latency.is_none()) {
+            true => logarithmic_edges(shortest, top, self.rows),
+            false => linear_edges(top, self.rows),
         }
     }
 

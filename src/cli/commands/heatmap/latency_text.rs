@@ -11,7 +11,7 @@ use super::text;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
-/// Options that apply to recordings, besides `--no-idle`.
+/// Options of recordings that are refused with `--latencies`, besides `--no-idle`.
 const OF_RECORDINGS: [&str; 15] = [
     "input", "event", "from", "to", "key", "comms", "cpu", "dsos", "pid", "tid", "time", "symbols",
     "vmlinux", "kallsyms", "symfs",
@@ -20,11 +20,12 @@ const OF_RECORDINGS: [&str; 15] = [
 /// The name of the standard input.
 const STDIN: &str = "-";
 
-/// Reads the latencies of `--latencies`, sorted by end; `None` without the option.
+/// Reads the latencies of `--latencies`, sorted by end; `None` without the option. Blank lines and lines that begin with `#` are
+/// skipped.
 ///
 /// # Errors
 ///
-/// Status 129: options that apply to recordings. Status 255: the file cannot be read or has no latencies, or a line does not
+/// Status 129: an option of recordings is given. Status 255: the file cannot be read or has no latencies, or a line does not
 /// consist of two numbers.
 pub(super) fn read(matches: &ArgMatches) -> Result<Option<Vec<TimedSpan>>, CliError> {
     let Some(path) = text(matches, "latencies") else {
