@@ -138,7 +138,8 @@ fn user_file() -> Result<PathBuf, CliError> {
     })
 }
 
-/// Writes the settings that have a value to `file`, or to its target if it is a symlink, atomically; ignores settings without a value.
+/// Atomically writes the settings that have a value to `file` (if it is a symlink, to its target). Settings without a value are
+/// ignored.
 fn change(file: &Path, settings: &[SettingArgument<'_>]) -> Result<(), CliError> {
     let name = file.display();
     let failed = |error: io::Error| anyhow::Error::new(error).context(name.to_string());

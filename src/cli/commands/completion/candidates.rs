@@ -121,7 +121,8 @@ fn of_command(words: &[OsString], position: usize, context: &Context) -> Complet
     loop {
         let complete_arguments = arguments
             .split_last()
-            .map_or(&[][..], |(_, complete)| complete);
+            .map(|(_, complete)| complete)
+            .unwrap_or_default();
         let word = argv::first_word(&command, complete_arguments);
         let found =
             word.and_then(|at| Some((at, subcommand(entry, arguments.get(at)?.to_str()?)?)));

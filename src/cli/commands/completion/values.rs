@@ -11,8 +11,8 @@ use super::candidates::{Candidate, Completion, ShellCandidates};
 use crate::cli::context::Context;
 use crate::cli::shared::event_listing;
 
-/// Values of options that take one of a few words, by command (any if empty) and option. Other options list their words in the
-/// name of the value: see [`alternatives`].
+/// Values of options that take one of a few words, by command (any if empty) and option. Other options may list their words in
+/// the name of the value: see [`alternatives`].
 const CHOICES: &[(&str, &str, &[&str])] = &[
     ("", "affinity", &["sys", "node", "cpu"]),
     (
@@ -84,7 +84,7 @@ const KMEM_KEYS: &[&str] = &[
     "process",
 ];
 
-/// Keys of `kmem --sort`, for `--slab` and for `--page`.
+/// Keys of `--sort` of `kmem` and `kmem stat`, for `--slab` and for `--page`.
 const KMEM_SORT_KEYS: &[&str] = &[
     "ptr", "page", "callsite", "bytes", "hit", "pingpong", "frag", "order", "migtype", "gfp",
 ];
