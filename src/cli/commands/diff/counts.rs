@@ -203,7 +203,7 @@ pub(super) fn print(
         false => view.write_text(out, &settings.layout)?,
     }
     out.flush()?;
-    // Totals of single files have no significance: all of their changes are checked.
+    // Rows without a confidence interval, because a group has a single value, are checked, too.
     let checked = rows
         .iter()
         .filter(|row| row.is_significant() != Some(false));

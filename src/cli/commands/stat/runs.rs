@@ -15,7 +15,7 @@ use rperf_view::stat::Times;
 
 use super::hints;
 use super::output::StatOutput;
-use super::plan::{StatPlan, workload_failed};
+use super::plan::{StatPlan, exit, workload_failed};
 use super::tables::{self, TableFormat};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -82,7 +82,7 @@ impl<'a> StatRuns<'a> {
         }
         // The process ends by the signal, so that ^C also ends a shell's loop around it.
         let interrupted = last.signal.map(ExitStatus::Signal);
-        let ended = || last.ended.map_or(ExitStatus::Ok, plan::exit);
+        let ended = || last.ended.map_or(ExitStatus::Ok, exit);
         Ok(interrupted.unwrap_or_else(ended))
     }
 
