@@ -104,8 +104,8 @@ impl fmt::Display for ProbeEvent {
 }
 
 impl ProbeEvent {
-    /// Returns the bootconfig entry that creates it (Documentation/admin-guide/bootconfig.rst,
-    /// `ftrace.event`), which supports a single group. `None` for a probe of a program.
+    /// Returns the bootconfig entry that creates it (Documentation/trace/boottime-trace.rst, `ftrace.event.kprobes`), always in
+    /// the group `kprobes`. `None` for a probe of a program.
     #[must_use]
     pub fn bootconfig_entry(&self) -> Option<String> {
         let ProbeTarget::Kernel { .. } = self.target else {
@@ -114,8 +114,9 @@ impl ProbeEvent {
         let fields = self.fields.iter().map(|field| format!(" {field}"));
         let fields: String = fields.collect();
         let (name, target) = (&self.name, &self.target);
+        let suffix = if self.is_return { "%return" } else { "" };
         Some(format!(
-            "ftrace.event.kprobes.{name}.probe = '{target}{fields}'"
+            "ftrace.event.kprobes.{name}.probe = '{target}{suffix}{fields}'"
         ))
     }
 }
@@ -401,5 +402,11 @@ mod tests {
             boot.bootconfig_entry().as_deref(),
             Some("ftrace.event.kprobes.leaf.probe = 'vfs_read+4 n=%di:s64'")
         );
+        let at_return = ProbeEvent {
+            is_return: true,
+            ..boot
+        };
+        let entry = at_return.bootconfig_entry().unwrap();
+        assert!(entry.contains("'vfs_read+4%return n="), "{entry}");
     }
 }

@@ -60,7 +60,7 @@ pub struct Diagnostics {
     pub out_of_order: u64,
     /// Number of records of unknown types.
     pub unknown_kinds: u64,
-    /// Number of samples that were skipped because their event id is unknown.
+    /// Number of samples, and of counter values in samples (`:S`), that were skipped because their event id is unknown.
     pub unknown_ids: u64,
     /// Records other than samples that could not be decoded.
     pub bad_records: DecodeErrors,

@@ -136,7 +136,7 @@ impl EventTable {
     }
 
     /// Whether samples of any event contain counter values.
-    pub(crate) fn hold_values(&self) -> bool {
+    pub(crate) fn any_holds_values(&self) -> bool {
         self.events.iter().any(|event| event.holds_values)
     }
 

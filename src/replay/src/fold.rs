@@ -130,6 +130,8 @@ fn shards(slices: &[DataSlice], threads: NonZeroUsize) -> Vec<&[DataSlice]> {
     let mut done = 0;
     let mut owner = |slice: &DataSlice| {
         let owner = (done * threads).checked_div(total).unwrap_or(0);
+        // Slices without samples may follow the last sample.
+        let owner = owner.min(threads - 1);
         done += u128::from(slice.weight);
         owner
     };

@@ -36,11 +36,11 @@ impl Replay<'_> {
         let skipped = self.skipped(render);
         let reader = SliceReader::new(self, render.wanted(), &skipped);
         thread::scope(|scope| {
-            let readers = match threads.get() {
+            let receivers = match threads.get() {
                 1 => Vec::new(),
                 threads => reader.start(scope, threads),
             };
-            let mut timeline = Timeline::new(reader, readers);
+            let mut timeline = Timeline::new(reader, receivers);
             render_blocks(self, &mut timeline, render, &mut scratches, take);
             timeline.finish()
         })
@@ -51,7 +51,7 @@ impl Replay<'_> {
     /// For each event, whether its samples are skipped. Empty with `:S`: a sample belongs to several events, so no sample is
     /// skipped.
     fn skipped<R: Render>(&self, render: &R) -> Vec<bool> {
-        if self.events.hold_values() {
+        if self.events.any_holds_values() {
             return Vec::new();
         }
         let events = (0..).map(EventIndex).take(self.events.len());

@@ -28,8 +28,8 @@ impl<'a> Replay<'a> {
     /// Runs pass 1: reads all record headers and builds the World.
     ///
     /// # Errors
-    /// [`Error::Compressed`] for a recording with compressed records. A damaged tail is not an error;
-    /// [`Diagnostics::end`] reports it.
+    /// [`Error::Compressed`] for a recording with compressed records, and [`Error::OutOfMemory`]. A damaged tail is not an
+    /// error; [`Diagnostics::end`] reports it.
     pub fn open(data: &'a PerfData<'a>) -> Result<Self, Error> {
         Self::open_on(data, NonZeroUsize::MIN)
     }

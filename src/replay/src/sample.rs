@@ -30,7 +30,7 @@ pub struct Sample<'a> {
 /// A record other than a sample, with its trailer.
 #[derive(Debug, Clone)]
 pub struct NonSampleRecord<'a> {
-    /// The event of its trailer; `None` for an unknown id.
+    /// The event of its trailer; the first event without an id, `None` for an unknown id.
     pub event: Option<EventIndex>,
     /// Its position in the order.
     pub order: Order,

@@ -292,7 +292,7 @@ impl<R: StreamInput> Stream<R> {
         if self.intake.events.defer_callchains() {
             self.complete_callchains(limit);
         }
-        if self.intake.events.hold_values() {
+        if self.intake.events.any_holds_values() {
             self.share();
         }
     }

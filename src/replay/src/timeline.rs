@@ -13,15 +13,15 @@ use crate::prefetch::Prefetcher;
 use crate::scan::{DataSlice, FinishedRound};
 use crate::{Error, EventIndex, Order, Replay};
 
-/// Returns blocks of samples in order, from the samples of each slice of the file. Samples up to a FINISHED_ROUND are
-/// merged and returned, so memory is limited by the size of rounds, at 16 bytes per sample. Pass 1 has found the late
-/// records: samples with later times are not returned before them.
+/// Returns blocks of samples, and of other records if they are wanted, in order of time; in file order if FINISHED_ROUND
+/// records are wanted. At a FINISHED_ROUND, everything up to [`FinishedRound::complete`] is returned: the time before which
+/// no record follows, late ones included. Takes 16 bytes per record of about two rounds.
 pub(crate) struct Timeline<'r, 'a> {
     reader: SliceReader<'r, 'a>,
     slices: Iter<'r, DataSlice>,
     /// Receivers of the samples of slices, one for each reading thread; the threads read slices in turn. If there are no
     /// receivers, slices are read on this thread.
-    readers: Vec<Receiver<Result<Vec<Order>, Error>>>,
+    receivers: Vec<Receiver<Result<Vec<Order>, Error>>>,
     /// Number of slices that were read so far.
     slices_read: usize,
     rounds: Peekable<Iter<'r, FinishedRound>>,
@@ -89,6 +89,7 @@ impl<'r, 'a> SliceReader<'r, 'a> {
         self.skipped.get(event.0 as usize) == Some(&true)
     }
 
+    /// Whether records are returned in file order: if FINISHED_ROUND records are wanted (see [`crate::Render::wanted`]).
     fn is_in_file_order(&self) -> bool {
         self.wanted.contains(&RecordKind::FINISHED_ROUND)
     }
@@ -149,12 +150,12 @@ impl<'r, 'a> SliceReader<'r, 'a> {
         'r: 's,
         'a: 's,
     {
-        let readers = threads.div_ceil(RENDERERS_PER_READER);
+        let reader_count = threads.div_ceil(RENDERERS_PER_READER);
         let slices = &self.replay.scan.slices;
         let start = |reader| {
             let (sender, receiver) = sync_channel(SLICES_AHEAD);
             let read = move || {
-                for slice in slices.iter().skip(reader).step_by(readers) {
+                for slice in slices.iter().skip(reader).step_by(reader_count) {
                     // The Timeline may have been dropped.
                     if sender.send(self.read(slice)).is_err() {
                         return;
@@ -165,22 +166,22 @@ impl<'r, 'a> SliceReader<'r, 'a> {
             Some(receiver)
         };
         // Slices are distributed among the readers in turn, so either all of them are used or none.
-        let started: Option<Vec<_>> = (0..readers).map(start).collect();
+        let started: Option<Vec<_>> = (0..reader_count).map(start).collect();
         started.unwrap_or_default()
     }
 }
 
 impl<'r, 'a> Timeline<'r, 'a> {
-    /// Creates the iterator over the records of `reader`, which are read by the threads of `readers` if there are any.
+    /// Creates the iterator over the records that `receivers` deliver; if there are no receivers, `reader` reads the records.
     pub(crate) fn new(
         reader: SliceReader<'r, 'a>,
-        readers: Vec<Receiver<Result<Vec<Order>, Error>>>,
+        receivers: Vec<Receiver<Result<Vec<Order>, Error>>>,
     ) -> Self {
         let replay = reader.replay;
         Self {
             reader,
             slices: replay.scan.slices.iter(),
-            readers,
+            receivers,
             slices_read: 0,
             rounds: replay.scan.rounds.iter().peekable(),
             window: Vec::new(),
@@ -200,13 +201,13 @@ impl<'r, 'a> Timeline<'r, 'a> {
         self.failed.map_or(Ok(()), Err)
     }
 
-    /// The samples of `slice`, which must be the next one.
+    /// The records of `slice`, which must be the next one.
     fn read(&mut self, slice: &DataSlice) -> Result<Vec<Order>, Error> {
-        let reader = self.slices_read.checked_rem(self.readers.len());
-        let reader = reader.and_then(|reader| self.readers.get(reader));
+        let turn = self.slices_read.checked_rem(self.receivers.len());
+        let receiver = turn.and_then(|turn| self.receivers.get(turn));
         self.slices_read += 1;
         // A thread that panicked sends nothing; the scope propagates the panic.
-        let received = reader.and_then(|reader| reader.recv().ok());
+        let received = receiver.and_then(|receiver| receiver.recv().ok());
         received.unwrap_or_else(|| self.reader.read(slice))
     }
 
@@ -214,11 +215,11 @@ impl<'r, 'a> Timeline<'r, 'a> {
     fn refill(&mut self) -> Result<(), Error> {
         self.window.drain(..self.returned);
         self.returned = 0;
-        let mut complete = None;
+        let mut complete_until = None;
         // Small rounds are collected, since blocks should not be too small and each refill sorts incomplete
         // samples again.
         let enough = MAX_BLOCK.max(2 * self.window.len());
-        while complete.is_none() || self.window.len() < enough {
+        while complete_until.is_none() || self.window.len() < enough {
             let Some(slice) = self.slices.next() else {
                 self.ended = true;
                 break;
@@ -231,7 +232,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
             self.window.extend_from_slice(&orders);
             let is_inside = |round: &&FinishedRound| round.position < slice.end;
             while let Some(round) = self.rounds.next_if(is_inside) {
-                complete = Some(round.complete);
+                complete_until = Some(round.complete);
             }
         }
         if self.reader.is_in_file_order() {
@@ -243,8 +244,8 @@ impl<'r, 'a> Timeline<'r, 'a> {
         self.complete = if self.ended {
             self.window.len()
         } else {
-            let complete = complete.unwrap_or_default();
-            let is_complete = |order: &Order| order.time <= complete;
+            let complete_until = complete_until.unwrap_or_default();
+            let is_complete = |order: &Order| order.time <= complete_until;
             self.window.partition_point(is_complete)
         };
         Ok(())

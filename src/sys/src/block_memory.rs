@@ -15,7 +15,8 @@ pub enum StringInstruction {
 }
 
 impl StringInstruction {
-    /// Copies as many bytes as both slices have; other code copies the last bytes, if they are fewer than a round. On other architectures than x86-64 this does nothing, or copies only the last bytes.
+    /// Copies as many bytes as both slices have: whole rounds with these instructions, the bytes after the last round with a
+    /// plain copy. On architectures other than x86-64, only the latter are copied.
     pub fn copy(self, to: &mut [u8], from: &[u8]) {
         let length = to.len().min(from.len());
         let (Some(to), Some(from)) = (to.get_mut(..length), from.get(..length)) else {
@@ -28,7 +29,8 @@ impl StringInstruction {
         to_rest.copy_from_slice(from_rest);
     }
 
-    /// Sets all bytes to `byte`; other code sets the last bytes, if they are fewer than a round. On other architectures than x86-64 this does nothing, or sets only the last bytes.
+    /// Sets all bytes to `byte`: whole rounds with these instructions, the bytes after the last round with a plain fill. On
+    /// architectures other than x86-64, only the latter are set.
     pub fn fill(self, to: &mut [u8], byte: u8) {
         let whole = to.len() - to.len() % self.unit();
         let (to_whole, to_rest) = to.split_at_mut(whole);

@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::mounts::Mount;
+
 /// The root folder of the cgroups that perf events can use: for version 1 the hierarchy of the
 /// controller `perf_event`, otherwise the hierarchy of version 2.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,19 +18,13 @@ impl CgroupFolder {
     #[must_use]
     pub fn find(mounts: &str) -> Option<Self> {
         let mut version_2 = None;
-        for line in mounts.lines() {
-            let mut words = line.split(' ');
-            let (_, Some(place), Some(kind), options) =
-                (words.next(), words.next(), words.next(), words.next())
-            else {
-                continue;
-            };
-            let mut options = options.unwrap_or_default().split(',');
-            if kind == "cgroup" && options.any(|option| option == "perf_event") {
-                return Some(Self(place.into()));
+        for mount in Mount::all(mounts) {
+            let mut options = mount.options.split(',');
+            if mount.kind == "cgroup" && options.any(|option| option == "perf_event") {
+                return Some(Self(mount.place));
             }
-            if kind == "cgroup2" {
-                version_2 = version_2.or(Some(Self(place.into())));
+            if mount.kind == "cgroup2" {
+                version_2 = version_2.or(Some(Self(mount.place)));
             }
         }
         version_2

@@ -36,6 +36,7 @@ mod mapping;
 #[cfg(all(any(test, target_env = "musl"), target_arch = "x86_64"))]
 mod memory_functions;
 mod memory_policy;
+mod mounts;
 mod out_of_memory;
 mod overwrite_ring;
 mod pidfd;

@@ -32,7 +32,8 @@ pub struct TaskStatus {
     pub is_filtered: bool,
     /// Its id in its own PID namespace, which gettid(2) returns to it; 0 if unknown (before Linux 4.1).
     pub own_tid: u32,
-    /// The number of PID namespaces in which it has an id, from that of this proc file system on: 1 if it is in the same one, 0 if unknown.
+    /// The number of PID namespaces in which it has an id, from that of this proc file system on: 1 if it is in the same one,
+    /// 0 if unknown.
     pub namespaces: usize,
     /// The number of times that the thread was taken off a CPU. If a waiting thread has the same number later, it has not run
     /// in between.

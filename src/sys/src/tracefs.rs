@@ -4,6 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::mounts::Mount;
+
 /// The mount point on current systems.
 const DEFAULT_MOUNT: &str = "/sys/kernel/tracing";
 /// Size of the first read in bytes: `header_page` returns everything to the first read(2) and
@@ -32,11 +34,8 @@ impl Tracefs {
     #[must_use]
     pub fn find(mounts: &str) -> Self {
         let mounted = |kind: &str| {
-            let places = mounts.lines().filter_map(|line| {
-                let mut words = line.split(' ').skip(1);
-                let place = words.next()?;
-                (words.next() == Some(kind)).then(|| PathBuf::from(place))
-            });
+            let of_kind = Mount::all(mounts).filter(|mount| mount.kind == kind);
+            let places = of_kind.map(|mount| mount.place);
             // Other mounts, such as those of a chroot environment, come and go.
             let mut places = places.collect::<Vec<_>>();
             places.sort_by_key(|place| place != Path::new(DEFAULT_MOUNT));
@@ -168,6 +167,8 @@ mod tests {
         assert_eq!(root("proc /proc proc rw 0 0\n"), Path::new(DEFAULT_MOUNT));
         let usual = format!("{both}nodev {DEFAULT_MOUNT} tracefs rw,relatime 0 0\n");
         assert_eq!(root(&usual), Path::new(DEFAULT_MOUNT));
+        let blank = "nodev /my\\040t tracefs rw,relatime 0 0\n";
+        assert_eq!(root(blank), Path::new("/my t"));
     }
 
     #[test]

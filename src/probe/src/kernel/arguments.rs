@@ -8,7 +8,7 @@ use crate::field::{Dereference, ProbeField};
 use crate::kernel_types::{BtfShape, Parameter};
 use crate::object::nearest;
 use crate::register;
-use crate::search::{PathStep, raw_kernel_text};
+use crate::search::{PathValue, raw_kernel_text};
 use crate::shape::{TypeCategory, TypeShape as _};
 
 /// A probe point at which the arguments of a definition are fetched.
@@ -76,8 +76,8 @@ impl Arguments<'_, '_> {
     /// Returns the type of the return value, if BTF has it.
     fn kind_of_return(&self) -> Option<String> {
         let returned = self.kernel.signature(self.function).ok()?.1?;
-        let mut walk = PathStep::new(returned, "$retval", Vec::new(), false);
-        walk.kind(None).ok()?.0
+        let mut path = PathValue::new(returned, "$retval", Vec::new(), false);
+        path.finish_with_type(None).ok()?.0
     }
 
     /// Returns the function's parameters; an error for the value `name` unless the probe point is the entry.
@@ -157,13 +157,13 @@ impl Arguments<'_, '_> {
                 known: Vec::new(),
             })?;
         let variable = *parameters.get(index).ok_or(Error::NoKernelImage)?;
-        let mut walk = PathStep::new(variable, name, reads, argument.is_user);
-        walk.steps(members)?;
-        let (kind, _) = walk.kind(argument.kind.as_deref())?;
+        let mut path = PathValue::new(variable, name, reads, argument.is_user);
+        path.apply_all(members)?;
+        let (kind, _) = path.finish_with_type(argument.kind.as_deref())?;
         Ok(ProbeField {
             name: argument.field_name(),
             base,
-            reads: walk.reads,
+            reads: path.reads,
             kind,
         })
     }

@@ -2,7 +2,7 @@
 
 use rperf_symbol::kallsyms::lines;
 
-/// The base symbol for kernel addresses, independent of relocation (KASLR).
+/// The reference symbol: probes of the kernel are written as `_text+OFFSET`, which does not depend on KASLR.
 pub(crate) const BASE: &str = "_text";
 
 /// A symbol of the kernel.

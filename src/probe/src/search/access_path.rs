@@ -9,11 +9,12 @@ use crate::shape::{RecordMember, TypeCategory, TypeShape};
 /// The maximum width of a recorded number.
 const MAX_BITS: u64 = 64;
 
-/// The value at a step of the path.
-pub(crate) struct PathStep<T> {
+/// The value reached so far on an access path.
+pub(crate) struct PathValue<T> {
     /// The dereferences so far.
     pub(crate) reads: Vec<Dereference>,
-    /// The current variable, member, or array being indexed.
+    /// The current variable or member; after an index, the pointer or array whose element the value is. The value has its
+    /// [`TypeShape::real_type`].
     shape: T,
     /// The number of indices applied to a multi-dimensional array.
     depth: usize,
@@ -31,7 +32,7 @@ pub(crate) fn unsupported(message: String) -> Error {
     }
 }
 
-impl<T: TypeShape> PathStep<T> {
+impl<T: TypeShape> PathValue<T> {
     /// Starts at a variable whose location is `reads`. `is_user` means that its pointers refer to user memory.
     pub(crate) fn new(variable: T, name: &str, reads: Vec<Dereference>, is_user: bool) -> Self {
         Self {
@@ -45,11 +46,11 @@ impl<T: TypeShape> PathStep<T> {
     }
 
     /// Applies all steps of the path.
-    pub(crate) fn steps(&mut self, members: &[Member]) -> Result<(), Error> {
-        members.iter().try_for_each(|step| self.step(step))
+    pub(crate) fn apply_all(&mut self, members: &[Member]) -> Result<(), Error> {
+        members.iter().try_for_each(|step| self.apply(step))
     }
 
-    fn step(&mut self, step: &Member) -> Result<(), Error> {
+    fn apply(&mut self, step: &Member) -> Result<(), Error> {
         let real = self.shape.real_type();
         let real =
             real.ok_or_else(|| unsupported(format!("Failed to get the type of {}.", self.name)))?;
@@ -63,8 +64,14 @@ impl<T: TypeShape> PathStep<T> {
     }
 
     fn element(&mut self, real: &T, index: i64) -> Result<(), Error> {
-        let kind = real.kind();
-        let inner = match kind {
+        let category = real.kind();
+        let name = &self.name;
+        if !matches!(category, TypeCategory::Array | TypeCategory::Pointer) {
+            return Err(unsupported(format!(
+                "Semantic error: {name} is not a pointer nor array."
+            )));
+        }
+        let inner = match category {
             TypeCategory::Array => real.lengths().into_iter().skip(self.depth + 1).collect(),
             _ => Vec::new(),
         };
@@ -73,28 +80,25 @@ impl<T: TypeShape> PathStep<T> {
         let size = inner_lengths.fold(element, |size, length| size?.checked_mul((*length)?));
         let size = size.and_then(|size| i64::try_from(size).ok());
         let distance = size.and_then(|size| size.checked_mul(index));
-        let Some(distance) =
-            distance.filter(|_| matches!(kind, TypeCategory::Array | TypeCategory::Pointer))
-        else {
-            let name = &self.name;
-            return Err(unsupported(format!(
-                "Semantic error: {name} is not a pointer nor array."
-            )));
-        };
-        match kind {
+        let distance = distance.ok_or_else(|| {
+            unsupported(format!(
+                "{name}[{index}]: the size of the elements is unknown or too large"
+            ))
+        })?;
+        match category {
             TypeCategory::Pointer => self.read(distance),
             _ => self.shift(distance)?,
         }
         self.bits = None;
         match inner.is_empty() {
-            true => self.become_part(real.clone()),
+            true => self.continue_at(real.clone()),
             // The result is still an array.
             false => self.depth += 1,
         }
         Ok(())
     }
 
-    fn become_part(&mut self, shape: T) {
+    fn continue_at(&mut self, shape: T) {
         self.shape = shape;
         self.depth = 0;
     }
@@ -123,10 +127,10 @@ impl<T: TypeShape> PathStep<T> {
                 self.name
             ))
         })?;
-        let step = record.member(name).ok_or_else(|| {
-            let kind = record.name().unwrap_or_default();
+        let found = record.member(name).ok_or_else(|| {
+            let type_name = record.name().unwrap_or_default();
             Error::Unsupported {
-                message: format!("{}(type:{kind}) has no member {name}.", self.name),
+                message: format!("{}(type:{type_name}) has no member {name}.", self.name),
                 known: nearest(name, &record.member_names()),
             }
         })?;
@@ -134,12 +138,12 @@ impl<T: TypeShape> PathStep<T> {
             offset,
             member,
             bits,
-        } = step;
+        } = found;
         match is_pointer {
             true => self.read(offset),
             false => self.shift(offset)?,
         }
-        self.become_part(member);
+        self.continue_at(member);
         self.bits = bits;
         name.clone_into(&mut self.name);
         Ok(())
@@ -163,9 +167,13 @@ impl<T: TypeShape> PathStep<T> {
         Ok(())
     }
 
-    /// Returns the type of the value as probe definitions name it (`None` if unknown), and whether the value is wider than 64
-    /// bits. The type is `cast` if given (a letter alone takes the width of the value), otherwise derived from the value's type.
-    pub(crate) fn kind(&mut self, cast: Option<&str>) -> Result<(Option<String>, bool), Error> {
+    /// Applies the type `cast`, otherwise the value's own; as a string, a pointer is dereferenced once more in `reads`. Returns
+    /// the type as probe definitions name it (`None` if unknown), and whether the value is wider than 64 bits. A letter alone
+    /// takes the width of the value.
+    pub(crate) fn finish_with_type(
+        &mut self,
+        cast: Option<&str>,
+    ) -> Result<(Option<String>, bool), Error> {
         let (letter, is_text) = match cast {
             None => (None, false),
             Some("string" | "ustring") => (None, true),
@@ -179,7 +187,7 @@ impl<T: TypeShape> PathStep<T> {
             return Ok((cast.map(str::to_owned), false));
         };
         if is_text {
-            self.text(&real)?;
+            self.read_string(&real)?;
             return Ok((cast.map(str::to_owned), false));
         }
         let letter = letter.unwrap_or(if real.is_signed() { "s" } else { "x" });
@@ -194,7 +202,7 @@ impl<T: TypeShape> PathStep<T> {
     }
 
     /// Makes the value the address of a string.
-    fn text(&mut self, real: &T) -> Result<(), Error> {
+    fn read_string(&mut self, real: &T) -> Result<(), Error> {
         let name = self.shape.name().unwrap_or_default();
         let kind = real.kind();
         if !matches!(kind, TypeCategory::Pointer | TypeCategory::Array) {

@@ -1,6 +1,6 @@
 //! Converts a variable and an access path to the kernel's fetch argument.
 
-use super::access_path::{PathStep, unsupported};
+use super::access_path::{PathValue, unsupported};
 use super::argument::ProbeScope;
 use crate::definition::{Argument, ArgumentValue};
 use crate::dwarf::{
@@ -33,9 +33,9 @@ pub(super) fn field<'w, 'u>(
         offset: *offset,
         is_user: false,
     });
-    let mut path = PathStep::new(variable.clone(), name, reads.collect(), argument.is_user);
-    path.steps(members)?;
-    let (kind, is_truncated) = path.kind(argument.kind.as_deref())?;
+    let mut path = PathValue::new(variable.clone(), name, reads.collect(), argument.is_user);
+    path.apply_all(members)?;
+    let (kind, is_truncated) = path.finish_with_type(argument.kind.as_deref())?;
     let base = base(scope, place.base, &mut path.reads, name)?;
     let field = ProbeField {
         name: argument.field_name(),

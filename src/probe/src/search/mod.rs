@@ -25,7 +25,7 @@ use crate::object::ProbeObject;
 use argument::FetchedValue;
 use unit::UnitSearch;
 
-pub(crate) use access_path::PathStep;
+pub(crate) use access_path::PathValue;
 pub(crate) use lines::line_places;
 pub(crate) use names::is_wanted;
 pub(crate) use point_in_function::PointInFunction;

@@ -193,7 +193,7 @@ struct ChunkBuilder<'e, 'a> {
     others: u64,
     segment: Segment,
     /// Whether samples of any event have counter values.
-    hold_values: bool,
+    any_holds_values: bool,
 }
 
 impl<'e, 'a> ChunkBuilder<'e, 'a> {
@@ -217,7 +217,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
             slice: start,
             others: 0,
             segment: Segment::new(start),
-            hold_values: scanner.events.hold_values(),
+            any_holds_values: scanner.events.any_holds_values(),
         }
     }
 
@@ -227,7 +227,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         run.samples += 1;
         run.modes |= 1 << (at.raw.misc.0 & CPU_MODE);
         match self.events.sample_head_in(at.raw.body, self.endian) {
-            Some(head) if self.hold_values => self.sample_with_values(at, head)?,
+            Some(head) if self.any_holds_values => self.sample_with_values(at, head)?,
             Some(head) => {
                 if let Some(count) = self.chunk.samples.get_mut(head.event.0 as usize) {
                     *count += 1;

@@ -66,8 +66,8 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         self.ended
     }
 
-    /// Adds the records that begin before `end`: those of `chunk`; if `chunk` does not begin at the next record, the records are
-    /// scanned again.
+    /// Adds the records that begin before `end`: those of `chunk`, unless it failed, was not scanned, or does not begin at the
+    /// next record; then the records are scanned here.
     pub(super) fn add(&mut self, chunk: Scanned<'a>, end: u64) {
         if self.ended || self.position >= end {
             return;

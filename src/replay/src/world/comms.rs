@@ -47,7 +47,7 @@ impl Comms {
         self.ids.len()
     }
 
-    /// Removes all names except these. Their ids may be reused.
+    /// Removes all names except `used`; the ids of removed names may be reused.
     pub(crate) fn keep(&mut self, used: &FxHashSet<CommId>) {
         let (names, free) = (&mut self.names, &mut self.free);
         self.ids.retain(|_, id| {

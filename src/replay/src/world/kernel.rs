@@ -17,8 +17,8 @@ const LIVE_KERNEL: &str = "[kernel]";
 const KSYMBOL_UNREGISTER: u16 = 1;
 
 impl WorldBuilder {
-    /// Adds the entries of the BUILD_ID feature. Must be called before records are pushed: perf
-    /// takes the kernel's name from here.
+    /// Adds the entries of the BUILD_ID feature. Should be called before records are pushed: perf takes the kernel's name from
+    /// here.
     pub fn build_ids(&mut self, entries: &[BuildIdEntry]) {
         for entry in entries {
             let mode = entry.misc.cpu_mode();
@@ -47,6 +47,7 @@ impl WorldBuilder {
                 dso.build_id = build_id;
             }
         }
+        self.world.version += 1;
     }
 
     /// A kernel DSO from the BUILD_ID feature: perf keeps the path as its name.
