@@ -181,9 +181,9 @@ fn show_magic(magic: &[u8]) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileFinding {
-    /// The recorder did not complete the header.
+    /// The recorder did not complete the header: the data size is 0 or that of its last checkpoint, and there are no features.
     #[error(
-        "the recording was not completed (data size 0): reading to the end of the file, without header features"
+        "the recording was not completed: reading to the end of the file, without header features"
     )]
     Unfinished,
     /// The file is shorter than its header says.

@@ -68,7 +68,7 @@ macro_rules! bit_set {
             }
         }
 
-        /// Names joined with `|`, as `perf evlist -v` prints them; unnamed bits in hexadecimal.
+        /// Names in bit order, joined with `|`; unnamed bits in hexadecimal.
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let mut first = true;
@@ -256,7 +256,7 @@ bit_set! {
         PRECISE_HIGH = 16 => "precise_ip",
         /// Emit MMAP records for data mappings too.
         MMAP_DATA = 17 => "mmap_data",
-        /// Every record has a sample id trailer.
+        /// Records of the kernel other than samples have a sample id trailer.
         SAMPLE_ID_ALL = 18 => "sample_id_all",
         /// Do not count in the host.
         EXCLUDE_HOST = 19 => "exclude_host",

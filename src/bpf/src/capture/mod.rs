@@ -104,7 +104,7 @@ impl ArgumentCapture {
         self.0.set_descriptor(programs::EVENTS, cpu, event)
     }
 
-    /// Returns the number of tasks that were not captured since the map of tasks was full.
+    /// Returns the number of tasks that were not captured because the map of tasks was full.
     ///
     /// # Errors
     /// [`Error::Map`].

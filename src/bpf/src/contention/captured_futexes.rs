@@ -1,7 +1,7 @@
-//! The memory of futexes when waits for them begin, written to the ring buffers of a perf event: it tells the owners.
+//! The memory of futexes when waits for them begin, written to the ring buffers of a perf event: the memory tells the owners.
 //!
-//! A record has the new wait, and those that it leads to: if the owner of the futex waits for another one of the same process, that follows
-//! with its memory at this moment, then the one that its owner waits for, up to [`MAX_WAITS_OF_RECORD`].
+//! A record has the new wait and the waits behind it: if the owner of the futex itself waits for a futex of the same process,
+//! that wait follows, with its memory at this moment, then the wait of that futex's owner, up to [`MAX_WAITS_OF_RECORD`] waits.
 
 use rperf_sys::{BpfMapKind, syscall_number};
 

@@ -56,8 +56,8 @@ pub(super) fn load(options: &LockCaptureOptions) -> Result<LoadedPrograms, Error
         let note = lock_names::note_run_queue(layout, RUN_QUEUES);
         loaded.run_on_all_cpus("run_queues", &note)?;
     }
-    // The kernel calls several programs of a tracepoint from a function of its own, which is a frame of their stacks. Linux perf expects as many
-    // frames below the caller at the end of a wait as at its begin.
+    // If a tracepoint has several programs, the kernel calls them from a function of its own, which is one more frame of their
+    // stacks. Linux perf expects as many frames below the caller at the end of a wait as at its begin: the end has a program, too.
     loaded.attach("lock_end", "contention_end", &end())?;
     loaded.attach("lock_begin", "contention_begin", &begin(options)?)?;
     Ok(loaded)

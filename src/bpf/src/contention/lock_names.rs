@@ -78,7 +78,8 @@ pub(super) const SIZE: i16 = 8 + CACHE_SIZE;
 const SPIN: i32 = 1;
 const ACCESS: [i32; 2] = [2, 4];
 
-/// Stores the name of the lock whose flags and address are at [`ENDED`], at [`NAME`] and [`CACHE`]. `run_queues` has the addresses of the locks of run queues.
+/// Stores at [`NAME`] and [`CACHE`] the name of the lock whose flags and address are at [`ENDED`]. `run_queues` has the addresses
+/// of the locks of run queues.
 pub(super) fn find(b: &mut ProgramBuilder, layout: &LockLayout, run_queues: MapId) {
     let (semaphore, spin, slab, done) = (b.label(), b.label(), b.label(), b.label());
     for offset in (0..SIZE).step_by(8) {

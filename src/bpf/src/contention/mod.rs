@@ -62,7 +62,8 @@ pub const FUTEX_PI: u32 = 1 << 17;
 pub const UNKNOWN_OWNER: u64 = u64::MAX;
 /// The bit of owners of futexes that processes may share: the owner may be a thread of another process.
 pub const SHARED_OWNER: u64 = 1 << 32;
-/// The bit of owners of futexes whose id is none of the PID namespace of the waiting thread: it may be one of another namespace.
+/// The bit of owners of futexes whose id is unknown in the PID namespace of the waiting thread: it may be an id of another
+/// namespace.
 pub const FOREIGN_OWNER: u64 = 1 << 33;
 
 /// Which waits are summed, and how.
@@ -96,15 +97,16 @@ pub struct ContentionOptions {
     pub max_stack: u32,
     /// The number of innermost frames that are skipped, at most 255.
     pub stack_skip: u8,
-    /// The maximum number of sums; that of stacks is the next power of two.
+    /// The maximum number of sums. Each of the two maps of stacks has as many entries, rounded up to a power of two.
     pub max_entries: u32,
 }
 
 /// The key of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaitKey {
-    /// The id of the thread, address of the lock, thread id of the owner or id of the cgroup; 0 for stacks. The owner of a futex may have the bits
-    /// [`SHARED_OWNER`] and [`FOREIGN_OWNER`]. It is an owner only if its process has such a thread, or, with [`SHARED_OWNER`], another process that shares the memory.
+    /// The id of the thread, address of the lock, thread id of the owner or id of the cgroup; 0 for stacks. The owner of a futex
+    /// may have the bits [`SHARED_OWNER`] and [`FOREIGN_OWNER`]. The id is that of an owner only if the process of the futex has
+    /// such a thread, or, with [`SHARED_OWNER`], another process that shares the memory.
     pub value: u64,
     /// The process of a futex; `None` for locks of the kernel.
     pub process: Option<u32>,

@@ -128,12 +128,12 @@ impl OffCpuPrograms {
         loaded.run_at(&self.switch, "sched_switch")
     }
 
-    /// Ends the programs. The sums can still be taken.
+    /// Ends the programs. The sums can still be read.
     pub fn end(&self) {
         self.loaded().detach();
     }
 
-    /// Takes the sums, and the waits that have not ended, up to now. To be called once, after [`OffCpuPrograms::end`].
+    /// Returns the sums, and the waits that have not ended, up to now. To be called once, after [`OffCpuPrograms::end`].
     ///
     /// # Errors
     /// [`Error::Map`].

@@ -10,7 +10,7 @@ use crate::{Helper, Label, MapId, ProgramBuilder};
 
 /// CPU to the event that long waits are written to.
 pub(super) const EVENTS: MapId = MapId(2);
-/// Task number to [`wait`].
+/// Thread id to [`wait`].
 pub(super) const WAITS: MapId = MapId(3);
 /// [`place`] to nanoseconds.
 pub(super) const SUMS: MapId = MapId(4);
@@ -52,7 +52,7 @@ pub(super) mod place {
 }
 
 // Offsets on the stack, below those of [`crate::tasks`].
-/// The number of the task that is switched in.
+/// The thread id of the task that is switched in.
 const NEXT: i16 = -44;
 /// The record of a long wait: nanoseconds, and the key of its sum.
 const RECORD: i16 = -80;

@@ -38,9 +38,9 @@ pub struct TaskOffsets {
 /// The identity of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaskKey {
-    /// The thread number.
+    /// The thread id.
     pub thread: u32,
-    /// The time at which the thread was first seen (ns of `CLOCK_MONOTONIC`), since thread numbers are used again.
+    /// The time at which the thread was first seen (ns of `CLOCK_MONOTONIC`), since thread ids are reused.
     pub birth: u64,
 }
 

@@ -10,7 +10,7 @@ use crate::{Helper, Label, MapId, ProgramBuilder, Register};
 
 use super::TaskOffsets;
 
-/// From the task's number to its [`state`].
+/// From the thread id to its [`state`].
 pub(super) const STATES: MapId = MapId(0);
 /// From (task, birth) to the sums laid out in [`row`].
 pub(super) const ROWS: MapId = MapId(2);
@@ -36,7 +36,7 @@ pub(super) mod state {
     pub(in super::super) const SINCE: i16 = 0;
     /// The time at which it was switched in; 0 unless it runs.
     pub(in super::super) const RUNS: i16 = 8;
-    /// The time at which it was first seen, which distinguishes tasks of one number.
+    /// The time at which it was first seen, which distinguishes tasks of one thread id.
     pub(in super::super) const BIRTH: i16 = 16;
     /// The time for which it ran until its last switch.
     pub(in super::super) const RUNTIME: i16 = 24;
@@ -75,7 +75,7 @@ pub(super) fn wake(offsets: TaskOffsets) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (known, out) = (b.label(), b.label());
     b.load(Double, R6, R1, 0);
-    task_number(&mut b, offsets, out);
+    thread_id(&mut b, offsets, out);
     look_up(&mut b, STATES, TASK);
     b.jump_if(NotEqual, R0, 0, known);
     add_waiting(&mut b);
@@ -93,12 +93,12 @@ pub(super) fn wake(offsets: TaskOffsets) -> ProgramBuilder {
     b
 }
 
-/// At `sched_wakeup_new`: a new task begins to wait. An old state is of a former task with this number.
+/// At `sched_wakeup_new`: a new task begins to wait. An old state is of a former task with this thread id.
 pub(super) fn wake_new(offsets: TaskOffsets) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
     b.load(Double, R6, R1, 0);
-    task_number(&mut b, offsets, out);
+    thread_id(&mut b, offsets, out);
     add_waiting(&mut b);
     b.place(out);
     b.exit();
@@ -124,7 +124,7 @@ pub(super) fn switch(offsets: TaskOffsets, cpu: Option<u32>) -> ProgramBuilder {
     switch_out(&mut b, cpu, next);
     b.place(next);
     b.load(Double, R6, R6, 16);
-    task_number(&mut b, offsets, out);
+    thread_id(&mut b, offsets, out);
     switch_in(&mut b, offsets, cpu, out);
     b.place(out);
     b.exit();
@@ -230,8 +230,8 @@ fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out
     add_wait(b, out);
 }
 
-/// Stores the number of the task at `R6` on the stack; jumps to `out` for the idle task.
-fn task_number(b: &mut ProgramBuilder, offsets: TaskOffsets, out: Label) {
+/// Stores the thread id of the task at `R6` on the stack; jumps to `out` for the idle task.
+fn thread_id(b: &mut ProgramBuilder, offsets: TaskOffsets, out: Label) {
     b.store(Word, R10, TASK, 0);
     b.address(R1, R10, i32::from(TASK));
     b.set(R2, 4);
@@ -285,8 +285,7 @@ fn find_row(b: &mut ProgramBuilder, offsets: TaskOffsets, full: Label) {
 }
 
 /// Adds the wait of `R7` ns that ended at `R9` to the row at `R8`. A task waits for one CPU at a time, so no other CPU
-/// changes the row at the same time. Goes to `out` if
-/// the wait has no bucket, which only the verifier considers possible.
+/// changes the row at the same time. Goes to `out` if the wait has no bucket, which only the verifier considers possible.
 pub(super) fn add_wait(b: &mut ProgramBuilder, out: Label) {
     let (not_less, not_more, fits) = (b.label(), b.label(), b.label());
     b.load(Double, R1, R8, row::COUNT);

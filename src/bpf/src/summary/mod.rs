@@ -40,8 +40,8 @@ pub struct SummaryOptions {
 pub struct CallKey {
     /// The thread id.
     pub thread: u32,
-    /// The time at which the thread was first seen (ns of `CLOCK_MONOTONIC`), since thread ids are reused; with
-    /// [`SummaryOptions::by_cgroup`], the id of the cgroup in which the call returned.
+    /// The time at which the thread was first seen (ns of `CLOCK_MONOTONIC`), since thread ids are reused; 0 for threads of
+    /// [`TaskSet::Threads`] and [`SyscallSummary::add_threads`]. With [`SummaryOptions::by_cgroup`], the id of the cgroup in which the call returned.
     pub birth: u64,
     /// The number of the system call. All above 511 are counted as 511.
     pub call: u32,
