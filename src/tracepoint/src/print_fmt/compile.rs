@@ -6,8 +6,8 @@ use super::eval::STACK;
 use super::parse;
 use super::pointer::{Style, style_of};
 use super::program::{
-    ByteLocation, ConversionOutput, DynamicField, INLINE_BYTES, Literal, Load, NumberSource,
-    PrintFmt, TableEntry, TextPiece, TextRange, TextSource, ValueTable,
+    ByteLocation, ConversionOutput, DynamicField, INLINE_BYTES, IndexRange, Literal, Load,
+    NumberSource, PrintFmt, TableEntry, TextPiece, TextSource, ValueTable,
 };
 use super::spec::{Base, Conversion, ConversionKind, FormatPart, IntegerSpec, parts};
 use super::tree::{Entry, Node, Operation};
@@ -125,14 +125,14 @@ impl Compiler<'_> {
         })
     }
 
-    fn text(&mut self, bytes: &[u8]) -> TextRange {
+    fn text(&mut self, bytes: &[u8]) -> IndexRange {
         let start = self.program.text.len() as u32;
         self.program.text.extend_from_slice(bytes);
         let end = self.program.text.len() as u32;
-        TextRange { start, end }
+        IndexRange { start, end }
     }
 
-    fn table(&mut self, entries: &[Entry]) -> TextRange {
+    fn table(&mut self, entries: &[Entry]) -> IndexRange {
         let start = self.program.entries.len() as u32;
         for entry in entries {
             let name = self.text(entry.name.as_bytes());
@@ -140,7 +140,7 @@ impl Compiler<'_> {
             self.program.entries.push(TableEntry { value, name });
         }
         let end = self.program.entries.len() as u32;
-        TextRange { start, end }
+        IndexRange { start, end }
     }
 
     fn dynamic(&self, name: &str) -> Result<DynamicField, FormatWarning> {

@@ -41,7 +41,7 @@ pub struct PrintFmt {
     pub(super) steps: Vec<Instruction>,
     pub(super) sources: Vec<TextSource>,
     pub(super) entries: Vec<TableEntry>,
-    /// All constant text, addressed by [`TextRange`]s.
+    /// All constant text, addressed by [`IndexRange`]s.
     pub(super) text: Vec<u8>,
     /// Fields for the generic form; empty unless there is a warning.
     pub(super) fields: Vec<Field>,
@@ -59,7 +59,7 @@ pub(super) struct TextPiece {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Literal {
     pub(super) start: [u8; INLINE_BYTES],
-    pub(super) span: TextRange,
+    pub(super) span: IndexRange,
 }
 
 /// Number of bytes of constant text stored inline.
@@ -91,12 +91,12 @@ pub(super) enum ConversionOutput {
         limit: Option<NumberSource>,
     },
     /// Perf's error text for an unsuitable argument.
-    Complaint(TextRange),
+    Complaint(IndexRange),
 }
 
 /// A range of [`PrintFmt::text`] or of [`PrintFmt::entries`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct TextRange {
+pub(super) struct IndexRange {
     pub(super) start: u32,
     pub(super) end: u32,
 }
@@ -208,7 +208,7 @@ pub(super) enum Binary {
 #[derive(Debug, Clone)]
 pub(super) enum TextSource {
     Nothing,
-    Literal(TextRange),
+    Literal(IndexRange),
     /// A field up to the first NUL.
     Field(ByteLocation),
     /// A string in the dynamic data of the record.
@@ -243,18 +243,18 @@ pub(super) enum TextSource {
 pub(super) enum ValueTable {
     /// A name for each of its bits, separated by a delimiter (`__print_flags`).
     OfBits {
-        table: TextRange,
-        delimiter: TextRange,
+        table: IndexRange,
+        delimiter: IndexRange,
     },
     /// One name for the whole value (`__print_symbolic`).
-    OfValues(TextRange),
+    OfValues(IndexRange),
 }
 
-/// A value and its name; tables are [`TextRange`]s of [`PrintFmt::entries`].
+/// A value and its name; tables are [`IndexRange`]s of [`PrintFmt::entries`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TableEntry {
     pub(super) value: i64,
-    pub(super) name: TextRange,
+    pub(super) name: IndexRange,
 }
 
 impl PrintFmt {
@@ -266,13 +266,13 @@ impl PrintFmt {
     }
 
     /// The constant text of `span`.
-    pub(super) fn literal(&self, span: TextRange) -> &[u8] {
+    pub(super) fn literal(&self, span: IndexRange) -> &[u8] {
         let range = span.start as usize..span.end as usize;
         self.text.get(range).unwrap_or_default()
     }
 
     /// The entries of `table`.
-    pub(super) fn table(&self, table: TextRange) -> &[TableEntry] {
+    pub(super) fn table(&self, table: IndexRange) -> &[TableEntry] {
         let range = table.start as usize..table.end as usize;
         self.entries.get(range).unwrap_or_default()
     }

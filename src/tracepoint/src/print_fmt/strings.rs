@@ -4,7 +4,7 @@ use super::digits::{
     put_bytes, put_decimal, put_hex, put_hex_byte, put_prefixed, put_signed, put_text,
 };
 use super::program::{
-    ByteLocation, NumberSource, PrintContext, PrintFmt, TextRange, TextSource, ValueTable,
+    ByteLocation, IndexRange, NumberSource, PrintContext, PrintFmt, TextSource, ValueTable,
 };
 use super::spec::TextSpec;
 use crate::value::read_number;
@@ -86,7 +86,7 @@ impl PrintFmt {
         &self,
         mut value: i64,
         delimiter: &[u8],
-        table: TextRange,
+        table: IndexRange,
         shape: TextShape,
         out: &mut Vec<u8>,
     ) {
@@ -113,7 +113,7 @@ impl PrintFmt {
         }
     }
 
-    fn write_symbolic(&self, value: i64, table: TextRange, shape: TextShape, out: &mut Vec<u8>) {
+    fn write_symbolic(&self, value: i64, table: IndexRange, shape: TextShape, out: &mut Vec<u8>) {
         let mut entries = self.table(table).iter();
         match entries.find(|entry| entry.value == value) {
             Some(entry) => put_text(out, self.literal(entry.name), shape.0, shape.1),

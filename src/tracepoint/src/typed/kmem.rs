@@ -94,7 +94,8 @@ typed_event! {
 }
 
 typed_event! {
-    /// The page allocator takes pages of another migrate type than requested, since no free block of the requested type is large enough.
+    /// The page allocator takes pages of another migrate type than requested, because no free block of the requested type is
+    /// large enough.
     MmPageAllocExtfrag(MmPageAllocExtfragLayout) = "kmem:mm_page_alloc_extfrag" {
         /// Frame number of the first page. Since Linux 4.1.
         pfn: Option<u64>,

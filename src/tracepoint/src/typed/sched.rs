@@ -121,7 +121,7 @@ typed_event! {
         comm: TextField,
         /// Its thread id.
         pid: i32,
-        /// Nanoseconds since the last such event of the task.
+        /// CPU time in nanoseconds since the last such event of the task.
         runtime: u64,
         /// Its virtual run time in nanoseconds. Not in new kernels.
         vruntime: Option<u64>,
