@@ -37,12 +37,14 @@ pub enum Error {
         /// The failed allocation.
         source: OutOfMemory,
     },
-    /// The data after a record of a stream exceed the limit.
-    #[error("{size} bytes follow the record at offset {offset:#x}; the limit is {most}")]
+    /// A record of a stream and the data after it exceed the limit.
+    #[error(
+        "the record at offset {offset:#x} and the data after it have {size} bytes; the limit is {most}"
+    )]
     PayloadSize {
         /// Offset of the record.
         offset: u64,
-        /// Size given by the record, in bytes.
+        /// Size of both, in bytes.
         size: u64,
         /// The limit in bytes.
         most: u64,

@@ -57,7 +57,7 @@ struct PendingInput {
 
 /// Bytes requested per read.
 const READ: usize = 64 << 10;
-/// Limit of the data after one record, in bytes: the formats of all tracepoints take 10 MB, and traces
+/// Limit of one record and the data after it, in bytes: the formats of all tracepoints take 10 MB, and traces
 /// are as large as their rings.
 const MAX_PAYLOAD: u64 = 1 << 30;
 

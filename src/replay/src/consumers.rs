@@ -44,8 +44,8 @@ pub trait Render: Sync {
         SampleType::ALL
     }
 
-    /// Whether samples of an event are rendered. Others are skipped, unless samples are shared by several events; that saves
-    /// their decoding and sorting.
+    /// Whether samples of an event are needed. [`crate::Replay::ordered`] skips the others, which saves their decoding and
+    /// sorting, unless samples are shared by several events. [`crate::Stream::deliver`] skips none.
     fn reads(&self, _event: EventIndex) -> bool {
         true
     }
@@ -56,7 +56,7 @@ pub trait Render: Sync {
     }
 
     /// Types of records to render besides samples. If FINISHED_ROUND is among them, everything is
-    /// rendered in file order, to show the content of rounds.
+    /// rendered in file order, to show the content of rounds; a stream must not have it among them.
     fn wanted(&self) -> &[RecordKind] {
         &[]
     }

@@ -32,7 +32,7 @@ impl DecodeErrors {
         }
     }
 
-    /// Adds the records of another pass.
+    /// Adds the records of another part of the recording.
     pub fn merge(&mut self, other: Self) {
         let count = self.count + other.count;
         if let Some(bad) = other.first {

@@ -34,7 +34,7 @@ pub struct LiveWorld {
     position: u64,
 }
 
-/// Minimum number of threads and mappings for pruning.
+/// Minimum number of entries ([`World::size`]) and exited threads for pruning.
 const MIN_PRUNED_SIZE: usize = 1 << 14;
 
 impl LiveWorld {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::SyntaxError;
 use super::is_event_name;
-use super::point::number;
+use super::point::{number, signed_number};
 use super::words::Word;
 use crate::event::field_name;
 
@@ -189,7 +189,7 @@ fn check_kind(kind: &Word) -> Result<(), SyntaxError> {
             kind.start(),
             format!(
                 "'{text}' is not a type, choose from u8 to u64, s8 to s64, x8 to x64, u, s, x, char, string, ustring, symbol, \
-                 b<width>@<offset>/<size>, and arrays of them such as u8[16]"
+                 symstr, b<width>@<offset>/<size>, and arrays of them such as u8[16]"
             ),
         )),
     }
@@ -221,7 +221,8 @@ fn variable(word: &Word) -> Result<ArgumentValue, SyntaxError> {
             (Some('['), _) => {
                 let close = word.find_from(at, &[']']);
                 let inside = |close: usize| word.split_at(close).0.split_at(at).1.text();
-                let index = close.and_then(|close| Some((close + 1, index(&inside(close))?)));
+                let index =
+                    close.and_then(|close| Some((close + 1, signed_number(&inside(close))?)));
                 let Some((after, index)) = index else {
                     let message = "an element is written [NUMBER]";
                     return Err(SyntaxError::new(word.position(at), message));
@@ -254,13 +255,6 @@ fn variable(word: &Word) -> Result<ArgumentValue, SyntaxError> {
         });
     }
     Ok(ArgumentValue::Variable { name, members })
-}
-
-fn index(text: &str) -> Option<i64> {
-    match text.strip_prefix('-') {
-        Some(digits) => i64::try_from(number(digits)?).ok().map(|index| -index),
-        None => i64::try_from(number(text)?).ok(),
-    }
 }
 
 /// Accepts kernel syntax; only the first character is checked.

@@ -12,7 +12,7 @@ pub use argument::{Argument, ArgumentValue, Member};
 pub use fault::SyntaxError;
 pub use point::{FunctionPlace, Point, SourcePlace};
 
-pub(crate) use point::number;
+pub(crate) use point::{number, signed_number};
 use words::{Word, split};
 
 /// A parsed probe definition.

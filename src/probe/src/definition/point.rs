@@ -334,3 +334,13 @@ pub(crate) fn number(text: &str) -> Option<u64> {
         _ => None,
     }
 }
+
+/// Parses a number as in C, with an optional sign.
+pub(crate) fn signed_number(text: &str) -> Option<i64> {
+    let (is_negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let value = i64::try_from(number(digits)?).ok()?;
+    Some(if is_negative { -value } else { value })
+}

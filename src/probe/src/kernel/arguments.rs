@@ -152,7 +152,10 @@ impl Arguments<'_, '_> {
             .ok_or_else(|| Error::NoVariable {
                 name: name.clone(),
                 place: self.function.to_owned(),
-                reason: Some("it is a structure passed by value, or follows one".to_owned()),
+                reason: Some(
+                    "its register is unknown, for example because it is a structure passed by value, or follows one"
+                        .to_owned(),
+                ),
                 elsewhere: Vec::new(),
                 known: Vec::new(),
             })?;
@@ -168,8 +171,8 @@ impl Arguments<'_, '_> {
         })
     }
 
-    /// Returns the location of a parameter in the calling convention: a register, or the stack above the return
-    /// address. `None` if the architecture is unknown, or if this or an earlier parameter is larger than a pointer or a structure
+    /// Returns the location of a parameter in the calling convention: a register, or memory at an offset from the stack
+    /// pointer. `None` if the architecture is unknown, or if this or an earlier parameter is larger than a pointer or a structure
     /// passed by value.
     fn place(
         &self,

@@ -2,7 +2,7 @@
 
 use object::Architecture;
 
-use crate::definition::number;
+use crate::definition::signed_number;
 use crate::field::Dereference;
 use crate::register;
 
@@ -49,7 +49,7 @@ pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
         return arm64(operand, &register).map(|(base, reads)| known(base, reads));
     }
     if let Some(constant) = operand.strip_prefix('$') {
-        return Some(known(format!("\\{}", signed(constant)?), Vec::new()));
+        return Some(known(format!("\\{}", signed_number(constant)?), Vec::new()));
     }
     if operand.starts_with('%') {
         return Some(known(register(operand)?, Vec::new()));
@@ -61,7 +61,7 @@ pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
         let distance = if distance.is_empty() {
             0
         } else {
-            signed(distance)?
+            signed_number(distance)?
         };
         return Some(Operand {
             base: OperandBase::Symbol(symbol.to_owned(), distance),
@@ -72,7 +72,7 @@ pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
     let offset = if offset.is_empty() {
         0
     } else {
-        signed(offset)?
+        signed_number(offset)?
     };
     let read = Dereference {
         offset,
@@ -90,12 +90,12 @@ fn arm64(
         let inside = inside.strip_suffix(']')?;
         let (base, offset) = inside.split_once(',').unwrap_or((inside, "0"));
         let read = Dereference {
-            offset: signed(offset.trim())?,
+            offset: signed_number(offset.trim())?,
             is_user: false,
         };
         return Some((register(base)?, vec![read]));
     }
-    match signed(operand) {
+    match signed_number(operand) {
         Some(constant) => Some((format!("\\{constant}"), Vec::new())),
         None => Some((register(operand)?, Vec::new())),
     }
@@ -104,19 +104,10 @@ fn arm64(
 /// Returns the type for a size in bytes, which is negative for signed numbers; `None` if the kernel has no such type.
 fn kind(size: &str) -> Option<String> {
     // Floating point numbers have an f after the size.
-    let size = signed(size.trim_end_matches('f'))?;
+    let size = signed_number(size.trim_end_matches('f'))?;
     let letter = if size < 0 { 's' } else { 'u' };
     let bytes = size.unsigned_abs();
     matches!(bytes, 1 | 2 | 4 | 8).then(|| format!("{letter}{}", bytes * 8))
-}
-
-fn signed(text: &str) -> Option<i64> {
-    let (is_negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let value = i64::try_from(number(digits)?).ok()?;
-    Some(if is_negative { -value } else { value })
 }
 
 #[cfg(test)]

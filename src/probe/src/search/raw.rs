@@ -2,7 +2,7 @@
 
 use object::Architecture;
 
-use crate::definition::{Argument, ArgumentValue};
+use crate::definition::{Argument, ArgumentValue, signed_number};
 use crate::error::Error;
 use crate::field::ProbeField;
 use crate::object::{ProbeObject, nearest};
@@ -139,7 +139,10 @@ fn memory(object: &ProbeObject<'_>, text: &str, fetch: FetchAddress) -> Result<S
     };
     let distance = match offset {
         "" => 0,
-        offset => offset.parse::<i64>().map_err(|_| unknown())?,
+        offset => signed_number(offset).ok_or_else(|| Error::Unsupported {
+            message: format!("@{text}: the offset is not a number of bytes"),
+            known: Vec::new(),
+        })?,
     };
     let address = object.symbol(symbol).ok_or_else(unknown)?;
     let code = object.address_of(fetch.file_offset).ok_or_else(unknown)?;

@@ -24,7 +24,7 @@ pub struct LineRange {
 /// A line of source text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownLine {
-    /// Its number if it can be probed: relative to the function's first line, or in the file.
+    /// Its number if it can be probed: relative to the line of the function's declaration, or counted from 1 in a file.
     pub number: Option<u32>,
     /// Its text.
     pub text: String,
@@ -225,7 +225,7 @@ fn in_unit(compile_unit: &CompileUnit<'_>, range: &LineRange) -> Option<RangeMat
     })
 }
 
-/// Returns a function with code, or its inlined instances.
+/// Returns the function itself if it has code, otherwise its inlined and out-of-line instances.
 fn copies<'w, 'u>(compile_unit: &'w CompileUnit<'u>, function: &Die<'w, 'u>) -> Vec<Die<'w, 'u>> {
     match function.entry_address() {
         Some(_) => vec![function.clone()],

@@ -6,7 +6,7 @@ use super::chunk::ChunkScanner;
 
 /// Alignment of records: the kernel's and perf's sizes are multiples of it.
 const ALIGNMENT: usize = 8;
-/// Bytes searched: a record is shorter than 64 KiB.
+/// Bytes searched: records of the kernel and of perf are shorter than 64 KiB. In a longer record or its data, nothing is found.
 const SEARCHED: usize = 1 << 16;
 /// Number of consecutive plausible records of a guess.
 const CHAIN: usize = 16;
