@@ -81,11 +81,11 @@ impl<'b> BtfShape<'b> {
         *records = records.checked_sub(1)?;
         let record = self.record()?;
         let members = || self.members(record);
-        if let Some(step) = members().find(|step| step.member.name == Some(name)) {
-            return Some(step);
+        if let Some(found) = members().find(|found| found.member.name == Some(name)) {
+            return Some(found);
         }
         // Members of anonymous members belong to the containing record.
-        let mut unnamed = members().filter(|step| step.member.name.is_some_and(str::is_empty));
+        let mut unnamed = members().filter(|found| found.member.name.is_some_and(str::is_empty));
         unnamed.find_map(|outer| {
             let inner = outer
                 .member
@@ -231,7 +231,7 @@ impl TypeShape for BtfShape<'_> {
         let Some(record) = self.record() else {
             return Vec::new();
         };
-        let names = self.members(record).filter_map(|step| step.member.name);
+        let names = self.members(record).filter_map(|found| found.member.name);
         let named = names.filter(|name| !name.is_empty());
         named.map(str::to_owned).collect()
     }

@@ -96,10 +96,7 @@ impl Proc {
     /// # Errors
     /// What reading `modules` reports, except if it doesn't exist.
     pub fn modules(&self, library: &Path) -> io::Result<Vec<Module>> {
-        let text = match fs::read_to_string(self.path("modules")) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            text => text?,
-        };
+        let text = self.modules_text()?;
         let mut modules: Vec<Module> = text.lines().filter_map(module).collect();
         if !modules.is_empty() {
             let mut files = HashMap::new();

@@ -258,7 +258,8 @@ fn parse_status(bytes: &[u8]) -> TaskStatus {
         };
         let (key, value) = line.split_at(colon);
         let value = value.get(1..).unwrap_or_default().trim_ascii();
-        let number = || std::str::from_utf8(value).ok()?.parse::<u32>().ok();
+        let text = || std::str::from_utf8(value).ok();
+        let number = || text()?.parse::<u32>().ok();
         match key {
             b"Name" => status.name = value.to_vec(),
             b"Tgid" => status.tgid = number().unwrap_or_default(),
@@ -272,7 +273,8 @@ fn parse_status(bytes: &[u8]) -> TaskStatus {
                 status.own_tid = last_number(value);
             }
             b"voluntary_ctxt_switches" | b"nonvoluntary_ctxt_switches" => {
-                status.switches += number().map_or(0, u64::from);
+                let count = text().and_then(|text| text.parse::<u64>().ok());
+                status.switches += count.unwrap_or_default();
             }
             _ => {}
         }

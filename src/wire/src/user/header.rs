@@ -42,7 +42,7 @@ pub struct IdIndexEntry {
     pub cpu: u64,
     /// Thread, all bits set for any.
     pub tid: u64,
-    /// Pid of the virtual machine's process, and its virtual CPU; missing in recordings of perf before 5.19.
+    /// Pid of the virtual machine's process, and its virtual CPU; missing in recordings of perf before 6.0.
     pub machine: Option<(u64, u64)>,
 }
 
