@@ -49,7 +49,8 @@ impl Formats {
     }
 
     /// Adds the tracepoints of another section, which streams may contain. A tracepoint with a
-    /// different format replaces the earlier one.
+    /// different format replaces the earlier one. The kernel strings and the page size of the
+    /// section replace those known so far, even if it has none.
     ///
     /// # Errors
     /// Those of [`Formats::of_recording`]; then nothing is added.

@@ -172,6 +172,7 @@ fn conversion<'a>(text: &'a str, parts: &mut Vec<FormatPart>) -> Result<&'a str,
             }
         }
     }
+    // The format ends inside the conversion, which then prints nothing.
     Ok("")
 }
 
