@@ -249,11 +249,11 @@ fn recordings_without_the_events_are_refused() -> std::io::Result<()> {
     for (words, message) in [
         (
             "report -i switches.data",
-            "switches.data: no events of irq, softirq or workqueue\nhint: record with 'rperf kwork record'\n",
+            "switches.data: the recording lacks the events of irq, softirq, workqueue\nhint: record with 'rperf kwork record'\n",
         ),
         (
             "latency -i entries.data",
-            "entries.data: no events of irq, softirq or workqueue\n",
+            "entries.data: the recording lacks the events of softirq, workqueue\n",
         ),
         (
             "report -i entries.data -k irq",
@@ -265,7 +265,7 @@ fn recordings_without_the_events_are_refused() -> std::io::Result<()> {
         ),
         (
             "top -i entries.data",
-            "entries.data: no events of irq, softirq or workqueue\n",
+            "entries.data: the recording lacks the events of sched, irq, softirq\nhint: record with 'rperf kwork -k sched,irq,softirq record'\n",
         ),
     ] {
         let words: Vec<&str> = ["kwork"].into_iter().chain(words.split(' ')).collect();

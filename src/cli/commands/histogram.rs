@@ -20,11 +20,11 @@ use crate::cli::output_file::write_to;
 
 pub(super) use self::args::command;
 
-/// The default of `--power`: ranges begin at 0, 1, 4, 16, 64.
+/// The default of `--power`: ranges begin at 0, 1, 4, 16, 64 and so on.
 const DEFAULT_BASE: u64 = 4;
 /// The maximum number of values in `--edges`.
 const MAX_EDGES: usize = 1000;
-/// The standard output.
+/// The path that means the standard output.
 const STDOUT: &str = "-";
 
 /// Counts the values and prints the histogram.
@@ -36,12 +36,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let exit = recorded
         .as_ref()
         .map_or(ExitStatus::Ok, |recorded| recorded.exit);
-    let path = recorded.as_ref().map(|recorded| recorded.path.clone());
+    let temporary = recorded.as_ref().map(|recorded| recorded.path.clone());
     let empty = ValueHistogram::new(options.edges.clone());
     let CountedNumbers {
         mut histogram,
         damage,
-    } = source.count(path, empty, matches, context)?;
+    } = source.count(temporary, empty, matches, context)?;
     if !options.keeps_empty_ranges {
         histogram.trim();
     }
@@ -58,10 +58,10 @@ enum HistogramFormat {
     Svg,
 }
 
-/// The options of ranges and output.
+/// The options that select ranges and output.
 struct HistogramRequest {
     edges: Vec<i128>,
-    /// Whether empty ranges at the upper end are shown, too: with `--edges` or `--max`.
+    /// Whether empty ranges at the upper end are also shown: if `--edges` or `--max` is given.
     keeps_empty_ranges: bool,
     format: HistogramFormat,
     output: Option<PathBuf>,
@@ -149,7 +149,7 @@ impl HistogramRequest {
     }
 }
 
-/// Parses `--edges`: whole numbers separated by blanks or commas.
+/// Parses `--edges`: 1 to [`MAX_EDGES`] whole numbers that fit in an `i64`, separated by blanks or commas.
 fn edges(list: &str) -> Result<Vec<i128>, CliError> {
     let words = list.split([' ', ',']).filter(|word| !word.is_empty());
     let edge = |word: &str| {

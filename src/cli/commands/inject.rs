@@ -22,8 +22,8 @@ use crate::cli::symbol_options::args::{ignore_vmlinux, vmlinux};
 const ABOUT: &str = "\
 Copies a recording, from a file or a pipe, to a file (-o) or to stdout, and changes it on the way: adds build-ids of \
 programs and libraries (-b and others) and functions of run-time compilers (--jit), replaces stack copies by callchains \
-(--convert-callchain), or removes addresses and names (--redact). Without options the records are copied unchanged. A file is written under a temporary name and \
-appears when it is complete.";
+(--convert-callchain), or removes addresses and names (--redact). Without options the records are copied unchanged. A file is written under a \
+temporary name and appears when it is complete.";
 
 /// Returns the command with its options.
 pub(super) fn command() -> Command {
@@ -50,7 +50,7 @@ pub(super) fn command() -> Command {
                 .help("output file (default: -, stdout)"),
         )
         .arg(itrace::option())
-        .arg(switch("strip").help("drop other samples than those of --itrace, and the trace"))
+        .arg(switch("strip").help("drop the trace, and all samples except those of --itrace"))
         .arg(vmlinux())
         .arg(ignore_vmlinux())
         .arg(input::force())
@@ -71,7 +71,7 @@ pub(super) fn command() -> Command {
 fn changes() -> [Arg; 5] {
     [
         switch("jit").short('j').help(
-            "add the functions in jit-PID.dump files, as mappings of an object file next to each",
+            "add the functions in jit-PID.dump files, as mappings of an object file next to each dump",
         ),
         switch("sched-stat")
             .short('s')
@@ -79,7 +79,7 @@ fn changes() -> [Arg; 5] {
         switch("convert-callchain")
             .help("unwind stack copies into callchains, and drop copies and user registers"),
         switch("aslr").help(
-            "move mappings and samples to other addresses; drop registers and physical addresses",
+            "move mappings and samples to other addresses; drop registers, physical addresses and hardware traces",
         ),
         switch("redact")
             .help("like --aslr, and replace names, paths, texts and machine details, for sharing"),
@@ -92,7 +92,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let target = InjectOutput::new(matches, context)?;
     let opened = OpenedInput::open(matches, context)?;
     let opened = match opened {
-        OpenedInput::Stream(_) if plan.reads_twice() => {
+        OpenedInput::Stream(_) if plan.needs_whole_input() => {
             OpenedInput::Whole(opened.complete(context)?)
         }
         opened => opened,

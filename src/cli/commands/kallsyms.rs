@@ -81,7 +81,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     })
 }
 
-/// Returns module, file and address range. perf also prints the unrelocated addresses; here they are the same.
+/// Returns module, file and address range. The range is there twice: perf prints relocated and unrelocated addresses, which are the same
+/// here.
 fn location(name: &str, kallsyms: &Kallsyms, modules: &[Module]) -> Option<String> {
     if let Some(range) = range(name, &kallsyms.kernel) {
         return Some(format!("[kernel] [kernel.kallsyms] {range} ({range})"));
@@ -99,7 +100,7 @@ fn location(name: &str, kallsyms: &Kallsyms, modules: &[Module]) -> Option<Strin
     })
 }
 
-/// Returns start and end address; if several functions have the name, of the function at the lowest address.
+/// Returns start and end address of the function with this name; if there are several, of the one at the lowest address.
 fn range(name: &str, table: &SymbolTable) -> Option<String> {
     let mut symbols = table.iter();
     let (_, symbol) = symbols.find(|(index, _)| table.raw_name(*index) == name)?;

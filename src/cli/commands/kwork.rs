@@ -25,17 +25,17 @@ use crate::cli::shared::subcommands::{self, split_words, words_option};
 use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
-'kwork record' records interrupts, softirqs and work items of workqueues of the whole system. 'kwork report' shows how long \
+'kwork record' records interrupts, softirqs and work items (of workqueues) on the whole system. 'kwork report' shows how long \
 each of them ran, 'kwork latency' how long they were pending, and 'kwork timehist' each run. 'kwork top' shows the CPU time of tasks \
 without that of interrupts; it needs a recording of 'kwork -k sched,irq,softirq record'. -i and -k may precede the subcommand.";
 
 const SUBCOMMANDS: &str =
     "use 'kwork record', 'kwork report', 'kwork latency', 'kwork timehist' or 'kwork top'";
 
-/// The numbers that may be wrong where records were lost.
+/// The numbers that may be wrong where records of a CPU were lost.
 const DOUBTFUL: &str = "run times and delays of its work";
 
-/// The words that Linux perf abbreviates, to at least three letters.
+/// The subcommands, which may be abbreviated to three or more letters, as in perf.
 const ABBREVIATED: &[&str] = &["record", "report", "latency", "timehist", "top"];
 
 /// The options of `kwork` and of its subcommands that read a recording.
@@ -53,13 +53,13 @@ fn common() -> [Arg; 5] {
     ]
 }
 
-/// The options that select work; `name` is the help of `-n`.
-fn filters(name: &'static str) -> [Arg; 3] {
+/// The options that select work; `name_help` is the help of `-n`.
+fn filters(name_help: &'static str) -> [Arg; 3] {
     [
         value("cpu", "cpu[,cpu...]")
             .short('C')
             .help("only these CPUs: 0,2-3"),
-        value("name", "name").short('n').help(name),
+        value("name", "name").short('n').help(name_help),
         value("time", "start,end").help(
             "only events of this time range: seconds, or percent of the recording: 10%/2, 10%-20%",
         ),
@@ -86,7 +86,7 @@ pub(super) fn command() -> Command {
         .arg(words_option())
 }
 
-/// Returns the complete name of an abbreviated subcommand; if several match, the first in perf's order.
+/// Returns the complete name of an abbreviated subcommand, and any other word unchanged.
 pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, ABBREVIATED)
 }
@@ -105,7 +105,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
 }
 
-/// Returns the classes of `-k` in their order; `None` if not given.
+/// Returns the classes of `-k` in the given order, each once; `None` if `-k` is not given.
 fn classes(matches: &ArgMatches) -> Result<Option<Vec<KworkClass>>, CliError> {
     let Some(list) = given_value::<String>(matches, "kwork") else {
         return Ok(None);
@@ -137,7 +137,7 @@ fn selection(matches: &ArgMatches, classes: Vec<KworkClass>) -> Result<KworkSele
     })
 }
 
-/// Parses the keys of `-s` by `named`; `default` if not given. `known` lists the names, for messages.
+/// Parses the keys of `-s`, each with `named`; returns `default` if `-s` is not given. `known` lists the names, for messages.
 fn sort_keys<K: Copy>(
     matches: &ArgMatches,
     default: &[K],

@@ -37,10 +37,10 @@ pub(super) fn command() -> Command {
         .arg(
             switch("long-desc")
                 .short('v')
-                .help("print type and config of each event, and the fields of tracepoints"),
+                .help("print long description, type and config of each event, and the fields of tracepoints"),
         )
-        .arg(value("cputype", "core or atom").help("hybrid CPUs: list table events of this core type only: core or atom"))
-        .arg(value("unit", "PMU").help("list table events of this PMU only"))
+        .arg(value("cputype", "core or atom").help("hybrid CPUs: of the event tables, list only events of this core type: core or atom"))
+        .arg(value("unit", "PMU").help("of the event tables, list only events of this PMU"))
         .arg(unsupported("debug", ""))
         .arg(switch("deprecated").help("also list deprecated events"))
         .arg(switch("details").help("print type, config and terms of each event"))
@@ -76,13 +76,14 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         mut rows,
         metrics,
         form: metric_listing,
-        missed: is_unmatched,
+        missed: has_unmatched_word,
     } = machine.find_all(&words, &catalogue, context);
     let unit = unit(matches)?;
     rows.retain(|row| {
-        row.description.as_ref().is_none_or(|entry| {
-            let of_unit = unit.as_ref().is_none_or(|unit| *unit == entry.pmu);
-            of_unit && (is_set("deprecated") || !entry.deprecated)
+        // Only events of the event tables have a description.
+        row.description.as_ref().is_none_or(|described| {
+            let has_unit = unit.as_ref().is_none_or(|unit| *unit == described.pmu);
+            has_unit && (is_set("deprecated") || !described.deprecated)
         })
     });
     let descriptions = flag(matches, "desc") != Some(false);
@@ -112,13 +113,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         None => print(context, is_set("json") || is_set("raw-dump"), write)?,
     }
     report_problems(&machine.pmus.tables, context);
-    Ok(match is_unmatched {
+    Ok(match has_unmatched_word {
         true => ExitStatus::Failure(1),
         false => ExitStatus::Ok,
     })
 }
 
-/// The PMU that events from vendor tables are limited to.
+/// Returns the PMU that events of the event tables are limited to. `--cputype` takes precedence over `--unit`.
 fn unit(matches: &ArgMatches) -> Result<Option<String>, CliError> {
     let kind = matches.get_one::<String>("cputype");
     let unit = matches.get_one::<String>("unit").cloned();

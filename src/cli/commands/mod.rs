@@ -43,9 +43,9 @@ use super::context::Context;
 use super::error::{CliError, ExitStatus};
 use rperf_names::nearest;
 
-/// One command.
+/// A command or a subcommand.
 pub(crate) struct CommandEntry {
-    /// The name on the command line.
+    /// The words on the command line; several for a subcommand.
     pub(crate) name: &'static str,
     /// A summary of one line.
     pub(crate) summary: &'static str,
@@ -395,7 +395,7 @@ const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
     ("mem", "use Linux perf"),
 ];
 
-/// The subcommand that `word` names.
+/// Returns the subcommand of `command` that `word` names, possibly abbreviated; `None` if there is none.
 pub(crate) fn subcommand(command: &CommandEntry, word: &str) -> Option<&'static CommandEntry> {
     let word = match command.name {
         "kmem" => kmem::full_name(word),
@@ -412,7 +412,11 @@ pub(crate) fn subcommand(command: &CommandEntry, word: &str) -> Option<&'static 
     SUBCOMMANDS.iter().find(is_named)
 }
 
-/// The command of that name.
+/// Returns the command of this name.
+///
+/// # Errors
+///
+/// Status 129: a command of Linux perf that is not implemented. Status 1: an unknown command.
 pub(crate) fn find(context: &Context, name: &str) -> Result<&'static CommandEntry, CliError> {
     if let Some(entry) = COMMANDS.iter().find(|entry| entry.name == name) {
         return Ok(entry);

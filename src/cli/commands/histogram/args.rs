@@ -12,11 +12,11 @@ use crate::cli::symbol_options::args as names;
 const ABOUT: &str = "\
 Counts how many values of an event are in each range: the values of a tracepoint's field, or the periods of samples (period, the \
 default). With --from and --to it counts latencies: the time from a sample of the first event to the next sample of the \
-second event with the same key. Ranges begin at 0 and at the powers of 4 (--power, --max), or at the numbers of --edges. The first range \
-has all values below these, the last range has no upper bound.
+second event with the same key. Ranges begin at 0 and at the powers of 4 (--power, --max), or at the numbers of --edges. All values \
+below the lowest of these numbers are in the first range; the last range has no upper bound.
 
-The values come from a recording (-i), unless the command line requests a temporary one: of all CPUs for a number of seconds, of a \
-command after --, of processes (-p) or of the whole system (-a). It ends with the seconds, with the command or at ^C.";
+The values come from a recording (-i), unless the command line requests a temporary one: of a command after --, of processes (-p) or of \
+the whole system (-a, also if only a number of seconds is given). It ends after that number of seconds, with the command or at ^C.";
 
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {

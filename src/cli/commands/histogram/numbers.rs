@@ -42,7 +42,7 @@ pub(super) enum NumberSource {
     },
 }
 
-/// The counts.
+/// The histogram of a recording.
 pub(super) struct CountedNumbers {
     pub(super) histogram: ValueHistogram,
     /// The error if not all records could be read, reported after printing.
@@ -58,9 +58,9 @@ impl NumberSource {
     pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let words = matches.get_many::<String>("words").unwrap_or_default();
         let words: Vec<&str> = words.map(String::as_str).collect();
-        let is_pair = |id: &&str| text(matches, id).is_some();
-        let of_pairs = ["from", "to", "key", "unit"].into_iter().find(is_pair);
-        match (text(matches, "from"), text(matches, "to"), of_pairs) {
+        let is_given = |id: &&str| text(matches, id).is_some();
+        let pair_option = ["from", "to", "key", "unit"].into_iter().find(is_given);
+        match (text(matches, "from"), text(matches, "to"), pair_option) {
             (Some(from), Some(to), _) => Self::latencies([from, to], &words, matches),
             (_, _, Some(id)) => Err(CliError::usage(format!(
                 "--{id}: needs a start and an end event: --from EVENT --to EVENT"
@@ -126,7 +126,7 @@ impl NumberSource {
         }
     }
 
-    /// The events to record.
+    /// Returns the events to record, each once.
     pub(super) fn events(&self) -> Vec<&str> {
         match self {
             Self::Samples { event, .. } => vec![event],
@@ -145,21 +145,22 @@ impl NumberSource {
         }
     }
 
-    /// Counts the values of a recording, that of `-i` if no `path` is given. `empty` has the buckets of the histogram.
+    /// Counts the values of the temporary recording at `temporary`, otherwise of the recording of `-i`. `empty` is a histogram with the
+    /// requested ranges.
     ///
     /// # Errors
     ///
-    /// Status 129: a filter is invalid. Status 255: the recording cannot be read, or has no value to count.
+    /// Status 129: a filter is invalid. Status 255: the recording cannot be read, lacks the event or the field, or has no value to count.
     pub(super) fn count(
         &self,
-        path: Option<PathBuf>,
+        temporary: Option<PathBuf>,
         empty: ValueHistogram,
         matches: &ArgMatches,
         context: &Context,
     ) -> Result<CountedNumbers, CliError> {
         let filters = RequestedFilters::new(matches)?;
         let symbols = SymbolSources::for_recording(matches, context)?;
-        let input = match path {
+        let input = match temporary {
             Some(path) => OpenedInput::named(Some(path), false, context)?.complete(context)?,
             None => Input::open(matches, context)?,
         };
@@ -192,7 +193,7 @@ impl NumberSource {
     }
 }
 
-/// A recording and the accepted samples.
+/// A recording, and the filter of its samples.
 struct CountingPass<'q> {
     analysis: &'q Analysis<'q>,
     resolver: &'q Resolver<'q>,
@@ -216,21 +217,21 @@ impl CountingPass<'_> {
     ) -> Result<ValueHistogram, CliError> {
         let replay = &self.analysis.replay;
         let index = find_event(replay, &self.analysis.input.path, event)?;
-        let sample_number = match number {
+        let sample_value = match number {
             PERIOD => SampleValue::Period,
             field => self.field(index, event, field)?,
         };
         let filter = self.filtered();
         let counted = replay.fold(self.analysis.jobs, || ValueFold {
             event: EventIndex(u32::try_from(index).unwrap_or(u32::MAX)),
-            number: sample_number,
+            number: sample_value,
             filter,
             histogram: empty.clone(),
             truncated: 0,
         });
         if counted.truncated > 0 {
             self.analysis.context.warn(format_args!(
-                "{} of {event} without {number}: the raw data are truncated",
+                "{} of {event} without {number}: the raw data are missing or truncated",
                 rperf_names::counted(counted.truncated, "sample")
             ));
         }
@@ -238,8 +239,8 @@ impl CountingPass<'_> {
     }
 
     fn field(&self, index: usize, event: &str, field: &str) -> Result<SampleValue, CliError> {
-        let field_number = numeric_field(self.analysis.metadata(), index, field);
-        field_number.map(SampleValue::Field).map_err(|error| {
+        let reader = numeric_field(self.analysis.metadata(), index, field);
+        reader.map(SampleValue::Field).map_err(|error| {
             let message = format!("{event} has no field '{field}' with a number");
             CliError::message(255, message).hint(match error {
                 NoNumericField::NotATracepoint => {
@@ -282,7 +283,7 @@ impl CountingPass<'_> {
     }
 }
 
-/// Checks a number of seconds.
+/// Returns `word` if it is a positive number of seconds.
 fn seconds_of(word: &str) -> Result<String, CliError> {
     let number = word.parse::<f64>().ok();
     match number.filter(|number| number.is_finite() && *number > 0.0) {

@@ -13,7 +13,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
 use crate::cli::shared::temporary_folder::TemporaryFolder;
 
-/// A finished recording.
+/// A temporary recording, made by `record`.
 pub(super) struct Recorded {
     pub(super) path: PathBuf,
     /// The exit status of `record`.
@@ -23,7 +23,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Records the events that the words and options request; `None` if they request no recording.
+    /// Records the events of `source`, if the words or options request a recording; otherwise returns `None`.
     ///
     /// # Errors
     ///

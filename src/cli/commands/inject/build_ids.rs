@@ -1,4 +1,4 @@
-//! Looks up the build-ids of a recording's objects, in the list of the user and on this machine.
+//! Looks up the build-ids of a recording's objects: in `--known-build-ids`, otherwise on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -80,7 +80,7 @@ pub(super) struct BuildIdLookup<'c> {
     vmlinux: Option<PathBuf>,
     /// The release of the recording's kernel, if recorded.
     release: Option<String>,
-    /// Whether kernel images are searched for by release.
+    /// Whether the image of another kernel than the running one is searched for by its release.
     searches_images: bool,
     is_verbose: bool,
 }
@@ -110,9 +110,9 @@ impl<'c> BuildIdLookup<'c> {
     }
 
     fn kernel(&self) -> Option<BuildId> {
-        let of_image = |path: &Path| build_id_of_elf(&DiskFiles.read(path).ok()?);
+        let build_id_of = |path: &Path| build_id_of_elf(&DiskFiles.read(path).ok()?);
         if let Some(path) = &self.vmlinux {
-            return of_image(path);
+            return build_id_of(path);
         }
         if self.is_running_kernel() {
             let notes = kernel_notes(Path::new(SYSFS)).ok()?;
@@ -123,7 +123,7 @@ impl<'c> BuildIdLookup<'c> {
         let release = Some(release).filter(|release| !release.contains('/'))?;
         let places = ["/usr/lib/debug/boot/vmlinux-", "/boot/vmlinux-"];
         let mut places = places.into_iter().map(|place| format!("{place}{release}"));
-        places.find_map(|place| of_image(Path::new(&place)))
+        places.find_map(|place| build_id_of(Path::new(&place)))
     }
 
     fn module(&self, object: ObjectName<'_>) -> Option<BuildId> {

@@ -14,7 +14,7 @@ use crate::cli::stack_folding::stack_options;
 use crate::cli::symbols::{own_vdso, search_paths};
 use rperf_input::DiskFiles;
 
-/// Maximum number of frames of a kernel or user stack, so that both fit into a record.
+/// Maximum number of frames of a kernel stack and of a user stack, so that both fit into one record.
 const MAX_FRAMES: usize = 2048;
 
 /// Whether the samples of any of the events have stack copies to be unwound.

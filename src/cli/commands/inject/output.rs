@@ -20,7 +20,7 @@ pub(super) struct InjectOutput<'c> {
     context: &'c Context,
     /// The file; `None` for stdout.
     path: Option<PathBuf>,
-    /// A FIFO or device at this path, which can't be replaced.
+    /// The FIFO or device at this path, which is written to instead of being replaced; otherwise `None`.
     in_place: Option<FoundFile>,
 }
 
@@ -62,7 +62,7 @@ impl<'c> InjectOutput<'c> {
         })
     }
 
-    /// Whether the output cannot seek.
+    /// Whether the output is written in pipe mode, without seeking: to stdout, a FIFO or a device.
     pub(super) fn is_stream(&self) -> bool {
         self.path.is_none() || self.in_place.is_some()
     }
@@ -118,7 +118,7 @@ impl<'c> InjectOutput<'c> {
         self.check_summary(input, summary)
     }
 
-    /// Writes a file with `copy`. When complete it replaces the existing file.
+    /// Writes a file with `copy`; it replaces an existing file only when it is complete.
     ///
     /// # Errors
     ///

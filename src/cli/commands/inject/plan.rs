@@ -41,9 +41,9 @@ pub(super) struct InjectPlan<'c> {
 enum BuildIdForm {
     /// Into separate build-id records.
     Records(InjectedObjects),
-    /// Into the mappings of files that have samples; mappings of other files are dropped.
+    /// Into the mappings of objects that samples hit; mappings of other objects are dropped.
     UsedMappings,
-    /// Into the mappings of all files.
+    /// Into the mappings of all objects.
     Mappings,
 }
 
@@ -52,11 +52,12 @@ impl<'c> InjectPlan<'c> {
     ///
     /// # Errors
     ///
-    /// Status 129: options that contradict each other or lack another one.
+    /// Status 129: options contradict each other, or an option lacks another one or has an invalid value. Status 255: a list of
+    /// build-ids cannot be read.
     pub(super) fn new(matches: &'c ArgMatches, context: &'c Context) -> Result<Self, CliError> {
         let build_ids = build_id_form(matches)?;
-        let needs_build_ids = ["known-build-ids", "vmlinux", "ignore-vmlinux"];
-        let dependent = needs_build_ids
+        let dependent_options = ["known-build-ids", "vmlinux", "ignore-vmlinux"];
+        let dependent = dependent_options
             .into_iter()
             .find(|name| is_given(matches, name));
         if let (None, Some(option)) = (build_ids, dependent) {
@@ -76,9 +77,9 @@ impl<'c> InjectPlan<'c> {
         })
     }
 
-    /// Whether the recording is read before it is copied.
-    pub(super) fn reads_twice(&self) -> bool {
-        // A jitdump is complete only when the recording is complete.
+    /// Whether the recording must be complete before it is copied, so that a stream is read to its end first.
+    pub(super) fn needs_whole_input(&self) -> bool {
+        // With --jit, because jitdumps are complete only when the recording is.
         self.build_ids == Some(BuildIdForm::UsedMappings)
             || is_given(self.matches, "itrace")
             || self.has("jit")
@@ -129,7 +130,7 @@ impl<'c> InjectPlan<'c> {
         if let Some(form) = self.build_ids {
             self.add_build_ids(form, metadata, data, events, &mut pipeline)?;
         }
-        self.add_protection(metadata, events, &mut pipeline)?;
+        self.add_content_changes(metadata, events, &mut pipeline)?;
         Ok(pipeline)
     }
 
@@ -153,8 +154,8 @@ impl<'c> InjectPlan<'c> {
         Ok(())
     }
 
-    /// Adds the transforms that unwind or remove stack copies, and replace addresses and names.
-    fn add_protection(
+    /// Adds the transforms of `--convert-callchain`, `--aslr` and `--redact`.
+    fn add_content_changes(
         &self,
         metadata: Metadata<'_>,
         events: &mut [EventDesc],
@@ -226,7 +227,7 @@ impl<'c> InjectPlan<'c> {
         Ok(())
     }
 
-    /// Reports truncated stacks and, if verbose, the size and the path of the output.
+    /// Reports incomplete stacks and, if verbose, the size and the path of the output file.
     pub(super) fn report(&self, written: &InjectSummary, context: &Context) {
         warn_of_truncated(context, &self.stacks.borrow(), None);
         if let Some(path) = written
@@ -244,7 +245,7 @@ impl<'c> InjectPlan<'c> {
 }
 
 fn no_sched_stat() -> CliError {
-    let message = "inject -s: the recording has no sched_stat_* and sched_switch events";
+    let message = "inject -s: the recording lacks sched_switch or sched_stat_* events";
     CliError::message(255, message)
         .hint("record with -e sched:sched_stat_sleep,sched:sched_switch,sched:sched_process_exit")
 }

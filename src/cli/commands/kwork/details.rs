@@ -1,4 +1,4 @@
-//! The parallel part of the analysis: resolves functions of work items, and stacks.
+//! The parallel part of the analysis: selects events by time, and resolves functions of work items, and stacks.
 
 use rperf_analysis::PrepareSamples;
 use rperf_analysis::kwork::KworkDetail;
@@ -12,9 +12,9 @@ use crate::cli::shared::stack_line::StackLine;
 /// Selects events by time, and resolves addresses.
 pub(super) struct KworkDetails<'r> {
     pub(super) resolver: &'r Resolver<'r>,
-    /// `--time`.
+    /// The ranges of `--time`; `None` for all times.
     pub(super) intervals: Option<TimeIntervals>,
-    /// How stacks of entries are shown; `None` if they are not shown.
+    /// How stacks of entry events are shown; `None` if they are not shown.
     pub(super) stacks: Option<StackLine<'r>>,
 }
 

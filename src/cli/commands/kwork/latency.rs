@@ -13,7 +13,7 @@ const LATENCY: TableCommand = TableCommand {
     name: "kwork latency",
     about: "\
 Shows for each softirq (s) and work item (w) on each CPU how long it was pending before it ran: the average, the number of delays, and when the \
-longest one began and ended. Interrupts are not listed, since no event shows when they become pending.",
+longest delay began and ended. Interrupts are not listed, since no event shows when they become pending.",
     sort: "sort keys, highest first: avg, max, count (default: avg,max,count)",
     columns: KworkColumns::Delay,
 };

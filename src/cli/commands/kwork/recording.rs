@@ -18,7 +18,7 @@ pub(super) enum NeededEvents {
 }
 
 impl NeededEvents {
-    /// Returns the events that the analysis of `class` needs; none if the kernel has no such events for the class.
+    /// Returns the events that the analysis of `class` needs; none for delays of a class without a raise event.
     fn of(self, class: KworkClass) -> Vec<&'static str> {
         let runs = class.begin_and_end();
         match (self, class.raise()) {
@@ -29,7 +29,7 @@ impl NeededEvents {
     }
 }
 
-/// The layouts of a recording's events, and the classes that it contains.
+/// The layouts of a recording's events, and the classes to analyse.
 pub(super) struct KworkRecording {
     pub(super) layouts: EventLayouts,
     pub(super) classes: Vec<KworkClass>,
@@ -63,7 +63,7 @@ impl KworkRecording {
             classes.retain(|class| !needed.of(*class).is_empty() && missing(*class).is_none());
         }
         if classes.is_empty() {
-            return Err(no_work(analysis));
+            return Err(no_work(analysis, needed, default));
         }
         let events: Vec<&str> = classes.iter().flat_map(|class| needed.of(*class)).collect();
         require_fields(analysis, |name| events.contains(&name), "kwork record")?;
@@ -71,21 +71,45 @@ impl KworkRecording {
     }
 }
 
-fn no_event(analysis: &Analysis<'_>, event: &str) -> CliError {
+/// Returns the error for a recording without a needed event.
+pub(super) fn no_event(analysis: &Analysis<'_>, event: &str) -> CliError {
     let path = analysis.input.path.display();
-    let program = analysis.context.program;
     CliError::message(255, format!("{path}: the recording has no {event} events"))
-        .hint(format!("record with '{program} kwork record'"))
+        .hint(record_hint(analysis, event.starts_with("sched:")))
 }
 
-fn no_work(analysis: &Analysis<'_>) -> CliError {
+/// Returns the error for a recording that lacks needed events of every default class.
+fn no_work(analysis: &Analysis<'_>, needed: NeededEvents, default: &[KworkClass]) -> CliError {
     let program = analysis.context.program;
     let mut events = analysis.metadata().events.iter();
     let has_raw_data = events.any(|event| event.attr.sample_type.contains(SampleType::RAW));
     let path = analysis.input.path.display();
     let message = match has_raw_data {
-        true => format!("{path}: no events of irq, softirq or workqueue"),
+        true => {
+            let classes = default
+                .iter()
+                .filter(|class| !needed.of(**class).is_empty());
+            let names: Vec<&str> = classes.map(|class| class.name()).collect();
+            format!(
+                "{path}: the recording lacks the events of {}",
+                names.join(", ")
+            )
+        }
         false => format!("{path}: No trace sample to read. Did you call '{program} record -R'?"),
     };
-    CliError::message(255, message).hint(format!("record with '{program} kwork record'"))
+    CliError::message(255, message)
+        .hint(record_hint(analysis, default.contains(&KworkClass::Sched)))
+}
+
+/// Returns the hint how to record interrupts, softirqs and work items, or for `kwork top` interrupts, softirqs and context switches.
+fn record_hint(analysis: &Analysis<'_>, with_switches: bool) -> String {
+    let classes = if with_switches {
+        " -k sched,irq,softirq"
+    } else {
+        ""
+    };
+    format!(
+        "record with '{} kwork{classes} record'",
+        analysis.context.program
+    )
 }

@@ -13,7 +13,7 @@ use crate::cli::options::switch;
 const REPORT: TableCommand = TableCommand {
     name: "kwork report",
     about: "\
-Shows for each interrupt handler, softirq (s) and work item (w) on each CPU its total run time, the number of runs, and when the longest one began \
+Shows for each interrupt handler, softirq (s) and work item (w) on each CPU its total run time, the number of runs, and when the longest run began \
 and ended.",
     sort: "sort keys, highest first: runtime, max, count (default: runtime,max,count)",
     columns: KworkColumns::Runtime,

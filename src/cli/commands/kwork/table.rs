@@ -25,7 +25,7 @@ use crate::cli::symbol_options::SymbolSources;
 pub(super) const CLASSES: [KworkClass; 3] =
     [KworkClass::Irq, KworkClass::Softirq, KworkClass::Workqueue];
 
-/// A subcommand that prints a table of work.
+/// A subcommand that prints a table of work: `kwork report` or `kwork latency`.
 pub(super) struct TableCommand {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
@@ -53,7 +53,7 @@ impl TableCommand {
             .arg(jobs::option())
     }
 
-    /// Prints the table, sorted by `keys`.
+    /// Prints the table, with rows sorted by `keys`.
     pub(super) fn run(
         &self,
         keys: &[KworkSortKey],
@@ -74,7 +74,7 @@ impl TableCommand {
         let classes = recording.classes.clone();
         let mut selection = selection(matches, recording.classes)?;
         if is_default && self.columns == KworkColumns::Delay {
-            // Interrupts are read, too, though they have no raise event: each is counted as an entry without a raise.
+            // All classes are read, also interrupts, which have no raise event: each is counted as an entry without a raise.
             selection.classes = CLASSES.to_vec();
         }
         let is_json = flag(matches, "json") == Some(true);

@@ -32,10 +32,10 @@ const ABOUT: &str = "\
 Prints a row for each run of an interrupt handler, a softirq (s) or a work item (w): when it began and ended, how long it ran, and how long it was \
 pending before (delay), in milliseconds. With -g and callchains, the row ends with the stack at the start of the run.";
 
-/// The default number of frames.
+/// The default of `--max-stack`.
 const MAX_STACK: u64 = 5;
 
-/// Functions that are not shown in stacks: softirqs run in them.
+/// Functions that are not shown in stacks: they call the handlers of softirqs.
 const HIDDEN: &[&str] = &["__do_softirq", "__softirqentry_text_start"];
 
 /// Returns the command with its options.
@@ -97,7 +97,7 @@ pub(in crate::cli::commands) fn run(
     conclude(&analysis, delivered, &losses, DOUBTFUL, matches)
 }
 
-/// Returns how stacks are shown, if they are requested and recorded.
+/// Returns how stacks are shown; `None` if they are not requested, or, with a note, if an event has no callchains.
 fn stacks<'r>(
     matches: &ArgMatches,
     analysis: &Analysis<'_>,

@@ -8,7 +8,7 @@ use rperf_resolve::TimeIntervals;
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_view::kwork::top::write;
 
-use super::recording::{KworkRecording, NeededEvents};
+use super::recording::{KworkRecording, NeededEvents, no_event};
 use super::{DOUBTFUL, classes, common, filters, selection, sort_keys, use_bpf};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -58,12 +58,7 @@ pub(in crate::cli::commands) fn run(
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let recording = KworkRecording::new(&analysis, NeededEvents::Runs, requested, &DEFAULT)?;
     if !recording.classes.contains(&KworkClass::Sched) {
-        let path = input.path.display();
-        let message = format!("{path}: the recording has no sched:sched_switch events");
-        return Err(CliError::message(255, message).hint(format!(
-            "record with '{} kwork -k sched,irq,softirq record'",
-            context.program
-        )));
+        return Err(no_event(&analysis, "sched:sched_switch"));
     }
     let mut top = KworkTop::new(selection(matches, recording.classes)?);
     let samples = SamplesInTime(time_intervals(matches, &analysis, "kwork timehist")?);

@@ -18,25 +18,25 @@ use crate::cli::usdt_markers::UsdtMarker;
 /// The width of a field's declaration, in columns.
 const DECLARATION: usize = 40;
 
-/// The modifiers of events that the processor counts.
-const HARDWARE_MODIFIERS: &str = "ukhGHpPSDIWe";
-/// The modifiers of software events, which have no precise instruction addresses (`p`, `P`).
-const MODIFIERS: &str = "ukhGHSDIWe";
+/// The modifiers of events that the processor counts; `X`, which has no effect, is not listed.
+const HARDWARE_MODIFIERS: &str = "ukhGHpPSDIWeb";
+/// The modifiers of software events: without `p` and `P`, since these events have no precise instruction addresses.
+const SOFTWARE_MODIFIERS: &str = "ukhGHSDIWeb";
 
 /// Which details are shown.
 pub(super) struct ShownDetails<'a> {
     pub(super) catalogue: &'a Catalogue<'a>,
     /// The source of tracepoint formats.
     pub(super) tracefs: &'a Tracefs,
-    /// The USDT probes of programs; called only if they are shown.
+    /// Returns the USDT probes of programs; called only if they are shown.
     pub(super) marks: &'a dyn Fn() -> Vec<UsdtMarker>,
     /// Whether descriptions from vendor tables are shown.
     pub(super) descriptions: bool,
-    /// Whether type, config and terms are shown.
+    /// Whether type, config and terms of events, and formulas of metrics are shown.
     pub(super) terms: bool,
-    /// Whether all other details are shown: the full descriptions of `-v`, the fields of tracepoints and so on.
+    /// Whether `-v` is given: long descriptions, the fields of tracepoints and all other details are shown.
     pub(super) verbose: bool,
-    /// Whether decoded raw codes and examples for events with parameters are shown even without `verbose`.
+    /// Whether decoded raw codes and examples for events with parameters are shown; `verbose` shows them as well.
     pub(super) examples: bool,
 }
 
@@ -210,22 +210,23 @@ fn field_text(field: &Field) -> String {
     format!("{declared:<DECLARATION$} {size}, {nature}")
 }
 
-/// An example filter on a number and a string, if the tracepoint has such fields.
+/// An example filter on the first number and the first string; on one of them if the tracepoint has only that, `None` if it has
+/// neither.
 fn filter(format: &Format) -> Option<String> {
     let is_number = |field: &&Field| !field.is_string && !field.is_array && !field.is_dynamic;
     let number = format.fields.iter().find(is_number);
     let text = format.fields.iter().find(|field| field.is_string);
     let number = number.map(|field| format!("{} > 1", field.name));
     let text = text.map(|field| format!("{} == \"calc\"", field.name));
-    let both: Vec<String> = number.into_iter().chain(text).collect();
-    (!both.is_empty()).then(|| both.join(" && "))
+    let conditions: Vec<String> = number.into_iter().chain(text).collect();
+    (!conditions.is_empty()).then(|| conditions.join(" && "))
 }
 
 /// The modifiers of an event, and whether this user can open it; `None` for raw codes and events without a known config.
 fn access(row: &ListedEvent) -> Option<String> {
     let (kind, config) = row.config.filter(|(kind, _)| *kind != EventType::RAW)?;
     let modifiers = match kind {
-        EventType::SOFTWARE => MODIFIERS,
+        EventType::SOFTWARE => SOFTWARE_MODIFIERS,
         _ => HARDWARE_MODIFIERS,
     };
     let attr = Attr {
