@@ -14,6 +14,7 @@ use rperf_probe::{Definition, KERNEL_GROUP, SearchOptions, parse};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::options::is_given;
 pub(super) use crate::cli::shared::probing::args::command;
 use crate::cli::shared::probing::args::{self, ProbeSpec};
 use crate::cli::shared::probing::place_messages::syntax_error;
@@ -25,6 +26,7 @@ struct ProbeActions<'m> {
     list: Option<&'m String>,
     deleted: Vec<&'m String>,
     added: Vec<ProbeSpec>,
+    /// The definitions of `--definition`, whose events are only printed.
     printed: Vec<ProbeSpec>,
     line: Option<&'m String>,
     variables: Vec<ProbeSpec>,
@@ -44,7 +46,8 @@ impl<'m> ProbeActions<'m> {
         })
     }
 
-    /// Checks that one action is given, or `--add` with `--del`, and that some options are given with an action they apply to.
+    /// Checks that exactly one action is given (`--add` and `--del` count as one), and that options that apply to some actions only are
+    /// given with one of these.
     fn check(&self, matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
         let modes = [
             self.line.is_some(),
@@ -59,20 +62,20 @@ impl<'m> ProbeActions<'m> {
             0 => return Err(args::no_action(context)),
             _ => {
                 return Err(CliError::usage(
-                    "--list, --definition, --line, --vars, --funcs, --add with --del: these actions exclude each other",
+                    "give only one of --list, --definition, --line, --vars and --funcs, or --add and --del, which can be combined",
                 ));
             }
         }
         let variables = !self.variables.is_empty();
         let may_use_cache = self.line.is_none() && !variables && !self.functions;
-        for (name, with, is_there) in [
+        for (name, with, applies) in [
             ("externs", "vars", variables),
             ("range", "vars", variables),
             ("filter", "vars or --funcs", variables || self.functions),
             ("bootconfig", "definition", !self.printed.is_empty()),
             ("cache", "add, --del, --definition or --list", may_use_cache),
         ] {
-            if matches.contains_id(name) && !is_there && (name != "cache" || on(matches, name)) {
+            if is_given(matches, name) && !applies {
                 return Err(CliError::usage(format!("--{name} needs --{with}")));
             }
         }
@@ -108,7 +111,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(ExitStatus::Ok)
 }
 
-/// `-D`: prints the definitions that would create the events.
+/// `-D`: prints the lines that would create the events in the kernel's lists, or their bootconfig entries.
 fn define(
     definitions: &[ProbeSpec],
     matches: &ArgMatches,
@@ -137,7 +140,7 @@ fn define(
     Ok(ExitStatus::Ok)
 }
 
-/// A parsed definition, its object, and the limits of the search in it.
+/// A parsed definition, an object that it applies to, and the options of the search in this object.
 struct ProbeSearch {
     definition: Definition,
     opened: OpenedObject,

@@ -27,7 +27,7 @@ use clap::ArgMatches;
 use rperf_events::CallGraph;
 use rperf_perfdata::BuildRewriter;
 use rperf_session::BuildIds;
-use rperf_symbol::{Endianness, Files as _, build_id_of_elf, build_id_of_notes};
+use rperf_symbol::{Files as _, build_id_of_elf, build_id_of_notes, native_endian};
 use rperf_sys::WaitStatus;
 
 use crate::cli::context::Context;
@@ -42,7 +42,7 @@ use self::off_cpu::OffCpuSampling;
 use self::sample_filter::SampleFilters;
 use self::unwinding::LiveUnwinding;
 
-/// Runs the command.
+/// Records, then reports losses, filtered samples and problems. The exit status is that of the workload.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     args::check_old_spelling(matches, context)?;
     let mut request = request::build(matches, context)?;
@@ -85,6 +85,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     })
 }
 
+/// Chains the rewriters of records; `None` if there are none.
 fn rewriters(
     unwinding: Option<Arc<LiveUnwinding>>,
     filters: Option<Arc<SampleFilters>>,
@@ -111,11 +112,7 @@ impl BuildIds for ElfBuildIds {
     }
 
     fn of_notes(&self, notes: &[u8]) -> Option<Vec<u8>> {
-        let endian = if cfg!(target_endian = "big") {
-            Endianness::Big
-        } else {
-            Endianness::Little
-        };
-        Some(build_id_of_notes(notes, endian)?.as_bytes().to_vec())
+        let id = build_id_of_notes(notes, native_endian())?;
+        Some(id.as_bytes().to_vec())
     }
 }

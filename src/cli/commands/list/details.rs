@@ -18,10 +18,10 @@ use crate::cli::usdt_markers::UsdtMarker;
 /// The width of a field's declaration, in columns.
 const DECLARATION: usize = 40;
 
-/// The modifiers of events that the processor counts; `X`, which has no effect, is not listed.
-const HARDWARE_MODIFIERS: &str = "ukhGHpPSDIWeb";
-/// The modifiers of software events: without `p` and `P`, since these events have no precise instruction addresses.
-const SOFTWARE_MODIFIERS: &str = "ukhGHSDIWeb";
+/// The modifiers of events that the processor counts, without `b` (of `stat` only) and `X` (no effect).
+const HARDWARE_MODIFIERS: &str = "ukhGHpPSDIWe";
+/// Those of software events: also without `p` and `P`, since these events have no precise instruction addresses.
+const SOFTWARE_MODIFIERS: &str = "ukhGHSDIWe";
 
 /// Which details are shown.
 pub(super) struct ShownDetails<'a> {

@@ -1,4 +1,4 @@
-//! `--add`: creates events; if one cannot be created, the others are removed.
+//! `--add`: creates events; if one cannot be created, those created before it are removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -35,9 +35,9 @@ pub(super) fn run(
     let defined = added.iter().map(|given| events(given, matches, context));
     let defined = defined.collect::<Result<Vec<_>, _>>()?;
     let is_dry = on(matches, "dry-run");
-    let tables = EventLists::find(context);
-    let _lock = tables.lock();
-    let existing = match tables.existing() {
+    let lists = EventLists::find(context);
+    let _lock = lists.lock();
+    let existing = match lists.existing() {
         Err(_) if is_dry => Vec::new(),
         existing => existing?,
     };
@@ -45,30 +45,30 @@ pub(super) fn run(
     for (event, _) in existing {
         names.entry(event.group).or_default().insert(event.name);
     }
-    let is_kept = on(matches, "cache");
-    let additions = match is_kept {
+    let is_cached = on(matches, "cache");
+    let additions = match is_cached {
         true => additions(&defined)?,
         false => Vec::new(),
     };
     let mut new = Vec::new();
     for defined in defined {
-        name(defined, on(matches, "force"), &mut names, &mut new)?;
+        assign_names(defined, on(matches, "force"), &mut names, &mut new)?;
     }
     let is_verbose = context.verbosity(matches) > 0;
     for NewEvent { event, .. } in new.iter().filter(|_| is_verbose) {
         context.note(format_args!("Writing event: {event}"));
     }
     if !is_dry {
-        let created = create(&tables, &new, context);
-        created.map_err(|error| match tables.has(KERNEL) {
+        let created = create(&lists, &new, context);
+        created.map_err(|error| match lists.has(KERNEL) {
             true => error,
             false => hint_tracepoints(error, added, context),
         })?;
     }
-    if is_kept {
+    if is_cached {
         probe_cache::keep(additions, context)?;
     }
-    let verb = match (is_dry, is_kept) {
+    let verb = match (is_dry, is_cached) {
         (false, _) => "Added",
         (true, false) => "Would add",
         (true, true) => "Cached",
@@ -77,7 +77,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The entries for the cache, with the event names before they are made unique.
+/// Returns the entries for the cache, which have the names of events before they are made unique.
 fn additions(defined: &[DefinitionResult]) -> Result<Vec<CacheAddition>, CliError> {
     let addition = |defined: &DefinitionResult| {
         let events = defined.events.iter().map(|(event, _)| event.clone());
@@ -98,8 +98,9 @@ fn hint_tracepoints(error: CliError, added: &[ProbeSpec], context: &Context) -> 
     })
 }
 
-/// Gives unused names to the events of one definition, and adds them to `new`.
-fn name(
+/// Gives unused names to the events of one definition, and adds them to `new`. Without `force`, it is an error if the first event's name
+/// is in use.
+fn assign_names(
     defined: DefinitionResult,
     force: bool,
     names: &mut BTreeMap<String, BTreeSet<String>>,
@@ -134,25 +135,25 @@ fn exists(name: &str) -> CliError {
 }
 
 /// Creates the events; if one is refused, or a signal arrives, those created before are removed if possible.
-fn create(tables: &EventLists, new: &[NewEvent], context: &Context) -> Result<(), CliError> {
+fn create(lists: &EventLists, new: &[NewEvent], context: &Context) -> Result<(), CliError> {
     let signals = Signals::block(&BLOCKED_SIGNALS).map_err(anyhow::Error::new)?;
     let received = || signals.next().ok().flatten();
     for (index, NewEvent { event, .. }) in new.iter().enumerate() {
         let before = new.get(..index).unwrap_or_default();
         if let Some(signal) = received() {
-            for name in remove(tables, before) {
+            for name in remove(lists, before) {
                 context.warn(format_args!("{name} could not be removed"));
             }
             drop(signals);
             rperf_sys::exit_by_signal(signal);
             return Err(CliError::message(NOT_FOUND, "interrupted"));
         }
-        let Err(error) = tables.write(list_of(event), &event.to_string()) else {
+        let Err(error) = lists.write(list_of(event), &event.to_string()) else {
             continue;
         };
         let hints = [blacklist::hint(event), path_hint(event)];
         let error = hints.into_iter().flatten().fold(error, CliError::hint);
-        let remaining = remove(tables, before);
+        let remaining = remove(lists, before);
         let error = match before.len() - remaining.len() {
             0 => error,
             1 => error.hint("the event that was added before has been removed"),
@@ -172,9 +173,9 @@ fn create(tables: &EventLists, new: &[NewEvent], context: &Context) -> Result<()
 }
 
 /// Removes events that were created before a failure; returns the names of those that can't be removed.
-fn remove(tables: &EventLists, new: &[NewEvent]) -> Vec<String> {
-    let events = new.iter().map(|new| &new.event);
-    let stays = |event: &&ProbeEvent| tables.try_write(list_of(event), &event.removal()).is_err();
+fn remove(lists: &EventLists, created: &[NewEvent]) -> Vec<String> {
+    let events = created.iter().map(|new| &new.event);
+    let stays = |event: &&ProbeEvent| lists.try_write(list_of(event), &event.removal()).is_err();
     events.filter(stays).map(ProbeEvent::full_name).collect()
 }
 
@@ -195,8 +196,8 @@ fn print_added(new: &[NewEvent], verb: &str, context: &Context) {
     let Some(last) = new.last() else {
         return;
     };
-    let several = if new.len() > 1 { "s" } else { "" };
-    context.note(format_args!("{verb} new event{several}:"));
+    let plural = if new.len() > 1 { "s" } else { "" };
+    context.note(format_args!("{verb} new event{plural}:"));
     for NewEvent { event, description } in new {
         let name = format!("{}:{}", event.group, event.name);
         context.note(format_args!("  {name:<20} {description}"));

@@ -16,7 +16,8 @@ use crate::cli::shared::probing::running_kernel::module_name;
 use crate::cli::shared::probing::target::{ProbedObject, resolved_target};
 use crate::cli::shared::probing::{on, probe_cache};
 
-/// Removes the events that match the patterns, and prints their names; with `--dry-run`, only prints them.
+/// Removes the events that match the patterns, and prints their names; with `--dry-run`, only prints them. If a pattern matches no event,
+/// nothing is removed.
 pub(super) fn run(
     patterns: &[&String],
     matches: &ArgMatches,
@@ -27,8 +28,8 @@ pub(super) fn run(
     if on(matches, "cache") {
         return probe_cache::delete(patterns, &within, is_dry, context);
     }
-    let tables = EventLists::find(context);
-    let existing = tables.existing()?;
+    let lists = EventLists::find(context);
+    let existing = lists.existing()?;
     let mut matching = BTreeMap::new();
     for pattern in patterns {
         let full_pattern_text = full_pattern(pattern);
@@ -51,10 +52,10 @@ pub(super) fn run(
             context.note(format_args!("Would remove event: {name}"));
             continue;
         }
-        match tables.try_write(list, &removal) {
+        match lists.try_write(list, &removal) {
             Ok(()) => context.note(format_args!("Removed event: {name}")),
             Err(error) if failure.is_none() => {
-                failure = Some(tables.unremoved(&error, list, &name));
+                failure = Some(lists.unremoved(&error, list, &name));
             }
             Err(error) => context.warn(format_args!("{name} remains: {}", reason(&error))),
         }
@@ -62,9 +63,9 @@ pub(super) fn run(
     failure.map_or(Ok(()), Err)
 }
 
-/// Whether an event is in the given program or module; always true if none is given.
-pub(super) fn is_in(event: &ExistingEvent, named: &ProbedObject) -> bool {
-    match (named, &event.target) {
+/// Whether an event is in the program or module `object`; always true for the kernel, which is the default.
+pub(super) fn is_in(event: &ExistingEvent, object: &ProbedObject) -> bool {
+    match (object, &event.target) {
         (ProbedObject::Kernel, _) => true,
         (ProbedObject::Program(program), ExistingTarget::File { path, .. }) => {
             Path::new(path) == program

@@ -30,7 +30,7 @@ pub(super) fn run(
     }
     let lists = EventLists::find(context);
     let mut existing = lists.listed()?;
-    let hits = match context.verbosity(matches) > 0 {
+    let hit_counts = match context.verbosity(matches) > 0 {
         true => Some(lists.hits()),
         false => None,
     };
@@ -66,9 +66,9 @@ pub(super) fn run(
             }
             ExistingTarget::Kernel(location) => in_kernel(event, location, &symbols),
         };
-        let hits = hits
+        let hits = hit_counts
             .as_ref()
-            .map_or_else(String::new, |hits| hit_text(event, hits));
+            .map_or_else(String::new, |counts| hit_text(event, counts));
         writeln!(out, "  {:<20} {location}{hits}", event.full_name())?;
     }
     out.flush()?;
@@ -79,12 +79,12 @@ pub(super) fn run(
 }
 
 /// Formats the hits of an event: `, hit 3 times`; empty if they are unknown.
-fn hit_text(event: &ExistingEvent, hits: &HashMap<(String, String), u64>) -> String {
+fn hit_text(event: &ExistingEvent, hit_counts: &HashMap<(String, String), u64>) -> String {
     let path = match &event.target {
         ExistingTarget::File { path, .. } => path.clone(),
         ExistingTarget::Kernel(_) => String::new(),
     };
-    match hits.get(&(path, event.name.clone())) {
+    match hit_counts.get(&(path, event.name.clone())) {
         Some(1) => ", hit once".to_owned(),
         Some(count) => format!(", hit {count} times"),
         None => String::new(),

@@ -35,10 +35,10 @@ pub(super) fn list_functions(
     let filter = filter(matches)?;
     let doing = "show functions";
     let of_binary = |binary: &ProbedBinary| {
-        let object = binary.symbols().map_err(|error| problem(&error, doing))?;
-        Ok::<_, CliError>(functions(&object, filter.as_ref()))
+        let symbols = binary.symbols().map_err(|error| problem(&error, doing))?;
+        Ok::<_, CliError>(functions(&symbols, filter.as_ref()))
     };
-    let (names, path) = match OpenedObject::open(&args::target(matches), matches, context)? {
+    let (names, object) = match OpenedObject::open(&args::target(matches), matches, context)? {
         OpenedObject::Program(binary) => (of_binary(&binary)?, binary.path().display().to_string()),
         OpenedObject::Kernel(kernel) => {
             let names = match kernel.given_image() {
@@ -50,7 +50,7 @@ pub(super) fn list_functions(
     };
     if names.is_empty() {
         return Err(
-            CliError::message(NOT_FOUND, format!("no function of {path} matches"))
+            CliError::message(NOT_FOUND, format!("no function of {object} matches"))
                 .detail("  Error: Failed to show functions."),
         );
     }
@@ -102,7 +102,7 @@ pub(super) fn list_lines(
 
 /// `-V`: lists the variables available at the locations of definitions.
 pub(super) fn list_variables(
-    given: &[ProbeSpec],
+    definitions: &[ProbeSpec],
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
@@ -111,7 +111,7 @@ pub(super) fn list_variables(
         ranges: on(matches, "range"),
         filter: filter(matches)?,
     };
-    for given in given {
+    for given in definitions {
         for search in ProbeSearch::all(given, matches, context)? {
             list_at(search, &variable_options, context)?;
         }
@@ -178,8 +178,8 @@ fn list_at(
     Ok(())
 }
 
-/// Lists the variables at locations in the kernel: from its image or that of a module, otherwise from the types that the running
-/// kernel exports.
+/// Lists the variables at locations in the kernel: from its image or that of a module, otherwise from the running
+/// kernel's type information (BTF), unless `--externs` or `--range` is given.
 fn in_kernel(
     kernel: &RunningKernel,
     definition: &Definition,
@@ -208,7 +208,7 @@ fn in_kernel(
 }
 
 /// Formats a variable: `long int TAB n`. With ranges, a global variable is preceded by `[EXT]`; others are preceded by
-/// `[VAL]`, or by `[INV]` without a value at the place, and followed by their ranges.
+/// `[VAL]`, or by `[INV]` if they cannot be recorded at this place, and followed by their ranges.
 fn variable_text(variable: &Variable, function: &str, with_ranges: bool) -> String {
     let Variable {
         kind,

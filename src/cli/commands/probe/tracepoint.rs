@@ -23,7 +23,7 @@ pub(super) fn hint_similar(
         tracepoints.extend(
             names
                 .into_iter()
-                .map(|name| (format!("{system}:{name}"), name)),
+                .map(|event| (format!("{system}:{event}"), event)),
         );
     }
     let program = context.program;

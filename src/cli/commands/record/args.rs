@@ -41,16 +41,16 @@ and parentheses. Numbers are decimal, or hexadecimal with 0x; a device number ma
 Example: -e block:block_rq_issue --filter 'nr_sector > 200 && rwbs ~ \"*W*\"'
 
 Filters of other events are applied before samples are written: by a program in the kernel if they compare only a sample's \
-tid, pid, cpu, period, addr, uid and gid, otherwise by rperf. It compares also ip, id, time (nanoseconds), txn, weight \
-(weight1, weight2, weight3), phys_addr, code_pgsz, data_pgsz or a part of a memory access (mem_op, mem_lvl, mem_snoop, \
-mem_remote, mem_lock, mem_dtlb, mem_blk, mem_hops) with a number, or with a name such as load, l2, hitm, using \
-== != < <= > >= &. Conditions separated by commas must all hold; || separates alternatives within a condition.
+tid, pid, cpu, period, addr, uid and gid, otherwise by rperf, which cannot compare uid and gid, but also compares ip, id, time \
+(nanoseconds), txn, weight (weight1, weight2, weight3), phys_addr, code_pgsz, data_pgsz and parts of a memory access (mem_op, \
+mem_lvl, mem_snoop, mem_remote, mem_lock, mem_dtlb, mem_blk, mem_hops). Values are numbers, or for parts of a memory access names \
+such as load, l2, hitm; the operators are == != < <= > >= &. Conditions separated by commas must all hold; || separates alternatives within a condition.
 Example: -e cpu-clock --filter 'period > 1000, cpu == 1 || cpu == 2'";
 
 const CALL_GRAPH: &str = "\
 How to record call graphs.
 fp: the kernel follows frame pointers, at most n frames. Programs built without frame pointers give wrong or truncated \
-callchains. Leaf functions without a frame of their own hide their caller.
+callchains. The caller of a leaf function that sets up no frame is missing.
 fp,defer (Linux 6.19 and later): the user part of the callchain is recorded when the task returns to user space, once \
 for all samples in the kernel until then; its stack may be paged in. Readers join it with the samples.
 dwarf: each sample contains the user registers and a copy of n bytes of the user stack (default 8192, at most 65528), \
@@ -78,7 +78,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(events_and_targets())
         .args(rate_and_rings())
         .args(samples())
-        .args(kinds())
+        .args(side_band_and_levels())
         .args(output())
         .arg(workload::words())
 }
@@ -212,7 +212,7 @@ fn samples() -> Vec<Arg> {
     ]
 }
 
-fn kinds() -> Vec<Arg> {
+fn side_band_and_levels() -> Vec<Arg> {
     vec![
         attached("snapshot", "[e]size")
             .short('S')
@@ -277,8 +277,8 @@ fn output() -> Vec<Arg> {
     ]
 }
 
-/// Refuses `-g dwarf`, `-g fp` and `-g lbr`, which selected a mode in old versions of perf: the mode is now the workload. Accepted if a
-/// program of that name exists.
+/// Refuses `-g dwarf`, `-g fp` and `-g lbr`, which selected a mode in old versions of perf: now the word is the workload, and is accepted
+/// if a program of that name exists.
 pub(super) fn check_old_spelling(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let first = matches
         .get_raw("workload")

@@ -8,7 +8,7 @@ use crate::cli::options::flag;
 /// The setting; an option takes precedence.
 const SETTING: &str = "record.build-id";
 
-/// Whether build-ids are collected at the end.
+/// Whether build-ids are collected at the end of the recording.
 pub(super) fn are_recorded(matches: &ArgMatches, context: &Context) -> bool {
     match flag(matches, "no-buildid") {
         Some(without) => !without,
@@ -16,8 +16,8 @@ pub(super) fn are_recorded(matches: &ArgMatches, context: &Context) -> bool {
     }
 }
 
-/// Whether recorded objects are added to the build-id cache.
-pub(super) fn fill_the_cache(matches: &ArgMatches, context: &Context) -> bool {
+/// Whether objects are added to the build-id cache if their build-ids are collected.
+pub(super) fn are_cached(matches: &ArgMatches, context: &Context) -> bool {
     match flag(matches, "no-buildid-cache") {
         Some(without) => !without,
         None => !is_set_to("no-cache", context),

@@ -1,5 +1,6 @@
 //! Warns if the recorded events include the writes to the output file: then each write adds events.
 
+use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -10,51 +11,93 @@ use rperf_sys::kernel_text;
 
 use crate::cli::context::Context;
 
+/// The device number in the field `dev` of a tracepoint.
+#[derive(Debug, Clone, Copy)]
+enum DevField {
+    /// The number of the disk.
+    Disk,
+    /// The number of the file system's device, which may be a partition.
+    FileSystem,
+    /// There is no such field.
+    Missing,
+}
+
 /// Systems of tracepoints that report reads and writes of devices.
-const DEVICE_SYSTEMS: [&str; 8] = [
-    "block",
-    "ext4",
-    "xfs",
-    "f2fs",
-    "jbd2",
-    "writeback",
-    "nvme",
-    "scsi",
+const DEVICE_SYSTEMS: [(&str, DevField); 8] = [
+    ("block", DevField::Disk),
+    ("ext4", DevField::FileSystem),
+    ("xfs", DevField::FileSystem),
+    ("f2fs", DevField::FileSystem),
+    ("jbd2", DevField::FileSystem),
+    ("writeback", DevField::Missing),
+    ("nvme", DevField::Missing),
+    ("scsi", DevField::Missing),
 ];
+
+/// The number of a block device, written as `major:minor`.
+#[derive(Debug, Clone, Copy)]
+struct DeviceNumber {
+    major: u32,
+    minor: u32,
+}
+
+impl fmt::Display for DeviceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+/// The devices that a file is written to.
+#[derive(Debug, Clone, Copy)]
+struct OutputDevices {
+    /// The device of the file system.
+    file_system: DeviceNumber,
+    /// The disk: the same device, unless that is a partition.
+    disk: DeviceNumber,
+}
 
 /// Warns if events of the whole system are caused by writing the output.
 pub(super) fn warn(context: &Context, request: &RecordRequest) {
     if !matches!(request.observe.target, Target::Cpus(_)) || request.output.stream.is_some() {
         return;
     }
-    let traced = request
-        .observe
-        .events
-        .iter()
-        .find(|event| is_of_device(event));
-    let Some((event, (major, minor))) = traced.zip(device_of(&request.output.path)) else {
+    let mut events = request.observe.events.iter();
+    let traced = events.find_map(|event| Some((event, dev_field(event)?)));
+    let Some(((event, field), devices)) = traced.zip(devices_of(&request.output.path)) else {
         return;
     };
     context.warn(format_args!(
-        "{} also records the writes to {}, which is on device {major}:{minor}",
+        "{} also records the writes to {}, which is on device {}",
         event.name,
-        request.output.path.display()
+        request.output.path.display(),
+        devices.disk
     ));
+    let number = match field {
+        DevField::Disk => Some(devices.disk),
+        DevField::FileSystem => Some(devices.file_system),
+        DevField::Missing => None,
+    };
+    let filter = number.map(|number| format!(", or add --filter 'dev != {number}'"));
     context.note(format_args!(
-        "hint: write to another device or to memory (-o /dev/shm/perf.data), or add --filter 'dev != {major}:{minor}'"
+        "hint: write to another device or to memory (-o /dev/shm/perf.data){}",
+        filter.unwrap_or_default()
     ));
 }
 
-/// Whether the event reports accesses to devices and has no filter.
-fn is_of_device(event: &EventSpec) -> bool {
-    let tracepoint = event.tracepoint.as_ref();
-    let is_listed = |system: &str| DEVICE_SYSTEMS.contains(&system);
-    event.filter.is_none() && tracepoint.is_some_and(|name| is_listed(&name.system))
+/// Returns what the field `dev` of an event contains; `None` unless the event reports accesses to devices and has no filter.
+fn dev_field(event: &EventSpec) -> Option<DevField> {
+    if event.filter.is_some() {
+        return None;
+    }
+    let tracepoint = event.tracepoint.as_ref()?;
+    let mut systems = DEVICE_SYSTEMS.iter();
+    let listed = systems.find(|(system, _)| *system == tracepoint.system);
+    listed.map(|(_, field)| *field)
 }
 
-/// Returns the device number of the disk that a file is written to; `None` if the file system has no number of a block
-/// device (tmpfs, overlay, btrfs) or the folder cannot be read.
-fn device_of(output: &Path) -> Option<(u32, u32)> {
+/// Returns the devices that a file is written to; `None` if the file system has no number of a block device (tmpfs, overlay,
+/// btrfs) or the folder cannot be read.
+fn devices_of(output: &Path) -> Option<OutputDevices> {
     let folder = output
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
@@ -63,15 +106,22 @@ fn device_of(output: &Path) -> Option<(u32, u32)> {
     if major == 0 {
         return None;
     }
-    let entry = format!("/sys/dev/block/{major}:{minor}");
-    // Events have the device number of the disk, not of a partition.
+    let file_system = DeviceNumber { major, minor };
+    let entry = format!("/sys/dev/block/{file_system}");
     let is_partition = fs::metadata(format!("{entry}/partition")).is_ok();
     let disk = match is_partition {
         true => kernel_text(format!("{entry}/../dev")).ok(),
         false => None,
     };
     let numbers = disk.as_deref().and_then(|text| text.trim().split_once(':'));
-    let parsed =
-        numbers.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-    Some(parsed.unwrap_or((major, minor)))
+    let parsed = numbers.and_then(|(major, minor)| {
+        Some(DeviceNumber {
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+        })
+    });
+    Some(OutputDevices {
+        file_system,
+        disk: parsed.unwrap_or(file_system),
+    })
 }

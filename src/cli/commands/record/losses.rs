@@ -15,7 +15,7 @@ const MAX_SUGGESTED_RING: u64 = 64 << 20;
 /// Maximum number of events that are listed.
 const MAX_LISTED_EVENTS: usize = 8;
 
-/// Prints the losses, if there are any: first in perf's words.
+/// Prints the losses and throttlings, if there are any, each with a hint. The first warnings have perf's words.
 pub(super) fn print(context: &Context, request: &RecordRequest, recorded: &Summary) {
     let lost = count(&recorded.lost_samples);
     if recorded.lost_chunks > 0 {
@@ -59,16 +59,16 @@ pub(super) fn print(context: &Context, request: &RecordRequest, recorded: &Summa
         context.note(format_args!("throttled, number of times per event: {line}"));
     }
     if let Some(most) = most(&recorded.throttled) {
-        context.note(format_args!("hint: {}", slower(request, most)));
+        context.note(format_args!("hint: {}", throttling_hint(request, most)));
     }
 }
 
-/// The event and CPU with the most losses.
+/// Returns the event and CPU with the highest count of losses or throttlings.
 fn most(lost: &[EventLosses]) -> Option<&EventLosses> {
     lost.iter().max_by_key(|lost| lost.count)
 }
 
-/// Describes an event with losses, for the suggestion of a lower rate.
+/// Describes an event with losses or throttlings, for the suggestion of a lower rate.
 fn too_frequent<'m>(request: &RecordRequest, lost: &'m EventLosses) -> TooFrequent<'m> {
     let events = || request.observe.events.iter();
     let kind = |event: &EventSpec| std::mem::discriminant(&SampledRate::of(&event.attr));
@@ -87,8 +87,8 @@ fn too_frequent<'m>(request: &RecordRequest, lost: &'m EventLosses) -> TooFreque
     }
 }
 
-/// Returns a hint how to avoid the throttling of an event.
-fn slower(request: &RecordRequest, throttled: &EventLosses) -> String {
+/// Returns how to avoid the throttling of an event.
+fn throttling_hint(request: &RecordRequest, throttled: &EventLosses) -> String {
     const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
     let event = too_frequent(request, throttled);
     format!(
@@ -104,7 +104,7 @@ fn were_all_while_paused(overwrites: bool, recorded: &Summary) -> bool {
     overwrites && is_lossy && recorded.lost_by_cpu.is_empty()
 }
 
-/// Losses of hardware traces in perf's words, with a hint for truncated ones.
+/// Returns warnings about losses of hardware traces in perf's words, with a hint for truncated ones.
 fn traces(lost: &TruncatedTraces) -> Vec<String> {
     let mut lines = Vec::new();
     let warning = |line: String| ["Warning:".to_owned(), line, String::new()];
@@ -146,7 +146,8 @@ fn share(part: u64, all: u64) -> f64 {
     part as f64 / all.max(1) as f64
 }
 
-/// One line for each event, largest first: the count, and the counts by CPU. The last line sums up the events above the limit.
+/// Returns a line for each event, largest count first: the count, and the counts by CPU. After [`MAX_LISTED_EVENTS`] lines, one more
+/// sums up the remaining events.
 fn lines(lost: &[EventLosses]) -> Vec<String> {
     let mut events: Vec<(&str, Vec<&EventLosses>)> = Vec::new();
     for loss in lost {
@@ -182,10 +183,10 @@ fn lines(lost: &[EventLosses]) -> Vec<String> {
     lines
 }
 
-/// Options that reduce losses, with values to try.
+/// Returns ways to reduce losses, with options and values to try.
 fn suggestions(request: &RecordRequest, recorded: &Summary) -> String {
     let lost = count(&recorded.lost_samples);
-    // If the kernel does not count lost samples, only the number of losses is known: rings of four times the size are suggested.
+    // If the kernel does not count lost samples, their share is unknown: rings of four times the size are suggested.
     let (written, all) = match lost {
         0 => (1, 2),
         lost => (recorded.samples.max(1), recorded.samples + lost),

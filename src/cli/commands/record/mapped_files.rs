@@ -1,7 +1,7 @@
 //! Identifies mapped files while processes run, by device and inode rather than by name.
 //!
-//! In a container a name may refer to another file than here, or to none. A deleted file has no name at all. So each
-//! file is identified as soon as it is mapped, by its build-id, or by a generated id if it has none, and is kept
+//! The name of a file in a container may refer to another file here, or to none. A deleted file has no name at all. So each
+//! ELF file is identified when its MMAP2 record is read, by its build-id, or by a generated id if it has none, and is kept
 //! open, up to a limit.
 
 use std::collections::HashMap;
@@ -26,17 +26,17 @@ const BUILD_ID: usize = IDENTITY + 4;
 /// The suffix that the kernel appends to the name of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
 
-/// Major and minor number of a device, and an inode.
-type Inode = (u32, u32, u64);
+/// Major and minor number of a device, and an inode on it.
+type DeviceInode = (u32, u32, u64);
 
 /// The files that were mapped so far.
 #[derive(Debug)]
 pub(super) struct MappedFiles {
     proc: PathBuf,
     /// Ids of the files found so far; `None` for files that are not ELF files or can't be read.
-    known: HashMap<Inode, Option<BuildId>>,
+    known: HashMap<DeviceInode, Option<BuildId>>,
     open: Arc<OpenFiles>,
-    /// Maximum number of files kept open: a quarter of this process's limit.
+    /// Maximum number of files kept open: a quarter of this process's limit (`RLIMIT_NOFILE`), which is raised.
     max_open: usize,
 }
 
@@ -55,7 +55,7 @@ impl Servers for OpenFiles {
 }
 
 impl MappedFiles {
-    /// An empty set, for processes in the proc file system at `proc`.
+    /// Creates an empty set, for processes in the proc file system at `proc`.
     pub(super) fn new(proc: impl Into<PathBuf>) -> Self {
         Self {
             proc: proc.into(),
@@ -88,7 +88,8 @@ impl MappedFiles {
         take(records.get(done..).unwrap_or_default());
     }
 
-    /// Returns the id of the mapped file if the record is an executable mapping of a file.
+    /// Returns the id of the mapped file if the record is an executable mapping of a file in user space. `None` for other records,
+    /// files that are not ELF files or can't be read, and names without a file.
     fn id_of(&mut self, raw: &RawRecord<'_>) -> Option<BuildId> {
         let Ok(Record::Mmap2(mapped)) = Record::decode(raw, Endian::NATIVE) else {
             return None;
@@ -108,25 +109,26 @@ impl MappedFiles {
         if !is_code || !is_file {
             return None;
         }
-        let inode = (major, minor, inode);
-        if let Some(known) = self.known.get(&inode) {
+        let file_id = (major, minor, inode);
+        if let Some(known) = self.known.get(&file_id) {
             return *known;
         }
-        match self.find(&mapped, inode) {
-            Some(file) => {
-                let id = self.keep(file, inode);
-                self.known.insert(inode, id);
-                id
-            }
-            // Another file has the name now: a generated id keeps readers from using that file.
-            None => Path::new(OsStr::from_bytes(name))
-                .is_file()
-                .then(|| numbered(inode))?,
+        if let Some(file) = self.find(&mapped, file_id) {
+            let id = self.keep(file, file_id);
+            self.known.insert(file_id, id);
+            return id;
+        }
+        // If another file has the name now, a generated id keeps readers from using that file.
+        match Path::new(OsStr::from_bytes(name)).is_file() {
+            true => generated(file_id),
+            false => None,
         }
     }
 
-    /// Opens the mapped file by its name here, through map_files, or by its name in the process's root directory.
-    fn find(&self, mapped: &Mmap2<'_>, inode: Inode) -> Option<File> {
+    /// Opens the mapped file: by its name here, through map_files, by its name in the process's root directory, or by its name here if
+    /// only the device differs.
+    fn find(&self, mapped: &Mmap2<'_>, file_id: DeviceInode) -> Option<File> {
+        let (major, minor, inode) = file_id;
         let mmap = &mapped.mmap;
         let pid = self.proc.join(mmap.pid.to_string());
         let name = mmap.filename.strip_suffix(DELETED).unwrap_or(mmap.filename);
@@ -135,23 +137,22 @@ impl MappedFiles {
         let mapping = pid.join(format!("map_files/{:x}-{end:x}", mmap.start));
         let inside = pid.join("root").join(name.strip_prefix("/").ok()?);
         // Overlay file systems report device numbers of their own.
-        let has_inode = |metadata: &Metadata| metadata.ino() == inode.2;
-        let has_device_and_inode = |metadata: &Metadata| {
-            has_inode(metadata) && device(metadata.dev()) == (inode.0, inode.1)
-        };
+        let has_inode = |metadata: &Metadata| metadata.ino() == inode;
+        let has_device_and_inode =
+            |metadata: &Metadata| has_inode(metadata) && device(metadata.dev()) == (major, minor);
         opened(name, has_device_and_inode)
             .or_else(|| opened(&mapping, has_inode))
             .or_else(|| opened(&inside, has_inode))
             .or_else(|| opened(name, has_inode))
     }
 
-    /// The id of a file, which is kept open if the limit allows; `None` if it is not an ELF file or cannot be read.
-    fn keep(&self, file: File, inode: Inode) -> Option<BuildId> {
+    /// Returns the id of a file, which is kept open if the limit allows; `None` if it is not an ELF file or cannot be read.
+    fn keep(&self, file: File, file_id: DeviceInode) -> Option<BuildId> {
         let bytes = rperf_sys::map(&file).ok()?;
         if !bytes.starts_with(b"\x7fELF") {
             return None;
         }
-        let id = build_id_of_elf(&bytes).or_else(|| numbered(inode))?;
+        let id = build_id_of_elf(&bytes).or_else(|| generated(file_id))?;
         let mut files = self.open.0.lock().unwrap_or_else(PoisonError::into_inner);
         if files.len() < self.max_open {
             files.insert(id, file);
@@ -171,13 +172,14 @@ fn device(number: u64) -> (u32, u32) {
     (libc::major(number), libc::minor(number))
 }
 
-/// A generated id for a file without a build-id. A real build-id has this suffix with a probability of one in four billion.
-fn numbered((major, minor, inode): Inode) -> Option<BuildId> {
+/// Returns an id made of device and inode, for a file whose build-id is missing or unknown. A real build-id has its suffix with a
+/// probability of one in four billion.
+fn generated((major, minor, inode): DeviceInode) -> Option<BuildId> {
     let [major, minor] = [major, minor].map(u32::to_be_bytes);
     BuildId::from_bytes(&[&inode.to_be_bytes()[..], &major, &minor, b"file"].concat())
 }
 
-/// The MMAP2 record with a build-id instead of an inode.
+/// Returns the MMAP2 record with a build-id instead of device and inode.
 fn with_build_id(record: &[u8], misc: Misc, id: &BuildId) -> Option<Vec<u8>> {
     let mut record = record.to_vec();
     let misc = misc.0 | Misc::MMAP_BUILD_ID.0;

@@ -1,4 +1,4 @@
-//! `--user-regs`, `-I`, `-b` and `-j`: sets of names.
+//! `--user-regs`, `-I`, `-b` and `-j`: sets of registers and branch filters.
 
 use clap::ArgMatches;
 use rperf_events::{USER_REGISTERS, branch_filter, branch_names};
@@ -22,7 +22,7 @@ const REGISTERS: &[&str] = &[
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const REGISTERS: &[&str] = &[];
 
-/// The mask of the registers given with option `id`, all of them if none is named; 0 without the option.
+/// Returns the mask of the registers given with option `id`: of all registers if none is named, 0 without the option.
 pub(super) fn registers(matches: &ArgMatches, id: &str) -> Result<u64, CliError> {
     let Some(names) = matches.get_one::<String>(id) else {
         return Ok(0);

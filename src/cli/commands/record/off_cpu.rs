@@ -23,13 +23,13 @@ const THRESHOLD_MILLIS: u64 = 500;
 /// Turns samples of context switches, or waits that programs summed up, into samples of off-CPU time.
 #[derive(Debug)]
 pub(super) struct OffCpuSampling {
-    /// Whether records of context switches were requested, too.
+    /// Whether the recording keeps records of context switches, because other options requested them.
     keeps_switches: bool,
-    /// Shortest wait, in nanoseconds, that becomes a separate sample.
+    /// Shortest wait, in nanoseconds, that becomes a sample of its own; shorter ones are summed up.
     threshold: u64,
-    /// The programs, if they sum up the waits.
+    /// The BPF programs, if they sum up the waits; `None` if context switches are sampled.
     programs: Option<Arc<OffCpuPrograms>>,
-    /// The error of reading their sums, if any.
+    /// The error of reading the sums of the programs, if any.
     failure: Arc<OnceLock<Error>>,
     /// The parts of callchains that samples have.
     callchains: Callchains,
@@ -56,7 +56,7 @@ impl OffCpuSampling {
                 Some(_) => Err(CliError::usage("--off-cpu-thresh needs --off-cpu")),
             };
         }
-        let others = [
+        let conflicts = [
             (request.observe.details.overwrite, "--overwrite"),
             (request.synthesis.at_end, "--tail-synthesize"),
             (request.rings.threads.is_some(), "--threads"),
@@ -68,20 +68,17 @@ impl OffCpuSampling {
                 "--call-graph fp,defer",
             ),
         ];
-        if let Some((_, other)) = others.iter().find(|(is_given, _)| *is_given) {
-            let error = CliError::usage(format!("--off-cpu cannot be combined with {other}"));
-            return Err(error.hint(format!("omit {other}")));
+        if let Some((_, option)) = conflicts.iter().find(|(is_given, _)| *is_given) {
+            let error = CliError::usage(format!("--off-cpu cannot be combined with {option}"));
+            return Err(error.hint(format!("omit {option}")));
         }
-        let threshold = threshold.unwrap_or(THRESHOLD_MILLIS);
+        let threshold = threshold
+            .unwrap_or(THRESHOLD_MILLIS)
+            .saturating_mul(NANOS_PER_MILLI);
         let sampling = Self {
             keeps_switches: request.observe.details.side_band.switches,
-            threshold: threshold.saturating_mul(NANOS_PER_MILLI),
-            programs: off_cpu_programs::load(
-                matches,
-                context,
-                request,
-                threshold.saturating_mul(NANOS_PER_MILLI),
-            ),
+            threshold,
+            programs: off_cpu_programs::load(matches, context, request, threshold),
             failure: Arc::default(),
             callchains: Callchains {
                 kernel: !request.observe.details.samples.user_callchains,
@@ -98,7 +95,7 @@ impl OffCpuSampling {
         Ok(Some(sampling))
     }
 
-    /// Adds the event that is sampled at each context switch.
+    /// Adds the event that is sampled at each context switch, and requests records of context switches.
     fn observe_switches(
         &self,
         context: &Context,

@@ -20,12 +20,13 @@ use crate::cli::live::kernel_offsets::member_offsets;
 /// The function of the kernel that switches tasks, and its maximum size in bytes.
 const SWITCH_FUNCTION: &str = "__schedule";
 const SWITCH_FUNCTION_SIZE: u64 = 0x4000;
-/// The maximum number of sums.
+/// The maximum number of sums that the kernel's map holds.
 const MAX_SUMS: u32 = 1 << 16;
 /// The maximum number of frames of a stack if kernel.perf_event_max_stack cannot be read.
 const MAX_STACK: u32 = 127;
 
-/// Loads the programs; `None` if the options need a sample at each switch, or if they cannot be loaded, which is reported.
+/// Loads the programs; `None` if the options need a sample at each switch, or, with a note, if the programs cannot be loaded. `threshold`
+/// is in nanoseconds.
 pub(super) fn load(
     matches: &ArgMatches,
     context: &Context,
@@ -58,7 +59,7 @@ pub(super) fn load(
     }
 }
 
-/// Whether an option needs more than the sums of waits by task and callchain.
+/// Whether an option needs a sample at each switch: sums of waits by task and callchain are not enough.
 fn needs_switches(matches: &ArgMatches, request: &RecordRequest) -> bool {
     let (observe, output) = (&request.observe, &request.output);
     let samples = &observe.details.samples;
@@ -77,12 +78,13 @@ fn needs_switches(matches: &ArgMatches, request: &RecordRequest) -> bool {
         || samples.intr_regs != 0
 }
 
-/// Whether tasks that observed ones create are observed, too.
+/// Whether tasks that are created by observed tasks are also observed.
 fn follows(request: &RecordRequest) -> bool {
     let is_threads = matches!(request.observe.target, Target::Threads(_));
     !is_threads && !request.observe.details.scope.no_inherit
 }
 
+/// Returns the maximum number of frames of a stack, by default the kernel's limit.
 fn max_stack(request: &RecordRequest) -> u32 {
     match request.observe.max_stack {
         0 => {
@@ -193,7 +195,8 @@ impl KernelWaits {
             .clone()
     }
 
-    /// Removes the frames of the program and its callers: those before [`SWITCH_FUNCTION`]; none if it is not found.
+    /// Removes the innermost frames, before [`SWITCH_FUNCTION`], which are of the BPF program and the tracing code that calls it. Keeps all
+    /// frames if the function is not among them.
     fn without_program(&mut self, frames: &[u64]) -> Vec<u64> {
         let start = *self.switch_function.get_or_insert_with(|| {
             Proc::new(PROC)

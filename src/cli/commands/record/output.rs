@@ -45,7 +45,7 @@ pub(super) fn options(matches: &ArgMatches, context: &Context) -> Result<OutputO
 
 /// Returns the build-id cache to add objects to; `None` if none are added.
 fn cache(matches: &ArgMatches, context: &Context) -> Option<PathBuf> {
-    build_ids::fill_the_cache(matches, context)
+    build_ids::are_cached(matches, context)
         .then(|| context.buildid_dir())
         .flatten()
 }

@@ -7,7 +7,7 @@ use rperf_wire::{Mmap, RecordHeader};
 use super::*;
 
 /// An MMAP2 record of an executable mapping of one page.
-fn mapped(pid: i32, name: &str, (major, minor, inode): Inode) -> Vec<u8> {
+fn mapped(pid: i32, name: &str, (major, minor, inode): DeviceInode) -> Vec<u8> {
     let record = Record::Mmap2(Mmap2 {
         mmap: Mmap {
             pid,
@@ -58,7 +58,7 @@ enum MmapIdentity {
     None,
 }
 
-fn inode_of(path: &Path) -> Inode {
+fn file_id(path: &Path) -> DeviceInode {
     let metadata = fs::metadata(path).unwrap();
     let (major, minor) = device(metadata.dev());
     (major, minor, metadata.ino())
@@ -97,9 +97,9 @@ fn a_file_is_found_below_the_root_of_its_process_and_in_map_files() {
     let mut files = MappedFiles::new(scratch.path().join("proc"));
     let name = here.to_str().unwrap();
     let records = [
-        mapped(7, name, inode_of(&here)),
-        mapped(7, "/no/such/program", inode_of(&inside)),
-        mapped(7, "/no/such/file (deleted)", inode_of(&removed)),
+        mapped(7, name, file_id(&here)),
+        mapped(7, "/no/such/program", file_id(&inside)),
+        mapped(7, "/no/such/file (deleted)", file_id(&removed)),
         mapped(7, "/no/such/other", (9, 9, 9)),
         mapped(7, "//anon", (0, 0, 0)),
     ];
@@ -116,13 +116,13 @@ fn a_replaced_file_is_not_used() {
     let scratch = Scratch::new();
     let here = program_copy(&scratch, "here");
     let name = here.to_str().unwrap();
-    let (major, minor, inode) = inode_of(&here);
+    let (major, minor, inode) = file_id(&here);
     let mut files = MappedFiles::new(scratch.path().join("proc"));
     let other = mapped(7, name, (major, minor, inode + 1));
-    let number = numbered((major, minor, inode + 1)).unwrap();
-    let expected = MmapIdentity::Id(number.as_bytes().to_vec());
+    let id = generated((major, minor, inode + 1)).unwrap();
+    let expected = MmapIdentity::Id(id.as_bytes().to_vec());
     assert_eq!(identities(&mut files, &other), [expected]);
-    assert_eq!(fetched(&files, &number), None);
+    assert_eq!(fetched(&files, &id), None);
 }
 
 #[test]
@@ -139,17 +139,17 @@ fn a_file_without_a_build_id_has_a_number_and_stays_open() {
     fs::write(&text, "no code").unwrap();
     let mut files = MappedFiles::new(scratch.path().join("proc"));
     let records = [
-        mapped(7, path.to_str().unwrap(), inode_of(&path)),
-        mapped(7, text.to_str().unwrap(), inode_of(&text)),
+        mapped(7, path.to_str().unwrap(), file_id(&path)),
+        mapped(7, text.to_str().unwrap(), file_id(&text)),
     ];
-    let number = numbered(inode_of(&path)).unwrap();
+    let id = generated(file_id(&path)).unwrap();
     let expected = [
-        MmapIdentity::Id(number.as_bytes().to_vec()),
+        MmapIdentity::Id(id.as_bytes().to_vec()),
         MmapIdentity::Inode,
     ];
     assert_eq!(identities(&mut files, &records.concat()), expected);
     fs::remove_file(&path).unwrap();
-    assert_eq!(fetched(&files, &number), Some(image));
+    assert_eq!(fetched(&files, &id), Some(image));
 }
 
 #[test]
