@@ -18,9 +18,9 @@ use crate::cli::shared::event_listing::{MachineEvents, MatchingEvents};
 use crate::cli::vendor::report_problems;
 
 const ABOUT: &str = "\
-Lists the events of this machine that -e accepts, one per line with its kind in brackets: hardware, software and cache \
-events, PMU events of sysfs and of the vendors' event tables, tracepoints, USDT probes of programs in the build-id \
-cache, and metrics. An argument selects a kind (hw, sw, cache, pmu, tracepoint, sdt, metric, metricgroup), tracepoints \
+Lists the events of this machine that -e accepts, each with its kind, or its description in the vendors' event tables, in brackets: \
+hardware, software and cache events, PMU events of sysfs and of the event tables, tracepoints, USDT probes of programs in \
+the build-id cache, and metrics. An argument selects a kind (hw, sw, cache, pmu, tracepoint, sdt, metric, metricgroup), tracepoints \
 by pattern ('sched:*', 'sch*:*wake*'), or all events that contain it in their name. -v shows the fields and the print \
 format of tracepoints with an example of a filter, and the terms of raw codes (r01d2). Event tables are read from the \
 directory that RPERF_EVENTS names, by default /usr/share/rperf/events.";
@@ -39,7 +39,7 @@ pub(super) fn command() -> Command {
                 .short('v')
                 .help("print long description, type and config of each event, and the fields of tracepoints"),
         )
-        .arg(value("cputype", "core or atom").help("hybrid CPUs: of the event tables, list only events of this core type: core or atom"))
+        .arg(value("cputype", "core or atom").help("of the event tables, list only events of this core type of hybrid CPUs"))
         .arg(value("unit", "PMU").help("of the event tables, list only events of this PMU"))
         .arg(unsupported("debug", ""))
         .arg(switch("deprecated").help("also list deprecated events"))

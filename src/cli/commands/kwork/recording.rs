@@ -101,7 +101,8 @@ fn no_work(analysis: &Analysis<'_>, needed: NeededEvents, default: &[KworkClass]
         .hint(record_hint(analysis, default.contains(&KworkClass::Sched)))
 }
 
-/// Returns the hint how to record interrupts, softirqs and work items, or for `kwork top` interrupts, softirqs and context switches.
+/// Returns the hint how to record interrupts, softirqs and work items; `with_switches` is for `kwork top`, which needs context
+/// switches and no work items.
 fn record_hint(analysis: &Analysis<'_>, with_switches: bool) -> String {
     let classes = if with_switches {
         " -k sched,irq,softirq"

@@ -20,8 +20,9 @@ use crate::cli::shared::losses::conclude;
 use crate::cli::shared::time_range::time_intervals;
 
 const ABOUT: &str = "\
-Shows for each CPU the shares of time that it was idle, in tasks, in interrupts (hi) and in softirqs (si), and the CPU time of each task without \
-the interrupts and softirqs that ran in its context. Needs context switches: 'kwork -k sched,irq,softirq record'.";
+Shows how much of the time of all CPUs was idle (id), in interrupts (hi) and in softirqs (si), how much of the time of each CPU was in \
+tasks, and the CPU time of each task without the interrupts and softirqs that ran in its context. Needs context switches: \
+'kwork -k sched,irq,softirq record'.";
 
 const SORT: &str =
     "sort keys: rate and runtime, highest first, tid, lowest first (default: rate,runtime)";

@@ -44,7 +44,8 @@ Filters of other events are applied before samples are written: by a program in 
 tid, pid, cpu, period, addr, uid and gid, otherwise by rperf, which cannot compare uid and gid, but also compares ip, id, time \
 (nanoseconds), txn, weight (weight1, weight2, weight3), phys_addr, code_pgsz, data_pgsz and parts of a memory access (mem_op, \
 mem_lvl, mem_snoop, mem_remote, mem_lock, mem_dtlb, mem_blk, mem_hops). Values are numbers, or for parts of a memory access names \
-such as load, l2, hitm; the operators are == != < <= > >= &. Conditions separated by commas must all hold; || separates alternatives within a condition.
+such as load, l2, hitm; the operators are == != < <= > >= &. Conditions separated by commas must all hold; || separates \
+alternatives within a condition.
 Example: -e cpu-clock --filter 'period > 1000, cpu == 1 || cpu == 2'";
 
 const CALL_GRAPH: &str = "\
@@ -277,8 +278,8 @@ fn output() -> Vec<Arg> {
     ]
 }
 
-/// Refuses `-g dwarf`, `-g fp` and `-g lbr`, which selected a mode in old versions of perf: now the word is the workload, and is accepted
-/// if a program of that name exists.
+/// Refuses `-g dwarf`, `-g fp` and `-g lbr`, which selected a mode in old versions of perf: now the word is the workload, and is
+/// accepted if a program of that name exists.
 pub(super) fn check_old_spelling(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let first = matches
         .get_raw("workload")

@@ -146,8 +146,8 @@ fn share(part: u64, all: u64) -> f64 {
     part as f64 / all.max(1) as f64
 }
 
-/// Returns a line for each event, largest count first: the count, and the counts by CPU. After [`MAX_LISTED_EVENTS`] lines, one more
-/// sums up the remaining events.
+/// Returns a line for each event, largest count first: the count, and the counts by CPU. After [`MAX_LISTED_EVENTS`] lines, one
+/// more sums up the remaining events.
 fn lines(lost: &[EventLosses]) -> Vec<String> {
     let mut events: Vec<(&str, Vec<&EventLosses>)> = Vec::new();
     for loss in lost {

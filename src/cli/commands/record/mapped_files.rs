@@ -88,8 +88,8 @@ impl MappedFiles {
         take(records.get(done..).unwrap_or_default());
     }
 
-    /// Returns the id of the mapped file if the record is an executable mapping of a file in user space. `None` for other records,
-    /// files that are not ELF files or can't be read, and names without a file.
+    /// Returns the id of the mapped file if the record is an executable mapping of a file in user space. `None` for other
+    /// records, files that are not ELF files or can't be read, and names without a file.
     fn id_of(&mut self, raw: &RawRecord<'_>) -> Option<BuildId> {
         let Ok(Record::Mmap2(mapped)) = Record::decode(raw, Endian::NATIVE) else {
             return None;
@@ -125,8 +125,8 @@ impl MappedFiles {
         }
     }
 
-    /// Opens the mapped file: by its name here, through map_files, by its name in the process's root directory, or by its name here if
-    /// only the device differs.
+    /// Opens the mapped file: by its name here, through map_files, by its name in the process's root directory, or by its name
+    /// here if only the device differs.
     fn find(&self, mapped: &Mmap2<'_>, file_id: DeviceInode) -> Option<File> {
         let (major, minor, inode) = file_id;
         let mmap = &mapped.mmap;

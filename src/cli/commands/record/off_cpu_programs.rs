@@ -25,8 +25,8 @@ const MAX_SUMS: u32 = 1 << 16;
 /// The maximum number of frames of a stack if kernel.perf_event_max_stack cannot be read.
 const MAX_STACK: u32 = 127;
 
-/// Loads the programs; `None` if the options need a sample at each switch, or, with a note, if the programs cannot be loaded. `threshold`
-/// is in nanoseconds.
+/// Loads the programs; `None` if the options need a sample at each switch, or, with a note, if the programs cannot be loaded.
+/// `threshold` is in nanoseconds.
 pub(super) fn load(
     matches: &ArgMatches,
     context: &Context,
@@ -195,8 +195,8 @@ impl KernelWaits {
             .clone()
     }
 
-    /// Removes the innermost frames, before [`SWITCH_FUNCTION`], which are of the BPF program and the tracing code that calls it. Keeps all
-    /// frames if the function is not among them.
+    /// Removes the innermost frames, before [`SWITCH_FUNCTION`], which are of the BPF program and the tracing code that calls it.
+    /// Keeps all frames if the function is not among them.
     fn without_program(&mut self, frames: &[u64]) -> Vec<u64> {
         let start = *self.switch_function.get_or_insert_with(|| {
             Proc::new(PROC)
