@@ -22,8 +22,8 @@ use crate::cli::symbol_options::args::{ignore_vmlinux, vmlinux};
 const ABOUT: &str = "\
 Copies a recording, from a file or a pipe, to a file (-o) or to stdout, and changes it on the way: adds build-ids of \
 programs and libraries (-b and others) and functions of run-time compilers (--jit), replaces stack copies by callchains \
-(--convert-callchain), or removes addresses and names (--redact). Without options the records are copied unchanged. A file is written under a \
-temporary name and appears when it is complete.";
+(--convert-callchain), or removes addresses and names (--redact). Without options the records are copied unchanged. A file is \
+written under a temporary name and appears when it is complete.";
 
 /// Returns the command with its options.
 pub(super) fn command() -> Command {

@@ -81,8 +81,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     })
 }
 
-/// Returns module, file and address range. The range is there twice: perf prints relocated and unrelocated addresses, which are the same
-/// here.
+/// Returns module, file and address range. The range is there twice: perf prints relocated and unrelocated addresses, which are
+/// the same here.
 fn location(name: &str, kallsyms: &Kallsyms, modules: &[Module]) -> Option<String> {
     if let Some(range) = range(name, &kallsyms.kernel) {
         return Some(format!("[kernel] [kernel.kallsyms] {range} ({range})"));

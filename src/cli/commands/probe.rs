@@ -46,8 +46,8 @@ impl<'m> ProbeActions<'m> {
         })
     }
 
-    /// Checks that exactly one action is given (`--add` and `--del` count as one), and that options that apply to some actions only are
-    /// given with one of these.
+    /// Checks that exactly one action is given (`--add` and `--del` count as one), and that options that apply to some actions
+    /// only are given with one of these.
     fn check(&self, matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
         let modes = [
             self.line.is_some(),

@@ -145,12 +145,13 @@ impl NumberSource {
         }
     }
 
-    /// Counts the values of the temporary recording at `temporary`, otherwise of the recording of `-i`. `empty` is a histogram with the
-    /// requested ranges.
+    /// Counts the values of the temporary recording at `temporary`, otherwise of the recording of `-i`. `empty` is a histogram with
+    /// the requested ranges.
     ///
     /// # Errors
     ///
-    /// Status 129: a filter is invalid. Status 255: the recording cannot be read, lacks the event or the field, or has no value to count.
+    /// Status 129: a filter is invalid. Status 255: the recording cannot be read, lacks the event or the field, or has no value to
+    /// count.
     pub(super) fn count(
         &self,
         temporary: Option<PathBuf>,

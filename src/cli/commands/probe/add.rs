@@ -98,8 +98,8 @@ fn hint_tracepoints(error: CliError, added: &[ProbeSpec], context: &Context) -> 
     })
 }
 
-/// Gives unused names to the events of one definition, and adds them to `new`. Without `force`, it is an error if the first event's name
-/// is in use.
+/// Gives unused names to the events of one definition, and adds them to `new`. Without `force`, it is an error if the first
+/// event's name is in use.
 fn assign_names(
     defined: DefinitionResult,
     force: bool,

@@ -16,8 +16,8 @@ use crate::cli::shared::probing::running_kernel::module_name;
 use crate::cli::shared::probing::target::{ProbedObject, resolved_target};
 use crate::cli::shared::probing::{on, probe_cache};
 
-/// Removes the events that match the patterns, and prints their names; with `--dry-run`, only prints them. If a pattern matches no event,
-/// nothing is removed.
+/// Removes the events that match the patterns, and prints their names; with `--dry-run`, only prints them. If a pattern matches
+/// no event, nothing is removed.
 pub(super) fn run(
     patterns: &[&String],
     matches: &ArgMatches,
