@@ -271,10 +271,11 @@ impl CountingPass<'_> {
         let events = event_pair(replay, &input.path, names, key)?;
         let Durations { spans, counts } =
             Durations::measure(replay, &events, self.filtered(), *jobs)?;
-        if counts.open > 0 {
+        let without_end = counts.open + counts.repeated;
+        if without_end > 0 {
             context.note(format_args!(
-                "{} of {} have no {} and are not counted",
-                counts.open, names[0], names[1]
+                "{without_end} of {} have no {} and are not counted",
+                names[0], names[1]
             ));
         }
         for span in spans {

@@ -41,11 +41,11 @@ and parentheses. Numbers are decimal, or hexadecimal with 0x; a device number ma
 Example: -e block:block_rq_issue --filter 'nr_sector > 200 && rwbs ~ \"*W*\"'
 
 Filters of other events are applied before samples are written: by a program in the kernel if they compare only a sample's \
-tid, pid, cpu, period, addr, uid and gid, otherwise by rperf, which cannot compare uid and gid, but also compares ip, id, time \
-(nanoseconds), txn, weight (weight1, weight2, weight3), phys_addr, code_pgsz, data_pgsz and parts of a memory access (mem_op, \
-mem_lvl, mem_snoop, mem_remote, mem_lock, mem_dtlb, mem_blk, mem_hops). Values are numbers, or for parts of a memory access names \
-such as load, l2, hitm; the operators are == != < <= > >= &. Conditions separated by commas must all hold; || separates \
-alternatives within a condition.
+tid, pid, cpu, period, addr, uid and gid, otherwise by rperf. rperf cannot compare uid and gid, but also compares ip, id, \
+time (nanoseconds), txn, weight (weight1, weight2, weight3), phys_addr, code_pgsz, data_pgsz and the parts of a memory \
+access: mem_op, mem_lvl, mem_snoop, mem_remote, mem_lock, mem_dtlb, mem_blk, mem_hops. Values are numbers, or names such as \
+load, l2, hitm for the parts of a memory access; operators are == != < <= > >= &. Conditions separated by commas must all \
+hold; || separates alternatives within a condition.
 Example: -e cpu-clock --filter 'period > 1000, cpu == 1 || cpu == 2'";
 
 const CALL_GRAPH: &str = "\
@@ -53,11 +53,11 @@ How to record call graphs.
 fp: the kernel follows frame pointers, at most n frames. Programs built without frame pointers give wrong or truncated \
 callchains. The caller of a leaf function that sets up no frame is missing.
 fp,defer (Linux 6.19 and later): the user part of the callchain is recorded when the task returns to user space, once \
-for all samples in the kernel until then; its stack may be paged in. Readers join it with the samples.
+for all samples in the kernel until then; the user stack may be paged in for this. Readers join it with the samples.
 dwarf: each sample contains the user registers and a copy of n bytes of the user stack (default 8192, at most 65528), \
 which is unwound with DWARF information when the file is read. Files are large: 100 samples need about 0.8 MB.
 lbr: the Last Branch Record of Intel processors holds up to about 32 user-space calls that have not returned. Events \
-that count only the kernel, and -b and -j, use frame pointers instead.
+that count only the kernel, and recordings with -b or -j, use frame pointers instead.
 -g selects fp, or the setting call-graph.record-mode.";
 
 const UNWIND: &str = "\

@@ -49,9 +49,9 @@ impl OffCpuSampling {
         context: &Context,
         request: &mut RecordRequest,
     ) -> Result<Option<Self>, CliError> {
-        let threshold = matches.get_one::<u64>("off-cpu-thresh").copied();
+        let given_millis = matches.get_one::<u64>("off-cpu-thresh").copied();
         if flag(matches, "off-cpu") != Some(true) {
-            return match threshold {
+            return match given_millis {
                 None => Ok(None),
                 Some(_) => Err(CliError::usage("--off-cpu-thresh needs --off-cpu")),
             };
@@ -72,7 +72,7 @@ impl OffCpuSampling {
             let error = CliError::usage(format!("--off-cpu cannot be combined with {option}"));
             return Err(error.hint(format!("omit {option}")));
         }
-        let threshold = threshold
+        let threshold = given_millis
             .unwrap_or(THRESHOLD_MILLIS)
             .saturating_mul(NANOS_PER_MILLI);
         let sampling = Self {
