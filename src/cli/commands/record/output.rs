@@ -17,10 +17,10 @@ use crate::cli::shared::recording_output::{name, naming, stream};
 use crate::cli::shared::sampling::command_line;
 use rperf_input::DiskFiles;
 
-/// The memory of the running kernel.
-const MEMORY: &str = "/proc/kcore";
+/// The memory of the running kernel, as an ELF core file.
+const KCORE: &str = "/proc/kcore";
 
-/// Returns the output options without the events of `--switch-output-event`, which are parsed later.
+/// Returns the output options without the rewriter and the events of `--switch-output-event`, which are set later.
 pub(super) fn options(matches: &ArgMatches, context: &Context) -> Result<OutputOptions, CliError> {
     let stream = stream(matches, context, "record", "script")?;
     let rotation = rotation::rotation(matches, stream.is_some())?;
@@ -67,24 +67,24 @@ fn compress(matches: &ArgMatches) -> Result<bool, CliError> {
     }
 }
 
-/// `--kcore`, which requires a directory as output.
+/// `--kcore`, which makes the output a directory; an error unless `can_be_directory`.
 fn kernel_code(
     matches: &ArgMatches,
-    is_single_file: bool,
+    can_be_directory: bool,
 ) -> Result<Option<Arc<dyn KernelCodeReader>>, CliError> {
     if flag(matches, "kcore") != Some(true) {
         return Ok(None);
     }
-    if !is_single_file {
+    if !can_be_directory {
         return Err(CliError::usage(
             "--kcore writes a directory: it excludes pipes and --switch-output",
         ));
     }
     let unreadable =
         |why: String| CliError::message(255, "ERROR: kcore is not readable.").detail(why);
-    let opened = DiskFiles.open(Path::new(MEMORY));
-    let opened = opened.map_err(|error| unreadable(format!("{MEMORY}: {}", reason(&error))));
-    opened
-        .and_then(|_| KernelCopy::read(Path::new(MEMORY)).map_err(unreadable))
-        .map(|kernel| Some(Arc::new(kernel) as Arc<dyn KernelCodeReader>))
+    // Only checks the permission: `KernelCopy` does not open the file before it copies the code.
+    let opened = DiskFiles.open(Path::new(KCORE));
+    opened.map_err(|error| unreadable(format!("{KCORE}: {}", reason(&error))))?;
+    let kernel = KernelCopy::read(Path::new(KCORE)).map_err(unreadable)?;
+    Ok(Some(Arc::new(kernel)))
 }

@@ -1,5 +1,5 @@
-//! `--filter` and `--exclude-perf` for events that are not tracepoints: BPF programs drop the samples that do not match. If
-//! programs do not know a compared field or are not permitted, these samples are dropped before they are written.
+//! `--filter` and `--exclude-perf` for events that are not tracepoints: a BPF program for each filter drops the samples that do
+//! not match. If a program cannot test a compared field, or cannot be loaded, rperf drops these samples before writing them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,14 +19,14 @@ use crate::cli::error::CliError;
 /// Drops samples that don't match the filters of their events, and counts them.
 #[derive(Debug)]
 pub(super) struct SampleFilters {
-    /// The filter of each event that is not filtered in the kernel.
-    filters: Vec<Option<SampleFilter>>,
+    /// By event, the filter that is applied before writing; `None` if the event has no filter, or a program.
+    filters: ByEvent<SampleFilter>,
     /// The programs of the events that are filtered in the kernel.
     programs: Vec<Arc<SampleFilterProgram>>,
     counts: Arc<FilterCounts>,
 }
 
-/// Counts of the samples that are compared before they are written.
+/// Numbers of samples that were tested before writing, and of those that were dropped.
 #[derive(Debug, Default)]
 struct FilterCounts {
     samples: AtomicU64,
@@ -34,7 +34,8 @@ struct FilterCounts {
 }
 
 impl SampleFilters {
-    /// Returns the filters of the events of `request`, if any; adds the fields to samples that are compared before writing.
+    /// Returns the filters of the events of `request`, if any, and adds their programs to `request`. Enables the sample fields that
+    /// filters without a program compare.
     pub(super) fn requested(request: &mut RecordRequest) -> Result<Option<Arc<Self>>, CliError> {
         let filters = request
             .observe
@@ -45,7 +46,7 @@ impl SampleFilters {
         if filters.iter().all(Option::is_none) {
             return Ok(None);
         }
-        let (programs, filters) = in_kernel(filters)?;
+        let (programs, filters) = load_programs(filters)?;
         let is_trace = |event: &&EventSpec| event.tracer().is_some();
         if let Some(trace) = request.observe.events.iter().find(is_trace) {
             return Err(CliError::usage(format!(
@@ -54,29 +55,29 @@ impl SampleFilters {
             )));
         }
         request.observe.sample_filters = programs.clone();
-        let own = Arc::new(Self {
+        let sample_filters = Arc::new(Self {
             filters,
             programs: programs.into_iter().flatten().collect(),
             counts: Arc::default(),
         });
-        if !own.rewrites() {
-            return Ok(Some(own));
+        if !sample_filters.rewrites() {
+            return Ok(Some(sample_filters));
         }
-        let others = [
+        let conflicts = [
             (request.observe.details.overwrite, "--overwrite"),
             (request.synthesis.at_end, "--tail-synthesize"),
             (request.rings.threads.is_some(), "--threads"),
             (request.observe.details.no_samples, "--no-samples"),
         ];
-        if let Some((_, other)) = others.iter().find(|(is_given, _)| *is_given) {
+        if let Some((_, other)) = conflicts.iter().find(|(is_given, _)| *is_given) {
             let error =
                 format!("filters of events other than tracepoints cannot be combined with {other}");
             return Err(CliError::usage(error).hint(format!("omit {other}")));
         }
-        for filter in own.filters.iter().flatten() {
+        for filter in sample_filters.filters.iter().flatten() {
             filter.enable_fields(&mut request.observe.details);
         }
-        Ok(Some(own))
+        Ok(Some(sample_filters))
     }
 
     /// Whether samples are dropped before they are written.
@@ -109,37 +110,42 @@ impl SampleFilters {
     }
 }
 
-/// A value for each event.
+/// By event, a value that events need not have.
 type ByEvent<T> = Vec<Option<T>>;
 
-/// Loads programs for the filters whose fields programs can test, and returns them and the filters without a program.
-fn in_kernel(
+/// Loads a program for each filter whose fields programs can test; returns the programs, and the filters without one.
+///
+/// # Errors
+///
+/// A filter without a program compares a field that samples do not have.
+fn load_programs(
     filters: ByEvent<SampleFilter>,
 ) -> Result<(ByEvent<Arc<SampleFilterProgram>>, ByEvent<SampleFilter>), CliError> {
-    let (mut programs, mut others) = (Vec::new(), Vec::new());
+    let (mut programs, mut without_program) = (Vec::new(), Vec::new());
     for filter in filters {
         let tests = filter.as_ref().and_then(SampleFilter::kernel_tests);
         let loaded = tests.map(|tests| SampleFilterProgram::load(&groups(&tests)));
         match loaded {
             Some(Ok(program)) => {
                 programs.push(Some(Arc::new(program)));
-                others.push(None);
+                without_program.push(None);
             }
             not_loaded => {
                 let field = filter.as_ref().and_then(SampleFilter::kernel_only);
                 if let Some(field) = field {
-                    return Err(kernel_only(field, not_loaded.and_then(Result::err)));
+                    return Err(kernel_only_field(field, not_loaded.and_then(Result::err)));
                 }
                 programs.push(None);
-                others.push(filter);
+                without_program.push(filter);
             }
         }
     }
-    Ok((programs, others))
+    Ok((programs, without_program))
 }
 
-/// The error for a field that samples do not have, and that a program cannot compare.
-fn kernel_only(field: &str, error: Option<Error>) -> CliError {
+/// The error for a field that only programs can compare. `error` is why the program was not loaded; `None` if the filter compares
+/// other fields that programs cannot test.
+fn kernel_only_field(field: &str, error: Option<Error>) -> CliError {
     let message = format!("samples cannot be filtered by '{field}'");
     match error {
         Some(error) => CliError::message(255, message)
@@ -198,7 +204,7 @@ impl BuildRewriter for SampleFilters {
     }
 }
 
-/// Returns the period of samples in which it is not recorded; 1 if the period varies.
+/// Returns the period of samples that do not record it; 1 if it varies.
 fn fixed_period(event: &EventDesc) -> u64 {
     match event.attr.flags.contains(AttrFlags::FREQ) {
         true => 1,

@@ -36,7 +36,7 @@ pub(super) fn print(
             request.synthesis.maps_timeout.as_millis()
         ));
     }
-    run_time_code(context, request, recorded);
+    print_jit_notes(context, request, recorded);
     if let Some(failure) = &recorded.cache_failure {
         context.warn(format_args!(
             "failed to store an object in the build-id cache: {failure}"
@@ -47,11 +47,16 @@ pub(super) fn print(
             "the header has no feature sections: {failure}"
         ));
     }
-    context.note(closing(&program.to_string(), &name(request), recorded));
+    context.note(closing(
+        &program.to_string(),
+        &output_name(request),
+        recorded,
+    ));
 }
 
-/// Prints which files have the symbols of JIT-compiled code, and a hint if a jitdump has another clock than the recording.
-fn run_time_code(context: &Context, request: &RecordRequest, recorded: &Summary) {
+/// Prints which files have the symbols of JIT-compiled code, and a hint if a jitdump, whose clock is the monotonic one, was found but
+/// the recording has another clock.
+fn print_jit_notes(context: &Context, request: &RecordRequest, recorded: &Summary) {
     for pid in &recorded.jit_processes {
         let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
         if map.is_file() {
@@ -71,7 +76,7 @@ fn run_time_code(context: &Context, request: &RecordRequest, recorded: &Summary)
 }
 
 /// Returns the name of the output; with timestamps, a placeholder, since each name was printed when its file was complete.
-fn name(request: &RecordRequest) -> String {
+fn output_name(request: &RecordRequest) -> String {
     let name = request.output.path.display();
     match request.output.timestamped || request.output.rotation.is_some() {
         true => format!("{name}.<timestamp>"),

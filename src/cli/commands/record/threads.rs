@@ -19,7 +19,7 @@ const EXCLUDED_OPTIONS: [(&str, &str); 5] = [
     ("switch-output-event", "a directory cannot be split"),
 ];
 
-/// The threads; `None` for a single thread that writes one file.
+/// The draining threads; `None` if not given: a single thread drains all ring buffers.
 pub(super) fn threads(
     matches: &ArgMatches,
     is_stream: bool,
@@ -52,7 +52,7 @@ fn parse(word: &str) -> Result<DrainThreads, CliError> {
     })
 }
 
-/// Parses `CPUS/RUNS_ON:CPUS/RUNS_ON…`; masks must not overlap.
+/// Parses `CPUS/RUNS_ON:CPUS/RUNS_ON…`. No CPU may be drained by two threads, and two threads may not run on the same CPU.
 fn parse_masks(word: &str) -> Result<Vec<(CpuList, CpuList)>, CliError> {
     let wrong = |why: String| {
         CliError::usage(format!("--threads: {why}"))
@@ -71,20 +71,21 @@ fn parse_masks(word: &str) -> Result<Vec<(CpuList, CpuList)>, CliError> {
         let (drained, runs_on) =
             parts.ok_or_else(|| wrong(format!("'{mask}' is neither a layout nor a mask")))?;
         let (drained, runs_on) = (list(drained)?, list(runs_on)?);
-        let in_two = |cpu: &&u32| {
-            let meets = |(one, other): &(CpuList, CpuList)| {
-                drained.contains(**cpu) && one.contains(**cpu)
-                    || runs_on.contains(**cpu) && other.contains(**cpu)
-            };
-            masks.iter().any(meets)
-        };
-        let numbers = || drained.numbers().iter().chain(runs_on.numbers());
-        if let Some(cpu) = numbers().find(in_two) {
+        let shared = masks.iter().find_map(|(other_drained, other_runs_on)| {
+            shared_cpu(&drained, other_drained).or_else(|| shared_cpu(&runs_on, other_runs_on))
+        });
+        if let Some(cpu) = shared {
             return Err(wrong(format!("CPU {cpu} is in two masks")));
         }
         masks.push((drained, runs_on));
     }
     Ok(masks)
+}
+
+/// Returns a CPU that is in both lists.
+fn shared_cpu(list: &CpuList, other: &CpuList) -> Option<u32> {
+    let mut cpus = list.numbers().iter().copied();
+    cpus.find(|cpu| other.contains(*cpu))
 }
 
 /// Parses `--affinity`.

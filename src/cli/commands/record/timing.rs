@@ -47,7 +47,7 @@ fn parse_delay(word: &str) -> Option<Option<Vec<TimedSwitch>>> {
     Some(Some(switches))
 }
 
-/// The time after which the recording ends.
+/// The time after which the recording ends; `None` if not given.
 pub(super) fn duration(matches: &ArgMatches) -> Result<Option<Duration>, CliError> {
     let Some(word) = matches.get_one::<String>("duration") else {
         return Ok(None);
@@ -77,13 +77,17 @@ fn parse_duration(word: &str) -> Option<Duration> {
     (!duration.is_zero()).then_some(duration)
 }
 
-/// Names of clocks, with aliases.
-const CLOCKS: [(&str, i32); 9] = [
+/// The clocks of `-k` by name.
+const CLOCKS: [(&str, i32); 5] = [
     ("monotonic", libc::CLOCK_MONOTONIC),
     ("monotonic_raw", libc::CLOCK_MONOTONIC_RAW),
     ("realtime", libc::CLOCK_REALTIME),
     ("boottime", libc::CLOCK_BOOTTIME),
     ("tai", libc::CLOCK_TAI),
+];
+
+/// Short names of some clocks.
+const CLOCK_ALIASES: [(&str, i32); 4] = [
     ("mono", libc::CLOCK_MONOTONIC),
     ("raw", libc::CLOCK_MONOTONIC_RAW),
     ("real", libc::CLOCK_REALTIME),
@@ -100,9 +104,10 @@ pub(super) fn clockid(matches: &ArgMatches) -> Result<Option<i32>, CliError> {
     }
     let lower = word.to_lowercase();
     let name = lower.strip_prefix("clock_").unwrap_or(&lower);
-    let known = CLOCKS.iter().find(|(known, _)| *known == name);
+    let mut clocks = CLOCKS.iter().chain(&CLOCK_ALIASES);
+    let known = clocks.find(|(known, _)| *known == name);
     let (_, clockid) = known.ok_or_else(|| {
-        let names: Vec<&str> = CLOCKS.iter().take(5).map(|(name, _)| *name).collect();
+        let names: Vec<&str> = CLOCKS.iter().map(|(name, _)| *name).collect();
         CliError::usage(format!("-k: unknown clock '{word}'")).hint(format!(
             "choose from {}, or give its number",
             names.join(", ")
@@ -111,7 +116,7 @@ pub(super) fn clockid(matches: &ArgMatches) -> Result<Option<i32>, CliError> {
     Ok(Some(*clockid))
 }
 
-/// The output size in bytes at which the recording ends.
+/// The output size in bytes at which the recording ends; `None` if not given.
 pub(super) fn max_size(matches: &ArgMatches) -> Result<Option<u64>, CliError> {
     let Some(word) = matches.get_one::<String>("max-size") else {
         return Ok(None);

@@ -24,20 +24,20 @@ use rperf_input::DiskFiles;
 
 /// The default maximum number of frames stored of each kernel and each user stack: the default of `--max-stack` when reading.
 /// `kernel.perf_event_max_stack` can raise it.
-const MAX_STACK_FRAMES: usize = 127;
-/// The upper limit of that number: a kernel stack and a user stack of this size fit in one record.
-const MAX_FRAMES: usize = 2048;
+const DEFAULT_MAX_FRAMES: usize = 127;
+/// The upper limit of the maximum: a kernel stack and a user stack of this size fit in one record.
+const MAX_FRAMES_LIMIT: usize = 2048;
 
 /// Returns the maximum number of frames stored of each stack.
 fn max_stack_frames() -> usize {
     let allowed = Sysctl::new(PROC).perf_event_max_stack();
     let allowed = allowed.and_then(|frames| usize::try_from(frames).ok());
     allowed
-        .unwrap_or(MAX_STACK_FRAMES)
-        .clamp(MAX_STACK_FRAMES, MAX_FRAMES)
+        .unwrap_or(DEFAULT_MAX_FRAMES)
+        .clamp(DEFAULT_MAX_FRAMES, MAX_FRAMES_LIMIT)
 }
 
-/// Unwinds the stacks of a recording, and summarises the results.
+/// Unwinds the stacks of a recording, and keeps statistics of the results.
 #[derive(Debug)]
 pub(super) struct LiveUnwinding {
     paths: SearchPaths,
@@ -116,7 +116,7 @@ impl LiveUnwinding {
                 counted(stacks.stacks, "user callchain"),
                 was_or_were(stacks.deep)
             ));
-            let more = limit.saturating_mul(4).min(MAX_FRAMES);
+            let more = limit.saturating_mul(4).min(MAX_FRAMES_LIMIT);
             if more > limit {
                 context.note(format_args!(
                     "hint: keep more with sysctl kernel.perf_event_max_stack={more}, show them with --max-stack {more}"

@@ -1,4 +1,4 @@
-//! Who holds the locks that threads begin to wait for, captured by BPF programs for `lock record --user` and `--owners`.
+//! BPF programs that capture who holds the lock that a thread begins to wait for: `lock record --user` and `--owners`.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -53,17 +53,17 @@ struct CapturePrograms {
     threads: Vec<u32>,
 }
 
-/// Starts the requested programs and adds their events. If that is not possible, a note tells why, and owners are missing.
+/// Starts the requested programs and adds their events. If that is not possible, prints a note, and the recording lacks what they
+/// capture.
 pub(super) fn start(matches: &ArgMatches, context: &Context, request: &mut RecordRequest) {
-    let kinds = KINDS.iter();
-    let mut kinds = kinds
-        .filter(|kind| flag(matches, kind.option) == Some(true))
-        .peekable();
-    if kinds.peek().is_some() {
-        let (tasks, threads) = (tasks(request), threads(request));
-        for kind in kinds {
-            start_kind(kind, tasks.clone(), &threads, context, request);
-        }
+    let is_requested = |kind: &&CaptureKind| flag(matches, kind.option) == Some(true);
+    let kinds: Vec<&CaptureKind> = KINDS.iter().filter(is_requested).collect();
+    if kinds.is_empty() {
+        return;
+    }
+    let (tasks, threads) = (tasks(request), threads(request));
+    for kind in kinds {
+        start_kind(kind, tasks.clone(), &threads, context, request);
     }
 }
 
@@ -76,7 +76,7 @@ fn start_kind(
     request: &mut RecordRequest,
 ) {
     if kind.event == FUTEX_WAITS {
-        // Variables, which are names of locks, are in mappings of data.
+        // A futex is named after the variable that contains it, which readers find by the mappings of data.
         request.observe.details.samples.data = true;
     }
     let what = kind.what;
@@ -144,7 +144,7 @@ fn start_locks(tasks: TaskSet) -> Result<WaitCapture, Error> {
     let options = LockCaptureOptions {
         tasks,
         excluded_process: Some(std::process::id()),
-        // Kernels with real-time locks have other structures.
+        // With PREEMPT_RT, the structures of locks have no member `owner`.
         owners: lock_owner_layout().ok(),
         names: lock_layout(),
     };
@@ -161,9 +161,9 @@ impl OutputPrograms for CapturePrograms {
 
     fn connect(&self, counters: &[(i32, BorrowedFd<'_>)], workload: Option<u32>) -> io::Result<()> {
         let connected = (|| {
-            for (cpu, event) in counters {
+            for (cpu, counter) in counters {
                 if let Ok(cpu) = u32::try_from(*cpu) {
-                    self.capture.write_to(cpu, *event)?;
+                    self.capture.write_to(cpu, *counter)?;
                 }
             }
             self.capture.add_threads(&self.threads, false)?;
