@@ -56,15 +56,18 @@ use crate::cli::event_tables::TableEvents;
 /// Maximum number of events that a message lists.
 const MAX_LISTED_EVENTS: usize = 8;
 
-/// Decodes the AUX trace of a recording into samples; `None` if the recording is used unchanged, such as for a record dump.
+/// Returns a copy of the recording with a sample for each branch of its hardware trace; `None` if the recording is used as it is, such
+/// as for a record dump.
 fn with_trace(
     matches: &ArgMatches,
     context: &Context,
     input: &Input,
 ) -> Result<Option<Input>, CliError> {
-    let lists = ["stats", "tasks", "mmaps", "header-only"];
-    let is_listed = lists.iter().any(|list| flag(matches, list) == Some(true));
-    match is_listed || record_dump::is_wanted(matches) {
+    let without_samples = ["stats", "tasks", "mmaps", "header-only"];
+    let is_without_samples = without_samples
+        .iter()
+        .any(|option| flag(matches, option) == Some(true));
+    match is_without_samples || record_dump::is_wanted(matches) {
         true => Ok(None),
         false => itrace::decoded(input, matches, true, context),
     }
@@ -95,7 +98,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         return Ok(exit_of(&data));
     }
     let (settings, lost) = (&job.settings, replay.diagnostics().lost_samples);
-    let bad_counts = job.count(&analysis, true, |parameters, counts| {
+    let bad_records = job.count(&analysis, true, |parameters, counts| {
         analysis.end_progress();
         context.paginate("report")?;
         if let Some(format) = settings.data {
@@ -109,15 +112,21 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             warn_of_truncated(context, &counts.stacks, copied(data.events()));
             return Ok(DecodeErrors::default());
         }
-        let head = decoded.as_ref().map(|_| stored.read(context)).transpose()?;
-        print_start(matches, context, &stored, head.as_ref().unwrap_or(&data))?;
+        // The header describes the file, not its copy with decoded samples.
+        let original = decoded.as_ref().map(|_| stored.read(context)).transpose()?;
+        print_start(
+            matches,
+            context,
+            &stored,
+            original.as_ref().unwrap_or(&data),
+        )?;
         print(context, parameters, &counts, lost, settings)?;
         let threads = thread_layout.map(|layout| (ThreadCounts::of_recording(replay), layout));
         print_rest(context, &counts, threads.as_ref())?;
         warn_of_truncated(context, &counts.stacks, copied(data.events()));
         Ok(threads.map(|(threads, _)| threads.bad).unwrap_or_default())
     })?;
-    analysis.conclude_with(bad_counts)?;
+    analysis.conclude_with(bad_records)?;
     Ok(exit_of(&data))
 }
 
@@ -126,7 +135,7 @@ fn is_full(matches: &ArgMatches) -> bool {
     flag(matches, "show-info") == Some(true)
 }
 
-/// Prints the header or banner before the report.
+/// Prints the header or banner before the report; nothing with `-q`.
 fn print_start(
     matches: &ArgMatches,
     context: &Context,
@@ -163,8 +172,8 @@ impl<'j> ReportJob<'j> {
         })
     }
 
-    /// Counts the samples of a recording, and passes the result to `then`. If `is_all`, the recording is complete: problems with
-    /// symbols are reported, and before an error for missing samples also damage and losses.
+    /// Counts the samples of a recording, and passes the result to `then`. `is_all` means that `analysis` covers the complete
+    /// recording: then problems with symbols are reported, and if there are no samples to count also damage and losses.
     fn count<R>(
         &self,
         analysis: &Analysis<'_>,
@@ -188,10 +197,12 @@ impl<'j> ReportJob<'j> {
         let plan = settings.plan(data.metadata(), &mut tracepoints, parallelism)?;
         let tables = settings.tables(data.metadata());
         let sockets = sockets(data.metadata());
-        let parallelism = plan.options.parallelism.as_ref();
-        let selected = self
-            .selection
-            .of(replay, &sockets, parallelism, settings.jobs)?;
+        let selected = self.selection.of(
+            replay,
+            &sockets,
+            plan.options.parallelism.as_ref(),
+            settings.jobs,
+        )?;
         if plan.options.shows_payload() {
             tracepoints.read()?;
         }
@@ -207,7 +218,9 @@ impl<'j> ReportJob<'j> {
             sockets,
             inlines: flag(matches, "inline"),
             symbols: &settings.symbols,
-            hints: is_all && is_read(context, settings) && flag(matches, "hints") != Some(false),
+            finds_problems: is_all
+                && is_for_person(context, settings)
+                && flag(matches, "hints") != Some(false),
             is_all,
         };
         let counts = count(analysis, &parameters)?;
@@ -293,12 +306,12 @@ fn print_dump(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<(), CliEr
     Ok(())
 }
 
-/// Prints the numbers of records of each kind, of samples of each event and, if `with_lost`, of lost samples of each event:
-/// perf does not count lost samples when dumping records.
+/// Prints the number of records of each type, and for each event the number of samples and, if `with_lost`, of lost samples: perf
+/// does not count lost samples when dumping records.
 fn print_stats(context: &Context, replay: &Replay<'_>, with_lost: bool) -> io::Result<()> {
     let data = replay.data();
     let mut stats = Stats::default();
-    // Records that cannot be decoded were reported when the file was opened.
+    // An incomplete or invalid record ends the iteration; `Analysis::conclude` reports it.
     for record in data.records().flatten() {
         stats.add(record.raw.kind);
     }
@@ -321,7 +334,7 @@ fn print_stats(context: &Context, replay: &Replay<'_>, with_lost: bool) -> io::R
     out.flush()
 }
 
-/// The number of lost samples of each event.
+/// Returns the number of lost samples of each event, from LOST_SAMPLES records.
 fn lost_samples(replay: &Replay<'_>) -> Vec<u64> {
     let data = replay.data();
     let mut lost = vec![0_u64; data.events().len()];
@@ -385,8 +398,8 @@ struct CountParameters<'q> {
     /// `--inline`, `--no-inline`.
     inlines: Option<bool>,
     symbols: &'q SymbolSources,
-    /// Whether to look for problems that distort the report.
-    hints: bool,
+    /// Whether to look for problems that distort the report (`--hints`).
+    finds_problems: bool,
     /// Whether the complete recording is counted.
     is_all: bool,
 }
@@ -402,7 +415,8 @@ struct ReportCounts {
     hints: Vec<String>,
 }
 
-/// Counts the samples of every event, and the user stacks that were unwound.
+/// Counts the samples of every event, and the user stacks that were unwound. Depending on `parameters`, also counts basic blocks,
+/// reports problems with symbols, and looks for problems that distort the report.
 fn count(
     analysis: &Analysis<'_>,
     parameters: &CountParameters<'_>,
@@ -411,7 +425,7 @@ fn count(
     let mut options = parameters.plan.options.clone();
     let resolver = analysis.resolver(parameters.symbols);
     let limit = unwinding_limit(data.metadata(), &mut options);
-    let mut source = RecordingInfo {
+    let mut recording = RecordingInfo {
         groups: parameters
             .tables
             .iter()
@@ -422,9 +436,9 @@ fn count(
         ..recording_info(data.metadata(), parameters.inlines)
     };
     if parameters.plan.options.branch_chains {
-        add_branch_chains(&mut source, data.events());
+        add_branch_chains(&mut recording, data.events());
     }
-    let naming = NamingContext::new(&options, &source, &resolver, threads);
+    let naming = NamingContext::new(&options, &recording, &resolver, threads);
     let select = parameters.select;
     let (folded, stacks) = fold(
         replay,
@@ -450,7 +464,7 @@ fn count(
             parameters.plan.options.addresses,
         );
     }
-    let hints = match parameters.hints {
+    let hints = match parameters.finds_problems {
         true => diagnose(replay, &resolver, parameters.select, threads),
         false => Vec::new(),
     };
@@ -463,7 +477,7 @@ fn count(
     })
 }
 
-/// Returns the basic blocks between branches, by event.
+/// Returns the basic blocks between branches, by event; an error if no branch has a cycle count.
 fn blocks(
     analysis: &Analysis<'_>,
     resolver: &Resolver<'_>,
@@ -484,17 +498,18 @@ fn blocks(
     }
 }
 
-/// Whether no event of a table has samples. In a group, the leader may have none although others have some.
+/// Whether no event of a table has samples. The leader of a group may have none although other members have some.
 fn is_empty(histogram: &Histogram) -> bool {
     histogram.all.samples == 0 && histogram.total().samples == 0
 }
 
-/// Whether the output is probably read by a person. Hints are not printed for scripts, whose input should not vary.
-fn is_read(context: &Context, settings: &ReportSettings) -> bool {
+/// Whether the output is probably read by a person. Hints and tips are not printed for scripts, whose input should not vary.
+fn is_for_person(context: &Context, settings: &ReportSettings) -> bool {
     context.output.is_terminal() && !settings.quiet && settings.data.is_none()
 }
 
-/// Writes the tables of events and groups, between other facts and a tip; if the settings say so, only tables with samples.
+/// Writes columns with a single value, the number of lost samples, the tables of events and groups, and a tip. With `--skip-empty`,
+/// tables without samples are omitted.
 fn print(
     context: &Context,
     parameters: &CountParameters<'_>,
@@ -527,7 +542,7 @@ fn print(
         };
         write_event(out, event, &parameters.plan.layout, settings.quiet)?;
     }
-    if is_read(context, settings) {
+    if is_for_person(context, settings) {
         let tip = format!("# (Tip: {})", settings.tip());
         write_tip(out, &context.output.wrapped(&tip))?;
     }

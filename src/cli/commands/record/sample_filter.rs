@@ -46,14 +46,11 @@ impl SampleFilters {
         if filters.iter().all(Option::is_none) {
             return Ok(None);
         }
-        let (programs, filters) = load_programs(filters)?;
         let is_trace = |event: &&EventSpec| event.tracer().is_some();
         if let Some(trace) = request.observe.events.iter().find(is_trace) {
-            return Err(CliError::usage(format!(
-                "event {} is a hardware trace: it has no samples to filter",
-                trace.name
-            )));
+            return Err(with_trace(trace));
         }
+        let (programs, filters) = load_programs(filters)?;
         request.observe.sample_filters = programs.clone();
         let sample_filters = Arc::new(Self {
             filters,
@@ -141,6 +138,17 @@ fn load_programs(
         }
     }
     Ok((programs, without_program))
+}
+
+/// The error for filters in a recording with this hardware trace.
+fn with_trace(trace: &EventSpec) -> CliError {
+    let name = &trace.name;
+    CliError::usage(match trace.sample_filter.is_some() {
+        true => format!("event {name} is a hardware trace: it has no samples to filter"),
+        false => format!(
+            "filters of events other than tracepoints cannot be combined with the hardware trace {name}"
+        ),
+    })
 }
 
 /// The error for a field that only programs can compare. `error` is why the program was not loaded; `None` if the filter compares

@@ -32,9 +32,9 @@ const KEYS_HELP: &str = "\
 sort keys: comm, comm_nodigit (digits as <N>), pid, tid, tgid, dso, symbol, symoff (symbol+offset), parent, srcline, \
 srcfile, cpu, socket, time, parallelism, cgroup, cgroup_id, trace (tracepoint output), tracepoint fields (FIELD, \
 EVENT.FIELD, EVENT.*, each with /raw for the unformatted number; trace_fields for all), symbol_size, dso_size, \
-code_page_size, weight, ins_lat, retire_lat, transaction; branch stacks: dso_from, dso_to, symbol_from, symbol_to, addr_from, \
-addr_to, srcline_from, srcline_to, mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, locked, blocked, \
-symbol_daddr, symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
+code_page_size, weight, ins_lat, retire_lat (sums; of single samples: local_weight, local_ins_lat, local_retire_lat), \
+transaction; branch stacks: dso_from, dso_to, symbol_from, symbol_to, addr_from, addr_to, srcline_from, srcline_to, \
+mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, locked, blocked, symbol_daddr, symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
 
 /// The option that controls colours.
 pub(super) const COLOR: &str = "stdio-color";
@@ -54,8 +54,8 @@ pub(in crate::cli::commands) fn command() -> Command {
 /// Returns the options on the input, and those that print data about the file instead of a table.
 fn input() -> Vec<Arg> {
     vec![
-        // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches,
-        // which are then those of perf.
+        // The first five options do not exist in perf 6.1. They precede perf's because the error for an ambiguous prefix
+        // names the last two matches, which should be the same as in perf.
         debuginfod::option(),
         switch("hints").help("on a terminal, show warnings after the report (default: on)"),
         switch("latency").help("sort by latency (wall-clock time) instead of CPU time; needs record --latency"),
@@ -101,7 +101,7 @@ fn table() -> Vec<Arg> {
         value("sort", "key[,key...]").short('s').help(
             KEYS_HELP,
         ),
-        value("fields", "field[,field...]").short('F').help("columns: overhead, overhead_children, latency, latency_children, overhead_sys, overhead_us, sample, period, weight1, weight2, weight3 (average weights), and the keys of --sort; a leading + adds to the default columns"),
+        value("fields", "field[,field...]").short('F').help("columns: overhead, overhead_children, latency, latency_children, overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, weight1, weight2, weight3 (average weights), and the keys of --sort; a leading + adds to the default columns"),
         switch("show-cpu-utilization").help("show separate columns for kernel and user overhead"),
         switch("showcpuutilization")
             .help("alias of --show-cpu-utilization")
@@ -118,7 +118,7 @@ fn table() -> Vec<Arg> {
             .long_help(CALL_GRAPH),
         switch("children")
             .help("accumulate callees into callers (default: on with callchains)"),
-        value("max-stack", "frames").value_parser(number).help("use at most this many frames of a callchain, from the sampled function (default: 127)"),
+        value("max-stack", "frames").value_parser(number).help("use at most this many frames of a callchain, from the root of the call graph; of stacks unwound from copies, the innermost (default: 127)"),
         switch("inverted")
             .short('G')
             .help("print call graphs from caller to callee"),

@@ -33,7 +33,7 @@ use crate::cli::shared::analysis::Analysis;
 const PARTS: [usize; 2] = [6 << 20, 48 << 20];
 /// The interval of progress updates.
 const REFRESH: Duration = Duration::from_millis(100);
-/// Options that select text output instead of the browser.
+/// Switches whose output is printed instead of shown in the browser.
 const PRINTED: &[&str] = &[
     "stats",
     "tasks",
@@ -46,7 +46,7 @@ const PRINTED: &[&str] = &[
 ];
 
 /// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and the configuration allows it; never if an
-/// option asks for text.
+/// option selects other output.
 ///
 /// # Errors
 ///
@@ -70,7 +70,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         match next {
             SessionEnd::Nothing => return Ok(ExitStatus::Ok),
             SessionEnd::Open(name) => path = Some(PathBuf::from(name)),
-            SessionEnd::Verbose(is_verbose) => job.settings.show_places(is_verbose),
+            SessionEnd::Verbose(is_verbose) => job.settings.set_verbose(is_verbose),
         }
     }
 }
@@ -80,23 +80,23 @@ fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, Cl
     let mut display = BrowserTerminal::open(job.context)?;
     let outcome = SharedSessionEnd::default();
     let (requests, requests_in) = channel();
-    let (sender, messages) = channel();
+    let (message_sender, messages) = channel();
     let theme = display.theme();
-    let is_verbose = job.settings.shows_places();
+    let is_verbose = job.settings.is_verbose();
     let screen = ReportScreen::new(requests, Rc::clone(&outcome), is_verbose, theme);
     let is_read = AtomicBool::new(false);
     thread::scope(|scope| {
         let reader = spawn_browser_thread(scope, || {
-            let failed = sender.clone();
+            let failure_sender = message_sender.clone();
             let reader = RecordingReader {
                 job,
-                messages: sender,
+                messages: message_sender,
                 is_read: &is_read,
             };
             let result = reader.run(path, requests_in);
             if result.is_err() {
                 // The session may have ended.
-                let _ = failed.send(ReaderMessage::Failed);
+                let _ = failure_sender.send(ReaderMessage::Failed);
             }
             result
         })?;
@@ -128,7 +128,7 @@ fn exit_now() -> ! {
 struct RecordingReader<'r> {
     job: &'r ReportJob<'r>,
     messages: Sender<ReaderMessage>,
-    /// Set when all is read.
+    /// Set when the recording has been read completely.
     is_read: &'r AtomicBool,
 }
 
@@ -206,16 +206,11 @@ impl RecordingReader<'_> {
                 .send(ReaderMessage::Report { report, partial });
             Ok(())
         })?;
-        match is_all {
-            // A damaged recording is shown as far as it can be read; the damage is reported at the end.
-            true => {
-                if let Err(error) = analysis.conclude() {
-                    context.warn(error.text().trim_end());
-                }
-                Ok(())
-            }
-            false => Ok(()),
+        // A damaged recording is shown as far as it can be read; the damage is reported when the terminal is restored.
+        if is_all && let Err(error) = analysis.conclude() {
+            context.warn(error.text().trim_end());
         }
+        Ok(())
     }
 
     /// Sends the progress of two passes over `size` bytes until they are done.
@@ -242,8 +237,8 @@ fn report(
 ) -> ReportTables {
     let skips = job.settings.skips_empty();
     let pairs = parameters.tables.iter().zip(counts.histograms);
-    let kept_pairs = pairs.filter(|(_, histogram)| !(skips && is_empty(histogram)));
-    let tables = kept_pairs.map(|(table, histogram)| ReportTable {
+    let shown_pairs = pairs.filter(|(_, histogram)| !(skips && is_empty(histogram)));
+    let tables = shown_pairs.map(|(table, histogram)| ReportTable {
         name: table.name.clone(),
         plural: table.plural,
         histogram,

@@ -55,6 +55,7 @@ impl CountMode {
         };
         let copies_stacks = any(SampleType::STACK_USER);
         let has_accesses = any(SampleType::DATA_SRC);
+        // As in perf, branch stacks do not count if stacks are copied.
         let has_branches = recording.features.has(FeatureId::BRANCH_STACK) && !copies_stacks;
         match (self.branches, self.accesses) {
             (Some(true), _) if !has_branches => {
@@ -77,7 +78,7 @@ impl CountMode {
         }
     }
 
-    /// The sort keys to print after the total cost of memory accesses.
+    /// The sort keys to print after the total weight of memory accesses; `None` if other items are counted.
     pub(super) fn costs_by(&self, counted: CountedItems) -> Option<&str> {
         let printed = self.sort.as_deref().unwrap_or(PRINTED_ACCESS_KEYS);
         (counted == CountedItems::Accesses).then_some(printed)

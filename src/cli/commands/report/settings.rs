@@ -57,33 +57,36 @@ pub(super) struct ReportSettings {
     pub(super) raw_trace: bool,
     /// The number of worker threads.
     pub(super) jobs: NonZeroUsize,
-    /// Search paths of symbols.
+    /// The sources of symbols.
     pub(super) symbols: SymbolSources,
 }
 
 /// The content of a report, according to the settings and the recording.
 struct ReportShape {
     counted: CountedItems,
-    /// Whether the recording has no callchains.
+    /// Whether the recording has no callchains; false for a pipe.
     lacks_callchains: bool,
     /// Whether there are callchains or branch stacks that call graphs can show.
     chains: bool,
-    /// Whether callchains begin with branch stacks.
+    /// Whether call graphs show details of branch stacks (`--branch-history`).
     history: bool,
     /// Whether rows include their callees (`--children`).
     children: bool,
-    /// The default order of callchains.
+    /// The order of callchains unless one is given.
     order: Direction,
 }
 
 /// The error for an option that needs callchains.
 fn no_callchains(option: &str) -> CliError {
-    CliError::message(255, format!("{option}, but the samples have no callchains"))
-        .hint("record callchains with 'record -g'")
+    CliError::message(
+        255,
+        format!("{option} was given, but the samples have no callchains"),
+    )
+    .hint("record callchains with 'record -g'")
 }
 
 impl ReportSettings {
-    /// Reads options and configuration.
+    /// Reads options and configuration, and tells the context's output whether `-q` is given.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let columns = ColumnOptions::new(matches, context);
         let data = DataFormat::requested(matches)?;
@@ -150,8 +153,8 @@ impl ReportSettings {
             true => HISTORY_KEYS,
             false => default_keys(shape.counted, recording, self.raw_trace),
         };
-        let threads = parallelism.as_ref().map(Parallelism::maximum);
-        let shows_latency = threads.is_some_and(|most| most > 1);
+        let most_running = parallelism.as_ref().map(Parallelism::maximum);
+        let shows_latency = most_running.is_some_and(|most| most > 1);
         let ResolvedColumns {
             columns,
             order_by,
@@ -162,8 +165,8 @@ impl ReportSettings {
             &mut |option, word| tracepoints.find(option, word),
         )?;
         columns::check(columns.iter().chain(&order_by), shape.counted)?;
-        let has_latency = columns.iter().chain(&order_by).any(is_of_latency);
-        if parallelism.is_none() && (has_latency || self.latency_first) {
+        let needs_parallelism = columns.iter().chain(&order_by).any(depends_on_parallelism);
+        if parallelism.is_none() && (needs_parallelism || self.latency_first) {
             return Err(no_latency());
         }
         let layout = ReportLayout {
@@ -186,7 +189,7 @@ impl ReportSettings {
         })
     }
 
-    /// Options that do not depend on columns.
+    /// Returns the options except those for columns, their order and parallelism.
     fn options(&self, shape: &ReportShape, recording: Metadata<'_>) -> HistogramOptions {
         let events = recording.events.iter();
         let parts = events.map(|event| has_weight_parts(event.attr.sample_type));
@@ -226,7 +229,7 @@ impl ReportSettings {
         if self.chains.graph.demanded && lacks_callchains && !history {
             return Err(match self.chains.graph.history {
                 true => no_branches("--branch-history"),
-                false => no_callchains("-g was given"),
+                false => no_callchains("-g"),
             });
         }
         let counted = match self.chains.graph.history {
@@ -234,10 +237,11 @@ impl ReportSettings {
             false => self.mode.counted(recording)?,
         };
         let callchains = has_callchains && counted != CountedItems::Branches;
-        // As in perf, which decides this before the events of a pipe are known and therefore omits callers.
+        // As in perf: unless `--children` is given, rows of a pipe do not include callees. Its callchains, and those of
+        // `--branch-history`, begin with the outermost caller nevertheless.
         let wants_children = self.chains.children.unwrap_or(!recording.is_pipe) && callchains;
-        let by_default = recording.is_pipe || history;
-        let caller_first = wants_children || (by_default && self.chains.children.is_none());
+        let is_default = self.chains.children.is_none();
+        let caller_first = wants_children || (is_default && (recording.is_pipe || history));
         Ok(ReportShape {
             counted,
             lacks_callchains,
@@ -292,7 +296,7 @@ impl ReportSettings {
     ) -> Result<Option<Regex>, CliError> {
         let mut keys = order_by.iter().filter_map(|field| field.key());
         match keys.any(Key::shows_parent) {
-            true if lacks_callchains => return Err(no_callchains("--sort parent was given")),
+            true if lacks_callchains => return Err(no_callchains("--sort parent")),
             false if !self.filters.exclude_other => return Ok(None),
             _ => {}
         }
@@ -308,12 +312,12 @@ impl ReportSettings {
     }
 
     /// Whether symbols are shown with addresses, and objects with paths.
-    pub(super) fn shows_places(&self) -> bool {
+    pub(super) fn is_verbose(&self) -> bool {
         self.cells.verbose
     }
 
     /// Sets whether addresses and paths are shown.
-    pub(super) fn show_places(&mut self, on: bool) {
+    pub(super) fn set_verbose(&mut self, on: bool) {
         self.cells.verbose = on;
     }
 
@@ -333,16 +337,16 @@ impl ReportSettings {
 pub(super) struct ReportPlan {
     pub(super) options: HistogramOptions,
     pub(super) layout: ReportLayout,
-    /// The sort keys, if costs of memory accesses are counted.
+    /// The sort keys to print, if memory accesses are counted.
     pub(super) costs_by: Option<String>,
     /// Whether basic blocks between branches are shown instead of rows.
     pub(super) shows_blocks: bool,
-    /// Columns that are left out because a filter selects a single value, with that value.
+    /// Columns that a filter restricts to a single value, with that value. They are left out if another key remains.
     pub(super) values: Vec<(&'static str, String)>,
 }
 
 /// Whether a field depends on parallelism.
-fn is_of_latency(field: &ReportField) -> bool {
+fn depends_on_parallelism(field: &ReportField) -> bool {
     match field {
         ReportField::Number(number) => number.is_latency(),
         ReportField::Key(key) => key.shows_parallelism(),

@@ -109,6 +109,7 @@ struct LatencyQuery {
     keys: Vec<LatencySortKey>,
     cpu: Option<u32>,
     with_antagonists: bool,
+    /// Whether threads with the same command name share a row.
     merge_names: bool,
 }
 

@@ -44,6 +44,11 @@ pub(in crate::cli::commands) fn command() -> Command {
         )
         .arg(switch("fuzzy-name").help("match parts of names with --task-name"))
         .args(common())
+        .mut_arg("verbose", |verbose| {
+            verbose.help(
+                "name the task in every row, and list all stretches of time in which records were lost",
+            )
+        })
         .arg(jobs::option())
 }
 
@@ -62,6 +67,7 @@ pub(in crate::cli::commands) fn run(
     columns.cpu_count = cpus.map_or(0, |cpus| cpus.available.min(MAX_CPUS));
     context.paginate("sched")?;
     let mut stdout = context.stdout();
+    // An error ends the pass and is returned after it.
     let mut written: io::Result<()> = Ok(());
     let mut line = Vec::new();
     let selected_cpus = columns.cpus.clone();
@@ -78,13 +84,14 @@ pub(in crate::cli::commands) fn run(
     let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
     let pass = pass.reading(&[SchedSwitchLayout::TRACEPOINTS]);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut map)?;
-    let lost = map.into_losses();
+    let lost_stretches = map.into_losses();
     written?;
     write_losses(&mut stdout, losses(&analysis))?;
     stdout.flush()?;
-    conclude(&analysis, delivered, &lost, matches)
+    conclude(&analysis, delivered, &lost_stretches, matches)
 }
 
+/// Returns the columns; their number is set when the recording is open.
 fn columns(matches: &ArgMatches, context: &Context) -> Result<MapColumns, CliError> {
     let tids = words(matches, "color-pids").unwrap_or_default();
     let tids = tids.iter().map(|word| {
@@ -102,7 +109,7 @@ fn columns(matches: &ArgMatches, context: &Context) -> Result<MapColumns, CliErr
     })
 }
 
-/// Returns the names of `--task-name`.
+/// Returns the selection of `--task-name`; `None` if it is not given.
 fn task_names(matches: &ArgMatches) -> Result<Option<TaskNames>, CliError> {
     let is_fuzzy = flag(matches, "fuzzy-name") == Some(true);
     let Some(names) = words(matches, "task-name") else {

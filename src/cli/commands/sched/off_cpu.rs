@@ -47,8 +47,8 @@ pub(in crate::cli::commands) fn run(
     }
     let resolver = analysis.resolver(&symbols);
     let limit = can_complete_callchains(data.events()).then_some(request.max_stack);
-    let user = stack_options(data.metadata(), limit);
-    let prepare = StackPrepare::new(data.metadata(), &resolver, user, request.max_stack)?;
+    let unwinding = stack_options(data.metadata(), limit);
+    let prepare = StackPrepare::new(data.metadata(), &resolver, unwinding, request.max_stack)?;
     let mut off_cpu = OffCpu::new(request.options.clone());
     let pass = ObserverPass::new(&recording.layouts, prepare).with_tasks();
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut off_cpu)?;

@@ -93,7 +93,7 @@ fn repetitions(matches: &ArgMatches) -> Result<Option<u32>, CliError> {
     }
 }
 
-/// Reads the steps of the tasks.
+/// Reads the steps of the tasks; an error if no task has any, or if too many have.
 fn plan(matches: &ArgMatches, context: &Context) -> Result<ReplayPlan, CliError> {
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
@@ -103,8 +103,8 @@ fn plan(matches: &ArgMatches, context: &Context) -> Result<ReplayPlan, CliError>
     let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut recorder)?;
     let plan = recorder.finish();
-    let mut tasks = plan.tasks.iter();
-    let active = tasks.by_ref().filter(|task| !task.steps.is_empty()).count();
+    let tasks = plan.tasks.iter();
+    let active = tasks.filter(|task| !task.steps.is_empty()).count();
     let path = input.path.display();
     if active > MAX_THREADS {
         return Err(CliError::message(

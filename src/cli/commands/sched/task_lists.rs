@@ -10,12 +10,12 @@ use crate::cli::filter::words;
 /// # Errors
 ///
 /// A word is not a number.
-pub(super) fn ids(matches: &ArgMatches, id: &str) -> Result<Option<Vec<i32>>, CliError> {
-    let parsed = words(matches, id).map(|words| {
+pub(super) fn ids(matches: &ArgMatches, option: &str) -> Result<Option<Vec<i32>>, CliError> {
+    let parsed = words(matches, option).map(|words| {
         let ids = words.iter().map(|word| {
             word.parse().map_err(|_| {
                 CliError::usage(format!(
-                    "problems parsing {id} list: '{word}' is not a number"
+                    "problems parsing {option} list: '{word}' is not a number"
                 ))
             })
         });

@@ -1,4 +1,5 @@
-//! Answers the browser's requests after the report: annotated functions, samples, the header, lists of recordings.
+//! Answers the browser's requests after the report: annotated functions, the symbols of an object, samples, the header, lists of
+//! recordings, saving text.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -51,7 +52,7 @@ pub(super) fn answer(
     }
 }
 
-/// Counts the samples of a report by function, and returns the result of `work` for the counts.
+/// Counts the samples of a report by function, and passes the annotator of the functions to `work`.
 fn with_functions<R>(
     job: &ReportJob<'_>,
     input: &Input,
@@ -96,11 +97,11 @@ impl RequestServer<'_> {
             if matches!(request, BrowserRequest::Left(_)) {
                 continue;
             }
-            let is_of_functions = matches!(
+            let needs_annotator = matches!(
                 request,
                 BrowserRequest::Annotate(_) | BrowserRequest::Map(_)
             );
-            if annotator.is_none() && is_of_functions {
+            if annotator.is_none() && needs_annotator {
                 return Some(request);
             }
             if !self.reply(request, annotator) {
@@ -153,7 +154,7 @@ impl RequestServer<'_> {
     }
 }
 
-/// Recordings in the current directory.
+/// Returns the names of the recordings in the working directory, or a notice that there are none.
 fn recordings() -> Result<ReaderMessage, CliError> {
     let mut names = Vec::new();
     let folder = Folder::open(Path::new("."))?;

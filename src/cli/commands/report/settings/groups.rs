@@ -34,7 +34,7 @@ impl ChainSettings {
             reference_call_graphs: flag(matches, "show-ref-call-graph") == Some(true),
             graph,
             max_stack: max_stack
-                .map_or(MAX_STACK, |max| usize::try_from(*max).unwrap_or(MAX_STACK)),
+                .map_or(MAX_STACK, |max| usize::try_from(*max).unwrap_or(usize::MAX)),
             hide_unresolved: flag(matches, "hide-unresolved") == Some(true),
         }
     }
@@ -67,7 +67,7 @@ impl SymbolFilters {
 pub(super) struct EventDisplay {
     /// Whether groups of events share a table, if given.
     pub(super) group: Option<bool>,
-    /// The event of a group that rows are sorted by.
+    /// The event of a group that rows are sorted by; 0 is the leader.
     pub(super) sort_event: usize,
     /// Whether events without samples are skipped.
     pub(super) skip_empty: bool,
@@ -90,6 +90,7 @@ impl EventDisplay {
 
 /// How cells are written.
 pub(super) struct CellFormat {
+    /// The interval of the key `time`, in nanoseconds.
     pub(super) time_quantum: u64,
     pub(super) nanoseconds: bool,
     pub(super) full_paths: bool,

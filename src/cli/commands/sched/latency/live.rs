@@ -23,7 +23,7 @@ pub(super) const LIVE: &str = "live";
 /// The maximum number of tasks that have waited and not exited; their sums take up to 33 MB.
 const MAX_ROWS: u32 = 4096;
 /// The ids of options that need a recording.
-const OF_RECORDINGS: [&str; 4] = ["input", "dump-raw-trace", super::ANTAGONISTS, "force"];
+const RECORDING_OPTIONS: [&str; 4] = ["input", "dump-raw-trace", super::ANTAGONISTS, "force"];
 
 /// Whether `--live` is given.
 ///
@@ -39,7 +39,7 @@ pub(super) fn is_requested(matches: &ArgMatches) -> Result<bool, CliError> {
             false => Ok(false),
         };
     }
-    match OF_RECORDINGS.iter().find(|id| is_given(matches, id)) {
+    match RECORDING_OPTIONS.iter().find(|id| is_given(matches, id)) {
         Some(id) => Err(CliError::usage(format!(
             "--{id} needs a recording; --live has none"
         ))),
@@ -106,8 +106,8 @@ fn warn_of(losses: RunQueueLosses, context: &Context) {
     let RunQueueLosses { tasks, rows } = losses;
     if tasks + rows > 0 {
         context.warn(format_args!(
-            "too many tasks: {rows} waits and run times, and {}, are not in the table",
-            counted(tasks, "task")
+            "too many tasks: {rows} waits and run times are not in the table; {} to add a task failed",
+            counted(tasks, "attempt")
         ));
     }
 }

@@ -23,9 +23,9 @@ waker. With -o, --format or --folded the result is a flame graph; a frame [inter
 
 /// The default of `--rows`.
 const LISTED: usize = 20;
-/// The default of `--max-stack` in text.
+/// The number of frames that text shows unless `--max-stack` is given.
 const SHOWN_FRAMES: usize = 8;
-/// The default of `--max-stack` in other formats: that of the sysctl kernel.perf_event_max_stack.
+/// The default of `--max-stack`: that of the sysctl kernel.perf_event_max_stack.
 const MAX_STACK: usize = 127;
 /// The maximum of `--wakers`.
 const MAX_WAKERS: u64 = 8;
@@ -55,7 +55,7 @@ fn selection() -> [Arg; 4] {
             .help("divide sleeps by waker, then by the waker of the waker, and so on: n levels, at most 8 (default: 0; without n: 2)"),
         value("max-stack", "n")
             .value_parser(number)
-            .help("use at most this many frames of a stack (default: 8 in text, otherwise 127)"),
+            .help("use at most this many frames of a stack (default: 127, of which text shows 8)"),
     ]
 }
 
@@ -92,9 +92,9 @@ pub(super) struct OffCpuRequest {
     pub(super) path: Option<PathBuf>,
     /// Title of a picture.
     pub(super) title: Option<String>,
-    /// Maximum number of frames of a stack.
+    /// Maximum number of frames of a stack that are read.
     pub(super) max_stack: usize,
-    /// Maximum number of frames of a stack that are shown in text.
+    /// Maximum number of these frames that text shows.
     pub(super) shown_frames: usize,
     /// Maximum number of rows in text; 0: all.
     pub(super) listed: usize,

@@ -99,7 +99,7 @@ fn read(
     })
 }
 
-/// Checks that both recordings have one version of /proc/schedstat: counters of different versions cannot be compared.
+/// Checks that both recordings have the same version of /proc/schedstat: counters of different versions cannot be compared.
 fn check_versions(before: &Path, after: &Path, stats: &[SchedStats; 2]) -> Result<(), CliError> {
     let [first, second] = stats.each_ref().map(|stats| stats.version);
     if first == second {
