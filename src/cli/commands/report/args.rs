@@ -34,7 +34,8 @@ srcfile, cpu, socket, time, parallelism, cgroup, cgroup_id, trace (tracepoint ou
 EVENT.FIELD, EVENT.*, each with /raw for the unformatted number; trace_fields for all), symbol_size, dso_size, \
 code_page_size, weight, ins_lat, retire_lat (sums; of single samples: local_weight, local_ins_lat, local_retire_lat), \
 transaction; branch stacks: dso_from, dso_to, symbol_from, symbol_to, addr_from, addr_to, srcline_from, srcline_to, \
-mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, locked, blocked, symbol_daddr, symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
+mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, locked, blocked, symbol_daddr, \
+symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
 
 /// The option that controls colours.
 pub(super) const COLOR: &str = "stdio-color";
