@@ -56,8 +56,8 @@ use crate::cli::event_tables::TableEvents;
 /// Maximum number of events that a message lists.
 const MAX_LISTED_EVENTS: usize = 8;
 
-/// Returns a copy of the recording with a sample for each branch of its hardware trace; `None` if the recording is used as it is, such
-/// as for a record dump.
+/// Returns a copy of the recording with a sample for each branch of its hardware trace; `None` if the recording is used as it is,
+/// such as for a record dump.
 fn with_trace(
     matches: &ArgMatches,
     context: &Context,
@@ -508,8 +508,8 @@ fn is_for_person(context: &Context, settings: &ReportSettings) -> bool {
     context.output.is_terminal() && !settings.quiet && settings.data.is_none()
 }
 
-/// Writes columns with a single value, the number of lost samples, the tables of events and groups, and a tip. With `--skip-empty`,
-/// tables without samples are omitted.
+/// Writes columns with a single value, the number of lost samples, the tables of events and groups, and a tip. With
+/// `--skip-empty`, tables without samples are omitted.
 fn print(
     context: &Context,
     parameters: &CountParameters<'_>,

@@ -34,8 +34,8 @@ struct FilterCounts {
 }
 
 impl SampleFilters {
-    /// Returns the filters of the events of `request`, if any, and adds their programs to `request`. Enables the sample fields that
-    /// filters without a program compare.
+    /// Returns the filters of the events of `request`, if any, and adds their programs to `request`. Enables the sample fields
+    /// that filters without a program compare.
     pub(super) fn requested(request: &mut RecordRequest) -> Result<Option<Arc<Self>>, CliError> {
         let filters = request
             .observe

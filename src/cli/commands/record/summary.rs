@@ -54,7 +54,7 @@ pub(super) fn print(
     ));
 }
 
-/// Prints which files have the symbols of JIT-compiled code, and a hint if a jitdump, whose clock is the monotonic one, was found but
+/// Prints which files have the symbols of JIT-compiled code, and a hint if there is a jitdump, whose clock is the monotonic one, but
 /// the recording has another clock.
 fn print_jit_notes(context: &Context, request: &RecordRequest, recorded: &Summary) {
     for pid in &recorded.jit_processes {
