@@ -234,7 +234,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
-        task: "Show the CPU time of tasks without interrupts:",
+        task: "Show the CPU time of tasks, without that of interrupts:",
         lines: &["kwork -k sched,irq,softirq record -- sleep 10", "kwork top"],
     },
     Example {

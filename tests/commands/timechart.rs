@@ -196,7 +196,7 @@ fn calls_are_drawn_by_kind() -> std::io::Result<()> {
     assert_eq!(
         outcome.stderr,
         "Written 0.0 seconds of trace to note.svg.\n\
-         1 system calls do not return before the end of the recording; they are drawn up to it\n"
+         1 system call did not return before the end of the recording, and is drawn up to it\n"
     );
     let picture = drawn(&scratch, &[]);
     let reader = "reader:7 (4.1 KiB)";

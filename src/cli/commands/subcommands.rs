@@ -34,7 +34,7 @@ pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
     },
     CommandEntry {
         name: "kmem usage",
-        summary: "Show memory of both allocators by stack, cache or cgroup",
+        summary: "Show page and slab memory by stack, cache or cgroup",
         usage: &["[<options>]"],
         build: kmem::usage_command,
         run: kmem::usage,
@@ -62,14 +62,14 @@ pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
     },
     CommandEntry {
         name: "kwork top",
-        summary: "Show the CPU time of tasks without interrupts",
+        summary: "Show the CPU time of tasks, without that of interrupts",
         usage: &["[<options>]"],
         build: kwork::top_command,
         run: kwork::top,
     },
     CommandEntry {
         name: "lock contention",
-        summary: "Show how long callers, threads or locks waited",
+        summary: "Show lock waits by caller, thread or lock",
         usage: &["[<options>]"],
         build: lock::contention_command,
         run: lock::contention,

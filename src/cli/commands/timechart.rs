@@ -44,7 +44,7 @@ pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, &["record"])
 }
 
-/// Draws the chart, or writes the events if that format is selected.
+/// Draws the chart, or writes the events in Perfetto's format if the output file has its extension.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let request = TimechartRequest::new(matches)?;
     let symbols = SymbolSources::for_recording(matches, context)?;

@@ -96,7 +96,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(exit(signal))
 }
 
-/// Limits on the rows.
+/// The limits on rows that options give.
 #[derive(Clone, Copy)]
 struct RowBounds {
     /// Maximum number of rows (`-E`).
@@ -114,7 +114,7 @@ impl RowBounds {
         }
     }
 
-    /// The limits, with defaults.
+    /// The limits without those of a screen. An option that is not given limits nothing.
     fn limits(self) -> RowLimits {
         RowLimits {
             rows: self.most.unwrap_or(usize::MAX),
@@ -124,7 +124,7 @@ impl RowBounds {
     }
 }
 
-/// The exit status of a session that ended by a signal, if any: ^C is the ordinary way to quit.
+/// Returns the exit status of a session that `signal` ended, if any. SIGINT counts as success: ^C is the ordinary way to quit.
 fn exit(signal: Option<i32>) -> ExitStatus {
     match signal {
         Some(signal) if signal != libc::SIGINT => ExitStatus::Signal(signal),
@@ -132,7 +132,7 @@ fn exit(signal: Option<i32>) -> ExitStatus {
     }
 }
 
-/// Writes a block of rows for each interval; returns the signal that ended the session, if any.
+/// Writes a block for each interval and table; returns the signal that ended the session, if any.
 fn write_batches(
     session: &mut TopSession,
     context: &Context,
@@ -167,7 +167,7 @@ fn warn_of_truncated_stacks(
     }
 }
 
-/// The refresh interval, `-d`; at least 10 ms.
+/// The refresh interval, `-d`; at least 10 ms, and [`DELAY`] by default.
 fn delay(matches: &ArgMatches) -> Result<Duration, CliError> {
     let Some(text) = matches.get_one::<String>("delay") else {
         return Ok(Duration::from_secs_f64(DELAY));

@@ -1,4 +1,4 @@
-//! Events that BPF programs count.
+//! `--bpf-prog`, `--bpf-counters` and the modifier `b`: events counted by BPF programs in the kernel.
 
 use clap::ArgMatches;
 use rperf_events::GroupPosition;
@@ -10,7 +10,8 @@ use crate::cli::error::CliError;
 use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::options::flag;
 
-/// Returns the target of the count. Events of BPF programs are counted on CPUs; a command only sets the duration.
+/// Returns the target of the count. With `--bpf-prog`, events are counted on CPUs while the given programs run; a workload
+/// only sets the duration.
 pub(super) fn target(matches: &ArgMatches, target: Target) -> Result<Target, CliError> {
     if !matches.contains_id("bpf-prog") {
         return Ok(target);
@@ -27,7 +28,7 @@ pub(super) fn target(matches: &ArgMatches, target: Target) -> Result<Target, Cli
     })
 }
 
-/// Marks the events that BPF programs count, and returns the settings for these programs.
+/// Marks the events that BPF programs count, dissolves their groups, and returns the settings for these programs.
 pub(super) fn counting(
     matches: &ArgMatches,
     context: &Context,
@@ -73,7 +74,7 @@ pub(super) fn counting(
     })
 }
 
-/// Parses a list of ids of BPF programs.
+/// Parses the list of BPF program ids of `--bpf-prog`.
 fn ids(list: &str) -> Result<Vec<u32>, CliError> {
     let id = |word: &str| {
         let number = word.trim().parse::<u32>().ok();

@@ -23,12 +23,12 @@ use crate::cli::pmus::MachinePmus;
 const METRIC_STATUS: u8 = 234;
 /// perf's exit status for a top-down level that the CPU does not have.
 const TOPDOWN_STATUS: u8 = 255;
-/// The highest level of the top-down method of any vendor.
-const LEVELS: u64 = 6;
-/// Formulas use seconds of tool events, which are counted in nanoseconds.
-const SECONDS: f64 = 1e-9;
-/// Formulas use nanoseconds of the clocks, which are shown in milliseconds.
-const CLOCK: f64 = 1e6;
+/// The deepest level of the top-down method in any vendor's tables.
+const MAX_TOPDOWN_LEVEL: u64 = 6;
+/// The factor for tool events: counts are in nanoseconds, formulas expect seconds.
+const NANOSECONDS_TO_SECONDS: f64 = 1e-9;
+/// The factor for `cpu-clock` and `task-clock`: counts are in milliseconds, formulas expect nanoseconds.
+const MILLISECONDS_TO_NANOSECONDS: f64 = 1e6;
 
 /// The metrics of a run.
 #[derive(Debug, Default)]
@@ -40,7 +40,8 @@ pub(super) struct StatMetrics {
 #[derive(Debug)]
 struct PlannedMetric {
     plan: MetricPlan,
-    /// The names of the events in the formula, each with the indices of the counted events for it.
+    /// The names of the events, each with the indices of its specs. If an earlier metric counts the events, all events of that
+    /// metric.
     events: Vec<(String, Vec<usize>)>,
     /// Whether the events are counted as a group.
     is_grouped: bool,
@@ -63,7 +64,7 @@ impl StatMetrics {
                 let is_grouped = is_grouped(matches, &plan);
                 let events = match metrics.shared(matches, &plan) {
                     Some(events) => events,
-                    None => metrics.events(matches, &plan, machine.catalogue, specs)?,
+                    None => metrics.add_events(matches, &plan, machine.catalogue, specs)?,
                 };
                 metrics.planned.push(PlannedMetric {
                     plan,
@@ -87,9 +88,9 @@ impl StatMetrics {
             .map(|other| other.events.clone())
     }
 
-    /// Appends the events of a metric to `specs`, and returns their indices by name. A metric whose events are not a group shares
-    /// them with other such metrics.
-    fn events(
+    /// Appends the events of a metric to `specs`, and returns their indices by name. Metrics whose events are not a group share
+    /// events of the same name, unless `--metric-no-merge` is given.
+    fn add_events(
         &self,
         matches: &ArgMatches,
         plan: &MetricPlan,
@@ -100,11 +101,11 @@ impl StatMetrics {
         let mut is_first = true;
         let mut events = Vec::new();
         for name in &plan.events {
-            if let Some(single) = self.single(name)
+            if let Some(shared) = self.ungrouped_event(name)
                 && !grouped
                 && flag(matches, "metric-no-merge") != Some(true)
             {
-                events.push((name.clone(), single));
+                events.push((name.clone(), shared));
                 continue;
             }
             let parsed = parse(name, catalogue).map_err(|error| {
@@ -132,14 +133,14 @@ impl StatMetrics {
         Ok(events)
     }
 
-    /// Returns the event of this name that an earlier metric counts outside of a group.
-    fn single(&self, name: &str) -> Option<Vec<usize>> {
+    /// Returns the indices of the event of this name that an earlier metric counts outside of a group.
+    fn ungrouped_event(&self, name: &str) -> Option<Vec<usize>> {
         let ungrouped = self.planned.iter().filter(|planned| !planned.is_grouped);
         let mut events = ungrouped.flat_map(|planned| &planned.events);
         events.find_map(|(known, indices)| (known == name).then(|| indices.clone()))
     }
 
-    /// Computes every metric for each unit of a table, and adds it to the row of the metric's first event.
+    /// Computes every metric for each aggregation unit of a table, and adds it to the row of the metric's first event.
     pub(super) fn compute(&self, specs: &[EventSpec], table: &mut CountTable) {
         let units: BTreeSet<AggregationUnit> = table.rows.iter().map(|row| row.unit).collect();
         for planned in &self.planned {
@@ -165,7 +166,7 @@ impl StatMetrics {
 }
 
 impl PlannedMetric {
-    /// The metric's value; `None` if the value is not finite, because an event was not counted or a divisor is 0.
+    /// The metric's value; `None` if it is not finite: an event was not counted, a literal is unknown, or a divisor is 0.
     fn metric(&self, counts: &dyn MetricCounts) -> Option<MetricValue> {
         let outcome = self.plan.evaluate(counts);
         if !outcome.value.is_finite() {
@@ -187,7 +188,7 @@ impl PlannedMetric {
     }
 }
 
-/// The counts of one aggregation unit.
+/// The counts of a metric's events in one aggregation unit.
 struct UnitCounts<'a> {
     planned: &'a PlannedMetric,
     specs: &'a [EventSpec],
@@ -213,8 +214,8 @@ impl MetricCounts for UnitCounts<'_> {
         let values = values.filter(|values| !values.is_empty())?;
         let spec = self.specs.get(*indices.first()?)?;
         let factor = match spec {
-            _ if spec.tool.is_some() => SECONDS,
-            _ if is_clock(spec) => CLOCK,
+            _ if spec.tool.is_some() => NANOSECONDS_TO_SECONDS,
+            _ if is_clock(spec) => MILLISECONDS_TO_NANOSECONDS,
             _ => 1.0,
         };
         Some(values.iter().sum::<f64>() * factor)
@@ -241,7 +242,7 @@ fn topdown(matches: &ArgMatches, tables: &VendorTables) -> Result<Option<String>
         return Ok(None);
     }
     let group = |level: u64| format!("TopdownL{level}");
-    let mut levels = (1..=LEVELS).rev();
+    let mut levels = (1..=MAX_TOPDOWN_LEVEL).rev();
     let deepest = levels.find(|level| !tables.metrics_for(&group(*level)).is_empty());
     let Some(deepest) = deepest else {
         let message = "Topdown requested but the topdown metric groups aren't present.";
@@ -294,7 +295,7 @@ fn has_watchdog() -> bool {
     setting.is_ok_and(|setting| setting.trim() == "1")
 }
 
-/// Properties of this machine that formulas use.
+/// The parts of this machine and of the count from which formulas get their literals and events.
 pub(super) struct MachineInfo<'a> {
     pub(super) pmus: &'a MachinePmus,
     pub(super) catalogue: &'a Catalogue<'a>,

@@ -1,4 +1,4 @@
-//! The output of tables: stderr, a file, or an open descriptor.
+//! The output of tables: stderr, a file, an open descriptor, or none.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -25,7 +25,7 @@ pub(super) enum StatOutput {
     Stderr,
     /// `-o` and `--log-fd`.
     File(File),
-    /// No output (`--quiet`).
+    /// No output (`--quiet` without `-o` and `--log-fd`).
     Nothing,
 }
 
@@ -115,7 +115,7 @@ impl StatOutput {
     }
 }
 
-/// Writes a control sequence and a table to a file, which may be a terminal.
+/// Writes a control sequence and a table to a file; if the file is a terminal, control characters in the table are escaped.
 fn write_file(file: &mut File, control: &str, text: &[u8]) -> io::Result<()> {
     let output = match file.is_terminal() {
         true => escaped(&String::from_utf8_lossy(text)).into_owned().into(),

@@ -30,9 +30,9 @@ pub(super) struct StatPlan {
     pub(super) metrics: StatMetrics,
     /// The rules by which readings are aggregated to rows.
     pub(super) aggregation: AggregationRules,
-    /// Names of threads, for aggregation by thread.
+    /// Names of threads by tid, for aggregation by thread; otherwise empty.
     pub(super) threads: BTreeMap<u32, String>,
-    /// The target, for the table's title.
+    /// The description of the target in the title of tables.
     pub(super) title: String,
     /// The number of runs; `None` for endless repetition.
     pub(super) runs: Option<u64>,
@@ -70,7 +70,7 @@ impl StatPlan {
                     .iter()
                     .map(|row_event| row_event.event.clone())
                     .collect(),
-                // Counters of single threads exclude threads that these create.
+                // With --per-thread, the counter of a thread must not include threads that it creates.
                 inherit: flag(matches, "no-inherit") != Some(true)
                     && aggregation.by != Aggregation::Thread,
                 bpf,
@@ -149,7 +149,7 @@ fn title(matches: &ArgMatches, target: &Target) -> String {
     }
 }
 
-/// The names of the threads of the processes or threads of `target`, otherwise of all threads.
+/// Returns thread names by tid: those of the listed processes or threads; for another target, those of all threads of the system.
 fn threads(target: &Target) -> BTreeMap<u32, String> {
     let proc = Proc::new(PROC);
     let of_process = |pid: &u32| {
@@ -174,7 +174,7 @@ fn threads(target: &Target) -> BTreeMap<u32, String> {
     named.collect()
 }
 
-/// Returns the exit status of `stat` for the workload's status.
+/// Returns the exit status of `stat` for the workload's status; for a signal, 128 plus its number.
 pub(super) fn exit(ended: WaitStatus) -> ExitStatus {
     match ended {
         WaitStatus::Exited(0) => ExitStatus::Ok,

@@ -1,4 +1,4 @@
-//! Runs the command as often as `-r` requests, and prints the tables of counts.
+//! Counts as often as `-r` requests, and prints the tables of counts.
 
 use std::process::Command;
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl<'a> StatRuns<'a> {
                 aggregator.get_or_insert_with(|| Aggregator::new(events(), &plan.aggregation));
             all.add(last.elapsed, &last.readings.cells);
             let enough = last.signal.is_some() || plan.runs.is_some_and(|runs| done >= runs);
-            // With endless repetition each run has its own table.
+            // With endless repetition (-r 0) each run has its own table.
             if plan.runs.is_none()
                 && let Some(aggregator) = aggregator.take()
             {
@@ -86,7 +86,7 @@ impl<'a> StatRuns<'a> {
         Ok(interrupted.unwrap_or_else(ended))
     }
 
-    /// One run, with the commands before and after it.
+    /// Counts once, between the commands of `--pre` and `--post`.
     fn run_once(&mut self) -> Result<CountSummary, CliError> {
         self.shell("pre")?;
         if flag(self.matches, "sync") == Some(true) {
@@ -120,7 +120,7 @@ impl<'a> StatRuns<'a> {
         }
     }
 
-    /// Runs an option's command in a shell.
+    /// Runs the command of `--pre` or `--post`, if given, in a shell. A status other than 0 is an error.
     fn shell(&self, option: &str) -> Result<(), CliError> {
         let Some(command) = self.matches.get_one::<String>(option) else {
             return Ok(());
@@ -191,7 +191,7 @@ fn counted_events(plan: &StatPlan, readings: &EventReadings) -> Vec<CountedEvent
         .collect()
 }
 
-/// Receives notices during a run.
+/// Reports notices during a run, and prints the table of each interval.
 struct StatReporter<'a> {
     reporter: RecordReporter<'a>,
     verbose: bool,
@@ -199,7 +199,7 @@ struct StatReporter<'a> {
     plan: &'a StatPlan,
     format: &'a TableFormat,
     sink: &'a mut StatOutput,
-    /// The number of intervals so far.
+    /// The number of intervals printed in this run.
     number: u64,
     /// The first error of writing an interval.
     failed: Option<CliError>,

@@ -24,11 +24,11 @@ const HEADING_EVERY: u64 = 25;
 /// The subject of tables.
 #[derive(Clone, Copy)]
 pub(super) struct TableSubject<'a> {
-    /// The target that was counted.
+    /// What was counted: a description of the target, or the recorded command line.
     pub(super) title: &'a str,
     /// The aggregation of rows.
     pub(super) by: Aggregation,
-    /// Names of threads, for aggregation by thread.
+    /// Names of threads by tid, for aggregation by thread.
     pub(super) threads: &'a BTreeMap<u32, String>,
     /// Whether there is a table for each interval.
     pub(super) in_intervals: bool,
@@ -39,12 +39,12 @@ pub(super) struct TableFormat {
     separator: Option<String>,
     json: bool,
     thousands: String,
-    /// Whether CSV marks the rows of a table after intervals with `summary`.
+    /// Whether `summary` precedes the rows of the final table in CSV if intervals were printed.
     name_summary: bool,
     clear: bool,
     runs_table: bool,
-    /// With `--metric-only`: the metrics of the heading that was printed last; empty if a heading has to be printed.
-    metrics: Option<RefCell<Vec<String>>>,
+    /// If only metrics are shown: the metrics of the heading that was printed last; empty if a heading has to be printed.
+    last_metrics: Option<RefCell<Vec<String>>>,
 }
 
 impl TableFormat {
@@ -72,7 +72,7 @@ impl TableFormat {
             name_summary: unnamed != Some(true),
             clear: flag(matches, "interval-clear") == Some(true),
             runs_table: flag(matches, "table") == Some(true),
-            metrics: is_metrics_alone(matches).then(RefCell::default),
+            last_metrics: shows_only_metrics(matches).then(RefCell::default),
         }
     }
 
@@ -107,7 +107,7 @@ impl TableFormat {
         let mut out = Vec::new();
         let needs_heading =
             !self.is_for_programs() && (self.clear || number.is_multiple_of(HEADING_EVERY));
-        match &self.metrics {
+        match &self.last_metrics {
             Some(last_metrics) if needs_heading => last_metrics.borrow_mut().clear(),
             None if needs_heading => write_heading(&mut out, subject.by)?,
             _ => {}
@@ -120,7 +120,7 @@ impl TableFormat {
         Ok(out)
     }
 
-    /// Returns the text of the final table.
+    /// Returns the text of the final table. `runs` are the elapsed times of the runs, for `--table`.
     pub(super) fn final_table(
         &self,
         subject: TableSubject<'_>,
@@ -151,7 +151,7 @@ impl TableFormat {
 
     /// Writes all rows, or the metrics only.
     fn rows(&self, out: &mut Vec<u8>, table: &CountTable, style: &StatStyle<'_>) -> io::Result<()> {
-        match &self.metrics {
+        match &self.last_metrics {
             Some(last_metrics) => write_metrics(out, table, style, &mut last_metrics.borrow_mut()),
             None => write_table(out, table, style),
         }
@@ -167,13 +167,13 @@ impl TableFormat {
     }
 }
 
-/// Whether only metrics are shown: `--metric-only`, which `--topdown` implies.
-fn is_metrics_alone(matches: &ArgMatches) -> bool {
+/// Whether only metrics are shown: `--metric-only`, which `--topdown` implies unless `--no-metric-only` is given.
+fn shows_only_metrics(matches: &ArgMatches) -> bool {
     let on = |id| flag(matches, id);
     on("metric-only").unwrap_or(on("topdown") == Some(true))
 }
 
-/// Returns the table of all counts with its metrics.
+/// Returns the table of counts, with metrics. With `--per-thread` for all tasks, only rows with a count, in descending order.
 pub(super) fn table(plan: &StatPlan, aggregator: &Aggregator<'_>) -> CountTable {
     let mut table = aggregator.table();
     plan.metrics.compute(&plan.specs(), &mut table);
@@ -183,7 +183,7 @@ pub(super) fn table(plan: &StatPlan, aggregator: &Aggregator<'_>) -> CountTable 
     table
 }
 
-/// Drops rows whose count is zero or missing, and sorts those of each event by count in descending order.
+/// Drops rows whose count is zero or missing, and sorts the rows of each event by count in descending order.
 fn busiest_first(table: &mut CountTable) {
     let value = |row: &CountRow| match row.state {
         CountState::Counted(value) => value.value,

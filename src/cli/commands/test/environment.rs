@@ -17,7 +17,7 @@ use crate::cli::live::explain::reason;
 const LIMIT: Duration = Duration::from_secs(60);
 /// The interval at which a running program is polled.
 const PAUSE: Duration = Duration::from_millis(5);
-/// The maximum size of a program's output that is read, in bytes.
+/// The maximum size of stdout and of stderr of a run, in bytes; more is an error.
 const MAX_OUTPUT: u64 = 64 << 20;
 /// Maximum number of lines of output in the details of a failure.
 const SHOWN_LINES: usize = 20;
@@ -107,7 +107,8 @@ impl<'a> TestRun<'a> {
         self.details
     }
 
-    /// Runs this program in the test's temporary folder, with words separated by blanks; the word PROGRAM is its path.
+    /// Runs this program in the test's temporary folder. `line` is its arguments, separated by one blank each; the argument
+    /// `PROGRAM` stands for the program's path.
     pub(super) fn run(&mut self, line: &str) -> Result<ProgramOutput, TestEnding> {
         let environment = self.environment;
         let program = environment.program.display().to_string();
@@ -131,7 +132,7 @@ impl<'a> TestRun<'a> {
         Ok(output)
     }
 
-    /// Runs the program as [`TestRun::run`] does; a status other than 0 is a failure.
+    /// Runs the program as [`TestRun::run`] does, and returns what it wrote to stdout; a status other than 0 is a failure.
     pub(super) fn succeed(&mut self, line: &str) -> Result<String, TestEnding> {
         let output = self.run(line)?;
         match output.status.success() {
@@ -179,7 +180,7 @@ pub(super) struct ProgramOutput {
     pub(super) stderr: String,
 }
 
-/// A private folder that is removed with its contents when dropped: working directory and home of the programs that a test runs.
+/// A private folder, removed with its contents when dropped: the working directory and `HOME` of the program in a test.
 struct TestFolder {
     parent: Folder,
     name: OsString,
@@ -213,7 +214,7 @@ impl TestFolder {
     fn run(&self, environment: &TestEnvironment, line: &str) -> Result<ProgramOutput, TestEnding> {
         let path = std::path::absolute(self.path())?;
         let folder = self.open()?;
-        // Files instead of pipes: a program that prints much does not wait for this one.
+        // Files instead of pipes: the program cannot block on a full pipe that is not read before it ends.
         let names = ["stdout", "stderr"];
         let create = |name: &str| {
             let _ = folder.remove_file(name.as_ref());
@@ -252,7 +253,7 @@ impl Drop for TestFolder {
     }
 }
 
-/// Waits until the program ends; kills it after the time limit.
+/// Waits until the program ends; after the time limit, kills it and fails.
 fn wait(mut child: Child) -> Result<ExitStatus, TestEnding> {
     let end = Instant::now() + LIMIT;
     loop {

@@ -16,9 +16,9 @@ use crate::cli::tracefs::MachineTracepoints;
 
 /// `PERF_COUNT_SW_CPU_CLOCK`.
 const CPU_CLOCK: u64 = 0;
-/// The setting that restricts events of users without privileges.
+/// The setting that restricts which events unprivileged users may open.
 pub(super) const PARANOID: &str = "kernel/perf_event_paranoid";
-/// Settings of the kernel that restrict recording.
+/// Settings of the kernel that restrict or influence recording.
 const SETTINGS: &[&str] = &[
     PARANOID,
     "kernel/perf_event_mlock_kb",
@@ -65,7 +65,7 @@ pub(super) fn kernel(run: &mut TestRun<'_>) -> TestResult {
     Ok(())
 }
 
-/// Logs the user, settings and limits.
+/// Logs the effective user and capabilities, kernel settings and resource limits.
 pub(super) fn settings(run: &mut TestRun<'_>) -> TestResult {
     run.log(format_args!("effective user {}", effective_user()));
     let status = kernel_text("/proc/self/status")?;
@@ -95,7 +95,8 @@ pub(super) fn ring_memory(run: &mut TestRun<'_>) -> TestResult {
     Ok(())
 }
 
-/// Opens an event and logs the result. `refused` returns the reason to skip if the user lacks rights.
+/// Opens an event and logs the result; every error skips the test. `refused` returns the reason if the user lacks rights for this
+/// event, but not for events of own threads in user space.
 fn open(
     run: &mut TestRun<'_>,
     attr: &Attr,
@@ -124,7 +125,7 @@ fn open(
     }
 }
 
-/// Returns the reason why an event is refused that perf_event_paranoid permits only up to `level`.
+/// Returns why an event is refused that the kernel permits only if perf_event_paranoid is at most `level`.
 pub(super) fn needed_for_level(level: i64) -> String {
     let paranoid = Sysctl::new("/proc").perf_event_paranoid();
     match paranoid.filter(|set| *set > level) {
@@ -135,7 +136,7 @@ pub(super) fn needed_for_level(level: i64) -> String {
     }
 }
 
-/// Returns why perf_event_open(2) is refused although perf_event_paranoid allows the event.
+/// Returns why perf_event_open(2) is refused although perf_event_paranoid permits the event.
 fn refusal_of_calls() -> String {
     let own = std::process::id();
     let status = Proc::new("/proc").status(own, own);
@@ -147,14 +148,14 @@ fn refusal_of_calls() -> String {
     .to_owned()
 }
 
-/// Returns why not even own threads in user space can be observed; `None` if they can be.
+/// Returns why the user may not even observe own threads in user space; `None` if the event opens or fails for another reason.
 fn refusal_of_all() -> Option<String> {
     let error = Counter::open(&clock(AttrFlags::EXCLUDE_KERNEL), OWN, None).err()?;
     let is_refusal = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
     is_refusal.then(|| needed_for_level(OWN_USER_LEVEL))
 }
 
-/// Opens an event that the setting perf_event_paranoid permits up to a level.
+/// Opens an event that the kernel permits if perf_event_paranoid is at most `level`.
 fn open_up_to(
     run: &mut TestRun<'_>,
     attr: &Attr,
@@ -199,7 +200,7 @@ pub(super) fn other_processes(run: &mut TestRun<'_>) -> TestResult {
     })
 }
 
-/// Opens an event of the processor's counters.
+/// Opens an event of the processor's counters; logs all PMUs.
 pub(super) fn hardware(run: &mut TestRun<'_>) -> TestResult {
     for unit in Sysfs::new("/sys").pmu_types().unwrap_or_default() {
         let (name, number) = unit;
@@ -268,7 +269,7 @@ pub(super) fn tracepoints(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// Checks that tracefs can define probe events of a kind; logs their PMU and how many are defined.
+/// Checks that the tracefs file with the probe events of a kind is readable; logs their PMU and how many are defined.
 fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
     let tracefs = MachineTracepoints::find(run.environment.debugfs.as_deref()).0;
     let units = Sysfs::new("/sys").pmu_types().unwrap_or_default();
@@ -312,7 +313,7 @@ fn unreadable(path: &Path, error: &io::Error) -> String {
     format!("{}: {}{needed}", path.display(), reason(error))
 }
 
-/// Whether the kernel has a PMU for probes in programs, which needs no tracefs.
+/// Whether the kernel has the uprobe PMU, which needs no tracefs.
 pub(super) fn has_uprobe_pmu() -> bool {
     let units = Sysfs::new("/sys").pmu_types().unwrap_or_default();
     units.iter().any(|(name, _)| name == "uprobe")
@@ -328,7 +329,7 @@ pub(super) fn uprobes(run: &mut TestRun<'_>) -> TestResult {
     probes(run, "uprobe")
 }
 
-/// Loads a BPF program, as `bench uprobe`, `trace -s` and `lock contention -b` do.
+/// Loads a BPF program, as for example `bench uprobe`, `trace -s` and `lock contention -b` do.
 pub(super) fn bpf(run: &mut TestRun<'_>) -> TestResult {
     let setting = "kernel/unprivileged_bpf_disabled";
     run.log(sysctl::described(setting));
@@ -361,7 +362,7 @@ pub(super) fn btf(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// Logs the paths of programs that other commands start.
+/// Logs the paths of programs that other commands start and of Linux perf, and the debuginfod servers.
 pub(super) fn utilities(run: &mut TestRun<'_>) -> TestResult {
     let search = run.environment.search.clone().unwrap_or_default();
     let folders: Vec<_> = std::env::split_paths(&search).collect();

@@ -1,9 +1,9 @@
-//! Recordings of workloads by this program, read again: their functions, threads and values are known.
+//! Tests that record workloads with this program, and check that reports show their known functions, threads and values.
 
 use super::environment::{TestEnding, TestResult, TestRun, failed, skip};
 use super::machine;
 
-/// Records user space only, which needs no privileges by default.
+/// The first arguments of recordings: user space only, which needs no privileges by default.
 const RECORD: &str = "record -q -o perf.data -e cpu-clock:u";
 
 /// Skips the test if this machine does not allow recordings at all.
@@ -55,8 +55,8 @@ pub(super) fn stat(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// Checks that a sample in `text` of `script -F ip,sym` has the callchain `chain`: names of functions, separated by blanks, from the
-/// innermost one.
+/// Checks that a sample in `text`, the output of `script -F ip,sym`, contains the callchain `chain`: function names separated
+/// by blanks, innermost first.
 fn expect_chain(run: &mut TestRun<'_>, text: &str, chain: &str) -> TestResult {
     let names = |sample: &str| {
         let names = sample
@@ -144,7 +144,7 @@ pub(super) fn annotation(run: &mut TestRun<'_>) -> TestResult {
     run.expect(&text, &["Percent", "noploop"])
 }
 
-/// A probe on a function of this program, for one run.
+/// A probe on a function of this program, created only for the recording (`record --probe`).
 pub(super) fn probe(run: &mut TestRun<'_>) -> TestResult {
     require_events(run)?;
     match machine::uprobes(run) {
@@ -181,7 +181,7 @@ fn is_refused(message: &str) -> bool {
     parts.iter().any(|part| message.contains(part))
 }
 
-/// Tracepoints of a process.
+/// A tracepoint of the workload's processes.
 pub(super) fn tracepoint(run: &mut TestRun<'_>) -> TestResult {
     require_events(run)?;
     machine::tracepoints(run)?;

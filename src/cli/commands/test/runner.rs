@@ -17,7 +17,7 @@ use crate::cli::error::CliError;
 /// How tests are distributed over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunMode {
-    /// Several at a time.
+    /// As many at a time as there are CPUs.
     Parallel,
     /// One after another (`-S`).
     Sequential,
@@ -25,7 +25,7 @@ pub(super) enum RunMode {
     MainThread,
 }
 
-/// A test that has ended.
+/// The result of one run of a test.
 pub(super) struct FinishedTest {
     pub(super) name: &'static str,
     pub(super) number: usize,

@@ -63,7 +63,7 @@ pub(super) fn of_kernel(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// Returns the setting that hides the kernel's addresses, and the rights that reading them needs, if any
+/// Returns which setting hides the kernel's addresses, and which setting or capability would show them, if any does
 /// (`kallsyms_show_value` of the kernel).
 fn needed_for_addresses() -> String {
     match sysctl::value("kernel/kptr_restrict").as_str() {
@@ -76,7 +76,7 @@ fn needed_for_addresses() -> String {
     }
 }
 
-/// Checks this program's symbol table; with `-vv` logs every symbol, because scripts look for them.
+/// Checks this program's symbol table; with `-vv` logs every symbol, because perf's test scripts search for them.
 pub(super) fn of_program(run: &mut TestRun<'_>) -> TestResult {
     let program = run.environment.program.clone();
     run.log(format_args!("Testing {}", program.display()));

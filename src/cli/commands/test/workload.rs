@@ -80,7 +80,7 @@ struct RecordControl {
 }
 
 impl RecordControl {
-    /// Opens `fifo:COMMANDS[,ANSWERS]`; waits until the recording has opened them.
+    /// Opens the FIFOs of `fifo:COMMANDS[,ACK]`; waits until the recording has opened them.
     fn open(word: &str) -> Result<Self, CliError> {
         let invalid = || {
             let message = format!("--record-ctl: '{word}' is not the name of a fifo");

@@ -15,9 +15,9 @@ use crate::cli::{input, jobs};
 const DEFAULT_OUTPUT: &str = "output.svg";
 /// The default minimum number of tasks that are drawn.
 const DEFAULT_TASKS: u64 = 15;
-/// The largest number of tasks.
+/// The largest value of `--proc-num`.
 const MAX_TASKS: u64 = 10_000;
-/// The width in pixels from which the resolution is derived if `--width` is not given.
+/// The width in pixels that determines the resolution if `--width` is not given.
 const DEFAULT_WIDTH: u64 = 1200;
 const MIN_WIDTH: u64 = 400;
 const MAX_WIDTH: u64 = 100_000;
@@ -49,7 +49,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .help("output file: .svg, .svgz, .html, or .pftrace for Perfetto's viewer, - for the standard output (default: output.svg)"),
         )
         .arg(list("process", "name|id").short('p').help(
-            "only tasks with this name, process or thread id; may be repeated",
+            "draw only tasks with this name, process or thread id; may be repeated",
         ))
         .arg(switch("topology").short('t').help("sort CPUs by socket and core"))
         .arg(
@@ -101,7 +101,7 @@ pub(super) enum ChartFormat {
     Html,
 }
 
-/// The ids of the options that apply only to pictures.
+/// The ids of the options that are refused with Perfetto's format.
 const PICTURE_OPTIONS: [&str; 8] = [
     "proc-num",
     "process",
@@ -124,7 +124,7 @@ impl OutputFormat {
     }
 }
 
-/// The parts of the picture.
+/// The parts to record or to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChartParts {
     All,
@@ -139,11 +139,13 @@ pub(super) struct TimechartRequest {
     pub(super) options: TimechartOptions,
     pub(super) output: PathBuf,
     pub(super) format: OutputFormat,
+    /// The width in pixels; `None` for that of the window.
     pub(super) width: Option<u32>,
     pub(super) parts: ChartParts,
     /// `-p`; all tasks if empty.
     pub(super) processes: Vec<String>,
-    pub(super) task_count: usize,
+    /// `-n`: the minimum number of tasks that are drawn, if there are as many.
+    pub(super) min_tasks: usize,
     pub(super) by_topology: bool,
 }
 
@@ -187,7 +189,7 @@ impl TimechartRequest {
             width: width.and_then(|width| u32::try_from(width).ok()),
             parts: parts(matches)?,
             processes: processes.cloned().collect(),
-            task_count: usize::try_from(count).unwrap_or(usize::MAX),
+            min_tasks: usize::try_from(count).unwrap_or(usize::MAX),
             by_topology: flag(matches, "topology") == Some(true),
         })
     }
@@ -231,7 +233,7 @@ fn duration(matches: &ArgMatches, id: &str) -> Result<u64, CliError> {
     })
 }
 
-/// Parses `START,END` in seconds into nanoseconds.
+/// Parses `START,END` in seconds into nanoseconds; a missing start is 0, a missing end the end of the recording.
 fn time_range(text: Option<&str>) -> Result<ChartRange, CliError> {
     let Some(text) = text else {
         return Ok(ChartRange::ALL);

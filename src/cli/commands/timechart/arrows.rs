@@ -9,11 +9,11 @@ use super::tasks::ShownTasks;
 
 /// The maximum number of arrows of a picture; more could not be distinguished.
 const MAX_ARROWS: usize = 600;
-/// The number of equal parts into which the time of the chart is divided at first. A pair of tasks has at most one arrow in each part. If
-/// there are still too many arrows, the parts are made longer.
+/// The number of equal parts into which the time of the chart is divided at first. In each part, one task has at most one
+/// arrow to another. While there are too many arrows, the length of the parts is doubled.
 const PARTS: u64 = 400;
 
-/// Returns at most [`MAX_ARROWS`] wakeups between tasks that are drawn; `first` is the row of the first drawn task.
+/// Returns at most [`MAX_ARROWS`] wakeups between different tasks that are drawn; `first` is the row of the first drawn task.
 pub(super) fn arrows(chart: &Timechart, shown: &ShownTasks, first: usize) -> Vec<ChartArrow> {
     let order = shown.order().iter();
     let rows: BTreeMap<usize, usize> = order.copied().zip(first..).collect();

@@ -1,5 +1,5 @@
-//! Rows of tasks with their system calls: reads and receives above the middle; writes, sends and syncs below it; polls and failed calls
-//! on both sides.
+//! Rows of tasks with their system calls: reads and receives above the middle; writes, sends and syncs below it; polls and
+//! failed calls on both sides.
 
 use rperf_analysis::timechart::{CallKind, PieceContent, TaskLane};
 use rperf_flame::{ChartBox, ChartRow, Paint, RowKind};
@@ -21,7 +21,7 @@ enum CallPlace {
     Both,
 }
 
-/// Returns the colour and the place of a state in a timeline.
+/// Returns the colour and the place in a row of a state of [`TaskCalls::timeline`](rperf_analysis::timechart::TaskCalls).
 fn look(state: usize) -> (Paint, CallPlace) {
     match CallKind::ALL.get(state) {
         Some(CallKind::Read) => (Paint::Read, CallPlace::Above),

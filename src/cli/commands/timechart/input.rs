@@ -2,10 +2,11 @@
 
 use rperf_analysis::timechart::{ChartRange, Timechart};
 use rperf_analysis::{DeliveredCounts, EventLayouts};
-use rperf_names::{counted, was_or_were};
+use rperf_names::{counted, is_or_are, was_or_were};
 use rperf_wire::SampleType;
 
 use super::args::{ChartParts, TimechartRequest};
+use super::picture::draws_calls;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::shared::analysis::Analysis;
@@ -28,7 +29,7 @@ impl TimechartRecording {
     ///
     /// # Errors
     ///
-    /// Status 255: the recording has none of these events, or their samples lack a field.
+    /// Status 255: the recording has none of these events, or samples lack a field. Errors of [`EventLayouts::of_recording`].
     pub(super) fn new(
         analysis: &Analysis<'_>,
         request: &TimechartRequest,
@@ -74,9 +75,12 @@ impl TimechartRecording {
             (SampleType::RAW, "raw data", "-R"),
         ];
         for (index, event) in (0..).zip(analysis.metadata().events) {
-            let is_drawn = self.layouts.of(rperf_replay::EventIndex(index)).is_some();
-            let mut missing = needed.iter().filter(|_| is_drawn);
-            let missing = missing.find(|(field, ..)| !event.attr.sample_type.contains(*field));
+            if self.layouts.of(rperf_replay::EventIndex(index)).is_none() {
+                // The event is not drawn.
+                continue;
+            }
+            let mut needed = needed.iter();
+            let missing = needed.find(|(field, ..)| !event.attr.sample_type.contains(*field));
             if let Some((_, field, option)) = missing {
                 let path = analysis.input.path.display();
                 let message = format!("{path}: samples of {} have no {field}", event.name);
@@ -137,13 +141,16 @@ impl TimechartRecording {
         if request.parts == ChartParts::Power && chart.counts.power == 0 {
             context.note("the recording has no changes of idle states or frequencies: this machine may not report them");
         }
-        if chart.counts.calls > 0 && chart.counts.switches > 0 {
+        let draws_calls = draws_calls(chart, request.parts);
+        if draws_calls && chart.counts.switches > 0 {
             context.note("the recording has system calls and context switches; system calls are drawn (-T draws context switches)");
         }
         let open = chart.call_counts.open;
-        if open > 0 {
+        if draws_calls && open > 0 {
             context.note(format_args!(
-                "{open} system calls do not return before the end of the recording; they are drawn up to it"
+                "{} did not return before the end of the recording, and {} drawn up to it",
+                counted(open, "system call"),
+                is_or_are(open)
             ));
         }
     }

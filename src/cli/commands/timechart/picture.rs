@@ -1,4 +1,4 @@
-//! Builds the rows of the picture from the results of the analysis.
+//! Builds the picture from the results of the analysis.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ const MIN_SHARE: u64 = 8;
 /// The least height of a frequency, in percent.
 const MIN_FREQUENCY: u64 = 5;
 
-/// Draws a chart.
+/// Builds the picture of a chart.
 pub(super) struct ChartBuilder<'c> {
     pub(super) chart: &'c Timechart,
     request: &'c TimechartRequest,
@@ -32,6 +32,7 @@ pub(super) struct ChartBuilder<'c> {
     shown: ShownTasks,
     /// CPUs from top to bottom.
     cpus: Vec<u32>,
+    /// Whether tasks are drawn with their system calls instead of their states, and no CPUs.
     draws_calls: bool,
     /// The reason if reading ended early.
     damage: Option<String>,
@@ -49,13 +50,7 @@ impl<'c> ChartBuilder<'c> {
         resolver: &'c Resolver<'c>,
         analysis: &Analysis<'_>,
     ) -> Result<Self, CliError> {
-        let counts = chart.counts;
-        let is_wanted = match request.parts {
-            ChartParts::All => true,
-            ChartParts::Power => false,
-            ChartParts::Tasks => counts.switches == 0,
-        };
-        let draws_calls = is_wanted && counts.calls > 0;
+        let draws_calls = draws_calls(chart, request.parts);
         let mut cpus: Vec<u32> = match draws_calls {
             true => Vec::new(),
             false => chart.cpus.keys().copied().collect(),
@@ -215,7 +210,8 @@ impl<'c> ChartBuilder<'c> {
         heights.collect()
     }
 
-    /// Returns the stretches with lost records. Stretches of one CPU that are at most a cell of the grid apart are merged.
+    /// Returns the stretches with lost records. Stretches of the same CPU, or of no CPU, are merged if they are at most a cell
+    /// of the grid apart.
     fn gaps(&self) -> Vec<ChartGap> {
         let rows: BTreeMap<u32, usize> = self.cpus.iter().copied().zip(0..).collect();
         let mut merged: Vec<LostStretch> = Vec::new();
@@ -264,6 +260,16 @@ impl<'c> ChartBuilder<'c> {
         });
         gaps.collect()
     }
+}
+
+/// Whether system calls are drawn: if there are any, but not with `-P`, and with `-T` only if there are no context switches.
+pub(super) fn draws_calls(chart: &Timechart, parts: ChartParts) -> bool {
+    let is_wanted = match parts {
+        ChartParts::All => true,
+        ChartParts::Power => false,
+        ChartParts::Tasks => chart.counts.switches == 0,
+    };
+    is_wanted && chart.counts.calls > 0
 }
 
 /// Draws idle states. Merged states are drawn from the top down, tasks from the bottom up.

@@ -125,7 +125,8 @@ pub(in crate::cli::commands) fn run(
     dispatch(context, OsStr::new("record"), &arguments)
 }
 
-/// Returns the events to record. Power events and system calls that the kernel lacks are left out.
+/// Returns the events to record. Power events and system calls that the kernel lacks are left out; a missing task event is an
+/// error, and so is an empty result.
 fn events(
     machine: &MachineTracepoints,
     parts: ChartParts,

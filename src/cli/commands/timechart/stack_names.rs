@@ -13,7 +13,7 @@ const FRAMES: usize = 16;
 /// The maximum number of stacks shown for a task: the stacks in which it slept longest.
 const STACKS: usize = 24;
 
-/// Resolves stacks.
+/// Resolves the stacks of a chart.
 pub(super) struct SleepStacks<'c> {
     chart: &'c Timechart,
     resolver: &'c Resolver<'c>,
@@ -24,7 +24,7 @@ impl<'c> SleepStacks<'c> {
         Self { chart, resolver }
     }
 
-    /// Returns the stacks in which a task slept longest.
+    /// Returns the stacks in which a task slept longest, at most [`STACKS`].
     pub(super) fn longest_slept(&self, lane: &TaskLane) -> BTreeSet<StackId> {
         let mut times: BTreeMap<StackId, u64> = BTreeMap::default();
         for piece in lane.states.pieces() {
@@ -45,7 +45,7 @@ impl<'c> SleepStacks<'c> {
             .collect()
     }
 
-    /// Returns the functions of a stack, innermost first; `None` if none is shown.
+    /// Returns the functions of a stack as text, innermost first; `None` if it has no functions other than [`HIDDEN`] ones.
     pub(super) fn name(&self, stack: StackId) -> Option<String> {
         let stack = self.chart.stacks.get(stack.get())?;
         let mut frames = Vec::new();

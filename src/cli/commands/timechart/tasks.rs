@@ -38,8 +38,9 @@ pub(super) struct ShownTasks {
 }
 
 impl ShownTasks {
-    /// Chooses the tasks with most run time or, with `by_calls`, most time in system calls: all tasks with at least [`LONG`], but not fewer
-    /// than requested, and not more than [`MOST_TASKS`] unless more are requested.
+    /// Chooses the tasks with most run time or, with `by_calls`, most time in system calls: all selected tasks with at least
+    /// [`LONG`], but not fewer than `-n` requests if there are as many, and not more than [`MOST_TASKS`] unless `-n` requests
+    /// more.
     pub(super) fn choose(chart: &Timechart, request: &TimechartRequest, by_calls: bool) -> Self {
         let weight = |lane: &TaskLane| match by_calls {
             true => lane.calls.nanos,
@@ -56,8 +57,8 @@ impl ShownTasks {
         chosen.retain(|(_, lane)| is_selected(lane, &request.processes));
         chosen.sort_by_key(|(index, lane)| (std::cmp::Reverse(weight(lane)), *index));
         let long = chosen.iter().filter(|(_, lane)| weight(lane) >= LONG);
-        let most = MOST_TASKS.max(request.task_count);
-        let count = long.count().clamp(request.task_count, most);
+        let most = MOST_TASKS.max(request.min_tasks);
+        let count = long.count().clamp(request.min_tasks, most);
         chosen.truncate(count);
         // Threads of a process are drawn next to each other.
         let mut starts: BTreeMap<i32, u64> = BTreeMap::default();
@@ -108,7 +109,7 @@ fn is_selected(lane: &TaskLane, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(is_meant)
 }
 
-/// Draws tasks.
+/// Builds the rows of tasks with their states.
 pub(super) struct TaskRows<'s, 'c> {
     stacks: &'s SleepStacks<'c>,
 }
@@ -178,7 +179,7 @@ fn draw_merged(piece: &TimelinePiece<TASK_STATES, Option<StackId>>, boxes: &mut 
     let mut low = 0_u8;
     for (paint, nanos) in PAINTS.into_iter().zip(piece.sums().nanos) {
         let share = match paint {
-            // Sleep is not drawn: its share is what remains of the height.
+            // Sleep is not drawn: the rest of the height is left empty.
             Paint::Sleeping => continue,
             _ => share(nanos, whole),
         };
@@ -224,7 +225,7 @@ fn details(lane: &TaskLane) -> String {
     text
 }
 
-/// Nanoseconds with a unit.
+/// A time in nanoseconds, displayed in us, ms or s.
 pub(super) struct Elapsed(pub(super) u64);
 
 impl std::fmt::Display for Elapsed {

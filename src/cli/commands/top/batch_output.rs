@@ -1,4 +1,4 @@
-//! Batch output: blocks of lines, one for each interval and event, for files and pipes.
+//! Batch output for files and pipes: a block of lines, or a JSON object, for each interval and each event or group.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use rperf_view::top::{IntervalStatus, JsonInterval, RowLimits, write_first_rows,
 use super::code::LiveCode;
 use super::session::TopSession;
 
-/// The contents of a block.
+/// The settings of batch output.
 pub(super) struct BatchOutput {
     pub(super) layout: ReportLayout,
     pub(super) limits: RowLimits,
@@ -21,7 +21,7 @@ pub(super) struct BatchOutput {
 }
 
 impl BatchOutput {
-    /// Writes the last interval of each table, and flushes.
+    /// Writes the last interval of every table, and flushes.
     pub(super) fn write(
         &mut self,
         out: &mut dyn Write,
@@ -60,7 +60,7 @@ impl BatchOutput {
     }
 }
 
-/// Writes the title of a block, and a warning if records were lost:
+/// Writes the title of a block, and a hint if records were lost in the last interval:
 /// `12:30:01  245 samples/s  kernel 2.6%  lost 0/0  [499Hz cpu-clock], (all, 2 CPUs)  own CPU 0.4%`.
 fn title(
     out: &mut dyn Write,

@@ -1,4 +1,4 @@
-//! `top` in the browser: the screen on this thread, sampling on another.
+//! `top` in the browser: the screen on the calling thread, sampling on another.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ use crate::cli::shared::browser::save;
 /// The longest wait for samples before requests of the browser are handled.
 const MAX_REQUEST_DELAY: Duration = Duration::from_millis(50);
 
-/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and the setting `tui.top` is not off; never
-/// with an option for text output.
+/// Whether the browser is used: never with an option for text output or `--no-tui`; otherwise with `--tui`, or if stdin and
+/// stdout are a terminal with cursor control and the setting `tui.top` is not off.
 ///
 /// # Errors
 ///
-/// Status 129: `--tui` without a terminal.
+/// Status 129: `--tui` without such a terminal.
 pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool, CliError> {
     let text_options = ["stdio", "roll", "json"];
     if text_options
@@ -60,13 +60,13 @@ pub(super) struct TopBrowser<'b> {
     pub(super) limits: RowLimits,
 }
 
-/// The sampling thread's connection to the browser.
+/// The sampling thread's side of the browser.
 struct BrowserConnection<'b> {
     messages: &'b Sender<ReaderMessage>,
     requests_in: Receiver<BrowserRequest>,
-    /// Set when the browser has ended.
+    /// Set when the browser has exited.
     is_over: &'b AtomicBool,
-    /// Ends the process with a signal.
+    /// Restores the terminal and ends the process with a signal.
     end_process: &'b dyn Fn(i32),
 }
 
@@ -102,7 +102,7 @@ impl TopBrowser<'_> {
                     };
                     self.observe(set_up, &browser)
                 };
-                // The browser may have exited.
+                // Ends the browser, which may have exited already.
                 let _ = messages.send(ReaderMessage::Failed);
                 result
             })?;
@@ -130,7 +130,7 @@ impl TopBrowser<'_> {
         let mut session = TopSession::begin(matches, context, self.observed, settings, self.delay)?;
         set_up(&mut session);
         let mut code = LiveCode::new(self.matches, self.context)?;
-        let mut is_requested = false;
+        let mut has_open_request = false;
         let mut left = self.intervals;
         while left != Some(0) && !browser.is_over.load(Ordering::Acquire) {
             match session.step(None, Some(MAX_REQUEST_DELAY))? {
@@ -148,16 +148,16 @@ impl TopBrowser<'_> {
                     let partial = None;
                     // The browser may have exited.
                     let _ = messages.send(ReaderMessage::Report { report, partial });
-                    is_requested =
-                        send_annotations(&mut session, &mut code, messages, is_requested);
+                    has_open_request =
+                        send_annotations(&mut session, &mut code, messages, has_open_request);
                 }
             }
             for request in browser.requests_in.try_iter() {
-                is_requested |= matches!(request, BrowserRequest::Annotate(_));
+                has_open_request |= matches!(request, BrowserRequest::Annotate(_));
                 if let BrowserRequest::Follow(seen, address) = request
                     && session.follow(seen, address)
                 {
-                    is_requested = send_annotations(&mut session, &mut code, messages, true);
+                    has_open_request = send_annotations(&mut session, &mut code, messages, true);
                     continue;
                 }
                 if let Some(answer) = handle_request(&mut session, request)? {
@@ -169,13 +169,13 @@ impl TopBrowser<'_> {
     }
 }
 
-/// Sends the annotation of the watched functions. If `is_requested`, the last function answers a request; returns whether the
-/// request is still open, because the function has no samples yet.
+/// Sends the annotations of the watched functions. If `has_open_request`, the annotation of the last one answers the browser's
+/// request. Returns whether the request is still open, because the last function has no samples yet.
 fn send_annotations(
     session: &mut TopSession,
     code: &mut LiveCode,
     messages: &Sender<ReaderMessage>,
-    is_requested: bool,
+    has_open_request: bool,
 ) -> bool {
     let mut functions = code.functions(session);
     let count = session.tables();
@@ -184,13 +184,13 @@ fn send_annotations(
         .watched_mut()
         .last()
         .is_some_and(|last| last.frame().is_some());
-    if is_requested && is_known && functions.len() >= count {
+    if has_open_request && is_known && functions.len() >= count {
         // The answer has the counts of the first table, which may not be the displayed one.
         let last = functions.swap_remove(functions.len() - count);
         // The browser may have exited.
         let _ = messages.send(match last {
             AnnotatedCode::Code(code) => ReaderMessage::Code(code),
-            AnnotatedCode::Nothing(text) => ReaderMessage::Notice(text),
+            AnnotatedCode::Unavailable(text) => ReaderMessage::Notice(text),
         });
     }
     for function in functions {
@@ -198,7 +198,7 @@ fn send_annotations(
             let _ = messages.send(ReaderMessage::Update(code));
         }
     }
-    is_requested && !is_known
+    has_open_request && !is_known
 }
 
 /// Handles a request of the browser.
@@ -229,6 +229,7 @@ fn handle_request(
             session.stop_watching(seen);
             None
         }
+        // The caller has tried to find the function.
         BrowserRequest::Follow(_, address) => {
             Some(ReaderMessage::Notice(format!("No symbol at {address:#x}.")))
         }

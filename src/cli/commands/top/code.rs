@@ -1,4 +1,4 @@
-//! Live annotation: instructions of running functions, with their samples so far.
+//! Live annotation: the instructions of watched functions, with their samples so far.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -48,14 +48,15 @@ impl ListingCache {
     }
 }
 
-/// An annotated function, or the reason why a function can't be annotated.
+/// The annotation of a function, or why the function can't be annotated.
 pub(super) enum AnnotatedCode {
     Code(Arc<Annotated>),
-    Nothing(String),
+    /// The reason.
+    Unavailable(String),
 }
 
-/// The events of one table, and their totals over all functions.
-struct FunctionTotals {
+/// The events of a table, and their totals over all functions.
+struct TableTotals {
     events: Vec<EventIndex>,
     name: String,
     frequency: Option<u64>,
@@ -85,8 +86,8 @@ impl LiveCode {
 
     /// Returns the watched functions that have samples, in the order in which they were first watched, once for each table.
     pub(super) fn functions(&mut self, session: &mut TopSession) -> Vec<AnnotatedCode> {
-        let tables: Vec<FunctionTotals> = (0..session.tables())
-            .map(|number| FunctionTotals::of(session, number))
+        let tables: Vec<TableTotals> = (0..session.tables())
+            .map(|number| TableTotals::of(session, number))
             .collect();
         let mut functions = Vec::new();
         session.live.with_watched(|watched, resolver| {
@@ -103,13 +104,13 @@ impl LiveCode {
     fn annotated(
         &mut self,
         watched: &WatchedFunction,
-        table: &FunctionTotals,
+        table: &TableTotals,
         resolver: &Resolver<'_>,
     ) -> Option<AnnotatedCode> {
         let function = SampledFunction::watched(watched, &table.events)?;
         let listing = match self.listings.get(&self.request, resolver, &function) {
             Ok(listing) => listing,
-            Err(error) => return Some(AnnotatedCode::Nothing(error.text())),
+            Err(error) => return Some(AnnotatedCode::Unavailable(error.text())),
         };
         Some(
             match FunctionCode::new(resolver, &function, self.request.listing(listing)) {
@@ -121,13 +122,13 @@ impl LiveCode {
                     bottom: String::new(),
                     code,
                 })),
-                Err(why) => AnnotatedCode::Nothing(why_no_code(resolver, &function, why)),
+                Err(why) => AnnotatedCode::Unavailable(why_no_code(resolver, &function, why)),
             },
         )
     }
 
-    /// Prints the first watched function with the counts of a table's events: instructions with at least `least` percent
-    /// (0: all), and their context.
+    /// Prints the annotation of the first watched function, with the counts of table `number`: the instructions with at least
+    /// `least` percent (0: all), and their context.
     pub(super) fn write(
         &mut self,
         out: &mut dyn Write,
@@ -135,7 +136,7 @@ impl LiveCode {
         number: usize,
         least: u8,
     ) -> io::Result<()> {
-        let table = FunctionTotals::of(session, number);
+        let table = TableTotals::of(session, number);
         let written = session.live.with_watched(|watched, resolver| {
             let Some(watched) = watched.first() else {
                 return Ok(());
@@ -158,7 +159,7 @@ impl LiveCode {
         out: &mut dyn Write,
         function: &SampledFunction,
         least: u8,
-        table: &FunctionTotals,
+        table: &TableTotals,
         resolver: &Resolver<'_>,
     ) -> io::Result<()> {
         let objdump = match self.listings.get(&self.request, resolver, function) {
@@ -188,7 +189,7 @@ impl LiveCode {
     }
 }
 
-impl FunctionTotals {
+impl TableTotals {
     fn of(session: &TopSession, number: usize) -> Self {
         let (name, table) = session.table(number).unzip();
         let totals = table.map_or(&[][..], |table| &table.histogram().totals);
@@ -227,7 +228,7 @@ impl TopSession {
         self.live.watched_mut().push(function);
     }
 
-    /// Watches the function at an address of `seen`'s object; returns whether one was found.
+    /// Watches the function at `address` in the object of the watched function `seen`; returns whether one was found.
     pub(super) fn follow(&mut self, seen: FunctionKey, address: u64) -> bool {
         let symbol = seen.begin.symbol();
         let found = self.live.with_watched(|watched, resolver| {
@@ -242,7 +243,7 @@ impl TopSession {
         is_found
     }
 
-    /// Stops counting the samples of a function by instruction; if it is watched more than once, only the latest time.
+    /// Stops counting the samples of a function by instruction. If it is watched more than once, ends only the latest watch.
     pub(super) fn stop_watching(&mut self, seen: FunctionKey) {
         let symbol = seen.begin.symbol();
         let watched = self.live.watched_mut();

@@ -5,7 +5,7 @@
 pub(super) enum KeyAction {
     /// Prompts for a new value.
     Ask(PromptedValue),
-    /// Shows the next event's rows.
+    /// Shows the rows of the next event or group.
     NextEvent,
     /// Hides kernel symbols, or shows them again.
     HideKernel,
@@ -48,8 +48,8 @@ impl PromptedValue {
 }
 
 impl KeyAction {
-    /// The action of `byte`, with this number of events.
-    pub(super) fn of(byte: u8, events: usize) -> Option<Self> {
+    /// The action of `byte` with this number of tables: one for each event or group.
+    pub(super) fn of(byte: u8, tables: usize) -> Option<Self> {
         Some(match byte {
             b'd' => Self::Ask(PromptedValue::Delay),
             b'e' => Self::Ask(PromptedValue::Entries),
@@ -57,7 +57,7 @@ impl KeyAction {
             b'F' => Self::Ask(PromptedValue::Percent),
             b's' => Self::Ask(PromptedValue::Symbol),
             b'S' => Self::StopAnnotation,
-            b'E' if events > 1 => Self::NextEvent,
+            b'E' if tables > 1 => Self::NextEvent,
             b'K' => Self::HideKernel,
             b'U' => Self::HideUser,
             b'z' => Self::Zero,
@@ -73,7 +73,7 @@ pub(super) struct KeyMenu<'a> {
     /// Seconds between refreshes.
     pub(super) delay: f64,
     pub(super) entries: usize,
-    /// The event whose rows are shown, if there are several.
+    /// The event or group whose rows are shown, if there are several.
     pub(super) event: Option<&'a str>,
     /// Minimum number of samples of a row.
     pub(super) count: u64,

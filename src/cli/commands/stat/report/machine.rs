@@ -4,10 +4,10 @@ use rperf_count::{CpuLocation, Topology};
 use rperf_perfdata::Features;
 use rperf_sys::CpuList;
 
-/// The type of an instruction cache.
-const CODE: &str = "Instruction";
+/// The type of an instruction cache in the header.
+const INSTRUCTION_CACHE: &str = "Instruction";
 
-/// Returns the location of each CPU in the header.
+/// Returns the location of each CPU that the header describes.
 pub(super) fn topology(features: &Features<'_>) -> Topology {
     let known = features.cpu_topology().unwrap_or_default();
     let nodes: Vec<(u32, CpuList)> = features
@@ -16,11 +16,11 @@ pub(super) fn topology(features: &Features<'_>) -> Topology {
         .iter()
         .filter_map(|node| Some((node.node, CpuList::parse(&node.cpus).ok()?)))
         .collect();
-    let caches: Vec<(u8, CpuList)> = features
+    let data_caches: Vec<(u8, CpuList)> = features
         .cache()
         .unwrap_or_default()
         .iter()
-        .filter(|cache| cache.kind != CODE)
+        .filter(|cache| cache.kind != INSTRUCTION_CACHE)
         .filter_map(|cache| {
             Some((
                 u8::try_from(cache.level).ok()?,
@@ -30,7 +30,7 @@ pub(super) fn topology(features: &Features<'_>) -> Topology {
         .collect();
     let located = |(cpu, entry): (u32, &rperf_perfdata::feature::CpuTopologyEntry)| {
         let node = nodes.iter().find(|(_, cpus)| cpus.contains(cpu));
-        let shared = caches.iter().filter(|(_, cpus)| cpus.contains(cpu));
+        let caches = data_caches.iter().filter(|(_, cpus)| cpus.contains(cpu));
         let first = |cpus: &CpuList| cpus.numbers().first().map_or(-1, |cpu| cpu.cast_signed());
         let location = CpuLocation {
             socket: entry.socket,
@@ -38,7 +38,7 @@ pub(super) fn topology(features: &Features<'_>) -> Topology {
             core: entry.core,
             // Kernels without NUMA have one node and do not report it.
             node: node.map_or(0, |(node, _)| node.cast_signed()),
-            caches: shared.map(|(level, cpus)| (*level, first(cpus))).collect(),
+            caches: caches.map(|(level, cpus)| (*level, first(cpus))).collect(),
             ..CpuLocation::default()
         };
         (cpu, location)

@@ -9,7 +9,7 @@ use super::machine;
 use crate::cli::context::Context;
 use crate::cli::shared::recorded_stat::RecordedStat;
 
-/// Returns the title of tables: the command line that counted; `pipe` if unknown.
+/// Returns the title of tables: the command line in the header; `pipe` for a pipe or a header without a command line.
 pub(super) fn title(data: &PerfData<'_>) -> String {
     let words = match data.header().is_pipe() {
         true => None,
@@ -19,8 +19,9 @@ pub(super) fn title(data: &PerfData<'_>) -> String {
     format!("'{words}'")
 }
 
-/// Returns the aggregation: as requested; as recorded if `requested` is `Global`, or if it requires counts per CPU and there are
-/// none. If the recorded one requires them, too, it is `Global`.
+/// Returns the rules by which the recorded readings are aggregated. `Global` requests the recorded aggregation. If the
+/// requested aggregation needs counts per CPU and the recording has none, prints a warning and uses the recorded aggregation,
+/// or `Global` if that one needs counts per CPU, too.
 pub(super) fn aggregation_rules(
     recorded: &RecordedStat<'_>,
     data: &PerfData<'_>,
