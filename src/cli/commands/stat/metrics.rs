@@ -61,10 +61,12 @@ impl StatMetrics {
         for word in given.chain(topdown(matches, tables)?) {
             let plans = MetricPlan::all(word.trim(), tables, machine).map_err(metric_error)?;
             for plan in plans {
-                let is_grouped = is_grouped(matches, &plan);
-                let events = match metrics.shared(matches, &plan) {
-                    Some(events) => events,
-                    None => metrics.add_events(matches, &plan, machine.catalogue, specs)?,
+                let (events, is_grouped) = match metrics.superset(matches, &plan) {
+                    Some(other) => (other.events.clone(), other.is_grouped),
+                    None => (
+                        metrics.add_events(matches, &plan, machine.catalogue, specs)?,
+                        is_grouped(matches, &plan),
+                    ),
                 };
                 metrics.planned.push(PlannedMetric {
                     plan,
@@ -76,16 +78,16 @@ impl StatMetrics {
         Ok(metrics)
     }
 
-    /// Returns the events of an earlier metric that includes all events of `plan`.
-    fn shared(&self, matches: &ArgMatches, plan: &MetricPlan) -> Option<Vec<(String, Vec<usize>)>> {
+    /// Returns the first earlier metric that has all events of `plan`; `None` with `--metric-no-merge`.
+    fn superset(&self, matches: &ArgMatches, plan: &MetricPlan) -> Option<&PlannedMetric> {
+        if flag(matches, "metric-no-merge") == Some(true) {
+            return None;
+        }
         let has_all = |other: &&PlannedMetric| {
             let known = |name: &String| other.events.iter().any(|(known, _)| known == name);
             plan.events.iter().all(known)
         };
-        let other = self.planned.iter().find(has_all);
-        other
-            .filter(|_| flag(matches, "metric-no-merge") != Some(true))
-            .map(|other| other.events.clone())
+        self.planned.iter().find(has_all)
     }
 
     /// Appends the events of a metric to `specs`, and returns their indices by name. Metrics whose events are not a group share
@@ -236,7 +238,7 @@ pub(super) fn are_requested(matches: &ArgMatches) -> bool {
     matches.contains_id("metrics") || flag(matches, "topdown") == Some(true)
 }
 
-/// The metric group for `--topdown`. Vendors name these groups by level.
+/// Returns the metric group for `--topdown`, `None` without this option. Vendors name these groups by level.
 fn topdown(matches: &ArgMatches, tables: &VendorTables) -> Result<Option<String>, CliError> {
     if flag(matches, "topdown") != Some(true) {
         return Ok(None);

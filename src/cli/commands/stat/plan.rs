@@ -49,6 +49,7 @@ impl StatPlan {
         let mut pmus = machine_pmus(context);
         pmus.only = requested_pmu(matches, &pmus)?;
         let aggregation = grouping::aggregation_rules(matches, &target, &pmus.sysfs)?;
+        // As in perf, -A and --per-... need -a or -C, also with --bpf-prog: they are checked with the target that was given.
         let target = in_kernel::target(matches, target)?;
         let (mut row_events, metrics) = events::events_to_count(matches, context, &target, &pmus)?;
         let bpf = in_kernel::counting(matches, context, &target, &mut row_events)?;

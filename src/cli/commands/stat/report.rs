@@ -21,8 +21,9 @@ use crate::cli::input::{self, InputName, OpenedInput};
 use crate::cli::shared::recorded_stat::RecordedStat;
 
 const ABOUT: &str = "\
-Shows the counts in a file of 'stat record': total counts, or those of each interval. Options can select another \
-aggregation than was used while counting. Like 'stat', 'stat report' writes to the standard error unless -o is given.";
+Shows the counts in a file of 'stat record': total counts, or those of each interval. Options can select an \
+aggregation other than the one used while counting. Like 'stat', 'stat report' writes to the standard error unless -o or --log-fd \
+is given.";
 
 /// The exit status for a file without counts.
 const NO_COUNTS_STATUS: u8 = 255;
@@ -81,7 +82,7 @@ pub(in crate::cli::commands) fn run(
     Ok(ExitStatus::Ok)
 }
 
-/// Formats the table of `round`, which has the given number.
+/// Formats the table of `round`; `number` counts rounds from 0.
 fn table(
     aggregator: &Aggregator<'_>,
     subject: TableSubject<'_>,

@@ -102,13 +102,13 @@ impl<'a> StatRuns<'a> {
             number: 0,
             failed: None,
         };
-        let counted = count(&self.plan.request, self.control.as_mut(), &mut reporter);
+        let summary = count(&self.plan.request, self.control.as_mut(), &mut reporter);
         let failed = reporter.failed.take();
-        let counted = counted.map_err(|error| self.explain(error))?;
+        let summary = summary.map_err(|error| self.explain(error))?;
         failed.map_or(Ok(()), Err)?;
         self.shell("post")?;
-        self.report_end(&counted);
-        Ok(counted)
+        self.report_end(&summary);
+        Ok(summary)
     }
 
     fn explain(&self, error: Error) -> CliError {
@@ -136,8 +136,8 @@ impl<'a> StatRuns<'a> {
     }
 
     /// Reports the signal that killed the workload, if any, and with `-v` the readings.
-    fn report_end(&self, counted: &CountSummary) {
-        if let Some(WaitStatus::Signaled(signal)) = counted.ended {
+    fn report_end(&self, summary: &CountSummary) {
+        if let Some(WaitStatus::Signaled(signal)) = summary.ended {
             let words = crate::cli::live::workload::workload_words(self.matches);
             let name = words.first().map(|word| word.to_string_lossy());
             self.context.note(format_args!(
@@ -147,7 +147,7 @@ impl<'a> StatRuns<'a> {
             ));
         }
         if self.context.verbosity(self.matches) > 0 {
-            hints::readings(self.context, &counted.readings);
+            hints::readings(self.context, &summary.readings);
         }
     }
 
