@@ -22,8 +22,8 @@ use crate::cli::shared::recorded_stat::RecordedStat;
 
 const ABOUT: &str = "\
 Shows the counts in a file of 'stat record': total counts, or those of each interval. Options can select an \
-aggregation other than the one used while counting. Like 'stat', 'stat report' writes to the standard error unless -o or --log-fd \
-is given.";
+aggregation other than the one used while counting. Like 'stat', 'stat report' writes to the standard error unless -o or \
+--log-fd is given.";
 
 /// The exit status for a file without counts.
 const NO_COUNTS_STATUS: u8 = 255;
