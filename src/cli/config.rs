@@ -201,7 +201,7 @@ pub(crate) fn boolean(value: &str) -> Option<bool> {
     }
 }
 
-/// The maximum size of a settings file, in bytes.
+/// The maximum size of a configuration file, in bytes.
 pub(crate) const MAX_SIZE: u64 = 1 << 20;
 
 /// Reads a file owned by root or by the current user. Returns `None` for a file of another user, whose settings could execute a program as

@@ -57,7 +57,7 @@ fn no_terminal(context: &Context, command: &str) -> CliError {
 }
 
 impl<'c> BrowserTerminal<'c> {
-    /// Opens the terminal. Must be called before threads are started, as they inherit the signals that it blocks.
+    /// Opens the terminal. Must be called before threads are started, so that they inherit the blocked signals.
     ///
     /// # Errors
     ///

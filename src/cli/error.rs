@@ -156,8 +156,9 @@ pub(crate) fn without_error_numbers(text: &str) -> String {
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let has_number = rest.len() < part.len();
         match rest.strip_prefix(')') {
-            Some(rest) if rest.len() + 1 < part.len() => plain.push_str(rest),
+            Some(after) if has_number => plain.push_str(after),
             _ => {
                 plain.push_str(START);
                 plain.push_str(part);

@@ -1,12 +1,13 @@
 //! Changes one setting in the text of a configuration file. Other settings are kept, and the comments on other lines.
 
-use super::parse::{BadLine, parse};
+use super::parse::{BadLine, ends_in_continuation, parse};
 
 /// The first line that perf writes to a new file.
 const FILE_HEADER: &str = "# this file is auto-generated.\n";
 
-/// Returns the text with `section.key` set to `value`: where it was last set, otherwise after the last setting of its section,
-/// otherwise in a new section. `Err` holds the number of the first line that cannot be parsed, and why.
+/// Returns the text with `section.key` set to `value`: where it was last set, otherwise after the last setting of its section or
+/// the section's last header, otherwise in a new section. `Err` holds the number of the first line that cannot be parsed, and
+/// why.
 pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize, &'static str)> {
     let (entries, bad) = parse(text);
     if let Some(BadLine { line, cause }) = bad.first() {
@@ -19,17 +20,12 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
         text => text.lines().map(str::to_owned).collect(),
     };
     let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
-    let known = entries.iter().rev();
-    let known = known
-        .filter(|entry| same(&entry.name, name))
-        .map(|entry| entry.line)
-        .next();
-    // The last line of the section: one of its settings, or its header.
+    let last_set = entries.iter().rfind(|entry| same(&entry.name, name));
     let in_section = |name: &str| {
         name.rsplit_once('.')
             .is_some_and(|(other, _)| same(other, section))
     };
-    let last = entries
+    let section_end = entries
         .iter()
         .rfind(|entry| in_section(&entry.name))
         .map(|entry| entry.line);
@@ -39,10 +35,13 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
             .rposition(|line| is_header(line, section))
             .map(|index| index + 1)
     };
-    match (known, last.or_else(header)) {
+    match (
+        last_set.map(|entry| entry.line),
+        section_end.or_else(header),
+    ) {
         (Some(line), _) => {
             let index = line - 1;
-            let count = continued(&lines, index);
+            let count = line_count(&lines, index);
             // A setting may share its line with the section header.
             let head = lines
                 .get(index)
@@ -53,7 +52,7 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
         }
         (None, Some(line)) => {
             let index = line - 1;
-            lines.insert(index + continued(&lines, index), setting);
+            lines.insert(index + line_count(&lines, index), setting);
         }
         (None, None) => lines.extend([title(section), setting]),
     }
@@ -62,11 +61,9 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
 }
 
 /// Returns the number of lines of the setting at `index`: a trailing backslash joins the next line.
-fn continued(lines: &[String], index: usize) -> usize {
+fn line_count(lines: &[String], index: usize) -> usize {
     let rest = lines.get(index..).unwrap_or_default();
-    let joined = rest
-        .iter()
-        .take_while(|line| line.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1);
+    let joined = rest.iter().take_while(|line| ends_in_continuation(line));
     (joined.count() + 1).min(rest.len())
 }
 

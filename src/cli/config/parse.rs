@@ -42,11 +42,12 @@ pub(super) fn parse(text: &str) -> (Vec<ConfigEntry>, Vec<BadLine>) {
     (entries, bad)
 }
 
-/// Whether the line ends in an odd number of backslashes.
-fn ends_in_continuation(line: &str) -> bool {
+/// Whether the next line continues this one: it ends in an odd number of backslashes.
+pub(super) fn ends_in_continuation(line: &str) -> bool {
     line.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
 }
 
+/// Parses a line; sets the section if the line has a header, and adds the setting if it has one.
 fn read_line(
     line: &str,
     number: usize,

@@ -30,7 +30,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     }
     let sampling = sampling(matches, context, &Sysctl::new(PROC))?;
     let ring_pages = ring_size::pages(matches, context)?;
-    let target = match is_of_system(matches) {
+    let target = match is_system_wide(matches) {
         true => Target::Cpus(None),
         false => target::target(matches, context, "observing")?,
     };
@@ -112,9 +112,10 @@ pub(super) fn scope(matches: &ArgMatches, cpus: usize) -> String {
     }
 }
 
-fn is_of_system(matches: &ArgMatches) -> bool {
-    let named = ["pid", "tid", "uid", "cpu"];
-    named.iter().all(|id| !matches.contains_id(id))
+/// Whether no option restricts the target: the default, with or without `-a`.
+fn is_system_wide(matches: &ArgMatches) -> bool {
+    let restrictions = ["pid", "tid", "uid", "cpu"];
+    restrictions.iter().all(|id| !matches.contains_id(id))
 }
 
 /// Refuses a workload.

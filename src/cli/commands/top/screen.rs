@@ -17,11 +17,11 @@ use super::session::{StepEnd, TopSession};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// Lines other than rows.
+/// Lines other than rows: the four above them, and that of the cursor below.
 const OTHER_LINES: usize = 5;
 /// Lines and columns of a terminal that does not report its size.
 const DEFAULT_SIZE: (usize, usize) = (25, 80);
-/// The count filter that the menu shows if none is set. As in perf, this value hides no rows.
+/// The minimum number of samples that the menu shows if none is set. As in perf, it is only shown: no rows are hidden.
 const DEFAULT_COUNT: u64 = 5;
 /// The default minimum percentage of an annotated instruction, as in perf.
 pub(super) const DEFAULT_PERCENT: u8 = 5;
@@ -45,12 +45,12 @@ pub(super) struct TopScreen<'a> {
     key_mode: KeyMode,
 }
 
-/// The interpretation of the next key.
+/// The interpretation of the next key. Refreshed rows are drawn in mode `Key` only, so that the menu and prompts stay visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum KeyMode {
     /// As a command.
     Key,
-    /// As a selection from the menu. The screen is not refreshed while the menu is shown.
+    /// As a selection from the menu.
     Selection,
     /// As the next character of a number or a name, with the text typed so far.
     Text(PromptedValue, String),
@@ -133,16 +133,13 @@ impl<'a> TopScreen<'a> {
             warning_lines = 1;
         }
         out.write_all(b"\n")?;
+        let lines = height.saturating_sub(OTHER_LINES + warning_lines);
         let limits = RowLimits {
             rows: self.entries().saturating_sub(warning_lines),
             samples: self.least.unwrap_or_default(),
-            screen: Some((
-                height.saturating_sub(OTHER_LINES + warning_lines),
-                columns.saturating_sub(1),
-            )),
+            screen: Some((lines, columns.saturating_sub(1))),
         };
         if self.symbol.is_some() {
-            let lines = height.saturating_sub(OTHER_LINES + warning_lines);
             self.draw_code(out, session, lines, columns)?;
         } else if let Some((_, table)) = session.table(self.table) {
             let histogram = table.histogram();
@@ -173,10 +170,10 @@ impl<'a> TopScreen<'a> {
         })
     }
 
-    /// Handles a key; returns whether it quits.
+    /// Handles a key; returns whether the key quits.
     fn press(&mut self, byte: u8, session: &mut TopSession) -> io::Result<bool> {
         match std::mem::replace(&mut self.key_mode, KeyMode::Key) {
-            KeyMode::Text(asked, typed) => self.type_text(byte, asked, typed, session)?,
+            KeyMode::Text(prompted, typed) => self.type_text(byte, prompted, typed, session)?,
             KeyMode::Key if KeyAction::of(byte, session.tables()).is_none() => {
                 let menu = self.menu(session);
                 self.show_message(&menu)?;
@@ -190,13 +187,14 @@ impl<'a> TopScreen<'a> {
         Ok(false)
     }
 
+    /// Performs the action of a key and draws the screen, unless a prompt follows; returns whether the key quits.
     fn handle_key(&mut self, key: Option<KeyAction>, session: &mut TopSession) -> io::Result<bool> {
         let hidden = session.live.hidden_mut();
         match key {
             Some(KeyAction::Quit) => return Ok(true),
-            Some(KeyAction::Ask(asked)) => {
-                self.show_message(&format!("\n{}: ", asked.prompt()))?;
-                self.key_mode = KeyMode::Text(asked, String::new());
+            Some(KeyAction::Ask(prompted)) => {
+                self.show_message(&format!("\n{}: ", prompted.prompt()))?;
+                self.key_mode = KeyMode::Text(prompted, String::new());
                 return Ok(false);
             }
             Some(KeyAction::NextEvent) => self.table = (self.table + 1) % session.tables().max(1),
@@ -240,17 +238,24 @@ impl<'a> TopScreen<'a> {
                 typed.push(char::from(byte));
                 self.show_message(&char::from(byte).to_string())?;
             }
-            erase if ERASE.contains(&erase) && typed.pop().is_some() => {
-                // Moves left (ECMA-48: CUB), overwrites the letter, and moves left again.
-                let csi = self.context.output.csi();
-                self.show_message(&format!("{csi}D {csi}D"))?;
-            }
+            byte if ERASE.contains(&byte) => self.erase_last(&mut typed)?,
             _ => {}
         }
         self.key_mode = KeyMode::Text(prompted, typed);
         Ok(())
     }
 
+    /// Removes the last character of the typed text, if there is one, also from the screen.
+    fn erase_last(&self, typed: &mut String) -> io::Result<()> {
+        if typed.pop().is_none() {
+            return Ok(());
+        }
+        // Moves left (ECMA-48: CUB), overwrites the character, and moves left again.
+        let csi = self.context.output.csi();
+        self.show_message(&format!("{csi}D {csi}D"))
+    }
+
+    /// Sets the value that was prompted for. Text that is not a number changes no number.
     fn set(&mut self, prompted: PromptedValue, typed: &str, session: &mut TopSession) {
         if prompted == PromptedValue::Symbol {
             self.show_code((!typed.is_empty()).then_some(typed), session);

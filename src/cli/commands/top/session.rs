@@ -37,7 +37,7 @@ pub(super) struct TopSession {
     sampling: Sampling,
     /// The observed tasks and CPUs, for the status line.
     scope: String,
-    /// The clock used instead of a missing hardware counter.
+    /// The event that replaces `cycles`, if the machine has no PMU.
     clock: Option<String>,
     /// Time of the next refresh.
     due: Instant,
@@ -51,7 +51,7 @@ pub(super) struct TopSession {
 /// Statistics of the last interval, and totals since the start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IntervalResult {
-    /// The counts.
+    /// The counts of the last interval.
     pub(super) counts: LiveCounts,
     /// Records lost since the start.
     lost: u64,
@@ -59,22 +59,22 @@ pub(super) struct IntervalResult {
     damaged: u64,
     /// Number of LOST records since the start.
     pub(super) losses: u64,
-    /// The length of the interval.
+    /// The length of the last interval.
     length: Duration,
-    /// The CPU usage of this process, in percent of one CPU.
+    /// The CPU usage of this process in the last interval, in percent of one CPU.
     pub(super) own_cpu: f64,
     /// Start of the current interval.
     began: Instant,
-    /// CPU time of this process at that start, in nanoseconds.
+    /// CPU time of this process at the start of the current interval, in nanoseconds.
     own_time: u64,
 }
 
-/// The event that ended [`TopSession::step`].
+/// Why [`TopSession::step`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepEnd {
     /// The tables were refreshed.
     Refreshed,
-    /// Keys may have been pressed.
+    /// Keys were pressed, or the input is closed.
     Input,
     /// The timeout expired.
     Idle,
@@ -102,7 +102,6 @@ impl TopSession {
         let groups = setup.source.groups.clone();
         let live_world = LiveWorld::new(Endian::NATIVE, observation.events());
         let mut live = LiveHistograms::new(live_world, setup);
-        let explained = |error| explain::explain(context, &names, error);
         // Samples arrive from the start on, also while records of running processes are synthesized.
         let interval = IntervalResult::begin();
         let taken = observation.start(request, &mut |records| live.take(records));
@@ -123,7 +122,7 @@ impl TopSession {
         })
     }
 
-    /// Drains ring buffers until a refresh is due, keys are pressed, a signal is received, or `timeout` expires.
+    /// Drains ring buffers until a refresh is due, `input` is readable or closed, a signal is received, or `timeout` expires.
     pub(super) fn step(
         &mut self,
         input: Option<BorrowedFd<'_>>,
@@ -131,16 +130,18 @@ impl TopSession {
     ) -> Result<StepEnd, CliError> {
         let end = timeout.map(|timeout| Instant::now() + timeout);
         loop {
-            if end.is_some_and(|end| end <= Instant::now() && end < self.due) {
+            let now = Instant::now();
+            if end.is_some_and(|end| end <= now && end < self.due) {
                 return Ok(StepEnd::Idle);
             }
-            let left = self.due.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if self.due <= now {
                 self.refresh();
                 return Ok(StepEnd::Refreshed);
             }
-            let left = timeout.map_or(left, |timeout| timeout.min(left));
-            let woken = self.observation.wait(left, input)?;
+            let wake_up = end.map_or(self.due, |end| end.min(self.due));
+            let woken = self
+                .observation
+                .wait(wake_up.saturating_duration_since(now), input)?;
             if let Some(signal) = woken.signal {
                 return Ok(StepEnd::Signal(signal));
             }
@@ -193,7 +194,7 @@ impl TopSession {
         &self.interval
     }
 
-    /// The number of tables: one for each event, or for all events of a group.
+    /// The number of tables: one for each event, or with `--group` one for all events.
     pub(super) fn tables(&self) -> usize {
         self.groups.len()
     }
@@ -240,7 +241,7 @@ impl TopSession {
         })
     }
 
-    /// The frequency or the given period of the event, if there is only one table, and it has one event.
+    /// The frequency of the event, or its period if one was given. `None` unless there is only one table, and it has one event.
     pub(super) fn rate(&self, number: usize) -> Option<DisplayedRate> {
         let [events] = &self.groups[..] else {
             return None;
@@ -311,7 +312,7 @@ impl IntervalResult {
     }
 }
 
-/// Reports notices, and stores the name of the clock that replaced the default event.
+/// Reports notices, and stores the name of the clock that replaces `cycles`.
 struct TopReporter<'a> {
     reporter: RecordReporter<'a>,
     clock: Option<String>,

@@ -180,7 +180,7 @@ impl ChainCounting {
     }
 }
 
-/// The filter of `--comms`, `--dsos` and `--symbols`.
+/// The filter of `--comms`, `--dsos` and `--symbols`; `None` if none of them is given.
 fn sample_filter(matches: &ArgMatches) -> Option<Box<dyn SelectSamples>> {
     let symbols = words(matches, "symbols");
     let filter = SampleCriteria {

@@ -15,16 +15,16 @@ use crate::cli::stack_folding::stack_options;
 use crate::cli::symbols::own_vdso;
 use rperf_input::DiskFiles;
 
-/// Names addresses by the symbol tables of objects, which are loaded when they are needed.
-pub(super) struct SymbolNames {
-    /// `None` only while it is in use.
+/// Names addresses by the symbol tables of objects. An object is loaded when one of its addresses is to be named.
+pub(super) struct AddressSymbolizer {
+    /// `None` only while a resolver uses them.
     loaded: Mutex<Option<LoadedObjects>>,
     stacks: StackOptions,
     max_stack: usize,
 }
 
-impl SymbolNames {
-    /// Creates the names for samples of `recording`, with stacks of at most `max_stack` frames.
+impl AddressSymbolizer {
+    /// Creates a symbolizer for samples of `recording`, whose stacks are limited to `max_stack` frames.
     pub(super) fn new(
         world: &World,
         recording: Metadata<'_>,
@@ -48,7 +48,7 @@ impl SymbolNames {
     }
 }
 
-impl AddressNames for SymbolNames {
+impl AddressNames for AddressSymbolizer {
     fn stack(&self, world: &World, sample: &Sample<'_>) -> Option<Vec<String>> {
         let recorded = sample.wire.callchain?;
         let has_copy = sample.wire.stack_user.is_some();
@@ -119,7 +119,7 @@ fn fault_text(resolver: &Resolver<'_>, sample: &Sample<'_>) -> String {
         None => format!("{:#x}", code.address),
     };
     let level = Level::from(mode).letter();
-    // Recordings without data addresses.
+    // The recording has no data addresses.
     let Some(data) = sample.wire.addr else {
         return format!("[{code}] => ? (?{level})");
     };

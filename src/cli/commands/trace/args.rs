@@ -111,7 +111,7 @@ fn shown() -> Vec<Arg> {
             .help("show the calls, then their number and times"),
         switch("sched").help("add the time on CPUs to the tables; with -s or -S"),
         switch("bpf-summary").help(
-            "with -s: count in the kernel (BPF), if it permits that and no CPUs are given (default: yes)",
+            "with -s: count in the kernel (BPF) if it permits that and the other options need no records (default: yes)",
         ),
         switch("errno-summary").help("count the failures of each call by their error; implies -s"),
         value("summary-mode", "thread|total|cgroup").help(
@@ -145,7 +145,7 @@ fn stacks() -> Vec<Arg> {
         ),
         switch("kernel-syscall-graph").help("show the kernel's frames of system calls, too"),
         value("max-stack", "frames").value_parser(number).help(
-            "show at most this many frames (default: 127); implies --call-graph dwarf, unless the option or -i is given",
+            "show at most this many frames (default: 127); implies --call-graph dwarf unless --call-graph or -i is given",
         ),
         value("min-stack", "frames")
             .value_parser(number)

@@ -109,7 +109,7 @@ fn tasks(target: &Target, follows: bool) -> Result<TaskSet, Error> {
         Target::Workload | Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
             Ok(TaskSet::Threads {
                 threads: Vec::new(),
-                follow: kernel_summary::task_pid(follows)?,
+                follow: kernel_summary::task_pid_offset(follows)?,
                 from_exec: false,
             })
         }
@@ -145,7 +145,8 @@ impl LiveCapture {
     }
 }
 
-/// Returns the first thread of a command, or the running threads of a target that lists tasks.
+/// Returns the first thread of a command, or the running threads of a target that is processes, threads or a user; none for
+/// other targets.
 pub(super) fn observed_threads(observation: &Observation, request: &RecordRequest) -> Vec<u32> {
     let proc = Proc::new(&request.roots.proc);
     match &request.observe.target {
@@ -159,7 +160,7 @@ pub(super) fn observed_threads(observation: &Observation, request: &RecordReques
     }
 }
 
-/// Returns the observed processes of a target that lists tasks; none for other targets.
+/// Returns the observed processes of a target that is processes, threads or a user; none for other targets.
 fn processes(target: &Target, proc: &Proc) -> Vec<u32> {
     match target {
         Target::Processes(processes) => processes.clone(),
@@ -176,9 +177,10 @@ fn processes(target: &Target, proc: &Proc) -> Vec<u32> {
     }
 }
 
-/// Opens the cgroups of `-G`. A missing cgroup is skipped here, and reported when the events are opened.
+/// Opens the cgroups of `-G` in which system calls are traced. Returns none if calls are traced in all cgroups. A missing
+/// cgroup is skipped here, and reported when the events are opened.
 fn open_cgroups(names: &[Option<String>]) -> Vec<OpenCgroup> {
-    // The first two events are entries and returns of calls.
+    // The first two events are entries and returns of calls. The result is `None` if one of them has no cgroup.
     let names: Option<BTreeSet<&str>> = names.iter().take(2).map(Option::as_deref).collect();
     let mounts = rperf_sys::kernel_text("/proc/self/mounts").unwrap_or_default();
     let folder = CgroupFolder::find(&mounts);
@@ -207,7 +209,8 @@ pub(super) fn open_files(
     files.collect()
 }
 
-/// Reads the open files of a process. Files that this user may not see are missing.
+/// Reads the open files and the working directory of a process from its folder in /proc. Those that this user may not see are
+/// missing.
 fn files_of(folder: &Path) -> ProcessFiles {
     let numbers = rperf_sys::kernel_folder(folder.join("fd")).unwrap_or_default();
     let open = numbers.into_iter().filter_map(|number| {

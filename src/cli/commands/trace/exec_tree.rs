@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use rperf_analysis::trace::{LineDetails, TraceLine};
 use rperf_syscalls::write_quoted;
 
-/// `CLONE_THREAD`.
+/// The flag of clone(2) and clone3(2) for a new thread of the same process.
 const CLONE_THREAD: u64 = 0x1_0000;
 
 /// The calls from which the tree is built.
@@ -32,17 +32,17 @@ pub(super) struct ExecTree {
     /// The quoted words of the traced command. Its exec begins before the trace, so the arguments of that call are not seen.
     command: String,
     processes: Vec<Process>,
-    /// The latest process with each number, as an index of `processes`.
+    /// The latest process with each pid, as an index of `processes`.
     latest: BTreeMap<u32, usize>,
 }
 
 #[derive(Debug, Default)]
 struct Process {
-    /// The process id.
-    number: u32,
+    pid: u32,
     /// The parent's index in [`ExecTree::processes`].
     parent: Option<usize>,
-    /// The time in nanoseconds of the parent's call that created the process, or of the first call if the parent's was not seen.
+    /// The time in nanoseconds of the parent's call that created the process; if that call was not seen, the time at which the
+    /// process returned from its first call.
     begin: u64,
     /// The time of the exit in nanoseconds; `None` if no exit was seen.
     end: Option<u64>,
@@ -79,7 +79,7 @@ impl ExecTree {
     pub(super) fn add(&mut self, line: &TraceLine<'_>) {
         let Some(details) = line.details else { return };
         let time = details.moment;
-        let index = self.process(line, details);
+        let index = self.process_index(line, details);
         let Some(process) = self.processes.get_mut(index) else {
             return;
         };
@@ -107,7 +107,7 @@ impl ExecTree {
     }
 
     /// Returns the index of the process that made a call. A new process is added.
-    fn process(&mut self, line: &TraceLine<'_>, details: &LineDetails) -> usize {
+    fn process_index(&mut self, line: &TraceLine<'_>, details: &LineDetails) -> usize {
         let known = self.latest.get(&details.process).copied();
         let known = known.filter(|index| {
             let process = self.processes.get(*index);
@@ -116,17 +116,18 @@ impl ExecTree {
         known.unwrap_or_else(|| self.add_process(details.process, details.moment))
     }
 
-    fn add_process(&mut self, number: u32, time: u64) -> usize {
+    fn add_process(&mut self, pid: u32, time: u64) -> usize {
         let index = self.processes.len();
         self.processes.push(Process {
-            number,
+            pid,
             begin: time,
             ..Process::default()
         });
-        self.latest.insert(number, index);
+        self.latest.insert(pid, index);
         index
     }
 
+    /// Sets the parent of a process that was created at `time`. The process is added, unless it has made calls since then.
     fn link(&mut self, parent: usize, child: i64, time: u64) {
         let Ok(child) = u32::try_from(child) else {
             return;
@@ -143,7 +144,7 @@ impl ExecTree {
         }
     }
 
-    /// Sets the status of a child from its parent's wait4(2): a child that was ended by a signal makes no call at its
+    /// Ends a child with the status of its parent's wait4(2): a child that was ended by a signal makes no call at its
     /// end.
     fn end_by_wait4(&mut self, child: i64, time: u64, details: &LineDetails) {
         let status = argument(details, "stat_addr").unwrap_or_default();
@@ -153,10 +154,10 @@ impl ExecTree {
             Some(("signaled", signal)) => format!("SIG{signal}"),
             _ => return,
         };
-        self.set_status(child, time, status);
+        self.end_child(child, time, status);
     }
 
-    /// Sets the status of a child from its parent's waitid(2), which writes it to `siginfo_t`.
+    /// Ends a child with the status that its parent's waitid(2) writes to `siginfo_t`.
     fn end_by_waitid(&mut self, time: u64, details: &LineDetails) {
         let information = argument(details, "infop").unwrap_or_default();
         let field = |name: &str| {
@@ -172,10 +173,10 @@ impl ExecTree {
             Some("KILLED" | "DUMPED") => format!("SIG{status}"),
             _ => return,
         };
-        self.set_status(child, time, status);
+        self.end_child(child, time, status);
     }
 
-    fn set_status(&mut self, child: i64, time: u64, status: String) {
+    fn end_child(&mut self, child: i64, time: u64, status: String) {
         let index = u32::try_from(child)
             .ok()
             .and_then(|child| self.latest.get(&child));
@@ -231,12 +232,12 @@ struct PendingProcess {
 }
 
 impl Process {
-    /// Whether a call is one of a later process with the same number. Other threads of this process may return from
+    /// Whether a call is one of a later process with the same pid. Other threads of this process may return from
     /// calls and exit after its exit_group(2).
     fn is_followed_by(&self, line: &TraceLine<'_>, details: &LineDetails) -> bool {
         let Some(end) = self.end else { return false };
         // The call is by a thread of this process that was not seen before.
-        if self.is_end_assumed && line.tid != self.number {
+        if self.is_end_assumed && line.tid != self.pid {
             return false;
         }
         match (details.name.as_str(), line.time) {
@@ -255,7 +256,7 @@ impl Process {
         }
     }
 
-    /// Notes a call of a thread.
+    /// Notes a call of a thread. An assumed end is dropped, as the process has not ended.
     fn note_call(&mut self, thread: u32, comm: &[u8]) {
         self.comm = String::from_utf8_lossy(comm).into_owned();
         self.threads.insert(thread);
@@ -264,9 +265,9 @@ impl Process {
         }
     }
 
-    /// Notes exit(2) of a thread, which ends the process if it is the last one.
+    /// Notes exit(2) of a thread. If it is the last known one, the process is assumed to end.
     fn exit_thread(&mut self, thread: u32, time: u64, details: &LineDetails) {
-        if thread == self.number {
+        if thread == self.pid {
             self.first_status = Some(exit_status(details));
         }
         self.threads.remove(&thread);
@@ -291,7 +292,7 @@ impl Process {
         write!(
             to,
             "{begin:10.3} {duration:>10} {:>8}  {indent}{program}",
-            self.number
+            self.pid
         )?;
         if let Some(directory) = &self.directory {
             write!(to, " [{directory}]")?;
@@ -310,7 +311,7 @@ fn argument<'a>(details: &'a LineDetails, name: &str) -> Option<&'a str> {
 
 /// Returns the arguments of a program as quoted words, or its file name if they are unknown.
 fn program(details: &LineDetails) -> Option<String> {
-    let words = argument(details, "argv").filter(|words| words.starts_with('['));
+    let words = argument(details, "argv");
     let words = words.and_then(|words| words.strip_prefix('[')?.strip_suffix(']'));
     let program = words.or_else(|| argument(details, "filename"));
     program.map(str::to_owned)
@@ -321,6 +322,7 @@ fn exit_status(details: &LineDetails) -> String {
     (code & 0xff).to_string()
 }
 
+/// Whether a call of clone(2) or clone3(2) created a thread, not a process.
 fn is_thread(details: &LineDetails) -> bool {
     if details.starts_thread {
         return true;
@@ -386,7 +388,7 @@ mod tests {
         add(&mut tree, 10, 3, call("exit_group", 0, None, ("", "")));
         // Another thread exits, too.
         add(&mut tree, 10, 4, call("exit", 0, None, ("", "")));
-        // The number is used again.
+        // The pid is used again.
         add(&mut tree, 10, 6, call("execve", 0, Some(0), word));
         let mut text = Vec::new();
         tree.write(&mut text).unwrap();

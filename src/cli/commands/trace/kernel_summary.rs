@@ -30,22 +30,21 @@ pub(super) fn start(
     context: &Context,
 ) -> Option<SyscallSummary> {
     let options = &settings.options;
-    // The programs count system calls only, so no other events may be requested.
-    let is_plain = options.sums_up && !options.prints_lines && request.observe.events.len() == 2;
-    let is_filtered = matches.contains_id("filter-pids")
+    let only_sums_up = options.sums_up && !options.prints_lines;
+    let is_ruled_out = matches.contains_id("filter-pids")
         || matches.contains_id("filter")
         || settings.delay.is_some()
         || flag(matches, "bpf-summary") == Some(false)
         || !request.observe.cgroups.is_empty();
     let follows = flag(matches, "no-inherit") != Some(true);
-    if !is_plain || is_filtered || !has_only_call_events(request) {
+    if !only_sums_up || is_ruled_out || !has_only_call_events(request) {
         return None;
     }
     let tasks = match &request.observe.target {
         Target::Cpus(None) => Ok(TaskSet::All),
         Target::Cpus(Some(_)) | Target::Everyone => return None,
         // The caller adds the threads.
-        _ => task_pid(follows).map(|follow| TaskSet::Threads {
+        _ => task_pid_offset(follows).map(|follow| TaskSet::Threads {
             threads: Vec::new(),
             follow,
             from_exec: true,
@@ -76,22 +75,25 @@ pub(super) fn start(
     }
 }
 
-/// The error for `--summary-mode cgroup` if the programs do not count: records of calls have no cgroup.
+/// The error for `--summary-mode cgroup` if the programs are not used: records of calls have no cgroup.
 pub(super) fn no_cgroups() -> CliError {
     CliError::usage("--summary-mode cgroup: only programs in the kernel (BPF) count by cgroup")
         .hint("they count with -s alone: leave out -S, -C, -G, -D, -F, -i, --sched, --filter-pids, --no-bpf-summary and other events")
 }
 
+/// Whether the only events are the entries and returns of system calls: the programs count nothing else.
 fn has_only_call_events(request: &RecordRequest) -> bool {
-    let mut events = request.observe.events.iter();
-    events.all(|event| {
-        let name = event.tracepoint.as_ref();
-        name.is_some_and(|name| name.system == "raw_syscalls")
-    })
+    let events = &request.observe.events;
+    let mut each = events.iter();
+    events.len() == 2
+        && each.all(|event| {
+            let name = event.tracepoint.as_ref();
+            name.is_some_and(|name| name.system == "raw_syscalls")
+        })
 }
 
 /// Returns the offset of `task_struct::pid` in bytes; `None` if children are not followed.
-pub(super) fn task_pid(follows: bool) -> Result<Option<u16>, Error> {
+pub(super) fn task_pid_offset(follows: bool) -> Result<Option<u16>, Error> {
     if !follows {
         return Ok(None);
     }
@@ -99,18 +101,18 @@ pub(super) fn task_pid(follows: bool) -> Result<Option<u16>, Error> {
     Ok(Some(pid))
 }
 
-/// Sums over the calls of one thread with one number: of durations in nanoseconds, and of their squares.
+/// The sum of the durations, in nanoseconds, of one thread's calls of one system call, and the sum of their squares.
 #[derive(Debug, Clone, Copy)]
 struct Sums {
     total: u64,
     squares: u128,
 }
 
-/// The table of each cgroup, by the id of the cgroup.
+/// The tables of cgroups, by cgroup id.
 struct CgroupTables(BTreeMap<u64, CgroupTable>);
 
 struct CgroupTable {
-    /// The number that replaces the thread id, from 0 in the order of paths.
+    /// The number that replaces the thread id: 0 for the first path, and so on.
     number: u32,
     path: String,
 }
@@ -139,11 +141,12 @@ pub(super) fn read(
     context: &Context,
 ) -> Result<CallSummary, Error> {
     let calls = summary.read()?;
+    // In this mode, `birth` is the id of the cgroup.
     let tables = (mode == SummaryMode::Cgroup).then(|| {
         let ids = calls.keys().filter(|key| !key.is_compat);
         CgroupTables::new(ids.map(|key| key.birth).collect())
     });
-    let mut table = CallSummary::default();
+    let mut result = CallSummary::default();
     let mut sums: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
     let mut last: BTreeMap<u32, u64> = BTreeMap::new();
     let mut compat = 0;
@@ -154,7 +157,7 @@ pub(super) fn read(
         }
         let cgroup = tables.as_ref().and_then(|tables| tables.0.get(&key.birth));
         key.thread = cgroup.map_or(key.thread, |cgroup| cgroup.number);
-        let thread = table.threads.entry(key.thread).or_default();
+        let thread = result.threads.entry(key.thread).or_default();
         let latest = last.entry(key.thread).or_default();
         if call.last >= *latest {
             *latest = call.last;
@@ -163,7 +166,7 @@ pub(super) fn read(
         }
         // Each call counts as two events, entry and return.
         thread.events += 2 * call.count;
-        table.events += 2 * call.count;
+        result.events += 2 * call.count;
         let before = sums.entry((key.thread, key.call)).or_insert(Sums {
             total: 0,
             squares: 0,
@@ -189,7 +192,7 @@ pub(super) fn read(
         ));
     }
     warn_of_losses(summary, context)?;
-    Ok(table)
+    Ok(result)
 }
 
 /// Reports calls and threads that did not fit into the maps.

@@ -40,7 +40,7 @@ impl KernelTypes {
     }
 }
 
-/// Returns the structures among arguments of recorded calls.
+/// Returns the names of the structures among arguments of recorded calls.
 fn structures(settings: &TraceSettings) -> BTreeSet<&'static str> {
     if !settings.traces_calls {
         return BTreeSet::new();

@@ -19,7 +19,7 @@ use rperf_tracepoint::{Abi, EventFormat, Formats};
 use rperf_view::trace::SummaryMode;
 use rperf_wire::Endian;
 
-use super::addresses::SymbolNames;
+use super::addresses::AddressSymbolizer;
 use super::kernel_types::KernelTypes;
 use super::{TracePrinter, TraceSettings, capture, kernel_summary, request};
 use crate::cli::context::Context;
@@ -30,14 +30,14 @@ use crate::cli::live::{events, explain};
 /// The maximum time between two reads of the rings. Lines are printed one read later, so that earlier records of other
 /// CPUs can arrive.
 const MAX_READ_INTERVAL: Duration = Duration::from_millis(50);
-/// The maximum time between two reads of the rings if memory is read with the records: the earlier, the less memory has changed.
+/// The maximum time between two reads of the rings if memory is read without BPF: the earlier, the less it has changed.
 const LATE_READ_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Traces until the command or all tasks end, a limit of lines is reached, or a signal is received.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let (mut request, mut settings) = request::build(matches, context)?;
     if let Some(summary) = kernel_summary::start(&request, &settings, matches, context) {
-        request.observe.events = request::no_events(context)?;
+        request.observe.events = request::dummy_event(context)?;
         return sum_up(&request, &settings, &summary, matches, context);
     }
     if settings.summary.mode == SummaryMode::Cgroup {
@@ -77,7 +77,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
     trace.read_files(&observation, &request, &settings);
     let started = observation.start(&request, &mut |records| trace.feed.add_records(records));
-    started.map_err(|error| explain_start(context, &names, error))?;
+    started.map_err(explained)?;
     let stopped = match trace.wait_for_begin(&mut observation, settings.delay)? {
         Some(stopped) => stopped,
         None => {
@@ -103,7 +103,7 @@ fn end_command(
 ) -> Result<Option<WaitStatus>, CliError> {
     let is_traced = request.observe.target == Target::Workload;
     if stopped == StopReason::Ended {
-        // The counters may end just before the command, so this waits for the end of the command.
+        // The counters of a traced command may end just before the command, so its end is waited for.
         return Ok(observation.workload_status(is_traced)?);
     }
     if is_traced {
@@ -330,7 +330,7 @@ fn addresses(
         .then(|| {
             let paths = SearchPaths::new(context.buildid_dir());
             let names =
-                SymbolNames::new(world.world(), recording, paths, settings.stacks.max_stack);
+                AddressSymbolizer::new(world.world(), recording, paths, settings.stacks.max_stack);
             Box::new(names) as Box<dyn AddressNames>
         });
     AddressOptions {
@@ -339,7 +339,7 @@ fn addresses(
     }
 }
 
-/// Returns the names of the enumerations that fields of the requested tracepoints have as types.
+/// Returns the names of the enumerations among the field types of the requested tracepoints.
 fn enumerations(request: &RecordRequest) -> BTreeSet<String> {
     let tracefs: &Tracefs = &request.roots.tracefs;
     let tracepoints = request.observe.events.iter();

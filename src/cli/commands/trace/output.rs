@@ -20,7 +20,7 @@ use crate::cli::live::workload;
 use crate::cli::options::flag;
 use crate::cli::output::OutputStreams;
 
-/// The number of pending bytes from which lines are written.
+/// The number of pending bytes at which they are written.
 const FLUSH_SIZE: usize = 64 << 10;
 
 /// Formats lines and writes them with few system calls.
@@ -33,6 +33,7 @@ pub(super) struct TracePrinter {
     pending: Vec<u8>,
     /// `None` for the standard error.
     file: Option<File>,
+    /// The first error in writing to the file. Nothing is written after it.
     result: std::io::Result<()>,
 }
 
@@ -76,7 +77,7 @@ impl TracePrinter {
         self.pending.clear();
     }
 
-    /// Writes the pending lines or the tree of programs, and the summary.
+    /// Writes the pending lines or the tree of processes, and the summary. Returns the first error in writing.
     pub(super) fn finish(
         mut self,
         summary: Option<(&CallSummary, &SyscallTable, SummaryOptions)>,

@@ -12,7 +12,7 @@ use rperf_syscalls::{Abi, SyscallTable};
 use rperf_view::trace::SummaryMode;
 use rperf_wire::SampleType;
 
-use super::addresses::SymbolNames;
+use super::addresses::AddressSymbolizer;
 use super::selection::Selection;
 use super::{TracePrinter, TraceSettings, kernel_summary, request};
 use crate::cli::context::Context;
@@ -46,7 +46,7 @@ const LIVE: &[&str] = &[
     "force-btf",
 ];
 
-/// Prefixes of options of `record` with which calls or threads are missing. The short ones may be combined in one word.
+/// Prefixes of options of `record` with which calls or threads are missing.
 const LIMITS: &[&str] = &[
     "--filter",
     "--cpu",
@@ -56,22 +56,24 @@ const LIMITS: &[&str] = &[
     "--overwrite",
     "--cgroup",
 ];
+/// The same as letters, which may be combined in one word.
 const SHORT_LIMITS: &[char] = &['C', 't', 'i', 'G'];
 
 /// Whether the recording seems to have all calls of all threads of its processes: otherwise, file descriptors get no names.
-/// The file does not have the filters of events, so this reads the recorded command line.
+/// A recording does not store the filters of events, so this looks for them in the recorded command line.
 fn has_all_calls(metadata: &Metadata<'_>) -> bool {
-    let mut calls = metadata
+    let mut call_events = metadata
         .events
         .iter()
         .filter(|event| event.name.starts_with("raw_syscalls:"));
-    let every_call = calls.all(|event| event.attr.sample_period == 1 && !event.attr.is_freq());
-    let words = metadata.features.cmdline().filter(|_| every_call);
-    words.is_some_and(|words| records_all_threads(&words))
+    let has_every_call =
+        call_events.all(|event| event.attr.sample_period == 1 && !event.attr.is_freq());
+    let words = metadata.features.cmdline();
+    has_every_call && words.is_some_and(|words| has_no_limits(&words))
 }
 
 /// Whether a recorded command line has no option of [`LIMITS`] or [`SHORT_LIMITS`].
-fn records_all_threads(words: &[String]) -> bool {
+fn has_no_limits(words: &[String]) -> bool {
     let options = words.iter().take_while(|word| *word != "--");
     let mut options = options.filter(|word| word.starts_with('-'));
     !options.any(|word| match word.starts_with("--") {
@@ -95,7 +97,7 @@ fn addresses(
     let names = has_addresses.then(|| {
         let paths = search_paths(context, metadata.features);
         let world = analysis.replay.world();
-        let names = SymbolNames::new(world, metadata, paths, settings.stacks.max_stack);
+        let names = AddressSymbolizer::new(world, metadata, paths, settings.stacks.max_stack);
         Box::new(names) as Box<dyn AddressNames>
     });
     AddressOptions {
@@ -131,7 +133,7 @@ fn check_events(
     Ok(())
 }
 
-/// Prints the calls of the recording.
+/// Prints the calls and other events of the recording.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     if let Some(option) = LIVE.iter().find(|id| is_given(matches, id)) {
         return Err(CliError::usage(format!(
@@ -184,13 +186,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 
 #[cfg(test)]
 mod tests {
-    use super::records_all_threads;
+    use super::has_no_limits;
 
     #[test]
     fn command_lines_that_leave_out_calls() {
         let all = |line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            records_all_threads(&words)
+            has_no_limits(&words)
         };
         assert!(all("perf record -R -e raw_syscalls:sys_enter -- ls -C"));
         assert!(all("rperf trace record -a -o x"));

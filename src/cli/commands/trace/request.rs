@@ -48,7 +48,7 @@ pub(super) struct TraceSettings {
     pub(super) prefers_kernel_types: bool,
     /// Ids of threads that are not traced.
     pub(super) excluded_threads: Vec<u32>,
-    /// The maximum size of captured texts and buffers in bytes.
+    /// The maximum size in bytes of captured buffers, and of texts other than paths.
     pub(super) string_size: u32,
 }
 
@@ -239,7 +239,7 @@ fn delay(matches: &ArgMatches) -> Result<Option<Duration>, CliError> {
 fn result_column(context: &Context) -> usize {
     let set = context.config.text("trace.args_alignment");
     let set = set.and_then(|column| column.trim().parse().ok());
-    // Wider than a line makes no sense.
+    // Limits the padding: no line is that wide.
     set.map_or(RESULT_COLUMN, |column: usize| column.min(1000))
 }
 
@@ -322,7 +322,7 @@ pub(super) fn build(
     let target = target::target(matches, context, "tracing")?;
     let catalogue = pmus.catalogue(&machine);
     let mut selection = Selection::new(matches, SyscallTable::of(abi), Some(&catalogue))?;
-    selection.filter(matches, &machine.0)?;
+    selection.attach_filters(matches, &machine.0)?;
     let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
     settings.options.names_files = sees_all_threads(&target, matches);
     // The kernel's filter excludes only the first thread of this process, but others read /proc.
@@ -387,7 +387,7 @@ fn details(matches: &ArgMatches, settings: &TraceSettings) -> RecordDetails {
 }
 
 /// Returns an event that never happens, for a trace whose calls are not read from rings.
-pub(super) fn no_events(context: &Context) -> Result<Vec<EventSpec>, CliError> {
+pub(super) fn dummy_event(context: &Context) -> Result<Vec<EventSpec>, CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = machine_pmus(context);
     parsed("dummy", &pmus.catalogue(&machine))
@@ -400,9 +400,9 @@ fn all_events(
     target: &Target,
     catalogue: &Catalogue<'_>,
 ) -> Result<Vec<EventSpec>, CliError> {
-    let excluded = excluded_tasks(target, &settings.excluded_threads);
+    let task_filter = task_filter(target, &settings.excluded_threads);
     let recorded = settings.recorded.as_ref();
-    let mut events = events(selection, recorded, excluded.as_deref(), catalogue)?;
+    let mut events = events(selection, recorded, task_filter.as_deref(), catalogue)?;
     if settings.options.sums_run_times && !settings.options.shows_run_times {
         events.extend(parsed(RUN_TIME_EVENT, catalogue)?);
     }
@@ -412,27 +412,28 @@ fn all_events(
     Ok(events)
 }
 
-/// Returns the events of system calls, if these are traced, and those of `-e`, with their filters.
+/// Returns the events of system calls, if these are traced, and those of `-e`, with their filters. `task_filter` is added to the
+/// filter of each tracepoint.
 fn events(
     selection: &Selection,
     recorded: Option<&BTreeSet<u32>>,
-    excluded: Option<&str>,
+    task_filter: Option<&str>,
     catalogue: &Catalogue<'_>,
 ) -> Result<Vec<EventSpec>, CliError> {
     let mut events = Vec::new();
     if selection.traces_calls {
         events.extend(parsed("raw_syscalls:sys_enter", catalogue)?);
         events.extend(parsed("raw_syscalls:sys_exit", catalogue)?);
-        let calls = recorded.and_then(kernel_filter);
-        let excluded = excluded.map(str::to_owned);
-        let terms: Vec<String> = calls.into_iter().chain(excluded).collect();
+        let call_filter = recorded.and_then(kernel_filter);
+        let task_filter = task_filter.map(str::to_owned);
+        let terms: Vec<String> = call_filter.into_iter().chain(task_filter).collect();
         for event in &mut events {
             event.filter = (!terms.is_empty()).then(|| terms.join(" && "));
         }
     }
     let others = selection.events().cloned().map(|mut event| {
         if event.tracepoint.is_some() {
-            let filters: Vec<&str> = [event.filter.as_deref(), excluded]
+            let filters: Vec<&str> = [event.filter.as_deref(), task_filter]
                 .into_iter()
                 .flatten()
                 .collect();
@@ -522,9 +523,11 @@ fn sees_all_threads(target: &Target, matches: &ArgMatches) -> bool {
         return !matches!(target, Target::Cpus(Some(_)));
     };
     let proc = Proc::new(PROC);
-    let all_of = |thread: &u32| proc.threads(proc.process_of(*thread).ok()?).ok();
-    let mut all = threads.iter().map(all_of);
-    all.all(|all| all.is_some_and(|all| all.iter().all(|one| threads.contains(one))))
+    let siblings = |thread: &u32| proc.threads(proc.process_of(*thread).ok()?).ok();
+    threads.iter().all(|thread| {
+        let siblings = siblings(thread);
+        siblings.is_some_and(|siblings| siblings.iter().all(|tid| threads.contains(tid)))
+    })
 }
 
 /// Returns the threads of `--filter-pids`.
@@ -539,8 +542,8 @@ fn excluded_threads(matches: &ArgMatches) -> Result<Vec<u32>, CliError> {
 }
 
 /// Returns the kernel filter that excludes the threads of `--filter-pids` and, if CPUs or a user are traced, the first thread of
-/// this process, whose writes of lines would be traced.
-fn excluded_tasks(target: &Target, excluded: &[u32]) -> Option<String> {
+/// this process, whose writes of lines would be traced. `None` if no thread is excluded.
+fn task_filter(target: &Target, excluded: &[u32]) -> Option<String> {
     let mut tids = excluded.to_vec();
     if matches!(target, Target::Cpus(_) | Target::User(_)) {
         tids.push(std::process::id());

@@ -28,7 +28,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// Reads the options `-e`, `--syscalls` and `--no-syscalls`. Without `catalogue`, other events are refused.
+    /// Reads the options `-e`, `--syscalls` and `--no-syscalls`. Without `catalogue` (with `-i`), other events are refused.
     pub(super) fn new(
         matches: &ArgMatches,
         table: &SyscallTable,
@@ -69,7 +69,7 @@ impl Selection {
                 )
             }
         };
-        // All other events of a recording are shown.
+        // With -i, the other events of the recording are shown even if there is no -e.
         let is_live = catalogue.is_some();
         if is_live && !traces_calls && !has_events && !is_given(matches, "pf") {
             return Err(CliError::usage("--no-syscalls leaves nothing to trace")
@@ -93,7 +93,7 @@ impl Selection {
     }
 
     /// Attaches each `--filter` to the events of the `-e` option before it.
-    pub(super) fn filter(
+    pub(super) fn attach_filters(
         &mut self,
         matches: &ArgMatches,
         tracefs: &Tracefs,
