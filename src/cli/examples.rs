@@ -67,7 +67,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Record",
-        task: "Record a tracepoint, only the events that match a filter:",
+        task: "Record only the events of a tracepoint that match a filter, or only the samples of an event:",
         lines: &[
             "record -e sched:sched_switch --filter 'prev_pid != 0' -a -- sleep 5",
             "record -e cpu-clock --filter 'cpu == 0' -a -- sleep 5",
@@ -101,7 +101,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
-        task: "Show own overhead only, with callers below each function:",
+        task: "Show self overhead only, with callers below each function:",
         lines: &["report --stdio --no-children"],
     },
     Example {
@@ -154,7 +154,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Report",
-        task: "Show how long tasks waited for a CPU and which tasks ran instead, when each task ran, and where tasks sleep:",
+        task: "Show how long tasks waited for a CPU, which tasks ran instead, when each ran, and where tasks sleep; repeat the load:",
         lines: &[
             "sched record -- sleep 10",
             "sched latency -s max",
@@ -368,7 +368,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Move and set up",
-        task: "Install completion for this shell, and manual pages:",
+        task: "Print the completion script of a shell, and write the manual pages:",
         lines: &["completion bash", "help --man man/man1"],
     },
     Example {
@@ -452,20 +452,23 @@ mod tests {
 
     #[test]
     fn the_options_of_examples_exist() {
-        let tasks = EXAMPLES
+        let of_tasks = EXAMPLES
             .iter()
             .flat_map(|example| example.lines.iter().copied());
         let names = COMMANDS.iter().chain(SUBCOMMANDS).map(|entry| entry.name);
         let of_commands = names.flat_map(|name| of(name).iter().map(|example| example.line));
-        for line in tasks.chain(of_commands) {
+        for line in of_tasks.chain(of_commands) {
             let words = words(line);
             let entry = COMMANDS.iter().find(|entry| entry.name == words[0]);
             let mut entry = entry.expect("an example begins with a command");
-            let mut names = 1;
-            while let Some(found) = words.get(names).and_then(|word| subcommand(entry, word)) {
-                (entry, names) = (found, names + 1);
+            let mut name_length = 1;
+            while let Some(found) = words
+                .get(name_length)
+                .and_then(|word| subcommand(entry, word))
+            {
+                (entry, name_length) = (found, name_length + 1);
             }
-            let rest = words.iter().skip(names);
+            let rest = words.iter().skip(name_length);
             let rest: Vec<OsString> = rest.map(OsString::from).collect();
             let command = (entry.build)();
             let Ok(ParsedCommand::Run(words)) = argv::normalise(&command, &rest) else {

@@ -1,4 +1,4 @@
-//! External commands: programs named `perf-NAME` in the directory of `--exec-path`.
+//! External commands: programs named `perf-NAME` in the directory of `--exec-path`, or of `PERF_EXEC_PATH`.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
@@ -11,7 +11,7 @@ use super::error::{CliError, ExitStatus};
 /// The environment variable that names the directory if the option is not given, as in perf.
 const VARIABLE: &str = "PERF_EXEC_PATH";
 
-/// Returns the directory of external commands.
+/// Returns the directory of external commands; `None` if neither the option nor the variable is given.
 pub(super) fn directory(context: &Context) -> Option<PathBuf> {
     let variable = || context.var(VARIABLE).map(PathBuf::from);
     context.globals.exec_path.clone().or_else(variable)
@@ -24,10 +24,10 @@ pub(super) fn run(
     name: &str,
     arguments: &[OsString],
 ) -> Option<Result<ExitStatus, CliError>> {
-    let is_plain = !name.is_empty() && !name.contains('/');
-    let program = directory(context)
-        .filter(|_| is_plain)?
-        .join(format!("perf-{name}"));
+    if name.is_empty() || name.contains('/') {
+        return None;
+    }
+    let program = directory(context)?.join(format!("perf-{name}"));
     if !program.is_file() {
         return None;
     }

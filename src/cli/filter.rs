@@ -1,4 +1,4 @@
-//! The options that select samples: `--time`, `--cpu`, `--comms`, `--pid`, `--tid`, `--dsos`, `--symbols`.
+//! The options that select samples: `--time`, `--cpu`, `--comms`, `--pid`, `--tid`, `--dsos`, `--symbols`, `--addr-range`.
 
 pub(crate) mod args;
 
@@ -130,6 +130,7 @@ pub(crate) fn cpus(matches: &ArgMatches) -> Result<Option<Vec<u32>>, CliError> {
 }
 
 /// Parses seconds with up to nine decimals into nanoseconds; the part before or after the point, or both, may be missing.
+/// `None` for other text, and for times that do not fit.
 pub(crate) fn parse_seconds(text: &str) -> Option<u64> {
     let (seconds, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

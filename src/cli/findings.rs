@@ -1,4 +1,4 @@
-//! The final warnings about a recording that was read with losses.
+//! The final warnings of a command that reads a recording: lost and bad records, and problems with symbols.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::missing_names;
 /// The exit status if records could not be decoded.
 const BAD_RECORDS: u8 = 1;
 
-/// Warns about lost, late or skipped records of `path`.
+/// Warns about lost, late or skipped records of the recording `path`. Records that could not be decoded are an error.
 ///
 /// # Errors
 ///
@@ -25,23 +25,23 @@ pub(crate) fn conclude(
     context: &Context,
 ) -> Result<(), CliError> {
     warn_of_losses(path, diagnostics, context);
-    let bad = [
+    let decode_errors = [
         (&diagnostics.bad_records, "record"),
         (&diagnostics.bad_samples, "sample"),
     ];
-    let mut bad = bad.iter().filter_map(|(bad, noun)| {
-        let first = bad.first.as_ref()?;
-        Some(bad_records(bad, first, noun, path))
+    let mut lines = decode_errors.iter().filter_map(|(errors, noun)| {
+        let first = errors.first.as_ref()?;
+        Some(bad_records(errors, first, noun, path))
     });
     if let Some(end) = &diagnostics.end {
-        bad.for_each(|line| context.warn(line));
+        lines.for_each(|line| context.warn(line));
         let message = format!("{}: {end}", path.display());
         return Err(CliError::message(255, message)
             .hint("the output contains only the records before this damage"));
     }
-    match bad.next() {
+    match lines.next() {
         None => Ok(()),
-        Some(first) => Err(bad
+        Some(first) => Err(lines
             .fold(CliError::message(BAD_RECORDS, first), CliError::detail)
             .hint("the output lacks these records; 'data check' lists all damage")),
     }
@@ -97,9 +97,9 @@ fn warn_of_losses(path: &Path, diagnostics: &Diagnostics, context: &Context) {
 pub(crate) fn report_symbol_problems(context: &Context, resolver: &Resolver<'_>, verbose: bool) {
     warn_of_symbols(context, resolver);
     if verbose {
-        let warned = resolver.lost_names();
+        let lost_names = resolver.lost_names();
         let findings = resolver.findings().map(|finding| finding.problem);
-        for finding in findings.filter(|finding| !warned.contains(finding)) {
+        for finding in findings.filter(|finding| !lost_names.contains(finding)) {
             context.note(finding);
         }
     }
@@ -162,7 +162,7 @@ pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
 }
 
 /// Describes records that could not be decoded; `noun` is `record` or `sample`.
-fn bad_records(bad: &DecodeErrors, first: &BadRecord, noun: &str, path: &Path) -> String {
+fn bad_records(errors: &DecodeErrors, first: &BadRecord, noun: &str, path: &Path) -> String {
     let BadRecord {
         offset,
         kind,
@@ -171,7 +171,7 @@ fn bad_records(bad: &DecodeErrors, first: &BadRecord, noun: &str, path: &Path) -
     format!(
         "{}: {} cannot be decoded; the first, {kind} ({}) at offset {offset:#x}: {error}",
         path.display(),
-        counted(bad.count, noun),
+        counted(errors.count, noun),
         kind.0
     )
 }

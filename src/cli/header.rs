@@ -7,7 +7,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::input::Input;
 
-/// Prints the header of `input` with local times; `full` includes topology and caches.
+/// Prints the header of `input` with local times; with `full`, also topology and caches.
 pub(crate) fn print_header(
     context: &Context,
     input: &Input,

@@ -29,12 +29,12 @@ pub(crate) fn overview(context: &Context) -> Result<(), CliError> {
         "\n usage: {program} {SYNOPSIS}\n\n The most commonly used {program} commands are:\n"
     );
     for entry in COMMANDS {
-        line(
+        push_line(
             &mut text,
             format_args!("   {:<16}{}", entry.name, entry.summary),
         );
     }
-    line(
+    push_line(
         &mut text,
         format_args!(
             "\n See '{program} help COMMAND' for more information on a specific command.\n"
@@ -70,7 +70,7 @@ pub(crate) fn manual(
     for (index, (heading, args)) in groups.iter().enumerate() {
         if groups.len() > 1 {
             let lead = if index == 0 { "" } else { "\n" };
-            line(&mut text, format_args!("{lead}   {heading}"));
+            push_line(&mut text, format_args!("{lead}   {heading}"));
         }
         let args: Vec<String> = args.iter().map(|arg| option_text(arg)).collect();
         text.push_str(&args.join("\n"));
@@ -95,7 +95,7 @@ pub(crate) fn manual(
         text.push_str("\nEXAMPLES\n");
     }
     for example in lines {
-        line(&mut text, format_args!("       {program} {}", example.line));
+        push_line(&mut text, format_args!("       {program} {}", example.line));
         text.push_str(&wrap(example.purpose, 11, WIDTH));
     }
     if let Some(after) = command.get_after_long_help() {
@@ -125,7 +125,7 @@ pub(crate) fn page(context: &Context, command: &str, text: &str) -> Result<(), C
     Ok(())
 }
 
-fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
+fn push_line(text: &mut String, line: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{line}");
 }

@@ -161,6 +161,9 @@ fn a_keyword_narrows_the_summary() {
     let help = outcome(&["record", "-h", "freq"]).stderr;
     assert!(help.contains("\n    -F, --freq <n|max>    "), "{help}");
     assert!(!help.contains("--output"), "{help}");
+    let by_letter = outcome(&["record", "-h", "F"]).stderr;
+    assert!(by_letter.contains("\n    -F, --freq "), "{by_letter}");
+    assert!(!by_letter.contains("--filter"), "{by_letter}");
     let by_text = outcome(&["record", "-h", "frame"]).stderr;
     assert!(
         by_text.contains("\n    -g                    "),

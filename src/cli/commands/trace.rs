@@ -23,7 +23,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::workload;
 
-/// Runs `trace record`, or traces a command, running tasks or a recording.
+/// Runs `trace record`, prints a recording, or traces a command, running tasks or the whole system.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let words = workload::workload_words(matches);
     if let Some((first, rest)) = words.split_first()

@@ -40,7 +40,7 @@ pub(crate) fn of(command: &str) -> &'static [CommandLine] {
     }
 }
 
-/// Commands with their examples.
+/// Commands and subcommands without a module of their own, with their examples.
 const BY_COMMAND: &[(&str, &[CommandLine])] = &[
     (
         "annotate",
@@ -90,7 +90,7 @@ const BY_COMMAND: &[(&str, &[CommandLine])] = &[
             ),
             example(
                 "buildid-cache --max-size 2G",
-                "remove the least recently used objects above 2 GB",
+                "remove the least recently used objects until the cache has at most 2 GB",
             ),
         ],
     ),

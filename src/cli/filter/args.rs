@@ -4,7 +4,7 @@ use clap::Arg;
 
 use crate::cli::options::{switch, value};
 
-/// Returns the filters of charts and of `annotate`, with `-d` for `--dsos`.
+/// Returns the filters of `annotate`, `flamegraph`, `heatmap` and `histogram`, with `-d` for `--dsos`.
 pub(crate) fn all() -> [Arg; 7] {
     [
         comms(),

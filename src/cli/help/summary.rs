@@ -107,7 +107,7 @@ pub(crate) fn list_options(command: &Command) -> String {
         .join(" ")
 }
 
-/// Formats the name of an option's value as shown after the option; empty if it takes no value.
+/// Formats the name of an option's value as shown after the option; empty if it takes no value, or is not supported yet.
 pub(super) fn value_text(arg: &Arg) -> String {
     let name = arg
         .get_value_names()
@@ -122,14 +122,17 @@ pub(super) fn value_text(arg: &Arg) -> String {
     }
 }
 
+/// Whether the long name or the help of an option contains `keyword`, ignoring case. As in perf, a single letter only matches the
+/// short name.
 fn matches_keyword(arg: &Arg, keyword: &str) -> bool {
-    let keyword = keyword.trim_start_matches('-').to_lowercase();
+    let keyword = keyword.trim_start_matches('-');
+    let mut letters = keyword.chars();
+    if let (Some(letter), None) = (letters.next(), letters.next()) {
+        return arg.get_short() == Some(letter);
+    }
+    let keyword = keyword.to_lowercase();
     let contains = |text: &str| text.to_lowercase().contains(&keyword);
-    let short = arg
-        .get_short()
-        .is_some_and(|short| short.to_string() == keyword);
-    short
-        || arg.get_long().is_some_and(contains)
+    arg.get_long().is_some_and(contains)
         || arg
             .get_help()
             .is_some_and(|help| contains(&help.to_string()))

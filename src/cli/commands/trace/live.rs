@@ -33,7 +33,7 @@ const MAX_READ_INTERVAL: Duration = Duration::from_millis(50);
 /// The maximum time between two reads of the rings if memory is read without BPF: the earlier, the less it has changed.
 const LATE_READ_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Traces until the command or all tasks end, a limit of lines is reached, or a signal is received.
+/// Traces until the command or all tasks end, a limit of lines is reached, no more can be written, or a signal is received.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let (mut request, mut settings) = request::build(matches, context)?;
     if let Some(summary) = kernel_summary::start(&request, &settings, matches, context) {
@@ -164,7 +164,7 @@ fn sum_up(
 enum StopReason {
     /// The command or all tasks have ended.
     Ended,
-    /// The requested number of lines is printed.
+    /// The requested number of lines is printed, or no more can be written.
     Enough,
     /// This signal was received.
     Signal(i32),

@@ -523,9 +523,9 @@ fn sees_all_threads(target: &Target, matches: &ArgMatches) -> bool {
         return !matches!(target, Target::Cpus(Some(_)));
     };
     let proc = Proc::new(PROC);
-    let siblings = |thread: &u32| proc.threads(proc.process_of(*thread).ok()?).ok();
+    let threads_of_process = |thread: &u32| proc.threads(proc.process_of(*thread).ok()?).ok();
     threads.iter().all(|thread| {
-        let siblings = siblings(thread);
+        let siblings = threads_of_process(thread);
         siblings.is_some_and(|siblings| siblings.iter().all(|tid| threads.contains(tid)))
     })
 }

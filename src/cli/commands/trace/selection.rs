@@ -125,6 +125,7 @@ struct Listed {
 }
 
 impl Listed {
+    /// Adds the calls and events of one `-e` option.
     fn add(
         &mut self,
         text: &str,
@@ -152,9 +153,7 @@ impl Listed {
         }
         Ok(())
     }
-}
 
-impl Listed {
     /// Adds events other than system calls.
     fn add_event(&mut self, word: &str, catalogue: &Catalogue<'_>) -> Result<(), CliError> {
         let LimitedEvent { event, limit } = LimitedEvent::parse(word)?;

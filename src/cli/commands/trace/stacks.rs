@@ -17,7 +17,7 @@ const MAX_STACK: usize = 127;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StackSettings {
     chains: CallchainOptions,
-    /// The maximum number of frames.
+    /// The maximum number of frames of a stack that are shown.
     pub(super) max_stack: usize,
     /// The minimum number of frames of a sample that is shown.
     pub(super) min_stack: usize,

@@ -19,7 +19,7 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
     (
         "kmem diff",
         &[
-            example("kmem diff", "perf.data.old and perf.data"),
+            example("kmem diff", "compare perf.data.old and perf.data"),
             example(
                 "kmem diff perf.data.old perf.data -s growth",
                 "what grows faster",
@@ -46,8 +46,14 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
         &[
             example("kmem leaks --suspects", "stacks that may leak"),
             example("kmem leaks -s bytes -l 5", "most memory that was not freed"),
-            example("kmem leaks --svg curve.svg", "a picture of the curve"),
-            example("kmem leaks --json", "curve and stacks as JSON"),
+            example(
+                "kmem leaks --svg curve.svg",
+                "draw the bytes not freed over time",
+            ),
+            example(
+                "kmem leaks --json",
+                "bytes not freed over time, and stacks, as JSON",
+            ),
         ],
     ),
     (
@@ -73,7 +79,10 @@ pub(super) const KMEM: &[(&str, &[CommandLine])] = &[
         "kmem usage",
         &[
             example("kmem usage -l 10", "stacks that allocate most"),
-            example("kmem usage --by cgroup,cache -s live", "what cgroups keep"),
+            example(
+                "kmem usage --by cgroup,cache -s live",
+                "bytes that cgroups have not freed",
+            ),
             example("kmem usage --by container --json", "containers as JSON"),
         ],
     ),

@@ -11,9 +11,12 @@ pub(super) const KWORK: &[(&str, &[CommandLine])] = &[
                 "kwork record -- sleep 10",
                 "record interrupts, softirqs and work items for ten seconds",
             ),
-            example("kwork report", "show how long each of them ran"),
-            example("kwork latency", "show how long they were pending"),
-            example("kwork timehist", "print each run"),
+            example("kwork report", "show how long each kind of work ran"),
+            example(
+                "kwork latency",
+                "show how long work was pending before it ran",
+            ),
+            example("kwork timehist", "print each run of a handler or work item"),
         ],
     ),
     (
@@ -30,7 +33,10 @@ pub(super) const KWORK: &[(&str, &[CommandLine])] = &[
     (
         "kwork report",
         &[
-            example("kwork report -S", "also show sums and the share of one CPU"),
+            example(
+                "kwork report -S",
+                "also show the sums of all rows, and their share of one CPU",
+            ),
             example("kwork report -k irq -C 0", "interrupts of one CPU"),
             example("kwork report -n RCU -s count", "one softirq on each CPU"),
         ],

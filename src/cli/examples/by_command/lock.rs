@@ -21,7 +21,7 @@ pub(super) const LOCK: &[(&str, &[CommandLine])] = &[
             ),
             example(
                 "lock record --owners -a -- sleep 10",
-                "also record who had the locks, and what they are",
+                "also record the owners and kinds of the kernel's locks",
             ),
             example("lock contention -E 10", "who waited longest"),
             example(

@@ -2,7 +2,7 @@
 
 use super::{CommandLine, example};
 
-/// Commands with their examples.
+/// `sched` and its subcommands, with their examples.
 pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
     (
         "sched",
@@ -20,7 +20,7 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
     (
         "sched diff",
         &[
-            example("sched diff", "perf.data.old and perf.data"),
+            example("sched diff", "compare perf.data.old and perf.data"),
             example(
                 "sched diff perf.data.old perf.data",
                 "two recordings, the baseline first",
@@ -85,7 +85,7 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
                 "sched perfetto -o trace.pftrace",
                 "write another file, to be opened in Perfetto's viewer",
             ),
-            example("sched perfetto -j 1", "read on one thread"),
+            example("sched perfetto -j 1", "read the recording with one thread"),
         ],
     ),
     (
@@ -113,7 +113,7 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
     (
         "sched stats diff",
         &[
-            example("sched stats diff", "perf.data.old and perf.data"),
+            example("sched stats diff", "compare perf.data.old and perf.data"),
             example("sched stats diff -C 0", "only CPU 0"),
             example(
                 "sched stats diff perf.data.old perf.data -v",

@@ -14,7 +14,7 @@ pub(super) const TIMECHART: &[(&str, &[CommandLine])] = &[
             example("timechart", "draw perf.data into output.svg"),
             example(
                 "timechart -p program -n 40 -o program.html",
-                "draw the threads of a program, at least 40 if there are as many, as a page",
+                "draw at least 40 threads of a program, or all if there are fewer, as an HTML page",
             ),
             example(
                 "timechart --highlight 5000000",
