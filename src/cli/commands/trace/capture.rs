@@ -10,7 +10,7 @@ use rperf_bpf::{ArgumentCapture, CaptureOptions, Error, TaskSet};
 use rperf_events::EventSpec;
 use rperf_session::{Observation, RecordRequest, Target};
 use rperf_sys::{CgroupFolder, OpenCgroup, Proc, link_target};
-use rperf_syscalls::{CapturePlan, ProcessMemory, SyscallTable};
+use rperf_syscalls::{CapturePlan, ProcessMemory};
 
 use super::{TraceSettings, kernel_summary};
 use crate::cli::context::Context;
@@ -91,13 +91,9 @@ impl ProcessMemory for ChildMemory {
 
 /// Returns the capture plans of the recorded calls, by number: calls that are shown, and calls that change descriptors.
 fn plans(settings: &TraceSettings) -> Vec<(u32, CapturePlan)> {
-    let all = SyscallTable::of(settings.options.abi).all().into_iter();
-    let recorded_calls = all.filter(|(number, _)| {
-        let recorded = settings.recorded.as_ref();
-        recorded.is_none_or(|recorded| recorded.contains(number))
-    });
+    let calls = settings.recorded_syscalls().into_iter();
     let structures = settings.options.structures.as_deref();
-    let plans = recorded_calls.map(|(number, call)| (number, call.capture_plan_with(structures)));
+    let plans = calls.map(|(number, call)| (number, call.capture_plan_with(structures)));
     plans
         .filter(|(_, plan)| *plan != CapturePlan::default())
         .collect()

@@ -141,7 +141,7 @@ pub(super) fn read(
     context: &Context,
 ) -> Result<CallSummary, Error> {
     let calls = summary.read()?;
-    // In this mode, `birth` is the id of the cgroup.
+    // With `SummaryMode::Cgroup`, `birth` is the id of the cgroup.
     let tables = (mode == SummaryMode::Cgroup).then(|| {
         let ids = calls.keys().filter(|key| !key.is_compat);
         CgroupTables::new(ids.map(|key| key.birth).collect())

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rperf_analysis::trace::EnumerationNames;
 use rperf_btf::{Btf, Enumeration, TypeLayout};
-use rperf_syscalls::{StructureTexts, SyscallTable};
+use rperf_syscalls::StructureTexts;
 
 use super::TraceSettings;
 use crate::cli::live::kernel_offsets::kernel_types;
@@ -45,11 +45,7 @@ fn structures(settings: &TraceSettings) -> BTreeSet<&'static str> {
     if !settings.traces_calls {
         return BTreeSet::new();
     }
-    let all = SyscallTable::of(settings.options.abi).all().into_iter();
-    let calls = all.filter(|(number, _)| {
-        let recorded = settings.recorded.as_ref();
-        recorded.is_none_or(|recorded| recorded.contains(number))
-    });
+    let calls = settings.recorded_syscalls().into_iter();
     calls.flat_map(|(_, call)| call.structure_names()).collect()
 }
 

@@ -13,7 +13,7 @@ use rperf_session::{
     Target,
 };
 use rperf_sys::Proc;
-use rperf_syscalls::{Abi, ArgumentKind, ArgumentOptions, SyscallTable};
+use rperf_syscalls::{Abi, ArgumentKind, ArgumentOptions, Syscall, SyscallTable};
 use rperf_view::trace::{RESULT_COLUMN, SummaryMode, SummaryOptions, TraceLayout};
 
 use super::selection::{Selection, shown_name};
@@ -85,6 +85,15 @@ impl TraceSettings {
             excluded_threads: excluded_threads(matches)?,
             string_size: string_size(matches)?,
         })
+    }
+
+    /// Returns the calls that are recorded, with their numbers.
+    pub(super) fn recorded_syscalls(&self) -> Vec<(u32, &'static Syscall)> {
+        let mut calls = SyscallTable::of(self.options.abi).all();
+        if let Some(recorded) = &self.recorded {
+            calls.retain(|(number, _)| recorded.contains(number));
+        }
+        calls
     }
 }
 
