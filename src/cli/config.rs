@@ -110,11 +110,14 @@ impl Config {
     }
 
     /// Returns a message for each setting that has an effect in perf's `command` but not in rperf's, and for each unknown setting
-    /// in the section `command`.
+    /// in the section `command`. Only the last setting of a name has a message.
     pub(crate) fn unused(&self, command: &str) -> Vec<String> {
         let mut lines = Vec::new();
         for (index, entry) in self.entries.iter().enumerate() {
             let mut later = self.entries.iter().skip(index + 1);
+            if later.any(|later| later.name == entry.name) {
+                continue;
+            }
             let of_command = entry.name.split('.').next() == Some(command);
             let problem = match keys::why_unused(&entry.name, Some(command)) {
                 Some(why) => format!("{} has no effect: {why}", entry.name),
@@ -123,12 +126,8 @@ impl Config {
                     _ => continue,
                 },
             };
-            if later.any(|later| later.name == entry.name) {
-                continue;
-            }
-            let files = self.files.iter().rev();
-            let mut files = files.filter(|(first, _)| *first <= index);
-            let file = files.next().map_or("", |(_, file)| file);
+            let file = self.files.iter().rfind(|(first, _)| *first <= index);
+            let file = file.map_or("", |(_, file)| file);
             lines.push(format!("{file} line {}: {problem}", entry.line));
         }
         lines

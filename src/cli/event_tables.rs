@@ -33,8 +33,8 @@ pub(crate) fn tables(recording: Metadata<'_>, grouping: Option<bool>) -> Vec<Tab
     let table_indices = (0..events.len()).filter(|index| !(grouped && groups.is_member(*index)));
     let table = |index: usize| {
         let group = groups.led_by(index);
-        let (members, name) = match group.filter(|_| grouped) {
-            Some(group) => {
+        let (members, name) = match group {
+            Some(group) if grouped => {
                 let name = if group.name.is_empty() {
                     "anon group"
                 } else {
@@ -46,7 +46,7 @@ pub(crate) fn tables(recording: Metadata<'_>, grouping: Option<bool>) -> Vec<Tab
                     format!("{name} {{ {} }}", names(members)),
                 )
             }
-            None => {
+            _ => {
                 let name = events.get(index).map(|event| event.name.clone());
                 (vec![index], name.unwrap_or_default())
             }

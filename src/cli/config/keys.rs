@@ -476,11 +476,11 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
 
 fn find(name: &str) -> Option<&'static Setting> {
     let exact = SETTINGS.iter().find(|known| known.name == name);
-    let of_section = |known: &&Setting| {
-        let section = known.name.strip_suffix('*');
-        section.is_some_and(|section| name.starts_with(section))
+    let has_prefix = |known: &&Setting| {
+        let prefix = known.name.strip_suffix('*');
+        prefix.is_some_and(|prefix| name.starts_with(prefix))
     };
-    exact.or_else(|| SETTINGS.iter().find(of_section))
+    exact.or_else(|| SETTINGS.iter().find(has_prefix))
 }
 
 /// Checks the value of `name`; the error names the expected values.
