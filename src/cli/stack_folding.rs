@@ -1,4 +1,4 @@
-//! Folds samples with their callchains, for the commands that show them; unwinds user stacks from their copies.
+//! Folds samples for the commands that show callchains, and completes their user callchains, mostly from stack copies.
 
 use std::mem;
 use std::num::NonZeroUsize;
@@ -42,8 +42,8 @@ pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> St
     }
 }
 
-/// Returns the maximum number of user and of kernel frames if user stacks are unwound; `None` if they aren't, or callchains are
-/// not shown. Unwound stacks are already truncated to the limit of `options`, which is therefore removed.
+/// Takes the maximum number of user and of kernel frames from `options` if user stacks are unwound; `None` if they are not, or if
+/// callchains are not used. Unwound stacks are already truncated to this limit: afterwards `options` has none.
 pub(crate) fn unwinding_limit(
     recording: Metadata<'_>,
     options: &mut HistogramOptions,
@@ -123,7 +123,7 @@ pub(crate) fn fold(
         ..stack_options(replay.data().metadata(), limit)
     };
     let stacks = UserStacks::new(resolver, options);
-    let fold = || {
+    let fold_samples = || {
         let samples = replay.fold(jobs, || WeightedFold {
             inner: stacks.fold(naming.samples(select)),
             weight,
@@ -133,8 +133,8 @@ pub(crate) fn fold(
     // With a filter, the kernel's symbols may not be needed: it may drop all samples of the kernel.
     let needs_kernel = select.is_none() && replay.has_kernel_samples();
     let samples = match jobs.get() > 1 && needs_kernel {
-        true => resolver.while_reading_kernel(fold),
-        false => fold(),
+        true => resolver.while_reading_kernel(fold_samples),
+        false => fold_samples(),
     };
     (samples, stacks.summary())
 }
@@ -170,8 +170,8 @@ pub(crate) fn add_branch_chains(source: &mut RecordingInfo<'_>, events: &[EventD
     chains.for_each(|(has_chain, branches)| *has_chain |= branches);
 }
 
-/// Returns the maximum number of bytes copied from each stack; `None` without events.
-pub(crate) fn copied(events: &[EventDesc]) -> Option<u32> {
+/// Returns the size of the stack copies in bytes, the largest of all events; `None` without events.
+pub(crate) fn stack_copy_size(events: &[EventDesc]) -> Option<u32> {
     let events = events.iter();
     events.map(|event| event.attr.sample_stack_user).max()
 }

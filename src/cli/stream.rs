@@ -55,7 +55,7 @@ pub(crate) struct RecordingStream {
 }
 
 impl RecordingStream {
-    /// Reads at most the size of a pipe-mode header.
+    /// Returns the stream after reading at most the size of a pipe-mode header.
     pub(super) fn begin(path: PathBuf, mut input: PipeInput) -> io::Result<Self> {
         let mut first = Vec::new();
         let mut header = (&mut input).take(FileHeader::PIPE_SIZE);
@@ -102,7 +102,7 @@ impl RecordingStream {
         PipeReader::new(self.first, self.input).map_err(|cause| foreign(&path, &cause))
     }
 
-    /// Reads to the end.
+    /// Reads the stream to its end, and stores it.
     ///
     /// # Errors
     ///

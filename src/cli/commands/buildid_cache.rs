@@ -262,7 +262,7 @@ impl<'c> CacheEditor<'c> {
             file: &present.file,
             id: &id,
             debug: debug.as_deref(),
-            probes: Some(&present.probes),
+            probes: Some(&present.markers),
         };
         self.cache.add(&object).map_err(|error| reason(&error))
     }

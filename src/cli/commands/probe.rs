@@ -34,16 +34,16 @@ struct ProbeActions<'m> {
 }
 
 impl<'m> ProbeActions<'m> {
-    fn new(matches: &'m ArgMatches) -> Result<Self, CliError> {
-        Ok(Self {
+    fn new(matches: &'m ArgMatches) -> Self {
+        Self {
             list: matches.get_one("list"),
             deleted: matches.get_many("del").unwrap_or_default().collect(),
-            added: args::definitions(matches, "add")?,
-            printed: args::definitions(matches, "definition")?,
+            added: args::definitions(matches, "add"),
+            printed: args::definitions(matches, "definition"),
             line: matches.get_one("line"),
-            variables: args::definitions(matches, "vars")?,
+            variables: args::definitions(matches, "vars"),
             functions: matches.contains_id("funcs"),
-        })
+        }
     }
 
     /// Checks that exactly one action is given (`--add` and `--del` count as one), and that options that apply to some actions
@@ -85,7 +85,7 @@ impl<'m> ProbeActions<'m> {
 
 /// Runs the action; events are deleted before others are added.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    let actions = ProbeActions::new(matches)?;
+    let actions = ProbeActions::new(matches);
     actions.check(matches, context)?;
     if actions.functions {
         return show::list_functions(matches, context);

@@ -41,7 +41,7 @@ use crate::cli::shared::analysis::{Analysis, sockets};
 use crate::cli::shared::annotation;
 use crate::cli::shared::tracepoints::RecordedTracepoints;
 use crate::cli::stack_folding::{
-    StackFolding, add_branch_chains, copied, fold, recording_info, unwinding_limit,
+    StackFolding, add_branch_chains, fold, recording_info, stack_copy_size, unwinding_limit,
     warn_of_truncated,
 };
 use crate::cli::symbol_options::SymbolSources;
@@ -109,7 +109,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
                 skips_empty: settings.skips_empty(),
             };
             format.write(&mut context.stdout(), parameters, &counts, &report)?;
-            warn_of_truncated(context, &counts.stacks, copied(data.events()));
+            warn_of_truncated(context, &counts.stacks, stack_copy_size(data.events()));
             return Ok(DecodeErrors::default());
         }
         // The header describes the file, not its copy with decoded samples.
@@ -123,7 +123,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         print(context, parameters, &counts, lost, settings)?;
         let threads = thread_layout.map(|layout| (ThreadCounts::of_recording(replay), layout));
         print_rest(context, &counts, threads.as_ref())?;
-        warn_of_truncated(context, &counts.stacks, copied(data.events()));
+        warn_of_truncated(context, &counts.stacks, stack_copy_size(data.events()));
         Ok(threads.map(|(threads, _)| threads.bad).unwrap_or_default())
     })?;
     analysis.conclude_with(bad_records)?;

@@ -46,7 +46,7 @@ use crate::cli::input::{Input, OpenedInput};
 use crate::cli::itrace;
 use crate::cli::options::flag;
 use crate::cli::shared::analysis::Analysis;
-use crate::cli::stack_folding::{copied, warn_of_truncated};
+use crate::cli::stack_folding::{stack_copy_size, warn_of_truncated};
 use rperf_input::DiskFiles;
 
 pub(super) use self::args::command;

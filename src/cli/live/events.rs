@@ -12,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use crate::cli::pmus::MachinePmus;
-use crate::cli::shared::probing::ParserEvent;
+use crate::cli::shared::probing::ParserEvents;
 use crate::cli::tracefs::{MachineTracepoints, describe};
 use crate::cli::vendor::report_problems;
 
@@ -40,8 +40,8 @@ pub(crate) fn events(
     let mut errors = Vec::new();
     for (index, listed) in probes::event_words(matches, context, &machine.0)? {
         let parsed = match listed {
-            ParserEvent::Text(text) => parse(&text, &catalogue),
-            ParserEvent::Events(events) => Ok(events),
+            ParserEvents::Text(text) => parse(&text, &catalogue),
+            ParserEvents::Events(events) => Ok(events),
         };
         match parsed {
             Ok(events) => lists.push(ListedEvents { index, events }),

@@ -7,7 +7,7 @@ use rperf_sys::Tracefs;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::list;
-use crate::cli::shared::probing::ParserEvent;
+use crate::cli::shared::probing::ParserEvents;
 
 /// The separators of an event list.
 const SEPARATORS: [char; 4] = [',', '{', '}', ' '];
@@ -25,7 +25,7 @@ pub(crate) fn event_words(
     matches: &ArgMatches,
     context: &Context,
     tracefs: &Tracefs,
-) -> Result<Vec<(usize, ParserEvent)>, CliError> {
+) -> Result<Vec<(usize, ParserEvents)>, CliError> {
     let given = |id: &str| {
         let values = matches.get_many::<String>(id).into_iter().flatten();
         let indices = matches.indices_of(id).into_iter().flatten();
@@ -36,7 +36,7 @@ pub(crate) fn event_words(
     for (index, text) in given("event") {
         all.push((
             index,
-            ParserEvent::Text(with_marker_events(text, tracefs, context)?),
+            ParserEvents::Text(with_marker_events(text, tracefs, context)?),
         ));
     }
     for (index, definition) in given("probe") {

@@ -23,25 +23,23 @@ pub(crate) struct ColumnOptions {
     numbers: Vec<NumberField>,
     /// Columns filtered to a single value, with that value.
     single_values: Vec<(&'static str, String)>,
-    /// Whether sort keys were given, with `--sort` or in the configuration.
-    pub(crate) sorted: bool,
 }
 
 /// A word of `--sort` or `--fields`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SortWord {
     Known(ReportField),
-    /// A tracepoint field, if the recording has it.
+    /// Not the name of a built-in field: a tracepoint field, if the recording has it.
     Other(String),
 }
 
 impl SortWord {
-    /// Parses a list of words.
+    /// Parses a list of words, separated by commas or blanks.
     fn list(words: &str) -> Vec<Self> {
         let words = words.split([',', ' ']).filter(|word| !word.is_empty());
-        let word =
+        let parse =
             |word| find_field(word).map_or_else(|| Self::Other(str::to_owned(word)), Self::Known);
-        words.map(word).collect()
+        words.map(parse).collect()
     }
 
     fn key(&self) -> Option<&'static Key> {
@@ -89,20 +87,22 @@ impl ColumnOptions {
                 .copied()
                 .collect(),
             single_values: single_values(matches),
-            sorted: sort.is_some(),
         }
     }
 
-    /// Returns columns and order; `default_keys` are the default sort keys, `shares` the numbers before them. `find` resolves the words
-    /// that are not built-in keys.
+    /// Returns columns and order; `default_keys` are the default sort keys, `default_shares` the share columns before them. `find`
+    /// resolves the words that do not name a built-in field.
     pub(crate) fn resolve(
         &self,
         default_keys: &str,
-        shares: &[NumberField],
+        default_shares: &[NumberField],
         find: FindFields<'_>,
     ) -> Result<ResolvedColumns, CliError> {
-        let given = !self.sort.is_empty() && !self.adds_keys;
-        let mut sort = match given || (self.only_fields && self.sort.is_empty()) {
+        let omits_default_keys = match self.sort.is_empty() {
+            true => self.only_fields,
+            false => !self.adds_keys,
+        };
+        let mut sort = match omits_default_keys {
             true => Vec::new(),
             false => fields(&SortWord::list(default_keys), "sort", find)?,
         };
@@ -110,10 +110,6 @@ impl ColumnOptions {
         if self.with_parent {
             extend(&mut sort, &fields(&SortWord::list("parent"), "sort", find)?);
         }
-        let shares = self.shares(shares, &sort);
-        // Rows are sorted first by the numbers that `--sort` does not name.
-        let first = shares.iter().filter(|share| !sort.contains(share));
-        let first: Vec<ReportField> = first.copied().collect();
         let (mut columns, mut order_by) = (Vec::new(), Vec::new());
         if !self.only_fields {
             let numbers: Vec<ReportField> = self
@@ -122,8 +118,12 @@ impl ColumnOptions {
                 .copied()
                 .map(ReportField::Number)
                 .collect();
+            let shares = Self::shares(default_shares, &sort);
             extend(&mut columns, &shares);
             extend(&mut columns, &numbers);
+            // Rows are sorted first by the shares that `--sort` does not name.
+            let first = shares.iter().filter(|share| !sort.contains(share));
+            let first: Vec<ReportField> = first.copied().collect();
             extend(&mut order_by, &first);
         }
         extend(&mut columns, &fields(&self.fields, "fields", find)?);
@@ -135,18 +135,18 @@ impl ColumnOptions {
 
     /// Returns the share columns before the keys. As in perf, these are the defaults, or, if `sort` names a latency and the defaults do not
     /// begin with one, the shares that `sort` names.
-    fn shares(&self, default: &[NumberField], sort: &[ReportField]) -> Vec<ReportField> {
-        let is_latency = |number: &NumberField| number.is_latency();
+    fn shares(default: &[NumberField], sort: &[ReportField]) -> Vec<ReportField> {
         let named = sort.iter().filter_map(|field| field.number());
-        let is_named = named.clone().any(|number| number.is_latency());
-        let shares: Vec<NumberField> = match is_named && !default.first().is_some_and(is_latency) {
+        let names_latency = named.clone().any(NumberField::is_latency);
+        let latency_is_first = default.first().is_some_and(|number| number.is_latency());
+        let shares: Vec<NumberField> = match names_latency && !latency_is_first {
             true => named.filter(|number| number.is_share()).collect(),
             false => default.to_vec(),
         };
         shares.into_iter().map(ReportField::Number).collect()
     }
 
-    /// Removes the columns with a single known value, unless only numbers would remain.
+    /// Removes the columns that are filtered to a single value, unless only numbers would remain. The order keeps them.
     fn without_single_values(
         &self,
         columns: Vec<ReportField>,
@@ -180,14 +180,14 @@ impl ColumnOptions {
     }
 
     /// Whether `--fields` replaces the default columns.
-    pub(crate) fn is_exact(&self) -> bool {
+    pub(crate) fn replaces_columns(&self) -> bool {
         self.only_fields
     }
 
     /// Whether the given sort keys replace the default ones and begin with `symbol`.
     pub(crate) fn begins_with_symbol(&self) -> bool {
         let first = self.sort.first().and_then(SortWord::key);
-        self.sorted && !self.adds_keys && first.is_some_and(|key| key.name == "symbol")
+        !self.adds_keys && first.is_some_and(|key| key.name == "symbol")
     }
 }
 
@@ -195,12 +195,12 @@ impl ColumnOptions {
 pub(crate) struct ResolvedColumns {
     pub(crate) columns: Vec<ReportField>,
     pub(crate) order_by: Vec<ReportField>,
-    /// Columns filtered to a single value, and that value.
+    /// Columns filtered to a single value, removed or not, with that value.
     pub(crate) values: Vec<(&'static str, String)>,
 }
 
-/// Returns the fields that a word of `--sort` or `--fields` names, if it is not a built-in key. The arguments are the option's name without
-/// dashes, for messages, and the word.
+/// Returns the fields that a word of `--sort` or `--fields` names, if it does not name a built-in field. The arguments are the
+/// option's name without dashes, for messages, and the word.
 pub(crate) type FindFields<'f> =
     &'f mut dyn FnMut(&str, &str) -> Result<Vec<ReportField>, CliError>;
 
@@ -285,7 +285,6 @@ mod tests {
             only_fields: fields.is_some() && !adds_fields,
             numbers: vec![NumberField::Samples],
             single_values: Vec::new(),
-            sorted: !sort.is_empty(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Names of containers, from the paths of their cgroups.
 
-/// The shown length of an id, as in `docker ps`.
+/// The number of digits shown of an id, as in `docker ps`.
 const SHORT_LENGTH: usize = 12;
 /// The length of a complete id, in hexadecimal digits.
 const ID_LENGTH: usize = 64;
@@ -13,46 +13,47 @@ const SCOPES: [(&str, &str); 4] = [
     ("crio", "cri-o"),
 ];
 
-/// Returns the name of the container that a cgroup belongs to: the container's runtime with the first 12 digits of its id, or
-/// with its name. `None` if the path names no container.
+/// Returns the name of the innermost container that a cgroup belongs to: the container's runtime with the first 12 digits of its
+/// id, or with its name. If the path does not name the runtime, `pod`, `container` or `machine` stands for it. `None` if the path
+/// names no container.
 ///
 /// ```text
 /// /system.slice/docker-0123456789abcdef….scope      docker:0123456789ab
 /// /kubepods.slice/…/cri-containerd-0123….scope      containerd:0123456789ab
+/// /kubepods/burstable/pod12-34/0123…                pod:0123456789ab
 /// /lxc.payload.web/system.slice                     lxc:web
 /// /machine.slice/machine-web.scope                  machine:web
 /// ```
 pub(crate) fn container_of(cgroup: &str) -> Option<String> {
-    let mut outer: Option<&str> = None;
+    let mut parent: Option<&str> = None;
     let mut innermost = None;
     for part in cgroup.split('/').filter(|part| !part.is_empty()) {
-        innermost = container(outer, part).or(innermost);
-        outer = Some(part);
+        innermost = container(parent, part).or(innermost);
+        parent = Some(part);
     }
     innermost
 }
 
-/// Returns the name of the container if the directory `part` is a container's cgroup; `outer` is the parent of `part`.
-fn container(outer: Option<&str>, part: &str) -> Option<String> {
+/// Returns the name of the container if the directory `part` is a container's cgroup; `parent` is the directory above it.
+fn container(parent: Option<&str>, part: &str) -> Option<String> {
     if let Some(scope) = part.strip_suffix(".scope") {
         if let Some(name) = scope.strip_prefix("machine-") {
             return Some(format!("machine:{}", unescaped(name)));
         }
-        let (runtime, id) = scope.rsplit_once('-')?;
-        let (_, runtime) = SCOPES.iter().find(|(start, _)| *start == runtime)?;
+        let (prefix, id) = scope.rsplit_once('-')?;
+        let (_, runtime) = SCOPES.iter().find(|(known, _)| *known == prefix)?;
         return short_id(id).map(|id| format!("{runtime}:{id}"));
     }
     if let Some(name) = part.strip_prefix("lxc.payload.") {
         return Some(format!("lxc:{name}"));
     }
-    if outer == Some("lxc") {
+    if parent == Some("lxc") {
         return Some(format!("lxc:{part}"));
     }
     let id = short_id(part)?;
-    let outer = outer.unwrap_or_default();
-    let runtime = match outer {
-        "docker" => "docker",
-        outer if outer.starts_with("pod") => "pod",
+    let runtime = match parent {
+        Some("docker") => "docker",
+        Some(parent) if parent.starts_with("pod") => "pod",
         _ => "container",
     };
     Some(format!("{runtime}:{id}"))
@@ -63,7 +64,7 @@ fn short_id(text: &str) -> Option<&str> {
     text.get(..SHORT_LENGTH).filter(|_| is_id)
 }
 
-/// Replaces systemd's escapes of printable ASCII characters, such as `\x2d` for a hyphen.
+/// Replaces systemd's escapes of printable ASCII characters other than space, such as `\x2d` for a hyphen.
 fn unescaped(name: &str) -> String {
     let mut text = String::new();
     let mut rest = name;

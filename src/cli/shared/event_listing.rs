@@ -1,4 +1,4 @@
-//! This machine's events that match the given words.
+//! This machine's events and metrics that match the given words.
 
 use std::io;
 
@@ -41,7 +41,7 @@ impl MachineEvents {
     }
 
     /// Returns the USDT markers of programs in the build-id cache.
-    pub(crate) fn marks(&self) -> Vec<UsdtMarker> {
+    pub(crate) fn markers(&self) -> Vec<UsdtMarker> {
         self.cache
             .as_ref()
             .map(installed_markers)
@@ -52,7 +52,8 @@ impl MachineEvents {
         self.pmus.catalogue(&self.tracepoints)
     }
 
-    /// Finds the matches of each word in order, or all events and metrics if there are no words. Words without a match are reported.
+    /// Finds the matches of each word in order, or all events and metrics if there are no words. Prints notes on words without a
+    /// match, and on tracepoints that cannot be listed.
     pub(crate) fn find_all<'m>(
         &'m self,
         words: &[&str],
@@ -62,7 +63,7 @@ impl MachineEvents {
         let sources = ListSources {
             catalogue,
             opens: &|attr| OpenPermission::to(attr) != OpenPermission::None,
-            marks: &|| self.cache.as_ref().map(marked).unwrap_or_default(),
+            marks: &|| self.cache.as_ref().map(marker_names).unwrap_or_default(),
         };
         let mut tracepoint_error = None;
         let mut rows = Vec::new();
@@ -83,18 +84,17 @@ impl MachineEvents {
             if chosen.add_kind(word, context) {
                 continue;
             }
-            let wanted = EventSelection::new(word);
+            // The first meaning with a match applies; it selects both events and metrics.
             let mut meanings = EventSelection::interpretations(word).into_iter();
-            let has_match =
-                meanings.any(|wanted| add_events(&wanted) | chosen.add_matching(&wanted));
-
-            match &wanted {
-                _ if has_match => {}
+            if meanings.any(|wanted| add_events(&wanted) | chosen.add_matching(&wanted)) {
+                continue;
+            }
+            match EventSelection::new(word) {
                 // Errors of access are reported after the loop.
                 EventSelection::Kinds(kinds)
                     if kinds.contains(&EventKind::Tracepoint)
                         && catalogue.tracepoints.systems().is_err() => {}
-                EventSelection::Kinds(kinds) => context.note(absent(kinds)),
+                EventSelection::Kinds(kinds) => context.note(no_events(kinds)),
                 _ => {
                     missed = true;
                     context.note(no_match(word));
@@ -112,15 +112,15 @@ impl MachineEvents {
         }
     }
 
-    /// Returns the metrics whose PMU this machine has.
+    /// Returns the metrics whose PMU this machine has; a metric without one needs a core PMU.
     fn metrics(&self, catalogue: &Catalogue<'_>) -> Vec<&VendorMetric> {
         let pmus = || catalogue.pmus.iter().map(|(name, _)| name.as_str());
         let all = self.pmus.vendor().metrics().iter();
-        let has = |metric: &&VendorMetric| match &metric.pmu {
+        let has_pmu = |metric: &&VendorMetric| match &metric.pmu {
             None => pmus().any(|pmu| self.pmus.is_core(pmu)),
             Some(unit) => pmus().any(|pmu| pmu == unit),
         };
-        all.filter(has).collect()
+        all.filter(has_pmu).collect()
     }
 
     fn note_unreadable_tracepoints(&self, error: &io::Error, context: &Context) {
@@ -192,7 +192,7 @@ impl<'m> ChosenMetrics<'m> {
         true
     }
 
-    /// Adds the metrics that match; returns whether there are any.
+    /// Adds the metrics that match; returns whether any were added.
     fn add_matching(&mut self, wanted: &EventSelection) -> bool {
         let before = self.chosen.len();
         let matching = self
@@ -208,8 +208,8 @@ impl<'m> ChosenMetrics<'m> {
     }
 }
 
-/// Returns the message for a requested kind without events.
-fn absent(kinds: &[EventKind]) -> &'static str {
+/// Returns the message for requested kinds without events.
+fn no_events(kinds: &[EventKind]) -> &'static str {
     match kinds {
         [EventKind::Hardware | EventKind::Cache] => "no hardware PMU found",
         [EventKind::Pmu] => "the PMUs of this machine have no named events",
@@ -242,6 +242,7 @@ pub(crate) enum OpenPermission {
 }
 
 impl OpenPermission {
+    /// Opens an event for this process, on all CPUs, to find out. `None` also if the error is not one of permission.
     pub(crate) fn to(attr: &Attr) -> Self {
         let mut attr = Attr {
             flags: AttrFlags::DISABLED,
@@ -261,22 +262,22 @@ impl OpenPermission {
 }
 
 /// Returns the name of a marker that several programs share, with the program.
-pub(crate) fn with_program(mark: &UsdtMarker) -> String {
+pub(crate) fn with_program(marker: &UsdtMarker) -> String {
     let UsdtMarker {
         name, id, program, ..
-    } = mark;
+    } = marker;
     format!("{name}@{}({id:.12})", program.display())
 }
 
-/// Returns the USDT markers of the programs in the cache, with the program for names that are not unique.
-fn marked(cache: &Cache) -> Vec<String> {
-    let marks = installed_markers(cache);
-    let shared = marks.chunk_by(|one, next| one.name == next.name);
-    let named = shared.flat_map(|same| {
-        same.iter().map(|mark| match same.len() {
-            1 => mark.name.clone(),
-            _ => with_program(mark),
+/// Returns the names of the USDT markers of programs in the cache, with the program for names that are not unique.
+fn marker_names(cache: &Cache) -> Vec<String> {
+    let markers = installed_markers(cache);
+    let by_name = markers.chunk_by(|one, next| one.name == next.name);
+    let names = by_name.flat_map(|same| {
+        same.iter().map(|marker| match same.len() {
+            1 => marker.name.clone(),
+            _ => with_program(marker),
         })
     });
-    named.collect()
+    names.collect()
 }

@@ -9,13 +9,15 @@ use rperf_tracepoint::{Error, FieldReader};
 
 use crate::cli::error::CliError;
 use crate::cli::event_lookup::find_event;
+use crate::cli::shared::numeric_field::numeric_field_of;
 
-/// Returns the start event and the end event with these names. They are matched by the fields `key`, or by thread if `key` is empty.
+/// Returns the start event `from` and the end event `to`. Their samples are paired by the fields `key`, or by thread if `key` is
+/// empty.
 ///
 /// # Errors
 ///
-/// Status 255: the recording `path` lacks one of the events, an event lacks a field of `key`, or `key` is given for an event that is not a
-/// tracepoint. Also fails if the format of a tracepoint is damaged.
+/// Status 255: the recording `path` lacks one of the events, an event lacks a numeric field of `key`, or `key` is given for an event
+/// that is not a tracepoint or whose format is not in the recording. Also fails if a format is damaged.
 pub(crate) fn event_pair(
     replay: &Replay<'_>,
     path: &Path,
@@ -23,10 +25,10 @@ pub(crate) fn event_pair(
     key: &[String],
 ) -> Result<EventPair, CliError> {
     let recording = replay.data().metadata();
-    let end = |name: &str| keyed(find_event(replay, path, name)?, key, recording);
+    let find = |name: &str| keyed(find_event(replay, path, name)?, key, recording);
     Ok(EventPair {
-        from: end(from)?,
-        to: end(to)?,
+        from: find(from)?,
+        to: find(to)?,
     })
 }
 
@@ -41,7 +43,7 @@ fn keyed(event: usize, key: &[String], recording: Metadata<'_>) -> Result<KeyedE
     })
 }
 
-/// The fields of a tracepoint with these names.
+/// Returns the numeric fields of a tracepoint with these names.
 fn fields(
     event: usize,
     names: &[String],
@@ -64,9 +66,11 @@ fn fields(
         Err(error) => return Err(error.clone().into()),
     };
     let fields = names.iter().map(|field| {
-        tracepoint.reader(field).ok_or_else(|| {
-            CliError::message(255, format!("{name} has no field '{field}'"))
-                .hint("'evlist --trace-fields' lists the fields")
+        numeric_field_of(tracepoint, field).map_err(|others| {
+            let message = format!("{name} has no field '{field}' with a number");
+            CliError::message(255, message).hint(format!(
+                "its fields with numbers, most similar first: {others}"
+            ))
         })
     });
     fields.collect()

@@ -1,4 +1,4 @@
-//! Flame graphs as files: folded stacks, a picture or JSON.
+//! Flame graphs as files: folded stacks, an SVG picture, an HTML page or JSON.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use crate::cli::output_file::write_to;
 pub(crate) const MIN_WIDTH: f64 = 0.1;
 
 /// The default output file of `--format svg`.
-const DEFAULT_OUTPUT: &str = "flamegraph.svg";
+const DEFAULT_SVG: &str = "flamegraph.svg";
 /// The default output file of `--format html`.
-const DEFAULT_PAGE: &str = "flamegraph.html";
+const DEFAULT_HTML: &str = "flamegraph.html";
 /// The default output file of `--format json`.
-const DEFAULT_JSON_OUTPUT: &str = "flamegraph.json";
+const DEFAULT_JSON: &str = "flamegraph.json";
 
-/// The format of a flame graph: a picture, or JSON.
+/// The format of a flame graph: a picture, a page with the picture, or JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PictureFormat {
     Svg,
@@ -46,9 +46,9 @@ impl PictureFormat {
 
     fn default_output(self) -> &'static str {
         match self {
-            Self::Svg => DEFAULT_OUTPUT,
-            Self::Html => DEFAULT_PAGE,
-            Self::Json => DEFAULT_JSON_OUTPUT,
+            Self::Svg => DEFAULT_SVG,
+            Self::Html => DEFAULT_HTML,
+            Self::Json => DEFAULT_JSON,
         }
     }
 }
@@ -83,7 +83,8 @@ pub(crate) fn write_picture(
     Ok(())
 }
 
-/// Writes folded stacks to `output` or the standard output. With `marks`, the names of frames have suffixes for the type of code.
+/// Writes folded stacks to `output` or the standard output. With `marks`, names of frames have suffixes for kernel, inlined
+/// and JIT code.
 ///
 /// # Errors
 ///

@@ -18,7 +18,7 @@ use crate::cli::error::CliError;
 use crate::cli::live::explain::reason;
 use rperf_input::DiskFiles;
 
-/// The name that disables the cache.
+/// The name of a cache directory that disables the build-id cache.
 pub(crate) const NO_CACHE: &str = "/dev/null";
 /// The maximum number of symbolic links followed, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -30,8 +30,8 @@ pub(crate) struct ExistingFile {
     /// The path at which this process can read it.
     pub(crate) file: PathBuf,
     pub(crate) id: BuildId,
-    /// The list of the file's USDT markers.
-    pub(crate) probes: String,
+    /// The file's USDT markers, in the format of the file `probes` in the build-id cache; empty if there are none.
+    pub(crate) markers: String,
 }
 
 /// The root of paths: this process's, or that of `--target-ns`.
@@ -65,7 +65,7 @@ impl MountNamespace {
         }
     }
 
-    /// Returns the path of `file` in its namespace, with links resolved.
+    /// Returns the path of `file` in this namespace, with links resolved.
     pub(crate) fn path(&self, file: &Path) -> io::Result<PathBuf> {
         match &self.root {
             None => fs::canonicalize(file),
@@ -73,30 +73,30 @@ impl MountNamespace {
         }
     }
 
-    /// Reads a file with a build-id; the error says why it failed.
+    /// Reads the file that has the path `file` in this namespace and has a build-id; the error says why it failed.
     pub(crate) fn read(&self, file: &Path) -> Result<ExistingFile, String> {
         let path = self.path(file).map_err(|error| reason(&error))?;
-        let file = match &self.root {
+        let readable = match &self.root {
             None => path.clone(),
             Some(root) => root.join(path.strip_prefix("/").unwrap_or(&path)),
         };
-        let bytes = DiskFiles.read(&file).map_err(|error| reason(&error))?;
+        let bytes = DiskFiles.read(&readable).map_err(|error| reason(&error))?;
         let id = build_id_of_elf(&bytes).ok_or("it has no build-id")?;
-        let probes = match has_usdt_probes(&bytes) {
-            true => probes(&path, &file, &bytes),
+        let markers = match has_usdt_probes(&bytes) {
+            true => markers(&path, &readable, &bytes),
             false => String::new(),
         };
         Ok(ExistingFile {
             path,
-            file,
+            file: readable,
             id,
-            probes,
+            markers,
         })
     }
 }
 
-/// Returns the list of a file's USDT markers.
-fn probes(path: &Path, file: &Path, bytes: &[u8]) -> String {
+/// Returns [`ExistingFile::markers`]; empty also if the file cannot be parsed.
+fn markers(path: &Path, file: &Path, bytes: &[u8]) -> String {
     let request = ObjectRequest::new(file, ObjectKind::User);
     let loaded = load(&DiskFiles, &SearchPaths::new(None), &request);
     let object = ProbeObject::parse(ObjectInputs {
@@ -142,7 +142,7 @@ fn resolve_below(root: &Path, path: &Path) -> io::Result<PathBuf> {
     Ok(resolved)
 }
 
-/// Returns the components of a path, including `..`.
+/// Returns the names in a path, including `..`, without the root and `.`.
 fn names(path: &Path) -> VecDeque<OsString> {
     let parts = path.components();
     let named = parts.filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));

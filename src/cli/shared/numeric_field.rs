@@ -7,8 +7,8 @@ use rperf_tracepoint::{FieldReader, Tracepoint};
 /// The reason why an event has no numeric field of the requested name.
 pub(crate) enum NoNumericField {
     /// The event is not a tracepoint, or its format is missing or damaged.
-    NotATracepoint,
-    /// The tracepoint has only these numeric fields: their names, most similar first.
+    NoFormat,
+    /// The tracepoint has only these numeric fields of its own: their names, most similar first.
     Others(String),
 }
 
@@ -21,15 +21,15 @@ pub(crate) fn numeric_field(
     let event_desc = recording.events.get(event);
     let formats = recording.formats().unwrap_or_default();
     let tracepoint = event_desc.and_then(|event| formats.of_event(&event.attr).ok());
-    let tracepoint = tracepoint.ok_or(NoNumericField::NotATracepoint)?;
+    let tracepoint = tracepoint.ok_or(NoNumericField::NoFormat)?;
     numeric_field_of(tracepoint, name).map_err(NoNumericField::Others)
 }
 
-/// Returns the reader of the numeric field `name` of a tracepoint.
+/// Returns the reader of the numeric field `name` of a tracepoint, which may be a common field.
 ///
 /// # Errors
 ///
-/// The comma-separated names of the tracepoint's numeric fields, most similar first, if it has no such field.
+/// The comma-separated names of the tracepoint's own numeric fields, most similar first, if it has no such field.
 pub(crate) fn numeric_field_of(tracepoint: &Tracepoint, name: &str) -> Result<FieldReader, String> {
     if let Some(reader) = tracepoint.reader(name).filter(FieldReader::is_number) {
         return Ok(reader);

@@ -1,4 +1,4 @@
-//! The context switches, wakeups, power states and I/O system calls of a recording in Perfetto's format.
+//! The context switches, wakeups, I/O system calls, idle states and frequencies of a recording in Perfetto's format.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -31,9 +31,9 @@ pub(crate) struct TraceContent {
     pub(crate) has_tasks: bool,
     /// Whether idle states and frequencies of CPUs are written.
     pub(crate) has_power: bool,
-    /// The first and the last time, in nanoseconds.
+    /// The first and the last time of the events that are written, in nanoseconds.
     pub(crate) range: (u64, u64),
-    /// Whether a trace without events is written.
+    /// Whether the file is written even if there are no events.
     pub(crate) may_be_empty: bool,
 }
 
@@ -83,17 +83,17 @@ pub(crate) fn write_trace(
         match pass.run(&analysis.replay, analysis.jobs, &mut events) {
             Ok(delivered) => walk.delivered = delivered,
             Err(error) => {
-                // An error here makes `write_to` discard the unfinished file.
+                // The error that is returned here only makes `write_to` discard the unfinished file.
                 failure = Some(error);
                 return Err(io::ErrorKind::InvalidData.into());
             }
         }
         events.result?;
-        if events.times.is_none() && !content.may_be_empty {
+        (walk.losses, walk.times) = (events.losses, events.times);
+        if walk.times.is_none() && !content.may_be_empty {
             is_empty = true;
             return Err(io::ErrorKind::InvalidData.into());
         }
-        (walk.losses, walk.times) = (events.losses, events.times);
         events.writer.finish()
     });
     match failure {
@@ -114,7 +114,7 @@ fn threads(world: &World) -> Vec<SchedThread> {
     threads.collect()
 }
 
-/// Passes events to a trace.
+/// Passes events to a trace; events without a CPU are skipped.
 struct TracedEvents<W> {
     writer: SchedTraceWriter<W>,
     content: TraceContent,
@@ -124,6 +124,7 @@ struct TracedEvents<W> {
     calls: HashMap<u32, &'static str>,
     losses: LostStretches,
     times: Option<(u64, u64)>,
+    /// The first error of `writer`, which ends the pass.
     result: io::Result<()>,
 }
 
@@ -167,7 +168,7 @@ impl<W: Write> TracedEvents<W> {
         let prev = task(event.prev_comm(), event.prev_pid(), event.prev_prio());
         let next = task(event.next_comm(), event.next_pid(), event.next_prio());
         let at = SchedEventContext {
-            // A task that has exited has no id in the sample.
+            // The sample of a task that has exited has no thread id.
             tid: event.prev_pid(),
             ..at
         };
@@ -199,6 +200,7 @@ impl<W: Write> TracedEvents<W> {
     }
 
     /// Ends the call that a thread is in. If the return belongs to another call, because records were lost, the result is unknown.
+    /// Returns whether the thread was in a call.
     fn end_call(
         &mut self,
         at: SchedEventContext,

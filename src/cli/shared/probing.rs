@@ -26,7 +26,7 @@ use self::probe_cache::CachedObject;
 use self::running_kernel::ResolvedProbes;
 use self::target::{OpenedObject, ProbedBinary};
 pub(crate) use self::targets::of as targets_of;
-pub(crate) use self::temporary_events::{BLOCKED_SIGNALS, OwnProbes, ParserEvent};
+pub(crate) use self::temporary_events::{BLOCKED_SIGNALS, OwnProbes, ParserEvents};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;

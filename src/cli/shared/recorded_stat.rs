@@ -16,7 +16,7 @@ pub(crate) struct RecordedStat<'d> {
     rounds: RecordedCounts,
     events: Vec<CountedEvent>,
     threads: BTreeMap<u32, String>,
-    /// The content of the STAT_CONFIG record.
+    /// The content of the STAT_CONFIG record, once it was read.
     config: Option<StatConfig>,
 }
 
@@ -44,7 +44,7 @@ impl<'d> RecordedStat<'d> {
         }
     }
 
-    /// Passes the counts of each round to `on_round`, with the metadata read so far. Returns the records that cannot be read.
+    /// Passes the counts of each round to `on_round`, with the metadata read so far. Returns what could not be read.
     ///
     /// # Errors
     ///

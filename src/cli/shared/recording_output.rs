@@ -94,7 +94,7 @@ pub(crate) fn stream(
     Ok(Some(Arc::new(fd.into())))
 }
 
-/// Returns the name of the output for messages.
+/// Returns the path of the output, `-` for the standard output.
 pub(crate) fn name(matches: &ArgMatches) -> PathBuf {
     match destination(matches) {
         OutputDestination::Stdout => STDOUT.into(),
@@ -103,7 +103,7 @@ pub(crate) fn name(matches: &ArgMatches) -> PathBuf {
 }
 
 /// Returns whether the output's path was given by the user or is the default.
-pub(crate) fn naming(matches: &ArgMatches) -> PathOrigin {
+pub(crate) fn path_origin(matches: &ArgMatches) -> PathOrigin {
     given_output(matches).map_or(PathOrigin::Default, |_| PathOrigin::Given)
 }
 

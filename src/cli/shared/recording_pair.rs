@@ -15,7 +15,7 @@ pub(crate) fn operands() -> Arg {
 ///
 /// # Errors
 ///
-/// Status 129: more than two files. `command` is named: `sched diff`.
+/// Status 129: more than two files. The message names `command`, such as `sched diff`.
 pub(crate) fn earlier_and_later(
     matches: &ArgMatches,
     command: &str,
@@ -24,8 +24,8 @@ pub(crate) fn earlier_and_later(
     let files: Vec<PathBuf> = files.map(PathBuf::from).collect();
     match &files[..] {
         [] => Ok(["perf.data.old", "perf.data"].map(PathBuf::from)),
-        [after] => Ok(["perf.data.old".into(), after.clone()]),
-        [before, after] => Ok([before.clone(), after.clone()]),
+        [later] => Ok(["perf.data.old".into(), later.clone()]),
+        [earlier, later] => Ok([earlier.clone(), later.clone()]),
         _ => {
             let message = format!("{command}: give two recordings, BASELINE NEW");
             Err(CliError::usage(message))

@@ -23,7 +23,8 @@ use crate::cli::options::flag;
 use crate::cli::pmus::{MachinePmus, SYSFS};
 use crate::cli::tracefs::MachineTracepoints;
 
-/// Returns the events to record: those given, or the default.
+/// Returns the events to record: those given, or the default. Rejects events that only `stat` can count, and hardware traces that
+/// cannot be recorded.
 pub(crate) fn events_to_record(
     matches: &ArgMatches,
     context: &Context,
@@ -39,10 +40,10 @@ pub(crate) fn events_to_record(
         let message = format!("event {} can only be counted, by 'stat'", tool.name);
         return Err(CliError::usage(message));
     }
-    if let Some(summed) = events.iter().find(|event| event.settings.per_core) {
+    if let Some(per_core) = events.iter().find(|event| event.settings.per_core) {
         let message = format!(
             "event {}: `percore' is supported by 'stat' only",
-            summed.name
+            per_core.name
         );
         return Err(CliError::usage(message));
     }
@@ -85,11 +86,11 @@ pub(crate) fn command_line(context: &Context) -> Vec<String> {
 
 /// Returns the default event. Prints a note if it excludes the kernel because the user may not profile it.
 fn default_event_of(context: &Context, target: &Target) -> EventSpec {
-    // CPU-wide events would not be allowed without the kernel, either: opening them reports that perf_event_paranoid refuses them.
-    let allowed = matches!(target, Target::Cpus(_)) || may_profile_kernel();
-    if !allowed {
+    // An unprivileged user may not open CPU-wide events even if they exclude the kernel: opening them reports the refusal.
+    let with_kernel = matches!(target, Target::Cpus(_)) || may_profile_kernel();
+    if !with_kernel {
         let paranoid = Sysctl::new(PROC).perf_event_paranoid();
         context.note(explain::user_only_note(paranoid, "recording"));
     }
-    default_event(allowed, &cpuid(Path::new(SYSFS)).unwrap_or_default())
+    default_event(with_kernel, &cpuid(Path::new(SYSFS)).unwrap_or_default())
 }

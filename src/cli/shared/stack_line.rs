@@ -10,7 +10,7 @@ pub(crate) struct StackLine<'r> {
     /// Functions that are not shown.
     pub(crate) hidden: &'static [&'static str],
     /// The maximum number of frames to walk: those that are shown, plus those that may be hidden.
-    pub(crate) most_frames: usize,
+    pub(crate) max_frames: usize,
 }
 
 impl StackLine<'_> {
@@ -20,7 +20,7 @@ impl StackLine<'_> {
         let at = AddressContext::of(sample);
         let chain = sample.wire.callchain?;
         self.resolver
-            .callchain(at, chain, self.most_frames, &mut frames);
+            .callchain(at, chain, self.max_frames, &mut frames);
         let mut text = String::new();
         for frame in frames {
             let name = frame.symbol.map(|symbol| self.resolver.symbol_name(symbol));

@@ -1,4 +1,4 @@
-//! A private folder for a recording that is deleted when its command ends.
+//! A private folder for a recording; the command that creates it deletes both when it ends.
 
 use std::ffi::OsString;
 use std::io;

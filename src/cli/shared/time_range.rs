@@ -6,11 +6,12 @@ use rperf_resolve::TimeIntervals;
 use super::analysis::Analysis;
 use crate::cli::error::CliError;
 
-/// Parses `--time`; `None` if it is not given. `printed_by` is the command whose times the hint suggests.
+/// Parses `--time`; `None` if it is not given. `printed_by` is the command that prints times of
+/// events, for the hint.
 ///
 /// # Errors
 ///
-/// Status 255: the option's value is not a range of times.
+/// Status 255: the option's value is invalid, or has percentages and the recording lacks the times of its first and last sample.
 pub(crate) fn time_intervals(
     matches: &ArgMatches,
     analysis: &Analysis<'_>,

@@ -73,8 +73,8 @@ impl<'a> RecordedTracepoints<'a> {
         Ok(())
     }
 
-    /// Returns the keys that `word` selects, in the order of the recorded events and their fields. `option` is the option's name
-    /// without dashes, for messages.
+    /// Returns the keys that `word` selects, in the order of the recorded events and their fields. As in perf, an event before
+    /// `trace_fields` is ignored. `option` is the option's name without dashes, for messages.
     pub(crate) fn find(&mut self, option: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
         self.read()?;
         let unknown = || self.unknown(option, word);
@@ -126,19 +126,19 @@ impl<'a> RecordedTracepoints<'a> {
             let number: u32 = number.parse().ok()?;
             return Some(EventIndex(number.saturating_sub(1)));
         }
-        let is_meant = |own: &str| match name.contains(':') {
+        let is_match = |own: &str| match name.contains(':') {
             true => own == name,
             false => own.contains(name),
         };
-        let mut meant = (0..)
+        let mut matching = (0..)
             .zip(events.iter())
-            .filter(|(_, event)| is_meant(&event.name));
-        let (first, _) = meant.next()?;
-        let is_unambiguous = name.contains(':') || meant.next().is_none();
+            .filter(|(_, event)| is_match(&event.name));
+        let (first, _) = matching.next()?;
+        let is_unambiguous = name.contains(':') || matching.next().is_none();
         is_unambiguous.then_some(EventIndex(first))
     }
 
-    /// Returns the key of a field; each field has only one.
+    /// Returns the key of a field; the same field always has the same key.
     fn key(&mut self, key: FieldKey) -> ReportField {
         let same =
             |old: &FieldKey| (old.event, old.raw, &old.member) == (key.event, key.raw, &key.member);
@@ -146,15 +146,15 @@ impl<'a> RecordedTracepoints<'a> {
         let number = number.unwrap_or(self.keys.len());
         let (event, name) = (key.event.0 as usize, key.member.name.clone());
         let recorded = self.recording.events.get(event);
-        let system = recorded.map_or("", |event| &event.name);
-        let full = format!("{system}.{name}{}", if key.raw { "/raw" } else { "" });
+        let event_name = recorded.map_or("", |event| &event.name);
+        let full_name = format!("{event_name}.{name}{}", if key.raw { "/raw" } else { "" });
         if number == self.keys.len() {
             self.keys.push(key);
         }
-        ReportField::Key(Key::of_field(event, number, &name, &full))
+        ReportField::Key(Key::of_field(event, number, &name, &full_name))
     }
 
-    /// Returns the error for an unknown key, in perf's words, with the existing keys and fields, the most similar first.
+    /// Returns the error for an unknown key, in perf's words, with the existing keys and fields, or tracepoints, the most similar first.
     fn unknown(&self, option: &str, word: &str) -> CliError {
         let error = CliError::usage(format!("Unknown --{option} key: `{word}'"));
         if OF_TYPES.contains(&word) {
@@ -177,10 +177,9 @@ impl<'a> RecordedTracepoints<'a> {
             });
         }
         let only = event.and_then(|event| self.event(event));
-        let tracepoints_with_format = self.tracepoints_with_format();
-        let tracepoints_with_format =
-            tracepoints_with_format.filter(|(event, _)| only.is_none_or(|only| only == *event));
-        let members = tracepoints_with_format.flat_map(|(_, tracepoint)| &tracepoint.format.fields);
+        let all = self.tracepoints_with_format();
+        let selected = all.filter(|(event, _)| only.is_none_or(|only| only == *event));
+        let members = selected.flat_map(|(_, tracepoint)| &tracepoint.format.fields);
         let mut fields: Vec<&str> = members.map(|member| member.name.as_str()).collect();
         fields.sort_unstable();
         fields.dedup();
@@ -261,11 +260,11 @@ impl PayloadText for TracepointText<'_, '_> {
         if keys.iter().any(|key| key.event == event && !key.raw) {
             self.write(event, raw, &mut text);
         }
-        let value = |key: &FieldKey| {
-            let text = if key.raw { &[][..] } else { &text };
-            (key.event == event).then(|| value(tracepoint.abi, key, raw, text))
+        let value_of = |key: &FieldKey| {
+            let formatted = if key.raw { &[][..] } else { &text };
+            (key.event == event).then(|| value(tracepoint.abi, key, raw, formatted))
         };
-        keys.iter().map(value).collect()
+        keys.iter().map(value_of).collect()
     }
 }
 

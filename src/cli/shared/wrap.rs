@@ -13,9 +13,9 @@ pub(crate) fn wrap(text: &str, indent: usize, width: usize) -> String {
     out
 }
 
-/// Wraps a line of a message to `width` columns. Continuation lines are indented to the text after the first word if it
-/// consists of letters and a colon (`hint: `, `# hint: `), otherwise by two columns. Continuation lines of a comment also begin
-/// with `# `. Lines with columns are not wrapped.
+/// Wraps a line of a message to `width` columns. If the first word consists of letters and a colon (`hint: `, `# hint: `),
+/// continuation lines are indented to the text after it, otherwise by two columns more than the line. Continuation lines of a
+/// comment also begin with `# `. Lines with columns, which two blanks or a tab separate, are not wrapped.
 pub(crate) fn wrap_message(line: &str, width: usize) -> String {
     let mark = if line.starts_with("# ") { "# " } else { "" };
     let text = line.strip_prefix(mark).unwrap_or(line);

@@ -36,7 +36,7 @@ use crate::cli::options::{count, flag, switch, value};
 use crate::cli::output_file::write_to;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::stack_folding::{
-    can_complete_callchains, copied, stack_options, warn_of_truncated,
+    can_complete_callchains, stack_copy_size, stack_options, warn_of_truncated,
 };
 use crate::cli::symbol_options::SymbolSources;
 use crate::cli::symbols::shows_inlines;
@@ -199,7 +199,7 @@ impl DataConversion<'_> {
         };
         let verbose = context.verbosity(self.matches) > 0;
         report_symbol_problems(context, &resolver, verbose);
-        warn_of_truncated(context, &stacks.summary(), copied(data.events()));
+        warn_of_truncated(context, &stacks.summary(), stack_copy_size(data.events()));
         Ok(ConversionSummary {
             samples,
             bytes: bytes.or_else(|| target.size()),

@@ -36,7 +36,7 @@ impl<'n> FieldWeight<'n> {
             let event = event.map_or("", |event| &event.name);
             let message = format!("--weight: {event} has no field '{name}' with a number");
             CliError::usage(message).hint(match error {
-                NoNumericField::NotATracepoint => {
+                NoNumericField::NoFormat => {
                     "the event is not a tracepoint: use samples or period, or select a tracepoint with -e"
                         .to_owned()
                 }

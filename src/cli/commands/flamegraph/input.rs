@@ -27,7 +27,8 @@ use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::stack_folding::{
-    StackFolding, WeighSamples, copied, fold, recording_info, unwinding_limit, warn_of_truncated,
+    StackFolding, WeighSamples, fold, recording_info, stack_copy_size, unwinding_limit,
+    warn_of_truncated,
 };
 use crate::cli::symbol_options::SymbolSources;
 
@@ -199,7 +200,7 @@ impl FlamegraphInput {
             field.report(context);
         }
         report_symbol_problems(context, &resolver, self.verbose);
-        warn_of_truncated(context, &summary, copied(data.events()));
+        warn_of_truncated(context, &summary, stack_copy_size(data.events()));
         let mut stacks = Stacks::default();
         for event in &named {
             self.add(event, weight_kind, &mut stacks);

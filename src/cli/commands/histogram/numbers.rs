@@ -244,7 +244,7 @@ impl CountingPass<'_> {
         reader.map(SampleValue::Field).map_err(|error| {
             let message = format!("{event} has no field '{field}' with a number");
             CliError::message(255, message).hint(match error {
-                NoNumericField::NotATracepoint => {
+                NoNumericField::NoFormat => {
                     "the event is not a tracepoint: only the periods of its samples can be counted (period)"
                         .to_owned()
                 }

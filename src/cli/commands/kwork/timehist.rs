@@ -116,7 +116,7 @@ fn stacks<'r>(
     Some(StackLine {
         resolver,
         hidden: HIDDEN,
-        most_frames: most.saturating_add(HIDDEN.len()),
+        max_frames: most.saturating_add(HIDDEN.len()),
     })
 }
 

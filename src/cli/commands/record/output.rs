@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::kernel_copy::KernelCopy;
 use crate::cli::live::explain::reason;
 use crate::cli::options::flag;
-use crate::cli::shared::recording_output::{name, naming, stream};
+use crate::cli::shared::recording_output::{name, path_origin, stream};
 use crate::cli::shared::sampling::command_line;
 use rperf_input::DiskFiles;
 
@@ -26,7 +26,7 @@ pub(super) fn options(matches: &ArgMatches, context: &Context) -> Result<OutputO
     let rotation = rotation::rotation(matches, stream.is_some())?;
     Ok(OutputOptions {
         path: name(matches),
-        naming: naming(matches),
+        naming: path_origin(matches),
         kernel_code: kernel_code(matches, stream.is_none() && rotation.is_none())?,
         stream,
         rewriter: None,

@@ -170,7 +170,7 @@ impl ReportSettings {
             return Err(no_latency());
         }
         let layout = ReportLayout {
-            own_is_self: shape.children && !self.columns.is_exact(),
+            own_is_self: shape.children && !self.columns.replaces_columns(),
             ..self.layout.clone()
         };
         let options = HistogramOptions {

@@ -24,7 +24,7 @@ use crate::cli::jobs::jobs;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::flame_output::{MIN_WIDTH, PictureFormat, write_picture, write_stacks};
 use crate::cli::stack_folding::{
-    can_complete_callchains, copied, stack_options, warn_of_truncated,
+    can_complete_callchains, stack_copy_size, stack_options, warn_of_truncated,
 };
 use crate::cli::symbol_options::SymbolSources;
 
@@ -59,7 +59,7 @@ pub(in crate::cli::commands) fn run(
     if has_stacks {
         report_symbol_problems(context, &resolver, context.verbosity(matches) > 0);
         let summary = pass.prepare().user_stacks().summary();
-        warn_of_truncated(context, &summary, copied(data.events()));
+        warn_of_truncated(context, &summary, stack_copy_size(data.events()));
     }
     conclude(&analysis, delivered, &table.losses, matches)
 }

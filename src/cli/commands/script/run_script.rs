@@ -29,7 +29,7 @@ use crate::cli::input::{Input, OpenedInput};
 use crate::cli::itrace;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::stack_folding::{
-    can_complete_callchains, copied, stack_options, warn_of_truncated,
+    can_complete_callchains, stack_copy_size, stack_options, warn_of_truncated,
 };
 use rperf_input::DiskFiles;
 
@@ -221,7 +221,11 @@ impl ScriptReading<'_> {
         analysis
             .replay
             .ordered(analysis.jobs, &encoder, &mut send)?;
-        warn_of_truncated(self.context, &encoder.stacks(), copied(recording.events));
+        warn_of_truncated(
+            self.context,
+            &encoder.stacks(),
+            stack_copy_size(recording.events),
+        );
         if calls.names_addresses() {
             self.settings
                 .report_symbol_problems(self.context, &resolver);

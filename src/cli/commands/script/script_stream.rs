@@ -16,7 +16,7 @@ use super::interpreter::Interpreter;
 use super::run_script::ScriptReading;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::findings::conclude;
-use crate::cli::stack_folding::{copied, warn_of_truncated};
+use crate::cli::stack_folding::{stack_copy_size, warn_of_truncated};
 use crate::cli::stream::RecordingStream;
 use rperf_input::DiskFiles;
 
@@ -77,7 +77,7 @@ impl ScriptReading<'_> {
         }
         let status = interpreter.finish()?;
         let events = stream.head().metadata().events;
-        warn_of_truncated(self.context, &calls.stacks, copied(events));
+        warn_of_truncated(self.context, &calls.stacks, stack_copy_size(events));
         let mut diagnostics = stream.diagnostics();
         let bad_counts = calls.counts.decode_errors();
         diagnostics.bad_records.merge(bad_counts);

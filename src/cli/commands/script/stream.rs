@@ -18,7 +18,7 @@ use super::text::{SampleText, TextBuffers};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::findings::conclude;
-use crate::cli::stack_folding::{copied, warn_of_truncated};
+use crate::cli::stack_folding::{stack_copy_size, warn_of_truncated};
 use crate::cli::stream;
 use rperf_input::DiskFiles;
 
@@ -60,7 +60,7 @@ pub(super) fn print(
         settings.report_symbol_problems(context, &resolver);
     }
     let events = stream.head().metadata().events;
-    warn_of_truncated(context, &printer.stacks, copied(events));
+    warn_of_truncated(context, &printer.stacks, stack_copy_size(events));
     let mut diagnostics = stream.diagnostics();
     diagnostics.bad_records.merge(printer.counts.bad);
     super::warn_of_guests(context, printer.skipped_guest_samples);

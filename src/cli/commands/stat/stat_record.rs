@@ -69,7 +69,7 @@ pub(super) fn with_output(
     ];
     request.record_to = Some(CountOutput {
         output: name,
-        naming: recording_output::naming(matches),
+        naming: recording_output::path_origin(matches),
         stream,
         config: StatConfig { terms },
         threads: plan.threads.clone(),

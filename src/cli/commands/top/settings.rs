@@ -72,7 +72,7 @@ impl TopSettings {
         };
         let layout = ReportLayout {
             min_percent: limit.unwrap_or_default(),
-            own_is_self: children && !columns.is_exact(),
+            own_is_self: children && !columns.replaces_columns(),
             widths: text("column-widths").map_or(Ok(Vec::new()), widths)?,
             separator: None,
             graph_form: GraphForm::Graph,

@@ -10,7 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::debuginfod;
 use crate::cli::error::CliError;
 use crate::cli::jobs;
-use crate::cli::options::{counter, list, number, optional, switch, value};
+use crate::cli::options::{counter, flag, list, number, optional, switch, value};
 
 const ABOUT: &str = "\
 Adds dynamic tracepoints (probe events) at functions and source lines of the kernel (kprobes) or of a program or library \
@@ -22,7 +22,8 @@ FUNCTION:LINE (relative to the function's first line) or FUNCTION;PATTERN, each 
 define the function; FILE:LINE or FILE;PATTERN; 0xADDRESS; %sdt_PROVIDER:NAME (a USDT probe of the program), or \
 %[GROUP:]EVENT (an event stored with --cache). In function names * and ? are wildcards.
 An ARGUMENT is a variable or parameter (size, it->name, a.b[2]), $params, $vars, $retval, a register (%di), \
-memory (@SYMBOL, +8(%di)), $stack0, $comm or \\NUMBER. TYPE is u8 to u64, s8 to s64, x8 to x64, string, an array of these.
+memory (@SYMBOL, +8(%di)), $stack0, $comm or \\NUMBER. TYPE is u8 to u64, s8 to s64, x8 to x64, u, s, x, char, \
+string, ustring, symbol, b<WIDTH>@<OFFSET>/<SIZE> (a bit-field), or an array of these, such as u8[16].
 
 Variables and lines need debug information (-g). For the running kernel, parameters of functions and their members are \
 known from BTF.";
@@ -128,9 +129,9 @@ pub(crate) struct ProbeSpec {
 }
 
 /// Returns the definitions that an option gives, each with its object: the last `-x` or `-m` before the definition, otherwise
-/// the first one after it, otherwise the kernel. For `--add`, positional words are a definition, too; a path before them is
-/// the object of all definitions.
-pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<ProbeSpec>, CliError> {
+/// the first one after it, otherwise the kernel. For `--add`, positional words are a definition, too; an absolute path
+/// before them is the object of all definitions.
+pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Vec<ProbeSpec> {
     let values = matches.get_many::<String>(option).unwrap_or_default();
     let indices = matches.indices_of(option).unwrap_or_default();
     let mut definitions: Vec<(usize, String)> = indices.zip(values.cloned()).collect();
@@ -138,7 +139,6 @@ pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<Prob
     if option == "add" {
         let words = matches.get_many::<String>("words").unwrap_or_default();
         let mut words: Vec<&str> = words.map(String::as_str).collect();
-        // A leading path names the object.
         if let Some(first) = words.first().filter(|word| word.starts_with('/')) {
             leading_path = Some(ProbedObject::Program(PathBuf::from(*first)));
             words.remove(0);
@@ -162,7 +162,7 @@ pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<Prob
             target: target(index),
             definition,
         });
-    Ok(specs.collect())
+    specs.collect()
 }
 
 /// Returns the values of `-x` and `-m` with their indices in the command line, in order.
@@ -206,7 +206,7 @@ pub(crate) fn search_options(
     if let Some(max) = matches.get_one::<u64>("max-probes") {
         options.max_probes = usize::try_from(*max)?;
     }
-    options.inlines = crate::cli::options::flag(matches, "inlines") != Some(false);
+    options.inlines = flag(matches, "inlines") != Some(false);
     let root = matches.get_one::<String>("source").map(Path::new);
     options.source_root = root.map(Path::to_owned);
     Ok(options)

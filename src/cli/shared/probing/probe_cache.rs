@@ -117,7 +117,7 @@ impl CachedObject {
             file: &present.file,
             id,
             debug: debug_file(Path::new(DEBUG_FILES), id).as_deref(),
-            probes: Some(&present.probes),
+            probes: Some(&present.markers),
         })
     }
 }
@@ -201,7 +201,8 @@ pub(crate) fn keep(additions: Vec<CacheAddition>, context: &Context) -> Result<(
     Ok(())
 }
 
-/// Returns the cached objects with their entries: only the builds of a program if `within` is one, and none for a module.
+/// Returns the cached objects with their entries: all objects if `within` is the kernel (neither `-x` nor `-m` is given), the builds
+/// of a program, or none for a module.
 fn lists(
     cache: &Cache,
     within: &ProbedObject,
@@ -317,8 +318,8 @@ pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, b
     (programs, in_kernel)
 }
 
-/// Returns the cached events, renamed to the group and the name of the definition if the definition has them, and `None` for
-/// their places, which the cache does not describe.
+/// Returns the cached events, renamed to the group and the name of the definition if the definition has them. The place of each is
+/// `None`, as the cache does not describe it.
 ///
 /// # Errors
 /// Status 129: there are cached events, and the definition has arguments.

@@ -79,7 +79,7 @@ impl RunningKernel {
         self.module.as_deref()
     }
 
-    /// Returns the kernel's and the module's BTF from sysfs.
+    /// Returns the kernel's and the module's BTF from sysfs, as far as they can be read.
     fn types(&self) -> &[FileBytes] {
         self.types.get_or_init(|| {
             let btf = Path::new(SYSFS).join("kernel/btf");
@@ -215,6 +215,7 @@ pub(crate) fn running_id() -> Option<BuildId> {
     build_id_of_notes(&notes, endian)
 }
 
+/// Whether the definition may be found in the image although the search with symbols and BTF failed.
 fn needs_image(error: &Error, definition: &Definition) -> bool {
     match error {
         Error::NoKernelImage | Error::NoSignature { .. } | Error::NoVariable { .. } => true,

@@ -20,7 +20,7 @@ use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use rperf_input::DiskFiles;
 
-/// The directories in which a name without a path is searched after `PATH`.
+/// The directories in which a name without a slash is searched after `PATH`.
 const LIBRARIES: [&str; 8] = [
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
@@ -49,7 +49,7 @@ pub(crate) enum OpenedObject {
 
 impl OpenedObject {
     pub(crate) fn open(
-        subject: &ProbedObject,
+        object: &ProbedObject,
         matches: &ArgMatches,
         context: &Context,
     ) -> Result<Self, CliError> {
@@ -57,7 +57,7 @@ impl OpenedObject {
             RunningKernel::open(module, matches, context)
                 .map(|kernel| Self::Kernel(Box::new(kernel)))
         };
-        match subject {
+        match object {
             ProbedObject::Program(path) => {
                 let binary = ProbedBinary::open(path, matches, context)?;
                 Ok(Self::Program(Box::new(binary)))
@@ -222,9 +222,9 @@ pub(crate) fn resolved_target(
     }
 }
 
-/// Returns the absolute path of a file: the path in the mount namespace of `--target-ns` if given. Otherwise links are
-/// resolved, unless the kernel can parse only the path of the link, and a bare name is searched in the working directory,
-/// `PATH` and the library directories.
+/// Returns the absolute path of a file: with `--target-ns`, a path below `/proc/PID/root`. Otherwise links are resolved, unless the
+/// kernel can parse only the path of the link, and a name without a slash is searched in the working directory, `PATH` and the
+/// library directories.
 fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(pid) = matches.get_one::<u64>("target-ns") {
         let inside = target.strip_prefix("/").unwrap_or(target);
@@ -255,13 +255,15 @@ fn locate(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
         };
     }
     let is_name = target.components().count() == 1 && !target.starts_with("/");
-    let path = context.var("PATH").unwrap_or_default();
-    let programs = std::env::split_paths(&path);
-    let mut folders = programs.chain(LIBRARIES.iter().map(PathBuf::from));
-    let found = folders.find_map(|folder| fs::canonicalize(folder.join(target)).ok());
-    found
-        .filter(|path| is_name && path.is_file())
-        .ok_or_else(|| path_error(target, "No such file or directory"))
+    let not_found = || path_error(target, "No such file or directory");
+    if !is_name {
+        return Err(not_found());
+    }
+    let search_path = context.var("PATH").unwrap_or_default();
+    let programs = std::env::split_paths(&search_path);
+    let folders = programs.chain(LIBRARIES.iter().map(PathBuf::from));
+    let mut found = folders.filter_map(|folder| fs::canonicalize(folder.join(target)).ok());
+    found.find(|path| path.is_file()).ok_or_else(not_found)
 }
 
 /// Whether the kernel parses this path as one word: blanks separate words in the lists of events, and `#` starts a comment

@@ -12,8 +12,8 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::usdt_markers::installed_markers;
 
-/// Returns the object given by `-x` or `-m`. Without either, returns the kernel, or for a USDT marker or stored event all
-/// objects of the build-id cache that have it: an error if there are none.
+/// Returns the object given by `-x` or `-m`. Without either, returns the kernel; but for a USDT marker or stored event, the installed
+/// programs that have it in the build-id cache, and the running kernel if it has it there: an error if there are none.
 pub(crate) fn of(
     given: &ProbeSpec,
     definition: &Definition,

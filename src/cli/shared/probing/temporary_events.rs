@@ -35,7 +35,7 @@ pub(crate) struct OwnProbes {
 
 /// The events that an option names or defines, for the event parser.
 #[derive(Debug)]
-pub(crate) enum ParserEvent {
+pub(crate) enum ParserEvents {
     /// An event list, as of `-e`.
     Text(String),
     /// Events of the uprobe PMU, which have no names in the kernel.
@@ -92,7 +92,7 @@ impl OwnProbes {
     ///
     /// # Errors
     /// Those of [`Self::make`].
-    pub(crate) fn define(&self, text: &str, context: &Context) -> Result<ParserEvent, CliError> {
+    pub(crate) fn define(&self, text: &str, context: &Context) -> Result<ParserEvents, CliError> {
         if text.starts_with('-') {
             return Err(with_options(text));
         }
@@ -105,8 +105,10 @@ impl OwnProbes {
         let tables = EventLists::find(context);
         match tables.existing() {
             Err(error) if tables.are_forbidden() => Err(error),
-            Ok(_) => Ok(ParserEvent::Text(self.add_all(results, context)?.join(","))),
-            Err(error) => uprobe_pmu::specs(results, error, context).map(ParserEvent::Events),
+            Ok(_) => Ok(ParserEvents::Text(
+                self.add_all(results, context)?.join(","),
+            )),
+            Err(error) => uprobe_pmu::specs(results, error, context).map(ParserEvents::Events),
         }
     }
 
@@ -223,7 +225,7 @@ impl TemporaryEvent {
 fn find_events(words: &[&str], context: &Context) -> Result<Vec<DefinitionResult>, CliError> {
     let parser = args::command().no_binary_name(true);
     let matches = parser.try_get_matches_from(words)?;
-    let specs = args::definitions(&matches, "add")?;
+    let specs = args::definitions(&matches, "add");
     let results = specs.iter().map(|spec| events(spec, &matches, context));
     results.collect()
 }
@@ -246,6 +248,7 @@ fn create(
         match tables.try_write(list_of(event), &event.to_string()) {
             // Another tool has just created an event of this name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // Writes the line again for an error with an explanation.
             Err(_) => return tables.write(list_of(event), &event.to_string()),
             Ok(()) => return Ok(()),
         }

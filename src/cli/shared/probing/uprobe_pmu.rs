@@ -13,8 +13,8 @@ use rperf_sys::kernel_text;
 
 const PMU: &str = "/sys/bus/event_source/devices/uprobe/type";
 
-/// Returns the events of definitions. `error` says why they cannot be created in tracefs. It is returned if the kernel lacks the PMU, or
-/// if a definition has arguments or is not of a program, which the PMU does not support.
+/// Returns the events of definitions, and prints notes on them. `error` says why they cannot be created in tracefs. It is returned if the
+/// kernel lacks the PMU, or if a definition has arguments or is not of a program, which the PMU does not support.
 pub(crate) fn specs(
     results: Vec<DefinitionResult>,
     error: CliError,

@@ -16,8 +16,8 @@ pub(crate) struct CallchainOptions {
 }
 
 impl CallchainOptions {
-    /// Parses the options. `-g` alone uses the mode of the command's setting `own`, otherwise of `call-graph.record-mode`.
-    /// `--unwind live` copies stacks unless another mode is given.
+    /// Parses the options. `-g` alone uses the mode of the command's setting `own`, otherwise of `call-graph.record-mode`, otherwise
+    /// `fp`. `--unwind live` copies stacks unless `--call-graph` gives a mode.
     pub(crate) fn new(
         matches: &ArgMatches,
         context: &Context,

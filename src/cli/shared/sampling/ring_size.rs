@@ -22,17 +22,14 @@ pub(crate) fn area_pages(
     areas.map_or(Ok(None), |word| rounded(word, context).map(Some))
 }
 
-/// Splits the value into the sizes of ring buffers and AUX areas. With a comma, either may be empty.
+/// Splits the value into the sizes of ring buffers and AUX areas. Before a comma, the first may be empty.
 fn sizes(matches: &ArgMatches) -> (Option<&str>, Option<&str>) {
     let Some(word) = matches.get_one::<String>("mmap-pages") else {
         return (None, None);
     };
     match word.split_once(',') {
         None => (Some(word), None),
-        Some((rings, areas)) => {
-            let given = |word: &'_ str| !word.is_empty();
-            (Some(rings).filter(|word| given(word)), Some(areas))
-        }
+        Some((rings, areas)) => (Some(rings).filter(|word| !word.is_empty()), Some(areas)),
     }
 }
 

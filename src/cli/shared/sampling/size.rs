@@ -13,7 +13,7 @@ pub(crate) fn bytes(word: &str) -> Option<u64> {
 /// Parses a number with a suffix; the outer `None` is for a word without a suffix, the inner one for an invalid or too large number.
 #[expect(
     clippy::option_option,
-    reason = "no unit, and no number before it, are not the same"
+    reason = "a word without a suffix differs from one with an invalid number"
 )]
 pub(crate) fn scaled(word: &str) -> Option<Option<u64>> {
     let unit = word.chars().last()?;

@@ -30,7 +30,7 @@ const NOT_WITH: [(&str, &str); 5] = [
     ),
 ];
 
-/// Rejects traces among `events` whose format is unknown, and more than one trace.
+/// Rejects traces among `events` other than `intel_bts`, and more than one trace.
 pub(crate) fn check(events: &[EventSpec]) -> Result<(), CliError> {
     let mut traces = events
         .iter()
@@ -76,7 +76,7 @@ pub(crate) fn refuse(
 /// The error for `-m` with two sizes and no trace.
 const NO_TRACE_FOR_SIZE: &str = "the second size of -m needs a hardware trace among the events";
 
-/// Returns how the trace among `events` is recorded; `None` without one, and then trace options are rejected.
+/// Returns how the trace among `events` is recorded. Without a trace, returns `None`, or an error if options of traces are given.
 pub(crate) fn traces(
     matches: &ArgMatches,
     context: &Context,

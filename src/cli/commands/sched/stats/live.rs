@@ -96,7 +96,7 @@ pub(in crate::cli::commands) fn record(
     }
     let output = SchedstatOutput {
         path: PathBuf::from(given.unwrap_or(crate::cli::input::DEFAULT)),
-        naming: recording_output::naming(matches),
+        naming: recording_output::path_origin(matches),
     };
     let path = output.path.clone();
     observe(matches, context, Some(output))?;

@@ -26,7 +26,7 @@ impl<'r> SwitchStacks<'r> {
         let line = StackLine {
             resolver,
             hidden: HIDDEN,
-            most_frames: max_stack.saturating_add(HIDDEN_FRAMES),
+            max_frames: max_stack.saturating_add(HIDDEN_FRAMES),
         };
         Self { line, with_stacks }
     }
