@@ -8,7 +8,9 @@ use rperf_replay::{NonSampleRecord, OrderedRecord, RecordContent, Replay, Sample
 use rperf_view::dump::{Dump, DumpContent, SampleDump, write_thread};
 use rperf_wire::{CpuMode, RecordKind};
 
+use super::error::CliError;
 use super::options::flag;
+use super::shared::analysis::Analysis;
 
 /// Types of records that perf's report, diff and sched mark as unhandled.
 pub(crate) const UNHANDLED_RECORDS: &[RecordKind] = &[
@@ -25,6 +27,31 @@ pub(crate) const UNHANDLED_RECORDS: &[RecordKind] = &[
 /// Whether `-D` was given.
 pub(super) fn is_wanted(matches: &ArgMatches) -> bool {
     flag(matches, "dump-raw-trace") == Some(true)
+}
+
+/// Prints all records on the standard output, or in the pager of `command`, if `-D` was given.
+///
+/// # Errors
+///
+/// Those of the output.
+pub(crate) fn print(
+    analysis: &Analysis<'_>,
+    matches: &ArgMatches,
+    command: &str,
+) -> Result<(), CliError> {
+    if !is_wanted(matches) {
+        return Ok(());
+    }
+    let path = analysis.input.path.to_string_lossy();
+    let dump = Dump::new(analysis.metadata(), &path)
+        .with_unhandled(UNHANDLED_RECORDS)
+        .without_threads();
+    analysis.end_progress();
+    analysis.context.paginate(command)?;
+    let out = &mut analysis.context.stdout();
+    dump.write_start(out)?;
+    write(out, &analysis.replay, dump, |_, _| Ok(()))?;
+    Ok(())
 }
 
 /// A dumped record, passed to a command that adds text after the record.

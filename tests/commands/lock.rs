@@ -7,6 +7,7 @@ mod holders;
 mod kernel_owners;
 mod live;
 mod live_futexes;
+mod options;
 mod owners;
 pub(crate) mod recording;
 mod shared_locks;

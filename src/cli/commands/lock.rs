@@ -12,6 +12,7 @@ mod live;
 mod live_owners;
 mod lock_names;
 mod machine_threads;
+mod output;
 mod record;
 mod report;
 
@@ -28,7 +29,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
 use crate::cli::input;
 use crate::cli::jobs;
-use crate::cli::options::{counter, flag, given_value, number, switch, unsupported, value};
+use crate::cli::options::{counter, flag, given_value, number, switch, value};
 use crate::cli::shared::subcommands::{self, split_words, words_option};
 use crate::cli::symbol_options::args as names;
 
@@ -48,10 +49,21 @@ const ABBREVIATED: &[&str] = &[
     "deadlock",
 ];
 
-/// The options of `lock` and of its subcommands that read a recording.
+/// The options of `lock` and of those of its subcommands that perf has, too.
+fn reading_options() -> Vec<Arg> {
+    let mut all = vec![
+        switch("dump-raw-trace")
+            .short('D')
+            .help("first print every record, in hexadecimal and decoded"),
+        output::option(),
+    ];
+    all.extend(common());
+    all
+}
+
+/// The options of all subcommands that read a recording.
 fn common() -> Vec<Arg> {
     vec![
-        unsupported("dump-raw-trace", "use 'script -D'").short('D'),
         input::force(),
         input::option(),
         switch("quiet")
@@ -81,7 +93,7 @@ fn table_options(keys: &'static str) -> Vec<Arg> {
         switch("json").help("print rows as JSON, times in nanoseconds"),
         jobs::option(),
     ];
-    all.extend(common());
+    all.extend(reading_options());
     all
 }
 
@@ -89,7 +101,7 @@ fn table_options(keys: &'static str) -> Vec<Arg> {
 pub(super) fn command() -> Command {
     Command::new("lock")
         .long_about(ABOUT)
-        .args(common())
+        .args(reading_options())
         .arg(words_option())
 }
 

@@ -17,12 +17,13 @@ use rperf_wire::{AttrFlags, Endian};
 use super::details::{LockDetails, context};
 use super::flame::FlameFile;
 use super::lock_names::{self, KernelVariables};
+use super::output::{print_json, print_text, refuse_dump_with_json};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
 use crate::cli::options::{count, flag};
-use crate::cli::output::OutputStreams;
+use crate::cli::record_dump;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::containers::container_of;
 use crate::cli::shared::losses::{conclude, losses};
@@ -114,10 +115,12 @@ pub(super) fn print(
     query: &LockQuery,
     write: impl FnOnce(&mut dyn Write, &LockTable) -> io::Result<()>,
 ) -> Result<ExitStatus, CliError> {
+    refuse_dump_with_json(matches)?;
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    record_dump::print(&analysis, matches, "lock")?;
     let resolver = analysis.resolver(&symbols);
     let (contention, delivered) = read(&analysis, &resolver, query)?;
     let with_stacks = count(matches, "verbose") > 0 && query.aggregation == LockAggregation::Caller;
@@ -132,27 +135,14 @@ pub(super) fn print(
     if let Some(file) = FlameFile::given(matches) {
         file.write_rows(&table.rows, &resolver, context)?;
     } else if flag(matches, "json") == Some(true) {
-        json::write_rows(&mut context.stdout(), &table.rows, losses(&analysis).lost)?;
+        let lost = losses(&analysis).lost;
+        print_json(matches, context, |out| {
+            json::write_rows(out, &table.rows, lost)
+        })?;
     } else {
-        print_text(context, |out| write(out, &table))?;
+        print_text(matches, context, |out| write(out, &table))?;
     }
     conclude(&analysis, delivered, &contention.losses, "waits", matches)
-}
-
-/// Prints text on stderr, as perf does; in a pager if stdout and stderr are a terminal.
-pub(super) fn print_text(
-    context: &Context,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), CliError> {
-    if context.output.is_terminal() && OutputStreams::shows_errors_on_terminal() {
-        context.paginate("lock")?;
-        write(&mut context.stdout())?;
-    } else {
-        let mut text = Vec::new();
-        write(&mut text)?;
-        OutputStreams::error(&String::from_utf8_lossy(&text));
-    }
-    Ok(())
 }
 
 /// Reads and sums the waits.

@@ -127,11 +127,7 @@ pub(in crate::cli::commands) fn run(
     let (key, shown) = columns(matches, LockColumn::Total, &SHOWN, known)?;
     let (aggregation, table) = table(matches)?;
     let is_live = live::is_requested(matches);
-    if is_live && is_given(matches, "input") {
-        return Err(CliError::usage(
-            "-i reads a recording; -b, -M, --user, targets and commands show the running system",
-        ));
-    }
+    live::refuse_reading_options(matches)?;
     let frames = |id: &str, default| match matches.get_one::<u64>(id) {
         Some(frames) => usize::try_from(*frames).unwrap_or(usize::MAX),
         None => default,
@@ -207,6 +203,7 @@ fn refuse_without_table(
     let mut ignored = [
         ("histogram", "--histogram", true),
         ("json", "--json", has_svg),
+        ("output", "--output", has_svg),
         ("field-separator", "-x", true),
         ("field", "-F", true),
         ("key", "-k", true),

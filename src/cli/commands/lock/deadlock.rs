@@ -26,7 +26,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::jobs;
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{PROC, explain, target};
-use crate::cli::options::{count, flag, is_given, number, switch, value};
+use crate::cli::options::{count, flag, is_given, number, switch, unsupported, value};
 use crate::cli::pmus::machine_pmus;
 use crate::cli::symbol_options::SymbolSources;
 use crate::cli::tracefs::MachineTracepoints;
@@ -60,6 +60,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .help("show only the first n chains of a recording (default: 10)"),
             switch("json").help("print waits, deadlocks and chains as JSON"),
             jobs::option(),
+            unsupported("dump-raw-trace", "use 'script -D'").short('D'),
         ])
         .args(common())
 }

@@ -13,16 +13,18 @@ use rperf_view::lock::holders::{
 };
 
 use super::analysis::{
-    LockQuery, SCHED_EVENTS, address_name, capture_event, has_switches, print_text, processes,
-    without_owners, without_switches,
+    LockQuery, SCHED_EVENTS, address_name, capture_event, has_switches, processes, without_owners,
+    without_switches,
 };
 use super::details::{LockDetails, user_callers};
 use super::flame::{FlameFile, FlameStack, StackNamer};
+use super::output::{print_json, print_text, refuse_dump_with_json};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
 use crate::cli::options::{count, flag};
+use crate::cli::record_dump;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::{conclude, losses};
 use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
@@ -34,10 +36,12 @@ pub(super) fn run(
     context: &Context,
     query: &LockQuery,
 ) -> Result<ExitStatus, CliError> {
+    refuse_dump_with_json(matches)?;
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    record_dump::print(&analysis, matches, "lock")?;
     let resolver = analysis.resolver(&symbols);
     let layouts = event_layouts(&analysis)?;
     if capture_event(&analysis, FUTEX_WAITS).is_none() {
@@ -76,10 +80,10 @@ pub(super) fn run(
         lost: losses(&analysis).lost,
     };
     match flag(matches, "json") == Some(true) {
-        true => write_holders_json(&mut context.stdout(), &sums)?,
+        true => print_json(matches, context, |out| write_holders_json(out, &sums))?,
         false => {
             let is_quiet = context.output.is_quiet();
-            print_text(context, |out| write_holders(out, &sums, !is_quiet))?;
+            print_text(matches, context, |out| write_holders(out, &sums, !is_quiet))?;
         }
     }
     conclude(&analysis, delivered, &lost, "waits", matches)

@@ -6,13 +6,15 @@ use clap::{ArgMatches, Command};
 use rperf_analysis::lock::{LockAggregation, LockColumn, LockSelection};
 use rperf_view::lock::{ContentionTable, json, write_instances, write_threads};
 
-use super::analysis::{LockEvents, LockQuery, RowNames, RunQueueUse, print_text, read};
-use super::common;
+use super::analysis::{LockEvents, LockQuery, RowNames, RunQueueUse, read};
+use super::output::{print_json, print_text, refuse_dump_with_json};
+use super::reading_options;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
 use crate::cli::jobs::{self, jobs};
 use crate::cli::options::{flag, switch};
+use crate::cli::record_dump;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::conclude;
 use crate::cli::symbol_options::SymbolSources;
@@ -33,7 +35,7 @@ pub(in crate::cli::commands) fn command() -> Command {
             switch("json").help("print the lists as JSON"),
             jobs::option(),
         ])
-        .args(common())
+        .args(reading_options())
 }
 
 /// Prints the lists on stderr, as perf does, or as JSON on stdout.
@@ -45,6 +47,7 @@ pub(in crate::cli::commands) fn run(
     if !threads && !locks {
         (threads, locks) = (true, true);
     }
+    refuse_dump_with_json(matches)?;
     let query = LockQuery {
         events: LockEvents::All,
         combines: false,
@@ -65,6 +68,7 @@ pub(in crate::cli::commands) fn run(
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    record_dump::print(&analysis, matches, "lock")?;
     let resolver = analysis.resolver(&symbols);
     let (contention, delivered) = read(&analysis, &resolver, &query)?;
     let names = RowNames {
@@ -90,8 +94,10 @@ pub(in crate::cli::commands) fn run(
         rows.map_or(Ok(()), |rows| write_instances(out, rows))
     };
     match flag(matches, "json") == Some(true) {
-        true => json::write_info(&mut context.stdout(), named_threads, rows)?,
-        false => print_text(context, write)?,
+        true => print_json(matches, context, |out| {
+            json::write_info(out, named_threads, rows)
+        })?,
+        false => print_text(matches, context, write)?,
     }
     conclude(&analysis, delivered, &contention.losses, "waits", matches)
 }

@@ -18,13 +18,14 @@ use rperf_view::lock::{
 };
 use rperf_wire::Endian;
 
-use super::analysis::{LockQuery, RowNames, RunQueueUse, print_text, processes};
+use super::analysis::{LockQuery, RowNames, RunQueueUse, processes};
 use super::cgroup_filter;
 use super::contention::write_rows;
 use super::details::{LockFunctions, frames_at, user_callers};
 use super::flame::FlameFile;
 use super::live_owners::{LiveOwners, namespaced_threads};
 use super::lock_names;
+use super::output::{print_json, print_text};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::cgroups;
@@ -40,19 +41,19 @@ use crate::cli::symbol_options::SymbolSources;
 /// The default of `--map-nr-entries`, as in perf.
 const ENTRIES: u64 = 10240;
 
-/// Options that select waits of the running system.
-const LIVE: [&str; 11] = [
-    "use-bpf",
-    "all-cpus",
-    "cpu",
-    "pid",
-    "tid",
-    "workload",
-    "map-nr-entries",
-    "lock-owner",
-    "user",
-    "cgroup-filter",
-    "lock-cgroup",
+/// Options that select waits of the running system, and how messages name them.
+const LIVE: [(&str, &str); 11] = [
+    ("use-bpf", "-b"),
+    ("all-cpus", "-a"),
+    ("cpu", "-C"),
+    ("pid", "-p"),
+    ("tid", "--tid"),
+    ("workload", "a command"),
+    ("map-nr-entries", "-M"),
+    ("lock-owner", "-o"),
+    ("user", "--user"),
+    ("cgroup-filter", "-G"),
+    ("lock-cgroup", "--lock-cgroup"),
 ];
 
 /// The options of [`LIVE`] that also apply to recordings.
@@ -60,11 +61,35 @@ const ALSO_RECORDED: [&str; 3] = ["lock-owner", "cgroup-filter", "lock-cgroup"];
 
 /// Whether the options ask for waits of the running system instead of those of a recording.
 pub(super) fn is_requested(matches: &ArgMatches) -> bool {
+    live_option(matches).is_some()
+}
+
+/// Returns the first given option that asks for waits of the running system.
+fn live_option(matches: &ArgMatches) -> Option<&'static str> {
     let reads = is_given(matches, "input");
     let mut live = LIVE
         .iter()
-        .filter(|id| !reads || !ALSO_RECORDED.contains(*id));
-    live.any(|id| is_given(matches, id))
+        .filter(|(id, _)| !reads || !ALSO_RECORDED.contains(id));
+    let given = live.find(|(id, _)| is_given(matches, id));
+    given.map(|(_, option)| *option)
+}
+
+/// Refuses options of recordings with waits of the running system.
+///
+/// # Errors
+///
+/// Status 129.
+pub(super) fn refuse_reading_options(matches: &ArgMatches) -> Result<(), CliError> {
+    let Some(live) = live_option(matches) else {
+        return Ok(());
+    };
+    let mut reading = [("input", "-i"), ("dump-raw-trace", "-D")].into_iter();
+    match reading.find(|(id, _)| is_given(matches, id)) {
+        Some((_, reading)) => Err(CliError::usage(format!(
+            "{reading} reads a recording, {live} shows the running system"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Sums waits until the workload or the observed tasks end, or until a signal, and prints or draws them.
@@ -106,10 +131,12 @@ pub(super) fn run(
     if let Some(file) = FlameFile::given(matches) {
         file.write_rows(&rows, &resolver, context)?;
     } else if flag(matches, "json") == Some(true) {
-        json::write_rows(&mut context.stdout(), &rows, missing.total())?;
+        print_json(matches, context, |out| {
+            json::write_rows(out, &rows, missing.total())
+        })?;
     } else {
         let is_verbose = missing.total() > 0 || context.verbosity(matches) > 0;
-        print_text(context, |out| {
+        print_text(matches, context, |out| {
             write_rows(out, layout, &rows, context)?;
             match is_verbose && !context.output.is_quiet() && layout.separator.is_none() {
                 true => write_missing(out, &missing, waits),

@@ -11,7 +11,8 @@ use crate::cli::commands::find;
 use crate::cli::context::Context;
 use crate::cli::dispatch;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::options::{count, flag};
+use crate::cli::options::{count, flag, is_given};
+use crate::cli::record_dump;
 use crate::cli::shared::system_recording::{known_events, refuse_reading_options};
 use crate::cli::tracefs::MachineTracepoints;
 
@@ -39,6 +40,7 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     refuse_reading_options(RECORDER, matches)?;
+    refuse_output_options(matches)?;
     let (words, with_user) = without_switch("--user", words, context)?;
     let (words, with_holders) = without_switch("--holders", &words, context)?;
     let (words, with_owners) = without_switch("--owners", &words, context)?;
@@ -80,6 +82,18 @@ pub(super) fn run(
     }
     arguments.extend(words);
     dispatch(context, OsStr::new("record"), &arguments)
+}
+
+/// Refuses options of tables before the word `record`.
+fn refuse_output_options(matches: &ArgMatches) -> Result<(), CliError> {
+    let given = [("dump-raw-trace", "-D"), ("output", "--output")];
+    match given.iter().find(|(id, _)| is_given(matches, id)) {
+        Some((_, option)) => Err(CliError::usage(format!(
+            "{RECORDER} writes a recording; {option} before 'record' applies to reading"
+        ))
+        .hint("-o FILE after 'record' names the output file")),
+        None => Ok(()),
+    }
 }
 
 /// Returns the error for a kernel without the events.
@@ -131,12 +145,17 @@ pub(super) fn script(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    if flag(matches, "quiet") == Some(true) {
-        return Err(CliError::usage("lock: -q has no effect on 'script'"));
+    let ignored = [("quiet", "-q"), ("output", "--output")];
+    if let Some((_, option)) = ignored.iter().find(|(id, _)| is_given(matches, id)) {
+        let message = format!("lock: {option} has no effect on 'script'");
+        return Err(CliError::usage(message));
     }
     let mut arguments = Vec::new();
     if flag(matches, "force") == Some(true) {
         arguments.push("--force".into());
+    }
+    if record_dump::is_wanted(matches) {
+        arguments.push("-D".into());
     }
     for _ in 0..count(matches, "verbose") {
         arguments.push("-v".into());

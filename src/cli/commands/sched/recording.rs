@@ -3,7 +3,6 @@
 use clap::ArgMatches;
 use rperf_analysis::sched::LostStretches;
 use rperf_analysis::{DeliveredCounts, EventLayouts};
-use rperf_view::dump::Dump;
 use rperf_wire::SampleType;
 
 use crate::cli::error::{CliError, ExitStatus};
@@ -50,17 +49,7 @@ pub(super) fn checked(
     matches: &ArgMatches,
 ) -> Result<SchedRecording, CliError> {
     let recording = SchedRecording::new(analysis)?;
-    if record_dump::is_wanted(matches) {
-        let path = analysis.input.path.to_string_lossy();
-        let dump = Dump::new(analysis.metadata(), &path)
-            .with_unhandled(record_dump::UNHANDLED_RECORDS)
-            .without_threads();
-        analysis.end_progress();
-        analysis.context.paginate("sched")?;
-        let out = &mut analysis.context.stdout();
-        dump.write_start(out)?;
-        record_dump::write(out, &analysis.replay, dump, |_, _| Ok(()))?;
-    }
+    record_dump::print(analysis, matches, "sched")?;
     Ok(recording)
 }
 

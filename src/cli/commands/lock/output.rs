@@ -1,0 +1,70 @@
+//! Where the tables of `lock` are written: on stderr, as perf does, or to the file of `--output`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::{Arg, ArgMatches};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::options::{flag, given_value, value};
+use crate::cli::output::OutputStreams;
+use crate::cli::output_file::write_to;
+use crate::cli::record_dump;
+
+/// The `--output` option, as in perf 7.2.
+pub(super) fn option() -> Arg {
+    value("output", "file").help(
+        "write the table to this file instead of the standard error; - is the standard output",
+    )
+}
+
+/// Refuses `-D` with `--json`, if both print on stdout.
+///
+/// # Errors
+///
+/// Status 129.
+pub(super) fn refuse_dump_with_json(matches: &ArgMatches) -> Result<(), CliError> {
+    let has_file = file(matches).is_some_and(|path| path != Path::new("-"));
+    match record_dump::is_wanted(matches) && flag(matches, "json") == Some(true) && !has_file {
+        true => Err(CliError::usage("--json and -D exclude each other")
+            .hint("both print on the standard output; --output FILE writes JSON to a file")),
+        false => Ok(()),
+    }
+}
+
+/// Prints text: to the file of `--output`, otherwise on stderr; in a pager if stdout and stderr are a terminal.
+pub(super) fn print_text(
+    matches: &ArgMatches,
+    context: &Context,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), CliError> {
+    if let Some(path) = file(matches) {
+        return write_to(path, context, write);
+    }
+    if context.output.is_terminal() && OutputStreams::shows_errors_on_terminal() {
+        context.paginate("lock")?;
+        write(&mut context.stdout())?;
+    } else {
+        let mut text = Vec::new();
+        write(&mut text)?;
+        OutputStreams::error(&String::from_utf8_lossy(&text));
+    }
+    Ok(())
+}
+
+/// Prints JSON: to the file of `--output`, otherwise on stdout.
+pub(super) fn print_json(
+    matches: &ArgMatches,
+    context: &Context,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), CliError> {
+    match file(matches) {
+        Some(path) => write_to(path, context, write),
+        None => Ok(write(&mut context.stdout())?),
+    }
+}
+
+fn file(matches: &ArgMatches) -> Option<&Path> {
+    given_value::<String>(matches, "output").map(Path::new)
+}
