@@ -132,7 +132,7 @@ fn recordings_without_the_events_are_refused() {
             255,
             "the recording has no lock:contention_begin events",
         ),
-        ("lock report -k none", 129, "Unknown --key: none"),
+        ("lock report -k none", 129, "Unknown --key: 'none'"),
         ("lock contention -Y none", 129, "Unknown lock flags: none"),
         ("lock contention -t -l", 129, "-t and -l exclude each other"),
         ("lock watch", 129, "unknown subcommand 'watch'"),

@@ -223,6 +223,7 @@ impl LockContention {
         } = begin;
         let name = record.and_then(|record| record.name.as_deref());
         if !self.selection.accepts(*address, *flags, name) || detail.is_excluded {
+            self.sequences.skip_begin(at.task.tid, *address);
             return;
         }
         let holder = record.and_then(|record| record.owner);

@@ -84,7 +84,7 @@ fn table_options(keys: &'static str) -> Vec<Arg> {
         value("entries", "n")
             .short('E')
             .value_parser(number)
-            .help("show only the first n rows"),
+            .help("show only the first n rows (default: all)"),
         value("field", "column[,column...]")
             .short('F')
             .help("show only these columns; with run_queue, the time that waiting threads wait for a CPU is no part of the waits"),
@@ -125,9 +125,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
 }
 
-/// Returns the maximum number of rows (`-E`).
+/// Returns the maximum number of rows (`-E`); as in perf, 0 is no limit.
 fn entries(matches: &ArgMatches) -> usize {
     let most = matches.get_one::<u64>("entries");
+    let most = most.filter(|most| **most > 0);
     most.map_or(usize::MAX, |most| {
         usize::try_from(*most).unwrap_or(usize::MAX)
     })
@@ -162,33 +163,38 @@ fn run_queue_use(matches: &ArgMatches, shown: &[LockColumn]) -> RunQueueUse {
     }
 }
 
-/// Parses `-k` and `-F`. Returns the column to sort by, and the columns to show, which include it.
+/// Parses `-k` and `-F`, whose words are among `known`. Returns the column to sort by, and the columns to show, which include it.
 fn columns(
     matches: &ArgMatches,
     key: LockColumn,
     shown: &[LockColumn],
-    known: &str,
+    known: &[&str],
 ) -> Result<(LockColumn, Vec<LockColumn>), CliError> {
+    let hint = || format!("the columns are {}", known.join(", "));
     let parse = |option: &str, word: &str| {
-        let column = LockColumn::named(word);
-        column.ok_or_else(|| {
-            CliError::usage(format!("Unknown --{option}: {word}"))
-                .hint(format!("the columns are {known}"))
-        })
+        let column = LockColumn::named(word).filter(|_| known.contains(&word));
+        column.ok_or_else(|| CliError::usage(format!("Unknown --{option}: '{word}'")).hint(hint()))
     };
     let key = match matches.get_one::<String>("key") {
         Some(word) => parse("key", word)?,
         None => key,
     };
-    let mut shown = match words(matches, "field") {
-        Some(list) => list
-            .iter()
-            .map(|word| parse("field", word.trim()))
-            .collect::<Result<_, _>>()?,
+    let given = match words(matches, "field") {
+        Some(list) if list.is_empty() => {
+            return Err(CliError::usage("-F needs at least one column").hint(hint()));
+        }
+        Some(list) => {
+            let columns = list.iter().map(|word| parse("field", word.trim()));
+            columns.collect::<Result<Vec<_>, _>>()?
+        }
         None => shown.to_vec(),
     };
-    if !shown.contains(&key) {
-        shown.push(key);
+    // As in perf, a column is shown once.
+    let mut shown = Vec::new();
+    for column in given.into_iter().chain([key]) {
+        if !shown.contains(&column) {
+            shown.push(column);
+        }
     }
     Ok((key, shown))
 }

@@ -41,13 +41,32 @@ pub fn kind(flags: u64) -> &'static str {
     known.map_or("unknown", |(_, name)| name)
 }
 
-/// Returns the flags of a kind of lock: `spinlock`, `rwlock`, `rwlock:R`; empty if it is unknown.
+/// Returns the name of the kind of lock without the access, as perf names locks of `-l`: readers and writers wait for the
+/// same lock.
+#[must_use]
+pub fn lock_kind(flags: u64) -> &'static str {
+    let name = kind(flags);
+    let lock = [":R", ":W"]
+        .iter()
+        .find_map(|access| name.strip_suffix(access));
+    match lock {
+        Some("pcpu-sem") => "percpu-rwsem",
+        Some(lock) => lock,
+        None => name,
+    }
+}
+
+/// Returns the flags of a kind of lock: `spinlock`, `rwlock`, `rwlock:R`, `mutex:spin`; empty if it is unknown.
 #[must_use]
 pub fn kind_flags(name: &str) -> Vec<u64> {
+    if matches!(name, "mutex:spin" | "mutex-spin") {
+        return vec![SPINNING_MUTEX];
+    }
     let all = KINDS.iter().chain(&[(SPINNING_MUTEX, "mutex")]);
-    let matching = all.filter(|(_, own)| {
+    let matching = all.filter(|(flags, own)| {
         let rest = own.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+            || lock_kind(*flags) == name
     });
     matching.map(|(flags, _)| *flags).collect()
 }
@@ -212,7 +231,8 @@ pub fn write_contention(
         let kind = kind(row.flags);
         match (table, &row.key) {
             (ContentionTable::Addresses, _) => {
-                writeln!(out, "  {:016x}   {name} ({kind})", row.address)?;
+                let lock = lock_kind(row.flags);
+                writeln!(out, "  {:016x}   {name} ({lock})", row.address)?;
             }
             (ContentionTable::Cgroups, _) => writeln!(out, "  {name}")?,
             (_, key) if let Some(tid) = thread(key) => {
@@ -282,11 +302,8 @@ fn write_separated(
         let kind = kind(row.flags);
         match (table, &row.key) {
             (ContentionTable::Addresses, _) => {
-                write!(
-                    out,
-                    "{:#x}{separator} {name}{separator} {kind}",
-                    row.address
-                )?;
+                let lock = lock_kind(row.flags);
+                write!(out, "{:x}{separator} {name}{separator} {lock}", row.address)?;
             }
             (ContentionTable::Cgroups, _) => write!(out, "{name}")?,
             (_, key) if let Some(tid) = thread(key) => {
@@ -364,14 +381,13 @@ pub fn write_report(
 pub struct SequenceChecks {
     /// Rows with such a sequence, of those that `total` counts.
     pub bad: usize,
-    /// The rows up to the last one shown, including those between them that are not shown; all rows unless `-E` ends
-    /// the table.
+    /// The rows of the checks: with `-E`, `lock report` counts up to the last one shown, `lock contention` all.
     pub total: usize,
     /// Rows of the whole recording with such a sequence, by the event at which it was found.
     pub sequences: BadSequences,
 }
 
-/// Writes the result of the checks in perf's text.
+/// Writes the result of the checks in the text of perf 7.2; nothing without rows.
 ///
 /// # Errors
 ///
@@ -382,15 +398,14 @@ pub fn write_checks(out: &mut dyn Write, checks: &SequenceChecks) -> io::Result<
         total,
         sequences,
     } = checks;
+    if *total == 0 {
+        return Ok(());
+    }
     writeln!(
         out,
-        "\n=== output for debug===\n\nbad: {bad}, total: {total}"
+        "\n=== output for debug ===\n\nbad: {bad}, total: {total}"
     )?;
-    match total {
-        // As perf: 0 / 0.
-        0 => writeln!(out, "bad rate: -nan %")?,
-        total => writeln!(out, "bad rate: {} %", percent(*bad, *total))?,
-    }
+    writeln!(out, "bad rate: {} %", percent(*bad, *total))?;
     writeln!(out, "histogram of events caused bad sequence")?;
     for (name, count) in [
         ("acquire", sequences.acquire),
@@ -491,7 +506,7 @@ pub fn write_instances(out: &mut dyn Write, rows: &[NamedRow]) -> io::Result<()>
 
 #[cfg(test)]
 mod tests {
-    use super::{kind, kind_flags, time};
+    use super::{kind, kind_flags, lock_kind, time};
 
     #[test]
     fn times_have_two_decimals_and_a_unit() {
@@ -507,9 +522,31 @@ mod tests {
         assert_eq!(kind_flags("rwsem:W"), [4]);
         assert_eq!(kind_flags("mutex"), [32, 33]);
         assert!(kind_flags("rw").is_empty());
+        assert_eq!(kind_flags("percpu-rwsem"), [18, 20]);
+        assert_eq!(kind_flags("pcpu-sem"), [18, 20]);
+        assert_eq!(kind_flags("pcpu-sem:R"), [18]);
+        assert_eq!(kind_flags("mutex:spin"), kind_flags("mutex-spin"));
+        assert_eq!(kind_flags("mutex-spin"), [33]);
         assert_eq!(
             (kind(33), kind(1), kind(64)),
             ("mutex", "spinlock", "unknown")
         );
+    }
+
+    #[test]
+    fn locks_have_one_name_for_readers_and_writers() {
+        let names = [2, 4, 3, 10, 20, 33].map(lock_kind);
+        assert_eq!(
+            names,
+            [
+                "rwsem",
+                "rwsem",
+                "rwlock",
+                "rwlock-rt",
+                "percpu-rwsem",
+                "mutex"
+            ]
+        );
+        assert_eq!(lock_kind(rperf_analysis::lock::FUTEX_PI), "futex:PI");
     }
 }

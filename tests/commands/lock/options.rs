@@ -3,6 +3,7 @@
 use rperf_testkit::Scratch;
 
 use super::{recording, run};
+use crate::commands::rperf;
 
 /// A folder with a recording of waits.
 fn with_waits() -> Scratch {
@@ -119,4 +120,138 @@ fn options_that_exclude_each_other_are_named() {
         let first = refused.stderr.lines().next();
         assert_eq!(first, Some(message), "{words}: {refused:?}");
     }
+}
+
+/// Flags of waits, and the names of their locks in the table of perf 7.2.
+const KINDS: [(u32, &str); 14] = [
+    (0, "semaphore"),
+    (1, "spinlock"),
+    (3, "rwlock"),
+    (5, "rwlock"),
+    (2, "rwsem"),
+    (4, "rwsem"),
+    (8, "rt-mutex"),
+    (10, "rwlock-rt"),
+    (12, "rwlock-rt"),
+    (18, "percpu-rwsem"),
+    (20, "percpu-rwsem"),
+    (32, "mutex"),
+    (33, "mutex"),
+    (64, "unknown"),
+];
+
+#[test]
+fn locks_have_the_names_of_their_kinds() {
+    let scratch = Scratch::new();
+    let content = recording::kinds(&KINDS.map(|(flags, _)| flags));
+    scratch.write("perf.data", content).expect("a file");
+    let table = run(&scratch, "lock contention -l -q -k wait_total").stderr;
+    let mut rows: Vec<&str> = table.lines().collect();
+    // The first wait was the shortest.
+    rows.reverse();
+    assert_eq!(rows.len(), KINDS.len(), "{table}");
+    let separated = run(&scratch, "lock contention -l -q -x ; -F contended").stderr;
+    for (number, (row, (_, name))) in rows.iter().zip(KINDS).enumerate() {
+        let address = 0xffff_8880_0000_1000 + number as u64 * 0x1008;
+        let caller = 0x4000 + address % 0x1000;
+        let end = format!("   {address:016x}   {caller:#x} ({name})");
+        assert!(row.ends_with(&end), "{row}: {end}");
+        let values = format!("{address:x}; {caller:#x}; {name}\n");
+        assert!(separated.contains(&values), "{separated}: {values}");
+    }
+    let json = run(&scratch, "lock contention -l --json").stdout;
+    assert!(json.contains("\"rwsem:R\""), "{json}");
+    for (kind, expected) in [
+        ("rwsem", 2),
+        ("rwsem:W", 1),
+        ("mutex", 2),
+        ("mutex:spin", 1),
+        ("mutex-spin", 1),
+        ("percpu-rwsem", 2),
+        ("pcpu-sem:R", 1),
+    ] {
+        let rows = run(&scratch, &format!("lock contention -l -q -Y {kind}"));
+        assert_eq!(rows.stderr.lines().count(), expected, "{kind}: {rows:?}");
+    }
+    let unknown = run(&scratch, "lock contention -Y foo");
+    assert!(
+        unknown.stderr.contains(" futex and futex:PI"),
+        "{unknown:?}"
+    );
+}
+
+#[test]
+fn checks_count_the_selected_rows() {
+    let scratch = with_waits();
+    let checks = |words: &str| {
+        let text = run(&scratch, &format!("lock {words}")).stderr;
+        let checks = text.split_once("\n=== output for debug ===\n\n");
+        let line = checks.and_then(|(_, checks)| checks.lines().next());
+        line.unwrap_or_default().to_owned()
+    };
+    // The third row has the impossible order; as in perf, only `contention` counts rows that -E hides.
+    assert_eq!(checks("contention"), "bad: 1, total: 3");
+    assert_eq!(checks("contention -E 1"), "bad: 1, total: 3");
+    assert_eq!(checks("report"), "bad: 1, total: 3");
+    assert_eq!(checks("report -E 1"), "bad: 1, total: 1");
+    assert_eq!(checks("contention -Y mutex -v"), "bad: 1, total: 2");
+    assert_eq!(checks("contention -Y semaphore -v"), "bad: 0, total: 1");
+    // No row, no rate.
+    assert_eq!(checks("contention -Y rt-mutex -v"), "");
+    scratch
+        .write("perf.data", recording::waits_for_one_lock())
+        .expect("a file");
+    assert_eq!(checks("contention -v"), "bad: 0, total: 1");
+    // The end of the second wait, which is not selected, is no impossible order.
+    assert_eq!(checks("contention -Y spinlock -v"), "bad: 0, total: 1");
+    assert_eq!(checks("contention -Y rwsem -v"), "bad: 0, total: 1");
+}
+
+#[test]
+fn columns_are_those_of_the_table() {
+    let scratch = with_waits();
+    for command in ["contention", "report"] {
+        let titles = |options: &str| {
+            let table = run(&scratch, &format!("lock {command} {options}"));
+            table.stderr.lines().next().unwrap_or_default().to_owned()
+        };
+        let once = titles("-F wait_max,wait_max,contended,wait_max -k contended");
+        assert_eq!(once.matches("max wait").count(), 1, "{once}");
+        assert_eq!(once.matches("contended").count(), 1, "{once}");
+        let all = run(&scratch, &format!("lock {command}"));
+        assert_eq!(run(&scratch, &format!("lock {command} -E 0")), all);
+    }
+    let known =
+        "hint: the columns are contended, wait_total, wait_max, wait_min, avg_wait, run_queue\n";
+    for (words, message, hint) in [
+        (["-k", "acquired"], "Unknown --key: 'acquired'", known),
+        (["-k", ""], "Unknown --key: ''", known),
+        (
+            ["-F", "contended,acquired"],
+            "Unknown --field: 'acquired'",
+            known,
+        ),
+        (["-F", ""], "-F needs at least one column", known),
+        (["-C", ""], "-C needs at least one CPU", ""),
+        (["-p", ","], "-p needs at least one process", ""),
+        (["--tid", ""], "--tid needs at least one thread", ""),
+    ] {
+        let words = [&["lock", "contention"][..], &words].concat();
+        let refused = rperf(&words).within(scratch.path()).finish();
+        let refused = refused.expect("rperf starts");
+        let expected = format!("{message}\n{hint}");
+        assert_eq!(
+            (refused.status, refused.stderr),
+            (129, expected),
+            "{words:?}"
+        );
+    }
+    let negative = run(&scratch, "lock contention -E -1");
+    assert_eq!(negative.status, 129);
+    let first = negative.stderr.lines().next().expect("a message");
+    assert!(
+        first.contains("option `entries' expects a numerical value: '-1'"),
+        "{first}"
+    );
+    assert!(run(&scratch, "lock report -k acquired").status == 0);
 }

@@ -383,6 +383,38 @@ pub(crate) fn waits() -> Vec<u8> {
     file.finish()
 }
 
+/// Returns two waits of a thread for one lock, with different flags.
+pub(crate) fn waits_for_one_lock() -> Vec<u8> {
+    let mut file = LockFile::with(WAITS, &[(1, "alpha")]);
+    for flags in [1, 2] {
+        let place = Place {
+            tid: 1,
+            lock: 0xffff_8880_0000_1000,
+            class: "",
+            flags,
+        };
+        file.event(1000, Begin, place);
+        file.event(1000, End, place);
+    }
+    file.finish()
+}
+
+/// Returns a wait of each of these flags, each for another lock.
+pub(crate) fn kinds(all_flags: &[u32]) -> Vec<u8> {
+    let mut file = LockFile::with(WAITS, &[(1, "alpha")]);
+    for (number, flags) in (0..).zip(all_flags) {
+        let place = Place {
+            tid: 1,
+            lock: 0xffff_8880_0000_1000 + number * 0x1008,
+            class: "",
+            flags: *flags,
+        };
+        file.event(1000, Begin, place);
+        file.event(1000 + number, End, place);
+    }
+    file.finish()
+}
+
 /// Returns waits for two locks in variables of the kernel at 0xffffffff82000000 (the first after 8 bytes) and for one elsewhere.
 pub(crate) fn global_locks() -> Vec<u8> {
     let mut file = LockFile::with(WAITS, &[(1, "alpha")]);

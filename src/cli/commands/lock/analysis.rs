@@ -316,14 +316,15 @@ fn table(contention: &LockContention, query: &LockQuery, names: &RowNames<'_, '_
         },
     };
     for row in rows {
-        if table.rows.len() == query.entries {
+        let is_full = table.rows.len() == query.entries;
+        if is_full && query.events != LockEvents::Contention {
             break;
         }
         let checks = &mut table.checks;
         checks.total += 1;
         checks.bad += usize::from(row.row.is_broken);
         let is_waiting = query.shows_waiting && row.row.contended > 0;
-        if row.row.acquired > 0 || is_waiting {
+        if !is_full && (row.row.acquired > 0 || is_waiting) {
             table.rows.push(row);
         }
     }

@@ -37,12 +37,25 @@ const MAX_LIVE_SKIP: usize = 255;
 /// The maximum of `-M`. Larger maps need gigabytes of the kernel's memory.
 const MAX_MAP_ROWS: u64 = 1 << 24;
 
+/// The hint for an unknown type of lock.
+const TYPES: &str = "the types are spinlock, mutex, mutex:spin, semaphore, rt-mutex, futex and futex:PI, and rwlock, rwsem, rwlock-rt and pcpu-sem, which :R or :W may follow";
+
 /// The columns shown by default, in order.
 const SHOWN: [LockColumn; 4] = [
     LockColumn::Contended,
     LockColumn::Total,
     LockColumn::Max,
     LockColumn::Average,
+];
+
+/// The names of the columns in `-k` and `-F`.
+const COLUMN_NAMES: [&str; 6] = [
+    "contended",
+    "wait_total",
+    "wait_max",
+    "wait_min",
+    "avg_wait",
+    "run_queue",
 ];
 
 /// The options that select waits of the running system.
@@ -95,7 +108,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .help("number of innermost frames to skip when determining the caller (default: 3)"),
             value("type-filter", "type[,type...]")
                 .short('Y')
-                .help("only these types: spinlock, mutex, rwlock, rwsem:R, semaphore, rt-mutex, ..."),
+                .help("only these types: spinlock, mutex, rwlock, rwsem:R, semaphore, rt-mutex, futex, ..."),
             value("lock-filter", "lock[,lock...]")
                 .short('L')
                 .help("only these locks: addresses in hexadecimal, or names as -l shows them"),
@@ -123,8 +136,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let known = "contended, wait_total, wait_max, wait_min, avg_wait and run_queue";
-    let (key, shown) = columns(matches, LockColumn::Total, &SHOWN, known)?;
+    let (key, shown) = columns(matches, LockColumn::Total, &SHOWN, &COLUMN_NAMES)?;
     let (aggregation, table) = table(matches)?;
     let is_live = live::is_requested(matches);
     live::refuse_reading_options(matches)?;
@@ -241,17 +253,7 @@ fn refuse_ignored(matches: &ArgMatches, query: &LockQuery, is_live: bool) -> Res
             }
         }
     }
-    for (id, option) in [
-        ("type-filter", "-Y"),
-        ("lock-filter", "-L"),
-        ("callstack-filter", "-S"),
-        ("cgroup-filter", "-G"),
-    ] {
-        if words(matches, id).is_some_and(|words| words.is_empty()) {
-            let message = format!("{option} needs at least one name");
-            return Err(CliError::usage(message));
-        }
-    }
+    refuse_empty_lists(matches)?;
     let rows = matches.get_one::<u64>("map-nr-entries");
     if let Some(rows) = rows.filter(|rows| !(1..=MAX_MAP_ROWS).contains(*rows)) {
         let message = format!("-M {rows}: BPF maps have 1 to {MAX_MAP_ROWS} rows");
@@ -270,6 +272,25 @@ fn refuse_ignored(matches: &ArgMatches, query: &LockQuery, is_live: bool) -> Res
             query.stack_skip
         );
         return Err(CliError::usage(message));
+    }
+    Ok(())
+}
+
+/// Refuses filters and targets without a name or number.
+fn refuse_empty_lists(matches: &ArgMatches) -> Result<(), CliError> {
+    for (id, option, what) in [
+        ("type-filter", "-Y", "name"),
+        ("lock-filter", "-L", "name"),
+        ("callstack-filter", "-S", "name"),
+        ("cgroup-filter", "-G", "name"),
+        ("cpu", "-C", "CPU"),
+        ("pid", "-p", "process"),
+        ("tid", "--tid", "thread"),
+    ] {
+        if words(matches, id).is_some_and(|words| words.is_empty()) {
+            let message = format!("{option} needs at least one {what}");
+            return Err(CliError::usage(message));
+        }
     }
     Ok(())
 }
@@ -320,8 +341,7 @@ fn selection(matches: &ArgMatches) -> Result<LockSelection, CliError> {
     for word in words(matches, "type-filter").unwrap_or_default() {
         let flags = kind_flags(&word);
         if flags.is_empty() {
-            return Err(CliError::usage(format!("Unknown lock flags: {word}"))
-                .hint("the types are spinlock, mutex, rwlock, rwsem, semaphore, rt-mutex, rwlock-rt and pcpu-sem, :R or :W may follow"));
+            return Err(CliError::usage(format!("Unknown lock flags: {word}")).hint(TYPES));
         }
         selection.flags.get_or_insert_default().extend(flags);
     }

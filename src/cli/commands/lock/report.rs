@@ -24,6 +24,17 @@ const DEFAULT_COLUMNS: [LockColumn; 6] = [
     LockColumn::Min,
 ];
 
+/// The names of the columns in `-k` and `-F`.
+const COLUMN_NAMES: [&str; 7] = [
+    "acquired",
+    "contended",
+    "avg_wait",
+    "wait_total",
+    "wait_max",
+    "wait_min",
+    "run_queue",
+];
+
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     Command::new("lock report")
@@ -45,13 +56,11 @@ pub(in crate::cli::commands) fn run(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     refuse_columns_of_json(matches)?;
-    let column_names =
-        "acquired, contended, avg_wait, wait_total, wait_max, wait_min and run_queue";
     let (key, shown_columns) = columns(
         matches,
         LockColumn::Acquired,
         &DEFAULT_COLUMNS,
-        column_names,
+        &COLUMN_NAMES,
     )?;
     let [threads, owners] = ["threads", "lock-owner"].map(|id| flag(matches, id) == Some(true));
     let aggregation = match (threads, owners) {
