@@ -1,6 +1,8 @@
 //! Checks that a recording has the tracepoints and fields that an analysis needs.
 
 use rperf_analysis::EventLayouts;
+use rperf_perfdata::FileFinding;
+use rperf_tracepoint::Error;
 use rperf_wire::SampleType;
 
 use super::analysis::Analysis;
@@ -49,6 +51,38 @@ pub(crate) fn event_layouts(analysis: &Analysis<'_>) -> Result<EventLayouts, Cli
             .warn(format_args!("{path}: {event} is skipped: {error}"));
     }
     Ok(layouts)
+}
+
+/// Whether the recording has tracepoints without description: it is unknown which events they are.
+///
+/// # Errors
+///
+/// The section with the descriptions of tracepoints cannot be read.
+pub(crate) fn lacks_descriptions(analysis: &Analysis<'_>) -> Result<bool, CliError> {
+    let recording = analysis.metadata();
+    let formats = recording.formats()?;
+    let mut events = recording.events.iter();
+    Ok(events.any(|event| matches!(formats.of_event(&event.attr), Err(Error::Undescribed))))
+}
+
+/// Returns the error for a recording without a needed event: `otherwise`, unless tracepoints have no description.
+pub(crate) fn without_event(analysis: &Analysis<'_>, otherwise: CliError) -> CliError {
+    match lacks_descriptions(analysis) {
+        Ok(false) => return otherwise,
+        Ok(true) => {}
+        Err(error) => return error,
+    }
+    let path = analysis.input.path.display();
+    let message = format!(
+        "{path}: the descriptions of its tracepoints are missing, without which its events are unknown"
+    );
+    let findings = analysis.data().findings();
+    let is_unfinished = findings.contains(&FileFinding::Unfinished);
+    CliError::message(255, message).hint(match (is_unfinished, findings.is_empty()) {
+        (true, _) => "they follow the records, which the recorder did not complete: record again, and end the recording with Ctrl-C",
+        (false, false) => "they follow the records, and the file is truncated: copy it again, or record again",
+        (false, true) => "record again; 'data check' lists what else is missing",
+    })
 }
 
 /// Checks that samples have time, CPU and raw data; only samples of the events with names accepted by `is_read` are checked.

@@ -255,3 +255,24 @@ fn columns_are_those_of_the_table() {
     );
     assert!(run(&scratch, "lock report -k acquired").status == 0);
 }
+
+#[test]
+fn truncated_recordings_are_not_said_to_have_no_events() {
+    let scratch = Scratch::new();
+    let whole = recording::waits();
+    let described = whole.windows(4).position(|bytes| bytes == b"\x17\x08Dt");
+    let end = described.expect("the descriptions") - 100;
+    scratch.write("perf.data", &whole[..end]).expect("a file");
+    for command in [
+        "report",
+        "contention",
+        "info",
+        "contention --holders",
+        "deadlock -i perf.data",
+    ] {
+        let refused = run(&scratch, &format!("lock {command}"));
+        assert_eq!(refused.status, 255, "{command}: {refused:?}");
+        let message = "perf.data: the descriptions of its tracepoints are missing, without which its events are unknown";
+        assert!(refused.stderr.contains(message), "{command}: {refused:?}");
+    }
+}

@@ -121,7 +121,10 @@ fn unusable_recordings_and_repetitions_are_refused() -> std::io::Result<()> {
     let mut idle = SchedFile::new();
     idle.switch(1000, (0, 0), 0);
     scratch.write("idle.data", idle.finish())?;
-    scratch.write("none.data", SchedFile::without_switches().finish())?;
+    let mut no_switches = SchedFile::without_switches();
+    no_switches.waking(1000, 0, 7);
+    scratch.write("none.data", no_switches.finish())?;
+    scratch.write("open.data", SchedFile::without_switches().finish())?;
     for (words, status, message) in [
         (
             &["-i", "many.data"][..],
@@ -134,6 +137,11 @@ fn unusable_recordings_and_repetitions_are_refused() -> std::io::Result<()> {
             "idle.data: no task ran; there is nothing to replay",
         ),
         (&["-i", "none.data"], 255, "No sched_switch events found"),
+        (
+            &["-i", "open.data"],
+            255,
+            "open.data: the descriptions of its tracepoints are missing, without which its events are unknown\nhint: they follow the records, which the recorder did not complete: ",
+        ),
         (
             &["-r", "-2"],
             129,

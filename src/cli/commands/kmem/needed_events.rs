@@ -2,12 +2,11 @@
 
 use rperf_analysis::EventLayouts;
 use rperf_analysis::kmem::{PAGE_EVENTS, SLAB_EVENTS};
-use rperf_tracepoint::Error;
 
 use super::Allocators;
 use crate::cli::error::CliError;
 use crate::cli::shared::analysis::Analysis;
-use crate::cli::shared::recorded_fields::require_fields;
+use crate::cli::shared::recorded_fields::{lacks_descriptions, require_fields};
 
 /// An allocator's option, without the dashes, and its events.
 type AllocatorEvents = (&'static str, &'static [&'static str]);
@@ -47,11 +46,7 @@ pub(super) fn require_events(
 /// Returns why a recording has no events of an allocator. `other` is the other allocator, if its events were recorded.
 fn missing_events(analysis: &Analysis<'_>, other: Option<&str>) -> Result<String, CliError> {
     let path = analysis.input.path.display();
-    let recording = analysis.metadata();
-    let formats = recording.formats()?;
-    let mut events = recording.events.iter();
-    let is_incomplete =
-        events.any(|event| matches!(formats.of_event(&event.attr), Err(Error::Undescribed)));
+    let is_incomplete = lacks_descriptions(analysis)?;
     Ok(match other {
         Some(other) => format!("{path} only has events of the {other} allocator: use --{other}"),
         None if is_incomplete => {

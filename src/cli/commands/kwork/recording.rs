@@ -6,7 +6,7 @@ use rperf_wire::SampleType;
 
 use crate::cli::error::CliError;
 use crate::cli::shared::analysis::Analysis;
-use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
+use crate::cli::shared::recorded_fields::{event_layouts, require_fields, without_event};
 
 /// The events of each class that a subcommand needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

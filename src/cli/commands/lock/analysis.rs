@@ -27,7 +27,9 @@ use crate::cli::record_dump;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::containers::container_of;
 use crate::cli::shared::losses::{conclude, losses};
-use crate::cli::shared::recorded_fields::{event_layouts, require_cgroups, require_fields};
+use crate::cli::shared::recorded_fields::{
+    event_layouts, require_cgroups, require_fields, without_event,
+};
 use crate::cli::symbol_options::SymbolSources;
 
 /// Which tracepoints are read.
@@ -254,7 +256,11 @@ pub(super) fn has_switches(analysis: &Analysis<'_>, layouts: &EventLayouts) -> b
 pub(super) fn without_switches(analysis: &Analysis<'_>) -> CliError {
     let (path, program) = (analysis.input.path.display(), analysis.context.program);
     let message = format!("{path}: the recording has no switches and wakeups of threads");
-    CliError::message(255, message).hint(format!("record with '{program} lock record --holders'"))
+    let error = CliError::message(255, message);
+    without_event(
+        analysis,
+        error.hint(format!("record with '{program} lock record --holders'")),
+    )
 }
 
 /// The tracepoints of the scheduler that are read, the one of switches first.
@@ -276,10 +282,11 @@ pub(super) fn capture_event(analysis: &Analysis<'_>, name: &str) -> Option<Event
 /// Returns the error for a recording without owners.
 pub(super) fn without_owners(analysis: &Analysis<'_>) -> CliError {
     let (path, program) = (analysis.input.path.display(), analysis.context.program);
-    CliError::message(255, format!("{path}: the recording has no owners of locks"))
-        .hint(format!(
+    let error = CliError::message(255, format!("{path}: the recording has no owners of locks"));
+    let error = error.hint(format!(
             "'{program} lock record --user' records those of futexes, 'lock record --owners' those of locks of the kernel, as root and on a machine of the same byte order; 'lock contention -b -o' shows those of the running system"
-        ))
+        ));
+    without_event(analysis, error)
 }
 
 /// Returns the process of each thread of a recording.
@@ -298,7 +305,7 @@ fn without_events(analysis: &Analysis<'_>, has: impl Fn(&str) -> bool) -> CliErr
         true => format!("it has those of lockdep, which '{program} lock report' shows"),
         false => format!("record with '{program} lock record'"),
     };
-    CliError::message(255, message).hint(hint)
+    without_event(analysis, CliError::message(255, message).hint(hint))
 }
 
 /// Names the rows, combines them if requested, and drops those that are not shown.

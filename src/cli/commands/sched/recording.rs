@@ -10,7 +10,7 @@ use crate::cli::record_dump;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::conclude as conclude_analysis;
 pub(super) use crate::cli::shared::losses::losses;
-use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
+use crate::cli::shared::recorded_fields::{event_layouts, require_fields, without_event};
 
 /// The event that every analysis needs.
 const SWITCH: &str = "sched:sched_switch";
@@ -64,7 +64,11 @@ fn no_switches(analysis: &Analysis<'_>) -> CliError {
         }
         false => format!("{path}: No trace sample to read. Did you call '{program} record -R'?"),
     };
-    CliError::message(255, message).hint(format!("record with '{program} sched record'"))
+    let error = CliError::message(255, message);
+    without_event(
+        analysis,
+        error.hint(format!("record with '{program} sched record'")),
+    )
 }
 
 /// Warns about skipped samples and about stretches with lost records, after all passes.
