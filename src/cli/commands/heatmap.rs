@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::FilteredSamples;
-use rperf_flame::HeatMap;
+use rperf_flame::{HeatMap, amount};
 use rperf_replay::Replay;
 use rperf_resolve::Resolver;
 use rperf_resolve::SampleCriteria;
@@ -206,10 +206,9 @@ impl HeatmapOptions {
         write_to(path, context, |out| heat.write(out))?;
         if path != Path::new("-") {
             context.note(format_args!(
-                "[ {}: {} {}; open it in a web browser ]",
+                "[ {}: {}; open it in a web browser ]",
                 path.display(),
-                heat.total(),
-                heat.unit
+                amount(heat.total(), &heat.unit)
             ));
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rperf_flame::{Flame, Stacks, svg, write_folded, write_json};
+use rperf_flame::{Flame, Stacks, amount, svg, write_folded, write_json};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -74,10 +74,9 @@ pub(crate) fn write_picture(
     })?;
     if format != PictureFormat::Json && path != Path::new("-") {
         context.note(format_args!(
-            "[ {}: {} {}; open it in a web browser ]",
+            "[ {}: {}; open it in a web browser ]",
             path.display(),
-            flame.total(),
-            options.unit
+            amount(flame.total(), &options.unit)
         ));
     }
     Ok(())

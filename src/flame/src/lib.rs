@@ -42,6 +42,7 @@ pub use idle::is_idle;
 pub use json::write as write_json;
 pub use kind::FrameKind;
 pub use stacks::{Label, Stacks};
+pub use text::amount;
 pub use timechart::{
     ChartArrow, ChartBox, ChartGap, ChartRow, IDLE_PAINTS, Paint, RowKind, TimeChart,
 };

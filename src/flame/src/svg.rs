@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::color::{Palette, Rgb, difference};
 use crate::kind::FrameKind;
-use crate::text::{Escaped, Grouped};
+use crate::text::{Escaped, Grouped, amount};
 use crate::tree::{Flame, FlameFrame};
 
 /// Height of a row, in pixels.
@@ -214,15 +214,18 @@ impl<'a> SvgWriter<'a> {
         let share = share(frame.total, self.flame.total());
         write!(
             out,
-            "{}{inlined} ({} {}, {share:.2}%",
+            "{}{inlined} ({}, {share:.2}%",
             Escaped(name),
-            Grouped(frame.total),
-            Escaped(&self.options.unit),
+            Escaped(&amount(frame.total, &self.options.unit)),
         )?;
         if self.flame.compares {
             let total = self.flame.frames.first().map_or(0, |root| root.before);
             let was = self::share(frame.before, total);
-            write!(out, "; before {}, {was:.2}%", Grouped(frame.before))?;
+            let before = match &*self.options.unit {
+                "ns" => amount(frame.before, "ns"),
+                _ => Grouped(frame.before).to_string(),
+            };
+            write!(out, "; before {before}, {was:.2}%")?;
         }
         write!(out, ")")
     }

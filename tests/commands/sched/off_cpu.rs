@@ -95,7 +95,7 @@ fn pictures_are_written() -> std::io::Result<()> {
     let words = ["sched", "off-cpu", "-o", "off.svg", "--title", "waits"];
     let drawn = run(&scratch, &words);
     assert_eq!(drawn.status, 0, "{drawn:?}");
-    let written = "[ off.svg: 200000 ns; open it in a web browser ]\n";
+    let written = "[ off.svg: 200.000 us; open it in a web browser ]\n";
     assert!(drawn.stderr.ends_with(written), "{drawn:?}");
     let svg = std::fs::read_to_string(scratch.path().join("off.svg"))?;
     assert!(
