@@ -325,6 +325,11 @@ pub(super) fn grouped<'c>(
     command: &'c Command,
     is_requested: impl Fn(&Arg) -> bool,
 ) -> Vec<(&'static str, Vec<&'c Arg>)> {
+    // `lock record` takes the options of `record`, and others, which are in no group.
+    let name = match name {
+        "lock record" => "record",
+        name => name,
+    };
     let groups = GROUPS.iter().find(|(names, _)| names.contains(&name));
     let groups = groups.map_or([].as_slice(), |(_, groups)| groups);
     let listed = |arg: &Arg| OptionShape::of(arg) != OptionShape::NotYet && is_requested(arg);

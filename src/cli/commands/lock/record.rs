@@ -2,22 +2,27 @@
 
 use std::ffi::{OsStr, OsString};
 
-use clap::ArgMatches;
+use clap::{ArgMatches, Command};
 use rperf_analysis::lock::{CONTENTION_EVENTS, FUTEX_EVENTS, LOCKDEP_EVENTS};
 use rperf_events::Tracepoints as _;
 
 use crate::cli::argv::first_word;
-use crate::cli::commands::find;
+use crate::cli::commands::{CommandTitle, find};
 use crate::cli::context::Context;
 use crate::cli::dispatch;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::options::{count, flag, is_given};
+use crate::cli::options::{count, flag, is_given, switch};
+use crate::cli::parsing::{Parsed, parse};
 use crate::cli::record_dump;
 use crate::cli::shared::system_recording::{known_events, refuse_reading_options};
 use crate::cli::tracefs::MachineTracepoints;
 
 /// The command in messages.
 const RECORDER: &str = "lock record";
+
+const ABOUT: &str = "\
+Records waits for locks of the kernel with their stacks, in kernels with lockdep all events of locks. It takes all \
+options of 'record'. 'lock contention' and 'lock report' show the recording.";
 
 /// The first options of `record`.
 const OPTIONS: [&str; 5] = ["-R", "-m", "1024", "-c", "1"];
@@ -33,6 +38,19 @@ const HOLDER_OPTIONS: [&str; 7] = [
     "cpu-clock/freq=997/",
 ];
 
+/// Adds the switches of `lock record` to the options of `record`.
+fn with_switches(record: Command) -> Command {
+    record.long_about(ABOUT).args([
+        switch("user").help("also record waits of user programs for their own locks (futexes)"),
+        switch("holders").help(
+            "also record what threads do: context switches, wakeups and samples of the CPU clock",
+        ),
+        switch("owners").help(
+            "also record who has the locks of the kernel, and their names, with a BPF program",
+        ),
+    ])
+}
+
 /// Records with the options and the workload in `words`.
 pub(super) fn run(
     words: &[OsString],
@@ -41,9 +59,19 @@ pub(super) fn run(
 ) -> Result<ExitStatus, CliError> {
     refuse_reading_options(RECORDER, matches)?;
     refuse_output_options(matches)?;
-    let (words, with_user) = without_switch("--user", words, context)?;
-    let (words, with_holders) = without_switch("--holders", &words, context)?;
-    let (words, with_owners) = without_switch("--owners", &words, context)?;
+    let record = find(context, "record")?;
+    let command = with_switches((record.build)());
+    let title = CommandTitle {
+        name: RECORDER,
+        summary: "Record waits for locks",
+        usage: record.usage,
+    };
+    if let Parsed::Answered(exit) = parse(context, title, command.clone(), words)? {
+        return Ok(exit);
+    }
+    let (words, with_user) = without_switch("--user", words, &command);
+    let (words, with_holders) = without_switch("--holders", &words, &command);
+    let (words, with_owners) = without_switch("--owners", &words, &command);
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let known = known_events(RECORDER, &machine, "lock")?;
     let mut events = events(&known, with_owners);
@@ -109,19 +137,14 @@ fn without_events(machine: &MachineTracepoints, with_owners: bool) -> CliError {
 }
 
 /// Removes `switch`, which `record` does not have, from the options before the workload; returns whether it was given.
-fn without_switch(
-    switch: &str,
-    words: &[OsString],
-    context: &Context,
-) -> Result<(Vec<OsString>, bool), CliError> {
-    let record = find(context, "record")?;
+fn without_switch(switch: &str, words: &[OsString], command: &Command) -> (Vec<OsString>, bool) {
     let end = words.iter().position(|word| word == "--");
-    let end = end.or(first_word(&(record.build)(), words));
+    let end = first_word(command, words).or(end);
     let (options, workload) = words.split_at(end.unwrap_or(words.len()));
     let kept = options.iter().filter(|word| *word != switch);
     let kept: Vec<OsString> = kept.chain(workload).cloned().collect();
     let is_given = kept.len() < words.len();
-    Ok((kept, is_given))
+    (kept, is_given)
 }
 
 /// Returns lockdep's events if the kernel has all of them, as in perf, and owners are not requested; otherwise the
