@@ -39,6 +39,10 @@ const ABOUT: &str = "\
 
 const SUBCOMMANDS: &str = "use 'lock record', 'lock report', 'lock info', 'lock contention', 'lock deadlock' or 'lock script'";
 
+/// The help of `-v`, if it shows more than the text of a table.
+const VERBOSE: &str =
+    "show stacks and threads, and list all stretches of time in which records were lost";
+
 /// The subcommands that may be abbreviated, to at least three letters, as in perf.
 const ABBREVIATED: &[&str] = &[
     "record",
@@ -50,28 +54,26 @@ const ABBREVIATED: &[&str] = &[
 ];
 
 /// The options of `lock` and of those of its subcommands that perf has, too.
-fn reading_options() -> Vec<Arg> {
+fn reading_options(verbose: &'static str) -> Vec<Arg> {
     let mut all = vec![
         switch("dump-raw-trace")
             .short('D')
             .help("first print every record, in hexadecimal and decoded"),
         output::option(),
     ];
-    all.extend(common());
+    all.extend(common(verbose));
     all
 }
 
-/// The options of all subcommands that read a recording.
-fn common() -> Vec<Arg> {
+/// The options of all subcommands that read a recording. `verbose` is the help of `-v`.
+fn common(verbose: &'static str) -> Vec<Arg> {
     vec![
         input::force(),
         input::option(),
         switch("quiet")
             .short('q')
             .help("print neither titles nor warnings"),
-        counter("verbose")
-            .short('v')
-            .help("show stacks, and list all stretches of time in which records were lost"),
+        counter("verbose").short('v').help(verbose),
         names::vmlinux().short(None),
         names::kallsyms(),
         names::symfs(),
@@ -79,7 +81,7 @@ fn common() -> Vec<Arg> {
 }
 
 /// The options of the subcommands that print a table.
-fn table_options(keys: &'static str) -> Vec<Arg> {
+fn table_options(keys: &'static str, verbose: &'static str) -> Vec<Arg> {
     let mut all = vec![
         value("entries", "n")
             .short('E')
@@ -93,7 +95,7 @@ fn table_options(keys: &'static str) -> Vec<Arg> {
         switch("json").help("print rows as JSON, times in nanoseconds"),
         jobs::option(),
     ];
-    all.extend(reading_options());
+    all.extend(reading_options(verbose));
     all
 }
 
@@ -101,7 +103,7 @@ fn table_options(keys: &'static str) -> Vec<Arg> {
 pub(super) fn command() -> Command {
     Command::new("lock")
         .long_about(ABOUT)
-        .args(reading_options())
+        .args(reading_options(VERBOSE))
         .arg(words_option())
 }
 

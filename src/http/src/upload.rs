@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use rperf_names::counted;
 use ureq::Agent;
 use ureq::http::Response;
 
@@ -31,7 +32,7 @@ pub enum UploadError {
     #[error(transparent)]
     Agent(#[from] AgentError),
     /// The last attempt failed before the server answered.
-    #[error("{url}: no answer in {attempts} attempts")]
+    #[error("{url}: no answer in {}", counted(*attempts as u64, "attempt"))]
     Unreachable {
         /// The address to which the data were sent.
         url: String,
@@ -41,7 +42,7 @@ pub enum UploadError {
         source: Box<ureq::Error>,
     },
     /// The server was busy at the last attempt.
-    #[error("{url}: answered with status {status} in {attempts} attempts")]
+    #[error("{url}: answered with status {status} in {}", counted(*attempts as u64, "attempt"))]
     Busy {
         /// The address to which the data were sent.
         url: String,
@@ -233,6 +234,17 @@ mod tests {
         let expected = "URL: answered with status 503 in 5 attempts";
         assert_eq!(result, Err(expected.to_owned()));
         assert_eq!((&waited[..], requests), (&DELAYS[..], 5));
+    }
+
+    #[test]
+    fn one_attempt_is_no_plural() {
+        let error = UploadError::Busy {
+            url: "URL".to_owned(),
+            status: 503,
+            attempts: 1,
+        };
+        let expected = "URL: answered with status 503 in 1 attempt";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

@@ -145,3 +145,21 @@ fn recordings_and_options_without_holders_are_refused() {
         "{svg}"
     );
 }
+
+#[test]
+fn recordings_without_known_holders_say_so() {
+    const NAME: &str = "commands::lock::holders::recordings_without_known_holders_say_so";
+    let scratch = Scratch::new();
+    if !may_trace(NAME) || !record(NAME, &scratch, "true") {
+        return;
+    }
+    let message = "perf.data: no thread waited for a futex whose holder is known; record with 'rperf lock record --user --holders' as root while threads wait for mutexes\n";
+    let table = run(&scratch, "lock contention --holders");
+    assert_eq!((table.status, table.stderr.as_str()), (0, message));
+    let drawn = run(&scratch, "lock contention --holders --svg holders.svg");
+    assert_eq!((drawn.status, drawn.stderr.as_str()), (255, message));
+    assert!(!scratch.path().join("holders.svg").exists());
+    let json = run(&scratch, "lock contention --holders --json").stdout;
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["holders"], serde_json::json!([]));
+}

@@ -276,3 +276,56 @@ fn truncated_recordings_are_not_said_to_have_no_events() {
         assert!(refused.stderr.contains(message), "{command}: {refused:?}");
     }
 }
+
+#[test]
+fn help_of_record_lists_its_own_switches() {
+    let scratch = Scratch::new();
+    let help = run(&scratch, "lock record -h");
+    assert_eq!(help.status, 129, "{help:?}");
+    let usage = "\n Usage: rperf lock record [<options>] [<command>]\n";
+    assert!(help.stderr.starts_with(usage), "{help:?}");
+    for switch in ["--holders", "--owners", "--user", "--call-graph"] {
+        let line = format!("\n        {switch} ");
+        let is_listed = help.stderr.contains(&line)
+            || help
+                .stderr
+                .contains(&line.replace("\n        ", "\n    -g, "));
+        assert!(is_listed, "{switch}: {help:?}");
+    }
+    let options = run(&scratch, "lock record --list-opts").stdout;
+    let has = |name: &str| options.split_whitespace().any(|option| option == name);
+    assert!(has("--owners") && has("--mmap-pages"), "{options}");
+    let unknown = run(&scratch, "lock record --no-such-option");
+    let hint = "hint: 'rperf lock record -h' lists the options";
+    assert!(unknown.stderr.contains(hint), "{unknown:?}");
+}
+
+#[test]
+fn pictures_have_readable_totals() {
+    let scratch = with_waits();
+    let drawn = run(&scratch, "lock contention --svg waits.svg");
+    // Waits of 1000, 4333 and 1000 ns.
+    let note = "[ waits.svg: 6.333 us; open it in a web browser ]\n";
+    assert_eq!((drawn.status, drawn.stderr.as_str()), (0, note));
+    let svg = std::fs::read_to_string(scratch.path().join("waits.svg")).expect("a picture");
+    assert!(svg.contains("<title>[spinlock] (5.333 us, "), "{svg}");
+}
+
+#[test]
+fn frames_of_user_stacks_are_skipped_on_request() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::lockdep_with_futex())
+        .expect("a file");
+    for (options, caller) in [
+        ("", "0x1000"),
+        ("--stack-skip 0", "0x1000"),
+        ("--stack-skip 2", "0x3000"),
+        ("--stack-skip 9", "Unknown"),
+    ] {
+        let words = format!("lock contention -q -Y futex {options}");
+        let rows = run(&scratch, words.trim()).stderr;
+        let end = format!("   futex   {caller}\n");
+        assert!(rows.ends_with(&end), "{options}: {rows}");
+    }
+}

@@ -10,11 +10,11 @@ use rperf_analysis::lock::{
 };
 use rperf_analysis::{DeliveredCounts, EventLayouts};
 use rperf_replay::{EventIndex, Order, World};
-use rperf_resolve::Resolver;
+use rperf_resolve::{Frame, Resolver};
 use rperf_view::lock::{ContentionTable, NamedRow, NamedThread, SequenceChecks, json};
 use rperf_wire::{AttrFlags, Endian};
 
-use super::details::{LockDetails, context};
+use super::details::{LockDetails, context, user_callers};
 use super::flame::FlameFile;
 use super::lock_names::{self, KernelVariables};
 use super::output::{print_json, print_text, refuse_dump_with_json};
@@ -73,6 +73,8 @@ pub(super) struct LockQuery {
     pub(super) entries: usize,
     /// The number of innermost frames that are skipped when the caller is determined.
     pub(super) stack_skip: usize,
+    /// The same for stacks of user programs.
+    pub(super) user_stack_skip: usize,
     /// The maximum number of frames that are read and shown. Waits with equal frames share a row of callers.
     pub(super) max_stack: usize,
     /// Only waits whose stack has a function with one of these words in its name.
@@ -83,6 +85,12 @@ impl LockQuery {
     /// Whether samples need the cgroups of threads.
     pub(super) fn needs_cgroups(&self) -> bool {
         self.aggregation == LockAggregation::Cgroup || self.cgroups.is_some()
+    }
+
+    /// Returns the addresses of user frames from the caller on.
+    pub(super) fn user_callers(&self, world: &World, frames: &[Frame]) -> Vec<u64> {
+        let frames = frames.get(self.user_stack_skip..);
+        user_callers(world, frames.unwrap_or_default())
     }
 
     /// Returns the kernel's variables if locks have their names; perf names those of `lock report` and `lock info` by callers.

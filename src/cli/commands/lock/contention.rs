@@ -11,7 +11,7 @@ use rperf_view::lock::{
 
 use super::analysis::{LockEvents, LockQuery, print};
 use super::{
-    columns, entries, holders, live, lock_names, refuse_columns_of_json, run_queue_use,
+    VERBOSE, columns, entries, holders, live, lock_names, refuse_columns_of_json, run_queue_use,
     table_options,
 };
 use crate::cli::context::Context;
@@ -105,7 +105,7 @@ pub(in crate::cli::commands) fn command() -> Command {
             value("max-stack", "n").value_parser(number).help("number of innermost frames to read (default: 8): waits with equal frames share a row, -v shows them"),
             value("stack-skip", "n")
                 .value_parser(number)
-                .help("number of innermost frames to skip when determining the caller (default: 3)"),
+                .help("number of innermost frames to skip when determining the caller (default: 3, of user programs 0); functions of locks and of the C library are skipped, too"),
             value("type-filter", "type[,type...]")
                 .short('Y')
                 .help("only these types: spinlock, mutex, rwlock, rwsem:R, semaphore, rt-mutex, futex, ..."),
@@ -128,6 +128,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         ])
         .args(table_options(
             "column to sort by: contended, wait_total, wait_max, wait_min, avg_wait, run_queue (default: wait_total)",
+            VERBOSE,
         ))
 }
 
@@ -157,6 +158,7 @@ pub(in crate::cli::commands) fn run(
         key,
         entries: entries(matches),
         stack_skip: frames("stack-skip", STACK_SKIP),
+        user_stack_skip: frames("stack-skip", 0),
         max_stack: frames("max-stack", max_stack(matches)),
         callstack: words(matches, "callstack-filter"),
     };

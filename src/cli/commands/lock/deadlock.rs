@@ -19,8 +19,8 @@ use rperf_wire::{Endian, Regs, RegsAbi, U64s};
 
 use self::snapshot::{FoundWait, Snapshot, still_waits};
 use super::analysis::{address_name, user_variable};
-use super::common;
 use super::machine_threads::is_java;
+use super::{VERBOSE, common};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::jobs;
@@ -62,7 +62,7 @@ pub(in crate::cli::commands) fn command() -> Command {
             jobs::option(),
             unsupported("dump-raw-trace", "use 'script -D'").short('D'),
         ])
-        .args(common())
+        .args(common(VERBOSE))
 }
 
 /// Prints what the threads of the processes, or of a recording, wait for.

@@ -309,7 +309,7 @@ impl<'r> LockDetails<'r> {
         LockDetail {
             stack: LockStack {
                 process: Some(sample.pid),
-                frames: user_callers(self.world, &frames),
+                frames: self.query.user_callers(self.world, &frames),
             },
             is_excluded: self.is_excluded(&frames),
             full_stack: frames.iter().map(|frame| frame.ip).collect(),

@@ -61,7 +61,12 @@ pub(super) fn run(
     let lost = std::mem::take(&mut holders.losses);
     let table = holders.finish();
     let namer = StackNamer::new(&resolver);
-    if let Some(file) = FlameFile::given(matches) {
+    let flame = FlameFile::given(matches);
+    if table.rows.is_empty() && flag(matches, "json") != Some(true) {
+        note_without_holders(&analysis, flame.is_some())?;
+        return conclude(&analysis, delivered, &lost, "waits", matches);
+    }
+    if let Some(file) = flame {
         let stacks = table.rows.iter().map(|row| flame_stack(row, &namer));
         file.write(stacks, "Holders of Locks Flame Graph", context)?;
         return conclude(&analysis, delivered, &lost, "waits", matches);
@@ -79,14 +84,34 @@ pub(super) fn run(
         waited: table.waited,
         lost: losses(&analysis).lost,
     };
-    match flag(matches, "json") == Some(true) {
-        true => print_json(matches, context, |out| write_holders_json(out, &sums))?,
-        false => {
-            let is_quiet = context.output.is_quiet();
-            print_text(matches, context, |out| write_holders(out, &sums, !is_quiet))?;
-        }
-    }
+    print_sums(matches, context, &sums)?;
     conclude(&analysis, delivered, &lost, "waits", matches)
+}
+
+/// Prints the table, or JSON.
+fn print_sums(matches: &ArgMatches, context: &Context, sums: &HolderSums) -> Result<(), CliError> {
+    if flag(matches, "json") == Some(true) {
+        return print_json(matches, context, |out| write_holders_json(out, sums));
+    }
+    let is_quiet = context.output.is_quiet();
+    print_text(matches, context, |out| write_holders(out, sums, !is_quiet))
+}
+
+/// Says that no holder of a futex is known.
+///
+/// # Errors
+///
+/// Nothing can be drawn.
+fn note_without_holders(analysis: &Analysis<'_>, draws: bool) -> Result<(), CliError> {
+    let (path, program) = (analysis.input.path.display(), analysis.context.program);
+    let message = format!(
+        "{path}: no thread waited for a futex whose holder is known; record with '{program} lock record --user --holders' as root while threads wait for mutexes"
+    );
+    if draws {
+        return Err(CliError::message(255, message));
+    }
+    analysis.context.note(message);
+    Ok(())
 }
 
 /// Names functions and stacks.

@@ -35,7 +35,9 @@ pub(in crate::cli::commands) fn command() -> Command {
             switch("json").help("print the lists as JSON"),
             jobs::option(),
         ])
-        .args(reading_options())
+        .args(reading_options(
+            "list all stretches of time in which records were lost",
+        ))
 }
 
 /// Prints the lists on stderr, as perf does, or as JSON on stdout.
@@ -48,22 +50,7 @@ pub(in crate::cli::commands) fn run(
         (threads, locks) = (true, true);
     }
     refuse_dump_with_json(matches)?;
-    let query = LockQuery {
-        events: LockEvents::All,
-        combines: false,
-        shows_waiting: true,
-        aggregation: LockAggregation::Address,
-        table: ContentionTable::Addresses,
-        selection: LockSelection::default(),
-        run_queue: RunQueueUse::Ignored,
-        lock_names: Vec::new(),
-        cgroups: None,
-        key: LockColumn::Acquired,
-        entries: usize::MAX,
-        stack_skip: super::contention::STACK_SKIP,
-        max_stack: super::contention::MAX_STACK,
-        callstack: None,
-    };
+    let query = query();
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
@@ -100,4 +87,25 @@ pub(in crate::cli::commands) fn run(
         false => print_text(matches, context, write)?,
     }
     conclude(&analysis, delivered, &contention.losses, "waits", matches)
+}
+
+/// Returns how waits are read.
+fn query() -> LockQuery {
+    LockQuery {
+        events: LockEvents::All,
+        combines: false,
+        shows_waiting: true,
+        aggregation: LockAggregation::Address,
+        table: ContentionTable::Addresses,
+        selection: LockSelection::default(),
+        run_queue: RunQueueUse::Ignored,
+        lock_names: Vec::new(),
+        cgroups: None,
+        key: LockColumn::Acquired,
+        entries: usize::MAX,
+        stack_skip: super::contention::STACK_SKIP,
+        user_stack_skip: 0,
+        max_stack: super::contention::MAX_STACK,
+        callstack: None,
+    }
 }

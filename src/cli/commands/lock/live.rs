@@ -21,7 +21,7 @@ use rperf_wire::Endian;
 use super::analysis::{LockQuery, RowNames, RunQueueUse, processes};
 use super::cgroup_filter;
 use super::contention::write_rows;
-use super::details::{LockFunctions, frames_at, user_callers};
+use super::details::{LockFunctions, frames_at};
 use super::flame::FlameFile;
 use super::live_owners::{LiveOwners, namespaced_threads};
 use super::lock_names;
@@ -373,7 +373,7 @@ impl LiveNames<'_, '_> {
             let callers = LockStack {
                 process: key.process,
                 frames: match key.process {
-                    Some(_) => user_callers(self.world, &frames),
+                    Some(_) => self.query.user_callers(self.world, &frames),
                     // The BPF programs have skipped the innermost frames.
                     None => functions.callers(&frames, 0),
                 },

@@ -47,6 +47,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         )
         .args(table_options(
             "column to sort by: acquired, contended, avg_wait, wait_total, wait_max, wait_min, run_queue (default: acquired)",
+            "count events in an impossible order, and list all stretches of time in which records were lost",
         ))
 }
 
@@ -82,6 +83,7 @@ pub(in crate::cli::commands) fn run(
         key,
         entries: entries(matches),
         stack_skip: super::contention::STACK_SKIP,
+        user_stack_skip: 0,
         max_stack: super::contention::MAX_STACK,
         callstack: None,
     };

@@ -153,13 +153,14 @@ pub fn write_recorded(
     }
     let hidden = recorded.chains.len().saturating_sub(most);
     if hidden > 0 {
-        writeln!(out, "\n{hidden} more chains, with less time")?;
+        let hidden = counted(hidden as u64, "more chain");
+        writeln!(out, "\n{hidden}, with less time")?;
     }
     if recorded.skipped > 0 {
         writeln!(
             out,
-            "\nchains were not counted {} times, since there were too many different ones",
-            recorded.skipped
+            "\nchains were not counted {}, since there were too many different ones",
+            counted(recorded.skipped, "time")
         )?;
     }
     match recorded.deadlocks.is_empty() {

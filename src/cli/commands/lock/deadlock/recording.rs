@@ -117,6 +117,7 @@ fn query(max_stack: usize) -> LockQuery {
         key: LockColumn::Total,
         entries: usize::MAX,
         stack_skip: 0,
+        user_stack_skip: 0,
         max_stack,
         callstack: None,
     }
