@@ -265,7 +265,7 @@ impl SlabStatistics {
     /// Returns a row per caller.
     #[must_use]
     pub fn by_caller(&self, keys: &[SlabSortKey]) -> Vec<SlabRow> {
-        sorted(self.callers.clone(), |row| row.call_site, keys)
+        sorted_callers(self.callers.clone(), keys)
     }
 
     /// Returns a row per address; none without [`SlabStatistics::with_addresses`].
@@ -296,7 +296,7 @@ impl SlabStatistics {
             caller.allocated = caller.allocated.saturating_add(row.allocated);
             caller.pointer = caller.pointer.min(row.pointer);
         }
-        sorted(callers.into_values().collect(), |row| row.call_site, keys)
+        sorted_callers(callers.into_values().collect(), keys)
     }
 
     /// Returns the objects that were not freed. Failed allocations have no address.
@@ -316,6 +316,13 @@ impl SlabStatistics {
             }
         })
     }
+}
+
+/// Sorts rows of callers. A caller has many addresses, so these do not change the order, as in perf.
+fn sorted_callers(rows: Vec<SlabRow>, keys: &[SlabSortKey]) -> Vec<SlabRow> {
+    let keys = keys.iter().copied();
+    let keys: Vec<SlabSortKey> = keys.filter(|key| *key != SlabSortKey::Pointer).collect();
+    sorted(rows, |row| row.call_site, &keys)
 }
 
 /// Sorts by `keys`, then by ascending address.
