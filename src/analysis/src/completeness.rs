@@ -9,7 +9,7 @@ use rperf_wire::{CpuMode, SampleType};
 
 /// The approximate minimum number of samples selected for examination; the maximum is twice that.
 const EXAMINED_SAMPLES: u64 = 20_000;
-/// Thread entry functions, which have no callers.
+/// Functions at which a complete user stack may end: the start code of programs and threads.
 const THREAD_ENTRIES: [&str; 16] = [
     "_start",
     "__libc_start_main",
@@ -32,19 +32,20 @@ const THREAD_ENTRIES: [&str; 16] = [
 /// Counts by object.
 pub type ObjectCounts = BTreeMap<DsoId, u64>;
 
-/// Counts of samples without symbols or complete stacks, among the accepted ones of some 20,000 to 40,000 samples spread over the
-/// recording, or of all samples of a smaller one.
+/// Counts of samples that lack a symbol or a complete stack. Of a recording with 40,000 samples or more, only 20,000 to 40,000 spread over
+/// the recording are examined; samples that `accepts` of [`Completeness::survey`] rejects are not counted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Completeness {
     /// The number of samples examined.
     pub samples: u64,
-    /// Samples in user code without a symbol, by object.
+    /// Samples in user code without a symbol, by object; addresses outside of all objects are not counted.
     pub unnamed: ObjectCounts,
     /// Samples in kernel code without a symbol.
     pub unnamed_kernel: u64,
     /// User stacks that were recorded as callchains, not as stack copies.
     pub stacks: u64,
-    /// Stacks that end before the start of their thread, by their outermost object.
+    /// Stacks whose outermost frame has a symbol other than the start code of programs and threads, or is in no object; by the object
+    /// of the outermost frame that is in one.
     pub truncated: ObjectCounts,
     /// Stacks whose innermost function hides its caller, by that function's object.
     pub hidden_callers: ObjectCounts,
@@ -61,21 +62,21 @@ impl Completeness {
         let total: u64 = replay.sample_counts().iter().sum();
         let events = replay.data().events().iter();
         // Callchains recorded with stack copies have no user part.
-        let walked = events.map(|event| {
-            let kind = event.attr.sample_type;
-            kind.contains(SampleType::CALLCHAIN) && !kind.contains(SampleType::STACK_USER)
+        let has_user_callchains = events.map(|event| {
+            let fields = event.attr.sample_type;
+            fields.contains(SampleType::CALLCHAIN) && !fields.contains(SampleType::STACK_USER)
         });
         let survey = CompletenessScan {
             resolver,
             accepts,
-            walked: walked.collect(),
+            has_user_callchains: has_user_callchains.collect(),
             machine: replay.data().features().arch().unwrap_or_default(),
             every: (total / EXAMINED_SAMPLES).max(1),
         };
         let counts = replay.fold(threads, || ScanCounts {
             survey: &survey,
             found: Self::default(),
-            hiding: HiddenCallers::default(),
+            leaf_check: HiddenCallers::default(),
         });
         counts.found
     }
@@ -86,7 +87,7 @@ struct CompletenessScan<'s> {
     resolver: &'s Resolver<'s>,
     accepts: &'s (dyn Fn(&World, &Sample<'_>) -> bool + Sync),
     /// By event: whether it has callchains and no stack copies.
-    walked: Vec<bool>,
+    has_user_callchains: Vec<bool>,
     /// The architecture as in uname(2).
     machine: String,
     /// The interval of examined samples: one of `every` samples is examined.
@@ -97,7 +98,8 @@ struct CompletenessScan<'s> {
 struct ScanCounts<'s> {
     survey: &'s CompletenessScan<'s>,
     found: Completeness,
-    hiding: HiddenCallers,
+    /// Finds stacks that lack the caller of their innermost function.
+    leaf_check: HiddenCallers,
 }
 
 impl ScanCounts<'_> {
@@ -113,7 +115,7 @@ impl ScanCounts<'_> {
     }
 
     /// Checks where the user part of a callchain starts and ends.
-    fn stack(&mut self, sample: &Sample<'_>, at: AddressContext) {
+    fn count_stack(&mut self, sample: &Sample<'_>, at: AddressContext) {
         let Some(chain) = sample.wire.callchain else {
             return;
         };
@@ -137,7 +139,7 @@ impl ScanCounts<'_> {
         let survey = self.survey;
         if let Some((object, ip)) = first
             && self
-                .hiding
+                .leaf_check
                 .are_missing(survey.resolver, &survey.machine, sample, ip)
                 == Some(true)
         {
@@ -149,7 +151,7 @@ impl ScanCounts<'_> {
                 !THREAD_ENTRIES.contains(&name)
             }
             (None, None) => true,
-            // The function may be the entry of the thread.
+            // The function may be start code.
             (None, Some(_)) => false,
         };
         if let (true, Some(object)) = (ends_early, object) {
@@ -171,8 +173,8 @@ impl Fold for ScanCounts<'_> {
         let mode = sample.cpu_mode();
         let ip = sample.wire.ip.unwrap_or_default();
         self.count_unnamed(&survey.resolver.locate(at, mode, ip), mode);
-        if survey.walked.get(sample.event.0 as usize) == Some(&true) {
-            self.stack(sample, at);
+        if survey.has_user_callchains.get(sample.event.0 as usize) == Some(&true) {
+            self.count_stack(sample, at);
         }
     }
 

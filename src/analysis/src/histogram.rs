@@ -29,7 +29,7 @@ pub struct LogHistogram {
 pub struct HistogramBucket {
     /// The lowest value.
     pub from: u64,
-    /// The end of the values, exclusive; `u64::MAX` for the last bucket.
+    /// The end of the values, exclusive; inclusive only if it is `u64::MAX`, in the bucket of the highest possible values.
     pub to: u64,
     /// The number of values.
     pub count: u64,

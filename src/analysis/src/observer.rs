@@ -23,7 +23,7 @@ pub trait Observer<Detail = ()> {
     fn switch(&mut self, _at: &EventContext, _switch: ContextSwitch) {}
 
     /// Handles a record that reports a loss: records were lost some time before it on the same CPU, so spans across the loss may be
-    /// wrong. If `at` has no CPU, the loss can be anywhere in the recording.
+    /// wrong. If `at` has no CPU, the CPU is unknown; a total at the end of a recording has none, and its loss can be anywhere.
     fn lost(&mut self, _at: &EventContext, _loss: Loss) {}
 
     /// Whether to continue. Checked occasionally: some events may still arrive after [`FoldControl::Stop`].

@@ -99,7 +99,7 @@ impl ChartRange {
 /// Settings of a chart: its resolution, range and details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimechartOptions {
-    /// The resolution: timelines have this many cells, or up to twice as many.
+    /// The resolution: timelines have less than twice as many cells, and at least this many unless the chart is too short for it.
     pub cells: u64,
     /// The times that are drawn.
     pub range: ChartRange,
@@ -135,7 +135,7 @@ pub struct TaskLane {
     pub last: u64,
     /// Nanoseconds in each [`TaskActivity`].
     pub nanos: [u64; TASK_STATES],
-    /// Its states; of sleeps, with the stack that led to them.
+    /// Its states; while it does not run, with the stack with which it was switched out.
     pub states: Timeline<TASK_STATES, Option<StackId>>,
     /// Its system calls.
     pub calls: TaskCalls,
@@ -194,7 +194,7 @@ pub struct Timechart {
     pub tasks: Vec<TaskLane>,
     /// Wakeups, thinned out.
     pub wakeups: Vec<Wakeup>,
-    /// The stacks of sleeps, by [`StackId`].
+    /// The stacks with which tasks were switched out, by [`StackId`].
     pub stacks: Vec<StackChain>,
     /// The stretches of time in which records were lost.
     pub losses: LostStretches,

@@ -178,10 +178,11 @@ pub struct PageStatistics {
     page_size: PageSize,
     /// Whether freed pages are subtracted from the rows.
     live_only: bool,
-    /// By page that is not freed: the index in `keys` of its latest allocation.
+    /// The live pages, each with the index in `keys` of its latest allocation's caller.
     live: FxHashMap<u64, u32>,
+    /// The index of each key in `keys`.
     numbers: FxHashMap<PageKey, u32>,
-    /// The keys of callers.
+    /// The keys of callers: a live page needs only the index of its key.
     keys: Vec<PageKey>,
     /// Rows by page, if requested.
     pages: Option<FxHashMap<PageKey, PageRow>>,
@@ -268,7 +269,7 @@ impl PageStatistics {
         *self.orders.entry(class).or_default() += 1;
     }
 
-    /// Returns the number of a key of callers.
+    /// Returns the index in `keys` of a key of callers, which is added if it is new.
     fn number(&mut self, key: PageKey) -> u32 {
         let keys = &mut self.keys;
         *self.numbers.entry(key).or_insert_with(|| {
@@ -325,7 +326,7 @@ impl PageStatistics {
         let pages = self.pages.as_ref();
         let mut rows = pages.map_or_else(Vec::new, |pages| sorted(pages, keys));
         if self.live_only {
-            // perf puts the highest page first among equal rows.
+            // With `--live`, perf puts the highest page first among equal rows; otherwise the lowest.
             rows.sort_by(|left, right| {
                 compare(keys, left, right).then_with(|| right.page.cmp(&left.page))
             });
@@ -340,7 +341,7 @@ impl PageStatistics {
         count.copied().unwrap_or_default()
     }
 
-    /// Returns the allocation flags that occurred in ascending order, each with its names: `GFP_KERNEL|__GFP_ZERO`.
+    /// Returns, in ascending order, the combinations of allocation flags that occurred, each with its names: `GFP_KERNEL|__GFP_ZERO`.
     pub fn gfp_names(&self) -> impl Iterator<Item = (u64, &str)> {
         let names = self.gfp_names.iter();
         names.map(|(flags, name)| (*flags, name.as_str()))

@@ -28,7 +28,7 @@ pub struct KworkSelection {
     pub classes: Vec<KworkClass>,
     /// Only these CPUs; all if `None`.
     pub cpus: Option<Vec<u32>>,
-    /// Only the handler, softirq, function or task of this name; all if `None`.
+    /// Only the handler, softirq, function or task of this name; all if `None`. Events that do not record a name are selected.
     pub name: Option<Vec<u8>>,
 }
 
@@ -168,7 +168,7 @@ impl<S: KworkSink> KworkRuns<S> {
         self.totals.skipped.raise += u64::from(repeated);
         self.raises.begin(key, time, is_selected);
         if is_selected {
-            self.totals.measure(time);
+            self.totals.include_time(time);
         }
     }
 
@@ -177,7 +177,7 @@ impl<S: KworkSink> KworkRuns<S> {
         let raise = self.raises.end(&key, time);
         let work = match event.name {
             Some(name) if self.is_selected(cpu, event.name) => {
-                self.totals.measure(time);
+                self.totals.include_time(time);
                 Some(self.work(event, cpu, name))
             }
             _ => None,
@@ -206,7 +206,7 @@ impl<S: KworkSink> KworkRuns<S> {
         let Some(run) = self.runs.end(&event.key(cpu), time) else {
             // The name of the work is known only from its entry event.
             if self.selection.name.is_none() && self.is_selected(cpu, None) {
-                self.totals.measure(time);
+                self.totals.include_time(time);
                 self.totals.skipped.exit += 1;
             }
             return;
@@ -214,7 +214,7 @@ impl<S: KworkSink> KworkRuns<S> {
         let Some(work) = run.data.work else {
             return;
         };
-        self.totals.measure(time);
+        self.totals.include_time(time);
         let span = KworkSpan {
             is_doubtful: self.has_losses(run.data.cpu, run.begin),
             begin: run.begin,
@@ -268,7 +268,7 @@ impl<S: KworkSink> KworkRuns<S> {
 }
 
 impl EventTotals {
-    fn measure(&mut self, time: u64) {
+    fn include_time(&mut self, time: u64) {
         self.first = Some(self.first.map_or(time, |first| first.min(time)));
         self.last = self.last.max(time);
     }

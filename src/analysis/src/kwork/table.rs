@@ -122,6 +122,7 @@ impl KworkTotals {
 
 impl KworkSink for KworkTotals {
     fn span(&mut self, index: usize, work: &Kwork, span: KworkSpan) -> FoldControl {
+        // The rows of works without a span so far hold a wrong `work`, which the first span replaces.
         while self.rows.len() <= index {
             self.rows.push(KworkRow {
                 work: work.clone(),

@@ -55,6 +55,7 @@ pub struct LatencyChecks {
 
 #[derive(Debug, Default)]
 struct TaskLatency {
+    /// Whether an event of the task was seen. At its first event it counts as switched out at that time.
     is_seen: bool,
     state: WaitState,
     /// When it was last switched out.
@@ -267,7 +268,7 @@ impl SchedLatency {
                 LatencyRow::new(&self.tasks, TaskIndex::nth(index), task.sums)
             })
             .collect();
-        table::sort(&mut rows, merge_names, keys);
+        table::merge_and_sort(&mut rows, merge_names, keys);
         LatencyTable {
             rows,
             checks: self.checks,

@@ -32,7 +32,7 @@ pub struct OffCpuOptions {
     pub pids: Option<Vec<i32>>,
     /// Only these threads; `None` for all.
     pub tids: Option<Vec<i32>>,
-    /// The number of wakers by which sleeps are divided: 1 for the waker, 2 for the waker and the waker's waker.
+    /// How many wakers each row of a sleep has: 0 for none, 1 for the waker, 2 for the waker and the waker's waker.
     pub wakers: usize,
 }
 
@@ -116,7 +116,7 @@ pub struct OffCpu {
 struct AwayTask {
     /// The stack with which it left.
     stack: StackNumber,
-    /// The tasks that ended its last sleep.
+    /// The waker that ended its last sleep, and that waker's wakers.
     wakers: WakerChain,
 }
 
@@ -292,6 +292,7 @@ impl Observer<SwitchStack> for OffCpu {
         self.states
             .event(at, &event, |interval| ended.push(interval));
         ended.into_iter().for_each(|interval| self.add(interval));
+        // Only now: the intervals above belong to the stack with which their task left the CPU before.
         if let Some((event, stack)) = leaves {
             self.leave(event, stack);
         }

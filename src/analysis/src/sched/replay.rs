@@ -241,14 +241,15 @@ impl ReplayRecorder {
             return;
         }
         let time = at.time();
-        let (waker, by) = self.task(at.task.tid.cast_signed());
-        let (woken, planned) = self.task(event.pid());
-        self.count_wakeup(waker, by, woken);
+        let (waker, waker_place) = self.task(at.task.tid.cast_signed());
+        let (woken, woken_place) = self.task(event.pid());
+        self.count_wakeup(waker, waker_place, woken);
         // The idle task wakes others only in interrupts; a waker that has exited has the id -1.
-        let is_by_task = at.task.tid.cast_signed() > 0 && !event.is_by_interrupt() && by != planned;
+        let is_by_task =
+            at.task.tid.cast_signed() > 0 && !event.is_by_interrupt() && waker_place != woken_place;
         let is_asleep = entry(&mut self.states, woken).activity != Activity::Awake;
         if !is_asleep || !is_by_task || event.pid() == 0 || self.plan.wakeups == u32::MAX {
-            self.wake_up(woken, planned, time);
+            self.wake_up(woken, woken_place, time);
             return;
         }
         // The waker's run time that is not in its steps yet.
@@ -257,18 +258,18 @@ impl ReplayRecorder {
             time.saturating_sub(std::mem::replace(until, time))
         });
         // The waker is awake, even if its switch-in was not recorded.
-        self.wake_up(waker, by, time.saturating_sub(nanos));
-        self.add(by, ReplayStep::Run(nanos));
+        self.wake_up(waker, waker_place, time.saturating_sub(nanos));
+        self.add(waker_place, ReplayStep::Run(nanos));
         let number = self.plan.wakeups;
         self.plan.wakeups += 1;
         entry(&mut self.states, woken).activity = Activity::Awake;
-        self.add(planned, ReplayStep::Await(number));
-        let task = planned;
-        self.add(by, ReplayStep::Wake { number, task });
+        self.add(woken_place, ReplayStep::Await(number));
+        let task = woken_place;
+        self.add(waker_place, ReplayStep::Wake { number, task });
     }
 
-    fn count_wakeup(&mut self, waker: TaskIndex, by: usize, woken: TaskIndex) {
-        self.count(by);
+    fn count_wakeup(&mut self, waker: TaskIndex, waker_place: usize, woken: TaskIndex) {
+        self.count(waker_place);
         let counts = &mut self.plan.counts;
         counts.wakeups += 1;
         entry(&mut self.states, waker).latest = LatestEvent::Other;

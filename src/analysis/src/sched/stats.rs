@@ -110,7 +110,8 @@ struct Readings {
 }
 
 impl Readings {
-    fn begin(&mut self, version: u16, time: u64) -> Result<(), StatsError> {
+    /// Checks the version of a record, and notes its time.
+    fn note(&mut self, version: u16, time: u64) -> Result<(), StatsError> {
         if !VERSIONS.contains(&version) {
             return Err(StatsError::Version { version });
         }
@@ -124,7 +125,7 @@ impl Readings {
     }
 
     fn cpu(&mut self, record: &SchedstatCpu<'_>) -> Result<(), StatsError> {
-        self.begin(record.version, record.timestamp)?;
+        self.note(record.version, record.timestamp)?;
         if let Schedstat::Known(counters) = &record.counters {
             add(&mut self.cpus, record.cpu, counters.in_order().collect());
         }
@@ -132,7 +133,7 @@ impl Readings {
     }
 
     fn domain(&mut self, record: &SchedstatDomain<'_>) -> Result<(), StatsError> {
-        self.begin(record.version, record.timestamp)?;
+        self.note(record.version, record.timestamp)?;
         if let Schedstat::Known(counters) = &record.counters {
             let counters = counters.in_order(record.version);
             let counters = counters.into_iter().map(u64::from).collect();
@@ -193,7 +194,7 @@ impl SchedStats {
         let mut cpus = Vec::new();
         for (cpu, pair) in &readings.cpus {
             let unfinished = StatsError::Unfinished { cpu: *cpu };
-            // `unsigned int` and `unsigned long` or `unsigned long long` (show_schedstat, kernel/sched/stats.c).
+            // Six `unsigned int`, then two `unsigned long long` and an `unsigned long` (show_schedstat, kernel/sched/stats.c).
             let bits = [32, 32, 32, 32, 32, 32, 64, 64, 64];
             let counters = pair.difference(&bits).and_then(|all| all.try_into().ok());
             let counters = counters.ok_or(unfinished)?;

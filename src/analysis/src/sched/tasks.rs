@@ -161,6 +161,7 @@ impl SchedTasks {
         all.into_iter().map(|(_, index)| index).collect()
     }
 
+    /// Returns the task with this thread id, if any, and sets its process id if that was unknown.
     fn find(&mut self, pid: i32, tid: i32) -> Option<TaskIndex> {
         let found = self.by_tid.get(tid)?;
         let task = self.tasks.get_mut(found.0)?;
@@ -175,7 +176,7 @@ impl SchedTasks {
         let (parent_pid, parent_tid) = signed(parent);
         let known = self.find(child_pid, child_tid);
         let mut parent = self.find_or_add(parent_pid, parent_tid);
-        // The thread id now belongs to another process: the parent's FORK record is missing.
+        // The parent's thread id belonged to another process before: the FORK record of the parent is missing.
         if self.get(parent).pid != parent_pid {
             self.remove(parent);
             parent = self.find_or_add(parent_pid, parent_tid);

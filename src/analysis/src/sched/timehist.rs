@@ -191,18 +191,19 @@ impl<R: TimeRows> TimeHistory<R> {
         cpus.is_none_or(|cpus| cpus.contains(&cpu))
     }
 
-    /// Returns whether the options exclude a task, and counts excluded ones.
-    fn excludes(&mut self, index: TaskIndex) -> bool {
+    /// Returns whether the options exclude a task, and counts it as skipped if so.
+    fn skips(&mut self, index: TaskIndex) -> bool {
         let times = entry(&mut self.times, index);
         let is_excluded = self.options.excludes(self.tasks.get(index), times);
         self.skipped += u64::from(is_excluded);
         is_excluded
     }
 
-    /// Returns whether an event of two tasks is hidden, because neither of them is shown. Counts excluded tasks.
+    /// Returns whether an event of two tasks is hidden, because neither of them is shown. If the first is not shown, excluded ones count as
+    /// skipped.
     fn hides(&mut self, by: TaskIndex, other: TaskIndex) -> bool {
-        let hides_first = self.excludes(by) || self.options.idle_only;
-        hides_first && (self.excludes(other) || self.options.idle_only)
+        let hides_first = self.skips(by) || self.options.idle_only;
+        hides_first && (self.skips(other) || self.options.idle_only)
     }
 
     fn switch(&mut self, at: &EventContext, cpu: u32, event: &SchedSwitch<'_>, stack: &str) {
@@ -244,7 +245,7 @@ impl<R: TimeRows> TimeHistory<R> {
         let goes_idle = event.next_pid() == 0;
         self.idle.leave(cpu, index, goes_idle.then_some(stack));
         entry(&mut self.times, index).priority = Some(event.prev_prio());
-        if self.excludes(index) || (self.options.idle_only && !goes_idle) {
+        if self.skips(index) || (self.options.idle_only && !goes_idle) {
             return time;
         }
         let within = self.options.within(from, time);

@@ -145,7 +145,7 @@ impl TimechartObserver {
         self.wakeups.coarsen(grid);
     }
 
-    /// Returns the lane of a task, which is seen at `time` if given.
+    /// Returns the lane of a task. If `time` is given, notes that the task has an event at that time.
     fn lane(&mut self, pid: i32, tid: i32, time: Option<u64>) -> (TaskIndex, &mut TaskLane) {
         let index = self.tasks.find_or_add(pid, tid);
         let missing = (index.get() + 1).saturating_sub(self.lanes.len());

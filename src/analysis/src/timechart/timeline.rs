@@ -109,7 +109,7 @@ impl<const STATES: usize, D> Timeline<STATES, D> {
             return;
         }
         match self.pieces.last_mut() {
-            Some(last) if last.is_merged_with(&piece, grid) => last.merge(&piece),
+            Some(last) if last.merges_with(&piece, grid) => last.merge(&piece),
             _ => self.pieces.push(piece),
         }
     }
@@ -129,7 +129,7 @@ impl<const STATES: usize, D> TimelinePiece<STATES, D> {
         Self { from, to, content }
     }
 
-    fn is_merged_with(&self, next: &Self, grid: &TimeGrid) -> bool {
+    fn merges_with(&self, next: &Self, grid: &TimeGrid) -> bool {
         grid.cell_of(self.from) == grid.cell_of(next.from)
             && self.is_short(grid)
             && next.is_short(grid)

@@ -111,7 +111,7 @@ pub struct LineDetails {
     pub values: Vec<u64>,
     /// The result of the call, if it returned; a negated errno if it failed.
     pub result: Option<i64>,
-    /// Whether the result is the id of a new thread of the same process.
+    /// Whether the result is the id of a thread that began during the trace and is not the first one of its process.
     pub starts_thread: bool,
 }
 

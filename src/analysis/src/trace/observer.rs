@@ -326,10 +326,7 @@ impl<S: TraceSink> TraceObserver<S> {
             Some("exit" | "exit_group" | "rt_sigreturn")
         );
         if never_returns {
-            if self.options.min_duration == 0
-                && !self.options.failed_only
-                && self.is_selected(number)
-            {
+            if is_selected && self.options.min_duration == 0 && !self.options.failed_only {
                 let text = self.text(&begun, false);
                 self.describe(task.pid, time, &begun, None);
                 self.print(tid, Some(time), None, CallText::Call(&text, None));
@@ -362,6 +359,7 @@ impl<S: TraceSink> TraceObserver<S> {
         let is_known = begun.is_some();
         self.threads.entry(tid).or_default().returned = Some(number);
         match self.hold(task, time, begun, result) {
+            // The return is held.
             None if is_known => {}
             Some(begun) => self.returned(task, time, &begun, result),
             None => {

@@ -130,7 +130,7 @@ struct StoredSample {
     pid: i64,
     process: u32,
     comm: CommId,
-    /// The ends of its numbers and its text in those of the block.
+    /// Where its numbers and its text end in those of the block.
     numbers_end: usize,
     text_end: usize,
 }

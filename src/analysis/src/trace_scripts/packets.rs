@@ -81,7 +81,7 @@ pub enum PacketEndKind {
     Freed(i64),
 }
 
-/// A softirq NET_RX with the interrupts before it on its CPU.
+/// A softirq NET_RX with the interrupts on its CPU since the previous one.
 #[derive(Debug, Clone)]
 pub struct Reception {
     /// The interrupts, in order; at least one.
@@ -180,7 +180,7 @@ pub struct FollowedCounts {
 /// Packets in the order in which their softirq ended, or in which they were freed.
 #[derive(Debug, Default)]
 pub struct PacketTimes {
-    /// By CPU: the interrupts since the last softirq.
+    /// By CPU: the interrupts since the end of the last softirq NET_RX.
     interrupts: FxHashMap<u32, Vec<Interrupt>>,
     /// By CPU: the start of the running softirq, and the events in it.
     softirqs: FxHashMap<u32, (u64, Vec<SoftirqEvent>)>,

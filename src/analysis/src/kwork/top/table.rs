@@ -16,14 +16,14 @@ pub struct CpuTimes {
     pub total: u64,
     /// The idle task.
     pub idle: u64,
-    /// Hardware interrupts, without the interrupts within them.
+    /// Hardware interrupts, without the interrupts within them; 0 if they are not selected.
     pub irq: u64,
-    /// Softirqs, without the interrupts within them.
+    /// Softirqs, without the interrupts within them; 0 if they are not selected.
     pub softirq: u64,
 }
 
 impl CpuTimes {
-    /// Returns the time of tasks other than the idle task.
+    /// Returns the time of tasks other than the idle task. Interrupts that are not selected count as time of their tasks.
     #[must_use]
     pub fn load(&self) -> u64 {
         let other = self.idle.saturating_add(self.irq);

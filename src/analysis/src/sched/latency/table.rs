@@ -22,7 +22,7 @@ impl LatencyTable {
     /// [`SchedLatency::finish`](super::SchedLatency::finish).
     #[must_use]
     pub fn of_tasks(mut rows: Vec<LatencyRow>, merge_names: bool, keys: &[LatencySortKey]) -> Self {
-        sort(&mut rows, merge_names, keys);
+        merge_and_sort(&mut rows, merge_names, keys);
         Self {
             rows,
             checks: LatencyChecks::default(),
@@ -113,7 +113,11 @@ impl LatencyRow {
 
 /// Merges tasks of one name if `merge_names`, drops those without a wait, and sorts. Tasks that are equal by all keys are in descending
 /// order of their names if merged, otherwise of their thread ids.
-pub(super) fn sort(rows: &mut Vec<LatencyRow>, merge_names: bool, keys: &[LatencySortKey]) {
+pub(super) fn merge_and_sort(
+    rows: &mut Vec<LatencyRow>,
+    merge_names: bool,
+    keys: &[LatencySortKey],
+) {
     rows.sort_by_key(|row| Reverse(row.tid));
     if merge_names {
         let mut merged: BTreeMap<Reverse<Vec<u8>>, LatencyRow> = BTreeMap::new();

@@ -22,7 +22,8 @@ pub(super) struct IdleCpus {
 #[derive(Debug, Default)]
 pub(super) struct IdleCpu {
     pub(super) times: TaskTimes,
-    /// The task that was switched out last. If only idle times are shown, the next one is added to it, and this becomes `None`.
+    /// The task that was switched out last. If only idle times are shown, the next idle time is added to the times of this task, and the
+    /// field becomes `None`.
     pub(super) last_task: Option<TaskIndex>,
     /// The last stack before idle time; empty if unknown.
     stack: String,

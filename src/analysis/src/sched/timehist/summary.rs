@@ -30,7 +30,7 @@ pub struct CpuIdle {
     pub times: TaskTimes,
     /// The idle time by the stack of the task that ran before, longest first.
     pub stacks: Vec<IdleStack>,
-    /// Whether the CPU ran other tasks.
+    /// Whether a task other than the idle task was switched out on the CPU.
     pub ran_tasks: bool,
 }
 

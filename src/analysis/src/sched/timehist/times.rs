@@ -106,7 +106,7 @@ impl WaitTimes {
 /// The times of a task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskTimes {
-    /// The run times between two switches.
+    /// The run times between two switches; 0 for a run whose begin is unknown.
     pub runs: RunStatistics,
     /// The last stretch.
     pub last: StretchTimes,
@@ -125,7 +125,7 @@ pub struct TaskTimes {
     pub(super) ready: u64,
     /// When it was first moved to another CPU after this switch-out; 0 if it was not.
     pub(super) moved: u64,
-    /// Its priority at the last switch.
+    /// Its latest priority, from a switch or a wakeup.
     pub(super) priority: Option<i32>,
 }
 
