@@ -183,7 +183,7 @@ fn write_files(out: &mut dyn Write, files: &[String], layout: &DiffLayout) -> io
     writeln!(out, "#")
 }
 
-/// Writes titles and rule, both with trailing blanks up to the column widths; with a separator, titles only.
+/// Writes the titles, padded to the column widths, and a rule of dots; with a separator, titles only.
 fn write_titles(
     out: &mut dyn Write,
     comparison: &Comparison,

@@ -202,13 +202,13 @@ pub(crate) fn decimal_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
     Digits::decimal(value, b'0').put(out, width);
 }
 
-/// `%*d` of a 32-bit number.
+/// `%*d` of a number with the bits of an `int`: `u32::MAX` is -1.
 #[inline]
 pub(crate) fn signed(out: &mut Vec<u8>, value: u32, width: usize) {
     signed_digits(value).put(out, width);
 }
 
-/// `%-*d` of a 32-bit number.
+/// `%-*d` of a number with the bits of an `int`.
 #[inline]
 pub(crate) fn signed_left(out: &mut Vec<u8>, value: u32, width: usize) {
     let digits = signed_digits(value);

@@ -73,7 +73,7 @@ pub struct MapRow<'m> {
     /// The code of `task`.
     pub code: TaskCode,
     /// Whether this is the first row of `task`, or its first since it was renamed; `false` if it is not selected.
-    pub is_unnamed: bool,
+    pub has_new_name: bool,
     /// Whether this is the first switch of its CPU.
     pub is_first_of_cpu: bool,
     /// CPUs in order of their first switch.
@@ -183,13 +183,13 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
         if !is_shown || !is_listed {
             return;
         }
-        let is_unnamed = is_selected && !std::mem::replace(&mut state.is_named, true);
+        let has_new_name = is_selected && !std::mem::replace(&mut state.is_named, true);
         let row = MapRow {
             time,
             cpu,
             task: self.tasks.get(index),
             code,
-            is_unnamed,
+            has_new_name,
             is_first_of_cpu,
             seen_cpus: &self.seen_cpus,
             running: &self.running,

@@ -7,7 +7,7 @@ use rperf_replay::{Sample, World};
 use rperf_syscalls::{CapturedBytes, CapturedRecord, write_name};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_tracepoint::{FieldReader, Formats, Tracepoint, Value};
-use rperf_wire::{Endian, EventType, SampleType};
+use rperf_wire::{EventType, SampleType};
 
 use super::{AddressOptions, EnumerationNames};
 use crate::PrepareSamples;
@@ -42,7 +42,7 @@ enum EventKind {
     /// Another event, with its format if it is a tracepoint.
     Other {
         name: String,
-        tracepoint: Option<(Arc<Tracepoint>, Endian)>,
+        tracepoint: Option<Arc<Tracepoint>>,
     },
 }
 
@@ -143,9 +143,9 @@ pub enum TraceRecord {
 }
 
 impl TraceSamples {
-    /// Returns the decoder of `events`, described by `formats`, of records in the byte order `endian`.
+    /// Returns the decoder of `events`, described by `formats`.
     #[must_use]
-    pub fn new(endian: Endian, events: &[EventDesc], formats: &Formats) -> Self {
+    pub fn new(events: &[EventDesc], formats: &Formats) -> Self {
         let kind = |event: &EventDesc| {
             let tracepoint = formats.of_event(&event.attr).ok().cloned();
             let reader = |field| tracepoint.as_ref()?.reader(field);
@@ -162,7 +162,7 @@ impl TraceSamples {
             syscall.unwrap_or_else(|| EventKind::Other {
                 // Without terms and modifiers, as in perf.
                 name: name.as_deref().unwrap_or(&event.name).to_owned(),
-                tracepoint: tracepoint.map(|tracepoint| (tracepoint, endian)),
+                tracepoint,
             })
         };
         Self {
@@ -300,7 +300,7 @@ impl TraceSamples {
                 name: name.clone(),
                 fields: tracepoint
                     .as_ref()
-                    .map(|(tracepoint, _)| fields(tracepoint, raw, self.enumerations.as_deref()))
+                    .map(|tracepoint| fields(tracepoint, raw, self.enumerations.as_deref()))
                     .unwrap_or_default(),
             },
         })

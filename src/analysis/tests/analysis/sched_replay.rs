@@ -52,7 +52,7 @@ fn plan(events: &[Event]) -> ReplayPlan {
     })
 }
 
-/// Takes steps of all tasks, the last task that is ready first, until all are finished or blocked. Returns the number of remaining steps.
+/// Takes steps until all tasks are finished or blocked, always of the last task that is ready. Returns the number of remaining steps.
 fn left_over(plan: &ReplayPlan) -> usize {
     let mut next = vec![0; plan.tasks.len()];
     let mut woken = vec![false; plan.wakeups as usize];
@@ -103,7 +103,7 @@ fn consistent(mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
-/// The time that each task ran: from the switch before it on the same CPU to its switch-out.
+/// The time that each task ran: from the previous switch on the same CPU to its switch-out.
 fn run_times(events: &[Event]) -> BTreeMap<i32, u64> {
     let mut times = BTreeMap::new();
     for (at, (time, cpu, task, state, _)) in events.iter().enumerate() {

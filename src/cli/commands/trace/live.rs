@@ -53,7 +53,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let mut observation = Observation::open(&request, &mut reporter).map_err(explained)?;
     let formats = formats(&request, observation.events());
     let layouts = EventLayouts::empty(Endian::NATIVE);
-    let samples = TraceSamples::new(Endian::NATIVE, observation.events(), &formats);
+    let samples = TraceSamples::new(observation.events(), &formats);
     let samples = match &capture {
         Some(capture) => samples.with_memory_of(capture.event),
         None => samples,

@@ -167,7 +167,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         return Err(kernel_summary::no_cgroups());
     }
     settings.options.names_files = has_all_calls(&metadata);
-    let samples = TraceSamples::new(metadata.endian, metadata.events, &*metadata.formats()?);
+    let samples = TraceSamples::new(metadata.events, &*metadata.formats()?);
     check_events(&input.path, &samples, &settings, context)?;
     let addresses = addresses(&analysis, &settings, context);
     let samples = samples.with_addresses(metadata.events, addresses);

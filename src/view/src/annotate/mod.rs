@@ -80,7 +80,7 @@ pub struct AnnotatedEvents<'a> {
     pub plural: bool,
     /// The sampling frequency of the first event, if one was requested.
     pub frequency: Option<u64>,
-    /// The number of samples of all events, and the sum of the periods of the first event's samples.
+    /// The number of samples of all events, and the sum of the periods of the first event's samples; in `top` that of all events.
     pub total: HitCount,
 }
 

@@ -151,29 +151,37 @@ impl CountsView<'_> {
         }
     }
 
-    /// The heading, which names the kind and number of values.
+    /// The heading: the kind and number of the values, and what their interval is, if any event has one.
     fn heading(&self) -> String {
         let numbers = |group: fn(&ComparedCount) -> &EventValues| {
             let counts = self.rows.iter().map(|row| group(row).values.len());
             counts.max().unwrap_or_default()
         };
         let (before, after) = (numbers(|row| &row.baseline), numbers(|row| &row.other));
-        let interval = "95% confidence interval of the difference (Welch's t)";
+        let interval = match self.has_margins() {
+            true => "; 95% confidence interval of the difference (Welch's t)",
+            false => "",
+        };
         match self.kind {
             CountObservation::Run if before == 1 && after == 1 => {
                 "Counts of one run each".to_owned()
             }
             CountObservation::Run => {
-                format!("Mean counts of {before} and {after} runs; {interval}")
+                format!("Mean counts of {before} and {after} runs{interval}")
             }
             CountObservation::Interval => {
-                format!("Mean counts per second in {before} and {after} intervals; {interval}")
+                format!("Mean counts per second in {before} and {after} intervals{interval}")
             }
         }
     }
 
+    /// Whether the difference of any event has a confidence interval.
+    fn has_margins(&self) -> bool {
+        self.rows.iter().any(|row| row.margin().is_some())
+    }
+
     fn table(&self, layout: &DiffLayout, is_shown: impl Fn(&ComparedCount) -> bool) -> Table {
-        let has_margins = self.rows.iter().any(|row| row.margin().is_some());
+        let has_margins = self.has_margins();
         let numbers = ["Baseline", "Spread", "New", "Spread", "Delta", "95% CI"];
         let titles = numbers
             .iter()

@@ -20,7 +20,7 @@ pub struct MapColumns {
     pub cpus: Option<Vec<u32>>,
     /// Whether only CPUs that have switched have columns, in order of their first switch.
     pub is_compact: bool,
-    /// Whether every row of a selected task names it, not only its first row; the idle task is not named.
+    /// Whether every row of a selected task names it, not only its first row. Further rows of the idle task never do.
     pub with_names: bool,
     /// CPUs whose switches are highlighted.
     pub color_cpus: Vec<u32>,
@@ -51,7 +51,7 @@ impl MapColumns {
         out.extend(b"  ");
         push_seconds(out, row.time, 12);
         out.extend(b" secs ");
-        if row.is_unnamed || (self.with_names && row.is_selected() && row.task.tid != 0) {
+        if row.has_new_name || (self.with_names && row.is_selected() && row.task.tid != 0) {
             let mut name = row.code.bytes().to_vec();
             name.extend(b" => ");
             name.extend(&row.task.comm);
