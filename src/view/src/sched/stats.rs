@@ -341,7 +341,7 @@ impl StatsText<'_> {
             at(line, 0).saturating_sub(others)
         });
         let successes: Vec<u64> = successes.collect();
-        // Before the last four: gained, hot_gained, nobusyq and nobusyg.
+        // The first of the last four, which are gained, hot_gained, nobusyq and nobusyg.
         let gained = counters
             .iter()
             .map(|line| at(line, line.len().saturating_sub(4)));

@@ -31,7 +31,7 @@ pub struct Footer<'a> {
     pub runs: Option<&'a [Duration]>,
 }
 
-/// Writes the start time of an output file: seconds since 1970, in local time.
+/// Writes the start time of an output file; `local_time` is in seconds since 1970 plus the offset of the time zone.
 ///
 /// # Errors
 /// Those of `out`.

@@ -23,8 +23,8 @@ fn table(runs: u32) -> CountTable {
         event("branches", EventType::HARDWARE, 4),
     ];
     events[4].supported = false;
-    let grouping = AggregationRules::default();
-    let mut aggregator = Aggregator::new(events, &grouping);
+    let rules = AggregationRules::default();
+    let mut aggregator = Aggregator::new(events, &rules);
     for run in 0..u64::from(runs) {
         let reading = |value, running| {
             let counts = CounterCounts {

@@ -40,13 +40,13 @@ pub(super) fn push_escape(out: &mut String, letter: char) {
     };
 }
 
-/// Escapes control characters in text, except newlines and tabs.
+/// Escapes control characters, except newlines and tabs, and controls of the text direction.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     escaped_where(text, needs_escape)
 }
 
-/// Escapes control characters in a single line, including newlines but not tabs.
+/// Escapes control characters, including newlines but not tabs, and controls of the text direction.
 #[must_use]
 pub fn escaped_line(text: &str) -> Cow<'_, str> {
     escaped_where(text, |letter| letter == '\n' || needs_escape(letter))

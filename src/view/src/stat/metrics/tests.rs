@@ -29,7 +29,7 @@ fn table() -> CountTable {
         core,
         ..CpuLocation::default()
     };
-    let grouping = AggregationRules {
+    let rules = AggregationRules {
         by: Aggregation::Core,
         topology: [(0, place(0)), (1, place(1))].into_iter().collect(),
         unscaled: false,
@@ -46,7 +46,7 @@ fn table() -> CountTable {
     let cells = |one, other| vec![cell(0, one, 10), cell(1, other, 10)];
     let missed = vec![cell(0, 5, 10), cell(1, 0, 0)];
     let readings = [cells(1000, 500), cells(2000, 250), cells(100, 100), missed];
-    let mut aggregator = Aggregator::new(events, &grouping);
+    let mut aggregator = Aggregator::new(events, &rules);
     aggregator.add(Duration::from_millis(1), &readings);
     aggregator.table()
 }
