@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use rperf_replay::{DsoId, Fold, Replay, Sample, World};
-use rperf_resolve::{AddressContext, Frame, HiddenCallers, Resolver, chain};
+use rperf_resolve::{AddressContext, Frame, LeafCallerCheck, Resolver, chain};
 use rperf_wire::{CpuMode, SampleType};
 
 /// The approximate minimum number of samples selected for examination; the maximum is twice that.
@@ -76,7 +76,7 @@ impl Completeness {
         let counts = replay.fold(threads, || ScanCounts {
             survey: &survey,
             found: Self::default(),
-            leaf_check: HiddenCallers::default(),
+            leaf_check: LeafCallerCheck::default(),
         });
         counts.found
     }
@@ -99,7 +99,7 @@ struct ScanCounts<'s> {
     survey: &'s CompletenessScan<'s>,
     found: Completeness,
     /// Finds stacks that lack the caller of their innermost function.
-    leaf_check: HiddenCallers,
+    leaf_check: LeafCallerCheck,
 }
 
 impl ScanCounts<'_> {
@@ -140,7 +140,7 @@ impl ScanCounts<'_> {
         if let Some((object, ip)) = first
             && self
                 .leaf_check
-                .are_missing(survey.resolver, &survey.machine, sample, ip)
+                .hides_caller(survey.resolver, &survey.machine, sample, ip)
                 == Some(true)
         {
             *self.found.hidden_callers.entry(object).or_default() += 1;

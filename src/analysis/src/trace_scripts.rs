@@ -27,7 +27,7 @@ pub use packets::{
     SentPacket, SoftirqEvent,
 };
 pub use physical::{MemoryRegion, MemoryRow, PhysicalCounts, PhysicalMemory};
-pub use read_write::{FileIo, TaskIo, TaskReadWrite};
+pub use read_write::{FileIo, IoSums, TaskReadWrite};
 pub use syscalls::{
     ByTask, FailedByComm, FailedByTask, SyscallCounts, SyscallsByTask, TaskSelection,
 };

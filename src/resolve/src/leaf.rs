@@ -18,14 +18,14 @@ pub const LEAF_REGISTERS: u64 = 1 << LINK_REGISTER;
 
 /// 64-bit x86: detects whether frame-pointer callchains lack a caller, which can't be recovered.
 #[derive(Default)]
-pub struct HiddenCallers {
+pub struct LeafCallerCheck {
     unwinder: Unwinder,
 }
 
-impl HiddenCallers {
+impl LeafCallerCheck {
     /// Whether the caller of the innermost user frame at `ip` is missing; `None` if unknown.
     /// `machine` is the architecture of the recording from uname(2).
-    pub fn are_missing(
+    pub fn hides_caller(
         &mut self,
         resolver: &Resolver<'_>,
         machine: &str,

@@ -29,7 +29,7 @@ pub use frame::{AddressContext, Frame, Level, SymbolId};
 pub use inline::{CallFrame, SourceLine};
 pub use interval::{IntervalError, TimeIntervals};
 pub use jit_functions::add_jit_functions;
-pub use leaf::{HiddenCallers, LEAF_REGISTERS};
+pub use leaf::{LEAF_REGISTERS, LeafCallerCheck};
 pub use resolver::{LoadedObjects, ObjectFinding, Resolver};
 pub use user_stacks::{
     STACK_FIELDS, StackCopy, StackOptions, StackScratch, StackSummary, TruncatedStacks,

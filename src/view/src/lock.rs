@@ -121,7 +121,7 @@ pub struct NamedRow {
     pub stack: Vec<String>,
     /// Threads that ended waits for locks of user programs, most waits first. Empty if not shown.
     pub wakers: Vec<NamedThread>,
-    /// Threads that held the locks of user programs when waits for them began, most waits first. Empty if not shown.
+    /// Threads that held the locks when waits for them began, most waits first. Empty if unknown or not shown.
     pub owners: Vec<NamedThread>,
 }
 

@@ -6,8 +6,8 @@ mod tasks;
 use std::io::{self, Write};
 
 use rperf_analysis::trace_scripts::{
-    CompactionTimes, CompactionTotals, FailedByComm, FailedByTask, FileIo, FutexWaits, MemoryRow,
-    SyscallCounts, SyscallsByTask, TaskIo, TaskReadWrite, WakeupLatencies, sum,
+    CompactionTimes, CompactionTotals, FailedByComm, FailedByTask, FileIo, FutexWaits, IoSums,
+    MemoryRow, SyscallCounts, SyscallsByTask, TaskReadWrite, WakeupLatencies, sum,
 };
 use rperf_syscalls::error_name;
 
@@ -218,7 +218,7 @@ fn write_reads(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<()> {
     rows.try_for_each(|(pid, totals)| write_read(out, pid, totals))
 }
 
-fn write_read(out: &mut dyn Write, pid: i64, totals: &TaskIo) -> io::Result<()> {
+fn write_read(out: &mut dyn Write, pid: i64, totals: &IoSums) -> io::Result<()> {
     writeln!(
         out,
         "{pid:>6}  {:<20}  {:>10}  {:>10}  {:>10}",

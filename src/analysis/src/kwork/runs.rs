@@ -28,7 +28,8 @@ pub struct KworkSelection {
     pub classes: Vec<KworkClass>,
     /// Only these CPUs; all if `None`.
     pub cpus: Option<Vec<u32>>,
-    /// Only the handler, softirq, function or task of this name; all if `None`. Events that do not record a name are selected.
+    /// Only the handler, softirq, function or task of this name; all if `None`. Raises that do not record the name (old kernels)
+    /// are selected, too.
     pub name: Option<Vec<u8>>,
 }
 

@@ -32,7 +32,7 @@ pub struct OffCpuOptions {
     pub pids: Option<Vec<i32>>,
     /// Only these threads; `None` for all.
     pub tids: Option<Vec<i32>>,
-    /// How many wakers each row of a sleep has: 0 for none, 1 for the waker, 2 for the waker and the waker's waker.
+    /// The maximum number of wakers of a row: 0 for none, 1 for the waker, 2 for the waker and the waker's waker.
     pub wakers: usize,
 }
 
@@ -287,7 +287,7 @@ impl Observer<SwitchStack> for OffCpu {
             }
             _ => {}
         }
-        // A switch ends at most two states, or three if it contradicts earlier events.
+        // A switch ends at most two states.
         let mut ended = Vec::new();
         self.states
             .event(at, &event, |interval| ended.push(interval));

@@ -77,10 +77,10 @@ impl TimechartObserver {
         }
         let states = std::mem::take(&mut self.states);
         for interval in states.finish(end) {
-            self.interval(&interval);
+            self.draw_interval(&interval);
         }
         for (tid, call) in self.calls.open(end) {
-            self.call(-1, tid.cast_signed(), call);
+            self.draw_call(-1, tid.cast_signed(), call);
         }
         let range = self.options.range;
         for cpu in self.cpus.values_mut() {
@@ -214,12 +214,12 @@ impl TimechartObserver {
         self.states
             .event(at, &event, |interval| ended.push(interval));
         for interval in ended.drain(..) {
-            self.interval(&interval);
+            self.draw_interval(&interval);
         }
         self.ended = ended;
     }
 
-    fn interval(&mut self, interval: &StateInterval) {
+    fn draw_interval(&mut self, interval: &StateInterval) {
         let shown = self.options.range.clip(interval.from, interval.to);
         let (from, to) = (shown.first, shown.last);
         if interval.tid == 0 || self.bounds.is_none() || from >= to {
@@ -256,7 +256,7 @@ impl TimechartObserver {
     }
 
     /// Draws a system call.
-    fn call(&mut self, pid: i32, tid: i32, mut call: FinishedCall) {
+    fn draw_call(&mut self, pid: i32, tid: i32, mut call: FinishedCall) {
         let shown = self.options.range.clip(call.from, call.to);
         (call.from, call.to) = (shown.first, shown.last);
         if call.from > call.to || self.bounds.is_none() {
@@ -314,7 +314,7 @@ impl Observer<Option<StackChain>> for TimechartObserver {
                 self.counts.calls += u64::from(self.record_time(time));
                 let call = self.calls.exit(time, task.tid, event, self.options.calls);
                 if let Some(call) = call {
-                    self.call(pid, tid, call);
+                    self.draw_call(pid, tid, call);
                 }
             }
             _ => {}

@@ -99,7 +99,8 @@ impl ReturnedCall<'_> {
     }
 }
 
-/// Names of calls that change the file descriptors or the working directory of a process.
+/// Names of the calls that are followed: they change the file descriptors or the working directory of a process. Descriptors
+/// that another call makes have no name.
 pub const FILE_CALLS: &[&str] = &[
     "accept",
     "accept4",

@@ -255,7 +255,7 @@ impl<S: TraceSink> TraceObserver<S> {
             memory.iter().map(CapturedArgument::borrowed).collect();
         let call = CallArguments {
             captured: &captured,
-            ..self.call(self.table.get(begun.number), begun.arguments)
+            ..self.call_arguments(self.table.get(begun.number), begun.arguments)
         };
         let names = CallNames {
             comms: &self.names,
@@ -340,7 +340,11 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
-    fn call<'a>(&'a self, syscall: Option<&'a Syscall>, values: [u64; 6]) -> CallArguments<'a> {
+    fn call_arguments<'a>(
+        &'a self,
+        syscall: Option<&'a Syscall>,
+        values: [u64; 6],
+    ) -> CallArguments<'a> {
         CallArguments {
             abi: self.options.abi,
             syscall,
@@ -405,7 +409,7 @@ impl<S: TraceSink> TraceObserver<S> {
         let syscall = self.table.get(number);
         let arguments = begun.map_or([0; 6], |begun| begun.arguments);
         let mut bytes = Vec::new();
-        let call = self.call(syscall, arguments);
+        let call = self.call_arguments(syscall, arguments);
         let no_fds = FdNames::default();
         let names = CallNames {
             comms: &self.names,
@@ -543,9 +547,11 @@ impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
                 number,
                 is_return,
                 memory,
-            } => self.memory(tid, number, is_return, memory),
+            } => self.add_memory(tid, number, is_return, memory),
             _ if is_shallow => {}
-            TraceRecord::Event { name, fields } => self.other(at.task, at.time(), &name, &fields),
+            TraceRecord::Event { name, fields } => {
+                self.print_event(at.task, at.time(), &name, &fields)
+            }
             TraceRecord::Fault { is_major, text } => {
                 self.fault(at.task, at.time(), is_major, &text);
             }

@@ -7,7 +7,7 @@ use super::{EventFields, FirstSeen, ScriptSample};
 
 /// The reads or the writes of a thread or a file descriptor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TaskIo {
+pub struct IoSums {
     /// The thread's name at its last call or return; empty for a file descriptor.
     pub comm: String,
     /// Number of calls.
@@ -23,8 +23,8 @@ pub struct TaskIo {
 /// Reads and writes by thread id, which perf's scripts call `pid`.
 #[derive(Debug, Default)]
 pub struct TaskReadWrite {
-    reads: FirstSeen<i64, TaskIo>,
-    writes: FirstSeen<i64, TaskIo>,
+    reads: FirstSeen<i64, IoSums>,
+    writes: FirstSeen<i64, IoSums>,
 }
 
 impl TaskReadWrite {
@@ -77,13 +77,13 @@ impl TaskReadWrite {
 
     /// Returns thread ids and their reads, those with most bytes transferred first.
     #[must_use]
-    pub fn reads(&self) -> Vec<(i64, &TaskIo)> {
+    pub fn reads(&self) -> Vec<(i64, &IoSums)> {
         rows(&self.reads, |io| io.transferred)
     }
 
     /// Returns thread ids and their writes, those with most bytes requested first.
     #[must_use]
-    pub fn writes(&self) -> Vec<(i64, &TaskIo)> {
+    pub fn writes(&self) -> Vec<(i64, &IoSums)> {
         rows(&self.writes, |io| io.requested)
     }
 
@@ -106,15 +106,15 @@ impl TaskReadWrite {
     }
 }
 
-fn rows(by_id: &FirstSeen<i64, TaskIo>, key: fn(&TaskIo) -> u64) -> Vec<(i64, &TaskIo)> {
+fn rows(by_id: &FirstSeen<i64, IoSums>, key: fn(&IoSums) -> u64) -> Vec<(i64, &IoSums)> {
     let mut rows: Vec<_> = by_id.iter().map(|(pid, io)| (*pid, io)).collect();
     rows.sort_by_key(|(pid, io)| (Reverse(key(io)), *pid));
     rows
 }
 
-fn failed(by_id: &FirstSeen<i64, TaskIo>) -> Vec<(i64, &str, i64, u64)> {
+fn failed(by_id: &FirstSeen<i64, IoSums>) -> Vec<(i64, &str, i64, u64)> {
     let each = |(pid, io): (_, _)| {
-        let (pid, io): (&i64, &TaskIo) = (pid, io);
+        let (pid, io): (&i64, &IoSums) = (pid, io);
         let results = io.failed.iter();
         results.map(move |(result, count)| (*pid, io.comm.as_str(), *result, *count))
     };
@@ -128,8 +128,8 @@ fn failed(by_id: &FirstSeen<i64, TaskIo>) -> Vec<(i64, &str, i64, u64)> {
 pub struct FileIo {
     /// The name of the threads.
     pub comm: String,
-    reads: FirstSeen<i64, TaskIo>,
-    writes: FirstSeen<i64, TaskIo>,
+    reads: FirstSeen<i64, IoSums>,
+    writes: FirstSeen<i64, IoSums>,
 }
 
 impl FileIo {
@@ -173,13 +173,13 @@ impl FileIo {
 
     /// Returns descriptors and their reads, those with most bytes requested first.
     #[must_use]
-    pub fn reads(&self) -> Vec<(i64, &TaskIo)> {
+    pub fn reads(&self) -> Vec<(i64, &IoSums)> {
         rows(&self.reads, |io| io.requested)
     }
 
     /// Returns descriptors and their writes, those with most bytes requested first.
     #[must_use]
-    pub fn writes(&self) -> Vec<(i64, &TaskIo)> {
+    pub fn writes(&self) -> Vec<(i64, &IoSums)> {
         rows(&self.writes, |io| io.requested)
     }
 }

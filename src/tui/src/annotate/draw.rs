@@ -117,7 +117,7 @@ impl AnnotateScreen {
 
     /// Returns the width before the separator.
     fn width(&self) -> usize {
-        self.values.column.narrow() * self.shown.code.sums.len().max(1)
+        self.values.column.brief_width() * self.shown.code.sums.len().max(1)
     }
 
     /// Returns the arrow of the jump at the cursor.
@@ -218,7 +218,7 @@ impl AnnotateScreen {
         if largest(&shares) == 0.0 {
             return vec![Span::raw(" ".repeat(self.width()))];
         }
-        let width = self.values.column.narrow() - 1;
+        let width = self.values.column.brief_width() - 1;
         let pairs = hits.iter().zip(shares);
         let span = |(hit, share): (&HitCount, f64)| {
             let number = self.values.column.number(*hit, share);

@@ -26,7 +26,7 @@ impl AnnotateColumn {
 
     /// Width of each event's number in the brief layout, including the blank after it.
     #[must_use]
-    pub const fn narrow(self) -> usize {
+    pub const fn brief_width(self) -> usize {
         match self {
             Self::Percent | Self::Samples => 7,
             Self::Period => 12,

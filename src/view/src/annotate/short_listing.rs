@@ -26,7 +26,7 @@ pub(super) fn write(
         out,
         annotation,
         options,
-        columns: events * options.column.narrow(),
+        columns: events * options.column.brief_width(),
         labels: &labels,
         site: None,
     };
@@ -125,7 +125,7 @@ impl<'a> BriefPrinter<'_, 'a> {
         if largest(&shares).value() == 0.0 {
             return write!(self.out, "{}", Blanks(self.columns));
         }
-        let width = self.options.column.narrow() - 1;
+        let width = self.options.column.brief_width() - 1;
         for (hit, share) in line.hits.iter().zip(shares) {
             let number = self.options.column.number(*hit, share.value());
             write!(self.out, "{number:>width$} ")?;

@@ -132,7 +132,7 @@ impl<S: TraceSink> TraceObserver<S> {
     }
 
     /// Prints an event other than a system call or a page fault.
-    pub(super) fn other(
+    pub(super) fn print_event(
         &mut self,
         task: TaskId,
         time: u64,

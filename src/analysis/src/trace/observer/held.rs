@@ -45,7 +45,7 @@ impl BegunCall {
 impl<S: TraceSink> TraceObserver<S> {
     /// Adds captured memory to the call that the thread is in or has returned from, or keeps it for the thread's next
     /// call.
-    pub(super) fn memory(
+    pub(super) fn add_memory(
         &mut self,
         tid: u32,
         number: u32,
