@@ -99,7 +99,7 @@ impl ChartRange {
 /// Settings of a chart: its resolution, range and details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimechartOptions {
-    /// The resolution: timelines have less than twice as many cells, and at least this many unless the chart is too short for it.
+    /// The resolution: timelines have at most twice as many cells, and at least this many unless the chart is too short for it.
     pub cells: u64,
     /// The times that are drawn.
     pub range: ChartRange,

@@ -7,7 +7,7 @@ use rperf_events::vendor::{UnitScale, VendorMetric, metric_groups};
 
 /// Width of a name in columns; a longer one shifts the rest of the line.
 const NAME: usize = 50;
-/// Lines of descriptions are shorter than this, in columns, unless a single word is longer.
+/// The maximum width of a line of a description in columns, without the closing bracket, unless a single word is longer.
 const WIDTH: usize = 78;
 /// Number of columns before the text of a description, including the bracket.
 const INDENT: usize = 8;

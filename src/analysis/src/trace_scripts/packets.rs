@@ -103,7 +103,7 @@ pub struct SentPacket {
     pub times: [u64; 3],
 }
 
-/// Packets by address, the latest of each address first; at most [`FOLLOWED`] of them.
+/// At most [`FOLLOWED`] packets by address. Of several packets at an address, the latest is taken first.
 #[derive(Debug)]
 struct FollowedPackets<T> {
     /// By number, in order of their arrival.

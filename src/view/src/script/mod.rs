@@ -259,7 +259,7 @@ impl ScriptLayout {
         }
     }
 
-    /// `FILE:LINE` after a separator.
+    /// The source location after a separator: `FILE:LINE`, or `OBJECT[ADDRESS]` if the line is unknown.
     fn source(&self, address: &ResolvedAddress<'_>, separator: &[u8], out: &mut Vec<u8>) {
         if !self.fields.has(LineField::Srcline) {
             return;

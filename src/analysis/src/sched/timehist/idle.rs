@@ -25,7 +25,7 @@ pub(super) struct IdleCpu {
     /// The task that was switched out last. If only idle times are shown, the next idle time is added to the times of this task, and the
     /// field becomes `None`.
     pub(super) last_task: Option<TaskIndex>,
-    /// The last stack before idle time; empty if unknown.
+    /// The last known stack of a task before idle time; empty if there is none.
     stack: String,
     /// Nanoseconds and count by stack.
     stacks: FxHashMap<String, (u64, u64)>,

@@ -28,7 +28,7 @@ pub struct TimeSummary {
 pub struct CpuIdle {
     /// The idle task's times.
     pub times: TaskTimes,
-    /// The idle time by the stack of the task that ran before, longest first.
+    /// The idle time by the stack of the task that ran before, longest first; empty unless only idle times are counted.
     pub stacks: Vec<IdleStack>,
     /// Whether a task other than the idle task was switched out on the CPU.
     pub ran_tasks: bool,
