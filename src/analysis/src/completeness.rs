@@ -66,14 +66,14 @@ impl Completeness {
             let fields = event.attr.sample_type;
             fields.contains(SampleType::CALLCHAIN) && !fields.contains(SampleType::STACK_USER)
         });
-        let survey = CompletenessScan {
+        let survey = SurveyParameters {
             resolver,
             accepts,
             has_user_callchains: has_user_callchains.collect(),
             machine: replay.data().features().arch().unwrap_or_default(),
             every: (total / EXAMINED_SAMPLES).max(1),
         };
-        let counts = replay.fold(threads, || ScanCounts {
+        let counts = replay.fold(threads, || SurveyCounts {
             survey: &survey,
             found: Self::default(),
             leaf_check: LeafCallerCheck::default(),
@@ -83,7 +83,7 @@ impl Completeness {
 }
 
 /// The parameters of a survey.
-struct CompletenessScan<'s> {
+struct SurveyParameters<'s> {
     resolver: &'s Resolver<'s>,
     accepts: &'s (dyn Fn(&World, &Sample<'_>) -> bool + Sync),
     /// By event: whether it has callchains and no stack copies.
@@ -95,14 +95,14 @@ struct CompletenessScan<'s> {
 }
 
 /// The counts of a worker.
-struct ScanCounts<'s> {
-    survey: &'s CompletenessScan<'s>,
+struct SurveyCounts<'s> {
+    survey: &'s SurveyParameters<'s>,
     found: Completeness,
     /// Finds stacks that lack the caller of their innermost function.
     leaf_check: LeafCallerCheck,
 }
 
-impl ScanCounts<'_> {
+impl SurveyCounts<'_> {
     fn count_unnamed(&mut self, frame: &Frame, mode: CpuMode) {
         if frame.symbol.is_some() {
             return;
@@ -160,7 +160,7 @@ impl ScanCounts<'_> {
     }
 }
 
-impl Fold for ScanCounts<'_> {
+impl Fold for SurveyCounts<'_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
         let survey = self.survey;
         // Neighbours are similar; multiplicative hashing of the position spreads the selection.
