@@ -40,9 +40,9 @@ pub(crate) fn tables(recording: Metadata<'_>, grouping: Option<bool>) -> Vec<Tab
                 } else {
                     &group.name
                 };
-                let members = events.get(group.members()).unwrap_or_default();
+                let members = events.get(group.events()).unwrap_or_default();
                 (
-                    group.members().collect(),
+                    group.events().collect(),
                     format!("{name} {{ {} }}", names(members)),
                 )
             }

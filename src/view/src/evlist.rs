@@ -66,7 +66,7 @@ pub fn write_events(
         }
         match groups.led_by(index) {
             Some(group) => {
-                let members = events.get(group.members()).unwrap_or_default();
+                let members = events.get(group.events()).unwrap_or_default();
                 let names: Vec<&str> = members.iter().map(|event| event.name.as_str()).collect();
                 write!(out, "{}{{{}}}", group.name, names.join(","))?;
             }

@@ -14,17 +14,17 @@ pub struct EventGroup {
     /// The name, which is written before the braces; often empty.
     pub name: String,
     leader: usize,
-    member_count: usize,
+    event_count: usize,
 }
 
 /// perf's name for a group without a name in the header.
 const ANONYMOUS: &str = "{anon_group}";
 
 impl EventGroup {
-    /// Indices of the leader and the members.
+    /// Indices of the events, the leader first.
     #[must_use]
-    pub fn members(&self) -> Range<usize> {
-        self.leader..self.leader + self.member_count
+    pub fn events(&self) -> Range<usize> {
+        self.leader..self.leader + self.event_count
     }
 }
 
@@ -43,7 +43,7 @@ impl EventGroups {
             (members > 1).then_some(EventGroup {
                 name,
                 leader,
-                member_count: members,
+                event_count: members,
             })
         };
         Self(descriptions.into_iter().filter_map(group).collect())
@@ -59,7 +59,7 @@ impl EventGroups {
     #[must_use]
     pub fn is_member(&self, index: usize) -> bool {
         let has_member =
-            |group: &EventGroup| index != group.leader && group.members().contains(&index);
+            |group: &EventGroup| index != group.leader && group.events().contains(&index);
         self.led_by(index).is_none() && self.0.iter().any(has_member)
     }
 }

@@ -16,7 +16,7 @@ impl AnnotateColumn {
         }
     }
 
-    /// Width of each event's number.
+    /// Width of each event's number in the full layout.
     pub(super) fn width(self) -> usize {
         match self {
             Self::Percent | Self::Samples => 8,

@@ -27,7 +27,7 @@ pub struct SampleDump<'a> {
 }
 
 /// The copy of the user stack and the fields after it.
-const FIELDS_AFTER_STACK: [SampleType; 11] = [
+const STACK_AND_LATER_FIELDS: [SampleType; 11] = [
     SampleType::STACK_USER,
     SampleType::WEIGHT,
     SampleType::WEIGHT_STRUCT,
@@ -191,7 +191,7 @@ fn write_regs(
 /// Offset of the user stack's size in the record.
 fn stack_offset(sample: &SampleDump<'_>) -> usize {
     let mut attr = sample.attr.clone();
-    for field in FIELDS_AFTER_STACK {
+    for field in STACK_AND_LATER_FIELDS {
         attr.sample_type = attr.sample_type.with(field, false);
     }
     let mut before = Vec::new();
