@@ -32,8 +32,8 @@ const THREAD_ENTRIES: [&str; 16] = [
 /// Counts by object.
 pub type ObjectCounts = BTreeMap<DsoId, u64>;
 
-/// Counts of samples that lack a symbol or a complete stack. Of a recording with 40,000 samples or more, only 20,000 to 40,000 spread over
-/// the recording are examined; samples that `accepts` of [`Completeness::survey`] rejects are not counted.
+/// Counts of samples that lack a symbol or a complete stack. Of a recording with 40,000 samples or more, only 20,000 to 40,000
+/// spread over the recording are examined; samples that `accepts` of [`Completeness::survey`] rejects are not counted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Completeness {
     /// The number of samples examined.
@@ -44,8 +44,8 @@ pub struct Completeness {
     pub unnamed_kernel: u64,
     /// User stacks that were recorded as callchains, not as stack copies.
     pub stacks: u64,
-    /// Stacks whose outermost frame has a symbol other than the start code of programs and threads, or is in no object; by the object
-    /// of the outermost frame that is in one.
+    /// Stacks whose outermost frame has a symbol other than the start code of programs and threads, or is in no object; by the
+    /// object of the outermost frame that is in one.
     pub truncated: ObjectCounts,
     /// Stacks whose innermost function hides its caller, by that function's object.
     pub hidden_callers: ObjectCounts,

@@ -60,8 +60,8 @@ pub struct StateInterval {
     pub from: u64,
     /// The end time.
     pub to: u64,
-    /// The CPU that it ran on, or last waited for; of a sleep, the CPU that it left, or the one to which it was migrated meanwhile. `None` if
-    /// unknown.
+    /// The CPU that it ran on, or last waited for; of a sleep, the CPU that it left, or the one to which it was migrated
+    /// meanwhile. `None` if unknown.
     pub cpu: Option<u32>,
     /// The number of migrations to another CPU during the state.
     pub migrations: u32,

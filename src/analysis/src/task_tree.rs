@@ -44,8 +44,9 @@ pub struct TaskMapping {
 /// Threads are added to the tree by their ids modulo this number first, as in perf's hash table of threads.
 const ROWS: u32 = 256;
 
-/// Returns the threads of the host at the end of the recording, each after its creator. Threads whose creator is unknown or skipped are roots.
-/// Without `with_mappings`, threads known only from mappings are skipped. Threads that descend from themselves are skipped, too.
+/// Returns the threads of the host at the end of the recording, each after its creator. Threads whose creator is unknown or
+/// skipped are roots. Without `with_mappings`, threads known only from mappings are skipped. Threads that descend from themselves
+/// are skipped, too.
 #[must_use]
 pub fn task_tree(world: &World, with_mappings: bool) -> Vec<TaskEntry> {
     let threads = world.threads().filter(|thread| {

@@ -34,8 +34,8 @@ pub enum MetricListing {
     Groups,
 }
 
-/// Writes each event with its kind or its description, and its details below. The topic of a description is a heading above it, unless it is
-/// that of the description before.
+/// Writes each event with its kind or its description, and its details below. The topic of a description is a heading above it,
+/// unless it is that of the description before.
 ///
 /// # Errors
 /// Errors of `out`.

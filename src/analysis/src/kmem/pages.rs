@@ -341,7 +341,8 @@ impl PageStatistics {
         count.copied().unwrap_or_default()
     }
 
-    /// Returns, in ascending order, the combinations of allocation flags that occurred, each with its names: `GFP_KERNEL|__GFP_ZERO`.
+    /// Returns, in ascending order, the combinations of allocation flags that occurred, each with its names:
+    /// `GFP_KERNEL|__GFP_ZERO`.
     pub fn gfp_names(&self) -> impl Iterator<Item = (u64, &str)> {
         let names = self.gfp_names.iter();
         names.map(|(flags, name)| (*flags, name.as_str()))

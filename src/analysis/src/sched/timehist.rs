@@ -199,8 +199,8 @@ impl<R: TimeRows> TimeHistory<R> {
         is_excluded
     }
 
-    /// Returns whether an event of two tasks is hidden, because neither of them is shown. If the first is not shown, excluded ones count as
-    /// skipped.
+    /// Returns whether an event of two tasks is hidden, because neither of them is shown. If the first is not shown, excluded
+    /// ones count as skipped.
     fn hides(&mut self, by: TaskIndex, other: TaskIndex) -> bool {
         let hides_first = self.skips(by) || self.options.idle_only;
         hides_first && (self.skips(other) || self.options.idle_only)

@@ -12,7 +12,8 @@ pub const IDLE_STATES: usize = 7;
 pub struct FrequencyStep {
     /// The time of the change, in nanoseconds.
     pub time: u64,
-    /// The frequency in kHz: the highest one if it changed several times in a cell. Changes before the chart count to its first cell.
+    /// The frequency in kHz: the highest one if it changed several times in a cell. Changes before the chart count to its first
+    /// cell.
     pub khz: u32,
 }
 

@@ -52,7 +52,8 @@ fn plan(events: &[Event]) -> ReplayPlan {
     })
 }
 
-/// Takes steps until all tasks are finished or blocked, always of the last task that is ready. Returns the number of remaining steps.
+/// Takes steps until all tasks are finished or blocked, always of the last task that is ready. Returns the number of remaining
+/// steps.
 fn left_over(plan: &ReplayPlan) -> usize {
     let mut next = vec![0; plan.tasks.len()];
     let mut woken = vec![false; plan.wakeups as usize];

@@ -49,8 +49,8 @@ fn table(event: &DiffEvent<'_>) -> Value {
     })
 }
 
-/// A line of blocks: for each file but the baseline the range, its offsets, the average cycles and their difference; null for a file
-/// that does not have the function.
+/// A line of blocks: for each file but the baseline the range, its offsets, the average cycles and their difference; null for a
+/// file that does not have the function.
 fn blocks(line: &BlockLine) -> Value {
     let block = |compared: &ComparedBlock| {
         json!({

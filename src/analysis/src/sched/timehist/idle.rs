@@ -22,8 +22,8 @@ pub(super) struct IdleCpus {
 #[derive(Debug, Default)]
 pub(super) struct IdleCpu {
     pub(super) times: TaskTimes,
-    /// The task that was switched out last. If only idle times are shown, the next idle time is added to the times of this task, and the
-    /// field becomes `None`.
+    /// The task that was switched out last. If only idle times are shown, the next idle time is added to the times of this task,
+    /// and the field becomes `None`.
     pub(super) last_task: Option<TaskIndex>,
     /// The last known stack of a task before idle time; empty if there is none.
     stack: String,
