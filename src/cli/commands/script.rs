@@ -257,7 +257,11 @@ fn deliver(
         false => render(),
     }?;
     taken?;
-    warn_of_truncated(context, &text.stacks(), copied(replay.data().events()));
+    warn_of_truncated(
+        context,
+        &text.stacks(),
+        stack_copy_size(replay.data().events()),
+    );
     warn_of_guests(context, text.skipped_guest_samples());
     Ok(())
 }

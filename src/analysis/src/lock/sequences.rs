@@ -170,6 +170,15 @@ pub(super) struct Sequences {
 }
 
 impl Sequences {
+    /// Skips the begin of a wait that is not selected: its end is no event in an impossible order. A wait that this begin
+    /// continues goes on.
+    pub(super) fn skip_begin(&mut self, tid: u32, address: u64) {
+        let key = (tid, address);
+        if matches!(self.current.get(&key), Some(current) if current.state != State::Waiting) {
+            self.current.remove(&key);
+        }
+    }
+
     /// Applies an event to the state of its thread and lock, and to its row.
     pub(super) fn step(&mut self, step: Step, event: Sequence, rows: &mut [LockRow]) {
         let entry = self.current.entry((event.tid, event.address));

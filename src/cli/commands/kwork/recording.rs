@@ -74,8 +74,9 @@ impl KworkRecording {
 /// Returns the error for a recording without a needed event.
 pub(super) fn no_event(analysis: &Analysis<'_>, event: &str) -> CliError {
     let path = analysis.input.path.display();
-    CliError::message(255, format!("{path}: the recording has no {event} events"))
-        .hint(record_hint(analysis, event.starts_with("sched:")))
+    let error = CliError::message(255, format!("{path}: the recording has no {event} events"));
+    let hint = record_hint(analysis, event.starts_with("sched:"));
+    without_event(analysis, error.hint(hint))
 }
 
 /// Returns the error for a recording that lacks needed events of every default class.
@@ -97,8 +98,8 @@ fn no_work(analysis: &Analysis<'_>, needed: NeededEvents, default: &[KworkClass]
         }
         false => format!("{path}: No trace sample to read. Did you call '{program} record -R'?"),
     };
-    CliError::message(255, message)
-        .hint(record_hint(analysis, default.contains(&KworkClass::Sched)))
+    let hint = record_hint(analysis, default.contains(&KworkClass::Sched));
+    without_event(analysis, CliError::message(255, message).hint(hint))
 }
 
 /// Returns the hint how to record interrupts, softirqs and work items; `with_switches` is for `kwork top`, which needs context
