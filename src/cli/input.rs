@@ -21,7 +21,7 @@ use super::stream::{PipeInput, RecordingStream};
 /// The default name of a recording.
 pub(crate) const DEFAULT: &str = "perf.data";
 
-/// Maximum number of bytes of the first line of folded stacks.
+/// Maximum number of bytes searched for the first line of folded stacks.
 const MAX_FIRST_LINE: u64 = 64 << 10;
 
 /// The name of the standard input.
@@ -49,7 +49,7 @@ pub(crate) struct InputName {
     pub(crate) may_be_stdin: bool,
     /// Whether files of other users are read.
     pub(crate) force: bool,
-    /// The command that writes such a file, for the hint of an error.
+    /// The command that writes the recording, for the advice if perf.data cannot be opened.
     pub(crate) recorder: &'static str,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Input {
     pub(crate) changed: i64,
     /// The bytes of the file.
     pub(crate) bytes: RecordingBytes,
-    /// The other files of a directory.
+    /// The files `data.0` and so on, if the recording is a directory.
     parts: Vec<DirectoryFile>,
     /// The number of threads that decompress records.
     threads: NonZeroUsize,
@@ -112,7 +112,8 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// Status 255: the file cannot be read, is empty, or is another user's without `-f`. Also those of [`jobs`].
+    /// Status 255: the file cannot be read, is empty, or, without `-f`, belongs to neither root nor the user; a pipe does not start
+    /// with a recording, or its data cannot be stored. Also those of [`jobs`].
     pub(crate) fn open(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         OpenedInput::open(matches, context)?.complete(context)
     }
@@ -135,7 +136,7 @@ impl Input {
         }
     }
 
-    /// Reads like `parse`, without warnings about damage.
+    /// Reads like `parse`, but only warns of damage to the additional files of a directory.
     ///
     /// # Errors
     ///
@@ -188,7 +189,7 @@ impl OpenedInput {
     ///
     /// # Errors
     ///
-    /// Those of [`Input::open`]; also a pipe that does not start with a recording.
+    /// Those of [`Input::open`].
     pub(crate) fn open(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let threads = jobs(matches, context)?;
         let opened = Self::of(InputName::new(matches), context)?;
@@ -256,7 +257,7 @@ impl OpenedInput {
     }
 }
 
-/// Rejects empty files and, without `force`, files that belong to neither root nor the user.
+/// Rejects empty regular files and, without `force`, files that belong to neither root nor the user.
 fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliError> {
     let path = path.display();
     let kind = metadata.file_type();
@@ -307,8 +308,8 @@ pub(crate) enum TextOrRecording {
 }
 
 impl TextOrRecording {
-    /// Opens the file `given` like [`OpenedInput::named`]. Folded stacks are also read from a pipe on stdin, and from a file on stdin if no
-    /// file is given.
+    /// Opens the recording like [`OpenedInput::named`]. Folded stacks are read from stdin only: if `-` is given, or if no file is given and
+    /// stdin is a pipe, or a file that starts with a folded stack.
     ///
     /// # Errors
     ///
@@ -359,7 +360,7 @@ fn stdin_is_pipe() -> bool {
     fs::metadata("/proc/self/fd/0").is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
-/// Returns the error for a file that cannot be read; it names `recorder`, the command that writes such files.
+/// Returns the error for a file that cannot be opened or read. If given, `recorder` is the command that the user is advised to run first.
 fn unreadable(
     context: &Context,
     path: &Path,

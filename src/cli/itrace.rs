@@ -1,4 +1,4 @@
-//! `--itrace`: how a hardware trace is decoded when a recording is read.
+//! `--itrace`: the samples that are synthesized from a hardware trace when a recording is read.
 
 use clap::{Arg, ArgMatches};
 use rperf_input::RecordingBytes;
@@ -16,13 +16,12 @@ pub(crate) fn option() -> Arg {
 }
 
 /// Returns a copy of the recording with a sample for each branch of its hardware trace; `None` if there is no trace of intel_bts, or if
-/// the samples are not requested (`by_default` applies without the option). The header is that of `input` and describes the original
-/// records.
+/// the samples are not requested (`by_default` applies without the option).
 ///
 /// # Errors
 ///
-/// Status 129: unknown letters. Status 255: the trace is damaged, or the option requests samples of another type of trace. Also those of
-/// [`Input::read`].
+/// Status 129: unknown letters. Status 255: the copy cannot be written, or the option requests samples of another type of trace. Also
+/// those of [`Input::read`].
 pub(crate) fn decoded(
     input: &Input,
     matches: &ArgMatches,

@@ -30,23 +30,26 @@ const MAX_LISTING: u64 = 256 << 20;
 /// Maximum number of bytes copied at a time.
 const CHUNK: usize = 1 << 20;
 
-/// The files of a kernel from which a copy is made.
+/// The kernel's files from which a copy is made.
 #[derive(Debug)]
-pub(crate) struct KernelCopy {
+pub(crate) struct KernelFiles {
+    /// The path of the kcore file.
     memory: PathBuf,
+    /// The text of kallsyms.
     listing: Vec<u8>,
+    /// The text of the modules file.
     modules: Vec<u8>,
     /// The build-id in hexadecimal.
     pub(crate) id: String,
 }
 
-impl KernelCopy {
+impl KernelFiles {
     /// Reads the kernel files next to `memory`, which is `/proc/kcore` or a kcore file in a directory with the same files, and the
     /// build-id in `../sys/kernel/notes`.
     ///
     /// # Errors
     ///
-    /// A description of what is missing.
+    /// A description of the file that cannot be read, or of what it lacks.
     pub(crate) fn read(memory: &Path) -> Result<Self, String> {
         if memory.file_name().is_none_or(|name| name != "kcore") {
             return Err("its file name is not kcore".to_owned());
@@ -86,7 +89,8 @@ impl KernelCopy {
         Some(known?.path().to_owned())
     }
 
-    /// Returns the addresses of the code of the kernel, and of its modules as one range, in whole pages.
+    /// Returns the address range of the code of the kernel, and one range of all its modules, in whole pages. The latter is omitted if no
+    /// module is loaded, or if the addresses of modules are hidden.
     ///
     /// # Errors
     ///
@@ -118,7 +122,7 @@ impl KernelCopy {
     ///
     /// # Errors
     ///
-    /// Errors of reading and writing.
+    /// Errors of reading and writing; also a kcore file that is not 64-bit ELF.
     pub(crate) fn copy(&self, ranges: &[Range<u64>], folder: &Folder) -> io::Result<()> {
         write(folder, "kallsyms", |out| out.write_all(&self.listing))?;
         write(folder, "modules", |out| out.write_all(&self.modules))?;
@@ -152,7 +156,7 @@ impl KernelCopy {
     }
 }
 
-impl KernelCodeReader for KernelCopy {
+impl KernelCodeReader for KernelFiles {
     fn copy_to(&self, folder: &Folder) -> io::Result<()> {
         let ranges = self.ranges().map_err(io::Error::other)?;
         self.copy(&ranges, folder)

@@ -31,7 +31,7 @@ const MAGIC: &str = "rperf kallsyms 1";
 /// The maximum size of a listing that is copied, in bytes: current ones have some ten million.
 const MAX_LISTING: usize = 64 << 20;
 
-/// The files of this machine, with a copy of the kernel's listing.
+/// The files of this machine; `/proc/kallsyms` is read from the copy if that is valid.
 #[derive(Debug, Clone)]
 pub(crate) struct SystemFiles {
     /// The build-id cache.
@@ -44,7 +44,8 @@ impl SystemFiles {
         Self { cache }
     }
 
-    /// Opens the listing: the copy if it is valid, otherwise the kernel's, which is copied when it has been read to its end.
+    /// Opens the listing: the copy if it is valid, otherwise the kernel's. The latter is copied when it has been read to its end, if
+    /// there is a cache and the key of the copy can be read.
     fn open_listing(&self) -> io::Result<Box<dyn Read>> {
         let folder = self.cache.as_deref();
         let folder = folder.and_then(|path| Folder::open_own(path).ok());
@@ -102,22 +103,23 @@ impl ListingKey {
         Some(Self::new(&boot, &modules, &bpf_program_ids().ok()?))
     }
 
-    /// `modules` is the text of /proc/modules (proc(5)). Only name, size and address are used: the other columns change often.
+    /// Creates a key from the boot id, the text of /proc/modules (proc(5)) and the ids of the BPF programs. Of a module, only name, size
+    /// and address are used: the other columns change often.
     fn new(boot: &str, modules: &str, programs: &[u32]) -> Self {
-        let mut sum = Crc::new();
+        let mut modules_sum = Crc::new();
         for line in modules.lines() {
             let columns = line.split(' ').enumerate();
             for (_, column) in columns.filter(|(number, _)| [0, 1, 5].contains(number)) {
-                sum.update(column.as_bytes());
-                sum.update(b" ");
+                modules_sum.update(column.as_bytes());
+                modules_sum.update(b" ");
             }
         }
-        let (modules, mut sum) = (sum.sum(), Crc::new());
+        let mut programs_sum = Crc::new();
         for program in programs {
-            sum.update(&program.to_ne_bytes());
+            programs_sum.update(&program.to_ne_bytes());
         }
-        let programs = sum.sum();
-        Self(format!("{} {modules:08x} {programs:08x}", boot))
+        let (modules_sum, programs_sum) = (modules_sum.sum(), programs_sum.sum());
+        Self(format!("{boot} {modules_sum:08x} {programs_sum:08x}"))
     }
 
     /// Returns the first line of a copy of `text`.

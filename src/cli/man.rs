@@ -1,4 +1,5 @@
-//! Manual pages in section 1: one for the program and one for each command, generated from the command table and clap declarations.
+//! Manual pages in section 1: one for the program and one for each command and subcommand, generated from the command table and clap
+//! declarations.
 
 mod sections;
 
@@ -103,7 +104,7 @@ struct ManualPage {
     man: Man,
     /// Whether there are options to show.
     has_options: bool,
-    /// Whether there is a list of commands to show.
+    /// Whether to show the list of commands: only on the page of the program.
     has_commands: bool,
     /// The sections after the options or commands.
     rest: Roff,
@@ -242,8 +243,9 @@ impl ManualPage {
         }
         self.rest.to_writer(&mut text)?;
         let text = String::from_utf8(text).map_err(io::Error::other)?;
-        let once = text.replace(PREAMBLE, "");
-        let text = format!("{PREAMBLE}{once}");
+        // Each part was rendered with the preamble.
+        let without_preamble = text.replace(PREAMBLE, "");
+        let text = format!("{PREAMBLE}{without_preamble}");
         let text = text.replace(&BREAK.to_string().repeat(2), "\n.sp\n");
         Ok(text.replace(BREAK, "\n.br\n"))
     }
@@ -251,18 +253,18 @@ impl ManualPage {
 
 /// Returns every command, each followed by its subcommands.
 fn entries() -> impl Iterator<Item = &'static CommandEntry> {
-    let parts = |entry: &'static CommandEntry| {
-        let is_part = |part: &&CommandEntry| {
-            let rest = part.name.strip_prefix(entry.name);
+    let subcommands = |entry: &'static CommandEntry| {
+        let is_subcommand = |other: &&CommandEntry| {
+            let rest = other.name.strip_prefix(entry.name);
             rest.is_some_and(|rest| rest.starts_with(' '))
         };
-        SUBCOMMANDS.iter().filter(is_part)
+        SUBCOMMANDS.iter().filter(is_subcommand)
     };
-    let family = move |entry| std::iter::once(entry).chain(parts(entry));
-    COMMANDS.iter().flat_map(family)
+    let with_subcommands = move |entry| std::iter::once(entry).chain(subcommands(entry));
+    COMMANDS.iter().flat_map(with_subcommands)
 }
 
-/// Returns the documented options.
+/// Returns the options that are supported and not hidden.
 fn documented_options(command: &Command) -> impl Iterator<Item = &Arg> {
     options(command).filter(|arg| OptionShape::of(arg) != OptionShape::NotYet && !arg.is_hide_set())
 }

@@ -31,11 +31,11 @@ impl MemoryHint {
         }
     }
 
-    /// Suggests `-j1` if the command has the option and uses more than one thread.
-    pub(crate) fn set_threads(&self, has_threads: bool) {
+    /// Sets whether the command uses more than one thread and has `-j`; if so, the hint suggests `-j1`.
+    pub(crate) fn set_threaded(&self, is_threaded: bool) {
         *self.hint.lock().unwrap_or_else(PoisonError::into_inner) =
-            advice(has_threads, address_space_limit());
-        self.explain();
+            advice(is_threaded, address_space_limit());
+        self.set_message();
     }
 
     /// Adds the hint to an out-of-memory error that has none.
@@ -48,8 +48,8 @@ impl MemoryHint {
         }
     }
 
-    /// Sets the message and the hint that are printed when an allocation fails and no error can be returned.
-    pub(crate) fn explain(&self) {
+    /// Sets the message and the hint that this process prints when an allocation fails and no error can be returned.
+    pub(crate) fn set_message(&self) {
         let hint = self.hint.lock().unwrap_or_else(PoisonError::into_inner);
         explain_out_of_memory(OutOfMemoryMessage {
             before: format!(
@@ -63,7 +63,7 @@ impl MemoryHint {
     }
 }
 
-/// Returns the error for objects that could not be mapped for lack of memory; `None` if there are none.
+/// Returns the error for object files that could not be mapped for lack of memory; `None` if all could be mapped.
 pub(crate) fn unmapped_objects() -> Option<CliError> {
     let UnmappedObjects { first, paths } = UnmappedObjects::found()?;
     let mut text = first;
@@ -79,10 +79,10 @@ pub(crate) fn unmapped_objects() -> Option<CliError> {
     Some(CliError::message(STATUS, text))
 }
 
-/// Returns the advice, for a command with or without several threads, under an address-space limit in bytes.
-fn advice(has_threads: bool, limit: Option<u64>) -> String {
+/// Returns the text of the hint; `limit` is the limit of the address space in bytes, `None` if there is none.
+fn advice(is_threaded: bool, limit: Option<u64>) -> String {
     let mut text = String::new();
-    if has_threads {
+    if is_threaded {
         text.push_str("use one thread (-j1), which needs less memory, or ");
     }
     // Writing to a String cannot fail.

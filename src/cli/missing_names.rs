@@ -8,10 +8,10 @@ use rperf_symbol::SymbolFinding;
 /// Maximum number of objects that a note names.
 const MAX_NAMES: usize = 3;
 
-/// Returns the lines about the objects in which addresses without a name were looked up.
+/// Returns the notes, each followed by a hint, on the objects in which addresses without a symbol were looked up.
 pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
     let mut objects = Vec::new();
-    let mut kernel = None;
+    let mut kernel_reason = None;
     let mut maps = Vec::new();
     for id in resolver.objects_lacking_names() {
         let dso = resolver.world().dso(id);
@@ -21,15 +21,18 @@ pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
             }
             continue;
         }
-        let mut findings = resolver.findings_of(id).iter().rev();
-        // The kernel's vdso has exported names only, and no other file has more.
-        let is_usual = |finding: &&SymbolFinding| {
+        // A vdso always has exported names only.
+        let is_usual = |finding: &SymbolFinding| {
             matches!(dso.kind, DsoKind::Vdso | DsoKind::Vdso32)
                 && matches!(finding, SymbolFinding::OnlyDynamic { .. })
         };
-        let reason = findings.find_map(|finding| reason(finding).filter(|_| !is_usual(&finding)));
-        match reason {
-            Some(reason) if dso.is_kernel() => kernel = Some(reason),
+        let mut findings = resolver.findings_of(id).iter().rev();
+        let last_reason = findings.find_map(|finding| match is_usual(finding) {
+            true => None,
+            false => reason(finding),
+        });
+        match last_reason {
+            Some(reason) if dso.is_kernel() => kernel_reason = Some(reason),
             Some(reason) => objects.push(format!("{} ({reason})", name(dso))),
             None => {}
         }
@@ -42,7 +45,7 @@ pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if let Some(reason) = kernel {
+    if let Some(reason) = kernel_reason {
         notes.push(format!("kernel functions without names: {reason}"));
         notes.push(
             "hint: record with kernel.kptr_restrict at 0, or give the kernel's image with -k, or its symbols with --kallsyms"

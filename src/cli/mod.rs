@@ -80,7 +80,7 @@ pub(crate) fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     let program = ProgramName::new(argv.first().map(OsString::as_os_str));
     let memory = MemoryHint::new(program);
-    memory.explain();
+    memory.set_message();
     let (globals, task) = match globals::parse(program, argv.get(1..).unwrap_or_default()) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -139,7 +139,7 @@ fn run(context: &Context, task: RequestedTask) -> Result<ExitStatus, CliError> {
     }
 }
 
-/// Finds the command and runs it with its parsed words.
+/// Finds the command, or the subcommand that `words` name, and runs it with its parsed words.
 pub(crate) fn dispatch(
     context: &Context,
     name: &OsStr,
@@ -153,14 +153,14 @@ pub(crate) fn dispatch(
     let mut command = (entry.build)();
     let mut words = words.to_vec();
     // Options may precede and follow the subcommand, which may have subcommands, too.
-    while let Some((index, part)) = argv::first_word(&command, &words).and_then(|index| {
+    while let Some((index, subcommand)) = argv::first_word(&command, &words).and_then(|index| {
         Some((
             index,
             commands::subcommand(entry, words.get(index)?.to_str()?)?,
         ))
     }) {
         words.remove(index);
-        (entry, command) = (part, (part.build)());
+        (entry, command) = (subcommand, (subcommand.build)());
     }
     let has_jobs = command
         .get_arguments()
@@ -176,9 +176,9 @@ pub(crate) fn dispatch(
         context.warn(unused);
     }
     // The command reports an invalid number of threads.
-    let has_threads =
+    let is_threaded =
         has_jobs && jobs::jobs(&matches, context).is_ok_and(|jobs| jobs != NonZeroUsize::MIN);
-    context.memory.set_threads(has_threads);
+    context.memory.set_threaded(is_threaded);
     (entry.run)(&matches, context)
 }
 
@@ -188,7 +188,7 @@ fn line(context: &Context, text: &str) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::Ok)
 }
 
-/// Flushes the output, waits for the pager, prints the error, and returns the exit status.
+/// Flushes the output, waits for the pager, prints the error, and returns the exit status, or ends this process by a signal.
 fn finish(context: &Context, result: Result<ExitStatus, CliError>) -> ExitCode {
     let flushed = context.output.finish();
     context.pager.wait();
@@ -232,6 +232,6 @@ fn end(exit: ExitStatus) -> ExitCode {
     if let ExitStatus::Signal(signal) = exit {
         rperf_sys::exit_by_signal(signal);
     }
-    // Reached only if the signal does not end this process.
+    // A signal may be blocked or ignored; then the shell's status for it is returned.
     exit.into()
 }

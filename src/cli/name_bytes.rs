@@ -10,11 +10,12 @@ use rperf_wire::restored_byte;
 const LEAD_BYTE: u8 = 0xf4;
 const LENGTH: usize = 4;
 
-/// Decodes the characters that encode bytes.
+/// A writer to `inner` that decodes the characters that encode bytes.
 pub(crate) struct NameBytes<W> {
     inner: W,
     /// The start of an incomplete character.
     started: Vec<u8>,
+    /// If this flag is set, nothing is decoded.
     verbatim: Option<&'static AtomicBool>,
 }
 

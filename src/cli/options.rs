@@ -1,4 +1,4 @@
-//! Builders for perf's kinds of options, and functions that read them back from clap's metadata.
+//! Builders for perf's kinds of options, the kind of a declared option, and functions that read the options given.
 //!
 //! An option is declared once, as a clap [`Arg`]; [`argv`](super::argv) and [`help`](super::help) derive its [`OptionShape`] from
 //! that declaration. Declare options in perf's order: the message for an ambiguous prefix depends on it.
@@ -48,9 +48,7 @@ impl OptionShape {
 
 /// A boolean, `--name` and `--no-name`; read with [`flag`].
 pub(crate) fn switch(long: &'static str) -> Arg {
-    let mut arg = short_switch(long);
-    arg = arg.long(long);
-    arg
+    short_switch(long).long(long)
 }
 
 /// A boolean with the id `id` and only a short form, which the caller adds.
@@ -116,8 +114,8 @@ pub(crate) fn number(word: &str) -> Result<u64, String> {
     parsed.map_err(|_| "expects a numerical value".to_owned())
 }
 
-/// Checks that a list (`1,2,3`) is complete, and returns it as text; its numbers are checked later. Spaces within one quoted word
-/// are accepted. A trailing comma is refused: the list probably continues in the next word, which would be taken for the
+/// Checks that a list (`1,2,3`) is complete, and returns it as text; its numbers are checked later. Spaces in a quoted list are
+/// accepted. A trailing comma is refused: the list probably continues in the next word, which would be taken for the
 /// workload.
 pub(crate) fn number_list(word: &str) -> Result<String, String> {
     let list = word.trim();
@@ -152,7 +150,7 @@ pub(crate) fn flag(matches: &ArgMatches, id: &str) -> Option<bool> {
     given_value(matches, id).copied()
 }
 
-/// Whether an option was given; for a [`switch`], not in its negative form.
+/// Whether an option was given; for a [`switch`], not in its negative form. Not for a [`counter`], which always has a value.
 #[expect(
     clippy::disallowed_methods,
     reason = "the error means that the option is not a switch but has a value"

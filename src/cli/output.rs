@@ -1,7 +1,7 @@
 //! The process's two streams: a buffered stdout, and stderr line by line.
 //!
 //! Data goes to [`OutputStreams::stdout`], messages to [`OutputStreams::note`] and [`OutputStreams::warn`]. A closed pipe is detected
-//! here: commands return the write error like any other, and `cli::main` ends silently.
+//! here: commands return the write error like any other, and `cli::main` ends the process by SIGPIPE, without a message.
 //!
 //! If a stream leads to a terminal, directly or through a pager, control characters in names are escaped ([`rperf_view::terminal`]). Our
 //! own control sequences on stdout start with [`OutputStreams::csi`]; those on stderr are defined in this file only. In notes and
@@ -40,11 +40,11 @@ type BufferedStream = BufWriter<Box<dyn Write + Send>>;
 /// The streams, shared by reference; every method locks while it writes.
 pub(crate) struct OutputStreams {
     stdout: Mutex<BufferedStream>,
-    terminal: bool,
+    is_terminal: bool,
     csi: Csi,
     closed: AtomicBool,
     quiet: AtomicBool,
-    /// Whether stdout is redirected, or a browser uses the terminal.
+    /// Whether stdout leads to a pager or another sink, or a browser uses the terminal.
     redirected: Arc<AtomicBool>,
 }
 
@@ -53,23 +53,23 @@ impl OutputStreams {
     #[expect(clippy::disallowed_methods, reason = "the one place that opens stdout")]
     pub(crate) fn new() -> Self {
         let stdout = io::stdout();
-        let terminal = stdout.is_terminal();
+        let is_terminal = stdout.is_terminal();
         widen_pipe(&stdout);
         // A duplicate of the descriptor skips the line buffer of `io::Stdout`, which would flush at every newline.
         let sink: Box<dyn Write + Send> = match stdout.as_fd().try_clone_to_owned() {
             Ok(fd) => Box::new(File::from(fd)),
             Err(_) => Box::new(stdout),
         };
-        let csi = match terminal {
+        let csi = match is_terminal {
             true => Csi::marked(),
             false => Csi::PLAIN,
         };
         Self {
             stdout: Mutex::new(BufWriter::with_capacity(
                 BUFFER,
-                filtered(sink, terminal, csi),
+                filtered(sink, is_terminal, csi),
             )),
-            terminal,
+            is_terminal,
             csi,
             closed: AtomicBool::new(false),
             quiet: AtomicBool::new(false),
@@ -89,7 +89,7 @@ impl OutputStreams {
 
     /// Whether stdout is a terminal (a pager does not change the answer).
     pub(crate) fn is_terminal(&self) -> bool {
-        self.terminal
+        self.is_terminal
     }
 
     /// Returns the rows and columns of the terminal at stdout, which may change at any time; `None` if stdout is no terminal.
@@ -98,7 +98,9 @@ impl OutputStreams {
         reason = "the one place that asks for stdout"
     )]
     pub(crate) fn window_size(&self) -> Option<(usize, usize)> {
-        self.terminal.then(|| window_size(&io::stdout())).flatten()
+        self.is_terminal
+            .then(|| window_size(&io::stdout()))
+            .flatten()
     }
 
     /// Returns the prefix of control sequences on stdout: on a terminal, a marker that no name can contain.
@@ -124,7 +126,7 @@ impl OutputStreams {
     /// Redirects stdout to `sink`, such as a pager, from now on.
     pub(crate) fn redirect(&self, sink: Box<dyn Write + Send>) {
         self.redirected.store(true, Ordering::Relaxed);
-        *self.lock() = BufWriter::with_capacity(BUFFER, filtered(sink, self.terminal, self.csi));
+        *self.lock() = BufWriter::with_capacity(BUFFER, filtered(sink, self.is_terminal, self.csi));
     }
 
     /// Flushes the buffer and closes the sink, so that a pager sees the end of its input.
@@ -268,19 +270,20 @@ impl OutputStreams {
     }
 }
 
-/// Returns a writer of text to `sink`, which is a terminal or not; control sequences of `csi` are passed through.
-fn filtered(sink: Box<dyn Write + Send>, terminal: bool, csi: Csi) -> Box<dyn Write + Send> {
-    match terminal {
+/// Returns a writer of text to `sink` that decodes names ([`NameBytes`]). If `is_terminal`, control characters are escaped, except in the
+/// sequences of `csi`; otherwise stdout may become binary ([`OutputStreams::make_verbatim`]).
+fn filtered(sink: Box<dyn Write + Send>, is_terminal: bool, csi: Csi) -> Box<dyn Write + Send> {
+    match is_terminal {
         true => Box::new(NameBytes::new(TerminalFilter::new(sink, csi))),
         false => Box::new(NameBytes::new(sink).unless(&IS_RAW_STDOUT)),
     }
 }
 
-/// Returns a writer of text to a file named by the user, which may be a terminal.
+/// Returns a writer of text to a file named by the user. A terminal gets control characters escaped; any other file gets all bytes
+/// unchanged.
 pub(crate) fn text_file(file: File) -> Box<dyn Write + Send> {
-    let terminal = file.is_terminal();
-    match terminal {
-        true => filtered(Box::new(file), terminal, Csi::PLAIN),
+    match file.is_terminal() {
+        true => filtered(Box::new(file), true, Csi::PLAIN),
         false => Box::new(file),
     }
 }

@@ -17,7 +17,7 @@ use super::output::OutputStreams;
 pub(crate) enum Parsed {
     /// The options and words of the command, which is to be run.
     Matches(ArgMatches),
-    /// Help was requested and printed.
+    /// Help or the list of options was requested and printed.
     Answered(ExitStatus),
 }
 
@@ -56,14 +56,13 @@ pub(crate) fn parse(
     let matches = parser
         .args_override_self(true)
         .try_get_matches_from(words)
-        .map_err(
-            |error| match unexpected_file(&error).filter(|_| reads_file) {
-                Some(file) => {
-                    clap_error(context, title, &error).hint(format!("-i {file} reads this file"))
-                }
-                None => clap_error(context, title, &error),
-            },
-        )?;
+        .map_err(|error| {
+            let explained = clap_error(context, title, &error);
+            match unexpected_file(&error) {
+                Some(file) if reads_file => explained.hint(format!("-i {file} reads this file")),
+                _ => explained,
+            }
+        })?;
     Ok(Parsed::Matches(matches))
 }
 
@@ -120,9 +119,9 @@ fn usage_error(
         }
         UsageError::NotYet(option, instead) => {
             let separator = if instead.is_empty() { "" } else { "; " };
-            let command = format!("{} {}", context.program, title.name);
+            let (program, name) = (context.program, title.name);
             CliError::usage(format!(
-                "{command}: {option} is not supported yet{separator}{instead}"
+                "{program} {name}: {option} is not supported yet{separator}{instead}"
             ))
         }
     }
@@ -131,9 +130,11 @@ fn usage_error(
 /// The extra word that clap rejected, if it is the name of a file.
 fn unexpected_file(error: &clap::Error) -> Option<String> {
     use clap::error::{ContextKind, ErrorKind};
-    let is_extra = error.kind() == ErrorKind::UnknownArgument;
-    let word = error.get(ContextKind::InvalidArg).filter(|_| is_extra)?;
-    Some(word.to_string()).filter(|word| Path::new(word).is_file())
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let word = error.get(ContextKind::InvalidArg)?.to_string();
+    Path::new(&word).is_file().then_some(word)
 }
 
 /// Explains an error of clap, such as an invalid number.
@@ -141,26 +142,19 @@ fn clap_error(context: &Context, title: CommandTitle<'_>, error: &clap::Error) -
     use clap::error::{ContextKind, ErrorKind};
     let part = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
     let argument = part(ContextKind::InvalidArg);
-    let argument = argument
-        .split([' ', '='])
-        .next()
-        .unwrap_or_default()
-        .trim_start_matches('-')
-        .to_owned();
+    let name = argument.split([' ', '=']).next().unwrap_or_default();
+    let name = name.trim_start_matches('-');
     let message = match error.kind() {
         ErrorKind::ValueValidation => {
             let cause = std::error::Error::source(error)
                 .map(ToString::to_string)
                 .unwrap_or_default();
             format!(
-                " Error: option `{argument}' {cause}: '{}'",
+                " Error: option `{name}' {cause}: '{}'",
                 part(ContextKind::InvalidValue)
             )
         }
-        ErrorKind::UnknownArgument => format!(
-            "  Error: unexpected word '{}'",
-            part(ContextKind::InvalidArg)
-        ),
+        ErrorKind::UnknownArgument => format!("  Error: unexpected word '{argument}'"),
         _ => format!(
             " Error: {}",
             error

@@ -16,10 +16,11 @@ const DISPLAY_DELAY: Duration = Duration::from_secs(1);
 /// The refresh interval of the line.
 const REFRESH: Duration = Duration::from_millis(200);
 
-/// A progress line for passes over a recording, until dropped: shown if stderr is a terminal, without `-q`, after a delay.
+/// A progress line for passes over a recording, until dropped. It is shown after a delay, if stderr is a terminal, without `-q`, and
+/// while neither a pager nor a browser uses the terminal.
 pub(crate) struct ProgressDisplay {
     /// The counter to which passes add the bytes that they read.
-    pub(crate) walked: BytesRead,
+    pub(crate) bytes_read: BytesRead,
     refresher: Option<(Arc<ProgressEnd>, JoinHandle<()>)>,
 }
 
@@ -33,17 +34,17 @@ struct ProgressEnd {
 impl ProgressDisplay {
     /// Starts progress for passes over `size` bytes, for a command that prints nothing meanwhile.
     pub(crate) fn start(context: &Context, size: usize) -> Self {
-        let walked = BytesRead::default();
+        let bytes_read = BytesRead::default();
         let is_enabled = !context.output.is_quiet() && OutputStreams::shows_errors_on_terminal();
-        let paged = context.output.redirected();
+        let is_redirected = context.output.redirected();
         let line = ProgressLine {
             size: size as u64,
             pass: 0,
             since: Instant::now(),
         };
         let show = |ending| {
-            let walked = walked.clone();
-            thread::Builder::new().spawn(move || refresh(line, &walked, &paged, ending))
+            let bytes_read = bytes_read.clone();
+            thread::Builder::new().spawn(move || refresh(line, &bytes_read, &is_redirected, ending))
         };
         let refresher = is_enabled.then(|| {
             let ending = Arc::new(ProgressEnd::default());
@@ -52,7 +53,7 @@ impl ProgressDisplay {
             Some((ending, thread))
         });
         Self {
-            walked,
+            bytes_read,
             refresher: refresher.flatten(),
         }
     }
@@ -60,7 +61,7 @@ impl ProgressDisplay {
     /// Creates progress that is not shown.
     pub(crate) fn silent() -> Self {
         Self {
-            walked: BytesRead::default(),
+            bytes_read: BytesRead::default(),
             refresher: None,
         }
     }
@@ -90,8 +91,8 @@ impl Drop for ProgressDisplay {
 /// Refreshes the line until the end, then erases it.
 fn refresh(
     mut line: ProgressLine,
-    walked: &BytesRead,
-    paged: &AtomicBool,
+    bytes_read: &BytesRead,
+    is_redirected: &AtomicBool,
     ending: Arc<ProgressEnd>,
 ) {
     let mut pause = DISPLAY_DELAY;
@@ -104,15 +105,15 @@ fn refresh(
         let waited = ending.changed.wait_timeout(has_ended, pause);
         let timeout;
         (has_ended, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-        // A pager owns the terminal once started.
-        if timeout.timed_out() && !paged.load(Ordering::Relaxed) {
-            let text = line.text(walked.bytes(), Instant::now());
+        // Once started, a pager or a browser uses the terminal.
+        if timeout.timed_out() && !is_redirected.load(Ordering::Relaxed) {
+            let text = line.text(bytes_read.bytes(), Instant::now());
             OutputStreams::status(&text);
             is_written = true;
             pause = REFRESH;
         }
     }
-    if is_written && !paged.load(Ordering::Relaxed) {
+    if is_written && !is_redirected.load(Ordering::Relaxed) {
         OutputStreams::status("");
     }
 }
@@ -128,14 +129,14 @@ struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// Formats `reading: 512 of 2048 MB, 128 MB/s, 12 s left` for `walked` bytes at `now`.
-    fn text(&mut self, walked: u64, now: Instant) -> String {
+    /// Formats `reading: 512 of 2048 MB, 128 MB/s, 12 s left` for `bytes_read` bytes at `now`.
+    fn text(&mut self, bytes_read: u64, now: Instant) -> String {
         let size = self.size.max(1);
-        let pass = walked / size;
+        let pass = bytes_read / size;
         if pass > self.pass {
             (self.pass, self.since) = (pass, now);
         }
-        let done = walked - pass * size;
+        let done = bytes_read - pass * size;
         let seconds = now.duration_since(self.since).as_secs_f64();
         let rate = done as f64 / seconds.max(f64::EPSILON);
         let megabytes = |bytes: f64| bytes / 1e6;
@@ -164,7 +165,8 @@ mod tests {
             pass: 0,
             since: start,
         };
-        let mut text = |walked, seconds| line.text(walked, start + Duration::from_secs(seconds));
+        let mut text =
+            |bytes_read, seconds| line.text(bytes_read, start + Duration::from_secs(seconds));
         assert_eq!(text(0, 1), "reading: 0 of 1000 MB");
         let half = "reading: 500 of 1000 MB, 250 MB/s, 2 s left";
         assert_eq!(text(500_000_000, 2), half);

@@ -1,7 +1,6 @@
 //! `-D` (`--dump-raw-trace`): every record as stored in the file.
 
 use std::io::{self, Write};
-use std::mem;
 
 use clap::ArgMatches;
 use rperf_replay::{NonSampleRecord, OrderedRecord, RecordContent, Replay, Sample};
@@ -55,7 +54,7 @@ pub(crate) fn print(
 }
 
 /// A dumped record, passed to a command that adds text after the record.
-pub(crate) enum DumpSuffix<'a> {
+pub(crate) enum DumpedRecord<'a> {
     /// A sample derived from the dumped one by [`Replay::deliver`].
     Sample(&'a Sample<'a>),
     /// Any other record.
@@ -63,12 +62,12 @@ pub(crate) enum DumpSuffix<'a> {
 }
 
 /// Dumps all records in perf's delivery order, or in file order if `dump` is not sorted. `after` writes the text that follows
-/// each sample and each other decoded record.
+/// each sample, once per sample that [`Replay::deliver`] derives from it, and each other decoded record.
 pub(super) fn write<W: Write>(
     out: &mut W,
     replay: &Replay<'_>,
     mut dump: Dump<'_>,
-    mut after: impl FnMut(&mut W, DumpSuffix<'_>) -> io::Result<()>,
+    mut after: impl FnMut(&mut W, DumpedRecord<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let shows_threads = dump.shows_threads();
     let mut records = replay.ordered_records();
@@ -86,17 +85,17 @@ pub(super) fn write<W: Write>(
                 let mut result = Ok(());
                 replay.deliver(sample, |sample| {
                     if result.is_ok() {
-                        if shows_threads {
-                            result = write_thread(out, dumped);
-                        }
-                        result = mem::replace(&mut result, Ok(()))
-                            .and_then(|()| after(out, DumpSuffix::Sample(sample)));
+                        let thread = match shows_threads {
+                            true => write_thread(out, dumped),
+                            false => Ok(()),
+                        };
+                        result = thread.and_then(|()| after(out, DumpedRecord::Sample(sample)));
                     }
                 });
                 result?;
             }
             (RecordContent::Kernel { record, .. } | RecordContent::User(record), _) => {
-                after(out, DumpSuffix::Record(record))?;
+                after(out, DumpedRecord::Record(record))?;
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Hints on problems that degrade a report: truncated stacks, code without symbols.
+//! Hints on problems that degrade a report: truncated stacks, missing callers, code without symbols.
 
 use std::num::NonZeroUsize;
 

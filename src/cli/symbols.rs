@@ -17,7 +17,7 @@ pub(crate) fn replay<'a>(
     jobs: NonZeroUsize,
     progress: &ProgressDisplay,
 ) -> Result<Replay<'a>, rperf_replay::Error> {
-    let mut replay = Replay::open_watched(data, jobs, progress.walked.clone())?;
+    let mut replay = Replay::open_watched(data, jobs, progress.bytes_read.clone())?;
     let is_monotonic = is_monotonic(data.events());
     rperf_resolve::add_jit_functions(replay.world_mut(), &DiskFiles, is_monotonic);
     Ok(replay)

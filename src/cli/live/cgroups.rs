@@ -9,12 +9,12 @@ use rperf_session::Target;
 
 use crate::cli::error::CliError;
 
-/// Returns the cgroup of each event, in the order of the events. If the list is shorter, the remaining events have no cgroup; it is
-/// empty without `-G`. A single name applies to all `events`; an empty name means no cgroup.
+/// Returns the cgroups that `-G` names, in the order of the events; none without the option. If there are fewer names than events, the
+/// remaining events have no cgroup, but a single name applies to all events. An empty name means no cgroup.
 pub(crate) fn cgroups(
     matches: &ArgMatches,
     target: &Target,
-    events: usize,
+    event_count: usize,
 ) -> Result<Vec<Option<String>>, CliError> {
     let given = matches.get_many::<String>("cgroup").into_iter().flatten();
     let names: Vec<&str> = given.flat_map(|list| list.split(',')).collect();
@@ -22,17 +22,17 @@ pub(crate) fn cgroups(
         return Ok(Vec::new());
     }
     check(target)?;
-    if names.len() > events {
+    if names.len() > event_count {
         let message = format!(
             "-G names {} for {}",
             counted(names.len() as u64, "cgroup"),
-            counted(events as u64, "event")
+            counted(event_count as u64, "event")
         );
         return Err(CliError::usage(message).hint("give one name, or one per event"));
     }
     let name = |name: &&str| (!name.is_empty()).then(|| (*name).to_owned());
     Ok(match names.as_slice() {
-        [single] => vec![name(single); events],
+        [single] => vec![name(single); event_count],
         names => names.iter().map(name).collect(),
     })
 }
@@ -46,7 +46,7 @@ pub(crate) fn check(target: &Target) -> Result<(), CliError> {
     Err(CliError::usage(message).hint("add -a"))
 }
 
-/// Returns the paths of cgroups by id.
+/// Returns the paths of all cgroups, by id; empty if no cgroup file system is mounted.
 pub(crate) fn paths() -> HashMap<u64, PathBuf> {
     let mounts = rperf_sys::kernel_file("/proc/self/mounts").unwrap_or_default();
     let folder = rperf_sys::CgroupFolder::find(&String::from_utf8_lossy(&mounts));

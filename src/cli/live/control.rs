@@ -60,7 +60,7 @@ fn invalid_word(word: &str) -> CliError {
     .hint("give fifo:COMMANDS[,ACK] with paths, or fd:COMMANDS[,ACK] with numbers of open descriptors")
 }
 
-/// Opens a FIFO read-write, so that opening does not block and the FIFO is not closed when a writer exits.
+/// Opens a FIFO read-write, so that opening does not block, and reading does not end when the last writer exits.
 fn fifo(path: &str) -> io::Result<File> {
     let path = Path::new(path);
     match find_in_place(path, PathOrigin::Given)? {

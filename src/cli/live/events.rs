@@ -16,19 +16,19 @@ use crate::cli::shared::probing::ParserEvents;
 use crate::cli::tracefs::{MachineTracepoints, describe};
 use crate::cli::vendor::report_problems;
 
-/// perf's exit status for a filter that the kernel refuses.
+/// perf's exit status for a filter that cannot be set.
 const FAILED: u8 = 255;
 
-/// The events of one `-e` option.
+/// The events of one `-e` or `--probe` option.
 #[derive(Debug)]
 pub(crate) struct ListedEvents {
-    /// The index of the option's value among the words.
+    /// The index that clap gives to the option's value (`ArgMatches::indices_of`).
     pub(crate) index: usize,
     pub(crate) events: Vec<EventSpec>,
 }
 
-/// Returns the events of all `-e` and `--probe` options with their filters; `None` if there are none. All unknown names are
-/// reported at once.
+/// Returns the events of all `-e` and `--probe` options with their filters; `None` if there are none. The syntax errors and unknown
+/// names of all options are reported at once.
 pub(crate) fn events(
     matches: &ArgMatches,
     context: &Context,
@@ -50,7 +50,7 @@ pub(crate) fn events(
     }
     report_problems(&pmus.tables, context);
     if !errors.is_empty() {
-        return Err(unknown(&errors));
+        return Err(of_parse_errors(&errors));
     }
     filter(matches, &mut lists, &machine.0)?;
     let events = lists.into_iter().flat_map(|list| list.events);
@@ -66,14 +66,14 @@ pub(crate) fn listed(
 ) -> Result<Vec<EventSpec>, CliError> {
     let mut events = Vec::new();
     for text in matches.get_many::<String>(id).into_iter().flatten() {
-        events.extend(parse(text, catalogue).map_err(|error| unknown(&[error]))?);
+        events.extend(parsed(text, catalogue)?);
     }
     Ok(events)
 }
 
 /// Returns the events that a text names.
 pub(crate) fn parsed(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, CliError> {
-    parse(text, catalogue).map_err(|error| unknown(&[error]))
+    parse(text, catalogue).map_err(|error| of_parse_errors(&[error]))
 }
 
 /// Parses `--all-user` and `--all-kernel`.
@@ -108,7 +108,8 @@ pub(crate) fn names(events: &[EventSpec]) -> String {
     names.join(",")
 }
 
-fn unknown(errors: &[ParseError]) -> CliError {
+/// The error for event lists that cannot be parsed, with each hint once.
+fn of_parse_errors(errors: &[ParseError]) -> CliError {
     let mut hints: Vec<&String> = Vec::new();
     for error in errors {
         for hint in error.faults.iter().filter_map(|fault| fault.hint.as_ref()) {
@@ -124,7 +125,7 @@ fn unknown(errors: &[ParseError]) -> CliError {
     hints.into_iter().fold(cli, CliError::hint)
 }
 
-/// Attaches to the events of each list the filters that follow it.
+/// Attaches to the events of each list the filters between it and the next list.
 pub(crate) fn filter(
     matches: &ArgMatches,
     lists: &mut [ListedEvents],
@@ -167,7 +168,7 @@ pub(crate) fn filter(
 
 /// A filter as given: `--filter` with its text, or `--exclude-perf`.
 struct FilterOption {
-    /// The index of the option's value among the words.
+    /// The index that clap gives to the option's value (`ArgMatches::indices_of`).
     index: usize,
     /// `None` for `--exclude-perf`.
     text: Option<String>,

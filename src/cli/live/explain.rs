@@ -17,7 +17,7 @@ pub(super) const NO_TARGET_STATUS: u8 = 244;
 /// The sysctl that restricts unprivileged users.
 pub(super) const PARANOID: &str = "kernel.perf_event_paranoid";
 
-/// The setting for the memory that users may lock.
+/// The file in `/proc/sys/kernel` with the limit of the memory that unprivileged users may lock for ring buffers.
 pub(super) const LOCKED: &str = "perf_event_mlock_kb";
 
 /// Turns a session's error into a message; `events` are the names of the requested events.
@@ -39,9 +39,9 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
         Error::Write { path, kept, cause } => {
             let message = format!("failed to write {}: {}", path.display(), reason(&cause));
             let error = CliError::message(FAILURE_STATUS, message);
-            // A stream or a device cannot be read again.
-            let is_device = |path| matches!(find_in_place(path, PathOrigin::Given), Ok(Some(_)));
-            if kept == 0 || is_device(&path) || !path.exists() {
+            // What was written to a FIFO or a device cannot be read again.
+            let is_special = |path| matches!(find_in_place(path, PathOrigin::Given), Ok(Some(_)));
+            if kept == 0 || is_special(&path) || !path.exists() {
                 return error;
             }
             error.detail(format!(
@@ -155,7 +155,7 @@ pub(crate) fn workload(events: &str, word: &str, cause: &io::Error) -> CliError 
     )
 }
 
-/// Returns why a program can't be run, in the wording of the system's errors; also if the search for the program failed.
+/// Returns why a program can't be found or run, in the wording of strerror(3).
 pub(crate) fn exec_reason(cause: &io::Error) -> String {
     match cause.kind() {
         io::ErrorKind::NotFound => "No such file or directory".to_owned(),

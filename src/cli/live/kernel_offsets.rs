@@ -1,4 +1,4 @@
-//! Offsets in the running kernel's structures, by which BPF programs find their members.
+//! Offsets of the members of the running kernel's structures, for BPF programs.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn member_offset(types: &Btf<'_>, structure: &str, member: &str) -> Result<u16, 
 ///
 /// # Errors
 ///
-/// [`Error::NoBtf`]: the kernel has no readable type information, or not of these members, or an offset exceeds 65,535.
+/// [`Error::NoBtf`]: the kernel's type information cannot be read or lacks one of the members, or an offset exceeds 65,535.
 pub(crate) fn member_offsets<const N: usize>(
     members: [(&str, &str); N],
 ) -> Result<[u16; N], Error> {
@@ -95,8 +95,8 @@ pub(crate) fn lock_owner_layout() -> Result<OwnerLayout, Error> {
     })
 }
 
-/// Returns how the running kernel's locks are recognized; `None` without its type information, or if that lacks
-/// `mmap_lock` or `siglock`.
+/// Returns how the running kernel's locks are recognized; `None` without its type information, or if that lacks a member on the way
+/// from `task_struct` to `mmap_lock` or `siglock`.
 pub(crate) fn lock_layout() -> Option<LockLayout> {
     let bytes = kernel_types()?;
     let types = Btf::parse(&bytes).ok()?;

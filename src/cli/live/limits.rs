@@ -17,7 +17,7 @@ pub(crate) fn setting(name: &str) -> String {
 }
 
 /// Returns the hint for hidden kernel addresses. Without CAP_SYSLOG the kernel shows addresses only if both `kptr_restrict` and
-/// `perf_event_paranoid` allow it.
+/// `perf_event_paranoid` allow it; with `kptr_restrict` at 2, it hides them from root, too.
 pub(crate) fn show_kernel_addresses() -> String {
     let value = |name: &str| {
         let text = kernel_text(path_of(name)).ok()?;
@@ -27,7 +27,13 @@ pub(crate) fn show_kernel_addresses() -> String {
         .into_iter()
         .map(|(name, value)| format!("{} to {value}", setting(name)));
     let changes: Vec<_> = changes.collect();
-    format!("run as root, or set {}", changes.join(" and "))
+    let root_sees_them = value("kptr_restrict").is_none_or(|level| level < 2);
+    let as_root = if root_sees_them {
+        "run as root, or "
+    } else {
+        ""
+    };
+    format!("{as_root}set {}", changes.join(" and "))
 }
 
 /// The settings that hide the kernel's addresses, with the values that show them; both settings if neither is too high. An unknown

@@ -14,13 +14,13 @@ pub(crate) struct TooFrequent<'a> {
     pub(crate) event: &'a str,
     /// The sampling rate of the event.
     pub(crate) rate: SampledRate,
-    /// Whether one `-F` or `-c` suits all events of the recording, because their rates have the same unit.
-    pub(crate) is_alike: bool,
+    /// Whether one `-F` or `-c` suits all events of the recording: there is no other event, or their rates have the same unit.
+    pub(crate) suits_all_events: bool,
 }
 
 impl TooFrequent<'_> {
-    /// Returns the option that reduces the samples, or their bytes, from `all` to about `target`: `-F 1000`, `-e
-    /// cpu-clock/freq=1000/`.
+    /// Returns the option that reduces the samples, or their bytes, from `all` to about `target`: `-F 1000`,
+    /// `-e cpu-clock/freq=1000/`. For a tracepoint sampled by period, it is `--filter`, without a condition.
     pub(crate) fn option(self, target: u64, all: u64) -> String {
         let longer = |period: u64| {
             let factor = u128::from(all.div_ceil(target.max(1)).max(1));
@@ -39,7 +39,7 @@ impl TooFrequent<'_> {
             }
         };
         // Breakpoints take no terms.
-        if self.is_alike || self.event.starts_with("mem:") {
+        if self.suits_all_events || self.event.starts_with("mem:") {
             return format!("{option} {value}");
         }
         format!("-e {}", with_term(self.event, &format!("{term}={value}")))
@@ -65,11 +65,11 @@ mod tests {
 
     #[test]
     fn options_fit_the_kind_of_event() {
-        let option = |event, rate, is_alike| {
+        let option = |event, rate, suits_all_events| {
             let event = TooFrequent {
                 event,
                 rate,
-                is_alike,
+                suits_all_events,
             };
             event.option(10, 25)
         };

@@ -32,7 +32,7 @@ fn namespace(pid: u64) -> std::io::Result<PathBuf> {
 }
 
 /// Maps the ids of tasks in the namespace named `link` to their ids in this process's namespace. Processes that exit
-/// meanwhile are skipped.
+/// meanwhile, or whose namespace this user may not read, are skipped.
 fn tasks(link: &PathBuf) -> HashMap<u32, u32> {
     let proc = Proc::new(PROC);
     let processes = proc.processes().unwrap_or_default().into_iter();

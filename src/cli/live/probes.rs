@@ -1,4 +1,4 @@
-//! Events that a recording creates: `--probe`, and USDT markers that have not been added yet.
+//! Probe events that a command creates for its run: those of `--probe`, and of USDT markers in `-e` that have not been added yet.
 
 use clap::{Arg, ArgMatches};
 use rperf_names::{is_pattern, matches_pattern};
@@ -19,8 +19,8 @@ pub(crate) fn option() -> Arg {
     )
 }
 
-/// Returns the values of `-e` and `--probe`, each with its index among the words of the command line, in order. Creates the events of
-/// `--probe`, and the events of USDT markers in `-e` that do not exist yet.
+/// Returns the values of `-e` and `--probe`, each with the index that clap gives to it, in the order of the command line. Creates the
+/// events of `--probe`, and the events of USDT markers in `-e` that do not exist yet.
 pub(crate) fn event_words(
     matches: &ArgMatches,
     context: &Context,
@@ -84,18 +84,21 @@ fn refuse_values(text: &str) -> Result<(), CliError> {
     )))
 }
 
-/// Creates the events for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]` and returns their names. `None` if the events exist, if the
-/// cache does not have the marker, or if the word has another form.
+/// Creates the events for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]` and returns their names; without `%`, SYSTEM must start with
+/// `sdt_`. `None` if the events exist, if the cache does not have the marker, or if the word has another form.
 fn marker_events(
     word: &str,
     tracefs: &Tracefs,
     context: &Context,
 ) -> Result<Option<String>, CliError> {
     let plain = word.strip_prefix('%').unwrap_or(word);
-    let is_marked = word.len() > plain.len() || plain.starts_with("sdt_");
-    let Some((system, rest)) = plain.split_once(':').filter(|_| is_marked) else {
+    let is_marker = word.starts_with('%') || word.starts_with("sdt_");
+    let Some((system, rest)) = plain.split_once(':') else {
         return Ok(None);
     };
+    if !is_marker {
+        return Ok(None);
+    }
     let (event, modifiers) = match rest.split_once(':') {
         Some((event, modifiers)) => (event, format!(":{modifiers}")),
         None => (rest, String::new()),
@@ -119,8 +122,8 @@ fn event_exists(system: &str, event: &str, tracefs: &Tracefs) -> bool {
             .systems()
             .unwrap_or_default()
             .iter()
-            .filter(|own| matches_pattern(system, own))
-            .flat_map(|own| tracefs.names(own).unwrap_or_default())
+            .filter(|name| matches_pattern(system, name))
+            .flat_map(|name| tracefs.names(name).unwrap_or_default())
             .any(|name| matches_pattern(event, &name)),
     }
 }

@@ -1,4 +1,5 @@
-//! Messages of a session: fallbacks, limits and control commands, and with `-vv` each attr and each call, in perf's layout.
+//! Messages of a session: fallbacks, limits and control commands; with `-v`, details such as ring buffer sizes; and with `-vv`, each attr and
+//! each call of perf_event_open(2), in perf's layout.
 
 use std::io;
 
@@ -21,7 +22,7 @@ const NAME_WIDTH: usize = 32;
 pub(crate) struct RecordReporter<'a> {
     context: &'a Context,
     verbosity: u8,
-    /// Whether every attr and every call is shown: `-vv`, `--debug perf-event-open`.
+    /// Whether every attr and every call of perf_event_open(2) is shown: `-vv`, `--debug perf-event-open`.
     shows_perf_event_open: bool,
     /// Whether the missing hardware counter was reported, which happens once.
     clock_reported: bool,
@@ -44,7 +45,8 @@ impl<'a> RecordReporter<'a> {
         }
     }
 
-    /// Prints details of the recording from `-vv` on, for commands whose `-v` shows something else.
+    /// Shows the details of `-v` only from `-vv` on, for commands whose `-v` shows something else. The attrs and calls are shown from `-vv` on
+    /// in any case.
     pub(crate) fn detailed_from_second_v(mut self) -> Self {
         self.verbosity = self.verbosity.saturating_sub(1);
         self
@@ -68,7 +70,7 @@ impl<'a> RecordReporter<'a> {
         }
     }
 
-    fn attr(&self, attr: &Attr) {
+    fn print_attr(&self, attr: &Attr) {
         let rule = "-".repeat(RULE_WIDTH);
         self.context.note(&rule);
         self.context.note("perf_event_attr:");
@@ -105,7 +107,7 @@ impl<'a> RecordReporter<'a> {
             SessionNotice::LessPrecise { level } if self.verbosity > 1 => {
                 context.note(format_args!("decreasing precise_ip by one ({level})"));
             }
-            SessionNotice::Opening { attr } if self.shows_perf_event_open => self.attr(attr),
+            SessionNotice::Opening { attr } if self.shows_perf_event_open => self.print_attr(attr),
             SessionNotice::Opened {
                 observed,
                 flags,
@@ -113,7 +115,7 @@ impl<'a> RecordReporter<'a> {
                 outcome,
             } if self.shows_perf_event_open => {
                 let group = group.unwrap_or(-1);
-                self.call(
+                self.print_call(
                     &format!(
                         "sys_perf_event_open: pid {}  cpu {}  group_fd {group}  flags {flags:#x}",
                         observed.pid, observed.cpu
@@ -131,8 +133,8 @@ impl<'a> RecordReporter<'a> {
         }
     }
 
-    /// Prints a perf_event_open call.
-    fn call(&self, call: &str, outcome: Result<i32, &io::Error>) {
+    /// Prints a call of perf_event_open(2) with its result.
+    fn print_call(&self, call: &str, outcome: Result<i32, &io::Error>) {
         match outcome {
             Ok(fd) => self.context.note(format_args!("{call} = {fd}")),
             Err(error) => {
@@ -188,7 +190,7 @@ impl SessionObserver for RecordReporter<'_> {
                 bytes >> 10
             )),
             SessionNotice::GrowingFast { bytes, samples, event, rate, is_only, copies } => {
-                let event = TooFrequent { event, rate, is_alike: is_only };
+                let event = TooFrequent { event, rate, suits_all_events: is_only };
                 context.note(growing(bytes, samples, &lower(bytes, event, copies)));
             }
             SessionNotice::Dumped { path } => context.note(format_args!(
@@ -222,7 +224,7 @@ fn lower(bytes: u64, event: TooFrequent<'_>, copies: bool) -> String {
     }
 }
 
-/// The warning that a recording will be large: it grows by `bytes` per minute and `samples` per second.
+/// The hint that a recording will be large: it grows by `bytes` per minute and `samples` per second (0 if unknown).
 fn growing(bytes: u64, samples: u64, lower: &str) -> String {
     #[expect(
         clippy::cast_precision_loss,
@@ -267,7 +269,7 @@ mod tests {
         let clock = |rate| TooFrequent {
             event: "cpu-clock",
             rate,
-            is_alike: true,
+            suits_all_events: true,
         };
         let (often, rare) = (
             clock(SampledRate::Frequency(4000)),

@@ -94,7 +94,7 @@ fn denied(refused: &NotOpened) -> CliError {
 }
 
 /// Returns the error that names the cause of the denial: the sysctl or, if that allows the event, a seccomp filter (`filtered`), the
-/// owner of the observed process, or a security module.
+/// owner of an observed task, or, for whole CPUs, a security module.
 fn denied_by(refused: &NotOpened, filtered: bool) -> CliError {
     let NotOpened {
         event, paranoid, ..
@@ -105,9 +105,10 @@ fn denied_by(refused: &NotOpened, filtered: bool) -> CliError {
         || "cannot be read".to_owned(),
         |level| format!("is {level}"),
     );
-    let failed = |why: String| failed(format!("No permission to open event {event}: {why}."));
+    let no_permission =
+        |why: String| failed(format!("No permission to open event {event}: {why}."));
     if !paranoid.is_some_and(|level| level <= needed) {
-        return failed(format!(
+        return no_permission(format!(
             "{activity} needs {PARANOID} at {needed} or less, and it {state}"
         ))
         .hint(format!(
@@ -118,19 +119,19 @@ fn denied_by(refused: &NotOpened, filtered: bool) -> CliError {
         ));
     }
     if filtered {
-        return failed(format!(
+        return no_permission(format!(
             "{PARANOID} {state} and would allow it: a seccomp filter blocks the call"
         ));
     }
     if refused.on_cpus {
-        return failed(format!(
+        return no_permission(format!(
             "{PARANOID} {state} and would allow it: a security module of the kernel blocks the call"
         ))
         .hint("/sys/kernel/security/lsm and /sys/kernel/security/lockdown name the active ones")
         .hint("run it with sudo");
     }
     // Tasks of others are protected by ptrace's rules, at every level.
-    failed("the process belongs to another user".to_owned()).hint(format!(
+    no_permission("the process belongs to another user".to_owned()).hint(format!(
         "run it with sudo, or give the program {CAPABILITIES}"
     ))
 }

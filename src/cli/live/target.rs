@@ -1,4 +1,4 @@
-//! `-a`, `-C`, `-p`, `-t`, `-u`: the target.
+//! `-a`, `-C`, `-p`, `-t`, `-u` and `--pid-ns`: the target.
 
 use clap::ArgMatches;
 use rperf_session::Target;

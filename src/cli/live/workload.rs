@@ -1,4 +1,4 @@
-//! The command to run.
+//! The workload: the command that is run and observed.
 
 use std::ffi::OsString;
 use std::io;
@@ -23,7 +23,7 @@ pub(crate) fn workload_words(matches: &ArgMatches) -> Vec<OsString> {
     words.cloned().collect()
 }
 
-/// Finds the program to run, before anything is opened or written. An error is returned with the word that was looked up.
+/// Finds the program of the workload; `None` without a workload. An error is returned with the word that was looked up.
 pub(crate) fn find(
     matches: &ArgMatches,
     context: &Context,

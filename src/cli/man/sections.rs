@@ -1,10 +1,10 @@
-//! The sections of manual pages besides the options: exit statuses, variables, files, and related pages.
+//! The data of the sections of manual pages on exit statuses, environment variables, files and related pages.
 
 use self::CommandSet::{Named, WithOption};
 
 /// Commands that an entry of a section applies to.
 pub(super) enum CommandSet {
-    /// These.
+    /// The commands of these names.
     Named(&'static [&'static str]),
     /// Those whose page shows an option, and others.
     WithOption {

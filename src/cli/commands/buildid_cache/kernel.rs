@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rperf_safefs::Folder;
 use rperf_sys::unused_path;
 
-use crate::cli::kernel_copy::KernelCopy;
+use crate::cli::kernel_copy::KernelFiles;
 use crate::cli::live::explain::reason;
 
 /// The directory of the copies in the cache.

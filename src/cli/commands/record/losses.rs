@@ -75,7 +75,7 @@ fn too_frequent<'m>(request: &RecordRequest, lost: &'m EventLosses) -> TooFreque
     TooFrequent {
         event: &lost.event,
         rate: lost.rate,
-        is_alike: match lost.rate {
+        suits_all_events: match lost.rate {
             // With -F, tracepoints are sampled too; by default every hit of a tracepoint is a sample.
             SampledRate::Frequency(_) => events().all(|event| event.tracepoint.is_none()),
             // The unit of -c is nanoseconds for clocks and the number of events for others.

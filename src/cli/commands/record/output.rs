@@ -10,7 +10,7 @@ use rperf_symbol::Files as _;
 use super::{build_ids, rotation, timing};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::kernel_copy::KernelCopy;
+use crate::cli::kernel_copy::KernelFiles;
 use crate::cli::live::explain::reason;
 use crate::cli::options::flag;
 use crate::cli::shared::recording_output::{name, path_origin, stream};

@@ -176,7 +176,7 @@ impl RecordingReader<'_> {
         partial: Option<f64>,
     ) -> Result<(), CliError> {
         let progress = ProgressDisplay::silent();
-        let walked = progress.walked.clone();
+        let walked = progress.bytes_read.clone();
         let is_done = AtomicBool::new(false);
         thread::scope(|scope| {
             // If the thread can't be started, no progress is shown.

@@ -12,7 +12,7 @@ use super::counts::{CountRecord, CountTable, are_counted};
 use super::text::{SampleText, TextBuffers};
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
-use crate::cli::record_dump::{self, DumpSuffix};
+use crate::cli::record_dump::{self, DumpedRecord};
 use crate::cli::shared::analysis::Analysis;
 
 /// Whether a dump is requested, in the order of delivery or of the file.
