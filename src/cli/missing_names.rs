@@ -21,7 +21,7 @@ pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
             }
             continue;
         }
-        // A vdso always has exported names only.
+        // Exported names only are normal for a vdso.
         let is_usual = |finding: &SymbolFinding| {
             matches!(dso.kind, DsoKind::Vdso | DsoKind::Vdso32)
                 && matches!(finding, SymbolFinding::OnlyDynamic { .. })

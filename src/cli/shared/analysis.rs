@@ -97,7 +97,7 @@ impl<'a> Analysis<'a> {
         drop(self.progress.take());
     }
 
-    /// Warns about lost or skipped records, after all passes.
+    /// Ends the progress line and warns about lost, late or skipped records, after all passes.
     ///
     /// # Errors
     ///

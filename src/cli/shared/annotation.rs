@@ -27,7 +27,7 @@ use crate::cli::shared::analysis::Analysis;
 pub(crate) struct FunctionCounts<'c, 'w> {
     pub(crate) analysis: &'c Analysis<'c>,
     pub(crate) resolver: &'c Resolver<'w>,
-    /// Selects the counted samples; all by default.
+    /// Selects the counted samples; `None` for all.
     pub(crate) select: Option<&'c dyn SelectSamples>,
     /// How code is shown.
     pub(crate) request: &'c AnnotationRequest,
@@ -38,7 +38,7 @@ impl<'c, 'w> FunctionCounts<'c, 'w> {
     ///
     /// # Errors
     ///
-    /// The requested function, or every function with a symbol, has no samples.
+    /// There are no samples, or none in a function with a symbol, or none in the requested function.
     pub(crate) fn with_annotator<R>(
         &self,
         work: impl FnOnce(&Annotator<'_, '_>) -> R,
@@ -52,14 +52,21 @@ impl<'c, 'w> FunctionCounts<'c, 'w> {
     /// Counts samples by function; functions that cannot reach the requested minimum percentage may be omitted.
     pub(crate) fn functions(&self) -> Result<SampledFunctions, CliError> {
         let (resolver, select) = (self.resolver, self.select);
-        // A function selected by name may have any number of samples.
-        let name = self.request.symbol.as_ref();
-        let min_percent = name.map_or(self.request.limit, |_| 0.0);
+        // A function requested by name must not be omitted: it would be reported as one without samples.
+        let min_percent = match self.request.symbol {
+            Some(_) => 0.0,
+            None => self.request.limit,
+        };
         let new_counts = || AddressCounts::new(resolver, select).with_min_percent(min_percent);
         let Analysis { replay, jobs, .. } = self.analysis;
         Ok(replay.fold(*jobs, new_counts).functions(*jobs))
     }
 
+    /// Returns the functions to show, for each table of events.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`FunctionCounts::with_annotator`].
     pub(crate) fn tables(
         &self,
         functions: &SampledFunctions,

@@ -13,7 +13,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::given_value;
 
-/// The maximum number of bytes of another command's output.
+/// The maximum number of bytes that are read from another command's stdout, and from its stderr.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 /// The options that select symbol sources.
 const SYMBOL_OPTIONS: &[&str] = &["vmlinux", "kallsyms", "symfs"];
@@ -60,24 +60,24 @@ impl CommandRunner<'_> {
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         // Stdout and stderr are read at the same time: the command would wait for ever if either pipe were full.
-        let errors = child.stderr.take();
-        let errors = thread::spawn(move || {
-            let mut text = Vec::new();
-            if let Some(errors) = errors {
-                // An error ends the text.
-                let _ = errors.take(MAX_OUTPUT_BYTES).read_to_end(&mut text);
+        let stderr = child.stderr.take();
+        let stderr_reader = thread::spawn(move || {
+            let mut messages = Vec::new();
+            if let Some(stderr) = stderr {
+                // A read error ends the messages.
+                let _ = stderr.take(MAX_OUTPUT_BYTES).read_to_end(&mut messages);
             }
-            text
+            messages
         });
         let mut text = Vec::new();
         if let Some(stdout) = child.stdout.take() {
             stdout.take(MAX_OUTPUT_BYTES).read_to_end(&mut text)?;
         }
         child.wait()?;
-        let errors = errors.join().unwrap_or_default();
+        let messages = stderr_reader.join().unwrap_or_default();
         if text.is_empty() {
-            let message = String::from_utf8_lossy(&errors).into_owned();
-            return Ok(ReaderMessage::Notice(message));
+            let notice = String::from_utf8_lossy(&messages).into_owned();
+            return Ok(ReaderMessage::Notice(notice));
         }
         if let Some(limit) = limit {
             truncate(&mut text, usize::try_from(limit).unwrap_or(usize::MAX));
@@ -90,7 +90,8 @@ impl CommandRunner<'_> {
     }
 }
 
-/// Truncates the text of `script` to the first `limit` samples. Frames of a sample are indented by tabs and end with an empty line.
+/// Truncates the text of `script` to the first `limit` samples. The frames of a sample are indented by tabs, and an empty line
+/// follows them.
 fn truncate(text: &mut Vec<u8>, limit: usize) {
     let mut end = 0;
     let mut samples = 0;

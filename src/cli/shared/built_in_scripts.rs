@@ -57,7 +57,7 @@ impl NativeScript {
     pub(crate) fn name(self) -> &'static str {
         let mut scripts = SCRIPTS.iter();
         let found =
-            scripts.find(|script| matches!(script.kind, ScriptKind::Native(own) if own == self));
+            scripts.find(|script| matches!(script.kind, ScriptKind::Native(kind) if kind == self));
         found.map_or("", |script| script.name)
     }
 }
@@ -147,7 +147,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
     BuiltInScript {
         name: "mem-phys-addr",
         arguments: "",
-        description: "samples by the region of physical memory of their data",
+        description: "samples by the region of physical memory that they access",
         record: &["--phys-data"],
         kind: ScriptKind::PhysicalMemory,
     },
@@ -306,13 +306,13 @@ const fn native(
 }
 
 impl ScriptKind {
-    /// Returns the words of `flamegraph` that replace a word given to the script: by default the word itself.
+    /// Returns the words that replace a word given to the script: those that its options map it to, otherwise the word itself.
     pub(crate) fn translated(&self, word: &OsStr) -> Vec<OsString> {
         let options = match self {
             Self::Flamegraph { options, .. } => *options,
             Self::Firefox | Self::Database | Self::PhysicalMemory | Self::Native(_) => &[],
         };
-        match options.iter().find(|(own, _)| word == *own) {
+        match options.iter().find(|(option, _)| word == *option) {
             Some((_, words)) => words.iter().map(OsString::from).collect(),
             None => vec![word.to_owned()],
         }

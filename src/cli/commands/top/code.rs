@@ -113,7 +113,7 @@ impl LiveCode {
             Err(error) => return Some(AnnotatedCode::Unavailable(error.text())),
         };
         Some(
-            match FunctionCode::new(resolver, &function, self.request.listing(listing)) {
+            match FunctionCode::new(resolver, &function, self.request.list_options(listing)) {
                 Ok(code) => AnnotatedCode::Code(Arc::new(Annotated {
                     counted: table.counted().to_string(),
                     event: table.events.first().map_or(0, |event| event.0 as usize),
@@ -166,7 +166,7 @@ impl LiveCode {
             Ok(objdump) => objdump,
             Err(error) => return writeln!(out, "{}", error.text()),
         };
-        let listing = match Listing::new(resolver, function, self.request.listing(objdump)) {
+        let listing = match Listing::new(resolver, function, self.request.list_options(objdump)) {
             Ok(listing) => listing,
             Err(why) => return writeln!(out, "{}", why_no_code(resolver, function, why)),
         };

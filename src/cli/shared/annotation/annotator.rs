@@ -1,4 +1,4 @@
-//! Functions as shown in a browser.
+//! Serves a browser's requests for annotated functions.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,15 +83,12 @@ impl<'a, 'w> Annotator<'a, 'w> {
         self.open(table, function)
     }
 
-    /// Lists the symbols of a function's object: start, end, binding and name.
+    /// Lists the symbols of the object that `shown` names, or else of the object of its function: start, end, binding and name.
     fn map(&self, shown: &ShownFunction) -> Result<ReaderMessage, CliError> {
         let resolver = self.printer.resolver;
-        let named = (0..).zip(resolver.world().dsos());
-        let mut named = named.filter(|(_, dso)| {
-            let name = shown.dso.as_ref();
-            name.is_some_and(|name| dso.is_called(name))
-        });
-        let dso = match named.next() {
+        let name = shown.dso.as_ref();
+        let mut dsos = (0..).zip(resolver.world().dsos());
+        let dso = match dsos.find(|(_, dso)| name.is_some_and(|name| dso.is_called(name))) {
             Some((number, _)) => DsoId(number),
             None => self.find(shown)?.1.symbol.dso,
         };
@@ -141,7 +138,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
         }
     }
 
-    /// Opens the function at an address of the same object.
+    /// Opens the function at an address of the object that contains the function of `key`.
     fn open_at(&self, key: FunctionKey, address: u64) -> Result<ReaderMessage, CliError> {
         let table = self.table(key.event)?;
         let frame = key.begin.frame_at(self.printer.resolver, address);

@@ -23,11 +23,12 @@ pub(crate) struct ChosenFunctions {
     pub(crate) functions: Vec<SampledFunction>,
 }
 
-/// Returns the functions to show, for each table of events.
+/// Returns the functions to show, for each table of events. A table is empty if all of its functions are below the minimum
+/// percentage.
 ///
 /// # Errors
 ///
-/// Status 1: the requested function, or every function with a symbol, has no samples. Status 255: the recording has no samples.
+/// Status 1: no samples are in the requested function, or in any function with a symbol. Status 255: the recording has no samples.
 pub(crate) fn choose(
     request: &AnnotationRequest,
     functions: &SampledFunctions,
@@ -52,11 +53,11 @@ pub(crate) fn choose(
     let name = |function: &SampledFunction| resolver.symbol_name(function.symbol);
     if let Some(symbol) = &request.symbol {
         let is_named = |function: &SampledFunction| symbol == name(function);
-        let functions = tables.iter().flat_map(|table| &table.functions);
-        if !functions.clone().any(is_named) {
+        let candidates = tables.iter().flat_map(|table| &table.functions);
+        if !candidates.clone().any(is_named) {
             return Err(missing_code::no_samples_in(
                 symbol,
-                functions.map(name),
+                candidates.map(name),
                 &input.path.display(),
             ));
         }

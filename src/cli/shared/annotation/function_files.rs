@@ -25,7 +25,7 @@ impl<'d> AnnotationFiles<'d> {
         }
     }
 
-    /// Creates a function's file with the output of `write`, and returns its path.
+    /// Creates or replaces a function's file with the output of `write`, and returns its path.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl<'d> AnnotationFiles<'d> {
         }
     }
 
-    /// Returns `NAME.annotation`, as in perf's browser, with a number if it was returned before.
+    /// Returns `NAME.annotation`, as in perf's browser, or `NAME-2.annotation` and so on if that was returned before.
     fn path(&mut self, function: &str) -> PathBuf {
         let name = function.chars().take(MAX_NAME).map(|letter| match letter {
             '/' => '_',

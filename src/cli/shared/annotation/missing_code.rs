@@ -41,7 +41,7 @@ pub(crate) fn no_samples_in<'n>(
     }
 }
 
-/// Returns the error for a recording without samples in functions.
+/// Returns the error for a recording without samples, or without samples in functions with symbols.
 pub(crate) fn no_samples(
     functions: &SampledFunctions,
     resolver: &Resolver<'_>,
@@ -95,7 +95,7 @@ impl MissingCode {
     ///
     /// # Errors
     ///
-    /// Status 1: no function could be shown.
+    /// Status 1: none of the functions could be shown. The error names the first object only.
     pub(crate) fn report(
         &self,
         resolver: &Resolver<'_>,

@@ -10,7 +10,8 @@ use rperf_resolve::Resolver;
 
 use crate::cli::error::CliError;
 
-/// Returns the output of `program` for the code of `function`, at `range` in its object.
+/// Returns the output of `program` for the code of `function`, at `range` in its object. The file with the object's symbols is
+/// tried first, then the object.
 ///
 /// # Errors
 ///
@@ -24,9 +25,10 @@ pub(crate) fn run_objdump(
 ) -> Result<ObjdumpListing, CliError> {
     let dso = function.symbol.dso;
     let object = &*resolver.world().dso(dso).path();
-    let read = resolver.source(dso).filter(|read| *read != object);
+    // The symbols may come from a debug file, which may have no code.
+    let symbol_file = resolver.source(dso).filter(|file| *file != object);
     let mut message = String::new();
-    for file in read.into_iter().chain([object]) {
+    for file in symbol_file.into_iter().chain([object]) {
         let mut command = Command::new(program);
         command
             .arg("-d")

@@ -22,7 +22,7 @@ use crate::cli::error::CliError;
 /// Maximum number of functions that are disassembled together before they are printed.
 const BATCH_SIZE: usize = 64;
 
-/// Prints functions.
+/// Prints annotated functions; also returns their code and counts for a browser.
 pub(crate) struct AnnotationPrinter<'p, 'w> {
     pub(crate) request: &'p AnnotationRequest,
     pub(crate) functions: &'p SampledFunctions,
@@ -32,7 +32,12 @@ pub(crate) struct AnnotationPrinter<'p, 'w> {
 }
 
 impl<'p> AnnotationPrinter<'p, '_> {
-    /// Prints the functions of all tables.
+    /// Prints the functions of all tables to stdout, or each to a file if a directory was requested. Functions without code are
+    /// skipped; they are reported unless `skip_missing`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`MissingCode::report`], of objdump and of writing.
     pub(crate) fn print(
         &self,
         tables: &[ChosenFunctions],
@@ -75,7 +80,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
 
     fn list(&self, function: &SampledFunction) -> Result<Result<Listing<'p>, NoCode>, CliError> {
         let listing = self.request.objdump_listing(self.resolver, function)?;
-        let options = self.request.listing(listing.as_ref());
+        let options = self.request.list_options(listing.as_ref());
         Ok(Listing::new(self.resolver, function, options))
     }
 
@@ -85,11 +90,11 @@ impl<'p> AnnotationPrinter<'p, '_> {
         function: &SampledFunction,
     ) -> Result<Result<FunctionCode, NoCode>, CliError> {
         let listing = self.request.objdump_listing(self.resolver, function)?;
-        let options = self.request.listing(listing.as_ref());
+        let options = self.request.list_options(listing.as_ref());
         Ok(FunctionCode::new(self.resolver, function, options))
     }
 
-    /// Returns the totals of each event of a table.
+    /// Returns `count` for each event of a table.
     pub(crate) fn totals(
         &self,
         table: &ChosenFunctions,
@@ -99,7 +104,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
         events.map(|event| count(self.functions, *event)).collect()
     }
 
-    /// Returns the counts shown in a table's title.
+    /// Returns the events and their count, as shown in a table's title.
     pub(crate) fn counted<'t>(&self, table: &'t ChosenFunctions) -> AnnotatedEvents<'t> {
         let mut total = HitCount::default();
         match self.request.symbol {
@@ -126,7 +131,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
             request: self.request,
             resolver: self.resolver,
             counted: self.counted(table),
-            share: self.request.share.text(),
+            share: self.request.percent_type.text(),
             totals: self.totals(table, SampledFunctions::total),
         }
     }
@@ -163,7 +168,7 @@ impl TableContext<'_, '_> {
             counted: self.counted,
             function,
             listing,
-            totals: match self.request.share.global {
+            totals: match self.request.percent_type.global {
                 true => &self.totals,
                 false => &function.sums,
             },

@@ -64,8 +64,8 @@ impl PercentType {
 pub(crate) struct AnnotationRequest {
     /// The function to show; `None` for all.
     pub(crate) symbol: Option<String>,
-    pub(crate) share: PercentType,
-    /// The minimum percentage of an event's total that a function must have to be shown.
+    pub(crate) percent_type: PercentType,
+    /// The minimum percentage of an event's total: a function is shown if it has as much for any event of its table.
     pub(crate) limit: f64,
     pub(crate) syntax: Syntax,
     pub(crate) looks: AnnotateOptions,
@@ -87,13 +87,13 @@ impl AnnotationRequest {
         let text = |id: &str| matches.get_one::<String>(id).map(String::as_str);
         let is_set = |id| flag(matches, id) == Some(true);
         refuse(matches)?;
-        let share = PercentType::new(matches)?;
+        let percent_type = PercentType::new(matches)?;
         let directory: Option<PathBuf> = text("output").map(Into::into);
         let has_browser = context.output.is_terminal() && !is_set("stdio");
         let colors = color_csi(context, "stdio-color", text("stdio-color"))?;
         Ok(Self {
             symbol: symbol(matches, context)?,
-            share,
+            percent_type,
             limit: limit_option(matches)?.unwrap_or_default(),
             syntax: syntax(matches, context)?,
             looks: AnnotateOptions {
@@ -102,7 +102,7 @@ impl AnnotationRequest {
                     false => AnnotateLayout::Full,
                 },
                 column: column(matches, context),
-                by_samples: share.hits,
+                by_samples: percent_type.hits,
                 raw: is_set("asm-raw"),
                 source: shows_source(matches, context, is_set("stdio2") || has_browser),
                 lines: is_set("print-line"),
@@ -124,7 +124,7 @@ impl AnnotationRequest {
     fn defaults() -> Self {
         Self {
             symbol: None,
-            share: PercentType {
+            percent_type: PercentType {
                 global: false,
                 hits: false,
             },
@@ -151,16 +151,16 @@ impl AnnotationRequest {
     pub(crate) fn of_browser(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let defaults = Self::defaults();
         let objdump = given_value::<String>(matches, "objdump");
-        let share = PercentType::new(matches)?;
+        let percent_type = PercentType::new(matches)?;
         Ok(Self {
-            share,
+            percent_type,
             objdump: objdump.map(Into::into),
             syntax: syntax(matches, context)?,
             looks: AnnotateOptions {
                 raw: flag(matches, "asm-raw") == Some(true),
                 source: shows_source(matches, context, true),
                 column: column(matches, context),
-                by_samples: share.hits,
+                by_samples: percent_type.hits,
                 ..defaults.looks
             },
             prefix: PathPrefix::new(matches),
@@ -170,11 +170,11 @@ impl AnnotationRequest {
 
     /// Returns the initial view options, and whether percentages are relative to the event's total instead of the function's.
     pub(crate) fn view_options(&self) -> (AnnotateOptions, bool) {
-        (self.looks, self.share.global)
+        (self.looks, self.percent_type.global)
     }
 
-    /// Returns how a function's code is listed; `objdump` is objdump's output for that function, if objdump is used.
-    pub(crate) fn listing<'t>(&self, objdump: Option<&'t ObjdumpListing>) -> ListOptions<'t> {
+    /// Returns the options of a function's listing; `objdump` is objdump's output for that function, if objdump is used.
+    pub(crate) fn list_options<'t>(&self, objdump: Option<&'t ObjdumpListing>) -> ListOptions<'t> {
         ListOptions {
             syntax: self.syntax,
             sources: self.needs_lines(),
@@ -217,6 +217,8 @@ fn refuse(matches: &ArgMatches) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Returns the unit of the column of samples. Periods take precedence over numbers of samples, except that `-n` overrides the
+/// setting `annotate.show_total_period`.
 fn column(matches: &ArgMatches, context: &Context) -> AnnotateColumn {
     let is_set = |id, setting| {
         let configured = || context.config.flag(setting);
@@ -232,7 +234,8 @@ fn column(matches: &ArgMatches, context: &Context) -> AnnotateColumn {
     }
 }
 
-/// Whether source lines are shown. As in perf, `annotate.hide_src_code` has no effect on `--stdio`, for which `can_hide` is false.
+/// Whether source lines are shown. As in perf, `annotate.hide_src_code` has no effect on the layout of `--stdio`, for which
+/// `can_hide` is false.
 fn shows_source(matches: &ArgMatches, context: &Context, can_hide: bool) -> bool {
     let configured = || context.config.flag("annotate.hide_src_code");
     let hidden = || can_hide && configured() == Some(true);

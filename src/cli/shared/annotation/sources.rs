@@ -1,4 +1,4 @@
-//! Source files, if available.
+//! The source files of annotated functions, as far as they can be read.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -31,10 +31,11 @@ impl PathPrefix {
         }
     }
 
-    /// Returns the local path of a source file compiled at `path`.
+    /// Returns the local path of a source file that the debug information names `path`. Relative paths are unchanged.
     fn place(&self, path: &Path) -> PathBuf {
-        let Some(directory) = self.directory.as_ref().filter(|_| path.is_absolute()) else {
-            return path.to_owned();
+        let directory = match &self.directory {
+            Some(directory) if path.is_absolute() => directory,
+            _ => return path.to_owned(),
         };
         let parts = path
             .components()
