@@ -112,8 +112,8 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// Status 255: the file cannot be read, is empty, or, without `-f`, belongs to neither root nor the user; a pipe does not start
-    /// with a recording, or its data cannot be stored. Also those of [`jobs`].
+    /// Status 255: the file cannot be read, is empty, or, without `-f`, belongs to neither root nor the user; a pipe does not
+    /// start with a recording, or its data cannot be stored. Also those of [`jobs`].
     pub(crate) fn open(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         OpenedInput::open(matches, context)?.complete(context)
     }
@@ -308,8 +308,8 @@ pub(crate) enum TextOrRecording {
 }
 
 impl TextOrRecording {
-    /// Opens the recording like [`OpenedInput::named`]. Folded stacks are read from stdin only: if `-` is given, or if no file is given and
-    /// stdin is a pipe, or a file that starts with a folded stack.
+    /// Opens the recording like [`OpenedInput::named`]. Folded stacks are read from stdin only: if `-` is given, or if no file is
+    /// given and stdin is a pipe, or a file that starts with a folded stack.
     ///
     /// # Errors
     ///
@@ -360,7 +360,8 @@ fn stdin_is_pipe() -> bool {
     fs::metadata("/proc/self/fd/0").is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
-/// Returns the error for a file that cannot be opened or read. If given, `recorder` is the command that the user is advised to run first.
+/// Returns the error for a file that cannot be opened or read. If given, `recorder` is the command that the user is advised to
+/// run first.
 fn unreadable(
     context: &Context,
     path: &Path,

@@ -20,8 +20,8 @@ pub(crate) fn option() -> Arg {
 ///
 /// # Errors
 ///
-/// Status 129: unknown letters. Status 255: the copy cannot be written, or the option requests samples of another type of trace. Also
-/// those of [`Input::read`].
+/// Status 129: unknown letters. Status 255: the copy cannot be written, or the option requests samples of another type of trace.
+/// Also those of [`Input::read`].
 pub(crate) fn decoded(
     input: &Input,
     matches: &ArgMatches,

@@ -89,8 +89,8 @@ impl KernelFiles {
         Some(known?.path().to_owned())
     }
 
-    /// Returns the address range of the code of the kernel, and one range of all its modules, in whole pages. The latter is omitted if no
-    /// module is loaded, or if the addresses of modules are hidden.
+    /// Returns the address range of the code of the kernel, and one range of all its modules, in whole pages. The latter is
+    /// omitted if no module is loaded, or if the addresses of modules are hidden.
     ///
     /// # Errors
     ///

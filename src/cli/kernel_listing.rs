@@ -44,8 +44,8 @@ impl SystemFiles {
         Self { cache }
     }
 
-    /// Opens the listing: the copy if it is valid, otherwise the kernel's. The latter is copied when it has been read to its end, if
-    /// there is a cache and the key of the copy can be read.
+    /// Opens the listing: the copy if it is valid, otherwise the kernel's. The latter is copied when it has been read to its end,
+    /// if there is a cache and the key of the copy can be read.
     fn open_listing(&self) -> io::Result<Box<dyn Read>> {
         let folder = self.cache.as_deref();
         let folder = folder.and_then(|path| Folder::open_own(path).ok());
@@ -103,8 +103,8 @@ impl ListingKey {
         Some(Self::new(&boot, &modules, &bpf_program_ids().ok()?))
     }
 
-    /// Creates a key from the boot id, the text of /proc/modules (proc(5)) and the ids of the BPF programs. Of a module, only name, size
-    /// and address are used: the other columns change often.
+    /// Creates a key from the boot id, the text of /proc/modules (proc(5)) and the ids of the BPF programs. Of a module, only
+    /// name, size and address are used: the other columns change often.
     fn new(boot: &str, modules: &str, programs: &[u32]) -> Self {
         let mut modules_sum = Crc::new();
         for line in modules.lines() {

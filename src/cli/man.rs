@@ -1,5 +1,5 @@
-//! Manual pages in section 1: one for the program and one for each command and subcommand, generated from the command table and clap
-//! declarations.
+//! Manual pages in section 1: one for the program and one for each command and subcommand, generated from the command table and
+//! clap declarations.
 
 mod sections;
 

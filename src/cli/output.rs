@@ -270,8 +270,8 @@ impl OutputStreams {
     }
 }
 
-/// Returns a writer of text to `sink` that decodes names ([`NameBytes`]). If `is_terminal`, control characters are escaped, except in the
-/// sequences of `csi`; otherwise stdout may become binary ([`OutputStreams::make_verbatim`]).
+/// Returns a writer of text to `sink` that decodes names ([`NameBytes`]). If `is_terminal`, control characters are escaped,
+/// except in the sequences of `csi`; otherwise stdout may become binary ([`OutputStreams::make_verbatim`]).
 fn filtered(sink: Box<dyn Write + Send>, is_terminal: bool, csi: Csi) -> Box<dyn Write + Send> {
     match is_terminal {
         true => Box::new(NameBytes::new(TerminalFilter::new(sink, csi))),
@@ -279,8 +279,8 @@ fn filtered(sink: Box<dyn Write + Send>, is_terminal: bool, csi: Csi) -> Box<dyn
     }
 }
 
-/// Returns a writer of text to a file named by the user. A terminal gets control characters escaped; any other file gets all bytes
-/// unchanged.
+/// Returns a writer of text to a file named by the user. A terminal gets control characters escaped; any other file gets all
+/// bytes unchanged.
 pub(crate) fn text_file(file: File) -> Box<dyn Write + Send> {
     match file.is_terminal() {
         true => filtered(Box::new(file), true, Csi::PLAIN),

@@ -16,8 +16,8 @@ const DISPLAY_DELAY: Duration = Duration::from_secs(1);
 /// The refresh interval of the line.
 const REFRESH: Duration = Duration::from_millis(200);
 
-/// A progress line for passes over a recording, until dropped. It is shown after a delay, if stderr is a terminal, without `-q`, and
-/// while neither a pager nor a browser uses the terminal.
+/// A progress line for passes over a recording, until dropped. It is shown after a delay, if stderr is a terminal, without `-q`,
+/// and while neither a pager nor a browser uses the terminal.
 pub(crate) struct ProgressDisplay {
     /// The counter to which passes add the bytes that they read.
     pub(crate) bytes_read: BytesRead,

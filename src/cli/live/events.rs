@@ -27,8 +27,8 @@ pub(crate) struct ListedEvents {
     pub(crate) events: Vec<EventSpec>,
 }
 
-/// Returns the events of all `-e` and `--probe` options with their filters; `None` if there are none. The syntax errors and unknown
-/// names of all options are reported at once.
+/// Returns the events of all `-e` and `--probe` options with their filters; `None` if there are none. The syntax errors and
+/// unknown names of all options are reported at once.
 pub(crate) fn events(
     matches: &ArgMatches,
     context: &Context,

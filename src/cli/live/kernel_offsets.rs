@@ -95,8 +95,8 @@ pub(crate) fn lock_owner_layout() -> Result<OwnerLayout, Error> {
     })
 }
 
-/// Returns how the running kernel's locks are recognized; `None` without its type information, or if that lacks a member on the way
-/// from `task_struct` to `mmap_lock` or `siglock`.
+/// Returns how the running kernel's locks are recognized; `None` without its type information, or if that lacks a member on the
+/// way from `task_struct` to `mmap_lock` or `siglock`.
 pub(crate) fn lock_layout() -> Option<LockLayout> {
     let bytes = kernel_types()?;
     let types = Btf::parse(&bytes).ok()?;

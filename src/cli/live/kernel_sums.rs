@@ -19,8 +19,8 @@ use crate::cli::tracefs::MachineTracepoints;
 /// The maximum time of a wait for records.
 const MAX_WAIT: Duration = Duration::from_millis(50);
 
-/// Returns the request for an observation that starts the workload of the command line, if any, and synthesizes the records of `kinds`.
-/// Its only event writes no samples.
+/// Returns the request for an observation that starts the workload of the command line, if any, and synthesizes the records of
+/// `kinds`. Its only event writes no samples.
 ///
 /// # Errors
 ///
@@ -57,8 +57,8 @@ pub(crate) fn request(
     })
 }
 
-/// Waits until the workload or the observed tasks end, or until a signal, after which the workload keeps running. `round` is called at
-/// least every [`MAX_WAIT`], and a last time after the end; it should drain the rings. Returns the exit status.
+/// Waits until the workload or the observed tasks end, or until a signal, after which the workload keeps running. `round` is
+/// called at least every [`MAX_WAIT`], and a last time after the end; it should drain the rings. Returns the exit status.
 ///
 /// # Errors
 ///

@@ -19,8 +19,8 @@ pub(crate) fn option() -> Arg {
     )
 }
 
-/// Returns the values of `-e` and `--probe`, each with the index that clap gives to it, in the order of the command line. Creates the
-/// events of `--probe`, and the events of USDT markers in `-e` that do not exist yet.
+/// Returns the values of `-e` and `--probe`, each with the index that clap gives to it, in the order of the command line. Creates
+/// the events of `--probe`, and the events of USDT markers in `-e` that do not exist yet.
 pub(crate) fn event_words(
     matches: &ArgMatches,
     context: &Context,
@@ -84,8 +84,8 @@ fn refuse_values(text: &str) -> Result<(), CliError> {
     )))
 }
 
-/// Creates the events for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]` and returns their names; without `%`, SYSTEM must start with
-/// `sdt_`. `None` if the events exist, if the cache does not have the marker, or if the word has another form.
+/// Creates the events for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]` and returns their names; without `%`, SYSTEM must
+/// start with `sdt_`. `None` if the events exist, if the cache does not have the marker, or if the word has another form.
 fn marker_events(
     word: &str,
     tracefs: &Tracefs,

@@ -1,5 +1,5 @@
-//! Messages of a session: fallbacks, limits and control commands; with `-v`, details such as ring buffer sizes; and with `-vv`, each attr and
-//! each call of perf_event_open(2), in perf's layout.
+//! Messages of a session: fallbacks, limits and control commands; with `-v`, details such as ring buffer sizes; and with `-vv`,
+//! each attr and each call of perf_event_open(2), in perf's layout.
 
 use std::io;
 
@@ -45,8 +45,8 @@ impl<'a> RecordReporter<'a> {
         }
     }
 
-    /// Shows the details of `-v` only from `-vv` on, for commands whose `-v` shows something else. The attrs and calls are shown from `-vv` on
-    /// in any case.
+    /// Shows the details of `-v` only from `-vv` on, for commands whose `-v` shows something else. The attrs and calls are shown
+    /// from `-vv` on in any case.
     pub(crate) fn detailed_from_second_v(mut self) -> Self {
         self.verbosity = self.verbosity.saturating_sub(1);
         self
@@ -155,8 +155,9 @@ impl SessionObserver for RecordReporter<'_> {
                 let bare = |name: &'_ str| name.split(':').next().unwrap_or_default().to_owned();
                 if !self.clock_reported {
                     context.note(format_args!(
-                        "this machine has no hardware counter for {}: recording {} instead",
+                        "this machine has no hardware counter for {}: {} {} instead",
                         bare(event),
+                        self.doing,
                         bare(instead)
                     ));
                 }

@@ -28,7 +28,8 @@ pub(crate) struct ChosenFunctions {
 ///
 /// # Errors
 ///
-/// Status 1: no samples are in the requested function, or in any function with a symbol. Status 255: the recording has no samples.
+/// Status 1: no samples are in the requested function, or in any function with a symbol. Status 255: the recording has no
+/// samples.
 pub(crate) fn choose(
     request: &AnnotationRequest,
     functions: &SampledFunctions,
