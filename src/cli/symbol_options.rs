@@ -21,7 +21,7 @@ use super::options::{flag, given_value};
 use super::symbols::{own_vdso, search_paths};
 use rperf_input::DiskFiles;
 
-/// The files and servers given by options.
+/// The values of the symbol options, and the files of this machine.
 #[derive(Clone)]
 pub(crate) struct SymbolSources {
     vmlinux: Option<PathBuf>,
@@ -42,7 +42,7 @@ impl SymbolSources {
     ///
     /// # Errors
     ///
-    /// Files that can't be read, invalid servers, and `--no-modules`.
+    /// Files that can't be read, `--no-modules`, and errors of [`debuginfod::client`].
     pub(crate) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         if flag(matches, "modules") == Some(false) {
             return Err(CliError::usage(
@@ -68,18 +68,19 @@ impl SymbolSources {
         })
     }
 
-    /// Parses the options for a command that reads a recording directory, which may contain a copy of kallsyms.
+    /// Parses the options for a command that reads the recording of `--input`, which may be a directory with a copy of kallsyms.
     ///
     /// # Errors
     ///
     /// See [`Self::new`].
     pub(crate) fn for_recording(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
-        let input = matches.get_one::<String>("input");
-        let directory = input.map_or(input::DEFAULT, String::as_str);
-        Ok(Self::new(matches, context)?.of_recording(Path::new(directory)))
+        let given = matches.get_one::<String>("input");
+        let path = given.map_or(input::DEFAULT, String::as_str);
+        Ok(Self::new(matches, context)?.of_recording(Path::new(path)))
     }
 
-    /// Returns the sources for the recording at this path. If the path is a directory, it may contain a copy of kallsyms.
+    /// Returns the sources for the recording at this path. Without `--kallsyms`, the copy of kallsyms in a recording directory is
+    /// used.
     pub(crate) fn of_recording(&self, path: &Path) -> Self {
         let kallsyms = self.kallsyms.clone();
         Self {
@@ -138,7 +139,7 @@ impl SymbolSources {
     }
 }
 
-/// Returns kallsyms in the recording's directory, next to a copy of the kernel's code (`record --kcore`).
+/// Returns the path of the copy of kallsyms in a recording directory (`record --kcore`), if there is one.
 fn recorded_kallsyms(directory: &Path) -> Option<PathBuf> {
     let listing = directory.join("kcore_dir/kallsyms");
     listing.is_file().then_some(listing)

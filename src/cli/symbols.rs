@@ -1,4 +1,4 @@
-//! Where the commands that resolve addresses look for symbols.
+//! What the commands that resolve addresses share: pass 1 with JIT functions, default search paths, and the vdso.
 
 use std::num::NonZeroUsize;
 
@@ -40,10 +40,13 @@ pub(crate) fn search_paths(context: &Context, features: &Features<'_>) -> Search
     }
 }
 
-/// Whether inlined functions are frames of an event's callchains: as requested, by default if these are unwound from stack copies.
+/// Whether the callchains of an event show inlined functions: as requested by `inlines`, otherwise only if they are unwound from
+/// stack copies.
 pub(crate) fn shows_inlines(attr: &Attr, inlines: Option<bool>) -> bool {
-    let unwound = [SampleType::STACK_USER, SampleType::REGS_USER];
-    inlines.unwrap_or(unwound.iter().all(|bit| attr.sample_type.contains(*bit)))
+    let is_unwound = attr
+        .sample_type
+        .contains(SampleType::STACK_USER | SampleType::REGS_USER);
+    inlines.unwrap_or(is_unwound)
 }
 
 /// Returns the image of `[vdso]` that the kernel maps into every process, if there is one.

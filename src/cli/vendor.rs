@@ -13,15 +13,16 @@ const CPUID_VARIABLE: &str = "PERF_CPUID";
 /// Number of problems that are reported one by one; of the others only the number is reported.
 const MAX_REPORTED: usize = 3;
 
-/// Finds the tables for this machine's processor. On some architectures the processor's id is read from sysfs.
+/// Returns the tables, loaded on first use, for the processor of `PERF_CPUID`. By default, this is the processor of this machine,
+/// whose id is read from sysfs on some architectures.
 pub(super) fn machine_tables(context: &Context, sysfs: &Path) -> MachineTables {
     let folder = context.var(FOLDER_VARIABLE).map(PathBuf::from);
-    let given = context.var(CPUID_VARIABLE);
-    let given = given.and_then(|id| id.into_string().ok());
-    MachineTables::new(folder.unwrap_or_else(|| EVENT_TABLES.into()), given, sysfs)
+    let cpuid = context.var(CPUID_VARIABLE);
+    let cpuid = cpuid.and_then(|id| id.into_string().ok());
+    MachineTables::new(folder.unwrap_or_else(|| EVENT_TABLES.into()), cpuid, sysfs)
 }
 
-/// Reports problems with the tables, if they were read.
+/// Reports problems with the tables, if they have been loaded.
 pub(crate) fn report_problems(tables: &MachineTables, context: &Context) {
     let findings = tables.findings();
     let folder = tables.folder().display();

@@ -5,7 +5,7 @@ use clap::Arg;
 use crate::cli::options::{switch, value};
 use crate::cli::{debuginfod, jobs};
 
-/// Returns these options except `modules`, and the options of debuginfod and of the number of threads.
+/// Returns all options of this file except `--modules`, as well as `--debuginfod` and `--jobs`.
 pub(crate) fn all() -> Vec<Arg> {
     vec![
         vmlinux(),

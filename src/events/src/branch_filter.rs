@@ -1,4 +1,4 @@
-//! Branch filters: the words of `-j` and of the term `branch_type`.
+//! Branch filters: the names in `-j` and in the term `branch_type`.
 
 use rperf_wire::BranchSampleType;
 
@@ -24,20 +24,20 @@ const FILTERS: [(&str, BranchSampleType); 17] = [
 /// The privilege levels, which don't select a branch type.
 const LEVELS: u64 = BranchSampleType::USER.0 | BranchSampleType::KERNEL.0 | BranchSampleType::HV.0;
 
-/// The error of [`branch_filter`]: the word that is not the name of a branch filter.
+/// The error of [`branch_filter`]: a name that is not in [`branch_names`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown branch filter {0}")]
-pub struct UnknownBranches(pub String);
+pub struct UnknownBranchFilter(pub String);
 
-/// Parses a list of words separated by commas. If it contains only privilege levels, branches of any type are selected.
+/// Parses names separated by commas. If all are privilege levels, branches of any type are selected.
 ///
 /// # Errors
-/// [`UnknownBranches`] for the first word that is not in [`branch_names`].
-pub fn branch_filter(names: &str) -> Result<BranchSampleType, UnknownBranches> {
+/// [`UnknownBranchFilter`] for the first unknown name.
+pub fn branch_filter(names: &str) -> Result<BranchSampleType, UnknownBranchFilter> {
     let mut mask = BranchSampleType::default();
     for name in names.split(',') {
         let known = FILTERS.iter().find(|(known, _)| *known == name);
-        let (_, bit) = known.ok_or_else(|| UnknownBranches(name.to_owned()))?;
+        let (_, bit) = known.ok_or_else(|| UnknownBranchFilter(name.to_owned()))?;
         mask |= *bit;
     }
     Ok(match mask.0 & !LEVELS {
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(branch_filter("any_call,u"), Ok(calls));
         assert_eq!(
             branch_filter("any,no"),
-            Err(UnknownBranches("no".to_owned()))
+            Err(UnknownBranchFilter("no".to_owned()))
         );
     }
 }

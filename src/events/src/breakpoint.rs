@@ -9,9 +9,9 @@ use crate::number::number;
 const ACCESSES: [(char, u32); 3] = [('r', 1), ('w', 2), ('x', 4)];
 /// Default length in bytes, for data.
 const DATA_LENGTH: u64 = 4;
-/// Default length for code: a `long`, which the kernel requires for execute breakpoints.
+/// Default length for code: a `long`, the only length that x86 accepts for execute breakpoints.
 const CODE_LENGTH: u64 = 8;
-/// Lengths supported by the kernel.
+/// Lengths that the kernel supports on x86; arm64 also has 3, 5, 6 and 7.
 const LENGTHS: [u64; 4] = [1, 2, 4, 8];
 
 /// A breakpoint and its modifiers.
@@ -30,7 +30,7 @@ pub(crate) struct InvalidPart {
 }
 
 impl<'a> Breakpoint<'a> {
-    /// The prefix of such words.
+    /// The prefix of breakpoint events.
     pub(crate) const PREFIX: &'static str = "mem:";
 
     /// Parses a word that begins with [`Breakpoint::PREFIX`]. The address may be a kernel symbol.
@@ -102,7 +102,7 @@ fn split_access(text: Option<&str>, offset: usize) -> Result<AccessSuffix<'_>, I
     let mut access = 0;
     for (index, letter) in letters.char_indices() {
         let known = ACCESSES.iter().find(|(known, _)| *known == letter);
-        let Some((_, bit)) = known.filter(|(_, bit)| access & bit == 0) else {
+        let Some((_, bit)) = known else {
             // `mem:0x1000:u` has modifiers but no access.
             if index == 0 && modifiers.is_none() {
                 return Ok((3, Some((offset, letters))));
@@ -112,6 +112,12 @@ fn split_access(text: Option<&str>, offset: usize) -> Result<AccessSuffix<'_>, I
                 reason: format!("`{letter}' is not an access: r reads, w writes, x executes"),
             });
         };
+        if access & bit != 0 {
+            return Err(InvalidPart {
+                offset: offset + index,
+                reason: format!("the access `{letter}' is given twice"),
+            });
+        }
         access |= bit;
     }
     if access == 0 {

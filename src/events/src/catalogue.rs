@@ -92,7 +92,7 @@ pub trait Tracepoints: Debug {
     fn id(&self, system: &str, name: &str) -> io::Result<u64>;
 }
 
-/// A machine without known PMUs.
+/// A machine without known PMUs and without tracefs.
 #[derive(Debug)]
 struct NoSources;
 
@@ -155,8 +155,7 @@ impl Catalogue<'_> {
         if let Some(pmu) = self.pmus.iter().find(|(name, _)| name == word) {
             return vec![pmu];
         }
-        let pattern = is_pattern(word);
-        let covers = |name: &str| match pattern {
+        let covers = |name: &str| match is_pattern(word) {
             true => matches_pattern(word, name),
             false => {
                 let bare = name.strip_prefix("uncore_").unwrap_or(name);
@@ -188,7 +187,7 @@ impl Catalogue<'_> {
         found
     }
 
-    /// The definition of a PMU's named event.
+    /// The definition of a PMU's named event in sysfs, otherwise in vendor tables.
     pub(crate) fn definition(&self, pmu: &str, name: &str) -> Option<EventDefinition> {
         if let Some(terms) = self.machine.event(pmu, name) {
             let file = |suffix: &str| self.machine.event(pmu, &format!("{name}.{suffix}"));
@@ -222,7 +221,7 @@ impl Catalogue<'_> {
         }
     }
 
-    /// All tracepoints as `system:name`; empty if they can't be read.
+    /// All tracepoints as `system:name`, except those of systems that can't be read; none if tracefs can't be read.
     pub(crate) fn all_tracepoints(&self) -> Vec<String> {
         let mut all = Vec::new();
         for system in self.tracepoints.systems().unwrap_or_default() {

@@ -7,17 +7,17 @@ use crate::EventSpec;
 /// Properties of a counter besides its event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountOptions {
-    /// Whether children of the observed tasks are counted.
+    /// Whether children of the observed tasks are counted, unless a term of the event says otherwise.
     pub inherit: bool,
-    /// Whether the counter is enabled by the exec of the observed task.
+    /// Whether the counter is enabled by the exec of the observed task; has no effect on members.
     pub on_exec: bool,
     /// Whether the counter is read as part of a group.
     pub in_group: bool,
-    /// Whether the counter is enabled and disabled by a group leader.
+    /// Whether the counter is a group member, enabled and disabled by its leader.
     pub member: bool,
 }
 
-/// Returns the attr of a counter, identical to the attr that perf 6.1 opens for `stat` with these settings.
+/// Returns the attr of a counter, identical to the attr that perf 6.1 opens for `stat` with these options.
 /// If `spec.precise_max` is set and the kernel refuses the attr, the caller must retry with a lower `precise_ip`.
 #[must_use]
 pub fn count_attr(spec: &EventSpec, options: CountOptions) -> Attr {

@@ -130,7 +130,7 @@ pub struct RecordDetails {
     pub no_samples: bool,
     /// Overwrite the oldest samples in the rings (`--overwrite`).
     pub overwrite: bool,
-    /// Wake up the reader for every record (`--no-buffering`).
+    /// Wake up the reader for every sample (`--no-buffering`).
     pub no_buffering: bool,
     /// Clock of timestamps (`-k`, a `CLOCK_*` number); `None` for the kernel's default.
     pub clockid: Option<i32>,
@@ -163,7 +163,7 @@ pub struct SampleFields {
     pub phys_data: bool,
     /// Page sizes of data addresses (`--data-page-size`).
     pub data_page_size: bool,
-    /// Page sizes of the instruction pointer (`--code-page-size`).
+    /// Page sizes of code addresses (`--code-page-size`).
     pub code_page_size: bool,
     /// Weights of memory accesses (`-W`).
     pub weight: bool,
@@ -203,14 +203,15 @@ pub struct SideBand {
 /// The values that reads of counters return, besides the count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CounterReads {
-    /// Counts of each task at exit, not added to those of its parent (`-s`).
+    /// Record the counts of each task when it exits (`-s`).
     pub per_task: bool,
     /// Read the times enabled and running with counts (`--running-time`).
     pub running_time: bool,
 }
 
 impl RecordDetails {
-    /// Applies these settings to an attr whose other fields are set.
+    /// Applies these settings to an attr whose other fields are set. `tracking` means that the event generates the side-band
+    /// records.
     pub(crate) fn apply(&self, call_graph: CallGraph, tracking: bool, attr: &mut Attr) {
         let with_data = matches!(
             call_graph,
@@ -237,7 +238,7 @@ impl RecordDetails {
             }
         }
         attr.branch_sample_type = self.samples.branches;
-        self.callchains(call_graph, attr);
+        self.add_callchains(call_graph, attr);
         // A counter of a single thread has its records in order: perf omits the time.
         let time = self.samples.time.unwrap_or(!self.scope.per_thread);
         for (field, without) in [
@@ -291,7 +292,7 @@ impl RecordDetails {
 
     /// Adds registers other than those for unwinding; side-band events have none. On arm64 the
     /// caller of a leaf function is not found by frame pointers but in the link register.
-    pub(crate) fn registers(&self, call_graph: CallGraph, attr: &mut Attr) {
+    pub(crate) fn add_registers(&self, call_graph: CallGraph, attr: &mut Attr) {
         let mut user_regs = self.samples.user_regs;
         if cfg!(target_arch = "aarch64")
             && matches!(call_graph, CallGraph::FramePointers | CallGraph::Deferred)
@@ -308,7 +309,7 @@ impl RecordDetails {
         }
     }
 
-    fn callchains(&self, call_graph: CallGraph, attr: &mut Attr) {
+    fn add_callchains(&self, call_graph: CallGraph, attr: &mut Attr) {
         if call_graph == CallGraph::None {
             return;
         }
@@ -329,9 +330,9 @@ impl RecordDetails {
             attr.sample_stack_user = stack_size.bytes();
         }
         // Call stack mode records user space only, and uses the same hardware as other branch stacks.
-        let is_unused = attr.branch_sample_type.is_empty();
+        let has_branches = !attr.branch_sample_type.is_empty();
         if call_graph == CallGraph::BranchRecords
-            && is_unused
+            && !has_branches
             && !attr.flags.contains(AttrFlags::EXCLUDE_USER)
         {
             attr.sample_type |= SampleType::BRANCH_STACK;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-/// An invalid selector. Displays the text with an arrow for each fault, without a final newline:
+/// An invalid selector. Displays, for each fault, the text and an arrow under the fault with the reason, but not the hint. There
+/// is no final newline:
 ///
 /// ```text
 /// event syntax error: 'cs,page-fualts'

@@ -37,23 +37,24 @@ const MINOR_BITS: u32 = 20;
 /// A filter that is valid for an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFilter {
-    kernel: String,
+    /// The text for the kernel: device numbers are replaced by the kernel's.
+    kernel_text: String,
 }
 
 impl EventFilter {
     /// Validates `text` for the tracepoint `event` (`system:name`) with this format.
     ///
     /// # Errors
-    /// [`FilterError`] for a filter that the kernel would refuse: unknown fields, text compared as a number,
-    /// invalid operators; and for text compared with a pointer to user memory, which never matches. Types of rare fields are
-    /// left to the kernel to check.
+    /// [`FilterError`] for a filter that the kernel would refuse, such as one with an unknown field, an invalid operator or text
+    /// compared as a number; and for text compared with a pointer to user memory, which never matches. Comparisons with pointers
+    /// to text, arrays and stack traces are left to the kernel to check.
     pub fn parse(text: &str, event: &str, format: &Format) -> Result<Self, FilterError> {
         let mut parser = Parser {
             text,
             event,
             format,
             tokens: Tokens::new(text),
-            kernel: String::new(),
+            kernel_text: String::new(),
             copied: 0,
         };
         parser.expression(0)?;
@@ -65,14 +66,14 @@ impl EventFilter {
         }
         parser.copy_up_to(text.len());
         Ok(Self {
-            kernel: parser.kernel,
+            kernel_text: parser.kernel_text,
         })
     }
 
     /// The text to pass to the kernel.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.kernel
+        &self.kernel_text
     }
 
     /// Joins filters with `&&`, each in parentheses. A single filter is returned unchanged.
@@ -125,7 +126,7 @@ enum Kind {
     /// A device number, which may be written as `8:0` or `8,0`.
     Device,
     Text,
-    /// Checked by the kernel only: pointers to text, masks, structures.
+    /// Checked by the kernel only: pointers to text, arrays, stack traces, fields with a suffix.
     Any,
 }
 
@@ -149,8 +150,8 @@ struct Parser<'a> {
     event: &'a str,
     format: &'a Format,
     tokens: Tokens<'a>,
-    kernel: String,
-    /// Number of bytes already copied to `kernel`.
+    kernel_text: String,
+    /// Number of bytes of `text` already copied to `kernel_text`, unchanged or with a device number replaced.
     copied: usize,
 }
 
@@ -246,7 +247,7 @@ impl<'a> Parser<'a> {
             }
             (Kind::Device, Token::Word(word)) if device(word).is_some() => {
                 self.copy_up_to(position.start);
-                self.kernel
+                self.kernel_text
                     .push_str(&device(word).unwrap_or_default().to_string());
                 self.copied = position.end;
                 return Ok(());
@@ -264,11 +265,11 @@ impl<'a> Parser<'a> {
     fn kind(&self, name: &str, position: &Range<usize>) -> Result<Kind, FilterError> {
         let (field, suffix) = name.split_once('.').unwrap_or((name, ""));
         let own = self.format.field(field).map(Kind::of);
-        let everywhere = || {
+        let common = || {
             let known = COMMON_FIELDS.iter().find(|(known, _)| *known == field);
             known.map(|(_, kind)| *kind)
         };
-        match own.or_else(everywhere) {
+        match own.or_else(common) {
             Some(_) if !suffix.is_empty() => Ok(Kind::Any),
             Some(kind) => Ok(kind),
             None => Err(self.unknown(field, position)),
@@ -300,7 +301,7 @@ impl<'a> Parser<'a> {
 
     fn copy_up_to(&mut self, end: usize) {
         let part = self.text.get(self.copied..end).unwrap_or_default();
-        self.kernel.push_str(part);
+        self.kernel_text.push_str(part);
         self.copied = end;
     }
 }

@@ -26,7 +26,8 @@ struct GroupBraces {
     close: usize,
 }
 
-/// Returns the events of a word with braces, or all its faults.
+/// Returns the events of a word with braces, or its faults: that of the braces, that of the group's modifiers, or those of all
+/// invalid events in the braces.
 pub(crate) fn group(
     word: &ListWord<'_>,
     catalogue: &Catalogue<'_>,

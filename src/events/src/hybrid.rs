@@ -1,4 +1,4 @@
-//! Hybrid machines with two kinds of cores: a generic event becomes one event per kind.
+//! Hybrid x86 machines with two kinds of cores: a generic event becomes one event per kind.
 //!
 //! Since Linux 5.13 the upper half of `config` selects the PMU of a hardware or cache event
 //! (`PERF_PMU_TYPE_SHIFT` in `uapi/linux/perf_event.h`); raw events have the PMU's own type.
@@ -9,11 +9,11 @@ use crate::cache_event::CacheEvent;
 use crate::names::known_event;
 use crate::{Catalogue, EventSpec};
 
-/// Names of the two PMUs on x86.
+/// Names of the PMUs of the two kinds of cores.
 const CORE_PMUS: [&str; 2] = ["cpu_core", "cpu_atom"];
 const PMU_TYPE_SHIFT: u32 = 32;
 
-/// The core PMUs in sysfs order; empty on machines with one kind of cores.
+/// The core PMUs of a hybrid x86 machine in sysfs order; empty on other machines.
 pub(crate) fn core_pmus<'a>(catalogue: &'a Catalogue<'_>) -> Vec<&'a (String, u32)> {
     let pmus = catalogue.pmus.iter();
     let cores: Vec<_> = pmus
@@ -49,7 +49,7 @@ pub fn on_all_cores(event: EventSpec, catalogue: &Catalogue<'_>) -> Vec<EventSpe
 /// The attr of a generic event for one core PMU; `None` for other names and other PMUs.
 pub(crate) fn known_on(
     pmu: &str,
-    kind: u32,
+    pmu_type: u32,
     name: &str,
     catalogue: &Catalogue<'_>,
 ) -> Option<Attr> {
@@ -68,18 +68,18 @@ pub(crate) fn known_on(
     };
     Some(match core_pmus(catalogue).is_empty() {
         true => attr,
-        false => attr_on(&attr, kind),
+        false => attr_on(&attr, pmu_type),
     })
 }
 
-fn attr_on(attr: &Attr, pmu: u32) -> Attr {
+fn attr_on(attr: &Attr, pmu_type: u32) -> Attr {
     match attr.kind {
         EventType::RAW => Attr {
-            kind: EventType(pmu),
+            kind: EventType(pmu_type),
             ..attr.clone()
         },
         _ => Attr {
-            config: attr.config | u64::from(pmu) << PMU_TYPE_SHIFT,
+            config: attr.config | u64::from(pmu_type) << PMU_TYPE_SHIFT,
             ..attr.clone()
         },
     }

@@ -1,7 +1,8 @@
-//! Event selectors: the grammar of `-e`, and the attrs opened for them.
+//! Event selectors: the grammar of `-e`, and the attrs opened for them; also filters, metrics, vendor tables, and the rows of
+//! `list`.
 //!
 //! The crate reads no files and no environment variables. Properties of the machine (PMUs, tracepoints) are passed
-//! as a [`Catalogue`], options of the command as [`RecordOptions`].
+//! as a [`Catalogue`], options of the command as [`RecordOptions`] or [`CountOptions`].
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
@@ -34,7 +35,7 @@ mod tool;
 mod uprobe;
 pub mod vendor;
 
-pub use branch_filter::{UnknownBranches, branch_filter, branch_names};
+pub use branch_filter::{UnknownBranchFilter, branch_filter, branch_names};
 pub use catalogue::{Catalogue, EventSources, Tracepoints};
 pub use count_attr::{CountOptions, count_attr};
 pub use details::{

@@ -1,4 +1,4 @@
-//! The event of `--off-cpu`: recorded as the time tasks were off-CPU.
+//! The event of `--off-cpu`: the time that tasks are off-CPU.
 
 use rperf_wire::{Attr, AttrFlags, EventType, SampleType};
 
@@ -10,7 +10,8 @@ const CONTEXT_SWITCHES: u64 = 3;
 /// Name of the off-CPU event, as in Linux perf.
 pub const OFF_CPU: &str = "offcpu-time";
 
-/// Returns the off-CPU event: one sample each time a task leaves its CPU, always with a callchain.
+/// Returns the off-CPU event: one sample each time a task leaves its CPU, always with a callchain. If `call_graph`, the mode of
+/// the recording, is `None`, the kernel follows frame pointers.
 #[must_use]
 pub fn off_cpu_event(call_graph: CallGraph) -> EventSpec {
     let attr = Attr {

@@ -197,7 +197,7 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     match spec.is_dummy() {
         // The side-band event has no branches; the kernel would refuse it.
         true => attr.sample_type = attr.sample_type.with(SampleType::BRANCH_STACK, false),
-        false => options.details.registers(call_graph, &mut attr),
+        false => options.details.add_registers(call_graph, &mut attr),
     }
     attr
 }
@@ -286,12 +286,12 @@ fn identify(events: &mut [RecordEvent], always: bool) {
     if events.len() < 2 && !always {
         return;
     }
-    let mixed = always || events.iter().any(|event| event.attr.sample_type != first);
+    let has_identifier = always || events.iter().any(|event| event.attr.sample_type != first);
     for event in events {
         let sample_type = &mut event.attr.sample_type;
         *sample_type = sample_type
-            .with(SampleType::ID, !mixed)
-            .with(SampleType::IDENTIFIER, mixed);
+            .with(SampleType::ID, !has_identifier)
+            .with(SampleType::IDENTIFIER, has_identifier);
     }
 }
 

@@ -23,8 +23,8 @@ const SCHEDULER: [u64; 3] = [3, 4, 11];
 pub struct EventSpec {
     /// The name as typed, modifiers included, or the value of the term `name`; shown in files and tables.
     pub name: String,
-    /// Settings from the selector only: type, the config words, a default period, the `exclude_*` bits, `precise_ip`, `pinned` and
-    /// `exclusive`. Settings of commands are 0.
+    /// Settings from the selector only: type, the config words, `bp_type`, a default period, the `exclude_*` bits, `precise_ip`,
+    /// `pinned` and `exclusive`. Settings of commands are 0.
     pub attr: Attr,
     /// `:P` and the default event: the highest precision supported by the kernel, found by lowering
     /// `precise_ip` from 3 while the kernel refuses it.
@@ -53,9 +53,9 @@ pub struct EventSpec {
     pub settings: EventSettings,
     /// The tool event, if it is not a kernel event: only counting commands support it.
     pub tool: Option<Tool>,
-    /// `--filter` evaluated by the kernel.
+    /// `--filter` in the kernel's syntax, evaluated by the kernel.
     pub filter: Option<String>,
-    /// `--filter` for events that have no filters of the kernel: evaluated by BPF programs or in user space.
+    /// `--filter` for events that the kernel cannot filter: evaluated by BPF programs or in user space.
     pub sample_filter: Option<SampleFilter>,
     /// Whether the event is open for all tasks of each CPU from the beginning, whatever is observed: true for the event that BPF programs
     /// write to.
@@ -114,8 +114,9 @@ impl EventSpec {
         }
     }
 
-    /// Returns an event without samples that makes a session report tasks and, unlike `dummy`, the addresses of the kernel. It observes the
-    /// target, so the target's end is noticed.
+    /// Returns an event without samples for sessions that need only records of tasks, kernel text and modules. A session with only
+    /// `dummy` has no records of kernel text and modules. Unlike [`Self::bpf_output`], the event is opened for the target, so that the
+    /// end of the target is noticed.
     #[must_use]
     pub fn task_reports() -> Self {
         Self {

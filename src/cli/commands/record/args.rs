@@ -114,7 +114,7 @@ fn events_and_targets() -> Vec<Arg> {
             .short('r')
             .value_parser(number)
             .help("run rperf with this real-time priority (SCHED_FIFO, 1 to 99)"),
-        switch("no-buffering").help("wake up for every record instead of when ring buffers fill"),
+        switch("no-buffering").help("wake up for every sample instead of when ring buffers fill"),
         switch("raw-samples")
             .short('R')
             .help("record raw data with every sample (tracepoint samples always have it)"),

@@ -5,7 +5,8 @@ use std::ops::Range;
 /// A token of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// The name of a field, a number, or other text up to a blank, an operator or a quote; or text without a closing quote.
+    /// The name of a field, a number, or other text up to a blank, an operator, a parenthesis or a quote; or text without a
+    /// closing quote.
     Word(&'a str),
     /// A quoted text.
     Text,
@@ -20,7 +21,7 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// The text of operators, including invalid ones. An operator comes before those that are prefixes of it.
+/// Operators, including invalid ones, and parentheses. An operator comes before those that are prefixes of it.
 const OPERATORS: [(&str, Token<'static>); 17] = [
     ("&&", Token::And),
     ("||", Token::Or),
@@ -75,7 +76,7 @@ fn first_token(rest: &str) -> (Token<'_>, usize) {
         let after = rest.get(1..).unwrap_or_default();
         return match after.find(character) {
             Some(end) => (Token::Text, end + 2),
-            // Text without a closing quote becomes a word, which no field accepts.
+            // Text without a closing quote becomes a word, which is not a valid value, unless only the kernel checks the field.
             None => (Token::Word(rest), rest.len()),
         };
     }
