@@ -32,7 +32,7 @@ pub enum EventKind {
     Cache,
     /// A named event of a PMU.
     Pmu,
-    /// The syntax of raw codes.
+    /// A raw code, or the syntax of one.
     Raw,
     /// The syntax of breakpoints.
     Breakpoint,
@@ -69,9 +69,9 @@ pub struct ListedEvent {
     pub kind: EventKind,
     /// The terms of a PMU's named event: `event=0xcd,umask=0x1`.
     pub terms: Option<String>,
-    /// `type` and `config` of the attr, if the name alone determines them.
+    /// `type` and `config` of the attr, for generic events and raw codes.
     pub config: Option<(EventType, u64)>,
-    /// Description in a vendor's table.
+    /// The description, if the event is from a vendor's table.
     pub description: Option<EventDescription>,
 }
 
@@ -88,7 +88,7 @@ pub struct EventDescription {
     pub long: Option<String>,
     /// Factor and unit of counts.
     pub scale: Option<UnitScale>,
-    /// Whether the vendor deprecated it.
+    /// Whether the vendor deprecated the event.
     pub deprecated: bool,
 }
 
@@ -145,7 +145,7 @@ impl EventSelection {
             "tracepoint" => Self::Kinds(&[EventKind::Tracepoint]),
             "sdt" => Self::Kinds(&[EventKind::Sdt]),
             "rNNN" => Self::Kinds(&[EventKind::Raw]),
-            // A word such as `read` is a raw code, too (0xead), but without decimal digits it is rather a part of a name.
+            // `read` could be a raw code, too (0xead), but a word without decimal digits is more likely a part of a name.
             _ if let Some(code) = listed_code(word)
                 && word.bytes().any(|byte| byte.is_ascii_digit()) =>
             {
@@ -240,8 +240,8 @@ fn fits(pattern: &str, name: &str, case_sensitive: bool) -> bool {
 }
 
 impl EventSelection {
-    /// Whether a metric's name or one of its groups matches; a part of the name is not enough for
-    /// metrics of generic events, whose names contain those of the events.
+    /// Whether the name of a metric or of one of its groups matches. For metrics of generic events, a part of a name is not
+    /// enough, because their names contain those of the events.
     #[must_use]
     pub fn matches_metric(&self, metric: &VendorMetric) -> bool {
         match self {
@@ -266,7 +266,7 @@ pub struct ListSources<'a> {
     /// Whether the kernel can open an event.
     pub opens: &'a dyn Fn(&Attr) -> bool,
     /// The SDT markers: their names, optionally followed by `@` and the program.
-    pub marks: &'a dyn Fn() -> Vec<String>,
+    pub markers: &'a dyn Fn() -> Vec<String>,
 }
 
 impl fmt::Debug for ListSources<'_> {
@@ -340,13 +340,13 @@ impl EventList {
             }
         }
         if selection.takes(EventKind::Sdt) {
-            listing.rows.extend(marks(selection, sources));
+            listing.rows.extend(markers(selection, sources));
         }
         listing
     }
 }
 
-/// Generic events, each with perf's preferred name and the alias.
+/// The selected generic events that the kernel can open, each with perf's preferred name and the alias, sorted by name.
 fn generic(
     kind: EventKind,
     event_type: EventType,
@@ -354,11 +354,11 @@ fn generic(
     selection: &EventSelection,
     sources: ListSources<'_>,
 ) -> Vec<ListedEvent> {
-    let rows = names.iter().zip(0..).filter_map(|(first, config)| {
-        let other = ALIASES.iter().find(|(_, stands_for)| stands_for == first);
-        let other = other.map(|(alias, _)| *alias);
-        let named = [Some(*first), other].into_iter().flatten();
-        if !named.clone().any(|name| selection.takes_name(name)) {
+    let rows = names.iter().zip(0..).filter_map(|(name, config)| {
+        let alias = ALIASES.iter().find(|(_, stands_for)| stands_for == name);
+        let alias = alias.map(|(alias, _)| *alias);
+        let mut both = [Some(*name), alias].into_iter().flatten();
+        if !both.any(|name| selection.takes_name(name)) {
             return None;
         }
         let attr = Attr {
@@ -366,15 +366,15 @@ fn generic(
             config,
             ..Attr::default()
         };
-        let mut row = match other {
+        let mut row = match alias {
             // For cycles and branches, the longer name comes first.
-            Some(other) if matches!(*first, "cycles" | "branches") => ListedEvent {
-                alias: Some((*first).to_owned()),
-                ..ListedEvent::new(kind, other)
+            Some(alias) if matches!(*name, "cycles" | "branches") => ListedEvent {
+                alias: Some((*name).to_owned()),
+                ..ListedEvent::new(kind, alias)
             },
-            other => ListedEvent {
-                alias: other.map(str::to_owned),
-                ..ListedEvent::new(kind, *first)
+            alias => ListedEvent {
+                alias: alias.map(str::to_owned),
+                ..ListedEvent::new(kind, *name)
             },
         };
         row.config = Some((event_type, config));
@@ -402,7 +402,7 @@ fn caches(selection: &EventSelection, sources: ListSources<'_>) -> Vec<ListedEve
     rows
 }
 
-/// Events of PMUs, those of `cpu` first; these also have a name without the PMU.
+/// The selected named events in sysfs, those of the PMU `cpu` first. Events of `cpu` also have a name without the PMU.
 fn of_pmus(selection: &EventSelection, catalogue: &Catalogue<'_>) -> Vec<ListedEvent> {
     let mut pmus: Vec<&str> = catalogue
         .pmus
@@ -457,15 +457,17 @@ fn tracepoints(
     Ok(rows)
 }
 
-fn marks(selection: &EventSelection, sources: ListSources<'_>) -> Vec<ListedEvent> {
-    let is_wanted = |mark: &String| {
-        let named = mark.split_once('@').map_or(mark.as_str(), |(name, _)| name);
+fn markers(selection: &EventSelection, sources: ListSources<'_>) -> Vec<ListedEvent> {
+    let is_wanted = |marker: &String| {
+        let named = marker
+            .split_once('@')
+            .map_or(marker.as_str(), |(name, _)| name);
         let (system, name) = named.split_once(':').unwrap_or(("", named));
         selection.takes_system(system) && selection.takes_name(name)
     };
-    let marks = (sources.marks)().into_iter().filter(is_wanted);
-    marks
-        .map(|mark| ListedEvent::new(EventKind::Sdt, mark))
+    let markers = (sources.markers)().into_iter().filter(is_wanted);
+    markers
+        .map(|marker| ListedEvent::new(EventKind::Sdt, marker))
         .collect()
 }
 

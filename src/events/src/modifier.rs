@@ -7,7 +7,7 @@ use crate::EventSpec;
 /// Letters that are modifiers. `X` (do not reorder the event) has no effect: events are never reordered.
 const LETTERS: &str = "ukhGHpPSDIWebX";
 
-/// The modifiers of one event.
+/// The modifiers of an event or a group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Modifiers {
     letters: String,
@@ -58,19 +58,19 @@ impl Modifiers {
     ///
     /// Guests are excluded if there are no modifiers, or if they contain `u` or `p`; `G` and `H` override this.
     pub(crate) fn apply(&self, attr: &mut Attr) {
-        let modes = self.has('u') || self.has('k') || self.has('h');
-        let machines = self.has('G') || self.has('H');
-        let exclude_guest = if machines {
+        let has_level = self.has('u') || self.has('k') || self.has('h');
+        let has_machine = self.has('G') || self.has('H');
+        let exclude_guest = if has_machine {
             !self.has('G')
         } else {
             self.letters.is_empty() || self.has('u') || self.has('p')
         };
         for (flag, on) in [
-            (AttrFlags::EXCLUDE_USER, modes && !self.has('u')),
-            (AttrFlags::EXCLUDE_KERNEL, modes && !self.has('k')),
-            (AttrFlags::EXCLUDE_HV, modes && !self.has('h')),
+            (AttrFlags::EXCLUDE_USER, has_level && !self.has('u')),
+            (AttrFlags::EXCLUDE_KERNEL, has_level && !self.has('k')),
+            (AttrFlags::EXCLUDE_HV, has_level && !self.has('h')),
             (AttrFlags::EXCLUDE_GUEST, exclude_guest),
-            (AttrFlags::EXCLUDE_HOST, machines && !self.has('H')),
+            (AttrFlags::EXCLUDE_HOST, has_machine && !self.has('H')),
             (AttrFlags::PINNED, self.has('D')),
             (AttrFlags::EXCLUDE_IDLE, self.has('I')),
             (AttrFlags::EXCLUSIVE, self.has('e')),
@@ -84,10 +84,11 @@ impl Modifiers {
     /// which determines whether a group is pinned or exclusive.
     pub(crate) fn add_to(&self, event: &mut EventSpec, is_leader: bool) {
         let flags = &mut event.attr.flags;
-        let all_modes = AttrFlags::EXCLUDE_USER | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
-        let modes = self.has('u') || self.has('k') || self.has('h');
-        if modes && (flags.0 & all_modes.0) == 0 {
-            *flags |= all_modes;
+        let all_levels =
+            AttrFlags::EXCLUDE_USER | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
+        let has_level = self.has('u') || self.has('k') || self.has('h');
+        if has_level && (flags.0 & all_levels.0) == 0 {
+            *flags |= all_levels;
         }
         let all_machines = AttrFlags::EXCLUDE_GUEST | AttrFlags::EXCLUDE_HOST;
         if (self.has('G') || self.has('H')) && !event.has_machine_modifier {

@@ -2,7 +2,7 @@
 
 use rperf_wire::{EventType, HARDWARE_NAMES, SOFTWARE_NAMES};
 
-/// Aliases of hardware and software events in `perf list`, each with the preferred name.
+/// Aliases of hardware and software events in `perf list`, each with the name in [`HARDWARE_NAMES`] or [`SOFTWARE_NAMES`].
 pub(crate) const ALIASES: [(&str, &str); 7] = [
     ("cpu-cycles", "cycles"),
     ("branch-instructions", "branches"),
@@ -26,7 +26,7 @@ pub(crate) fn known_event(name: &str) -> Option<(EventType, u64)> {
     let name = ALIASES
         .iter()
         .find(|(alias, _)| *alias == name)
-        .map_or(name, |(_, first)| first);
+        .map_or(name, |(_, stands_for)| stands_for);
     let index = |names: &[&str]| {
         let at = names.iter().position(|known| *known == name)?;
         u64::try_from(at).ok()

@@ -400,7 +400,7 @@ fn an_unknown_tracepoint_offers_the_nearest() {
         ("nosuch:whatever_else", ""),
         (
             "sdt_demo:tick",
-            ": 'buildid-cache --add PROGRAM' lists the SDT markers of a program",
+            ": 'buildid-cache --add PROGRAM' adds the SDT markers of a program",
         ),
         ("sched:nosuch*", ": no tracepoint matches the pattern"),
         ("sched:", ", `sched:*' selects all tracepoints of a system"),

@@ -1,10 +1,11 @@
-//! Events built from terms: `pmu/terms/`, and named events of sysfs and the vendors' tables.
+//! Events built from terms: `pmu/terms/`, `event/terms/`, and named events of sysfs and vendor tables.
 
 use rperf_names::nearest;
 use rperf_wire::{Attr, EventType};
 
 use crate::Catalogue;
 use crate::hybrid::known_on;
+use crate::names::raw_code;
 use crate::number::number;
 use crate::pmu_format::{FieldBits, config_word};
 use crate::settings::{CommonTerm, EventSettings, KEYS};
@@ -18,7 +19,7 @@ pub(crate) struct PmuEvent {
     pub(crate) settings: EventSettings,
     /// The value of the term `name`.
     pub(crate) name: Option<String>,
-    /// The PMU whose terms define the event.
+    /// The PMU of the event; `None` for events of [`PmuEvent::general`].
     pub(crate) pmu: Option<String>,
     /// Factor and unit of counts.
     pub(crate) scale: Option<UnitScale>,
@@ -87,7 +88,8 @@ impl PmuEvent {
         Self::of(pmu, kind, &all, catalogue)
     }
 
-    /// Builds an event without a PMU, which accepts only the terms that need no format of a PMU, except `config`.
+    /// Builds an event without a PMU from the attr that its name gives. It accepts only terms that need no format of a PMU, and
+    /// not `config`.
     pub(crate) fn general(attr: Attr, terms: &[Term<'_>]) -> Result<Self, BadTerm> {
         let mut event = Self {
             attr,
@@ -133,8 +135,9 @@ impl PmuEvent {
         if let Some(format) = catalogue.machine.format(pmu, term.key) {
             return self.set(term, &format);
         }
-        let raw = term.key.strip_prefix('r').filter(|_| term.value.is_none());
-        if let Some(config) = raw.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
+        if term.value.is_none()
+            && let Some(config) = raw_code(term.key).flatten()
+        {
             self.attr.config |= config;
             return Ok(());
         }
@@ -164,19 +167,20 @@ impl PmuEvent {
         Ok(true)
     }
 
-    /// Applies the terms that define a named event in sysfs or a table. A period in them is only a default.
+    /// Applies the terms `definition` of the event in sysfs or a table that the term `event` names. A period in them is only a
+    /// default.
     fn apply_definition(
         &mut self,
         definition: &str,
-        name: &Term<'_>,
+        event: &Term<'_>,
         pmu: &str,
         catalogue: &Catalogue<'_>,
     ) -> Result<(), BadTerm> {
         for term in split_terms(definition.trim(), 0) {
             let wrong = |reason: &str| {
                 let text = definition.trim();
-                let reason = format!("{reason} in `{text}', the definition of `{}'", name.key);
-                BadTerm::new(name.offset, reason)
+                let reason = format!("{reason} in `{text}', the definition of `{}'", event.key);
+                BadTerm::new(event.offset, reason)
             };
             if term.key == "period" {
                 let period = term.value.and_then(number);
@@ -190,6 +194,7 @@ impl PmuEvent {
         Ok(())
     }
 
+    /// Sets the bits of `format` to the value of the term, or to 1 if it has none.
     fn set(&mut self, term: &Term<'_>, format: &str) -> Result<(), BadTerm> {
         let at = term.value_offset();
         let bits = FieldBits::parse(format).ok_or_else(|| {

@@ -13,7 +13,7 @@ pub(crate) struct FieldBits {
 }
 
 impl FieldBits {
-    /// Parses `config1:0-7,32-35`.
+    /// Parses `config1:0-7,32-35`; `None` if it is malformed or names another word.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (word, ranges) = text.trim().split_once(':')?;
         let word = match word.strip_prefix("config")? {
@@ -91,7 +91,7 @@ fn part_mask(first: u32, last: u32) -> u64 {
     (u64::MAX >> (63 - (last - first))) << first
 }
 
-/// `config` (0), `config1` and so on.
+/// The word `config` (0) to `config4` of an attr; `None` for other numbers.
 pub(crate) fn config_word(attr: &mut Attr, number: usize) -> Option<&mut u64> {
     match number {
         0 => Some(&mut attr.config),

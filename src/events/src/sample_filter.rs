@@ -1,6 +1,7 @@
-//! Sample filters: `--filter 'period > 1000, cpu == 1 || cpu == 2'`, for events that have no filters of the kernel.
+//! Sample filters: `--filter 'period > 1000, cpu == 1 || cpu == 2'`, for events that the kernel cannot filter.
 //!
-//! Comparisons are joined by `||` (any), and groups of them by commas (all), as in newer releases of perf.
+//! Commas separate groups of comparisons. A group holds if any of its comparisons, joined by `||`, holds; a sample is accepted if
+//! all groups hold, as in newer releases of perf.
 
 mod memory;
 
@@ -8,6 +9,7 @@ use rperf_wire::{FilterField, SampleRecord};
 
 use self::memory::{MemoryPart, PARTS};
 use crate::RecordDetails;
+use crate::number::number;
 
 /// A condition on samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,14 +21,14 @@ pub struct SampleFilter {
 /// One comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Comparison {
-    term: Term,
+    field: ComparedField,
     operator: Operator,
     value: u64,
 }
 
-/// A sample field.
+/// A field that filters compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Term {
+enum ComparedField {
     Ip,
     Id,
     Tid,
@@ -44,35 +46,36 @@ enum Term {
     DataPageSize,
     /// A part of the data source of a memory access.
     Memory(&'static MemoryPart),
-    /// User and group of the task, which samples do not have.
+    /// The user of the task, which samples do not have.
     User,
+    /// The group of the task, which samples do not have.
     Group,
 }
 
-const TERMS: [(&str, Term); 23] = [
-    ("ip", Term::Ip),
-    ("id", Term::Id),
-    ("tid", Term::Tid),
-    ("pid", Term::Pid),
-    ("cpu", Term::Cpu),
-    ("time", Term::Time),
-    ("addr", Term::Addr),
-    ("period", Term::Period),
-    ("txn", Term::Transaction),
-    ("weight", Term::Weight),
-    ("weight1", Term::WeightPart(0, 32)),
-    ("weight2", Term::WeightPart(32, 16)),
-    ("weight3", Term::WeightPart(48, 16)),
-    ("ins_lat", Term::WeightPart(32, 16)),
-    ("p_stage_cyc", Term::WeightPart(48, 16)),
-    ("retire_lat", Term::WeightPart(48, 16)),
-    ("phys_addr", Term::PhysAddr),
-    ("code_pgsz", Term::CodePageSize),
-    ("code_page_size", Term::CodePageSize),
-    ("data_pgsz", Term::DataPageSize),
-    ("data_page_size", Term::DataPageSize),
-    ("uid", Term::User),
-    ("gid", Term::Group),
+const FIELDS: [(&str, ComparedField); 23] = [
+    ("ip", ComparedField::Ip),
+    ("id", ComparedField::Id),
+    ("tid", ComparedField::Tid),
+    ("pid", ComparedField::Pid),
+    ("cpu", ComparedField::Cpu),
+    ("time", ComparedField::Time),
+    ("addr", ComparedField::Addr),
+    ("period", ComparedField::Period),
+    ("txn", ComparedField::Transaction),
+    ("weight", ComparedField::Weight),
+    ("weight1", ComparedField::WeightPart(0, 32)),
+    ("weight2", ComparedField::WeightPart(32, 16)),
+    ("weight3", ComparedField::WeightPart(48, 16)),
+    ("ins_lat", ComparedField::WeightPart(32, 16)),
+    ("p_stage_cyc", ComparedField::WeightPart(48, 16)),
+    ("retire_lat", ComparedField::WeightPart(48, 16)),
+    ("phys_addr", ComparedField::PhysAddr),
+    ("code_pgsz", ComparedField::CodePageSize),
+    ("code_page_size", ComparedField::CodePageSize),
+    ("data_pgsz", ComparedField::DataPageSize),
+    ("data_page_size", ComparedField::DataPageSize),
+    ("uid", ComparedField::User),
+    ("gid", ComparedField::Group),
 ];
 
 /// A comparison that programs in the kernel can make.
@@ -96,11 +99,11 @@ pub enum Operator {
     GreaterOrEqual,
     Less,
     LessOrEqual,
-    /// A common bit.
+    /// The numbers have a common bit.
     HasBits,
 }
 
-/// An operator precedes its prefixes: the first match is used.
+/// The signs of the operators. The first match is used, so an operator comes before its prefixes.
 const OPERATORS: [(&str, Operator); 7] = [
     ("==", Operator::Equal),
     ("!=", Operator::NotEqual),
@@ -136,7 +139,7 @@ impl SampleFilter {
     #[must_use]
     pub fn all_but(pid: u32) -> Self {
         let test = Comparison {
-            term: Term::Pid,
+            field: ComparedField::Pid,
             operator: Operator::NotEqual,
             value: pid.into(),
         };
@@ -151,7 +154,7 @@ impl SampleFilter {
     pub fn kernel_tests(&self) -> Option<Vec<Vec<KernelTest>>> {
         let test = |test: &Comparison| {
             Some(KernelTest {
-                field: test.term.in_kernel()?,
+                field: test.field.in_kernel()?,
                 operator: test.operator,
                 value: test.value,
             })
@@ -163,15 +166,15 @@ impl SampleFilter {
     /// Returns the name of a compared field that only BPF programs can compare, if there is one.
     #[must_use]
     pub fn kernel_only(&self) -> Option<&'static str> {
-        let mut terms = self.groups.iter().flatten().map(|test| test.term);
-        terms.find_map(|term| match term {
-            Term::User => Some("uid"),
-            Term::Group => Some("gid"),
+        let mut fields = self.groups.iter().flatten().map(|test| test.field);
+        fields.find_map(|field| match field {
+            ComparedField::User => Some("uid"),
+            ComparedField::Group => Some("gid"),
             _ => None,
         })
     }
 
-    /// The conjunction of both filters.
+    /// Returns a filter that accepts the samples that both filters accept.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.groups.extend(other.groups);
@@ -180,21 +183,30 @@ impl SampleFilter {
 
     /// Enables the recording of the fields that the filter compares.
     pub fn enable_fields(&self, details: &mut RecordDetails) {
-        for Comparison { term, .. } in self.groups.iter().flatten() {
-            match term {
-                Term::Ip | Term::Tid | Term::Pid | Term::User | Term::Group => {}
-                Term::Id => details.samples.identifier = true,
-                Term::Cpu => details.samples.cpu = true,
-                Term::Time => details.samples.time = Some(true),
-                Term::Addr | Term::Memory(_) => details.samples.data = true,
-                Term::Period => {
+        for Comparison { field, .. } in self.groups.iter().flatten() {
+            match field {
+                ComparedField::Ip
+                | ComparedField::Tid
+                | ComparedField::Pid
+                | ComparedField::User
+                | ComparedField::Group => {}
+                ComparedField::Id => details.samples.identifier = true,
+                ComparedField::Cpu => details.samples.cpu = true,
+                ComparedField::Time => details.samples.time = Some(true),
+                ComparedField::Addr | ComparedField::Memory(_) => details.samples.data = true,
+                // Undoes `--no-period` only: samples without a period have the fixed period of the event.
+                ComparedField::Period => {
                     details.samples.period = details.samples.period.filter(|is_on| *is_on)
                 }
-                Term::Transaction => details.samples.transaction = true,
-                Term::Weight | Term::WeightPart(..) => details.samples.weight = true,
-                Term::PhysAddr => (details.samples.data, details.samples.phys_data) = (true, true),
-                Term::CodePageSize => details.samples.code_page_size = true,
-                Term::DataPageSize => {
+                ComparedField::Transaction => details.samples.transaction = true,
+                ComparedField::Weight | ComparedField::WeightPart(..) => {
+                    details.samples.weight = true
+                }
+                ComparedField::PhysAddr => {
+                    (details.samples.data, details.samples.phys_data) = (true, true)
+                }
+                ComparedField::CodePageSize => details.samples.code_page_size = true,
+                ComparedField::DataPageSize => {
                     (details.samples.data, details.samples.data_page_size) = (true, true)
                 }
             }
@@ -215,7 +227,7 @@ impl Comparison {
         let text = text.trim();
         let end = text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         let (name, rest) = text.split_at(end.unwrap_or(text.len()));
-        let term = Term::named(name).ok_or_else(|| unknown(name, text))?;
+        let field = ComparedField::named(name).ok_or_else(|| unknown(name, text))?;
         let rest = rest.trim_start();
         let mut operators = OPERATORS.iter();
         let comparison =
@@ -224,43 +236,40 @@ impl Comparison {
             reason,
             hint: hint.to_owned(),
         };
-        let Some((operator, value)) = comparison else {
+        let Some((operator, value_text)) = comparison else {
             let reason = format!("'{text}' has no comparison");
             return Err(wrong(
                 reason,
                 "compare with ==, !=, >, >=, <, <= or &: 'period > 1000'",
             ));
         };
-        let value = value.trim();
-        let number = match value.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16),
-            None => value.parse(),
-        };
-        let is_number = value.starts_with(|digit: char| digit.is_ascii_digit());
-        let number = number.ok().filter(|_| is_number);
-        let value = match term {
-            Term::Memory(part) => number.or_else(|| part.named_value(value)).ok_or_else(|| {
-                wrong(
-                    format!("'{value}' is not a value of {name}"),
-                    &format!("choose from {}, or give a number", part.names().join(", ")),
-                )
-            })?,
+        let value_text = value_text.trim();
+        let number = number(value_text);
+        let value = match field {
+            ComparedField::Memory(part) => number
+                .or_else(|| part.named_value(value_text))
+                .ok_or_else(|| {
+                    wrong(
+                        format!("'{value_text}' is not a value of {name}"),
+                        &format!("choose from {}, or give a number", part.names().join(", ")),
+                    )
+                })?,
             _ => number.ok_or_else(|| {
                 wrong(
-                    format!("'{value}' is not a number"),
+                    format!("'{value_text}' is not a number"),
                     "give numbers as 4096 or 0x1000, join conditions with ',' (all) and '||' (any)",
                 )
             })?,
         };
         Ok(Self {
-            term,
+            field,
             operator: *operator,
             value,
         })
     }
 
     fn fits(self, sample: &SampleRecord<'_>, period: u64) -> bool {
-        let Some(actual) = self.term.of(sample, period) else {
+        let Some(actual) = self.field.of(sample, period) else {
             return false;
         };
         match self.operator {
@@ -275,7 +284,7 @@ impl Comparison {
     }
 }
 
-impl Term {
+impl ComparedField {
     fn in_kernel(self) -> Option<FilterField> {
         Some(match self {
             Self::Pid => FilterField::Process,
@@ -290,10 +299,10 @@ impl Term {
     }
 
     fn named(name: &str) -> Option<Self> {
-        let known = TERMS.iter().find(|(known, _)| *known == name);
+        let known = FIELDS.iter().find(|(known, _)| *known == name);
         let part = || PARTS.iter().find(|part| part.name == name);
         match known {
-            Some((_, term)) => Some(*term),
+            Some((_, field)) => Some(*field),
             None => part().map(Self::Memory),
         }
     }
@@ -328,7 +337,7 @@ fn unknown(name: &str, text: &str) -> SampleFilterError {
         "" => format!("'{text}' does not begin with a field"),
         name => format!("unknown field '{name}'"),
     };
-    let names = TERMS.iter().map(|(name, _)| *name);
+    let names = FIELDS.iter().map(|(name, _)| *name);
     let names: Vec<&str> = names.chain(PARTS.iter().map(|part| part.name)).collect();
     SampleFilterError {
         reason,

@@ -14,8 +14,8 @@ pub(crate) enum MissingTracepoint {
     Unreadable(io::Error),
 }
 
-/// Returns the tracepoints matching `system:event`, with their ids, in tracefs order; at least one. Both
-/// parts may be patterns.
+/// Returns the tracepoints that match `system:event`, with their ids, in tracefs order; at least one. `system` and `event` may be
+/// patterns.
 pub(crate) fn select(
     system: &str,
     event: &str,
@@ -46,7 +46,8 @@ pub(crate) fn select(
     }
 }
 
-/// Returns the names in `all` that match a pattern. A plain name is returned without a look-up in `all`.
+/// Returns the names in `all` that match a pattern; none if `all` fails with `NotFound`. A plain name is returned without a
+/// look-up in `all`.
 fn expand(
     pattern: &str,
     all: impl Fn() -> io::Result<Vec<String>>,
@@ -114,7 +115,7 @@ fn unknown(system: &str, event: &str, catalogue: &Catalogue<'_>) -> String {
     }
     if system.starts_with("sdt_") {
         return format!(
-            "unknown tracepoint `{word}': 'buildid-cache --add PROGRAM' lists the SDT markers of a program"
+            "unknown tracepoint `{word}': 'buildid-cache --add PROGRAM' adds the SDT markers of a program"
         );
     }
     let prefix = format!("{system}:");

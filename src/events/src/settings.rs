@@ -6,7 +6,7 @@ use crate::number::number;
 use crate::terms::Term;
 use crate::{CallGraph, StackSize, branch_filter};
 
-/// Settings of one event; `None` means the command's option applies.
+/// Settings of one event; for `None`, the command's option applies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventSettings {
     /// Sampling rate (`period=`, `freq=`).
@@ -17,7 +17,7 @@ pub struct EventSettings {
     pub inherit: Option<bool>,
     /// How callchains are recorded (`call-graph=`, `stack-size=`).
     pub call_graph: Option<CallGraph>,
-    /// Maximum callchain depth in frames (`max-stack=`); enables callchains.
+    /// Maximum callchain depth in frames (`max-stack=`); enables callchains, unless `call-graph=no` is given.
     pub max_stack: Option<u16>,
     /// Branch filter of samples (`branch_type=`).
     pub branches: Option<BranchSampleType>,
@@ -41,7 +41,7 @@ pub(crate) enum CommonTerm {
     Stored,
     /// Overrides the event's name.
     Name(String),
-    /// A word of the attr: `config` (0), `config1`, `config2` or `config3`.
+    /// A word of the attr by its number, `config` (0) to `config3`, and its value.
     Config(usize, u64),
 }
 
@@ -65,7 +65,7 @@ pub(crate) const KEYS: [&str; 16] = [
     "percore",
 ];
 
-/// perf's terms that are not supported, with the reason.
+/// Terms of perf that are not supported, with the reason.
 const UNSUPPORTED_TERMS: [(&str, &str); 4] = [
     (
         "overwrite",
@@ -111,9 +111,9 @@ impl EventSettings {
             "inherit" => self.inherit = Some(switch(term)?),
             "no-inherit" => self.inherit = Some(!switch(term)?),
             "no-overwrite" => drop(switch(term)?),
-            "max-stack" => self.max_stack = Some(parse_u16(term)?),
+            "max-stack" => self.max_stack = Some(frame_count(term)?),
             "call-graph" => self.call_graph = Some(call_graph(term, self.call_graph)?),
-            "stack-size" => self.stack_size(term)?,
+            "stack-size" => self.set_stack_size(term)?,
             "percore" => self.per_core = switch(term)?,
             "branch_type" => self.branches = Some(branches(term)?),
             _ => return Ok(None),
@@ -121,8 +121,9 @@ impl EventSettings {
         Ok(Some(CommonTerm::Stored))
     }
 
-    /// Sets the size of stack copies, whether before or after `call-graph`.
-    fn stack_size(&mut self, term: &Term<'_>) -> Result<(), Reason> {
+    /// Sets the size of stack copies, whether before or after `call-graph=dwarf`, which is also the mode if none is given.
+    /// Another mode has no stack copies.
+    fn set_stack_size(&mut self, term: &Term<'_>) -> Result<(), Reason> {
         let size = number(term.value.unwrap_or_default()).and_then(StackSize::new);
         let stack_size = size.ok_or_else(|| {
             format!(
@@ -148,16 +149,16 @@ impl EventSettings {
         }
     }
 
-    /// Applies the remaining settings to an attr whose other fields are set.
+    /// Applies the settings except `call_graph` and `per_core` to an attr whose other fields are set.
     pub(crate) fn apply(&self, attr: &mut Attr) {
         if let Some(rate) = self.rate {
-            let (value, freq) = match rate {
+            let (value, is_frequency) = match rate {
                 SamplingRate::Period(period) => (period, false),
                 SamplingRate::Frequency(frequency) => (frequency, true),
             };
             attr.sample_period = value;
-            attr.flags = attr.flags.with(AttrFlags::FREQ, freq);
-            attr.sample_type = attr.sample_type.with(SampleType::PERIOD, freq);
+            attr.flags = attr.flags.with(AttrFlags::FREQ, is_frequency);
+            attr.sample_type = attr.sample_type.with(SampleType::PERIOD, is_frequency);
         }
         if let Some(time) = self.time {
             attr.sample_type = attr.sample_type.with(SampleType::TIME, time);
@@ -188,7 +189,7 @@ fn positive(term: &Term<'_>) -> Result<u64, Reason> {
     above.ok_or_else(|| format!("`{}' must be above 0", term.key))
 }
 
-fn parse_u16(term: &Term<'_>) -> Result<u16, Reason> {
+fn frame_count(term: &Term<'_>) -> Result<u16, Reason> {
     let value = u16::try_from(positive(term)?).ok();
     value.ok_or_else(|| format!("`{}' takes at most {} frames", term.key, u16::MAX))
 }

@@ -114,9 +114,9 @@ impl EventSpec {
         }
     }
 
-    /// Returns an event without samples for sessions that need only records of tasks, kernel text and modules. A session with only
-    /// `dummy` has no records of kernel text and modules. Unlike [`Self::bpf_output`], the event is opened for the target, so that the
-    /// end of the target is noticed.
+    /// Returns an event without samples for sessions that need only records of tasks, kernel text and modules. A session with
+    /// only `dummy` has no records of kernel text and modules. Unlike [`Self::bpf_output`], the event is opened for the target,
+    /// so that the end of the target is noticed.
     #[must_use]
     pub fn task_reports() -> Self {
         Self {

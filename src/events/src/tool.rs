@@ -16,15 +16,15 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// The tool event of that name.
+    /// The tool event of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let tools = [Self::Duration, Self::User, Self::System];
         let mut known = TOOL_NAMES.iter().zip(tools);
         known.find_map(|(known, tool)| (*known == name).then_some(tool))
     }
 
-    /// The tool event with this name in a stat recording, if its attr is that of a dummy event, which
-    /// counts nothing.
+    /// The tool event of this name (`user_time` or `tool/user_time/`) in a stat recording, if its attr is that of a dummy event,
+    /// which counts nothing.
     #[must_use]
     pub fn of_recorded(name: &str, attr: &Attr) -> Option<Self> {
         let plain = name

@@ -64,7 +64,7 @@ impl Pmu {
         let sources = ListSources {
             catalogue: &catalogue,
             opens: &|_| true,
-            marks: &Vec::new,
+            markers: &Vec::new,
         };
         let mut rows = EventList::new(&EventSelection::All, sources).rows;
         rows.retain(|row| {

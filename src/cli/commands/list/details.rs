@@ -54,9 +54,10 @@ impl ShownDetails<'_> {
             details.extend(self.tracepoint(system, name));
         }
         if self.verbose && row.kind == EventKind::Sdt {
-            let marks = (self.marks)();
-            let own = |mark: &&UsdtMarker| mark.name == row.name || with_program(mark) == row.name;
-            details.extend(marks.iter().filter(own).flat_map(locations));
+            let markers = (self.markers)();
+            let own =
+                |marker: &&UsdtMarker| marker.name == row.name || with_program(marker) == row.name;
+            details.extend(markers.iter().filter(own).flat_map(locations));
         }
         if self.examples || self.verbose {
             details.extend(self.code(&row));
@@ -165,9 +166,13 @@ fn syscall(system: &str, name: &str) -> Option<String> {
 }
 
 /// `in /usr/bin/node: 2 locations with s32 arg1, u64 arg2`: the locations of a USDT probe in a program, and its arguments.
-fn locations(mark: &UsdtMarker) -> Vec<String> {
+fn locations(marker: &UsdtMarker) -> Vec<String> {
     let mut counts: BTreeMap<Vec<String>, usize> = BTreeMap::new();
-    for event in mark.lines.iter().filter_map(|line| ProbeEvent::parse(line)) {
+    for event in marker
+        .lines
+        .iter()
+        .filter_map(|line| ProbeEvent::parse(line))
+    {
         let values = event.fields.iter().zip(1..).map(|(field, number)| {
             let name = field.name.clone().unwrap_or_else(|| format!("arg{number}"));
             match field.base.rsplit_once(':') {
@@ -177,7 +182,7 @@ fn locations(mark: &UsdtMarker) -> Vec<String> {
         });
         *counts.entry(values.collect()).or_default() += 1;
     }
-    let program = mark.program.display();
+    let program = marker.program.display();
     let locations = counts.into_iter().map(|(values, count)| {
         let plural = if count > 1 { "s" } else { "" };
         let with = match values.is_empty() {

@@ -9,7 +9,7 @@ use crate::pmu_format::FieldBits;
 pub struct DecodedEvent {
     /// The PMU.
     pub pmu: String,
-    /// The terms, such as `event=0xd2,umask=0x1`; `config=` has the bits not covered by any other term.
+    /// The terms, such as `event=0xd2,umask=0x1`; `config=` has the bits that no other term covers.
     pub terms: String,
     /// The events with exactly this code.
     pub names: Vec<String>,
@@ -32,7 +32,7 @@ impl DecodedEvent {
 
 fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
     let formats = catalogue.machine.formats(pmu).into_iter();
-    let mut bits: Vec<(FieldBits, String)> = formats
+    let mut fields: Vec<(FieldBits, String)> = formats
         .filter_map(|term| {
             Some((
                 FieldBits::parse(&catalogue.machine.format(pmu, &term)?)?,
@@ -41,10 +41,10 @@ fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
         })
         .filter(|(bits, _)| bits.is_of_config())
         .collect();
-    bits.sort_by_key(|(bits, _)| bits.lowest());
+    fields.sort_by_key(|(bits, _)| bits.lowest());
     let mut uncovered = config;
     let mut terms = Vec::new();
-    for (bits, term) in bits {
+    for (bits, term) in fields {
         let value = bits.get(uncovered);
         if value != 0 {
             uncovered &= !bits.mask();
@@ -57,12 +57,15 @@ fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
     terms.join(",")
 }
 
-/// Returns the events of the kernel and of vendor tables whose attr has this `config`, and 0 in `config1` and `config2`.
+/// Returns the names of the PMU's events in sysfs and in vendor tables whose attr has this `config`, and 0 in `config1` and
+/// `config2`.
 fn names(config: u64, pmu: &str, kind: u32, catalogue: &Catalogue<'_>) -> Vec<String> {
     let vendor_events = catalogue.machine.vendor().events().iter();
     let vendor_events = vendor_events.filter(|event| catalogue.is_of(event, pmu));
     let mut names = catalogue.machine.events(pmu);
-    names.extend(vendor_events.map(|event| event.name.clone()));
+    let in_sysfs = names.clone();
+    let vendor_names = vendor_events.map(|event| event.name.clone());
+    names.extend(vendor_names.filter(|name| !in_sysfs.contains(name)));
     names.retain(|name| {
         let event = PmuEvent::named(pmu, kind, name, &[], catalogue);
         event.is_ok_and(|event| {

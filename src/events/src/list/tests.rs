@@ -11,9 +11,9 @@ fn listed_in(catalogue: &Catalogue<'_>, word: &str) -> Vec<ListedEvent> {
     let sources = ListSources {
         catalogue,
         opens: &|_| true,
-        marks: &|| {
-            let marks = ["sdt_kitchen:cook", "sdt_kitchen:eat@/bin/a(12)"];
-            marks.map(str::to_owned).into()
+        markers: &|| {
+            let markers = ["sdt_kitchen:cook", "sdt_kitchen:eat@/bin/a(12)"];
+            markers.map(str::to_owned).into()
         },
     };
     EventList::new(&EventSelection::new(word), sources).rows
@@ -103,7 +103,7 @@ fn events_that_cannot_be_opened_are_left_out_and_a_missing_tracefs_is_reported()
     let sources = ListSources {
         catalogue: &catalogue,
         opens: &|attr| attr.kind == EventType::SOFTWARE,
-        marks: &Vec::new,
+        markers: &Vec::new,
     };
     let listing = EventList::new(&EventSelection::All, sources);
     let kinds: Vec<EventKind> = listing.rows.iter().map(|row| row.kind).collect();

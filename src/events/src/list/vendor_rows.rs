@@ -3,7 +3,7 @@
 use super::{EventDescription, EventKind, EventSelection, ListedEvent};
 use crate::Catalogue;
 
-/// The selected events of vendor tables for the PMUs of this machine, sorted by topic and name, except events that sysfs has too.
+/// The selected events of vendor tables for the PMUs of this machine, without those that sysfs has too, sorted by topic and name.
 pub(super) fn rows(selection: &EventSelection, catalogue: &Catalogue<'_>) -> Vec<ListedEvent> {
     let mut rows: Vec<ListedEvent> = Vec::new();
     for event in catalogue.machine.vendor().events() {
@@ -27,11 +27,11 @@ pub(super) fn rows(selection: &EventSelection, catalogue: &Catalogue<'_>) -> Vec
             ..ListedEvent::new(EventKind::Pmu, &event.name)
         });
     }
-    rows.sort_by(|left, right| key(left).cmp(&key(right)));
+    rows.sort_by(|left, right| topic_and_name(left).cmp(&topic_and_name(right)));
     rows
 }
 
-fn key(row: &ListedEvent) -> (Option<&str>, &str) {
+fn topic_and_name(row: &ListedEvent) -> (Option<&str>, &str) {
     let description = row.description.as_ref();
     (
         description.map(|description| description.topic.as_str()),

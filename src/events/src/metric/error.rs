@@ -27,7 +27,7 @@ pub enum MetricError {
     },
     /// No metric or group has this name.
     Unknown {
-        /// The word.
+        /// The word of `-M`.
         word: String,
         /// The closest name, as a suggestion.
         near: Option<String>,

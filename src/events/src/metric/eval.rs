@@ -62,7 +62,7 @@ fn to_float(value: i64) -> f64 {
 }
 
 impl Expr {
-    /// Evaluates the formula: NaN if it is undefined because of a division by 0 or a missing value.
+    /// Evaluates the formula: NaN if it is undefined because of a missing value, or a division or remainder by 0.
     /// The names of missing values (of literals, with `#`) are added to `missing`, except those in the alternative of a choice
     /// that is not evaluated.
     pub fn value(&self, counts: &dyn MetricCounts, missing: &mut Vec<String>) -> f64 {
@@ -83,7 +83,7 @@ impl Expr {
                 None => miss(name.clone()),
             },
             Self::Literal(name) => miss(format!("#{name}")),
-            // Replaced before counting, by `Expr::with`.
+            // `Expr::with` has replaced these with numbers before counting; otherwise they are false.
             Self::Has(_) | Self::Processor(_) => 0.0,
             Self::Negative(inner) => -inner.value(counts, missing),
             Self::Binary(operator, left, right) => {

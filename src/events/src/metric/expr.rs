@@ -112,8 +112,8 @@ impl Expr {
         }
     }
 
-    /// Substitutes known properties and removes branches that can't be taken, so that their events
-    /// aren't counted. Unknown literals are kept.
+    /// Substitutes known properties, computes constant parts, and removes alternatives of choices that can't be taken, so that
+    /// their events aren't counted. Unknown literals are kept.
     #[must_use]
     pub fn with(self, known: &dyn MachineProperties) -> Self {
         let number = |holds: bool| Self::Number(f64::from(u8::from(holds)));

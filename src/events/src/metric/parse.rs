@@ -101,15 +101,15 @@ impl Parser {
 
     /// Parses operations with the operators of `levels`, loosest first.
     fn level(&mut self, levels: &[&[(char, Operator)]]) -> Result<Expr, FormulaFault> {
-        let Some((operators, closer)) = levels.split_first() else {
+        let Some((operators, tighter)) = levels.split_first() else {
             return self.signed();
         };
-        let mut left = self.level(closer)?;
+        let mut left = self.level(tighter)?;
         while let Token::Mark(mark) = *self.peek()
             && let Some((_, operator)) = operators.iter().find(|(sign, _)| *sign == mark)
         {
             self.at += 1;
-            let right = self.level(closer)?;
+            let right = self.level(tighter)?;
             left = Expr::Binary(*operator, Box::new(left), Box::new(right));
         }
         Ok(left)
@@ -156,7 +156,7 @@ impl Parser {
         }
     }
 
-    /// Parses the arguments of a function, in brackets.
+    /// Parses the call of the function `name`, from the opening bracket on. `position` is that of the name.
     fn function(&mut self, name: &str, position: Range<usize>) -> Result<Expr, FormulaFault> {
         self.at += 1;
         let expr = if let Some((_, operator)) = FUNCTIONS.iter().find(|(known, _)| *known == name) {

@@ -41,7 +41,7 @@ pub struct MetricResult {
 }
 
 impl MetricPlan {
-    /// The plans of all metrics selected by a word of `-M`: a metric or a group.
+    /// The plans of all metrics that a word of `-M` selects: the name of a metric or of a group.
     ///
     /// # Errors
     /// [`MetricError::Unknown`] if there is none; otherwise those of [`MetricPlan::new`].
@@ -165,7 +165,7 @@ fn event(name: &str) -> &str {
     alias.map_or(name, |(_, event)| event)
 }
 
-/// Resolves the dependencies of a metric.
+/// Resolves the dependencies of a metric: collects their formulas, events and grouping.
 struct Resolver<'a> {
     tables: &'a VendorTables,
     machine: &'a dyn MachineProperties,
@@ -207,10 +207,12 @@ impl<'a> Resolver<'a> {
     /// Adds the metric or event that the formula of `within` refers to by `name`.
     fn name(&mut self, name: &str, within: &VendorMetric) -> Result<(), MetricError> {
         let is_done = self.formulas.iter().any(|(known, _)| known == name);
-        // A metric may have the same name as its event.
+        if is_done {
+            return Ok(());
+        }
         let referred = self.tables.metric_of(name, within.pmu.as_deref());
+        // A metric may have the same name as its event.
         match referred.filter(|metric| metric.name != within.name) {
-            _ if is_done => Ok(()),
             Some(metric) => match self.chain.iter().position(|known| *known == metric.name) {
                 Some(first) => {
                     let chain = self.chain.get(first..).unwrap_or_default();

@@ -87,9 +87,9 @@ fn number_or_name(text: &str) -> (Token, usize) {
     }
 }
 
-/// Parses a number such as `64`, `.5` or `1.5e-3`; returns it and its length.
+/// The number at the beginning of `text`, such as `64`, `.5` or `1.5e-3`, and its length.
 fn number(text: &str) -> Option<(f64, usize)> {
-    let digits = |from: usize| {
+    let digits_end = |from: usize| {
         let rest = text.get(from..).unwrap_or_default();
         from + rest
             .find(|c: char| !c.is_ascii_digit())
@@ -99,23 +99,23 @@ fn number(text: &str) -> Option<(f64, usize)> {
         let byte = text.as_bytes().get(at);
         byte.is_some_and(|byte| expected.contains(byte))
     };
-    let integer_end = digits(0);
+    let integer_end = digits_end(0);
     let mut end = match has_one_of(integer_end, b".") {
-        true => digits(integer_end + 1),
+        true => digits_end(integer_end + 1),
         false => integer_end,
     };
     if has_one_of(end, b"eE") {
         let sign = usize::from(has_one_of(end + 1, b"-+"));
-        let exponent = digits(end + 1 + sign);
-        if exponent > end + 1 + sign {
-            end = exponent;
+        let exponent_end = digits_end(end + 1 + sign);
+        if exponent_end > end + 1 + sign {
+            end = exponent_end;
         }
     }
     let value = text.get(..end)?.parse().ok()?;
     Some((value, end))
 }
 
-/// A name of an event or metric in the syntax of `-e`, and its size in bytes in the text.
+/// The unescaped name at the beginning of `text`, and its length in the text; a length of 0 if there is none.
 fn name(text: &str) -> (String, usize) {
     let (mut name, mut length) = (String::new(), 0);
     let mut letters = text.chars();

@@ -4,12 +4,13 @@
 /// A part of the data source.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MemoryPart {
-    /// Its term: `mem_op`.
+    /// The name of the part in filters: `mem_op`.
     pub(super) name: &'static str,
     /// First bit and number of bits.
     bits: (u32, u32),
     /// The upper bits of the value, if the data source has them in another place: first bit and number of bits.
     upper_bits: Option<(u32, u32)>,
+    /// The names of values, with the values.
     values: &'static [(&'static str, u64)],
 }
 
@@ -102,7 +103,7 @@ pub(super) const PARTS: [MemoryPart; 8] = [
 ];
 
 impl MemoryPart {
-    /// Returns the value of this part of a data source.
+    /// Returns the value of this part of the data source `source`.
     pub(super) fn of(&self, source: u64) -> u64 {
         let (first, count) = self.bits;
         let upper = self.upper_bits;
