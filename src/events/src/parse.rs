@@ -16,12 +16,11 @@ use crate::select::{MissingTracepoint, select};
 use crate::terms::{SlashedWord, Term};
 use crate::{Catalogue, EventSpec, ParseError, SelectorFault, Tool, TracepointName, on_all_cores};
 
-/// Parses a list such as `cycles:u,{cs,page-faults}:S,sched:sched_process_*`. Order and duplicates
-/// are kept, a pattern gives one event per matching tracepoint, and all faults are reported at
-/// once.
+/// Parses a list such as `cycles:u,{cs,page-faults}:S,sched:sched_process_*`. Order and duplicates are kept. A pattern gives one
+/// event per matching tracepoint, and on hybrid machines a generic event gives one per kind of cores.
 ///
 /// # Errors
-/// [`ParseError`] with every invalid word.
+/// [`ParseError`] with the faults of all invalid words.
 pub fn parse(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, ParseError> {
     let mut events = Vec::new();
     let mut faults = Vec::new();
@@ -54,19 +53,19 @@ pub(crate) fn split(text: &str) -> Vec<Range<usize>> {
     let mut words = Vec::new();
     // The start of the current word, and that of the current event, which may be in braces.
     let (mut start, mut event_start) = (0, 0);
-    let (mut braces, mut slashed) = (0_usize, false);
+    let (mut braces, mut in_slashes) = (0_usize, false);
     for (offset, byte) in text.bytes().enumerate() {
-        let breakpoint = text
+        let in_breakpoint = text
             .get(event_start..)
-            .is_some_and(|event| event.starts_with("mem:"));
+            .is_some_and(|event| event.starts_with(Breakpoint::PREFIX));
         match byte {
-            b'/' if !breakpoint => slashed = !slashed,
+            b'/' if !in_breakpoint => in_slashes = !in_slashes,
             b'{' => {
                 braces += 1;
                 event_start = offset + 1;
             }
             b'}' => braces = braces.saturating_sub(1),
-            b',' if !slashed => {
+            b',' if !in_slashes => {
                 event_start = offset + 1;
                 if braces == 0 {
                     words.push(start..offset);
@@ -96,8 +95,9 @@ impl ListWord<'_> {
         if self.text.is_empty() {
             return Err(self.fault(0, "expected the name of an event".to_owned()));
         }
-        let (name, letters) = match self.text.split_once(':') {
-            Some((name, letters)) => (name, Some(letters)),
+        // After the colon are modifiers, the name of a tracepoint, or a number.
+        let (name, after) = match self.text.split_once(':') {
+            Some((name, after)) => (name, Some(after)),
             None => (self.text, None),
         };
         if self.text.starts_with(Breakpoint::PREFIX) {
@@ -108,7 +108,7 @@ impl ListWord<'_> {
         }
         if let Some(attr) = self.plain(name)? {
             let event = EventSpec::new(self.text.to_owned(), attr);
-            let modifiers = self.modifiers(name.len(), letters)?;
+            let modifiers = self.modifiers(name.len(), after)?;
             return Ok(on_all_cores(self.modified(event, &modifiers), catalogue));
         }
         if let Some(tool) = Tool::named(self.text) {
@@ -116,23 +116,24 @@ impl ListWord<'_> {
         }
         let pmus = catalogue.pmus_with(name);
         if !pmus.is_empty() {
-            let modifiers = self.modifiers(name.len(), letters)?;
+            let modifiers = self.modifiers(name.len(), after)?;
             let event = |(pmu, kind): &(String, u32)| {
                 let event = PmuEvent::named(pmu, *kind, name, &[], catalogue);
                 self.of_pmu(event, &modifiers)
             };
             return pmus.into_iter().map(event).collect();
         }
-        if let Some(attr) = numbered(name, letters) {
+        if let Some(attr) = numbered(name, after) {
             return Ok(vec![self.numbered_event(attr)?]);
         }
-        match letters {
+        match after {
             Some(event) if !name.is_empty() => self.tracepoints(name, event, catalogue),
             _ => Err(self.fault(0, unknown(self.text, catalogue))),
         }
     }
 
-    /// The attr of a hardware, software, cache or raw event; `None` for other names.
+    /// The attr of a hardware, software, cache or raw event; `None` for other names. Faults are operations that a cache does not
+    /// support, and raw codes of more than 64 bits.
     fn plain(&self, name: &str) -> Result<Option<Attr>, SelectorFault> {
         if let Some((kind, config)) = known_event(name) {
             return Ok(Some(Attr {
@@ -165,12 +166,9 @@ impl ListWord<'_> {
     /// Parses numeric `type:config` with modifiers.
     fn numbered_event(&self, attr: Attr) -> Result<EventSpec, SelectorFault> {
         let mut parts = self.text.splitn(3, ':');
-        let colon = parts
-            .by_ref()
-            .take(2)
-            .map(|part| part.len() + 1)
-            .sum::<usize>();
-        let modifiers = self.modifiers(colon.saturating_sub(1), parts.next())?;
+        let numbers = parts.by_ref().take(2);
+        let after_colon = numbers.map(|part| part.len() + 1).sum::<usize>();
+        let modifiers = self.modifiers(after_colon.saturating_sub(1), parts.next())?;
         let event = EventSpec::new(self.text.to_owned(), attr);
         Ok(self.modified(event, &modifiers))
     }
@@ -228,7 +226,7 @@ impl ListWord<'_> {
         self.with_terms(&parts, &terms, &modifiers, catalogue)
     }
 
-    /// Parses `system:event/terms/modifiers`.
+    /// Parses `system:event/terms/modifiers` and `type:config/terms/modifiers`.
     fn with_terms(
         &self,
         parts: &SlashedWord,
@@ -241,8 +239,16 @@ impl ListWord<'_> {
             text: name,
             position: self.position.start..self.position.start + name.len(),
         };
-        let events = inner.events(catalogue)?.into_iter();
-        let with_terms = |event: EventSpec| {
+        let events = inner.events(catalogue)?;
+        let (kind, rest) = name.split_once(':').unwrap_or((name, ""));
+        let is_tracepoint = events.iter().all(|event| event.tracepoint.is_some());
+        let is_whole = is_tracepoint || numbered(kind, Some(rest)).is_some();
+        // `cycles:u/terms/` and `sched:sched_switch:u/terms/`.
+        if !is_whole || rest.contains(':') {
+            let colon = name.rfind(':').unwrap_or_default();
+            return Err(self.fault(colon, "modifiers come after the terms".to_owned()));
+        }
+        let add_terms = |event: EventSpec| {
             let changed = PmuEvent::general(event.attr.clone(), terms);
             let changed = self.of_pmu(changed, modifiers)?;
             let name = match terms.iter().any(|term| term.key == "name") {
@@ -259,11 +265,11 @@ impl ListWord<'_> {
                 ..changed
             })
         };
-        events.map(with_terms).collect()
+        events.into_iter().map(add_terms).collect()
     }
 
-    /// Parses `software/NAME,terms/` and `tool/NAME/`, as newer perf writes these events; `None` for other PMUs, and if the first
-    /// term is not the name of a software event.
+    /// Parses `software/NAME,terms/` and `tool/NAME/`, as newer perf writes these events; `None` for other PMUs, without terms,
+    /// and if the first term of `software` is not the name of a software event.
     fn of_software_or_tool(
         &self,
         pmu: &str,
@@ -304,7 +310,7 @@ impl ListWord<'_> {
         }
     }
 
-    /// Creates the event from its terms. Its name is the value of the term `name`, otherwise the word as given.
+    /// Creates the event that was built from terms. Its name is the value of the term `name`, otherwise the word as given.
     fn of_pmu(
         &self,
         built: Result<PmuEvent, BadTerm>,
@@ -338,10 +344,10 @@ impl ListWord<'_> {
         };
         let modifiers = self.modifiers(system.len() + 1 + event.len(), letters)?;
         // perf marks SDT probes with a percent sign; once created they are ordinary probes.
-        let plain = system.strip_prefix('%').unwrap_or(system);
-        let selected = select(plain, event, catalogue);
+        let bare_system = system.strip_prefix('%').unwrap_or(system);
+        let selected = select(bare_system, event, catalogue);
         let selected =
-            selected.map_err(|missing| self.missing(missing, plain, event, catalogue))?;
+            selected.map_err(|missing| self.missing(missing, bare_system, event, catalogue))?;
         let letters = letters.map_or(String::new(), |letters| format!(":{letters}"));
         let spec = |(TracepointName { system, name }, id)| {
             let attr = Attr {
@@ -374,6 +380,7 @@ impl ListWord<'_> {
         }
     }
 
+    /// Returns the event with the modifiers, which replace any others, and with the word's position.
     fn modified(&self, mut event: EventSpec, modifiers: &Modifiers) -> EventSpec {
         modifiers.apply(&mut event.attr);
         EventSpec {
@@ -406,7 +413,7 @@ impl ListWord<'_> {
     }
 }
 
-/// Parses `type:config`.
+/// Parses `type:config`, where `rest` is the text after the first colon; modifiers in it are ignored.
 fn numbered(kind: &str, rest: Option<&str>) -> Option<Attr> {
     let config = rest?.split(':').next()?;
     Some(Attr {

@@ -89,6 +89,7 @@ fn breakpoints_watch_an_address() {
         ("mem:0x1000:rz", 12),
         ("mem:0x1000::u", 11),
         ("mem:0x1000:w:z", 13),
+        ("mem:0x1000:ww", 12),
     ] {
         let error = parse(text, &catalogue(&FakeTracefs)).unwrap_err();
         assert_eq!(error.faults[0].position.start, start, "{error}");
@@ -197,6 +198,12 @@ fn faults_of_terms_have_a_position_and_a_reason() {
         ),
         ("cs/period=3", 2, "unbalanced slash"),
         ("cs/period=3/z", 12, "unknown modifier `z'"),
+        ("cycles:u/period=5/", 6, "modifiers come after the terms"),
+        (
+            "sched:sched_switch:u/max-stack=3/",
+            18,
+            "modifiers come after the terms",
+        ),
         (
             "file.c/map:channel.event=evt/",
             0,
