@@ -21,13 +21,14 @@ pub(crate) struct UsdtMarker {
     pub(crate) lines: Vec<String>,
 }
 
-/// Returns the markers of the installed programs in the cache, sorted by name, without duplicates.
+/// Returns the markers of the installed programs in the cache, sorted by name, without duplicates. Objects whose list of markers
+/// cannot be read are skipped.
 pub(crate) fn installed_markers(cache: &Cache) -> Vec<UsdtMarker> {
     let mut markers = Vec::new();
     for cached in cache.objects().unwrap_or_default() {
         let entries = cached_entries(&cached.probes().unwrap_or_default());
-        let marked = entries.iter().filter(|entry| entry.is_marker);
-        let named = marked.filter_map(|entry| Some((entry.text.split_once('=')?.0, entry)));
+        let of_markers = entries.iter().filter(|entry| entry.is_marker);
+        let named = of_markers.filter_map(|entry| Some((entry.text.split_once('=')?.0, entry)));
         let named: Vec<(&str, &CachedEntry)> = named.collect();
         // A program that was removed or replaced by another build cannot be probed.
         if !named.is_empty() && is_installed(&cached) {

@@ -29,7 +29,7 @@ pub(crate) const FEATURES: &[Feature] = &[
         "programs of its own: stat --bpf-counters and -b, record --off-cpu and --filter",
     ),
     with("debuginfod", "debug files over HTTP and HTTPS"),
-    with("demangle", "C++ and Rust names"),
+    with("demangle", "C++, Rust and OCaml names"),
     with(
         "dwarf",
         "source lines, inlined functions, variables of probes",

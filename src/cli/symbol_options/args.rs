@@ -22,7 +22,7 @@ pub(crate) fn all() -> Vec<Arg> {
 }
 
 pub(crate) fn demangle() -> Arg {
-    switch("demangle").help("demangle C++ and Rust symbols (default: on)")
+    switch("demangle").help("demangle C++, Rust and OCaml symbols (default: on)")
 }
 
 pub(crate) fn demangle_kernel() -> Arg {

@@ -105,7 +105,7 @@ fn last_options() -> Vec<Arg> {
         list("exec", "program or library")
             .short('x')
             .help("program or library that the following definitions refer to"),
-        switch("demangle").help("demangle C++ and Rust symbols (default: on)"),
+        switch("demangle").help("demangle C++, Rust and OCaml symbols (default: on)"),
         switch("demangle-kernel").help("also demangle kernel symbols"),
         switch("cache").help(
             "also store events in the build-id cache (with --dry-run: only there), or list or delete stored ones; %[group:]event adds a stored event",
