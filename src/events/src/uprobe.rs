@@ -8,8 +8,8 @@ use rperf_wire::{Attr, EventType};
 
 use crate::{EventSettings, EventSpec, SamplingRate};
 
-/// `PERF_PROBE_CONFIG_IS_RETPROBE`.
-const IS_RETURN: u64 = 1;
+/// `PERF_PROBE_CONFIG_IS_RETPROBE`: the flag in `config` of a return probe.
+const RETURN_FLAG: u64 = 1;
 /// `PERF_UPROBE_REF_CTR_OFFSET_SHIFT`: the offset of the reference counter is in the upper half of
 /// `config`.
 const SEMAPHORE_SHIFT: u32 = 32;
@@ -19,7 +19,7 @@ const SEMAPHORE_SHIFT: u32 = 32;
 pub struct Uprobe {
     /// Type number of the PMU (`/sys/bus/event_source/devices/uprobe/type`).
     pub pmu: u32,
-    /// Path of the program.
+    /// Path of the program or library.
     pub path: CString,
     /// Offset of the probe in the file.
     pub offset: u64,
@@ -32,15 +32,15 @@ pub struct Uprobe {
 impl EventSpec {
     /// Creates the event of a uprobe, which samples every hit.
     ///
-    /// Its attr contains the address of the path, which the kernel reads when the event is opened. The spec and its clones own the path, so
-    /// at least one of them must live until then.
+    /// Its attr contains the address of the path, which the kernel reads when the event is opened. The spec and its
+    /// clones own the path, so at least one of them must live until then.
     #[must_use]
     pub fn of_uprobe(name: String, uprobe: Uprobe) -> Self {
         let path: Arc<CStr> = uprobe.path.into();
         let semaphore = u64::from(uprobe.semaphore.unwrap_or_default()) << SEMAPHORE_SHIFT;
         let attr = Attr {
             kind: EventType(uprobe.pmu),
-            config: semaphore | if uprobe.is_return { IS_RETURN } else { 0 },
+            config: semaphore | if uprobe.is_return { RETURN_FLAG } else { 0 },
             config1: path.as_ptr().expose_provenance() as u64,
             config2: uprobe.offset,
             ..Attr::default()

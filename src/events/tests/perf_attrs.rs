@@ -414,8 +414,8 @@ fn opened_by_rperf(case: &Case, has_pmu: bool) -> Vec<String> {
 }
 
 /// The events that perf recorded, as `perf evlist -v` lists them. `file` is overwritten.
-fn opened_by_perf(case: &Case, sleeper: u32, file: &Path) -> Vec<String> {
-    let arguments = case.arguments.replace("SLEEPER", &sleeper.to_string());
+fn opened_by_perf(case: &Case, sleeper_pid: u32, file: &Path) -> Vec<String> {
+    let arguments = case.arguments.replace("SLEEPER", &sleeper_pid.to_string());
     let events = Some(case.events).filter(|events| !events.is_empty());
     let record = Run::new("perf")
         .args(["record", "-B", "-o"])
@@ -446,8 +446,8 @@ fn obstacle() -> Option<&'static str> {
     if !version.is_ok_and(|outcome| outcome.stdout.starts_with("perf version 6.1.")) {
         return Some("attrs differ in other versions than perf 6.1");
     }
-    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
     (!root && paranoid.trim() != "-1").then_some("system-wide recording is not allowed")
 }
@@ -458,32 +458,33 @@ fn attrs_match_perf() {
         return skip("attrs_match_perf", reason);
     }
     let scratch = Scratch::new();
-    let mut target = Command::new("sleep").arg("600").spawn().unwrap();
+    let mut sleeper = Command::new("sleep").arg("600").spawn().unwrap();
     let cases = cases();
     // Several threads, because opening and closing events mostly waits for the kernel.
     let share = cases.len().div_ceil(WORKERS);
     let wrong: Vec<String> = thread::scope(|scope| {
         let compare = |(index, cases)| {
             let file = scratch.path().join(format!("{index}.data"));
-            let sleeper = target.id();
-            scope.spawn(move || differences(cases, sleeper, &file))
+            let sleeper_pid = sleeper.id();
+            scope.spawn(move || differences(cases, sleeper_pid, &file))
         };
         let workers: Vec<_> = cases.chunks(share).enumerate().map(compare).collect();
         let differences = workers.into_iter().map(|worker| worker.join().unwrap());
         differences.flatten().collect()
     });
-    target.kill().unwrap();
-    target.wait().unwrap();
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 const WORKERS: usize = 6;
 
-fn differences(cases: &[Case], sleeper: u32, file: &Path) -> Vec<String> {
+/// Returns the recordings whose attrs differ between perf and rperf. `file` is overwritten.
+fn differences(cases: &[Case], sleeper_pid: u32, file: &Path) -> Vec<String> {
     let has_pmu = Path::new("/sys/bus/event_source/devices/cpu").exists();
     let mut wrong = Vec::new();
     for case in cases {
-        let expected = opened_by_perf(case, sleeper, file);
+        let expected = opened_by_perf(case, sleeper_pid, file);
         let opened = opened_by_rperf(case, has_pmu);
         if opened != expected {
             let line = format!("record -e '{}' {}", case.events, case.arguments);

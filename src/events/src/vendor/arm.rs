@@ -1,10 +1,10 @@
 //! The layout of Arm's tables (`ARM-software/data`): one file per processor.
 
-use super::row::{BadValue, Row};
+use super::row::Row;
 use super::{TableFinding, VendorEvent};
 
-/// Parses `MIDR_EL1` in hexadecimal and returns its implementer (bits 12 to 19) and part number (bits 0 to 11), the
-/// notation of these files (`0x41d0c`). `None` for the CPUID strings of other architectures.
+/// Parses `MIDR_EL1` in hexadecimal, and packs its implementer and part number as these files do: `0x41d0c` is implementer
+/// 0x41, part 0xd0c. `None` for the CPUID strings of other architectures.
 pub(super) fn processor(cpuid: &str) -> Option<u64> {
     let midr = u64::from_str_radix(cpuid.strip_prefix("0x")?, 16).ok()?;
     let implementer = (midr >> 24) & 0xff;
@@ -12,13 +12,13 @@ pub(super) fn processor(cpuid: &str) -> Option<u64> {
     Some(implementer << 12 | part)
 }
 
-/// Whether a file with this member `cpuid` describes `processor`, a result of [`processor`].
+/// Whether a file whose member `cpuid` has this value describes `processor`, a result of [`processor`].
 pub(super) fn is_of(cpuid: &str, processor: u64) -> bool {
     let digits = cpuid.trim().trim_start_matches("0x");
     u64::from_str_radix(digits, 16).is_ok_and(|number| number == processor)
 }
 
-/// Returns the events of the file `path`, which consists of `rows`.
+/// Returns the events of `rows`, the content of the file `path`. Rows without a usable `code` become findings.
 pub(super) fn events(
     path: &str,
     rows: &[Row],
@@ -44,11 +44,10 @@ pub(super) fn events(
                 });
             }
             Ok(None) => findings.push(TableFinding::new(path, Some(name.to_owned()), "no `code'")),
-            Err(BadValue { key, value }) => findings.push(TableFinding::new(
-                path,
-                Some(name.to_owned()),
-                format!("`{key}' is `{value}', which is not a number"),
-            )),
+            Err(bad) => {
+                let name = Some(name.to_owned());
+                findings.push(TableFinding::new(path, name, bad.to_string()));
+            }
         }
     }
     events

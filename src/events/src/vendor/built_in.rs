@@ -1,5 +1,6 @@
-//! Built-in tables for machines without vendor tables: the architectural events of Intel, AMD and 64-bit Arm
-//! processors, and level 1 of the top-down method for four-slot processors.
+//! Built-in tables for machines without vendor tables: events and metrics that all processors of a vendor have (Intel, AMD
+//! since Zen, 64-bit Arm). Skylake and its successors with the same core also have events of loads, stores and uops, and
+//! level 1 of the top-down method.
 
 use std::io;
 
@@ -35,13 +36,13 @@ const FILES: [(&str, &str); 6] = [
     ),
 ];
 
-/// Metrics of generic events; their names are those of the metrics that newer perf releases print by default.
+/// Metrics of generic events, named as in perf's tables for all architectures (`common/metrics.json`).
 const DEFAULT_METRICS: &str = include_str!("../../tables/common/metrics.json");
 
 /// The PMU of the default metrics, which every machine has.
 const SOFTWARE: &str = "software";
 
-/// Returns the metrics that need no vendor's table: rates of software events and generic hardware
+/// Returns the metrics that do not need vendor tables: rates of software events and generic hardware
 /// events, in the groups `Default` to `Default4`.
 #[must_use]
 pub fn default_metrics() -> Vec<VendorMetric> {

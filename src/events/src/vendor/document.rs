@@ -11,8 +11,8 @@ pub(super) struct Document {
     pub(super) rows: Vec<Row>,
     /// `cpuid`: the processor of the file, in Arm's layout.
     pub(super) cpuid: Option<String>,
-    /// Whether it contains metrics in Intel's own format.
-    pub(super) foreign_metrics: bool,
+    /// Whether it contains metrics in Intel's own format, which are not in `rows`.
+    pub(super) has_intel_metrics: bool,
 }
 
 impl Document {
@@ -56,7 +56,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
                 "Events" | "events" => document.rows = map.next_value()?,
                 "cpuid" => document.cpuid = map.next_value()?,
                 "Metrics" => {
-                    document.foreign_metrics = true;
+                    document.has_intel_metrics = true;
                     map.next_value::<IgnoredAny>()?;
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
@@ -85,8 +85,8 @@ mod tests {
         }
         let arm = Document::parse(r#"{"cpuid": "0x41d0c", "events": [], "refs": [1]}"#).unwrap();
         assert_eq!(arm.cpuid.as_deref(), Some("0x41d0c"));
-        let foreign = Document::parse(r#"{"Metrics": [{"Events": []}]}"#).unwrap();
-        assert!(foreign.foreign_metrics && foreign.rows.is_empty());
+        let intel = Document::parse(r#"{"Metrics": [{"Events": []}]}"#).unwrap();
+        assert!(intel.has_intel_metrics && intel.rows.is_empty());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! An event of a vendor table.
 
-use super::row::{BadValue, Row};
+use super::row::Row;
 use super::terms::terms;
 use super::{TableFinding, UnitScale};
 
@@ -9,7 +9,8 @@ use super::{TableFinding, UnitScale};
 pub struct VendorEvent {
     /// The name in lower case: `mem_load_retired.l3_hit`.
     pub name: String,
-    /// Name of the PMU without the instance number (`uncore_cha`); `None` if the table names none: the processor cores.
+    /// Name of the PMU without the instance number (`uncore_cha`); `None` if the table names none, or `cpu`:
+    /// the PMU of the processor cores.
     pub pmu: Option<String>,
     /// The terms in the syntax of `-e`: `event=0xd1,period=0xc365,umask=0x4`.
     pub terms: String,
@@ -27,8 +28,8 @@ pub struct VendorEvent {
     pub deprecated: bool,
 }
 
-/// Unit and PMU, for units whose PMU is not `uncore_UNIT` with the unit in lower case.
-const UNITS: [(&str, &str); 11] = [
+/// Unit and PMU, for units with a PMU of another name than `uncore_UNIT` or the unit itself ([`PMUS`]).
+const UNITS: [(&str, &str); 12] = [
     ("CBO", "uncore_cbox"),
     ("QPI LL", "uncore_qpi"),
     ("SBO", "uncore_sbox"),
@@ -40,11 +41,12 @@ const UNITS: [(&str, &str); 11] = [
     ("DFPMC", "amd_df"),
     ("UMCPMC", "amd_umc"),
     ("PAI-CRYPTO", "pai_crypto"),
+    ("PAI-EXT", "pai_ext"),
 ];
-/// Prefixes of units that are names of PMUs.
-const PMUS: [&str; 4] = ["cpu_", "arm", "hisi_", "uncore_"];
+/// Prefixes of units that are themselves the names of PMUs.
+const PMUS: [&str; 6] = ["cpu_", "arm", "hisi_", "ali_drw", "imx", "uncore_"];
 
-/// Returns the name of the PMU that counts the events of a unit.
+/// Returns the name of the PMU that counts the events of a unit, without the instance number.
 pub(super) fn pmu_of(unit: &str) -> String {
     if let Some((_, pmu)) = UNITS.iter().find(|(known, _)| *known == unit) {
         return (*pmu).to_owned();
@@ -86,9 +88,9 @@ impl VendorEvent {
             let reason = "the name contains a comma, slash, colon, brace or blank".to_owned();
             return Err(UnusableRow { name, reason });
         }
-        let terms = terms(&name, row).map_err(|BadValue { key, value }| UnusableRow {
+        let terms = terms(&name, row).map_err(|bad| UnusableRow {
             name: name.clone(),
-            reason: format!("`{key}' is `{value}', which is not a number"),
+            reason: bad.to_string(),
         })?;
         let unit = row.text("Unit").filter(|unit| *unit != "cpu").map(pmu_of);
         Ok(Some(Self {
@@ -103,8 +105,9 @@ impl VendorEvent {
     }
 }
 
-/// An unusable row.
+/// A row whose event cannot be used, and the reason.
 pub(super) struct UnusableRow {
+    /// The name of the event, in lower case.
     name: String,
     reason: String,
 }
@@ -115,13 +118,20 @@ impl UnusableRow {
     }
 }
 
-/// Returns the description in the field `key`, with additions from other fields; as in perf, without the final full stop.
-fn description(row: &Row, key: &str) -> Option<String> {
+/// Returns the text in the field `key` in one line; as in perf, without the final full stop.
+pub(super) fn description_text(row: &Row, key: &str) -> Option<String> {
     let text = row.text(key)?;
-    let text = text.trim_end().strip_suffix('.').unwrap_or(text);
-    let mut description: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = text.strip_suffix('.').unwrap_or(text);
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Returns the description in the field `key`, with additions from other fields.
+fn description(row: &Row, key: &str) -> Option<String> {
+    let mut description = description_text(row, key)?;
+    let says_precise = description.contains("(Precise Event)");
     let errata = row.text("Errata");
-    if row.text("Data_LA").is_some() {
+    // Intel's own tables write 0 in the fields of events without the property.
+    if row.is_set("Data_LA") {
         let stop = if errata.is_some() { "." } else { "" };
         description.push_str(&format!(" Supports address when precise{stop}"));
     }
@@ -130,7 +140,7 @@ fn description(row: &Row, key: &str) -> Option<String> {
     }
     let precise = row
         .text("PEBS")
-        .filter(|_| !text.contains("(Precise Event)"));
+        .filter(|value| *value != "0" && !says_precise);
     match precise {
         Some("2") => description.push_str(" (Must be precise)"),
         Some(_) => description.push_str(" (Precise event)"),
@@ -152,6 +162,7 @@ mod tests {
             ("cpu_atom", "cpu_atom"),
             ("L3PMC", "amd_l3"),
             ("hisi_sccl,ddrc", "hisi_sccl,ddrc"),
+            ("imx9_ddr", "imx9_ddr"),
         ] {
             assert_eq!(pmu_of(unit), pmu);
         }
@@ -166,9 +177,16 @@ mod tests {
             ("Errata", "SKL091"),
             ("PEBS", "2"),
         ]);
-        let event = VendorEvent::of_row(&row, "cache", None).ok().flatten();
-        let brief = event.unwrap().brief;
+        let brief = |row: &Row| {
+            let event = VendorEvent::of_row(row, "cache", None).ok().flatten();
+            event.unwrap().brief
+        };
         let expected = "All retired loads Supports address when precise. Spec update: SKL091 (Must be precise)";
-        assert_eq!(brief.as_deref(), Some(expected));
+        assert_eq!(brief(&row).as_deref(), Some(expected));
+        let without = Row::of(&[("Data_LA", "0"), ("Errata", "null"), ("PEBS", "0")]);
+        assert_eq!(
+            brief(&without.over(&row)).as_deref(),
+            Some("All retired loads")
+        );
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct TableFinding {
     /// The file, as named by [`super::TableFolder`].
     pub file: String,
-    /// The line of a text or the name of an event; `None` for the whole file.
+    /// The line of a mapfile (`line 3`) or the name of an event; `None` for the whole file.
     pub place: Option<String>,
     /// Description in one line.
     pub reason: String,

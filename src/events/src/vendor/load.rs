@@ -25,7 +25,7 @@ pub struct LoadedTables {
 }
 
 /// Loads the tables of the processor with this CPUID string (`GenuineIntel-6-55-4`, `0x00000000410fd0c0`). Errors
-/// become findings.
+/// become findings. Arm's layout is only tried if no mapfile leads to events.
 #[must_use]
 pub fn load(folder: &dyn TableFolder, cpuid: &str) -> LoadedTables {
     let mut loader = Loader {
@@ -128,7 +128,7 @@ impl Loader<'_> {
         let Some(document) = self.document(path) else {
             return;
         };
-        if document.foreign_metrics {
+        if document.has_intel_metrics {
             let reason = "metrics in Intel's own format are not supported; the folder 'metrics/perf' of Intel's tables has them in perf's format";
             self.findings.push(TableFinding::new(path, None, reason));
         }
@@ -142,7 +142,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Completes a row with the fields of the standard event it refers to.
+    /// Completes a row with the fields of the standard event it refers to. An undefined standard event becomes a finding.
     fn completed<'r>(&mut self, row: &'r Row, path: &str) -> std::borrow::Cow<'r, Row> {
         let Some(name) = row.text("ArchStdEvent") else {
             return std::borrow::Cow::Borrowed(row);
@@ -158,7 +158,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Loads the standard events in the files next to a mapfile.
+    /// Replaces the standard events with those in the files next to a mapfile.
     fn load_standard_events(&mut self, subfolder: &str) {
         self.standard.clear();
         for name in self.folder.names(subfolder) {

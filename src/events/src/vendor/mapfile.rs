@@ -11,7 +11,7 @@ pub(super) struct Entry {
     pub(super) path: String,
     /// Kind of the content: `core`, `uncore`, `metrics` and others.
     pub(super) contents: String,
-    /// For hybrid processors, the kind of cores: `Core` or `Atom`.
+    /// The last field, of hybrid processors: the kind of cores, `Core` or `Atom`.
     pub(super) role: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn entries(
         if line.is_empty() || line.starts_with('#') || is_heading {
             continue;
         }
-        let mut wrong = |reason: String| {
+        let mut report = |reason: String| {
             findings.push(TableFinding::new(
                 file,
                 Some(format!("line {number}")),
@@ -44,14 +44,14 @@ pub(super) fn entries(
         };
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let [pattern, _version, path, contents, rest @ ..] = fields.as_slice() else {
-            wrong("expected CPUID,VERSION,FILE,TYPE".to_owned());
+            report("expected CPUID,VERSION,PATH,CONTENTS".to_owned());
             continue;
         };
         match names.matches(pattern) {
             Ok(true) => {}
             Ok(false) => continue,
             Err(error) => {
-                wrong(format!("`{pattern}' is not a regular expression: {error}"));
+                report(format!("`{pattern}' is not a regular expression: {error}"));
                 continue;
             }
         }
@@ -151,7 +151,7 @@ mod tests {
         let messages: Vec<String> = findings.iter().map(ToString::to_string).collect();
         assert_eq!(
             messages[0],
-            "m.csv: line 1: expected CPUID,VERSION,FILE,TYPE"
+            "m.csv: line 1: expected CPUID,VERSION,PATH,CONTENTS"
         );
         assert!(
             messages[1]

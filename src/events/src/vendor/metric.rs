@@ -3,7 +3,7 @@
 use super::UnitScale;
 use std::collections::BTreeMap;
 
-use super::event::pmu_of;
+use super::event::{description_text, pmu_of};
 use super::row::Row;
 
 /// Topic of the metrics of generic events.
@@ -45,12 +45,12 @@ pub enum MetricGrouping {
     Together,
     /// The events can be grouped only if the kernel's hard lockup detector uses no counter (`kernel.nmi_watchdog`).
     WithoutWatchdog,
-    /// The events cannot be grouped: there are not enough counters.
+    /// The events cannot be grouped: there may not be enough counters, for instance with SMT.
     Apart,
 }
 
 impl MetricGrouping {
-    /// Returns the constraint for the events of two metrics together.
+    /// Returns the grouping that suits the events of two metrics together.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
         match (self, other) {
@@ -62,8 +62,8 @@ impl MetricGrouping {
 }
 
 impl VendorMetric {
-    /// Returns the metric of a row; `None` for rows without a metric name or a formula. `topic` is the topic of the file;
-    /// `pmu` is used for rows without a PMU.
+    /// Returns the metric of a row; `None` for rows without a metric name or a formula. `topic` is the file's, `pmu` is used if
+    /// the row has no unit.
     pub(super) fn of_row(row: &Row, topic: &str, pmu: Option<&str>) -> Option<Self> {
         let name = row.text("MetricName")?;
         let formula = row.text("MetricExpr")?;
@@ -109,12 +109,6 @@ fn grouping(constraint: Option<&str>) -> MetricGrouping {
         Some("NO_GROUP_EVENTS" | "NO_GROUP_EVENTS_SMT") => MetricGrouping::Apart,
         _ => MetricGrouping::Together,
     }
-}
-
-fn description_text(row: &Row, key: &str) -> Option<String> {
-    let text = row.text(key)?;
-    let text = text.strip_suffix('.').unwrap_or(text);
-    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Returns the groups, sorted by name, with their metrics in the order of `metrics`.

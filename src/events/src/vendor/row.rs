@@ -1,22 +1,36 @@
 //! An object of a table.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::number::number;
 
-/// Keys with their values as text. Tables write numbers as text or, rarely, as numbers; lists and
-/// objects are ignored.
+/// Keys with their values as text. Numbers may be JSON strings or, as in Arm's layout, JSON numbers; lists and objects
+/// are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(transparent)]
 pub(super) struct Row(BTreeMap<String, Scalar>);
 
-/// An unusable value.
+/// A value that cannot be converted: not a number, or not a list of terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BadValue {
     pub(super) key: &'static str,
     pub(super) value: String,
+    /// What the value should be, with an article.
+    pub(super) expected: &'static str,
+}
+
+impl fmt::Display for BadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            key,
+            value,
+            expected,
+        } = self;
+        write!(f, "`{key}' is `{value}', which is not {expected}")
+    }
 }
 
 impl Row {
@@ -35,6 +49,7 @@ impl Row {
         let value = number(first).ok_or_else(|| BadValue {
             key,
             value: text.to_owned(),
+            expected: "a number",
         })?;
         Ok(Some(value))
     }
@@ -60,7 +75,7 @@ impl Row {
     }
 }
 
-/// A string, number or boolean as text; `None` for other JSON types.
+/// A string, number or boolean (0 or 1) as text; `None` for other JSON types.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Scalar(Option<String>);
 
@@ -75,7 +90,7 @@ struct ScalarVisitor;
 impl<'de> Visitor<'de> for ScalarVisitor {
     type Value = Scalar;
 
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
@@ -135,6 +150,7 @@ mod tests {
         let bad = BadValue {
             key: "i",
             value: "zz".to_owned(),
+            expected: "a number",
         };
         assert_eq!(row.number("i"), Err(bad));
     }

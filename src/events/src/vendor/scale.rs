@@ -1,4 +1,4 @@
-//! `ScaleUnit`: factor and unit of a count.
+//! Factor and unit of counts and metrics: `ScaleUnit` in tables, `NAME.scale` and `NAME.unit` in sysfs.
 
 /// A factor and a unit, in the formats of tables (`6.4e-05MiB`, `100%`) and sysfs (`NAME.scale`,
 /// `NAME.unit`).
@@ -34,12 +34,12 @@ impl UnitScale {
     }
 }
 
-/// The longest number at the start of a text, and the rest.
+/// The longest number at the start of a text, and the rest; `None` if the text does not start with a number.
 fn leading_number(text: &str) -> Option<(f64, &str)> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E');
-    let most = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    let max_end = text.find(|c| !is_part(c)).unwrap_or(text.len());
     // The longest prefix that is a number: all of `1e` in `1elements` can be part of a number, but only `1` is one.
-    (1..=most).rev().find_map(|end| {
+    (1..=max_end).rev().find_map(|end| {
         let (number, rest) = text.split_at_checked(end)?;
         Some((number.parse().ok()?, rest))
     })

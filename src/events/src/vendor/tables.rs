@@ -5,9 +5,9 @@ use super::{VendorEvent, VendorMetric};
 /// The events and metrics of a processor.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VendorTables {
-    /// Sorted by name; events of the same name belong to different PMUs.
+    /// Sorted by name and PMU; events of the same name belong to different PMUs.
     events: Vec<VendorEvent>,
-    /// Sorted by name.
+    /// Sorted by name and PMU; metrics of the same name belong to different PMUs.
     metrics: Vec<VendorMetric>,
 }
 
@@ -18,6 +18,7 @@ impl VendorTables {
         metrics: Vec::new(),
     };
 
+    /// Sorts events and metrics. Of those with the same name and PMU, the first is kept.
     pub(crate) fn new(mut events: Vec<VendorEvent>, mut metrics: Vec<VendorMetric>) -> Self {
         events.sort_by(|left, right| (&left.name, &left.pmu).cmp(&(&right.name, &right.pmu)));
         events.dedup_by(|next, first| (&first.name, &first.pmu) == (&next.name, &next.pmu));

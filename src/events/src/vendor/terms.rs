@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::row::{BadValue, Row};
 use crate::number::number;
 
-/// Fields with a corresponding term, in perf's order.
+/// Fields with a corresponding term, in the order of the terms. As in perf, the term `umask` follows `period`.
 const FIELDS: [(&str, &str); 13] = [
     ("AnyThread", "any"),
     ("PortMask", "ch_mask"),
@@ -22,7 +22,8 @@ const FIELDS: [(&str, &str); 13] = [
     ("ThreadMask", "threadmask"),
 ];
 
-/// Intel's events that tables describe by their fixed counter, with the terms that the kernel expects.
+/// Intel's events whose fields in tables are ignored, with the terms that the kernel expects. As in perf: tables describe most of
+/// them by the encoding of a fixed counter.
 const FIXED: [(&str, &str); 6] = [
     ("inst_retired.any", "event=0xc0"),
     ("inst_retired.any_p", "event=0xc0"),
@@ -48,26 +49,27 @@ pub(super) fn terms(name: &str, row: &Row) -> Result<String, BadValue> {
     if let Some((_, code)) = FIXED.iter().find(|(fixed, _)| *fixed == name) {
         return Ok(format!("{code},{FIXED_PERIOD}"));
     }
-    let mut terms = match row.number("ConfigCode")? {
-        Some(config) => format!("config={config:#x}"),
-        None => {
-            let selected = row.number("ExtSel")?.unwrap_or_default();
-            let code = row.number("EventCode")?.unwrap_or_default() | selected << 8;
+    let mut terms = match (row.number("ConfigCode")?, row.number("EventidCode")?) {
+        (Some(config), _) => format!("config={config:#x}"),
+        (None, Some(id)) => format!("eventid={id:#x}"),
+        (None, None) => {
+            let extended_select = row.number("ExtSel")?.unwrap_or_default();
+            let code = row.number("EventCode")?.unwrap_or_default() | extended_select << 8;
             format!("event={code:#x}")
         }
     };
     for (field, term) in FIELDS {
-        put(&mut terms, term, row.number(field)?.unwrap_or_default());
+        append(&mut terms, term, row.number(field)?.unwrap_or_default());
     }
     let extension = row.number("UMaskExt")?.unwrap_or_default();
     let mask = row.number("UMask")?.unwrap_or_default();
-    put(&mut terms, "umask", mask | extension << 8);
+    append(&mut terms, "umask", mask | extension << 8);
     if let Some(filter) = row.text("Filter") {
         terms.push_str(&filter_terms(filter)?);
     }
     let register = row.number("MSRIndex")?.unwrap_or_default();
     if let Some((_, term)) = REGISTERS.iter().find(|(index, _)| *index == register) {
-        put(
+        append(
             &mut terms,
             term,
             row.number("MSRValue")?.unwrap_or_default(),
@@ -76,14 +78,16 @@ pub(super) fn terms(name: &str, row: &Row) -> Result<String, BadValue> {
     Ok(terms)
 }
 
-fn put(terms: &mut String, term: &str, value: u64) {
+/// Appends a term unless its value is 0.
+fn append(terms: &mut String, term: &str, value: u64) {
     if value != 0 {
         // Writing to a string cannot fail.
         let _ = write!(terms, ",{term}={value:#x}");
     }
 }
 
-/// Returns the terms of a filter, with a comma before them. Filters that are not lists of `NAME=NUMBER` are errors.
+/// Returns the terms of a filter, with a comma before each; empty for `na`. Other filters that are not lists of `NAME=NUMBER`
+/// are errors.
 fn filter_terms(filter: &str) -> Result<String, BadValue> {
     if filter.eq_ignore_ascii_case("na") {
         return Ok(String::new());
@@ -97,6 +101,7 @@ fn filter_terms(filter: &str) -> Result<String, BadValue> {
         false => Err(BadValue {
             key: "Filter",
             value: filter.to_owned(),
+            expected: "a list of NAME=NUMBER",
         }),
     }
 }
@@ -140,6 +145,8 @@ mod tests {
         );
         let row = Row::of(&[("ConfigCode", "0x1000000000"), ("MSRIndex", "0x99")]);
         assert_eq!(terms("hisi", &row).unwrap(), "config=0x1000000000");
+        let row = Row::of(&[("EventidCode", "0x1"), ("NodeType", "0x5")]);
+        assert_eq!(terms("cmn", &row).unwrap(), "eventid=0x1,type=0x5");
     }
 
     #[test]
