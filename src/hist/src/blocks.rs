@@ -18,7 +18,8 @@ use crate::select::{SampleTreatment, SelectSamples};
 pub struct Blocks<'a, 'w> {
     resolver: &'a Resolver<'w>,
     select: Option<&'a dyn SelectSamples>,
-    /// Whether branches of all types were recorded.
+    /// Whether recorded branches are consecutive, because branches of all types were recorded: only then a target is the start of
+    /// the next block.
     consecutive: bool,
     events: Vec<EventBlocks>,
 }
@@ -36,15 +37,15 @@ struct EventBlocks {
 struct BlockCounts {
     /// The branch at the end.
     end: Frame,
-    /// Lowest start address; `None` if unknown: the previous recorded branch never had its target before the end in the same function, or branches
-    /// of some types were not recorded.
+    /// Lowest start address; `None` if unknown: the previous recorded branch never had its target before the end in the
+    /// same function, or recorded branches are not consecutive.
     start: Option<u64>,
     cycles: u64,
     times: u64,
     first: FirstCycles,
 }
 
-/// The cycles of the first executions from the lowest start, in the order of the recording.
+/// The cycles of the first executions from the lowest start, or of all if no start is known, in the order of the recording.
 #[derive(Clone, Copy, Default)]
 struct FirstCycles {
     cycles: [u64; Self::MAX],
@@ -58,15 +59,15 @@ pub struct Block {
     pub cycles: u64,
     /// Number of executions, at least 1.
     pub times: u64,
-    /// Start and end, as source lines or `FUNCTION+OFFSET`.
+    /// Start and end, as source lines or `FUNCTION+OFFSET`. An unknown start is shown as the start of the function.
     pub range: [String; 2],
     /// The object's short name.
     pub object: String,
     /// The function's name.
     pub function: String,
-    /// Start and end as offsets in the function.
+    /// Start and end as offsets in the function; an unknown start is 0.
     pub offsets: [u64; 2],
-    /// The cycles of the first executions from the lowest known start, at most 8.
+    /// The cycles of the first executions from the lowest start, or of all if no start is known, at most 8.
     pub first: Vec<u64>,
 }
 
@@ -75,7 +76,7 @@ pub struct Block {
 pub struct BlockTable {
     /// The blocks.
     pub blocks: Vec<Block>,
-    /// Cycles of all branches of the selected samples, including those outside known functions.
+    /// Cycles of all branches of the selected samples, also of branches outside known and selected functions.
     pub cycles: u64,
 }
 
@@ -96,7 +97,8 @@ impl Block {
 }
 
 impl<'a, 'w> Blocks<'a, 'w> {
-    /// Creates an empty collection for samples accepted by `select`. `consecutive` means that branches of all types were recorded.
+    /// Creates an empty collection for samples accepted by `select`. `consecutive` means that branches of all types were
+    /// recorded, so that a block starts at the target of the previous record.
     #[must_use]
     pub fn new(
         resolver: &'a Resolver<'w>,
@@ -160,7 +162,7 @@ impl<'a, 'w> Blocks<'a, 'w> {
         }
     }
 
-    /// The source line, otherwise the function and offset.
+    /// The text of an address: the source line if known, otherwise function and offset.
     fn location(&self, symbol: SymbolId, frame: &Frame) -> String {
         let line = self.resolver.source_line(frame);
         if let Some(line) = line.filter(|line| *line != SourceLine::UNKNOWN) {
@@ -172,17 +174,18 @@ impl<'a, 'w> Blocks<'a, 'w> {
         format!("{name}+{}", frame.address.wrapping_sub(start))
     }
 
-    fn is_chosen(&self, world: &World, sample: &Sample<'_>) -> bool {
-        let choice = self.select.map(|select| select.sample(world, sample));
-        choice.is_none_or(|choice| choice == SampleTreatment::Counted)
+    fn is_counted(&self, world: &World, sample: &Sample<'_>) -> bool {
+        let treatment = self.select.map(|select| select.sample(world, sample));
+        treatment.is_none_or(|treatment| treatment == SampleTreatment::Counted)
     }
 
-    /// Returns the function of a branch's source, and the source; `None` if the function is unknown or `select` does not accept it.
+    /// Returns the function of a branch's source, and the source; `None` if the function is unknown or `select` does not
+    /// accept it.
     fn end(&self, frame: Frame) -> Option<(SymbolId, Frame)> {
-        let choice = self
+        let treatment = self
             .select
             .map(|select| select.frame(self.resolver, &frame));
-        let is_counted = choice.is_none_or(|choice| choice == SampleTreatment::Counted);
+        let is_counted = treatment.is_none_or(|treatment| treatment == SampleTreatment::Counted);
         Some((frame.symbol.filter(|_| is_counted)?, frame))
     }
 }
@@ -196,20 +199,21 @@ impl Fold for Blocks<'_, '_> {
         // As in perf: if the processor counts no cycles for the newest branch, it counts none at
         // all.
         let has_cycles = branches.first().is_some_and(|newest| newest.cycles() > 0);
-        if !has_cycles || !self.is_chosen(world, sample) {
+        if !has_cycles || !self.is_counted(world, sample) {
             return;
         }
         let at = AddressContext::of(sample);
-        let event = sample.event.0 as usize;
-        if self.events.len() <= event {
-            self.events.resize_with(event + 1, EventBlocks::default);
+        let event_index = sample.event.0 as usize;
+        if self.events.len() <= event_index {
+            self.events
+                .resize_with(event_index + 1, EventBlocks::default);
         }
         let mut previous_target: Option<Frame> = None;
         for branch in branches.iter().rev() {
             let target = previous_target.replace(locate_anywhere(self.resolver, at, branch.to));
             let cycles = branch.cycles();
             let end = self.end(locate_anywhere(self.resolver, at, branch.from));
-            let Some(event) = self.events.get_mut(event) else {
+            let Some(event) = self.events.get_mut(event_index) else {
                 continue;
             };
             event.cycles = event.cycles.saturating_add(cycles);

@@ -5,13 +5,13 @@ use rperf_wire::{BranchEntry, BranchStack, Endian, U64s};
 use crate::marks::BranchMark;
 use crate::options::Direction;
 
-/// Maximum number of branches used by perf.
+/// Maximum length of a branch stack: as in perf, longer ones are regarded as corrupted and not used.
 const MAX_BRANCHES: usize = 127;
 
 /// Maximum size of a call instruction in bytes: distance of a return address from the call.
 const MAX_CALL_SIZE: u64 = 8;
 
-/// Values from here on are no addresses but markers (`PERF_CONTEXT_MAX`).
+/// Values from here on are not addresses but markers (`PERF_CONTEXT_MAX`).
 const MARKERS: u64 = (-4095_i64).cast_unsigned();
 
 /// A branch before a sample.
@@ -59,8 +59,8 @@ pub(crate) fn split(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
     (branches, chain)
 }
 
-/// Converts `branches` to at most `max` steps in call graph order, with loops removed. As in perf, there are no steps if there
-/// are more than [`MAX_BRANCHES`] branches.
+/// Converts `branches` to at most `max` steps in call graph order, with loops removed. There are no steps if there are more than
+/// [`MAX_BRANCHES`] branches.
 pub(crate) fn steps(branches: &[BranchEntry], order: Direction, max: usize) -> Vec<ChainBranch> {
     if branches.len() > MAX_BRANCHES {
         return Vec::new();
@@ -92,10 +92,13 @@ impl ChainBranch {
 }
 
 /// Number of addresses at the start of `chain` that are return addresses of the `max` newest of `branches`: the frames of the
-/// branches show these callers already.
+/// branches show these callers already. 0 if [`steps`] has no frames for the branches.
 pub(crate) fn overlap(branches: &[BranchEntry], max: usize, chain: U64s<'_>) -> usize {
+    if branches.len() > MAX_BRANCHES {
+        return 0;
+    }
     let mut covered = 0;
-    for branch in branches.iter().take(max.min(MAX_BRANCHES)) {
+    for branch in branches.iter().take(max) {
         let Some(entry) = chain.get(covered) else {
             break;
         };
@@ -205,5 +208,7 @@ mod tests {
         assert_eq!(overlap(&branches, 100, chain), 2);
         assert_eq!(overlap(&branches, 2, chain), 1);
         assert_eq!(overlap(&[], 100, chain), 0);
+        let corrupted = [branches[1]; MAX_BRANCHES + 1];
+        assert_eq!(overlap(&corrupted, 100, chain), 0);
     }
 }

@@ -1,8 +1,8 @@
-//! Number of branches by type.
+//! Counts of branches by type, direction and page crossing, as perf shows them for branch stacks.
 
 use rperf_wire::BranchEntry;
 
-/// Number of branches by type.
+/// Number of branches by type, of conditional branches also by direction, and of branches to another page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BranchCounts {
     /// By `PERF_BR_*`.
@@ -11,7 +11,9 @@ pub struct BranchCounts {
     new_types: [u64; 16],
     forward: u64,
     backward: u64,
+    /// Branches to another 4 KiB page of the same 2 MiB.
     across_pages: u64,
+    /// Branches to another 2 MiB.
     across_large_pages: u64,
 }
 
@@ -119,7 +121,7 @@ impl BranchCounts {
 
     /// Non-zero counts, with perf's names and order.
     pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let directions = [
+        let directions_and_pages = [
             ("COND_FWD", self.forward),
             ("COND_BWD", self.backward),
             ("CROSS_4K", self.across_pages),
@@ -127,7 +129,8 @@ impl BranchCounts {
         ];
         let kinds = KINDS.into_iter().zip(self.kinds);
         let new_types = NEW_TYPES.into_iter().zip(self.new_types);
-        let all = directions.into_iter().chain(kinds).chain(new_types);
+        let all = directions_and_pages.into_iter().chain(kinds);
+        let all = all.chain(new_types);
         all.filter(|(_, count)| *count > 0)
     }
 }

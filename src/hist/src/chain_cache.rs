@@ -11,7 +11,7 @@ pub(crate) struct ChainCache {
     context: Option<(Epoch, u32)>,
     /// The frames of the resolved chain, outermost first.
     frames: Vec<(CpuMode, u64)>,
-    /// The sites of the frames in the same order, one or more for each.
+    /// The sites of the frames in the same order: none for a hidden frame, several for a frame with inlined functions.
     sites: Vec<u32>,
     /// End index of each frame's sites.
     ends: Vec<usize>,

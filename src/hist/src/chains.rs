@@ -14,9 +14,10 @@ pub(crate) struct ChainResolver {
     endian: Endian,
     max_stack: usize,
     order: Direction,
-    /// Whether the branch stack precedes the callchain.
-    branches: bool,
+    /// Whether the sample's branches precede its callchain.
+    leads_with_branches: bool,
     cache: ChainCache,
+    /// Buffer for the result.
     frames: Vec<u32>,
 }
 
@@ -27,13 +28,14 @@ impl ChainResolver {
             endian,
             max_stack: options.max_stack,
             order: options.order,
-            branches: options.leads_with_branches(),
+            leads_with_branches: options.leads_with_branches(),
             cache: ChainCache::default(),
             frames: Vec::new(),
         }
     }
 
-    /// The site numbers of `chain` in call graph order; of a damaged callchain, only those of its branches.
+    /// The site numbers of `chain`, which branches may precede, in call graph order. The frames of a corrupted callchain are
+    /// dropped, but not those of the branches.
     pub(crate) fn resolve(
         &mut self,
         head: &SampleKey,
@@ -47,7 +49,7 @@ impl ChainResolver {
             Direction::Caller => usize::MAX,
             Direction::Callee => self.max_stack,
         };
-        let (branches, chain) = match self.branches {
+        let (branches, chain) = match self.leads_with_branches {
             true => branch_chain::split(chain),
             false => (Vec::new(), chain),
         };
@@ -56,7 +58,7 @@ impl ChainResolver {
             Direction::Callee => branch_chain::overlap(&branches, self.max_stack, chain),
             Direction::Caller => 0,
         };
-        // The branches already show the first frames of the callchain, so these are skipped.
+        // The branches already show the first `covered` frames of the callchain, so these are skipped and not counted.
         let max_frames = max_frames.saturating_add(covered);
         let push = |mode, ip| match covered {
             0 => cache.push(mode, ip),

@@ -14,27 +14,27 @@ pub(crate) struct RankColumn {
 impl RankColumn {
     pub(crate) fn new<T: Copy + Ord + Hash>(values: impl Iterator<Item = T>) -> Self {
         let mut distinct = Interner::default();
-        let mut ranks: Vec<u32> = values.map(|value| distinct.number(value)).collect();
+        let numbers: Vec<u32> = values.map(|value| distinct.number(value)).collect();
         let mut sorted: Vec<(T, u32)> = distinct.into_items().into_iter().zip(0..).collect();
         sorted.sort_unstable();
-        let mut new_numbers = vec![0; sorted.len()];
-        for ((_, number), new_number) in sorted.iter().zip(0..) {
-            new_numbers[*number as usize] = new_number;
+        let mut rank_of_number = vec![0; sorted.len()];
+        for ((_, number), rank) in sorted.iter().zip(0..) {
+            rank_of_number[*number as usize] = rank;
         }
-        for rank in &mut ranks {
-            *rank = new_numbers[*rank as usize];
-        }
+        let ranks = numbers.into_iter();
         Self {
-            ranks,
-            count: new_numbers.len() as u32,
+            ranks: ranks
+                .map(|number| rank_of_number[number as usize])
+                .collect(),
+            count: rank_of_number.len() as u32,
         }
     }
 }
 
-/// Columns encoded into codes, which compare lexicographically.
+/// One code per item, made of its ranks in several columns. Codes compare like the rows of ranks: the first column decides first.
 pub(crate) struct RankCodes {
     codes: Vec<u64>,
-    /// Number of bits used.
+    /// Number of bits used in each code.
     bits: u32,
 }
 
@@ -47,11 +47,11 @@ impl RankCodes {
         }
     }
 
-    /// Appends a column of ranks below `count`.
+    /// Appends a column of ranks below `count`, one for each item.
     pub(crate) fn push(&mut self, ranks: impl Iterator<Item = u32>, count: u32) {
         let bits = u32::BITS - count.saturating_sub(1).leading_zeros();
-        // The columns no longer fit into one word: replaces the codes by their ranks, which need fewer bits.
         if self.bits + bits > u64::BITS {
+            // The columns no longer fit into one word: replaces the codes by their ranks, which need fewer bits.
             let column = RankColumn::new(self.codes.iter().copied());
             self.bits = u32::BITS - column.count.leading_zeros();
             self.codes = column.ranks.into_iter().map(u64::from).collect();

@@ -4,8 +4,8 @@
 //! histogram of each file --rows by name--> ComparedRow: a period for each file --method--> value, order
 //! ```
 //!
-//! Rows are paired by the text of their keys. A function is paired by its name alone: its address differs between builds. Rows of one
-//! file with the same names are added up, so all code of an object without symbols is one row, as in perf.
+//! Rows are paired by the text of their keys. A function is paired by its name alone: its address differs between builds.
+//! Rows of one file with the same texts are added up, so all code of an object without symbols is one row, as in perf.
 
 mod blocks;
 mod order;
@@ -40,7 +40,7 @@ pub enum ComparisonMethod {
         /// Weight of the other file's period.
         other: i64,
     },
-    /// Differences of the average cycles of basic blocks ([`compare_blocks`]); rows have no value of their own.
+    /// Differences of the average cycles of basic blocks ([`compare_blocks`]); rows have no value themselves.
     Cycles,
 }
 
@@ -64,7 +64,8 @@ pub struct Comparison {
     pub keys: Vec<&'static Key>,
     /// The sum of periods of each file, which is 100 percent.
     pub totals: Vec<u64>,
-    /// The total for [`Self::baseline_share`]. With [`ComparisonOptions::baseline_only`] it is the sum of the rows that are kept.
+    /// The total for [`Self::baseline_share`]: that of the baseline. With [`ComparisonOptions::baseline_only`] it is the sum
+    /// of the baseline's periods in the rows that are kept.
     pub baseline_total: u64,
     /// Sorted rows.
     pub rows: Vec<ComparedRow>,
@@ -96,7 +97,8 @@ pub enum ComparedValue {
     Undefined,
 }
 
-/// Returns the columns that histograms need for a comparison: `columns`, and the name of the function if it is one of the keys.
+/// Returns the columns that histograms need for a comparison: `columns`, and the name of the function if `order_by` has the
+/// function.
 #[must_use]
 pub fn compared_columns(columns: &[ReportField], order_by: &[ReportField]) -> Vec<ReportField> {
     let keys = order_by.iter().filter_map(|field| field.key());
@@ -106,8 +108,8 @@ pub fn compared_columns(columns: &[ReportField], order_by: &[ReportField]) -> Ve
 }
 
 impl Comparison {
-    /// Compares the histograms of one event. `files` has one for each file, the baseline first, and `None` for files without the event.
-    /// The columns of the histograms are those of [`compared_columns`].
+    /// Compares the histograms of one event. `files` has one for each file, the baseline first, and `None` for files without
+    /// the event. The columns of the histograms are those of [`compared_columns`].
     #[must_use]
     pub fn new(files: &[Option<&Histogram>], options: &ComparisonOptions) -> Self {
         let totals: Vec<u64> = files.iter().map(|file| total(*file)).collect();
@@ -147,13 +149,9 @@ impl Comparison {
     /// Compares the row of a file with the row of the baseline; `None` if the file has no such row.
     #[must_use]
     pub fn value(&self, row: &ComparedRow, file: usize) -> Option<ComparedValue> {
-        let is_relative = matches!(
-            self.method,
-            ComparisonMethod::Delta | ComparisonMethod::AbsoluteDelta
-        );
         let value = self.computed(row, file)?;
         match row.period(0) {
-            None if !is_relative => Some(ComparedValue::Undefined),
+            None if !self.method.compares_shares() => Some(ComparedValue::Undefined),
             _ => Some(value),
         }
     }
@@ -165,7 +163,7 @@ impl Comparison {
         share(file) - share(0)
     }
 
-    /// Like [`Self::value`], but with a period of 0 if the baseline has no such row.
+    /// Like [`Self::value`], but computed with a period of 0 if the baseline has no such row.
     fn computed(&self, row: &ComparedRow, file: usize) -> Option<ComparedValue> {
         let new = row.period(file)?;
         let old = row.period(0).unwrap_or_default();
@@ -185,11 +183,18 @@ impl Comparison {
     }
 
     fn sort(&self, rows: &mut [ComparedRow], order: usize) {
-        let order = order::RowOrder {
+        let row_order = order::RowOrder {
             comparison: self,
-            order,
+            chosen: order,
         };
-        rows.sort_by(|one, other| order.compare(one, other));
+        rows.sort_by(|one, other| row_order.compare(one, other));
+    }
+}
+
+impl ComparisonMethod {
+    /// Whether shares are compared: then a row that the baseline lacks has a value, too, since its share is 0.
+    fn compares_shares(self) -> bool {
+        matches!(self, Self::Delta | Self::AbsoluteDelta)
     }
 }
 
@@ -228,7 +233,7 @@ fn total(file: Option<&Histogram>) -> u64 {
     total.map_or(0, |total| total.period)
 }
 
-/// A part in percent, calculated in perf's order of operations.
+/// A part in percent, calculated in perf's order of operations; 0 if `whole` is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,

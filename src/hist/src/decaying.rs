@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::fields::{NumberField, ReportField};
+use crate::fields::ReportField;
 use crate::histogram::{ColumnSum, Histogram, HistogramRow, Weights};
 use crate::options::{GraphOptions, HistogramOptions};
 
@@ -29,7 +29,8 @@ pub enum Decay {
     Not,
 }
 
-/// The modes of samples that are hidden. Rows whose own samples all have one hidden mode are removed at a refresh.
+/// The modes of samples that are hidden. Rows whose own samples all have one hidden mode are removed at a refresh, before the
+/// new samples are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HiddenSamples {
     /// Whether rows with kernel samples only are hidden.
@@ -49,6 +50,7 @@ pub struct DecayingHistogram {
     rest: Vec<ColumnSum>,
     /// Samples since the last refresh.
     fresh: Option<Histogram>,
+    /// Number of all samples added.
     sample_count: u64,
     displayed: Histogram,
 }
@@ -99,9 +101,10 @@ impl DecayingHistogram {
         }
     }
 
-    /// Applies `decay` to rows and adds the samples since the last refresh.
+    /// Applies `decay` to rows, removes `hidden` rows, and adds the samples since the last refresh.
     pub fn refresh(&mut self, decay: Decay, hidden: HiddenSamples) {
-        self.apply_decay(decay, hidden);
+        self.apply_decay(decay);
+        self.rows.retain(|row| !hidden.hides(&row.weights));
         if let Some(fresh) = self.fresh.take() {
             let mut rest = fresh.totals.clone();
             for row in &fresh.rows {
@@ -128,7 +131,7 @@ impl DecayingHistogram {
         self.sample_count
     }
 
-    fn apply_decay(&mut self, decay: Decay, hidden: HiddenSamples) {
+    fn apply_decay(&mut self, decay: Decay) {
         match decay {
             Decay::Not => {}
             Decay::AtOnce => {
@@ -149,10 +152,9 @@ impl DecayingHistogram {
                 });
             }
         }
-        self.rows.retain(|row| !hidden.hides(&row.weights));
     }
 
-    /// Sorts rows, and limits their call graphs to the displayed branches.
+    /// Sorts rows, and copies them with the displayed branches of their call graphs to the displayed histogram.
     fn show(&mut self) {
         let order_by = &self.order_by;
         self.rows
@@ -257,12 +259,8 @@ fn add_row(row: &mut HistogramRow, more: HistogramRow, is_list: bool) {
 
 /// Compares rows for descending order by the numbers in the sort order, then by cells.
 fn by_numbers(one: &HistogramRow, other: &HistogramRow, order_by: &[ReportField]) -> Ordering {
-    let numbers = order_by.iter().filter_map(|field| match field {
-        ReportField::Number(number) => Some(*number),
-        ReportField::Key(_) => None,
-    });
-    let compared =
-        numbers.map(|number: NumberField| other.numbers(number).cmp(one.numbers(number)));
+    let numbers = order_by.iter().filter_map(|field| field.number());
+    let compared = numbers.map(|number| other.numbers(number).cmp(one.numbers(number)));
     let compared = compared.fold(Ordering::Equal, Ordering::then);
     compared.then_with(|| one.cells.cmp(&other.cells))
 }
@@ -270,6 +268,7 @@ fn by_numbers(one: &HistogramRow, other: &HistogramRow, order_by: &[ReportField]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields::NumberField;
 
     fn row(cell: &str, own: u64) -> HistogramRow {
         HistogramRow {

@@ -44,8 +44,8 @@ pub(crate) struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// Counts the entries distinguished by `labels`; callers have entries, too, if `children` is set. Each thread counts the labels of its
-    /// shard.
+    /// Counts the entries distinguished by `labels`; callers have entries, too, if `children` is set. Each thread counts the
+    /// labels of its shard.
     pub(crate) fn count(
         merged: &'a MergedStacks,
         labels: EntryLabels,
@@ -104,18 +104,19 @@ impl<'a> Entries<'a> {
         let first = numbers.values().min().copied().unwrap_or_default();
         let mut chains = vec![Vec::new(); numbers.len()];
         let mut seen = Vec::new();
-        for (stack, at) in (0u32..).zip(&self.stack_labels.merged.stacks) {
-            self.stack_labels.walk(shard, at, &mut seen, |label, from| {
-                let Some(entry) = numbers.get(&label) else {
-                    return;
-                };
-                if self.list[*entry as usize].weights.total >= min_period {
-                    chains[(entry - first) as usize].push(ChainTail {
-                        stack,
-                        from: from.unwrap_or_default(),
-                    });
-                }
-            });
+        for (number, stack) in (0u32..).zip(&self.stack_labels.merged.stacks) {
+            self.stack_labels
+                .walk(shard, stack, &mut seen, |label, from| {
+                    let Some(entry) = numbers.get(&label) else {
+                        return;
+                    };
+                    if self.list[*entry as usize].weights.total >= min_period {
+                        chains[(entry - first) as usize].push(ChainTail {
+                            stack: number,
+                            from: from.unwrap_or_default(),
+                        });
+                    }
+                });
         }
         chains
     }
@@ -215,8 +216,8 @@ impl FirstAppearance {
         let frames = merged.frames(stack);
         let frames = from.map_or(&[][..], |from| &frames[..=from as usize]);
         // For unmapped addresses perf shows the level of the previous frame.
-        let level = |site: &u32| merged.sites[*site as usize].level;
-        let level = frames.iter().rev().find_map(level);
+        let level_of = |site: &u32| merged.sites[*site as usize].level;
+        let level = frames.iter().rev().find_map(level_of);
         Self {
             order: stack.weight.first,
             thread: stack.weight.thread,

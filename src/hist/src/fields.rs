@@ -21,13 +21,13 @@ pub enum NumberField {
     Total,
     /// [`Weights::samples`].
     Samples,
-    /// [`Weights::own`], as a number of events instead of a percentage.
+    /// [`Weights::own`], shown as a number instead of a percentage.
     Period,
     /// [`Weights::latency`].
     Latency,
     /// [`Weights::total_latency`].
     TotalLatency,
-    /// The weight: the first of [`Weights::costs`], averaged over [`Weights::samples`].
+    /// The average of the first of [`Weights::costs`] over the samples: the weight.
     FirstCost,
     /// The average of the second of [`Weights::costs`]: on x86 the instruction latency.
     SecondCost,
@@ -136,7 +136,7 @@ impl ReportField {
     }
 }
 
-/// The names accepted by [`parse`], in the order in which they are tried.
+/// The names of which [`parse`] accepts prefixes, in the order in which they are tried.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let keys = KEYS.iter().map(|key| key.name);
     keys.chain(NUMBERS.iter().map(|(name, _)| *name))

@@ -31,7 +31,8 @@ use crate::stacks::{Interner, OptionalSums, StackWeight, UniqueStacks};
 pub struct SampleFold<'n, 'w> {
     used_parts: UsedParts,
     counted: CountedItems,
-    /// Whether only address and period of a sample are used: no callchain, payload or properties.
+    /// Whether samples are counted without callchain, branches, payload and properties: only event, mode, address, period, task
+    /// and CPU are used.
     is_flat: bool,
     properties: properties::UsedProperties,
     branch_counts: BranchCounts,
@@ -45,7 +46,7 @@ pub struct SampleFold<'n, 'w> {
     /// Buffer for a callchain preceded by branches.
     branches_and_chain: Vec<u8>,
     own: WorkerFold<'n, 'w>,
-    /// Maximum size of unresolved stacks in bytes.
+    /// Size of unresolved stacks, in bytes, above which they are resolved.
     max_bytes: usize,
     /// Samples folded by other workers.
     later: Vec<WorkerFold<'n, 'w>>,
@@ -103,11 +104,14 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             options.counted,
             CountedItems::Branches | CountedItems::Accesses
         );
-        let is_long = used_parts.payload || used_parts.chain || used_parts.branches;
+        let has_variable_part = used_parts.payload || used_parts.chain || used_parts.branches;
         Self {
             used_parts,
             counted: options.counted,
-            is_flat: counts_samples && !is_long && !properties.any() && !properties.any_extra(),
+            is_flat: counts_samples
+                && !has_variable_part
+                && !properties.any()
+                && !properties.any_extra(),
             properties,
             branch_counts: BranchCounts::default(),
             select,
@@ -125,7 +129,8 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         }
     }
 
-    /// Resolves the remaining stacks of all workers on `threads` threads.
+    /// Resolves the remaining stacks of all workers on `threads` threads. The symbols of their objects are read first, so that
+    /// threads do not wait for each other.
     #[must_use]
     pub fn finish(self, threads: NonZeroUsize) -> FoldedSamples {
         let mut parts = self.later;
@@ -174,7 +179,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         self.filtered[event].add(sum);
     }
 
-    /// The period of a sample, or the weight of its access.
+    /// The period of a sample, or the weight of its access, at least 1.
     fn period(&self, sample: &Sample<'_>) -> u64 {
         match self.counted {
             CountedItems::Accesses => self.properties.weight(sample).total.max(1),
@@ -182,7 +187,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         }
     }
 
-    /// The period divided by the number of threads that run at that time; 0 if not used.
+    /// `period` divided by the number of threads that run at the time of the sample; 0 if not used.
     fn latency(&self, sample: &Sample<'_>, period: u64) -> u64 {
         let threads = self.properties.parallelism(sample);
         threads.map_or(0, |threads| period / u64::from(threads.max(1)))
@@ -200,7 +205,8 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         }))
     }
 
-    /// Counts a sample of which only address and period are used, if it is like the last one of its thread; otherwise returns `false`.
+    /// Counts a sample if it has the key and the address of its thread's last sample; otherwise returns `false`. Only for
+    /// `is_flat`.
     #[inline(always)]
     fn count_again(&mut self, world: &World, sample: &Sample<'_>) -> bool {
         let ip = sample.wire.ip.unwrap_or_default();
@@ -216,7 +222,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         false
     }
 
-    /// Counts a sample of which only address and period are used.
+    /// Counts a sample of which only key, address and period are used (`is_flat`).
     fn count_flat(&mut self, world: &World, sample: &Sample<'_>) {
         let head = self.sample_key(world, sample, None);
         let ip = sample.wire.ip.unwrap_or_default();
@@ -234,7 +240,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         self.limit_size();
     }
 
-    /// Counts each branch of a sample, newest first.
+    /// Counts the target of each branch of a sample, newest first.
     fn count_branches(&mut self, world: &World, sample: &Sample<'_>) {
         let Some(branches) = sample.wire.branch_stack else {
             return;
@@ -291,7 +297,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         weights.upsert(hash(0, bytes), bytes, weight, StackWeight::add)
     }
 
-    /// Resolves the stacks if they exceed their maximum size.
+    /// Resolves the stacks if they are larger than `max_bytes`.
     #[inline]
     fn limit_size(&mut self) {
         if self.own.raw.weights.size() > self.max_bytes {
@@ -446,14 +452,14 @@ impl RawStacks {
         self.weights.clear();
     }
 
-    /// Properties of samples with that key.
+    /// Properties of samples with that key; `None` if no property is used.
     pub(crate) fn properties(&self, key: &SampleKey) -> Option<&RawProperties> {
         self.properties.get(key.properties?)
     }
 }
 
-/// A unique stack. It is encoded as the number of the sample key (32 bits), the length of the payload in bytes (32 bits), the address,
-/// the payload and the callchain.
+/// A unique stack. It is encoded as the index of the sample key (32 bits), the length of the payload in bytes (32 bits), the
+/// address (64 bits), the payload and the callchain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RawKey<'a> {
     /// Index of the [`SampleKey`].
@@ -462,7 +468,7 @@ pub(crate) struct RawKey<'a> {
     pub(crate) ip: u64,
     /// The payload of a tracepoint, if used.
     pub(crate) payload: &'a [u8],
-    /// The callchain, if used.
+    /// The callchain, if used; after the branches, encoded by [`branch_chain::write`], if these are used, too.
     pub(crate) chain: &'a [u8],
 }
 
@@ -484,7 +490,7 @@ impl<'a> RawKey<'a> {
         out.extend_from_slice(self.chain);
     }
 
-    /// Decodes a key.
+    /// Decodes a key; `None` if it is truncated.
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let payload = Endian::Little.u32_at(bytes, 4)?;
         let (payload, chain) = bytes.get(FIXED..)?.split_at_checked(payload as usize)?;

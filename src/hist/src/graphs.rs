@@ -9,7 +9,7 @@ use rperf_resolve::SymbolId;
 use rustc_hash::FxHashMap;
 
 use crate::histogram::Branch;
-use crate::keys::{CodeSite, LineNumber};
+use crate::keys::{CodeSite, INLINED, LocationText, hexadecimal};
 use crate::names::RecordingNames;
 use crate::options::{GraphForm, GraphOptions};
 use crate::stacks::MergedStacks;
@@ -35,7 +35,7 @@ struct SiteProperties<'a> {
     /// Copies of an inlined function are equal wherever they are inlined.
     inlined: Option<&'a str>,
     address: u64,
-    line: LineNumber,
+    line: LocationText,
 }
 
 impl<'a> GraphBuilder<'a> {
@@ -68,13 +68,13 @@ impl<'a> GraphBuilder<'a> {
             inlined: inlined.map(|symbol| self.names.symbol(symbol)),
             address: site.address,
             line: match site.line {
-                line @ LineNumber::Known(_) if self.options.shows_positions() => line,
-                _ => LineNumber::None,
+                line @ LocationText::Known(_) if self.options.shows_positions() => line,
+                _ => LocationText::None,
             },
         }
     }
 
-    /// Minimum period of a row with a call graph.
+    /// Minimum period of a row that has a call graph, and of the chains in list forms.
     pub(crate) fn min_row_period(&self) -> u64 {
         match self.min_branch_weight() {
             MinBranchWeight::Period(period) => period,
@@ -84,21 +84,21 @@ impl<'a> GraphBuilder<'a> {
 
     /// Builds the graph of `chains`.
     pub(crate) fn make(&self, chains: &[ChainTail]) -> Vec<Branch> {
-        let is_list_form = self.options.form.is_list();
+        let is_list = self.options.form.is_list();
         let builder = TreeBuilder {
             merged: self.merged,
             alike: &self.alike,
             least: self.min_branch_weight(),
-            siblings: if is_list_form {
+            siblings: if is_list {
                 SiblingOrder::ByRank
             } else {
                 SiblingOrder::ByWeight
             },
-            annotates_branches: self.options.annotates_branches && !is_list_form,
+            annotates_branches: self.options.annotates_branches && !is_list,
             rank: |site| self.rank(site),
         };
         let (nodes, _) = builder.split(chains);
-        if !is_list_form {
+        if !is_list {
             return nodes.into_iter().map(|node| self.branch(node)).collect();
         }
         let mut list = Vec::new();
@@ -131,7 +131,7 @@ impl<'a> GraphBuilder<'a> {
         let frames = node.frames.iter().map(|number| {
             let site = &self.merged.sites[*number as usize];
             let line = match (site.symbol, site.line) {
-                (Some(_), LineNumber::Known(line)) => Some(self.names.line(line).into()),
+                (Some(_), LocationText::Known(line)) => Some(self.names.line(line).into()),
                 _ => None,
             };
             StreamFrame {
@@ -140,8 +140,8 @@ impl<'a> GraphBuilder<'a> {
             }
         });
         let frames: Vec<StreamFrame> = frames.collect();
-        let with_line = frames.iter().zip(&node.marks);
-        let with_line = with_line.filter(|(frame, _)| frame.line.is_some());
+        let marked = frames.iter().zip(&node.marks);
+        let with_line = marked.filter(|(frame, _)| frame.line.is_some());
         Stream {
             cycles: with_line.map(|(_, marks)| marks.average_cycles()).sum(),
             frames,
@@ -165,7 +165,7 @@ impl<'a> GraphBuilder<'a> {
     fn rank(&self, site: u32) -> Reverse<(Option<&str>, Option<DsoId>, u64)> {
         let site = &self.merged.sites[site as usize];
         let line = match site.line {
-            LineNumber::Known(line) if self.options.by_line => Some(self.names.line(line)),
+            LocationText::Known(line) if self.options.by_line => Some(self.names.line(line)),
             _ => None,
         };
         let symbol = site.symbol.filter(|_| !self.options.by_address);
@@ -215,32 +215,28 @@ impl<'a> GraphBuilder<'a> {
 
     fn frame(&self, site: u32) -> Arc<str> {
         let site = &self.merged.sites[site as usize];
-        match (site.symbol, site.address) {
-            (Some(symbol), address) => {
-                let mut text = self.names.symbol(symbol).to_owned();
-                if let Some(location) = self.location(site, symbol, address) {
-                    text.push(' ');
-                    text.push_str(&location);
-                }
-                if self.names.is_inlined(symbol) {
-                    text.push_str(" (inlined)");
-                }
-                text.into()
-            }
-            // C's `%#x` prints no 0x for zero.
-            (None, 0) => "0".into(),
-            (None, address) => format!("{address:#x}").into(),
+        let Some(symbol) = site.symbol else {
+            return hexadecimal(site.address).into();
+        };
+        let mut text = self.names.symbol(symbol).to_owned();
+        if let Some(location) = self.location(site, symbol) {
+            text.push(' ');
+            text.push_str(&location);
         }
+        if self.names.is_inlined(symbol) {
+            text.push_str(INLINED);
+        }
+        text.into()
     }
 
     /// The line of a frame, or its offset in the function, if shown in graphs.
-    fn location(&self, site: &CodeSite, symbol: SymbolId, address: u64) -> Option<Cow<'a, str>> {
+    fn location(&self, site: &CodeSite, symbol: SymbolId) -> Option<Cow<'a, str>> {
         match site.line {
-            LineNumber::Known(line) if self.options.shows_positions() => {
+            LocationText::Known(line) if self.options.shows_positions() => {
                 Some(self.names.line(line).into())
             }
             _ if self.options.by_address => {
-                let offset = address.wrapping_sub(self.names.range(symbol).0);
+                let offset = site.address.wrapping_sub(self.names.range(symbol).0);
                 Some(format!("+{offset}").into())
             }
             _ => None,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use crate::fields::{NumberField, ReportField};
+use crate::fields::NumberField;
 use crate::histogram::{Histogram, HistogramRow};
 
 /// A line of a hierarchy.
@@ -66,10 +66,8 @@ impl Histogram {
                 }
             }
         }
-        let number = self.columns.iter().find_map(|field| match field {
-            ReportField::Number(number) => Some(*number),
-            ReportField::Key(_) => None,
-        });
+        // Every level is sorted by the first number among the columns.
+        let number = self.columns.iter().find_map(|field| field.number());
         let number = number.unwrap_or(NumberField::Own);
         groups.sort_by_cached_key(|(sum, _)| {
             let numbers: Vec<u64> = sum.numbers(number).collect();

@@ -10,7 +10,7 @@ use crate::stacks::add_each;
 pub struct Histogram {
     /// Indices of the events in the recording, a group's leader first.
     pub events: Vec<usize>,
-    /// For each event, the sums that are 100 % in its columns.
+    /// For each event, the sums that are 100 percent in its columns.
     pub totals: Vec<ColumnSum>,
     /// The total of the first event, including samples without a row. As in perf, percentages in
     /// call graphs relate to this total.
@@ -79,9 +79,7 @@ impl HistogramRow {
         let all = std::iter::once(&self.weights).chain(&self.others);
         all.map(move |weights| number.of(weights))
     }
-}
 
-impl HistogramRow {
     /// Adds the numbers of another row.
     pub(crate) fn add(&mut self, other: &Self) {
         self.weights.add(&other.weights);

@@ -39,7 +39,7 @@ pub(crate) use crate::properties::Property;
 use crate::properties::{Cacheline, PropertiesId};
 use crate::values::ValuesId;
 
-/// All sort keys except those of tracepoint fields. A prefix of several names selects the first of them.
+/// The sort keys of `--sort` except tracepoint fields. A prefix of several names selects the first of them.
 pub(crate) static KEYS: &[&Key] = &[
     &thread::PID,
     &comm::COMM,
@@ -100,7 +100,7 @@ pub struct Key {
     pub name: &'static str,
     /// Title of the column.
     pub title: &'static str,
-    /// Minimum width of the column, in characters, in a table with an unresolved row.
+    /// Minimum width of the column, in characters, if a row of the table has no known function.
     pub unresolved_width: usize,
     /// Padding of its cells.
     pub pads: CellPadding,
@@ -273,7 +273,7 @@ pub(crate) enum KeyDependency {
     Site,
 }
 
-/// Properties common to all frames of a sample. Properties not used by a key have their default.
+/// Properties common to all frames of a sample. Those that no key uses have a constant value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct SampleContext {
     pub(crate) comm: Option<CommId>,
@@ -282,7 +282,7 @@ pub(crate) struct SampleContext {
     pub(crate) cpu: u32,
     /// The payload of a tracepoint; `None` for other events.
     pub(crate) payload: Option<PayloadId>,
-    /// The matching function of the callchain.
+    /// The function of the callchain that the key `parent` shows.
     pub(crate) parent: Option<SymbolId>,
     /// The tracepoint fields used by keys.
     pub(crate) values: Option<ValuesId>,
@@ -304,10 +304,10 @@ pub(crate) struct CodeSite {
     pub(crate) symbol: Option<SymbolId>,
     /// The address if there is no symbol, or if call graphs distinguish addresses, otherwise 0.
     pub(crate) address: u64,
-    /// The address of the frame, if shown next to the symbol, otherwise 0.
+    /// The address of the frame, if it or its offset is shown next to the symbol, otherwise 0.
     pub(crate) shown_address: u64,
     /// Its source location, if used.
-    pub(crate) line: LineNumber,
+    pub(crate) line: LocationText,
     /// `None` without a mapping.
     pub(crate) level: Option<Level>,
     /// Size of the mapping in bytes, if used.
@@ -316,9 +316,9 @@ pub(crate) struct CodeSite {
     pub(crate) mark: Option<BranchMark>,
 }
 
-/// Source location of a frame.
+/// Source location of a frame, as the index of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) enum LineNumber {
+pub(crate) enum LocationText {
     /// Not used, or code without a file.
     #[default]
     None,
@@ -348,8 +348,8 @@ fn address_text(level: char, address: u64) -> String {
     }
 }
 
-/// Suffix of inlined functions.
-const INLINED: &str = " (inlined)";
+/// Suffix of the names of inlined functions.
+pub(crate) const INLINED: &str = " (inlined)";
 
 /// Displayed properties of a code or data address.
 struct ShownCode {
@@ -395,7 +395,7 @@ impl ShownCode {
 }
 
 /// Formatted like C's `%#x`: no 0x for zero.
-fn hexadecimal(address: u64) -> String {
+pub(crate) fn hexadecimal(address: u64) -> String {
     match address {
         0 => "0".to_owned(),
         address => format!("{address:#x}"),

@@ -6,7 +6,7 @@ use rperf_symbol::SymbolKind;
 use rperf_wire::CpuMode;
 use rustc_hash::FxHashMap;
 
-use crate::keys::{CodeSite, LineNumber};
+use crate::keys::{CodeSite, LocationText};
 use crate::marks::BranchMark;
 use crate::options::HistogramOptions;
 use crate::payloads::PayloadPool;
@@ -139,14 +139,14 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
                 true => address,
                 false => 0,
             },
-            line: LineNumber::None,
+            line: LocationText::None,
             level: frame.mapping.map(|_| frame.level),
             map_size: mapping.map(|mapping| mapping.end.wrapping_sub(mapping.start)),
             mark: None,
         }
     }
 
-    fn line(&self, frame: &Frame, source_line: Option<SourceLine<'_>>) -> LineNumber {
+    fn line(&self, frame: &Frame, source_line: Option<SourceLine<'_>>) -> LocationText {
         // The vdso has no file, even if a copy of it is known.
         let in_file = |dso| !self.resolver.world().dso(dso).is_vdso();
         if let Some(source_line) = source_line.filter(|_| frame.dso.is_none_or(in_file)) {
@@ -155,10 +155,10 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
                 false => source_line.file_name(),
             };
             let text = format!("{file}:{}", source_line.line);
-            return LineNumber::Known(self.lines.number(text.as_bytes()));
+            return LocationText::Known(self.lines.number(text.as_bytes()));
         }
         if !self.keys_show_lines {
-            return LineNumber::None;
+            return LocationText::None;
         }
         let symbol = frame
             .symbol
@@ -172,9 +172,9 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
                 let dso = self.resolver.world().dso(dso);
                 format!("{}[{:x}]", dso.short_name, frame.address)
             }
-            (None, None) => return LineNumber::None,
+            (None, None) => return LocationText::None,
         };
-        LineNumber::Address(self.lines.number(text.as_bytes()))
+        LocationText::Address(self.lines.number(text.as_bytes()))
     }
 }
 

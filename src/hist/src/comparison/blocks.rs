@@ -16,12 +16,13 @@ pub struct ComparedBlock {
     pub first: Vec<u64>,
 }
 
-/// Compares the blocks of a function in several files, the baseline first; `None` is a file without the function. If that is the
-/// baseline, files are compared with the first file that has the function.
+/// Compares the blocks of a function in several files, the baseline first; `None` is a file without the function. If the
+/// baseline does not have the function, files are compared with the first file that has it.
 ///
-/// The blocks of each file are sorted by the size of their differences, largest first, then by their offsets. The n-th line has the n-th block of each
-/// file. As in perf, there are at most as many lines as blocks in the first file with the function, and a line is omitted if a file has
-/// fewer blocks. If a file other than the baseline does not have the function, there is only one line.
+/// The blocks of each file are sorted by the size of their differences, largest first, then by their offsets. The n-th line
+/// has the n-th block of each file. As in perf, there are at most as many lines as blocks in the first file with the function,
+/// and a line is omitted if a file has fewer blocks. If a file other than the baseline does not have the function, there is at
+/// most one line.
 #[must_use]
 pub fn compare_blocks(files: &[Option<Vec<&Block>>]) -> Vec<BlockLine> {
     let Some(baseline) = files.iter().flatten().next() else {
@@ -33,11 +34,12 @@ pub fn compare_blocks(files: &[Option<Vec<&Block>>]) -> Vec<BlockLine> {
     });
     let compared: Vec<Option<Vec<ComparedBlock>>> = compared.collect();
     let line = |number: usize| {
-        let places = compared.iter().map(|blocks| match blocks {
+        // The outer `Option` is `None` if the line is omitted, the inner one if the file does not have the function.
+        let cells = compared.iter().map(|blocks| match blocks {
             Some(blocks) => Some(Some(blocks.get(number)?.clone())),
             None => (number == 0).then_some(None),
         });
-        places.collect::<Option<BlockLine>>()
+        cells.collect::<Option<BlockLine>>()
     };
     (0..baseline.len()).filter_map(line).collect()
 }

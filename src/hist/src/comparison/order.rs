@@ -5,30 +5,31 @@ use std::cmp::Ordering;
 use super::{ComparedRow, Comparison, ComparisonMethod};
 use crate::keys::CellPadding;
 
-/// Compares rows, in perf's order: by the values of the chosen file, the baseline, the values of each file, and names.
+/// Compares rows, in perf's order: by the values of the chosen file, the periods of the baseline, whether another file has the
+/// row, the values of each file, and names.
 pub(super) struct RowOrder<'c> {
     pub(super) comparison: &'c Comparison,
-    /// The chosen file; 0 for the baseline.
-    pub(super) order: usize,
+    /// The file whose values are compared first; 0 for the baseline, which has none.
+    pub(super) chosen: usize,
 }
 
 impl RowOrder<'_> {
     pub(super) fn compare(&self, one: &ComparedRow, other: &ComparedRow) -> Ordering {
         let baseline = |row: &ComparedRow| row.period(0).unwrap_or_default();
         let has_values = self.comparison.method != ComparisonMethod::Cycles;
-        let chosen = || match self.order {
+        let by_chosen = || match self.chosen {
             file if file > 0 && has_values => self.by_chosen(one, other, file),
             _ => Ordering::Equal,
         };
         let files = 1..self.comparison.totals.len();
-        let by_pair = || other.has_pair().cmp(&one.has_pair());
         let by_files = || {
             files
-                .map(|file| by_pair().then_with(|| self.by_value(one, other, file)))
+                .map(|file| self.by_value(one, other, file))
                 .fold(Ordering::Equal, Ordering::then)
         };
-        chosen()
+        by_chosen()
             .then_with(|| baseline(other).cmp(&baseline(one)))
+            .then_with(|| other.has_pair().cmp(&one.has_pair()))
             .then_with(by_files)
             .then_with(|| self.by_names(one, other))
     }
@@ -36,7 +37,9 @@ impl RowOrder<'_> {
     /// By the value of the chosen file: rows that the file lacks come last, preceded by rows with an undefined value.
     fn by_chosen(&self, one: &ComparedRow, other: &ComparedRow, file: usize) -> Ordering {
         let is_missing = |row: &ComparedRow| row.period(file).is_none();
-        let is_undefined = |row: &ComparedRow| row.period(0).is_none() && !self.is_relative();
+        let is_undefined = |row: &ComparedRow| {
+            row.period(0).is_none() && !self.comparison.method.compares_shares()
+        };
         let by_presence = is_missing(one).cmp(&is_missing(other));
         by_presence.then_with(|| match (is_undefined(one), is_undefined(other)) {
             (false, false) => self.by_value(one, other, file),
@@ -52,13 +55,6 @@ impl RowOrder<'_> {
             (Some(one), Some(other)) => one.descending(other, absolute),
             (one, other) => other.is_some().cmp(&one.is_some()),
         }
-    }
-
-    fn is_relative(&self) -> bool {
-        matches!(
-            self.comparison.method,
-            ComparisonMethod::Delta | ComparisonMethod::AbsoluteDelta
-        )
     }
 
     /// By the text of the keys: functions by name, unknown ones last, numbers by value.

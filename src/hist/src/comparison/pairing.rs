@@ -11,7 +11,7 @@ use crate::keys::{FUNCTION_NAME, Key};
 /// The texts that identify a row: cells of its sort keys, with the function's name instead of cells that show the function.
 type RowNames = Vec<String>;
 
-/// The sort keys of the rows, without [`FUNCTION_NAME`], which follows them.
+/// The sort keys of the rows, without [`FUNCTION_NAME`], which is the last key if functions are compared.
 pub(super) fn keys(files: &[Option<&Histogram>]) -> Vec<&'static Key> {
     let first = files.iter().flatten().next();
     let columns = first.map_or(&[][..], |histogram| &histogram.columns);
@@ -69,16 +69,17 @@ fn cells<'r>(row: &'r HistogramRow, keys: &[&Key]) -> &'r [String] {
 
 fn names(row: &HistogramRow, keys: &[&Key]) -> RowNames {
     let cells = keys.iter().zip(&row.cells);
-    let other = cells.filter(|(key, _)| !key.shows_function());
+    let other_cells = cells.filter(|(key, _)| !key.shows_function());
     let function = row.cells.get(keys.len());
-    other
+    other_cells
         .map(|(_, cell)| cell)
         .chain(function)
         .cloned()
         .collect()
 }
 
-/// Whether `cells` have lower addresses than `others`. Of rows that are added up, perf shows the lowest address.
+/// Whether `cells` come before `others`, compared by length, then by text: addresses have leading zeros, so this is the order of
+/// addresses. Of rows that are added up, perf shows the lowest address.
 fn comes_first(cells: &[String], others: &[String]) -> bool {
     let length_and_text = |cells: &[String]| -> Vec<(usize, String)> {
         let cells = cells.iter().cloned();

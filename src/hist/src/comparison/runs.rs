@@ -8,8 +8,9 @@ use crate::statistics::Estimate;
 
 /// The rows of one event in two groups of runs.
 ///
-/// The share of a row in a run is its part of the run's total, so that runs of different lengths can be compared. Differences are tested
-/// with Welch's t-test, which allows for different variances: a row is significant if the 95 % interval of its difference excludes 0.
+/// The share of a row in a run is its part of the run's total, so that runs of different lengths can be compared. Differences
+/// are tested with Welch's t-test, which allows for different variances: a row is significant if the 95 % confidence interval
+/// of its difference excludes 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunComparison {
     /// Number of runs of the baseline, and of the other group.
@@ -32,22 +33,22 @@ pub struct ComparedRuns {
 }
 
 impl RunComparison {
-    /// Compares the first `baseline` files of a comparison with the others; `None` if a group has fewer than two runs.
+    /// Compares the first `baseline_runs` files of a comparison with the others; `None` if a group has fewer than two runs.
     #[must_use]
-    pub fn new(comparison: &Comparison, baseline: usize) -> Option<Self> {
+    pub fn new(comparison: &Comparison, baseline_runs: usize) -> Option<Self> {
         let files = comparison.totals.len();
-        let groups = [0..baseline, baseline..files];
+        let groups = [0..baseline_runs, baseline_runs..files];
         if groups.iter().any(|group| group.len() < 2) {
             return None;
         }
         let rows = comparison.rows.iter().map(|row| {
-            let samples = groups.clone().map(|files| shares(comparison, row, files));
-            let [before, after] = samples.map(|shares| Estimate::of(&shares));
+            let shares = groups.clone().map(|files| shares(comparison, row, files));
+            let [baseline, other] = shares.map(|shares| Estimate::of(&shares));
             ComparedRuns {
                 row: row.clone(),
-                baseline: before.mean,
-                other: after.mean,
-                margin: before.margin_of_difference(&after),
+                baseline: baseline.mean,
+                other: other.mean,
+                margin: baseline.margin_of_difference(&other),
             }
         });
         let mut rows: Vec<ComparedRuns> = rows.collect();

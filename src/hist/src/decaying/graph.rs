@@ -50,14 +50,16 @@ pub(super) fn decay(branches: &mut Vec<Branch>) {
         decay_sum(&mut branch.all);
         decay_sum(&mut branch.own);
         decay(&mut branch.branches);
-        join_single_branches(branch);
+        join_single_branch(branch);
     }
     branches.retain(|branch| branch.all.period > 0);
 }
 
-fn join_single_branches(branch: &mut Branch) {
+/// Joins the only sub-branch to its parent, unless there are several or chains end in the parent.
+fn join_single_branch(branch: &mut Branch) {
     let ends_here = branch.own.period > 0;
-    if let ([_], false) = (&branch.branches[..], ends_here)
+    if !ends_here
+        && branch.branches.len() == 1
         && let Some(below) = branch.branches.pop()
     {
         branch.frames.extend(below.frames);
@@ -70,6 +72,7 @@ fn join_single_branches(branch: &mut Branch) {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BranchThreshold {
     form: GraphForm,
+    /// The minimum share of a branch, from 0 to 1.
     share: f64,
     /// Minimum period, for forms whose threshold is relative to the total period.
     min_period: u64,

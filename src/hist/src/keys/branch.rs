@@ -6,7 +6,7 @@ use super::{
     CellPadding, Key, KeyDependency, KeyInput, KeyLabel, KeyValue, Property, ShownCode,
     address_text, label,
 };
-use crate::keys::LineNumber;
+use crate::keys::LocationText;
 use crate::names::RecordingNames;
 use crate::properties::{BranchProperty, PropertyAddress};
 
@@ -97,13 +97,13 @@ pub(super) static MISPREDICT: Key = key(
 pub(super) static IN_TX: Key = key(
     label("in_tx", "Branch in transaction"),
     |input, names| flags(input, names, IN_TRANSACTION),
-    |input, names| mark(input, names, IN_TRANSACTION, "T"),
+    |input, names| flag_text(input, names, IN_TRANSACTION, "T"),
 );
 
 pub(super) static ABORT: Key = key(
     label("abort", "Transaction abort"),
     |input, names| flags(input, names, ABORTED),
-    |input, names| mark(input, names, ABORTED, "A"),
+    |input, names| flag_text(input, names, ABORTED, "A"),
 );
 
 /// Cycles since the previous branch.
@@ -126,9 +126,10 @@ const MISPREDICTED: u64 = 1;
 const PREDICTED: u64 = 1 << 1;
 const IN_TRANSACTION: u64 = 1 << 2;
 const ABORTED: u64 = 1 << 3;
-const CYCLES_AT: u32 = 4;
+/// Position of the cycles in the flags.
+const CYCLES_SHIFT: u32 = 4;
 
-/// Text for samples without branches.
+/// Text for samples without branches, and for branches without a recorded prediction.
 const NOT_AVAILABLE: &str = "N/A";
 
 fn branch<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n BranchProperty> {
@@ -143,7 +144,8 @@ fn to<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n Pro
     branch(input, names).map(|branch| &branch.to)
 }
 
-/// Returns a value by which objects are sorted by name, descending, as in perf; unknown objects first.
+/// Returns a value by which objects are sorted by name, descending, as in perf: unknown objects first, samples without branches
+/// last.
 fn dso<'n>(end: Option<&PropertyAddress>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     match end.map(|end| end.site.dso) {
         Some(Some(dso)) => KeyValue::Descending(Reverse(names.dso(dso))),
@@ -161,8 +163,8 @@ fn dso_text(end: Option<&PropertyAddress>, names: &dyn RecordingNames) -> String
     text.to_owned()
 }
 
-/// Returns the address range of the function. As in perf, functions of two objects at the same addresses are one row unless
-/// objects are a key.
+/// Returns the address range of the function, or the address if the function is unknown. As in perf, functions of two objects
+/// at the same addresses are one row unless objects are a key.
 fn symbol<'n>(end: Option<&PropertyAddress>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let Some(end) = end else {
         return KeyValue::Absent;
@@ -224,7 +226,7 @@ fn location_text(
 
 fn line<'n>(end: Option<&PropertyAddress>, names: &'n dyn RecordingNames) -> &'n str {
     match end.map(|end| end.site.line) {
-        Some(LineNumber::Known(line) | LineNumber::Address(line)) => names.line(line),
+        Some(LocationText::Known(line) | LocationText::Address(line)) => names.line(line),
         _ => "??:0",
     }
 }
@@ -235,7 +237,8 @@ fn flags(input: &KeyInput<'_>, names: &dyn RecordingNames, mask: u64) -> KeyValu
     })
 }
 
-fn mark(input: &KeyInput<'_>, names: &dyn RecordingNames, mask: u64, letter: &str) -> String {
+/// `letter` if a bit of `mask` is set.
+fn flag_text(input: &KeyInput<'_>, names: &dyn RecordingNames, mask: u64, letter: &str) -> String {
     let text = match branch(input, names).map(|branch| branch.flags & mask) {
         None => NOT_AVAILABLE,
         Some(0) => ".",
@@ -245,5 +248,5 @@ fn mark(input: &KeyInput<'_>, names: &dyn RecordingNames, mask: u64, letter: &st
 }
 
 fn cycles(branch: &BranchProperty) -> u16 {
-    (branch.flags >> CYCLES_AT) as u16
+    (branch.flags >> CYCLES_SHIFT) as u16
 }

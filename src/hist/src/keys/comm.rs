@@ -1,4 +1,4 @@
-//! `comm`: the name of the task. `comm_nodigit`: the name ignoring numbers, for numbered workers.
+//! `comm`: the name of the task. `comm_nodigit`: the name with each number replaced, so that numbered workers share a row.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -27,7 +27,7 @@ pub(super) static COMM_NODIGIT: Key = Key {
     ..COMM
 };
 
-/// A name that is compared with all numbers equal.
+/// A name in whose comparison all numbers are equal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NumberlessName<'n>(&'n str);
 

@@ -16,7 +16,7 @@ pub(super) static CPU: Key = Key {
     },
 };
 
-/// perf shows samples without a CPU as CPU -1.
+/// The CPU; as in perf, -1 if not recorded.
 fn number(input: &KeyInput<'_>) -> i32 {
     input.context.cpu.cast_signed()
 }

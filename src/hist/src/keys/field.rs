@@ -15,10 +15,10 @@ pub(crate) struct TraceField {
 }
 
 impl Key {
-    /// The key of the field `name` of the tracepoint with index `event`, the `number`th of all keys
-    /// of fields, from 0. `full_name` is unique. [`PayloadText::fields`] returns the values.
+    /// The key of the field `name` of the tracepoint with index `event`. `number` is the index of the key among all keys of
+    /// fields, `full_name` its unique name. [`PayloadText::fields`] returns the values.
     ///
-    /// Keys are never freed: a command line names a handful of them, once.
+    /// The key is never freed: a command line names only a handful of fields.
     ///
     /// [`PayloadText::fields`]: crate::PayloadText::fields
     #[must_use]
@@ -28,7 +28,7 @@ impl Key {
             label(lasting(full_name), lasting(name)),
             KeyDependency::Field(TraceField { event, number }),
             CellPadding::Before,
-            rank,
+            value,
             |input, names| match names.field(input) {
                 Some(value) => value.text.clone(),
                 None => "N/A".to_owned(),
@@ -37,7 +37,7 @@ impl Key {
     }
 }
 
-fn rank<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
+fn value<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let value = names.field(input);
     value.map_or(KeyValue::Absent, |value| {
         KeyValue::Bytes(Reverse(&value.bytes))

@@ -27,7 +27,7 @@ const fn key(
 pub(super) static SYMBOL_DADDR: Key = key(
     label("symbol_daddr", "Data Symbol"),
     CellPadding::UnlessLast,
-    |input, names| address(access(input, names).map(|access| access.data.ip)),
+    |input, names| number(access(input, names).map(|access| access.data.ip)),
     |input, names| {
         symbol_text(
             access(input, names).map(|access| &access.data),
@@ -41,7 +41,7 @@ pub(super) static SYMBOL_DADDR: Key = key(
 pub(super) static SYMBOL_IADDR: Key = key(
     label("symbol_iaddr", "Code Symbol"),
     CellPadding::UnlessLast,
-    |input, names| address(access(input, names).map(|access| access.code.ip)),
+    |input, names| number(access(input, names).map(|access| access.code.ip)),
     |input, names| {
         symbol_text(
             access(input, names).map(|access| &access.code),
@@ -69,35 +69,35 @@ pub(super) static DSO_DADDR: Key = key(
 pub(super) static LOCKED: Key = key(
     label("locked", "Locked"),
     CellPadding::UnlessLast,
-    |input, names| bits(access(input, names).map(|access| access.source.lock_bits())),
+    |input, names| number(access(input, names).map(|access| access.source.lock_bits())),
     |input, names| access_text(input, names, |access| access.source.lock().to_owned()),
 );
 
 pub(super) static TLB: Key = key(
     label("tlb", "TLB access"),
     CellPadding::Always,
-    |input, names| bits(access(input, names).map(|access| access.source.tlb_bits())),
+    |input, names| number(access(input, names).map(|access| access.source.tlb_bits())),
     |input, names| access_text(input, names, |access| access.source.tlb()),
 );
 
 pub(super) static MEM: Key = key(
     label("mem", "Memory access"),
     CellPadding::Always,
-    |input, names| bits(access(input, names).map(|access| access.source.level_bits())),
+    |input, names| number(access(input, names).map(|access| access.source.level_bits())),
     |input, names| access_text(input, names, |access| access.source.level()),
 );
 
 pub(super) static SNOOP: Key = key(
     label("snoop", "Snoop"),
     CellPadding::Always,
-    |input, names| bits(access(input, names).map(|access| access.source.snoop_bits())),
+    |input, names| number(access(input, names).map(|access| access.source.snoop_bits())),
     |input, names| access_text(input, names, |access| access.source.snoop()),
 );
 
 pub(super) static BLOCKED: Key = key(
     label("blocked", "Blocked"),
     CellPadding::UnlessLast,
-    |input, names| bits(access(input, names).map(|access| access.source.blocked_bits())),
+    |input, names| number(access(input, names).map(|access| access.source.blocked_bits())),
     |input, names| access_text(input, names, |access| access.source.blocked()),
 );
 
@@ -129,14 +129,15 @@ pub(super) static DCACHELINE: Key = key(
     },
 );
 
-/// Level letter of unmapped cache lines, and of cache lines in shared file mappings.
+/// Letter instead of the level, for unmapped cache lines.
 const UNMAPPED: char = 'X';
+/// Letter instead of the level, for cache lines in shared mappings of files.
 const SHARED: char = 's';
 
 pub(super) static PHYS_DADDR: Key = key(
     label("phys_daddr", "Data Physical Address"),
     CellPadding::Always,
-    |input, names| address(access(input, names).map(|access| access.physical)),
+    |input, names| number(access(input, names).map(|access| access.physical)),
     |input, names| {
         let physical = access(input, names).map_or(0, |access| access.physical);
         address_text(input.level.letter(), physical)
@@ -146,7 +147,7 @@ pub(super) static PHYS_DADDR: Key = key(
 pub(super) static DATA_PAGE_SIZE: Key = key(
     label("data_page_size", "Data Page Size"),
     CellPadding::Always,
-    |input, names| address(access(input, names).map(|access| access.page)),
+    |input, names| number(access(input, names).map(|access| access.page)),
     |input, names| access_text(input, names, |access| page_text(access.page)),
 );
 
@@ -162,12 +163,9 @@ fn access_text(
     access(input, names).map_or_else(|| "N/A".to_owned(), text)
 }
 
-fn address(address: Option<u64>) -> KeyValue<'static> {
-    KeyValue::Number(address.unwrap_or_default().cast_signed())
-}
-
-fn bits(bits: Option<u64>) -> KeyValue<'static> {
-    KeyValue::Number(bits.unwrap_or_default().cast_signed())
+/// An address, size or bits as the value of a key; 0 if unknown.
+fn number(value: Option<u64>) -> KeyValue<'static> {
+    KeyValue::Number(value.unwrap_or_default().cast_signed())
 }
 
 fn symbol_text(

@@ -1,6 +1,6 @@
 //! `srcline` and `srcfile`: the source location of code.
 
-use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, LineNumber};
+use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, LocationText};
 use crate::names::RecordingNames;
 
 pub(super) static SRCLINE: Key = Key {
@@ -30,8 +30,8 @@ const UNKNOWN: &str = "??:0";
 
 fn line<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
     match input.site.line {
-        LineNumber::None => UNKNOWN,
-        LineNumber::Known(line) | LineNumber::Address(line) => names.line(line),
+        LocationText::None => UNKNOWN,
+        LocationText::Known(line) | LocationText::Address(line) => names.line(line),
     }
 }
 
