@@ -49,11 +49,11 @@ impl RankCodes {
 
     /// Appends a column of ranks below `count`, one for each item.
     pub(crate) fn push(&mut self, ranks: impl Iterator<Item = u32>, count: u32) {
-        let bits = u32::BITS - count.saturating_sub(1).leading_zeros();
+        let bits = bits_below(count);
         if self.bits + bits > u64::BITS {
             // The columns no longer fit into one word: replaces the codes by their ranks, which need fewer bits.
             let column = RankColumn::new(self.codes.iter().copied());
-            self.bits = u32::BITS - column.count.leading_zeros();
+            self.bits = bits_below(column.count);
             self.codes = column.ranks.into_iter().map(u64::from).collect();
         }
         for (code, rank) in self.codes.iter_mut().zip(ranks) {
@@ -79,6 +79,11 @@ impl RankCodes {
         sorted.sort_unstable();
         sorted
     }
+}
+
+/// Number of bits of the ranks below `count`.
+fn bits_below(count: u32) -> u32 {
+    u32::BITS - count.saturating_sub(1).leading_zeros()
 }
 
 #[cfg(test)]

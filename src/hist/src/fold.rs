@@ -224,11 +224,11 @@ impl<'n, 'w> SampleFold<'n, 'w> {
 
     /// Counts a sample of which only key, address and period are used (`is_flat`).
     fn count_flat(&mut self, world: &World, sample: &Sample<'_>) {
-        let head = self.sample_key(world, sample, None);
+        let sample_key = self.sample_key(world, sample, None);
         let ip = sample.wire.ip.unwrap_or_default();
         let slot = slot_of(sample);
         let key = RawKey {
-            head,
+            sample_key,
             ip,
             payload: &[],
             chain: &[],
@@ -267,7 +267,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             chain = &branches_and_chain;
         }
         let key = RawKey {
-            head: self.sample_key(world, sample, values.branch),
+            sample_key: self.sample_key(world, sample, values.branch),
             ip: values.ip,
             payload: payload.unwrap_or_default(),
             chain,
@@ -335,8 +335,8 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         branch: Option<BranchEntry>,
     ) -> u32 {
         let who = sample.who();
-        let (moment, span) = self.recent.moment_span(world, who, sample.order);
-        let mut head = SampleKey::new(self.used_parts, moment, sample);
+        let (state, span) = self.recent.moment_span(world, who, sample.order);
+        let mut head = SampleKey::new(self.used_parts, state, sample);
         if self.properties.any() {
             let properties = self.properties.properties(world, sample, branch);
             head.properties = Some(self.own.raw.properties.number(properties));
@@ -441,7 +441,7 @@ impl RawStacks {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&SampleKey, RawKey<'_>, &StackWeight)> {
         self.weights.iter().filter_map(|(key, weight)| {
             let key = RawKey::read(key)?;
-            Some((self.sample_keys.get(key.head)?, key, weight))
+            Some((self.sample_keys.get(key.sample_key)?, key, weight))
         })
     }
 
@@ -463,7 +463,7 @@ impl RawStacks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RawKey<'a> {
     /// Index of the [`SampleKey`].
-    head: u32,
+    sample_key: u32,
     /// The sampled address.
     pub(crate) ip: u64,
     /// The payload of a tracepoint, if used.
@@ -480,7 +480,7 @@ impl<'a> RawKey<'a> {
     #[inline]
     fn fixed(&self) -> [u8; FIXED] {
         let payload = self.payload.len() as u128;
-        let packed = u128::from(self.head) | payload << 32 | u128::from(self.ip) << 64;
+        let packed = u128::from(self.sample_key) | payload << 32 | u128::from(self.ip) << 64;
         packed.to_le_bytes()
     }
 
@@ -495,7 +495,7 @@ impl<'a> RawKey<'a> {
         let payload = Endian::Little.u32_at(bytes, 4)?;
         let (payload, chain) = bytes.get(FIXED..)?.split_at_checked(payload as usize)?;
         Some(Self {
-            head: Endian::Little.u32_at(bytes, 0)?,
+            sample_key: Endian::Little.u32_at(bytes, 0)?,
             ip: Endian::Little.u64_at(bytes, 8)?,
             payload,
             chain,
@@ -511,7 +511,7 @@ mod tests {
     fn a_key_is_read_as_it_was_written() {
         for payload in [&[][..], &[1, 2, 3]] {
             let key = RawKey {
-                head: u32::MAX,
+                sample_key: u32::MAX,
                 ip: 0xffff_ffff_8100_0000,
                 payload,
                 chain: &[4; 16],

@@ -12,12 +12,11 @@ pub trait TableFolder: Debug {
     /// Errors of reading the file; [`io::ErrorKind::InvalidData`] if it is not UTF-8.
     fn read(&self, path: &str) -> io::Result<String>;
 
-    /// The names in a folder, sorted; those of folders end in `/`. Empty if there is no such
-    /// folder.
+    /// The names in a folder, sorted; those of folders end in `/`. Empty if there is no such folder or if it cannot be read.
     fn names(&self, path: &str) -> Vec<String>;
 }
 
-/// Appends `name` to the path of `folder`.
+/// Appends `name`, without leading and trailing slashes, to the path of `folder`.
 pub(super) fn join(folder: &str, name: &str) -> String {
     let name = name.trim_matches('/');
     match folder.is_empty() || name.is_empty() {
