@@ -34,8 +34,8 @@ pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> St
             .to_string(),
         endian: recording.endian,
         limit,
-        outermost: false,
-        calls: recording
+        keeps_outermost: false,
+        call_stacks: recording
             .events
             .iter()
             .any(|event| has_call_stacks(&event.attr)),
@@ -119,7 +119,7 @@ pub(crate) fn fold(
         jobs,
     } = *folding;
     let options = StackOptions {
-        outermost: naming.begins_with_callers(),
+        keeps_outermost: naming.begins_with_callers(),
         ..stack_options(replay.data().metadata(), limit)
     };
     let stacks = UserStacks::new(resolver, options);

@@ -39,8 +39,8 @@ fn unwinder(file: &PerfData<'_>, jobs: usize) -> LiveUnwinder {
             machine: std::env::consts::ARCH.to_owned(),
             endian: Endian::NATIVE,
             limit: Some(127),
-            outermost: false,
-            calls: false,
+            keeps_outermost: false,
+            call_stacks: false,
         },
         jobs,
     };

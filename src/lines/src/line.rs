@@ -32,7 +32,7 @@ pub struct SampleLine<'a> {
 pub struct ResolvedAddress<'a> {
     /// The sampled address.
     pub ip: u64,
-    /// The address shown in stacks: relative to the object for user space, the sampled one for the
+    /// The address shown in stacks: [`Frame::address`] for user objects, the sampled address for the
     /// kernel and without an object.
     pub in_stack: u64,
     /// The symbol, if known.
@@ -52,9 +52,9 @@ pub struct ResolvedAddress<'a> {
 pub enum SourceLocation<'a> {
     /// No location.
     None,
-    /// A source line.
+    /// A source line; [`SourceLine::UNKNOWN`] for code without line information.
     Line(SourceLine<'a>),
-    /// The address, for code without a source file.
+    /// The address instead of a line: for the vdso, PLT entries, and objects whose file is not available.
     Address {
         /// The object's short name.
         object: &'a str,
@@ -160,10 +160,10 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
         }
     }
 
-    /// Resolves names and the source location of `frame`.
+    /// Resolves names and the source location of `frame`, which is [`SourceLocation::None`] for code without line information.
     #[must_use]
     pub fn resolved_with_line(&self, frame: &Frame) -> ResolvedAddress<'r> {
-        let resolved = self.placed(frame, self.resolver.source_line(frame));
+        let resolved = self.resolved_at(frame, self.resolver.source_line(frame));
         match resolved.source {
             SourceLocation::Line(SourceLine::UNKNOWN) => ResolvedAddress {
                 source: SourceLocation::None,
@@ -182,13 +182,14 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
         let mut calls = Vec::new();
         self.resolver.expand(frame, &mut calls);
         for call in calls {
-            write(self.placed(&call.frame, call.source_line));
+            write(self.resolved_at(&call.frame, call.source_line));
         }
     }
 
-    fn placed(&self, frame: &Frame, place: Option<SourceLine<'r>>) -> ResolvedAddress<'r> {
+    /// Resolves the names of `frame`, whose source line is `line`; `None` without a file.
+    fn resolved_at(&self, frame: &Frame, line: Option<SourceLine<'r>>) -> ResolvedAddress<'r> {
         let dso = frame.dso.map(|dso| self.resolver.world().dso(dso));
-        let source = match (place, dso) {
+        let source = match (line, dso) {
             // The vdso has no file, even if a copy of it is known.
             (Some(line), dso) if dso.is_none_or(|dso| !dso.is_vdso()) => SourceLocation::Line(line),
             (_, Some(dso)) => SourceLocation::Address {

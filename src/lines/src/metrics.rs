@@ -10,6 +10,7 @@ use rperf_wire::{Attr, AttrFlags};
 #[derive(Debug, Clone, Default)]
 pub struct GroupMetrics {
     events: Vec<RecordedEvent>,
+    /// The counts since a sample was the first one of its group: as in perf, it clears those of all groups.
     counts: Vec<RoleCount>,
 }
 
@@ -22,8 +23,8 @@ pub struct GroupMetric {
     pub form: MetricFormat,
     /// Its unit.
     pub unit: String,
-    /// Whether perf starts another line before it, with the line start repeated.
-    pub is_second: bool,
+    /// Whether perf starts another line before it, which prints the start of the line twice.
+    pub starts_another_line: bool,
 }
 
 impl GroupMetric {
@@ -33,7 +34,7 @@ impl GroupMetric {
             value,
             form,
             unit: unit.to_owned(),
-            is_second: false,
+            starts_another_line: false,
         }
     }
 }
@@ -54,22 +55,22 @@ pub enum MetricFormat {
 /// An event of the recording.
 #[derive(Debug, Clone)]
 struct RecordedEvent {
-    kind: Role,
+    role: Role,
     /// The `exclude_*` bits; only counts of events with equal bits are combined.
     excluded: u64,
     leader: usize,
     /// For a leader, the indices of its group; empty for a single event.
     group: Range<usize>,
-    /// For a leader, the number of samples of its group since the last metrics.
+    /// For a leader, the number of samples of its group since its metrics were last reported.
     seen: usize,
     /// Its latest count.
     value: f64,
 }
 
-/// Counts of one role on one CPU since the start of the group.
+/// Counts of one role on one CPU.
 #[derive(Debug, Clone)]
 struct RoleCount {
-    kind: Role,
+    role: Role,
     cpu: u32,
     excluded: u64,
     mean: f64,
@@ -95,7 +96,7 @@ impl GroupMetrics {
             | AttrFlags::EXCLUDE_HOST
             | AttrFlags::EXCLUDE_IDLE;
         let event = |(index, attr): (usize, &Attr)| RecordedEvent {
-            kind: role(attr),
+            role: role(attr),
             excluded: (attr.flags & excluded).0,
             leader: index,
             group: 0..0,
@@ -157,9 +158,9 @@ impl GroupMetrics {
             return;
         };
         event.value = value;
-        let (kind, excluded) = (event.kind, event.excluded);
+        let (role, excluded) = (event.role, event.excluded);
         let same = |count: &&mut RoleCount| {
-            (count.kind, count.cpu, count.excluded) == (kind, cpu, excluded)
+            (count.role, count.cpu, count.excluded) == (role, cpu, excluded)
         };
         match self.counts.iter_mut().find(same) {
             Some(count) => {
@@ -167,7 +168,7 @@ impl GroupMetrics {
                 count.mean += (value - count.mean) / count.number;
             }
             None => self.counts.push(RoleCount {
-                kind,
+                role,
                 cpu,
                 excluded,
                 mean: value,
@@ -186,7 +187,7 @@ impl GroupMetrics {
             cpu,
             counts: &self.counts,
         };
-        let metric = match event.kind.miss_ratio_base() {
+        let metric = match event.role.miss_ratio_base() {
             Some((all, unit)) => group_event.misses(all, unit),
             None => group_event.metric(),
         };
@@ -204,10 +205,10 @@ struct GroupEvent<'m> {
 
 impl GroupEvent<'_> {
     /// Returns the mean count of events with this role on the same CPU and with the same `exclude_*` bits.
-    fn mean(&self, kind: Role) -> Option<f64> {
-        let key = (kind, self.cpu, self.event.excluded);
+    fn mean(&self, role: Role) -> Option<f64> {
+        let key = (role, self.cpu, self.event.excluded);
         let mut counts = self.counts.iter();
-        let same = |count: &&RoleCount| (count.kind, count.cpu, count.excluded) == key;
+        let same = |count: &&RoleCount| (count.role, count.cpu, count.excluded) == key;
         counts.find(same).map(|count| count.mean)
     }
 
@@ -221,7 +222,7 @@ impl GroupEvent<'_> {
 
     /// Returns misses in percent of all accesses.
     fn misses(&self, all: Role, unit: &str) -> Option<GroupMetric> {
-        let form = match self.event.kind {
+        let form = match self.event.role {
             Role::CacheMisses => MetricFormat::FinePercent,
             _ => MetricFormat::Percent,
         };
@@ -235,7 +236,7 @@ impl GroupEvent<'_> {
     fn metric(&self) -> Option<GroupMetric> {
         let cycles = self.mean(Role::Cycles).filter(|cycles| *cycles != 0.0);
         let of_cycles = self.fraction(cycles.unwrap_or_default(), 100.0);
-        match self.event.kind {
+        match self.event.role {
             Role::Instructions => {
                 let ratio = self.event.value / cycles?;
                 Some(GroupMetric::new(
@@ -277,14 +278,14 @@ impl GroupEvent<'_> {
     /// Returns stalled cycles per instruction.
     fn stalls(&self) -> Option<GroupMetric> {
         let instructions = self.event.value;
-        if self.event.kind != Role::Instructions || instructions == 0.0 {
+        if self.event.role != Role::Instructions || instructions == 0.0 {
             return None;
         }
         let stalled = [Role::StalledFrontend, Role::StalledBackend];
-        let [front, back] = stalled.map(|kind| self.mean(kind).unwrap_or_default());
+        let [front, back] = stalled.map(|role| self.mean(role).unwrap_or_default());
         let stalled = front.max(back);
         (stalled != 0.0).then(|| GroupMetric {
-            is_second: true,
+            starts_another_line: true,
             ..GroupMetric::new(
                 stalled / instructions,
                 MetricFormat::Ratio,
@@ -311,17 +312,17 @@ mod tests {
     use super::*;
 
     /// Metrics of one group of events with these roles.
-    fn group(kinds: &[Role]) -> GroupMetrics {
-        let event = |kind: &Role| RecordedEvent {
-            kind: *kind,
+    fn group(roles: &[Role]) -> GroupMetrics {
+        let event = |role: &Role| RecordedEvent {
+            role: *role,
             excluded: 0,
             leader: 0,
             group: 0..0,
             seen: 0,
             value: 0.0,
         };
-        let mut events: Vec<_> = kinds.iter().map(event).collect();
-        events[0].group = 0..kinds.len();
+        let mut events: Vec<_> = roles.iter().map(event).collect();
+        events[0].group = 0..roles.len();
         GroupMetrics {
             events,
             counts: Vec::new(),

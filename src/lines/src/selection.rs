@@ -119,7 +119,8 @@ impl FieldSelection {
     ///
     /// # Errors
     ///
-    /// An empty list, an unknown field or class, a field that the class does not have, or `+` and `-` mixed with plain words.
+    /// An empty argument, an unknown field or class, a field that the class does not have, or words with `+` or `-` mixed with
+    /// plain ones.
     pub fn apply(&mut self, list: &str) -> Result<(), Error> {
         let (class, words) = match list.split_once(':') {
             Some((prefix, words)) => {
@@ -131,6 +132,7 @@ impl FieldSelection {
             None if list.is_empty() => return Err(Error::Empty),
             None => (None, list),
         };
+        // As in perf, the `-` in `bpf-output` counts: such a list does not replace the fields.
         if !words.contains(['+', '-']) {
             self.clear(class);
         }
@@ -160,7 +162,7 @@ impl FieldSelection {
         &self.warnings
     }
 
-    /// Ignores callchains: they do not add fields for frames.
+    /// Hides callchains: events with callchains then do not add the fields of frames.
     pub fn hide_callchains(&mut self) {
         self.callchains_hidden = true;
     }
@@ -186,12 +188,13 @@ impl FieldSelection {
         choice.fields.has(LineField::Addr) || usual
     }
 
-    /// Compares the selection with the events of a file: removes default fields that the first
-    /// event of each class lacks, and by default adds frames to tracepoints with callchains.
+    /// Compares the selection with the events of a file: removes fields that the first event of each class lacks, unless a
+    /// `-F` for all classes names them, and by default adds frames to tracepoints with callchains.
     ///
     /// # Errors
     ///
-    /// A requested field that was not recorded; a class without events; a field that requires another field, or data that the samples lack.
+    /// A field that a `-F` for all classes names, but that was not recorded; a class without events for which `-F` names no
+    /// fields (`hw:`); a field that requires another field, or data that the samples lack.
     pub fn check<'a>(
         &mut self,
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
@@ -233,7 +236,8 @@ impl FieldSelection {
     ///
     /// # Errors
     ///
-    /// A requested field that was not recorded; a field that requires another field, or data that the samples lack.
+    /// A field that a `-F` for all classes names, but that was not recorded; a field that requires another field, or data that
+    /// the samples lack.
     pub fn check_stream<'a>(
         &mut self,
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 pub struct SourceFiles<'f> {
     files: &'f dyn Files,
     /// By path; `None` if the file can't be read.
-    read: RwLock<FxHashMap<Box<str>, Option<Arc<SourceFile>>>>,
+    loaded: RwLock<FxHashMap<Box<str>, Option<Arc<SourceFile>>>>,
 }
 
 /// One file.
@@ -36,7 +36,7 @@ impl<'f> SourceFiles<'f> {
     pub fn new(files: &'f dyn Files) -> Self {
         Self {
             files,
-            read: RwLock::default(),
+            loaded: RwLock::default(),
         }
     }
 
@@ -51,16 +51,16 @@ impl<'f> SourceFiles<'f> {
     }
 
     fn file(&self, path: &str) -> Option<Arc<SourceFile>> {
-        let read = self.read.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = read.get(path) {
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = loaded.get(path) {
             return known.clone();
         }
-        drop(read);
+        drop(loaded);
         let bytes = self.files.read(Path::new(path)).ok();
-        let mut read = self.read.write().unwrap_or_else(PoisonError::into_inner);
-        let number = u32::try_from(read.len()).unwrap_or(u32::MAX);
+        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        let number = u32::try_from(loaded.len()).unwrap_or(u32::MAX);
         let create = || bytes.map(|bytes| Arc::new(SourceFile::new(number, bytes)));
-        read.entry(path.into()).or_insert_with(create).clone()
+        loaded.entry(path.into()).or_insert_with(create).clone()
     }
 }
 

@@ -35,7 +35,7 @@ impl EventSwitch {
         [self.on, self.off].contains(&Some(event))
     }
 
-    /// Whether samples of other events are currently shown.
+    /// Whether the display is on now.
     #[must_use]
     pub fn is_on(&self) -> bool {
         !self.is_off

@@ -9,9 +9,9 @@ use crate::EventSwitch;
 /// The samples that `--switch-on` and `--switch-off` show, for passes that do not see samples in order.
 #[derive(Debug)]
 pub struct SwitchedSamples {
-    /// In ascending order.
-    changes: Vec<SwitchSample>,
-    /// Whether samples before the first change are shown.
+    /// Samples of switching events in ascending order, including those that change nothing.
+    switch_samples: Vec<SwitchSample>,
+    /// Whether samples before the first one are shown.
     starts_on: bool,
 }
 
@@ -42,26 +42,31 @@ impl SwitchedSamples {
         });
         samples.sort_unstable();
         let starts_on = switch.is_on();
-        let change = |(at, event): (Order, usize)| SwitchSample {
+        let switch_sample = |(at, event): (Order, usize)| SwitchSample {
             at,
             is_shown: switch.shows(event),
             is_on_after: switch.is_on(),
         };
-        let changes = samples.into_iter().map(change).collect();
-        Some(Self { changes, starts_on })
+        let switch_samples = samples.into_iter().map(switch_sample).collect();
+        Some(Self {
+            switch_samples,
+            starts_on,
+        })
     }
 
     /// Whether the sample at this position is shown.
     #[must_use]
     pub fn shows(&self, at: Order) -> bool {
-        let before = self.changes.partition_point(|change| change.at <= at);
-        let last = before
+        let passed = self
+            .switch_samples
+            .partition_point(|sample| sample.at <= at);
+        let last = passed
             .checked_sub(1)
-            .and_then(|last| self.changes.get(last));
+            .and_then(|last| self.switch_samples.get(last));
         match last {
             None => self.starts_on,
-            Some(change) if change.at == at => change.is_shown,
-            Some(change) => change.is_on_after,
+            Some(sample) if sample.at == at => sample.is_shown,
+            Some(sample) => sample.is_on_after,
         }
     }
 }

@@ -9,7 +9,7 @@ pub struct TextKey<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Maximum size in bytes before the cache is cleared.
+/// Maximum size in bytes of all keys and texts; the cache is cleared before it would be exceeded.
 const LIMIT: usize = 512 << 10;
 
 /// Rendered texts by key; each thread has its own.
@@ -22,14 +22,16 @@ pub struct TextCache {
     bytes: Vec<u8>,
 }
 
-/// A part of a hash, and the entry's index plus one; 0 if the slot is free.
+/// A slot of the hash table.
 #[derive(Debug, Clone, Copy, Default)]
 struct TextSlot {
+    /// The hash of the entry's key.
     hash: u32,
+    /// The entry's index plus one; 0 if the slot is free.
     number: u32,
 }
 
-/// Offsets of an entry and its text; both end at the next entry.
+/// Offsets in [`TextCache::bytes`] of an entry's key and of its text, which ends where the next entry starts.
 #[derive(Debug, Clone, Copy)]
 struct TextEntry {
     start: u32,
@@ -37,7 +39,7 @@ struct TextEntry {
 }
 
 /// Size of a key's words in bytes.
-const WORDS: usize = 24;
+const WORDS_SIZE: usize = 24;
 
 impl TextKey<'_> {
     /// Multiplies and folds word by word: addresses differ in few bits, all of which must affect
@@ -59,8 +61,8 @@ impl TextKey<'_> {
     }
 
     #[inline]
-    fn words_as_bytes(&self) -> [u8; WORDS] {
-        let mut bytes = [0; WORDS];
+    fn words_as_bytes(&self) -> [u8; WORDS_SIZE] {
+        let mut bytes = [0; WORDS_SIZE];
         for (place, word) in bytes.as_chunks_mut().0.iter_mut().zip(self.words) {
             *place = word.to_ne_bytes();
         }
@@ -76,9 +78,9 @@ impl TextCache {
         let mut at = self.home(hash);
         loop {
             let slot = self.slots.get(at)?;
-            let entry = (slot.number as usize).checked_sub(1)?;
+            let index = (slot.number as usize).checked_sub(1)?;
             if slot.hash == hash
-                && let Some(text) = self.text_for(entry, key)
+                && let Some(text) = self.text_for(index, key)
             {
                 return Some(text);
             }
@@ -86,14 +88,14 @@ impl TextCache {
         }
     }
 
-    /// The text of an entry if it has this key.
+    /// The text of the entry at `index` if it has this key.
     #[inline]
-    fn text_for(&self, number: usize, key: &TextKey<'_>) -> Option<&[u8]> {
-        let entry = self.entries.get(number)?;
-        let end = self.entries.get(number + 1);
+    fn text_for(&self, index: usize, key: &TextKey<'_>) -> Option<&[u8]> {
+        let entry = self.entries.get(index)?;
+        let end = self.entries.get(index + 1);
         let end = end.map_or(self.bytes.len(), |next| next.start as usize);
         let (start, text) = (entry.start as usize, entry.text as usize);
-        let (words, bytes) = self.bytes.get(start..text)?.split_at_checked(WORDS)?;
+        let (words, bytes) = self.bytes.get(start..text)?.split_at_checked(WORDS_SIZE)?;
         (bytes == key.bytes && words == key.words_as_bytes())
             .then(|| self.bytes.get(text..end))
             .flatten()
@@ -102,14 +104,14 @@ impl TextCache {
     /// Adds `text` for `key`, which must not be cached yet. A text that is too large is not cached.
     #[cold]
     pub fn insert(&mut self, key: &TextKey<'_>, text: &[u8]) {
-        let more = WORDS + key.bytes.len() + text.len();
+        let more = WORDS_SIZE + key.bytes.len() + text.len();
+        if more > LIMIT {
+            return;
+        }
         if self.bytes.len() + more > LIMIT {
             self.slots.fill(TextSlot::default());
             self.entries.clear();
             self.bytes.clear();
-        }
-        if more > LIMIT {
-            return;
         }
         // At most three quarters of the slots are used.
         if self.entries.len() >= self.slots.len() / 4 * 3 {

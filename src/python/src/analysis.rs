@@ -146,8 +146,8 @@ impl<'a> RecordingPass<'a> {
                 .to_string(),
             endian: data.endian(),
             limit: unwinds.then_some(MAX_STACK),
-            outermost: false,
-            calls: attrs.any(has_call_stacks),
+            keeps_outermost: false,
+            call_stacks: attrs.any(has_call_stacks),
         };
         let max_stack = match unwinds {
             true => usize::MAX,

@@ -16,12 +16,12 @@ use crate::resolver::Resolver;
 pub struct CodeBytes<'r> {
     /// The ELF file with the code, or the start of it, which identifies the instruction set.
     pub file: &'r [u8],
-    /// The code; a copy if the kernel modified it before or after it was read.
+    /// The code; a copy if the recording contains modifications of it by the kernel.
     pub bytes: Cow<'r, [u8]>,
 }
 
 /// Source of an object's code.
-pub(crate) enum CodeOf {
+pub(crate) enum CodeSource {
     /// The mapped file.
     File {
         bytes: FileBytes,
@@ -33,7 +33,8 @@ pub(crate) enum CodeOf {
 }
 
 impl Resolver<'_> {
-    /// The build-id of an object: from the recording, otherwise from the mapped file, which is read in each call.
+    /// The build-id of an object: from the recording, otherwise, for user objects, from the mapped file, which is read in each
+    /// call.
     #[must_use]
     pub fn build_id(&self, dso: DsoId) -> Option<BuildId> {
         let dso = self.world().dso(dso);
@@ -44,24 +45,24 @@ impl Resolver<'_> {
         build_id_of_elf(&bytes)
     }
 
-    /// The code at `frame` just before `order`, at most `most` bytes; `None` without a source: for a kernel its image or memory,
-    /// for other objects a readable file or a JIT dump.
+    /// The code at `frame` just before `order`, at most `max_len` bytes. `None` without a source, which is for the kernel and its
+    /// modules an image or memory, for other objects a readable file or a JIT dump; and if `frame` is outside of the source.
     #[must_use]
-    pub fn code(&self, frame: &Frame, order: Order, most: usize) -> Option<CodeBytes<'_>> {
+    pub fn code(&self, frame: &Frame, order: Order, max_len: usize) -> Option<CodeBytes<'_>> {
         if let Some((function, offset)) = self.jit_function_at(frame) {
-            return function.code(offset, most);
+            return function.code(offset, max_len);
         }
         match self.code_of(frame)? {
-            CodeOf::File { bytes, .. } => Some(CodeBytes {
+            CodeSource::File { bytes, .. } => Some(CodeBytes {
                 file: bytes,
                 bytes: Cow::Borrowed(first(
-                    most,
+                    max_len,
                     bytes.get(usize::try_from(frame.address).ok()?..)?,
                 )),
             }),
-            CodeOf::Kernel(code) => Some(CodeBytes {
+            CodeSource::Kernel(code) => Some(CodeBytes {
                 file: &code.header,
-                bytes: self.code_as_of(order, frame.ip, first(most, code.at(frame.ip)?)),
+                bytes: self.code_as_of(order, frame.ip, first(max_len, code.at(frame.ip)?)),
             }),
         }
     }
@@ -76,27 +77,27 @@ impl Resolver<'_> {
     }
 
     /// The code sections in the file of `frame`, as ranges of [`Frame::address`]; `None` without
-    /// such a file.
+    /// such a file or sections.
     #[must_use]
     pub fn code_sections(&self, frame: &Frame) -> Option<&[Range<u64>]> {
         let sections = self.layout_of(frame)?.sections();
         (!sections.is_empty()).then_some(sections)
     }
 
-    /// The frame at `address` of the object of `frame`, an address like
-    /// [`Resolver::object_address`]; `None` without a mapping, or outside of the file.
+    /// The frame at `address`, an [`Resolver::object_address`] in the object of `frame`; for a kernel address without a
+    /// symbol in this object, the frame in the object that contains it. `None` without a mapping, or outside of the file.
     #[must_use]
     pub fn frame_in_object(&self, frame: &Frame, address: u64) -> Option<Frame> {
-        let start = match self.layout_of(frame) {
+        let target = match self.layout_of(frame) {
             Some(layout) => layout.offset(address)?,
             None => address,
         };
-        let bytes = start.wrapping_sub(frame.address);
-        let ip = frame.ip.wrapping_add(bytes);
-        let in_object = self.in_mapping(frame.mapping?, ip, frame.level);
+        let distance = target.wrapping_sub(frame.address);
+        let ip = frame.ip.wrapping_add(distance);
+        let in_mapping = self.in_mapping(frame.mapping?, ip, frame.level);
         // Kernel and modules are at separate addresses, and code of one may refer to another.
-        if frame.level != Level::Kernel || in_object.symbol.is_some() {
-            return Some(in_object);
+        if frame.level != Level::Kernel || in_mapping.symbol.is_some() {
+            return Some(in_mapping);
         }
         let anywhere = AddressContext {
             machine: Machine::Host,
@@ -109,7 +110,7 @@ impl Resolver<'_> {
     /// The layout of the file with the code of `frame`.
     fn layout_of(&self, frame: &Frame) -> Option<&CodeLayout> {
         match self.code_of(frame)? {
-            CodeOf::File { bytes, layout } if self.jit_function_at(frame).is_none() => {
+            CodeSource::File { bytes, layout } if self.jit_function_at(frame).is_none() => {
                 Some(layout.get_or_init(|| CodeLayout::of(bytes)))
             }
             _ => None,
@@ -123,7 +124,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The first `most` bytes, or all if there are fewer.
-pub(crate) fn first(most: usize, bytes: &[u8]) -> &[u8] {
-    bytes.get(..most).unwrap_or(bytes)
+/// The first `max_len` bytes, or all if there are fewer.
+pub(crate) fn first(max_len: usize, bytes: &[u8]) -> &[u8] {
+    bytes.get(..max_len).unwrap_or(bytes)
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use rperf_symbol::{SymbolIndex, SymbolTable};
 
-/// A displayed name; `Some(None)` if it is the same as the raw name.
+/// A displayed name, set on first use; set to `None` if it is the same as the raw name.
 type DisplayedName = OnceLock<Option<Box<str>>>;
 
 /// Number of names in a page.

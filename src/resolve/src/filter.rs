@@ -9,7 +9,7 @@ use crate::{AddressContext, Frame, Resolver, TimeIntervals};
 pub struct SampleCriteria {
     /// Time intervals. A sample without a time is treated as later than all others, as in perf.
     pub intervals: Option<TimeIntervals>,
-    /// CPUs, ascending. A sample without a CPU is accepted.
+    /// CPUs. A sample without a CPU is accepted.
     pub cpus: Option<Vec<u32>>,
     /// Names of the thread at the time of the sample.
     pub comms: Option<Vec<String>>,
@@ -27,7 +27,7 @@ pub struct SampleCriteria {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SymbolNames {
     names: Vec<String>,
-    /// Sampled addresses; words that are hexadecimal numbers.
+    /// Sampled addresses, from the words that are hexadecimal numbers.
     addresses: Vec<u64>,
     /// Number of bytes that match from each address on; the address itself always matches.
     range: u64,
@@ -132,7 +132,7 @@ impl SampleCriteria {
         self.accepts_frame(&frame, resolver)
     }
 
-    /// Whether a sample in this frame is accepted.
+    /// Whether the object and the symbol of this frame are accepted.
     #[must_use]
     pub fn accepts_frame(&self, frame: &Frame, resolver: &Resolver<'_>) -> bool {
         let dso = frame.dso.map(|dso| resolver.world().dso(dso));

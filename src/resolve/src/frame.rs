@@ -82,9 +82,9 @@ impl From<CpuMode> for Level {
 pub struct Frame {
     /// The sampled address.
     pub ip: u64,
-    /// The address in the address space of the object's symbols: a file offset for user objects,
-    /// the address itself for the kernel and for code from a perf map. Without a symbol in a kernel
-    /// module, the offset from its start; without a mapping, equal to `ip`.
+    /// The address in the address space of the object's symbols: a file offset for user objects; equal to
+    /// `ip` for the kernel, its modules, and code from a perf map. In a kernel module without a symbol, the
+    /// offset from the module's start; without a mapping, equal to `ip`.
     pub address: u64,
     /// The mapping; `None` is shown as `[unknown]`.
     pub mapping: Option<MappingId>,

@@ -59,7 +59,7 @@ pub(crate) struct InlineInfo {
 /// Symbols of inlined functions. As in perf, a function that is inlined into two others has two symbols.
 #[derive(Default)]
 struct InlinedSymbols {
-    /// By number: the symbol's index minus the number of the object's own symbols.
+    /// By number, which is the symbol's index minus the length of the object's symbol table.
     by_number: Vec<(FunctionId, SymbolIndex)>,
     numbers: FxHashMap<(FunctionId, SymbolIndex), u32>,
     /// Functions with one name share a symbol, even if their linkage names differ.
@@ -75,7 +75,8 @@ impl InlineInfo {
         })
     }
 
-    /// The number of the symbol for `function` inlined into the object's symbol `base`; assigned on first use.
+    /// The number of the symbol for `function` inlined into the object's symbol `base`, assigned on first use; `None` if there
+    /// are too many.
     pub(crate) fn number(&self, function: FunctionId, base: SymbolIndex) -> Option<u32> {
         let key = (function, base);
         let symbols = self.symbols.read().unwrap_or_else(PoisonError::into_inner);

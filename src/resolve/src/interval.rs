@@ -80,18 +80,13 @@ fn shifted(mut intervals: Vec<TimeInterval>, by: u64) -> Vec<TimeInterval> {
 
 /// Parses `START,END` pairs separated by blanks, in order of time. A single pair may have blanks after its comma, as in perf.
 fn parse_moments(text: &str) -> Option<Vec<TimeInterval>> {
-    let single = text
-        .split_once(", ")
-        .filter(|_| text.matches(',').count() == 1);
-    let single = single.map(|(start, end)| (start, end.trim_start_matches(' ')));
-    let single = single.filter(|(_, end)| !end.is_empty());
-    let single = single.map(|(start, end)| format!("{start},{end}"));
+    let single = without_blanks(text);
     let text = single.as_deref().unwrap_or(text);
     let mut intervals: Vec<TimeInterval> = Vec::new();
     for (index, pair) in text.split(' ').enumerate() {
         // Several blanks are one separator; after a blank at the end, an interval is missing.
-        let last = index + 1 == text.split(' ').count();
-        if pair.is_empty() && !last {
+        let is_last = index + 1 == text.split(' ').count();
+        if pair.is_empty() && !is_last {
             continue;
         }
         let (start, end) = pair.split_once(',')?;
@@ -113,6 +108,14 @@ fn parse_moments(text: &str) -> Option<Vec<TimeInterval>> {
         intervals.push(interval);
     }
     Some(intervals)
+}
+
+/// `START, END` as `START,END`; `None` unless `text` is a single pair with blanks after its comma.
+fn without_blanks(text: &str) -> Option<String> {
+    let (start, end) = text.split_once(", ")?;
+    let end = end.trim_start_matches(' ');
+    let is_single = text.matches(',').count() == 1 && !end.is_empty();
+    is_single.then(|| format!("{start},{end}"))
 }
 
 /// Parses seconds with at most nine decimals, and returns nanoseconds. Larger times than `u64::MAX` nanoseconds become

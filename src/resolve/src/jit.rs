@@ -1,4 +1,4 @@
-//! JIT-compiled functions in a dump: instructions, lines and frames.
+//! JIT-compiled functions in a dump: instructions, source lines and frame information.
 
 use std::sync::OnceLock;
 
@@ -21,7 +21,7 @@ pub(crate) struct DumpedFunction {
     image: JitImage,
     /// Its number as an object for unwinding.
     pub(crate) module: ModuleId,
-    frames: Result<rperf_unwind::FrameInfo, TruncationCause>,
+    frame_info: Result<rperf_unwind::FrameInfo, TruncationCause>,
 }
 
 impl JitObject {
@@ -42,11 +42,11 @@ impl JitObject {
         let slot = self.functions.get(index.as_usize())?;
         let read = || {
             let image = self.code.image(index)?;
-            let frames = rperf_unwind::FrameInfo::parse(image.file.clone(), None);
+            let frame_info = rperf_unwind::FrameInfo::parse(image.file.clone(), None);
             Some(Box::new(DumpedFunction {
                 image,
                 module: module(),
-                frames: frames.map_err(|_| TruncationCause::LostFile),
+                frame_info: frame_info.map_err(|_| TruncationCause::LostFile),
             }))
         };
         slot.get_or_init(read).as_deref()
@@ -68,12 +68,12 @@ impl JitObject {
 }
 
 impl DumpedFunction {
-    /// The instructions from `offset` in the function to its end, at most `most` bytes.
-    pub(crate) fn code(&self, offset: u64, most: usize) -> Option<CodeBytes<'_>> {
+    /// The instructions from `offset` in the function to its end, at most `max_len` bytes.
+    pub(crate) fn code(&self, offset: u64, max_len: usize) -> Option<CodeBytes<'_>> {
         let text = self.image.file.get(self.image.text.clone())?;
         Some(CodeBytes {
             file: &self.image.file,
-            bytes: first(most, text.get(usize::try_from(offset).ok()?..)?).into(),
+            bytes: first(max_len, text.get(usize::try_from(offset).ok()?..)?).into(),
         })
     }
 
@@ -82,7 +82,7 @@ impl DumpedFunction {
         rperf_unwind::ObjectOffset {
             module: self.module,
             offset: (self.image.text.start as u64).wrapping_add(offset),
-            object: self.frames.as_ref().map_err(|cause| *cause),
+            object: self.frame_info.as_ref().map_err(|cause| *cause),
         }
     }
 }

@@ -14,7 +14,8 @@ use crate::object::{map_file, pid};
 ///
 /// Dumps have times of `CLOCK_MONOTONIC`. `is_monotonic` means that the recording has them, too (`record -k
 /// CLOCK_MONOTONIC`). Otherwise the start of a dump and its recorded mapping are treated as simultaneous, which is accurate to
-/// some microseconds; without a recorded mapping, nothing is added.
+/// some microseconds; if the process mapped its dump before the recording started, nothing is added. Nor are functions of a dump
+/// whose times are from a CPU counter.
 pub fn add_jit_functions(world: &mut World, files: &dyn Files, is_monotonic: bool) {
     let perf_maps: Vec<DsoId> = (0u32..)
         .zip(world.dsos())
@@ -38,14 +39,15 @@ fn functions(
     let dso = world.dso(id);
     let process = world.runtime_of(id)?;
     let (dump_dso, path) = dump_of(world.dsos(), dso)?;
-    let map = map_file(process);
+    let map_path = map_file(process);
     let request = ObjectRequest {
         pid: pid(dso),
         jit_dump: Some(&path),
-        ..ObjectRequest::new(&map, ObjectKind::PerfMap)
+        ..ObjectRequest::new(&map_path, ObjectKind::PerfMap)
     };
     let dump = jit_dump_of(files, &request)?;
     let ahead = match is_monotonic {
+        // Without a start, the times are not of `CLOCK_MONOTONIC`.
         true => dump.started.map(|_| 0)?,
         false => ahead_of_recording(world, &dump, process, dump_dso)?,
     };
@@ -64,20 +66,20 @@ fn functions(
     Some(functions)
 }
 
-/// Nanoseconds by which the dump's clock is ahead of the recording's, wrapping; `None` if the mapping of the dump was
-/// not recorded, or the dump has no start.
+/// Nanoseconds by which the dump's clock is ahead of the recording's, wrapping; `None` if the process did not map the
+/// dump during the recording, or the dump has no start.
 fn ahead_of_recording(world: &World, dump: &JitDump, process: u32, dso: DsoId) -> Option<u64> {
     let mapped = world.first_mapped(process, dso)?;
     // Mappings that existed before the recording have no time.
-    (mapped.time != 0).then(|| {
-        dump.started
-            .map(|started| started.wrapping_sub(mapped.time))
-    })?
+    if mapped.time == 0 {
+        return None;
+    }
+    Some(dump.started?.wrapping_sub(mapped.time))
 }
 
 /// The `jit-PID.dump` that the process of a perf map has mapped as a marker for recordings.
-pub(crate) fn dump_of(dsos: &[Dso], map: &Dso) -> Option<(DsoId, PathBuf)> {
-    let DsoKind::PerfMap(pid) = map.kind else {
+pub(crate) fn dump_of(dsos: &[Dso], perf_map: &Dso) -> Option<(DsoId, PathBuf)> {
+    let DsoKind::PerfMap(pid) = perf_map.kind else {
         return None;
     };
     let is_dump = |dso: &&Dso| {

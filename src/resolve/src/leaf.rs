@@ -1,5 +1,5 @@
-//! 64-bit Arm: frame-pointer callchains lack the caller of a function without a frame. If the link
-//! register was recorded, that caller is inserted.
+//! Frame-pointer callchains lack the caller of a function without a frame. On 64-bit Arm that caller is inserted, if the
+//! link register was recorded; on 64-bit x86 it is only detected.
 
 use rperf_replay::{Machine, Sample};
 use rperf_unwind::{Arch, LeafSample, Unwinder};
@@ -42,8 +42,8 @@ impl LeafCallerCheck {
 }
 
 impl UserStacks<'_, '_> {
-    /// The callchain of a sample without a stack copy, truncated to `limit` frames; `None` if the
-    /// recorded chain needs no change.
+    /// The callchain of a sample without a stack copy, truncated to `limit` recorded frames, and with the missing caller
+    /// inserted; `None` if the recorded chain needs no change.
     pub(crate) fn without_copy<'s>(
         &self,
         sample: &Sample<'_>,

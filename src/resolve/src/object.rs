@@ -22,10 +22,12 @@ use crate::jit_functions;
 /// A loaded object.
 pub(crate) struct LoadedObject {
     pub(crate) table: SymbolTable,
+    /// The file with the symbols; empty for symbols that are not from a file of their own.
     pub(crate) source: PathBuf,
     /// Type of the file `source`.
     pub(crate) origin: Option<SymbolOrigin>,
     pub(crate) findings: Vec<SymbolFinding>,
+    /// For a kernel: the symbols of its modules in kallsyms.
     modules: Vec<ModuleSymbols>,
     debug: Option<DebugSource>,
     /// For code in a JIT dump.
@@ -201,6 +203,7 @@ impl LoadInputs<'_> {
         }
     }
 
+    /// Whether the recorded kernel is the running one; also true if its build-id is not recorded.
     fn is_of_running_kernel(&self) -> bool {
         let is_kernel = |dso: &&Dso| dso.kind == DsoKind::Kernel && dso.machine == Machine::Host;
         let kernel = self.dsos.iter().find(is_kernel);
@@ -228,7 +231,7 @@ impl LoadInputs<'_> {
         Some(rperf_symbol::images(self.files, self.paths, &request))
     }
 
-    /// Reads code from the memory of `kernel`.
+    /// Reads the code in `range`, or its available start, from the memory of `kernel`.
     pub(crate) fn kernel_code(&self, kernel: &Dso, range: Range<u64>) -> Option<KernelCode> {
         let build_id = kernel.build_id.as_deref().and_then(BuildId::from_bytes);
         let relocation = kernel.relocation.as_ref();
@@ -242,7 +245,7 @@ impl LoadInputs<'_> {
     }
 
     /// Loads the frame information of a user object or vdso.
-    pub(crate) fn load_frames(
+    pub(crate) fn load_frame_info(
         &self,
         dso: &Dso,
     ) -> Result<rperf_unwind::FrameInfo, TruncationCause> {

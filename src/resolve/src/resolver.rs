@@ -9,11 +9,11 @@ use rperf_symbol::{
     Budget, FileBytes, Files, KernelCode, SearchPaths, SourceFrame, Symbol, SymbolOrigin,
     SymbolTable,
 };
-use rperf_unwind::{ModuleId, TruncationCause};
+use rperf_unwind::{FrameInfo, ModuleId, TruncationCause};
 use rperf_wire::{CpuMode, U64s};
 
 use crate::chain;
-use crate::code::CodeOf;
+use crate::code::CodeSource;
 use crate::frame::{AddressContext, Frame, Level, SymbolId};
 use crate::inline::{CallFrame, DebugInputs, InlineInfo, SourceLine};
 use crate::jit::DumpedFunction;
@@ -47,18 +47,18 @@ pub struct LoadedObjects {
     paths: SearchPaths,
     vdso: Option<FileBytes>,
     /// Markers of truncated stacks, if enabled.
-    marks: Option<Box<LoadedObject>>,
+    markers: Option<Box<LoadedObject>>,
     /// Memory limit of debug information.
     budget: Arc<Budget>,
-    /// The mapping of the host kernel, among the first `mappings` ones.
+    /// The mapping of the host kernel, among the first `mapping_count` ones.
     kernel: Option<MappingId>,
-    mappings: usize,
+    mapping_count: usize,
     /// By [`DsoId`].
     objects: Vec<OnceLock<LoadedObject>>,
     /// By [`DsoId`]: frame information.
-    frames: Vec<OnceLock<Result<rperf_unwind::FrameInfo, TruncationCause>>>,
+    frame_info: Vec<OnceLock<Result<FrameInfo, TruncationCause>>>,
     /// By [`DsoId`]: source of the code.
-    code: Vec<OnceLock<Option<CodeOf>>>,
+    code: Vec<OnceLock<Option<CodeSource>>>,
     /// The objects of JIT functions, by the functions' numbers.
     jit: Mutex<Vec<DsoId>>,
 }
@@ -70,12 +70,12 @@ impl<'w> Resolver<'w> {
         let loaded = LoadedObjects {
             paths,
             vdso: None,
-            marks: None,
+            markers: None,
             budget: Budget::new(Budget::DEFAULT_BYTES),
             kernel: None,
-            mappings: 0,
+            mapping_count: 0,
             objects: Vec::new(),
-            frames: Vec::new(),
+            frame_info: Vec::new(),
             code: Vec::new(),
             jit: Mutex::default(),
         };
@@ -109,17 +109,17 @@ impl<'w> Resolver<'w> {
     /// Enables a marker with the cause at the outer end of truncated stacks.
     #[must_use]
     pub fn marking_truncated_stacks(mut self, on: bool) -> Self {
-        self.loaded.marks = on.then(|| Box::new(truncated::object()));
+        self.loaded.markers = on.then(|| Box::new(truncated::object()));
         self
     }
 
     /// Whether truncated stacks are marked.
     pub(crate) fn marks_truncated_stacks(&self) -> bool {
-        self.loaded.marks.is_some()
+        self.loaded.markers.is_some()
     }
 
     /// The callchain entry at the end of a truncated stack, if enabled.
-    pub(crate) fn mark(&self, cause: TruncationCause) -> Option<u64> {
+    pub(crate) fn marker(&self, cause: TruncationCause) -> Option<u64> {
         self.marks_truncated_stacks()
             .then(|| truncated::address(cause))
     }
@@ -161,9 +161,10 @@ impl<'w> Resolver<'w> {
     /// The frame of an unmapped address; for the marker of a truncated stack, the frame with its cause.
     #[must_use]
     pub fn unmapped(&self, mode: CpuMode, ip: u64) -> Frame {
-        let marks = self.loaded.marks.as_ref();
-        let mark = marks.filter(|_| mode == CpuMode::User);
-        mark.and_then(|marks| truncated::frame(marks, ip))
+        let markers = self.loaded.markers.as_ref();
+        let markers = markers.filter(|_| mode == CpuMode::User);
+        markers
+            .and_then(|markers| truncated::frame(markers, ip))
             .unwrap_or(Frame::unknown(ip, mode.into()))
     }
 
@@ -195,12 +196,12 @@ impl<'w> Resolver<'w> {
     #[must_use]
     pub fn locate_data(&self, at: AddressContext, mode: CpuMode, addr: u64) -> Frame {
         let frame = self.locate(at, mode, addr);
-        let kernel = addr >= KERNEL_START;
+        let in_kernel_half = addr >= KERNEL_START;
         let other = match mode {
-            CpuMode::User if kernel => CpuMode::Kernel,
-            CpuMode::Kernel if !kernel => CpuMode::User,
-            CpuMode::GuestUser if kernel => CpuMode::GuestKernel,
-            CpuMode::GuestKernel if !kernel => CpuMode::GuestUser,
+            CpuMode::User if in_kernel_half => CpuMode::Kernel,
+            CpuMode::Kernel if !in_kernel_half => CpuMode::User,
+            CpuMode::GuestUser if in_kernel_half => CpuMode::GuestKernel,
+            CpuMode::GuestKernel if !in_kernel_half => CpuMode::GuestUser,
             _ => return frame,
         };
         match frame.mapping {
@@ -237,8 +238,8 @@ impl<'w> Resolver<'w> {
             .object(dso)
             .and_then(|object| object.find(address, mapped.function));
         // Without a symbol, an address in a module is displayed as an offset from its start.
-        let in_module = index.is_none() && self.world.dso(dso).kind == DsoKind::KernelModule;
-        let address = match in_module {
+        let is_module_offset = index.is_none() && self.world.dso(dso).kind == DsoKind::KernelModule;
+        let address = match is_module_offset {
             true => ip.wrapping_sub(mapped.start).wrapping_add(mapped.pgoff),
             false => address,
         };
@@ -280,14 +281,13 @@ impl<'w> Resolver<'w> {
         object.is_some_and(|object| object.is_inlined(symbol.index))
     }
 
-    /// Appends the functions at `frame`: the inlined ones, innermost first, and then `frame`
-    /// itself, with the call sites between them. Without debug information or a symbol, just
-    /// `frame`.
+    /// Appends the functions at `frame`: the inlined ones that have a name, innermost first, and then
+    /// `frame` itself, with the call sites between them. Without debug information or a symbol, just `frame`.
     ///
     /// The outermost function has the name of its symbol, regardless of the debug information.
     pub fn expand<'r>(&'r self, frame: &Frame, calls: &mut Vec<CallFrame<'r>>) {
         let mut sources = Vec::new();
-        let Some((inlines, symbol)) = self.look_inside(frame, &mut sources) else {
+        let Some((inlines, symbol)) = self.source_frames(frame, &mut sources) else {
             calls.push(CallFrame {
                 frame: *frame,
                 source_line: self.jit_line(frame).or_else(|| self.no_line(frame)),
@@ -295,16 +295,15 @@ impl<'w> Resolver<'w> {
             return;
         };
         let outermost = sources.len().saturating_sub(1);
-        for (index, source) in sources.into_iter().enumerate() {
-            let inlined = source.function.filter(|_| index < outermost);
-            let inlined_symbol = inlined.and_then(|function| {
-                let number = inlines.number(function, symbol.index)?;
-                self.object(symbol.dso)?.inlined_symbol(number)
-            });
-            if index < outermost && inlined_symbol.is_none() {
-                continue;
-            }
-            let index = inlined_symbol.unwrap_or(symbol.index);
+        for (position, source) in sources.into_iter().enumerate() {
+            let index = match position == outermost {
+                true => Some(symbol.index),
+                false => source.function.and_then(|function| {
+                    let number = inlines.number(function, symbol.index)?;
+                    self.object(symbol.dso)?.inlined_symbol(number)
+                }),
+            };
+            let Some(index) = index else { continue };
             calls.push(CallFrame {
                 frame: Frame {
                     symbol: Some(SymbolId { index, ..symbol }),
@@ -315,8 +314,8 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    /// The functions at a frame; at least one, if `Some`.
-    fn look_inside(
+    /// Appends the functions at `frame` to `sources`, innermost first; `None` if there are none.
+    fn source_frames(
         &self,
         frame: &Frame,
         sources: &mut Vec<SourceFrame>,
@@ -401,32 +400,28 @@ impl<'w> Resolver<'w> {
     #[must_use]
     pub fn debug_findings(&self) -> Vec<rperf_symbol::SymbolFinding> {
         let objects = self.loaded.objects.iter().filter_map(OnceLock::get);
-        let loaded = objects.filter_map(LoadedObject::loaded_inlines);
-        loaded
-            .flat_map(|inlines| inlines.lines.findings())
-            .collect()
+        let inlines = objects.filter_map(LoadedObject::loaded_inlines);
+        inlines.flat_map(|info| info.lines.findings()).collect()
     }
 
     /// The file with an object's symbols, if the object is loaded and has symbols.
     #[must_use]
     pub fn source(&self, dso: DsoId) -> Option<&Path> {
-        let object = self.loaded.objects.get(dso.0 as usize)?.get()?;
+        let object = self.object_if_loaded(dso)?;
         (!object.table.is_empty()).then_some(object.source.as_path())
     }
 
     /// The type of the file with an object's symbols, if loaded.
     #[must_use]
     pub fn origin(&self, dso: DsoId) -> Option<SymbolOrigin> {
-        self.loaded.objects.get(dso.0 as usize)?.get()?.origin
+        self.object_if_loaded(dso)?.origin
     }
 
     /// Whether a file with the right build-id was found for a loaded object, even one without
     /// symbols.
     #[must_use]
     pub fn has_file(&self, dso: DsoId) -> bool {
-        let object = self.loaded.objects.get(dso.0 as usize);
-        object
-            .and_then(OnceLock::get)
+        self.object_if_loaded(dso)
             .is_some_and(LoadedObject::has_file)
     }
 
@@ -440,9 +435,7 @@ impl<'w> Resolver<'w> {
     /// The problems with one object, if it is loaded.
     #[must_use]
     pub fn findings_of(&self, dso: DsoId) -> &[rperf_symbol::SymbolFinding] {
-        let object = self.loaded.objects.get(dso.0 as usize);
-        object
-            .and_then(OnceLock::get)
+        self.object_if_loaded(dso)
             .map_or(&[], |object| &object.findings)
     }
 
@@ -471,10 +464,10 @@ impl<'w> Resolver<'w> {
         let given = [image.as_deref(), paths.kallsyms_override.as_deref()];
         let mut lost: Vec<&rperf_symbol::SymbolFinding> = Vec::new();
         for ObjectFinding { dso, problem } in self.findings() {
-            let is_list = matches!(self.world.dso(dso).kind, DsoKind::PerfMap(_));
+            let is_jit = matches!(self.world.dso(dso).kind, DsoKind::PerfMap(_));
             let path = problem.path();
             let is_given = path.is_some_and(|path| given.contains(&Some(path)));
-            if (is_list || is_given) && !lost.contains(&problem) {
+            if (is_jit || is_given) && !lost.contains(&problem) {
                 lost.push(problem);
             }
         }
@@ -483,32 +476,36 @@ impl<'w> Resolver<'w> {
 
     /// The symbols of an object, loaded on first use.
     fn object(&self, dso: DsoId) -> Option<&LoadedObject> {
-        if dso == truncated::MARKS {
-            return self.loaded.marks.as_deref();
+        if dso == truncated::MARKERS {
+            return self.loaded.markers.as_deref();
         }
         let slot = self.loaded.objects.get(dso.0 as usize)?;
         Some(slot.get_or_init(|| self.load(dso)))
     }
 
+    fn object_if_loaded(&self, dso: DsoId) -> Option<&LoadedObject> {
+        self.loaded.objects.get(dso.0 as usize)?.get()
+    }
+
     /// The frame information of an object, loaded on first use.
-    pub(crate) fn frames(&self, dso: DsoId) -> Result<&rperf_unwind::FrameInfo, TruncationCause> {
-        let slot = self.loaded.frames.get(dso.0 as usize);
+    pub(crate) fn frame_info(&self, dso: DsoId) -> Result<&FrameInfo, TruncationCause> {
+        let slot = self.loaded.frame_info.get(dso.0 as usize);
         let slot = slot.ok_or(TruncationCause::LostFile)?;
-        let loaded = slot.get_or_init(|| self.sources().load_frames(self.world.dso(dso)));
+        let loaded = slot.get_or_init(|| self.sources().load_frame_info(self.world.dso(dso)));
         loaded.as_ref().map_err(|cause| *cause)
     }
 
     /// The source of the code at `frame`.
-    pub(crate) fn code_of(&self, frame: &Frame) -> Option<&CodeOf> {
+    pub(crate) fn code_of(&self, frame: &Frame) -> Option<&CodeSource> {
         let slot = self.loaded.code.get(frame.dso?.0 as usize)?;
         slot.get_or_init(|| self.find_code(frame)).as_ref()
     }
 
-    fn find_code(&self, frame: &Frame) -> Option<CodeOf> {
+    fn find_code(&self, frame: &Frame) -> Option<CodeSource> {
         let dso = self.world.dso(frame.dso?);
         if !matches!(dso.kind, DsoKind::Kernel | DsoKind::KernelModule) {
             let (_, file) = self.sources().images(dso)?.code?;
-            return Some(CodeOf::File {
+            return Some(CodeSource::File {
                 bytes: file,
                 layout: OnceLock::new(),
             });
@@ -521,14 +518,14 @@ impl<'w> Resolver<'w> {
         let image = image.filter(|_| dso.kind == DsoKind::Kernel);
         // A file with debug information only has no code.
         if let Some(code) = image.and_then(|image| KernelCode::of_image(image, frame.ip)) {
-            return Some(CodeOf::Kernel(code));
+            return Some(CodeSource::Kernel(code));
         }
         let mapping = self.world.mapping(frame.mapping?);
         let kernel = self.world.dso(kernel);
         let code = self
             .sources()
             .kernel_code(kernel, mapping.start..mapping.end);
-        code.map(CodeOf::Kernel)
+        code.map(CodeSource::Kernel)
     }
 
     pub(crate) fn sources(&self) -> LoadInputs<'_> {
@@ -566,7 +563,7 @@ impl<'w> Resolver<'w> {
 impl LoadedObjects {
     /// Invalidates cached mapping ids after the World was pruned.
     pub fn discard_mappings(&mut self) {
-        (self.kernel, self.mappings) = (None, 0);
+        (self.kernel, self.mapping_count) = (None, 0);
     }
 
     /// Discards the symbols of JIT-compiled code, so that they are loaded again: runtimes add
@@ -587,15 +584,16 @@ impl LoadedObjects {
             dso.kind == DsoKind::Kernel && dso.machine == Machine::Host
         };
         let mappings = world.mappings();
-        let new = mappings.get(self.mappings..).unwrap_or_default();
+        let new = mappings.get(self.mapping_count..).unwrap_or_default();
         if let Some(index) = new.iter().rposition(|mapping| is_kernel(mapping.dso)) {
-            let index = u32::try_from(self.mappings + index);
+            let index = u32::try_from(self.mapping_count + index);
             self.kernel = index.ok().map(MappingId).or(self.kernel);
         }
-        self.mappings = mappings.len();
-        self.objects.resize_with(world.dsos().len(), OnceLock::new);
-        self.frames.resize_with(world.dsos().len(), OnceLock::new);
-        self.code.resize_with(world.dsos().len(), OnceLock::new);
+        self.mapping_count = mappings.len();
+        let dso_count = world.dsos().len();
+        self.objects.resize_with(dso_count, OnceLock::new);
+        self.frame_info.resize_with(dso_count, OnceLock::new);
+        self.code.resize_with(dso_count, OnceLock::new);
         self
     }
 }

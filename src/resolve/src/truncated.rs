@@ -11,7 +11,7 @@ use crate::frame::{Frame, Level, SymbolId};
 use crate::object::LoadedObject;
 
 /// The object of the markers, which is not in the World.
-pub(crate) const MARKS: DsoId = DsoId(u32::MAX);
+pub(crate) const MARKERS: DsoId = DsoId(u32::MAX);
 /// The first of the addresses used for causes: just below the context markers of callchains, where
 /// there is no code.
 const FIRST_CAUSE: u64 = PERF_CONTEXT_MAX - 0x100;
@@ -32,10 +32,13 @@ pub(crate) fn object() -> LoadedObject {
     LoadedObject::new(table, PathBuf::new(), Vec::new())
 }
 
-/// The frame at `ip` if it is one of the `marks`.
-pub(crate) fn frame(marks: &LoadedObject, ip: u64) -> Option<Frame> {
-    let index = marks.find(ip, None)?;
-    let symbol = SymbolId { dso: MARKS, index };
+/// The frame at `ip` if it is the address of one of `markers`.
+pub(crate) fn frame(markers: &LoadedObject, ip: u64) -> Option<Frame> {
+    let index = markers.find(ip, None)?;
+    let symbol = SymbolId {
+        dso: MARKERS,
+        index,
+    };
     Some(Frame {
         symbol: Some(symbol),
         ..Frame::unknown(ip, Level::User)
@@ -48,16 +51,16 @@ mod tests {
 
     #[test]
     fn every_cause_has_a_mark() {
-        let marks = object();
+        let markers = object();
         for cause in TruncationCause::ALL {
-            let frame = frame(&marks, address(cause)).unwrap();
-            let name = marks.name(frame.symbol.unwrap().index);
+            let frame = frame(&markers, address(cause)).unwrap();
+            let name = markers.name(frame.symbol.unwrap().index);
             assert_eq!(name, format!("[stack truncated {cause}]"));
             assert!(address(cause) < PERF_CONTEXT_MAX);
         }
-        assert_eq!(frame(&marks, FIRST_CAUSE - 1), None);
+        assert_eq!(frame(&markers, FIRST_CAUSE - 1), None);
         assert_eq!(
-            frame(&marks, FIRST_CAUSE + TruncationCause::ALL.len() as u64),
+            frame(&markers, FIRST_CAUSE + TruncationCause::ALL.len() as u64),
             None
         );
     }

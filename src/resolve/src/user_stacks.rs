@@ -1,5 +1,6 @@
 //! Completes the callchains of samples: unwinds user stacks from registers and a stack copy
-//! (`--call-graph dwarf`) and appends the frames to those of the kernel.
+//! (`--call-graph dwarf`) and appends the frames to those of the kernel. Without a stack copy, takes the user frames from
+//! LBR call stacks, or inserts the caller in the link register of 64-bit Arm.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -22,7 +23,7 @@ use crate::frame::{AddressContext, Level};
 use crate::leaf::LEAF_REGISTERS;
 use crate::resolver::Resolver;
 
-/// Unwinds the user stacks of a recording's samples before they are folded or rendered. Shared by
+/// Completes the callchains of a recording's samples before they are folded or rendered. Shared by
 /// all workers.
 pub struct UserStacks<'r, 'w> {
     resolver: &'r Resolver<'w>,
@@ -48,13 +49,13 @@ pub struct StackOptions {
     pub machine: String,
     /// Byte order of its records.
     pub endian: Endian,
-    /// Maximum number of kernel frames, and of user frames, of each callchain; no other limit
-    /// applies to the resulting chains. `None` disables unwinding.
+    /// Maximum number of kernel frames and, separately, of unwound user frames of each callchain; without a stack copy, of all
+    /// recorded frames. No other limit applies to the resulting chains. `None` leaves recorded chains unchanged.
     pub limit: Option<usize>,
     /// Whether the outermost kernel frames are kept, as in perf if graphs start with callers.
-    pub outermost: bool,
+    pub keeps_outermost: bool,
     /// Whether branch stacks are call stacks that replace user frames (`--call-graph lbr`).
-    pub calls: bool,
+    pub call_stacks: bool,
 }
 
 #[derive(Default)]
@@ -88,8 +89,8 @@ pub struct TruncatedStacks {
     pub cause: TruncationCause,
     /// How many there are.
     pub stacks: u64,
-    /// The object in which most of them end, if the reason is related to objects. In merged statistics: most of those of the
-    /// first part.
+    /// The object in which most of them end, if the reason is related to objects. Merged statistics keep that of the first
+    /// ones with this cause.
     pub object: Option<String>,
 }
 
@@ -169,7 +170,7 @@ pub fn has_call_stacks(attr: &Attr) -> bool {
 }
 
 impl<'r, 'w> UserStacks<'r, 'w> {
-    /// Creates an unwinder for the processes and objects of `resolver`.
+    /// Creates the completion of callchains for the processes and objects of `resolver`.
     #[must_use]
     pub fn new(resolver: &'r Resolver<'w>, options: StackOptions) -> Self {
         Self {
@@ -226,7 +227,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         let recorded = sample.wire.callchain?;
         if sample.wire.stack_user.is_none() {
             let endian = self.options.endian;
-            if self.options.calls
+            if self.options.call_stacks
                 && call_stack::write(sample, limit, endian, &mut scratch.chain).is_some()
             {
                 return Some(U64s::new(&scratch.chain, endian));
@@ -234,7 +235,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
             return self.without_copy(sample, limit, scratch);
         }
         if let Some(cause) = self.unwind(sample, limit, scratch) {
-            scratch.addresses.extend(self.resolver.mark(cause));
+            scratch.addresses.extend(self.resolver.marker(cause));
         }
         let has_user_frames = !scratch.addresses.is_empty();
         if !has_user_frames && recorded.len() <= limit {
@@ -243,7 +244,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         let chain = &mut scratch.chain;
         chain.clear();
         // A corrupted kernel part doesn't affect the user part.
-        if self.options.outermost {
+        if self.options.keeps_outermost {
             chain::write_outermost(recorded, limit, chain);
         } else {
             let size = chain::bytes_within(recorded, limit).unwrap_or_default();
@@ -260,8 +261,8 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         Some(U64s::new(chain, self.options.endian))
     }
 
-    /// Returns the frames of a thread that is not sampled, innermost first, at most `limit`. As in unwound callchains, all but
-    /// the first are return addresses minus one.
+    /// Returns the frame addresses of a thread that is not sampled, innermost first, at most `limit`. As in unwound callchains,
+    /// all but the first are return addresses minus one, except for frames interrupted by a signal.
     #[must_use]
     pub fn frames(&self, copy: &StackCopy<'_>, limit: usize) -> Vec<u64> {
         let mut addresses = Vec::new();
@@ -338,11 +339,11 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         let outcome = scratch
             .unwinder
             .unwind(&snapshot, &space, limit, &mut scratch.addresses);
-        self.note(outcome)
+        self.count_outcome(outcome)
     }
 
     /// Counts the outcome of a stack; returns the cause if frames are missing.
-    fn note(&self, outcome: UnwindOutcome) -> Option<TruncationCause> {
+    fn count_outcome(&self, outcome: UnwindOutcome) -> Option<TruncationCause> {
         if outcome.guessed > 0 {
             self.counts.guessed.fetch_add(1, Ordering::Relaxed);
         }
@@ -412,7 +413,7 @@ impl AddressSpace for UserSpace<'_, '_> {
         Some(ObjectOffset {
             module: ModuleId(mapping.dso.0),
             offset: mapping.object_address(address),
-            object: self.resolver.frames(mapping.dso),
+            object: self.resolver.frame_info(mapping.dso),
         })
     }
 }

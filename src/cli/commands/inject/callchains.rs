@@ -43,7 +43,7 @@ impl CallchainConverter {
             paths: search_paths(context, metadata.features),
             vdso: own_vdso(),
             stacks: StackOptions {
-                calls: false,
+                call_stacks: false,
                 ..stack_options(metadata, Some(MAX_FRAMES))
             },
             jobs: rperf_sys::parallelism(),

@@ -265,8 +265,8 @@ impl WaitReader<'_, '_> {
             machine: uname().ok()?.machine,
             endian: Endian::NATIVE,
             limit: None,
-            outermost: false,
-            calls: false,
+            keeps_outermost: false,
+            call_stacks: false,
         };
         let copy = StackCopy {
             at: self.at(pid),

@@ -146,8 +146,8 @@ impl BuildRewriter for LiveUnwinding {
                 machine: std::env::consts::ARCH.to_owned(),
                 endian: Endian::NATIVE,
                 limit: Some(max_stack_frames()),
-                outermost: false,
-                calls: false,
+                keeps_outermost: false,
+                call_stacks: false,
             },
             jobs: rperf_sys::parallelism().div_ceil(2),
         };

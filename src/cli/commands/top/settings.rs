@@ -126,7 +126,7 @@ impl TopSettings {
                 ..recording_info(metadata, None)
             },
             stacks: StackOptions {
-                outermost: options.order == Direction::Caller,
+                keeps_outermost: options.order == Direction::Caller,
                 ..stack_options(metadata, limit)
             },
             options,

@@ -250,7 +250,7 @@ fn a_stream_shows_frames_unless_removed_by_name() {
     let has = |field| selected.contains(&field);
     assert!(has("trace") && has("ip") && has("sym") && !has("dso") && !has("symoff"));
     assert_eq!(streamed(&["time"], &[&clock]), ["time"]);
-    // The fields recorded by one event are shown for all: perf treats them together.
+    // As in perf, a callchain of one event adds the frames to all events.
     assert_eq!(
         streamed(&["time"], &[&clock, &tracepoint]),
         ["time", "ip", "sym"]

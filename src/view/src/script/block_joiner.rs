@@ -157,7 +157,7 @@ impl BlockJoiner {
     /// Appends a line with a metric; `start` is the line's prefix up to the time, and `at` the time if it is shown.
     fn metric(&mut self, metric: &GroupMetric, start: &[u8], at: Option<u64>) {
         // When perf starts another line, it prints the prefix, and again before the value.
-        for _ in 0..1 + usize::from(metric.is_second) {
+        for _ in 0..1 + usize::from(metric.starts_another_line) {
             self.joined.extend_from_slice(start);
             if let Some(at) = at {
                 self.time(at);
