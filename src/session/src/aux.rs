@@ -55,13 +55,13 @@ impl AuxArea {
         if self.snapshot_size.is_some() {
             return Ok(false);
         }
-        let mut trace = self.trace();
+        let mut header = self.part_header();
         let Some(chunk) = drain(&mut self.map) else {
             return Ok(false);
         };
-        (trace.offset, trace.size) = (chunk.start(), chunk.size());
+        (header.offset, header.size) = (chunk.start(), chunk.size());
         let [first, second] = chunk.pieces();
-        sink.trace(trace, &[first, second])?;
+        sink.trace(header, &[first, second])?;
         Ok(true)
     }
 
@@ -71,7 +71,7 @@ impl AuxArea {
         resumes: bool,
         sink: &mut CountedOutput,
     ) -> Result<(), Error> {
-        let Some(most) = self.snapshot_size else {
+        let Some(max_len) = self.snapshot_size else {
             return Ok(());
         };
         let refused = Error::system("stop a trace to copy it");
@@ -80,15 +80,15 @@ impl AuxArea {
         if resumes {
             self.resume();
         }
-        let (first, second) = last_of(&copy, head, most);
+        let (first, second) = last_of(&copy, head, max_len);
         let size = (first.len() + second.len()) as u64;
         if size > 0 {
-            let trace = AuxTrace {
+            let header = AuxTrace {
                 size,
                 offset: (head as u64).saturating_sub(size),
-                ..self.trace()
+                ..self.part_header()
             };
-            let written = sink.trace(trace, &[first, second]);
+            let written = sink.trace(header, &[first, second]);
             written.map_err(crate::counted_output::write_error)?;
         }
         Ok(())
@@ -100,8 +100,9 @@ impl AuxArea {
         let _ = self.counter.enable();
     }
 
-    /// Returns the header of a part of the trace. Readers order the parts of all files by the hardware clock.
-    fn trace(&self) -> AuxTrace {
+    /// Returns the header of a part of the trace, whose size and offset the caller sets. Readers order the parts of all files
+    /// by the hardware clock.
+    fn part_header(&self) -> AuxTrace {
         AuxTrace {
             size: 0,
             offset: 0,
@@ -113,18 +114,22 @@ impl AuxArea {
     }
 }
 
-/// Returns the last bytes of an overwritten trace in order, at most `most`. `head` is the position in `area` of the
+/// Returns the last bytes of an overwritten trace in order, at most `max_len`. `head` is the position in `area` of the
 /// byte that the hardware writes next. If only zeros follow it, the trace has not wrapped yet.
-fn last_of(area: &[u8], head: usize, most: usize) -> (&[u8], &[u8]) {
+fn last_of(area: &[u8], head: usize, max_len: usize) -> (&[u8], &[u8]) {
     let (newest, oldest) = area.split_at_checked(head).unwrap_or((area, &[]));
     let has_wrapped = oldest.iter().any(|byte| *byte != 0);
     let oldest = if has_wrapped { oldest } else { &[] };
     // Entries are not split.
-    let most = most - most % AuxTraceInfo::BTS_BRANCH;
-    let start = |part: &'_ [u8], most: usize| part.len().saturating_sub(most);
-    let newest = newest.get(start(newest, most)..).unwrap_or_default();
-    let oldest = oldest.get(start(oldest, most - newest.len().min(most))..);
-    (oldest.unwrap_or_default(), newest)
+    let max_len = max_len - max_len % AuxTraceInfo::BTS_BRANCH;
+    let newest = last_bytes(newest, max_len);
+    (last_bytes(oldest, max_len - newest.len()), newest)
+}
+
+/// The last `max_len` bytes, or all if there are fewer.
+fn last_bytes(bytes: &[u8], max_len: usize) -> &[u8] {
+    let start = bytes.len().saturating_sub(max_len);
+    bytes.get(start..).unwrap_or_default()
 }
 
 /// Maps an AUX area for the ring of each counter of the trace event among `events`, if there is one.

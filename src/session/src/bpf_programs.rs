@@ -10,7 +10,7 @@ use rperf_wire::{Endian, RawRecord, Record};
 /// `PERF_BPF_EVENT_PROG_LOAD`.
 pub(crate) const LOADED: u16 = 1;
 
-/// Programs and their types, by id.
+/// Programs by id, and their types by BTF id.
 #[derive(Debug, Default)]
 pub(crate) struct BpfPrograms {
     programs: BTreeMap<u32, BpfProgram>,
@@ -36,12 +36,12 @@ impl BpfPrograms {
                 info: info.info,
                 data: info.data,
             });
-            let types = program.btf_id(Endian::NATIVE);
-            if types != 0
-                && !self.types.contains_key(&types)
-                && let Ok(Some(data)) = bpf_types(types)
+            let btf_id = program.btf_id(Endian::NATIVE);
+            if btf_id != 0
+                && !self.types.contains_key(&btf_id)
+                && let Ok(Some(data)) = bpf_types(btf_id)
             {
-                self.types.insert(types, BpfBtf { id: types, data });
+                self.types.insert(btf_id, BpfBtf { id: btf_id, data });
             }
         }
         let program = self.programs.get(&id)?;
@@ -54,7 +54,7 @@ impl BpfPrograms {
         self.types.extend(other.types);
     }
 
-    /// Adds the features, unless there are no programs.
+    /// Adds the features that are not empty.
     pub(crate) fn describe_in(&self, set: &mut FeatureSet) {
         if !self.programs.is_empty() {
             set.bpf_programs(&self.programs.values().cloned().collect::<Vec<_>>());

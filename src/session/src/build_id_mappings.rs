@@ -21,16 +21,16 @@ pub(crate) fn is_mismarked(record: &RawRecord<'_>) -> bool {
     matches!(decoded, Ok(Record::Mmap2(mapping)) if matches!(mapping.id, MmapId::Inode { .. }))
 }
 
-/// Returns the records of `run` with wrong flags cleared.
+/// Returns the records of `run`, with the flag cleared in those that have no build-id.
 pub(crate) fn corrected(run: &[u8]) -> Cow<'_, [u8]> {
     let mut bytes = Cow::Borrowed(run);
     let mut at = 0;
     for (record, encoded) in RawRecord::all(run, Endian::NATIVE) {
-        let mark = Misc::MMAP_BUILD_ID.0;
+        let flag = Misc::MMAP_BUILD_ID.0;
         if is_mismarked(&record)
             && let Some(misc) = bytes.to_mut().get_mut(at + MISC..at + MISC + 2)
         {
-            misc.copy_from_slice(&(record.misc.0 & !mark).to_ne_bytes());
+            misc.copy_from_slice(&(record.misc.0 & !flag).to_ne_bytes());
         }
         at += encoded.len();
     }

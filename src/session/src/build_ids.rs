@@ -1,4 +1,4 @@
-//! Build-ids of mapped files, determined after the recording without reading it again.
+//! Build-ids of the kernel, its modules and mapped files, determined after the recording without reading it again.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -24,7 +24,7 @@ const HOST: i32 = -1;
 /// Minimum number of files per thread to make another thread worthwhile.
 const FILES_PER_THREAD: usize = 16;
 
-/// Returns the entry of the kernel, a module or a file with this build-id, of which at most 20 bytes are stored.
+/// Returns the entry of an object with this name and build-id, of which at most 20 bytes are stored.
 fn entry(filename: &str, misc: Misc, id: &[u8]) -> BuildIdEntry {
     let mut build_id = [0; 20];
     let size = id.len().min(build_id.len());
@@ -51,8 +51,8 @@ pub(crate) fn of_vdso(id: &[u8]) -> BuildIdEntry {
     entry("[vdso]", USER, id)
 }
 
-/// Entries of loaded modules, from their notes in sysfs. Modules whose file has another build-id are not cached, since the file
-/// does not contain their code.
+/// Entries of loaded modules, from their notes in sysfs. Wanted modules are added to the cache, unless their file has another
+/// build-id: then it does not contain their code.
 pub(crate) fn of_modules(
     modules: &[Module],
     is_wanted: &dyn Fn(&Module) -> bool,
@@ -66,7 +66,7 @@ pub(crate) fn of_modules(
             Some(path) => path.to_str()?.to_owned(),
             None => format!("[{}]", module.name),
         };
-        // The build-id of compressed files is unknown.
+        // The build-id of a compressed file is unknown; it is assumed to be the same.
         let is_same = || ids.of_file(&path).is_none_or(|found| found == id);
         let is_kept = path.is_file() && is_wanted(module) && is_same();
         Some(FoundFile {
@@ -83,14 +83,15 @@ pub(crate) fn of_modules(
 pub(crate) struct FoundFile {
     pub(crate) entry: BuildIdEntry,
     pub(crate) path: PathBuf,
-    /// Whether the file is added to the cache.
+    /// Whether the file is to be added to the cache.
     pub(crate) is_kept: bool,
 }
 
-/// Returns the mapped files with a build-id, sorted by name; read by several threads if there are many.
+/// Returns the mapped files with a build-id, one per name, sorted by name. Those in `to_cache` are to be added to the
+/// cache. Files are read by several threads if there are many.
 pub(crate) fn of_files(
     stats: &RecordStats,
-    selected: &HashSet<&MappedName>,
+    to_cache: &HashSet<&MappedName>,
     proc: &Proc,
     ids: &dyn BuildIds,
 ) -> Vec<FoundFile> {
@@ -108,7 +109,7 @@ pub(crate) fn of_files(
                 found.push(FoundFile {
                     entry,
                     path,
-                    is_kept: selected.contains(name),
+                    is_kept: to_cache.contains(name),
                 });
             }
         }
@@ -152,8 +153,8 @@ fn same_file(name: &MappedName, pid: u32, proc: &Proc) -> Option<PathBuf> {
     let inside = proc
         .path(format!("{pid}/root"))
         .join(path.strip_prefix("/").ok()?);
-    let is_mapped = |path: &PathBuf, inode_matters: bool| {
-        let is_same = |inode| inode == name.inode || (name.inode == 0 && !inode_matters);
+    let is_mapped = |path: &PathBuf, needs_inode: bool| {
+        let is_same = |inode| inode == name.inode || (name.inode == 0 && !needs_inode);
         fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && is_same(metadata.ino()))
     };
     let mut named = [path.to_owned(), inside].into_iter();

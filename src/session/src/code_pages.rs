@@ -1,4 +1,5 @@
-//! Collects, during a recording, the files with samples. They are added to the build-id cache.
+//! Collects, during a recording, the files with samples, which are added to the build-id cache, and the processes with
+//! samples in JIT-compiled code.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,8 +16,8 @@ const GENERATIONS: usize = 64;
 /// Sampled code pages, and the mappings there.
 #[derive(Debug, Default)]
 pub(crate) struct CodePages {
-    /// Offset of the address in a sample, which is followed by pid and tid; `None` if samples lack
-    /// one of them.
+    /// Offset in a sample of the address, which is followed by pid and tid; `None` if samples lack
+    /// the address or the ids.
     address_at: Option<usize>,
     /// Sampled pages in user space: pid and page number.
     pages: HashSet<(u32, u64)>,
@@ -135,7 +136,7 @@ impl CodePages {
             .collect()
     }
 
-    /// Returns the mappings at a page in a process, or otherwise in its closest ancestor with any.
+    /// Returns the mappings at a page in a process, or if there are none, in its closest ancestor with some there.
     fn mapped_at(&self, pid: u32, page: u64) -> Vec<&CodeMapping> {
         let covers = |mapping: &&CodeMapping| (mapping.pages.0..mapping.pages.1).contains(&page);
         let ancestors = std::iter::successors(Some(pid), |pid| self.parents.get(pid).copied());

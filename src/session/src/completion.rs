@@ -134,7 +134,9 @@ impl FileCompletion<'_> {
     /// build-ids are not requested.
     fn kernel_build_ids(&self, hits: &CodePages) -> Option<(BuildIdEntry, Vec<FoundFile>)> {
         let (request, kernel) = (self.request, &self.opened.kernel);
-        kernel.text.as_ref().filter(|_| request.output.build_ids)?;
+        if kernel.text.is_none() || !request.output.build_ids {
+            return None;
+        }
         let id = self
             .ids
             .of_notes(&kernel_notes(&request.roots.sysfs).ok()?)?;
@@ -161,11 +163,11 @@ impl FileCompletion<'_> {
             let read = || kernel_file(proc.path("kallsyms"));
             failure = self.add_to_cache(&kallsyms, read);
         }
-        let selected = match self.request.output.cache_all {
+        let to_cache = match self.request.output.cache_all {
             true => mapped.keys().collect(),
             false => hits.files(),
         };
-        files.extend(build_ids::of_files(&sink.stats, &selected, &proc, self.ids));
+        files.extend(build_ids::of_files(&sink.stats, &to_cache, &proc, self.ids));
         for file in files {
             // The other files are added after a failure, too.
             let failed = self.cache_file(&file);
@@ -183,7 +185,7 @@ impl FileCompletion<'_> {
         (entries, failure)
     }
 
-    /// Adds a file and its debug file to the cache, if the file is to be kept there; returns an error message.
+    /// Adds a file and its debug file to the cache, if the file is to be kept there; returns the message of a failure.
     fn cache_file(&self, file: &FoundFile) -> Option<String> {
         let cache = self
             .request

@@ -1,8 +1,8 @@
 //! Compression (`-z`): runs of ring data as COMPRESSED records.
 //!
-//! Each record contains complete Zstandard frames, so that readers that decode one stream over all
+//! Each record contains one complete Zstandard frame, so that readers that decode one stream over all
 //! records, like Linux perf, and readers that decode each record separately get the same bytes.
-//! A frame may begin and end within a record of the rings.
+//! The data of a frame may begin and end within a record of the rings.
 
 use rperf_perfdata::WriteError;
 use rperf_perfdata::feature::CompressionInfo;

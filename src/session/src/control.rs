@@ -1,5 +1,5 @@
-//! Control commands during a run (`--control`): lines of text from a pipe, each acknowledged
-//! through another.
+//! Control commands during a run (`--control`): lines of text from a pipe. Executed commands are
+//! acknowledged through another pipe.
 
 mod command;
 
@@ -35,7 +35,7 @@ pub(crate) struct ControlledCounters<'a> {
     pub(crate) spec: &'a EventSpec,
     pub(crate) attr: &'a Attr,
     /// Whether commands for all events switch it: a group leader or a single event, but not the side-band event of a recording.
-    pub(crate) leads: bool,
+    pub(crate) is_switched_with_all: bool,
     pub(crate) counters: Vec<&'a Counter>,
 }
 
@@ -77,7 +77,7 @@ impl Control {
         let mut requests = ControlRequests::default();
         if ready.readable {
             for text in self.lines() {
-                self.carry_out(&text, &events(), &mut requests, observer)?;
+                self.execute(&text, &events(), &mut requests, observer)?;
             }
         } else if ready.closed {
             self.commands = None;
@@ -116,7 +116,8 @@ impl Control {
         lines
     }
 
-    fn carry_out(
+    /// Executes a command and acknowledges it; reports an unknown one.
+    fn execute(
         &mut self,
         text: &str,
         events: &[ControlledCounters<'_>],
@@ -129,8 +130,8 @@ impl Control {
         };
         match command {
             ControlCommand::Switch { on, event: None } => {
-                let mut leading = events.iter().filter(|event| event.leads);
-                leading.try_for_each(|event| event.switch(on))?;
+                let mut switched = events.iter().filter(|event| event.is_switched_with_all);
+                switched.try_for_each(|event| event.switch(on))?;
                 requests.traces = Some(on);
                 observer.on_event(SessionNotice::Switched { on });
             }
@@ -169,7 +170,8 @@ impl Control {
 }
 
 impl ControlledCounters<'_> {
-    fn switch(&self, on: bool) -> Result<(), Error> {
+    /// Enables or disables all counters of the event.
+    pub(crate) fn switch(&self, on: bool) -> Result<(), Error> {
         let (what, act): (_, fn(&Counter) -> _) = match on {
             true => ("enable", Counter::enable),
             false => ("disable", Counter::disable),
@@ -198,9 +200,9 @@ fn list(
         if let (ListedDetail::Groups, GroupPosition::Leader { name: group }) =
             (listing, &event.spec.group)
         {
-            let is_other =
+            let is_outside =
                 |event: &ControlledCounters<'_>| event.spec.group != GroupPosition::Member;
-            let end = rest.iter().position(is_other).unwrap_or(rest.len());
+            let end = rest.iter().position(is_outside).unwrap_or(rest.len());
             let (members, others) = rest.split_at(end);
             rest = others;
             let names = members.iter().map(|event| event.spec.name.as_str());

@@ -444,7 +444,8 @@ fn controlled_counters(events: &[OpenEvent]) -> Vec<ControlledCounters<'_>> {
         ControlledCounters {
             spec: &event.spec,
             attr: &event.attr,
-            leads: event.leader.is_none() && !(event.tracking && event.spec.is_dummy()),
+            is_switched_with_all: event.leader.is_none()
+                && !(event.tracking && event.spec.is_dummy()),
             counters: counters
                 .iter()
                 .map(|open_counter| &open_counter.counter)

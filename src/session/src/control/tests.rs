@@ -40,7 +40,7 @@ impl SessionObserver for ReportedMessages {
 fn controlled(spec: &EventSpec) -> ControlledCounters<'_> {
     ControlledCounters {
         attr: &spec.attr,
-        leads: spec.group != GroupPosition::Member,
+        is_switched_with_all: spec.group != GroupPosition::Member,
         counters: Vec::new(),
         spec,
     }

@@ -19,7 +19,9 @@ const MAX_EVENTS: usize = 256;
 #[derive(Debug)]
 pub(super) struct TracepointBundle {
     is_enabled: bool,
+    /// Index of the first event.
     leader: Option<usize>,
+    /// Number of events, including the leader.
     members: usize,
 }
 

@@ -256,7 +256,7 @@ fn stat(id: u64, cell: &CounterReading, threads: &BTreeMap<u32, u32>) -> UserRec
 /// Base of ids of tool events. Kernel ids start at 1.
 const TOOL_EVENT_IDS: u64 = 1 << 63;
 
-/// Returns the id of each counter of an event, `None` if it is not open. A tool event has one made-up id.
+/// Returns the id of each counter of an event, `None` if it is not open. A tool event has one id, which is not from the kernel.
 fn ids(index: u64, event: &OpenEvent<Counter>) -> Vec<Option<u64>> {
     if event.spec.tool.is_some() {
         return vec![Some(TOOL_EVENT_IDS | index)];

@@ -1,6 +1,6 @@
 //! Events whose counts BPF programs sum up in the kernel (`--bpf-counters`, `--bpf-prog`, modifier `b`).
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::Path;
@@ -45,7 +45,7 @@ impl KernelSums {
         cpu_tasks: &CpuTasks,
     ) -> Result<Option<Self>, Error> {
         let is_summed = |(_, event): &(usize, &OpenEvent<Counter>)| {
-            event.supported && event.in_kernel.is_some()
+            event.supported && event.summed_from.is_some()
         };
         let summed = opened.events.iter().enumerate().filter(is_summed);
         let summed: Vec<(usize, &OpenEvent<Counter>)> = summed.collect();
@@ -55,7 +55,7 @@ impl KernelSums {
         let mut cgroups = Vec::new();
         let (mut sources, mut events) = (Vec::new(), Vec::new());
         for (index, event) in summed {
-            let source = event.in_kernel.unwrap_or(index);
+            let source = event.summed_from.unwrap_or(index);
             let requested = request.events.get(index);
             let cgroup = requested.and_then(|event| event.cgroup.as_deref());
             events.push(SummedEvent {
@@ -68,17 +68,17 @@ impl KernelSums {
             .iter()
             .map(|source| counters_of(opened, *source))
             .collect();
-        let cpus: BTreeMap<u32, ()> = counters.iter().flatten().map(|at| (at.cpu, ())).collect();
+        let cpus: BTreeSet<u32> = counters.iter().flatten().map(|at| at.cpu).collect();
         let scope = scope(request, &cgroups, cpu_tasks)?;
         Ok(Some(Self {
             counters: KernelCounters::start(&scope, &counters)?,
             events,
-            cpus: cpus.into_keys().collect(),
+            cpus: cpus.into_iter().collect(),
             by_cpu: matches!(request.target, Target::Cpus(_)),
         }))
     }
 
-    /// Replaces the readings of these events by their sums.
+    /// Replaces the readings of the summed events by their sums.
     pub(super) fn fill(&self, readings: &mut EventReadings) -> Result<(), Error> {
         let groups = self.counters.read(&self.cpus)?;
         for SummedEvent {

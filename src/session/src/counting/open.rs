@@ -25,11 +25,11 @@ use crate::{Error, NotOpened, SessionNotice, SessionObserver};
 pub(super) struct OpenEvent<C> {
     pub(super) spec: EventSpec,
     pub(super) attr: Attr,
-    /// Index of its group leader, with which it is read.
+    /// Index of its group leader, with which it is read; `None` for leaders and events in no group.
     pub(super) leader: Option<usize>,
     pub(super) supported: bool,
     /// For an event that BPF programs sum up: the index of the event whose counters they read, which may be its own.
-    pub(super) in_kernel: Option<usize>,
+    pub(super) summed_from: Option<usize>,
     pub(super) counters: Vec<CounterSlot<C>>,
 }
 
@@ -94,7 +94,7 @@ impl<K: CounterKernel> OpenCounters<K> {
                 Some(leader) => (leader, true),
                 None => opened.group_of(&specs, index),
             };
-            let mut event = match opening.is_in_kernel(request) {
+            let mut event = match opening.is_summed(request) {
                 true => opened.summed(request, spec, requested, opening),
                 false => opening.unopened(request, spec, leader, in_group),
             };
@@ -128,7 +128,8 @@ impl<K: CounterKernel> OpenCounters<K> {
     }
 
     /// Returns the leader of event `index`, `None` if the event is a leader or in no group; and whether it is in a
-    /// group. If a group's leader isn't supported, the first supported event of the group replaces it.
+    /// group. If a group's leader isn't supported or is a tool event, the first event of the group that is
+    /// supported and no tool event replaces it.
     fn group_of(&self, specs: &[EventSpec], index: usize) -> (Option<usize>, bool) {
         let is_member = |index: usize| {
             specs
@@ -155,7 +156,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         observer: &mut dyn SessionObserver,
     ) -> io::Result<()> {
         let cgroup = request.cgroup.as_ref();
-        let cgroup = cgroup.filter(|_| event.in_kernel.is_none());
+        let cgroup = cgroup.filter(|_| event.summed_from.is_none());
         let cgroup = cgroup.and_then(|name| opening.cgroups.get(name));
         loop {
             let attr = &event.attr;
@@ -191,8 +192,9 @@ impl<K: CounterKernel> OpenCounters<K> {
         observer: &mut dyn SessionObserver,
     ) -> io::Result<()> {
         let leader = event.leader.and_then(|leader| self.events.get(leader));
-        let single = event.counters.len() == 1;
-        let mut is_open = event.counters.is_empty();
+        let is_single = event.counters.len() == 1;
+        // Without slots, as if the event uses the counters of another one, there is nothing to open.
+        let mut any_open = event.counters.is_empty();
         for (index, slot) in event.counters.iter_mut().enumerate() {
             let observed = slot.observed();
             let target = CounterTarget { observed, cgroup };
@@ -213,16 +215,16 @@ impl<K: CounterKernel> OpenCounters<K> {
             });
             match opened {
                 Ok(counter) => {
-                    is_open = true;
+                    any_open = true;
                     slot.counter = Some(counter);
                 }
                 // One of several threads exited since it was listed.
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) && !single => {}
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) && !is_single => {}
                 Err(error) => return Err(error),
             }
         }
         let no_task = || io::Error::from_raw_os_error(libc::ESRCH);
-        is_open.then_some(()).ok_or_else(no_task)
+        any_open.then_some(()).ok_or_else(no_task)
     }
 
     /// Reads all events but those that BPF programs sum up. An event that can't be read, such as a pinned event without a
@@ -278,7 +280,7 @@ impl<K: CounterKernel> OpenCounters<K> {
     fn leading(&self) -> impl Iterator<Item = usize> {
         let events = self.events.iter().enumerate();
         let leading = events.filter(|(_, event)| {
-            event.leader.is_none() && event.supported && event.in_kernel.is_none()
+            event.leader.is_none() && event.supported && event.summed_from.is_none()
         });
         leading.map(|(index, _)| index)
     }
@@ -288,13 +290,13 @@ impl<K: CounterKernel> OpenCounters<K> {
         &self,
         request: &CountEvent,
         spec: EventSpec,
-        all: &[CountEvent],
+        requested: &[CountEvent],
         opening: &OpenParameters<'_>,
     ) -> OpenEvent<K::Counter> {
         let own = self.events.len();
         let is_same = |(index, other): &(usize, &OpenEvent<K::Counter>)| {
-            let cpus = all.get(*index).map(|other| &other.cpus);
-            other.in_kernel == Some(*index) && other.spec == spec && cpus == Some(&request.cpus)
+            let cpus = requested.get(*index).map(|other| &other.cpus);
+            other.summed_from == Some(*index) && other.spec == spec && cpus == Some(&request.cpus)
         };
         let same = self.events.iter().enumerate().find(is_same);
         let source = same.map_or(own, |(index, _)| index);
@@ -319,10 +321,10 @@ impl<K: CounterKernel> OpenCounters<K> {
             supported: true,
             counters: match (source == own, opening.on_cpus) {
                 (false, _) => Vec::new(),
-                (true, true) => opening.counters_of(request),
+                (true, true) => opening.slots_of(request),
                 (true, false) => slots.collect(),
             },
-            in_kernel: Some(source),
+            summed_from: Some(source),
         }
     }
 
@@ -387,34 +389,27 @@ impl<K: CounterKernel> OpenCounters<K> {
 impl OpenCounters<RunningKernel> {
     /// Enables the events that BPF programs sum up.
     pub(super) fn enable_summed(&self) -> Result<(), Error> {
-        for event in self.events.iter().filter(|event| event.in_kernel.is_some()) {
-            for counter in event
-                .counters
-                .iter()
-                .filter_map(|slot| slot.counter.as_ref())
-            {
-                counter.enable().map_err(|cause| Error::Control {
-                    what: "enable",
-                    event: event.spec.name.clone(),
-                    cause,
-                })?;
-            }
-        }
-        Ok(())
+        let events = self.events.iter();
+        let mut summed = events.filter(|event| event.summed_from.is_some());
+        summed.try_for_each(|event| event.controlled_counters().switch(true))
     }
 
     /// Returns the events for control commands.
     pub(super) fn controlled_counters(&self) -> Vec<ControlledCounters<'_>> {
-        fn controlled(event: &OpenEvent<Counter>) -> ControlledCounters<'_> {
-            let counters = event.counters.iter();
-            ControlledCounters {
-                spec: &event.spec,
-                attr: &event.attr,
-                leads: event.leader.is_none(),
-                counters: counters.filter_map(|slot| slot.counter.as_ref()).collect(),
-            }
+        let events = self.events.iter();
+        events.map(OpenEvent::controlled_counters).collect()
+    }
+}
+
+impl OpenEvent<Counter> {
+    fn controlled_counters(&self) -> ControlledCounters<'_> {
+        let counters = self.counters.iter();
+        ControlledCounters {
+            spec: &self.spec,
+            attr: &self.attr,
+            is_switched_with_all: self.leader.is_none(),
+            counters: counters.filter_map(|slot| slot.counter.as_ref()).collect(),
         }
-        self.events.iter().map(controlled).collect()
     }
 }
 
@@ -433,7 +428,7 @@ impl OpenParameters<'_> {
             in_group,
             member: leader.is_some(),
         };
-        let mut counters = self.counters_of(request);
+        let mut counters = self.slots_of(request);
         if spec.tool.is_some() {
             counters.truncate(1);
         }
@@ -442,19 +437,19 @@ impl OpenParameters<'_> {
             spec,
             leader,
             supported: true,
-            in_kernel: None,
+            summed_from: None,
             counters,
         }
     }
 
     /// Whether BPF programs sum up an event. An event that counts all tasks of a CPU needs no program.
-    fn is_in_kernel(&self, event: &CountEvent) -> bool {
+    fn is_summed(&self, event: &CountEvent) -> bool {
         let is_limited = !self.on_cpus || self.counts_programs || event.cgroup.is_some();
         event.spec.bpf && event.spec.tool.is_none() && is_limited
     }
 
     /// Returns a slot without a counter for each CPU and thread of an event.
-    fn counters_of<C>(&self, event: &CountEvent) -> Vec<CounterSlot<C>> {
+    fn slots_of<C>(&self, event: &CountEvent) -> Vec<CounterSlot<C>> {
         let mut slots = Vec::new();
         for cpu in &self.cpu_tasks.cpus {
             let cpu = u32::try_from(*cpu).ok();
@@ -504,7 +499,7 @@ impl<C> OpenEvent<C> {
         opening: &OpenParameters<'_>,
         observer: &mut dyn SessionObserver,
     ) -> Result<Self, Error> {
-        let on_cpus = opening.on_cpus || self.in_kernel.is_some();
+        let on_cpus = opening.on_cpus || self.summed_from.is_some();
         let target = CounterTarget {
             observed: trial_task(on_cpus),
             cgroup: None,

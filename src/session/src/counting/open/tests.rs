@@ -110,11 +110,11 @@ impl CounterKernel for FakeKernel {
     }
 }
 
-/// The reported events that the tests need.
+/// The notices that the tests need.
 #[derive(Debug, Default)]
-struct ReportedEvents(Vec<String>);
+struct ReportedNotices(Vec<String>);
 
-impl SessionObserver for ReportedEvents {
+impl SessionObserver for ReportedNotices {
     fn on_event(&mut self, notice: SessionNotice<'_>) {
         match notice {
             SessionNotice::NotSupported {
@@ -174,7 +174,7 @@ fn opened(
         all_cpus: &(0..CPUS).collect(),
         bundles: true,
     };
-    let mut reported = ReportedEvents::default();
+    let mut reported = ReportedNotices::default();
     let opened = OpenCounters::open(kernel, &events, &opening, &mut reported).unwrap();
     (opened, reported.0)
 }
@@ -187,7 +187,7 @@ fn summed_events_of_a_task_are_open_on_all_cpus_once() {
     let (opened, _) = opened(FakeKernel::default(), specs, false);
     let places = opened.events.iter().map(|event| {
         let cpus = event.counters.iter().map(|slot| slot.cpu);
-        (event.in_kernel, cpus.collect::<Vec<_>>())
+        (event.summed_from, cpus.collect::<Vec<_>>())
     });
     let all: Vec<Option<u32>> = (0..CPUS).map(Some).collect();
     let expected = [
@@ -206,7 +206,7 @@ fn summed_events_of_a_task_are_open_on_all_cpus_once() {
 fn events_of_whole_cpus_need_no_bpf_programs() {
     let specs = parse("cycles:b", &Catalogue::default()).unwrap();
     let (opened, _) = opened(FakeKernel::default(), specs, true);
-    assert_eq!(opened.events[0].in_kernel, None);
+    assert_eq!(opened.events[0].summed_from, None);
 }
 
 fn table(readings: &EventReadings, by: Aggregation) -> CountTable {
@@ -372,9 +372,9 @@ fn old_kernels_get_older_attrs() {
 /// Returns cycles, and `number` tracepoints numbered from 0.
 fn with_tracepoints(number: u64) -> Vec<EventSpec> {
     let mut specs = parse("cycles", &Catalogue::default()).unwrap();
-    let clock = specs[0].clone();
+    let cycles = specs[0].clone();
     specs.extend((0..number).map(|config| {
-        let mut spec = clock.clone();
+        let mut spec = cycles.clone();
         (spec.attr.kind, spec.attr.config) = (EventType::TRACEPOINT, config);
         spec
     }));
