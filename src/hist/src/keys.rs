@@ -34,7 +34,7 @@ pub(crate) use self::symbol::FUNCTION_NAME;
 use crate::marks::BranchMark;
 use crate::names::RecordingNames;
 use crate::options::CountedItems;
-use crate::payloads::PayloadId;
+use crate::payloads::TextId;
 pub(crate) use crate::properties::Property;
 use crate::properties::{Cacheline, PropertiesId};
 use crate::values::ValuesId;
@@ -323,9 +323,9 @@ pub(crate) enum LocationText {
     #[default]
     None,
     /// `FILE:LINE`.
-    Known(PayloadId),
+    Known(TextId),
     /// Text of keys for code without a file: `FUNCTION+OFFSET`, `OBJECT[ADDRESS]`.
-    Address(PayloadId),
+    Address(TextId),
 }
 
 /// The input of keys.

@@ -14,8 +14,9 @@ use crate::ranks::RankTable;
 /// A row without text: the entries of all events that share it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowLine {
-    /// The first event with an entry in this row, and the index of the entry.
+    /// The first event with an entry in this row.
     pub(crate) event: u32,
+    /// Index of this event's entry.
     pub(crate) entry: u32,
     /// Index of the line in order of creation, which locates its entries in [`RowLines::others`].
     place: u32,
@@ -25,13 +26,14 @@ pub(crate) struct RowLine {
 pub(crate) struct RowLines<'a> {
     /// The entries of each event.
     lists: Vec<&'a [Entry]>,
+    /// The rows in display order, once [`RowLines::ordered`] has sorted them.
     list: Vec<RowLine>,
-    /// For each line in order of creation, the entry of each event after the first.
+    /// For each line in order of creation, the entry of each event of the group except its leader.
     others: Vec<Option<u32>>,
 }
 
 impl<'a> RowLines<'a> {
-    /// Creates the lines of events with these entries, in identity order.
+    /// Creates the lines of events with these entries, in the order of the keys' identities.
     pub(crate) fn new(lists: Vec<&'a [Entry]>, identity: &RankTable) -> Self {
         let entries = lists.iter().zip(0u32..).flat_map(|(list, event)| {
             let numbers = 0..list.len() as u32;
@@ -109,12 +111,12 @@ impl<'a> RowLines<'a> {
         self
     }
 
-    /// Iterates in order.
+    /// Iterates over the lines in their current order.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &RowLine> + Clone {
         self.list.iter()
     }
 
-    /// The entry of the first event of a line.
+    /// The entry of [`RowLine::event`].
     pub(crate) fn entry(&self, line: &RowLine) -> &'a Entry {
         &self.lists[line.event as usize][line.entry as usize]
     }
@@ -130,7 +132,7 @@ impl<'a> RowLines<'a> {
         })
     }
 
-    /// The numbers of a line for the events after the first.
+    /// The numbers of a line for the events of the group except its leader.
     pub(crate) fn other_weights(&self, line: &RowLine) -> Vec<Weights> {
         let events = 1..self.lists.len();
         events.map(|event| self.weights(line, event)).collect()
@@ -149,10 +151,12 @@ struct SortColumns<'l, 'a> {
 /// A line as perf compares it if callers have rows (`--children`).
 #[derive(Clone, Copy)]
 struct ComparedLine {
-    /// The rank by the fields before the total, and by the fields after it.
+    /// The rank by the fields before the total.
     before: u32,
+    /// The rank by the fields after the total.
     after: u32,
     total: u64,
+    /// Process and thread of the first sample.
     thread: (u32, u32),
     /// Maximum length of a chain in its call graph.
     depth: u32,
@@ -232,9 +236,9 @@ impl ComparedLine {
     /// Compares in display order. As in perf, lines with equal totals whose first samples are of one thread are ordered by the
     /// depth of their call graphs.
     fn compare(&self, other: &Self, callers: Direction) -> Ordering {
-        let weights = other.total.cmp(&self.total);
-        let by_total = if weights.is_ne() || self.thread != other.thread {
-            weights
+        let totals = other.total.cmp(&self.total);
+        let by_total = if totals.is_ne() || self.thread != other.thread {
+            totals
         } else {
             match callers {
                 Direction::Caller => other.depth.cmp(&self.depth),

@@ -1,9 +1,9 @@
-//! Histograms for live views: records from rings, whose samples are folded and resolved with a
-//! World that grows.
+//! Histograms for live views: samples of ring buffers are folded and resolved with a World that grows. A round is folded when
+//! the next one has ended, since this may have records older than its samples.
 //!
 //! ```text
-//! take: round 1 | round 2 | round 3 ...
-//! fold:           round 1 | round 2 ...     records of round 2 may precede samples of round 1
+//! add_records: round 1 | round 2 | round 3 ...
+//! fold:                  round 1 | round 2 ...
 //! ```
 
 use std::num::NonZeroUsize;
@@ -14,13 +14,12 @@ use rperf_symbol::{FileBytes, Files, SearchPaths};
 use rperf_wire::{CpuMode, Misc, RawRecord, Record, RecordKind};
 
 use crate::decaying::{Decay, DecayingHistogram, HiddenSamples};
-use crate::histogram::Histogram;
 use crate::options::HistogramOptions;
 use crate::resolve::{NamingContext, RecordingInfo};
 use crate::select::{SampleTreatment, SelectSamples};
 use crate::watched_function::WatchedFunction;
 
-/// Size in bytes from which buffered records are folded early.
+/// Size in bytes above which [`LiveHistograms::ready`] is folded before the next refresh.
 const MAX_BUFFERED: usize = 4 << 20;
 
 /// Settings of a live histogram.
@@ -68,15 +67,15 @@ pub struct LiveHistograms {
     hidden: HiddenSamples,
     tables: Vec<DecayingHistogram>,
     stacks: StackSummary,
-    /// Functions shown with instructions.
+    /// Functions whose samples are counted by address, for annotation.
     watched: Vec<WatchedFunction>,
     /// Position of the first byte of `ready` among the bytes of all records.
     position: u64,
-    /// Records of complete rounds.
+    /// Records that the next fold processes: those of all ended rounds but the last.
     ready: Vec<u8>,
-    /// Records of the last finished round.
+    /// Records of the last ended round.
     waiting: Vec<u8>,
-    /// Records of the current round.
+    /// Records of the current round so far.
     round: Vec<u8>,
 }
 
@@ -87,12 +86,16 @@ impl LiveHistograms {
         let paths = setup.paths.clone();
         let resolver = Resolver::new(live_world.world(), setup.files, paths);
         let objects = resolver.with_vdso(setup.vdso.take()).into_loaded();
-        let mut live = Self {
+        let groups = setup.source.groups.iter();
+        let tables = groups.map(|_| DecayingHistogram::new(&setup.options));
+        let tables = tables.collect();
+        setup.options = DecayingHistogram::addable_options(&setup.options);
+        Self {
             live_world,
             objects: Some(objects),
             counts: LiveCounts::default(),
             hidden: HiddenSamples::default(),
-            tables: Vec::new(),
+            tables,
             stacks: StackSummary::default(),
             watched: Vec::new(),
             position: 0,
@@ -100,21 +103,11 @@ impl LiveHistograms {
             waiting: Vec::new(),
             round: Vec::new(),
             setup,
-        };
-        let options = live.setup.options.clone();
-        live.show(options);
-        live
-    }
-
-    /// Replaces the histograms by empty ones with these options.
-    pub fn show(&mut self, options: HistogramOptions) {
-        let groups = self.setup.source.groups.iter();
-        self.tables = groups.map(|_| DecayingHistogram::new(&options)).collect();
-        self.setup.options = DecayingHistogram::addable_options(&options);
+        }
     }
 
     /// Adds complete records of the current round.
-    pub fn take(&mut self, records: &[u8]) {
+    pub fn add_records(&mut self, records: &[u8]) {
         self.count(records);
         self.live_world.add(records);
         self.round.extend_from_slice(records);
@@ -130,7 +123,7 @@ impl LiveHistograms {
         }
     }
 
-    /// Decays the samples so far, and adds the samples of complete rounds.
+    /// Decays the samples so far, and adds new samples: those of all ended rounds but the last.
     pub fn refresh(&mut self, decay: Decay) {
         for watched in &mut self.watched {
             watched.decay(decay);
@@ -139,11 +132,6 @@ impl LiveHistograms {
         for table in &mut self.tables {
             table.refresh(decay, self.hidden);
         }
-    }
-
-    /// The displayed histograms, by group.
-    pub fn histograms(&self) -> impl Iterator<Item = &Histogram> {
-        self.tables.iter().map(DecayingHistogram::histogram)
     }
 
     /// The histogram of one group; `None` if there is no such group.
@@ -157,13 +145,13 @@ impl LiveHistograms {
         std::mem::take(&mut self.counts)
     }
 
-    /// The kinds of hidden samples.
+    /// The modes whose samples are hidden.
     #[must_use]
     pub fn hidden(&self) -> HiddenSamples {
         self.hidden
     }
 
-    /// The kinds of hidden samples, mutable.
+    /// The modes whose samples are hidden, mutable.
     pub fn hidden_mut(&mut self) -> &mut HiddenSamples {
         &mut self.hidden
     }
@@ -174,12 +162,12 @@ impl LiveHistograms {
         &self.stacks
     }
 
-    /// The functions whose samples are counted by address, mutable.
+    /// The functions whose samples are counted by address.
     pub fn watched_mut(&mut self) -> &mut Vec<WatchedFunction> {
         &mut self.watched
     }
 
-    /// Calls `with` with the watched functions and a resolver; returns its result, or `None` without a resolver.
+    /// Calls `with` with the watched functions and a resolver, and returns its result; `None` after a call that panicked.
     pub fn with_watched<R>(
         &mut self,
         with: impl FnOnce(&[WatchedFunction], &Resolver<'_>) -> R,
@@ -212,7 +200,7 @@ impl LiveHistograms {
         }
     }
 
-    /// Adds the samples of complete rounds to the tables.
+    /// Adds the samples of [`LiveHistograms::ready`] to the tables, and updates the World.
     fn fold(&mut self) {
         let Some(objects) = self.objects.take() else {
             return;

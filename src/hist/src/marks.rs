@@ -9,9 +9,9 @@ use crate::branch_counts::BranchCounts;
 /// The branch that starts or ends at a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum BranchMark {
-    /// The target, with the fields of [`BranchEntry`].
+    /// The frame is the target of the branch. The fields are those of [`BranchEntry`].
     To { from: u64, to: u64, flags: u64 },
-    /// The source.
+    /// The frame is the source of the branch.
     From {
         /// Cycles since the previous branch.
         cycles: u64,
@@ -44,15 +44,15 @@ const PREDICTED: u64 = 1 << 1;
 const ABORTED: u64 = 1 << 3;
 
 impl BranchMarks {
-    /// Adds the mark of `samples` samples.
+    /// Adds a mark that `samples` samples have.
     pub(crate) fn add(&mut self, mark: BranchMark, samples: u64) {
         self.count += samples;
         match mark {
             BranchMark::To { from, to, flags } => {
                 self.is_target = true;
-                let has = |bit| if flags & bit == 0 { 0 } else { samples };
-                self.predicted += has(PREDICTED);
-                self.aborted += has(ABORTED);
+                let samples_with = |bit| if flags & bit == 0 { 0 } else { samples };
+                self.predicted += samples_with(PREDICTED);
+                self.aborted += samples_with(ABORTED);
                 self.kinds.add(&BranchEntry { from, to, flags }, samples);
             }
             BranchMark::From {
@@ -68,7 +68,7 @@ impl BranchMarks {
         }
     }
 
-    /// The average cycles since the previous branch; 0 for targets and callers.
+    /// The average cycles since the previous branch over all samples with a mark; 0 if no branch starts at this frame.
     pub(crate) fn average_cycles(&self) -> u64 {
         self.cycles.checked_div(self.count).unwrap_or_default()
     }

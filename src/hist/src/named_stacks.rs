@@ -1,4 +1,4 @@
-//! Stacks with frame names, for flame graphs and folded text.
+//! Stacks with frame names, for flame graphs and folded stacks.
 
 use std::ops::Range;
 
@@ -10,12 +10,13 @@ use crate::keys::CodeSite;
 use crate::names::RecordingNames;
 use crate::stacks::MergedStacks;
 
-/// The stacks of one event, with the sum of their samples.
+/// The stacks of one event, each with the sum of its samples.
 #[derive(Debug, Default)]
 pub struct NamedStacks {
-    /// The frames that stacks refer to; several can have the same name.
+    /// The frames to which [`StackView::frames`] refers; several can have the same name.
     pub names: Vec<NamedFrame>,
     stacks: Vec<NamedStack>,
+    /// The frames of all stacks, one stack after the other, as indices in `names`.
     frames: Vec<u32>,
 }
 
@@ -31,13 +32,13 @@ pub struct NamedFrame {
 /// Type of the code at a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeOrigin {
-    /// User space, or unknown.
+    /// Other user code, or unknown.
     User,
     /// A kernel, the host's or a guest's.
     Kernel,
     /// An inlined function, contained in the next outer frame.
     Inlined,
-    /// JIT-compiled code, named by a perf map or a jitdump.
+    /// Code without a file: JIT-compiled, named by a perf map or a jitdump if there is one.
     Jit,
 }
 
@@ -47,6 +48,7 @@ struct NamedStack {
     comm: Option<Box<str>>,
     pid: u32,
     tid: u32,
+    /// Range in [`NamedStacks::frames`].
     frames: Range<usize>,
     sum: ColumnSum,
 }
@@ -54,11 +56,11 @@ struct NamedStack {
 /// A stack of a task, returned by [`NamedStacks::iter`].
 #[derive(Debug, Clone, Copy)]
 pub struct StackView<'a> {
-    /// The task's name, if the options have the key `comm`.
+    /// The task's name, if the sort order has the key `comm` or `comm_nodigit`.
     pub comm: Option<&'a str>,
-    /// The process, if the options have the keys `pid` or `tid`.
+    /// The process, if the sort order has one of the keys `pid`, `tid` and `tgid`; otherwise 0.
     pub pid: u32,
-    /// The thread, if the options have the keys `pid` or `tid`.
+    /// The thread, if the sort order has one of the keys `pid`, `tid` and `tgid`; otherwise 0.
     pub tid: u32,
     /// Indices in [`NamedStacks::names`], in call graph order. Without callchains, only the
     /// sampled location.
@@ -116,7 +118,7 @@ impl NamedStacks {
 fn name(site: &CodeSite, names: &dyn RecordingNames) -> String {
     match (site.symbol, site.dso) {
         (Some(symbol), _) => names.symbol(symbol).to_owned(),
-        // Kernel code and DSOs without a file already have names in brackets.
+        // Names such as `[kernel.kallsyms]`, `[vdso]` and `[JIT] tid 7` already have brackets.
         (None, Some(dso)) if names.dso(dso).starts_with('[') => names.dso(dso).to_owned(),
         (None, Some(dso)) => format!("[{}]", names.dso(dso)),
         (None, None) => "[unknown]".to_owned(),

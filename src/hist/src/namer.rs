@@ -1,4 +1,4 @@
-//! Resolution of raw stacks: each becomes a stack of named frames with its sample's keys.
+//! Resolution of raw stacks: each becomes a stack of code sites with a [`SampleContext`].
 
 use rperf_replay::{EventIndex, Machine};
 use rperf_resolve::{AddressContext, Resolver};
@@ -8,7 +8,7 @@ use crate::fold::RawKey;
 use crate::keys::SampleContext;
 use crate::options::{CountedItems, HistogramOptions};
 use crate::patterns::ReportPatterns;
-use crate::payloads::{PayloadId, PayloadPool, PayloadText};
+use crate::payloads::{PayloadText, TextId, TextPool};
 use crate::properties::{self, RawProperties};
 use crate::resolve::RecordingInfo;
 use crate::sample_key::SampleKey;
@@ -20,50 +20,51 @@ use crate::values::{self, ValuesId};
 /// Data shared by all workers.
 #[derive(Clone, Copy)]
 pub(crate) struct SharedPools<'a> {
-    pub(crate) payloads: &'a PayloadPool,
+    pub(crate) payloads: &'a TextPool,
     pub(crate) values: &'a values::ValuePool,
     pub(crate) properties: &'a properties::PropertyPool,
 }
 
 /// Resolves the frames of stacks and collects the results by event.
 pub(crate) struct FrameNamer<'a, 'w> {
-    sites: SiteBuilder<'a, 'w>,
+    site_builder: SiteBuilder<'a, 'w>,
     payload_text: &'a dyn PayloadText,
     pools: SharedPools<'a>,
     patterns: ReportPatterns<'w, 'a>,
-    /// Whether stacks without a parent are filtered (`--exclude-other`).
+    /// Whether stacks in which no function matches the pattern of `parent` are filtered (`--exclude-other`).
     exclude_other: bool,
-    /// Whether callers are kept after `patterns` were searched in them.
+    /// Whether callchains are still needed after `patterns` were searched in them.
     keeps_chains: bool,
-    /// Whether a key shows the text of raw data.
+    /// Whether a key shows tracepoint payloads.
     shows_payload: bool,
-    /// Whether a key shows a field of raw data.
+    /// Whether a key shows a tracepoint field.
     shows_fields: bool,
     resolver: &'a Resolver<'w>,
+    /// Whether branches are counted instead of samples: then the leaf is the target of a branch.
     counts_branches: bool,
-    /// Buffer for the text of raw data.
+    /// Buffer for the text of a payload.
     text: Vec<u8>,
     chains: ChainResolver,
     /// Whether frames of inlined functions are added, by event.
     inlines: Vec<bool>,
     /// The resolved stacks of each event.
     pub(crate) events: Vec<UniqueStacks>,
-    /// Cached sites by event.
+    /// Cached sites of each event.
     known: Vec<KnownSites>,
 }
 
 impl<'a, 'w> FrameNamer<'a, 'w> {
     /// Creates a namer that has no stacks yet.
     pub(crate) fn new(
-        sites: SiteBuilder<'a, 'w>,
+        site_builder: SiteBuilder<'a, 'w>,
         options: &HistogramOptions,
         source: &RecordingInfo<'a>,
         pools: SharedPools<'a>,
     ) -> Self {
         let events = empty(source);
-        let resolver = sites.resolver();
+        let resolver = site_builder.resolver();
         Self {
-            sites,
+            site_builder,
             payload_text: source.payloads,
             pools,
             patterns: ReportPatterns::new(options, resolver),
@@ -86,7 +87,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
         self.resolver
     }
 
-    /// Resolves the stack of the samples with this head and key, and adds it with their `weight`.
+    /// Resolves the stack `key` of samples with the key `head`, and adds it with their `weight`.
     pub(crate) fn add(
         &mut self,
         head: &SampleKey,
@@ -103,9 +104,9 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
         };
         let mode = head.misc.cpu_mode();
         let mut finder = SiteFinder {
-            sites: &mut self.sites,
+            builder: &mut self.site_builder,
             known,
-            numbers: &mut stacks.sites,
+            sites: &mut stacks.sites,
             at: address_context(head, weight),
             epoch: head.epoch,
             inlines: self.inlines.get(event) == Some(&true),
@@ -114,7 +115,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             true => finder.target(key.ip),
             false => finder.leaf(mode, key.ip),
         };
-        let pool = &mut self.pools.properties;
+        let pool = self.pools.properties;
         let properties = properties.map(|raw| pool.number(finder.properties(mode, raw, key.ip)));
         match treatment {
             SampleTreatment::Counted => {}
@@ -138,13 +139,13 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             values,
             properties,
         });
-        let key = StackKey {
+        let stack_key = StackKey {
             context,
             leaf: matched.root.unwrap_or(leaf),
             level: stacks.level_of(matched.root).unwrap_or(mode.into()),
             frames,
         };
-        stacks.add(&key, weight);
+        stacks.add(&stack_key, weight);
     }
 
     /// Clears cached addresses if there are many.
@@ -152,7 +153,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
         self.known.iter_mut().for_each(KnownSites::trim);
     }
 
-    fn payload(&mut self, event: u32, raw: &[u8]) -> Option<PayloadId> {
+    fn payload(&mut self, event: u32, raw: &[u8]) -> Option<TextId> {
         let event = EventIndex(event);
         if !self.shows_payload || raw.is_empty() || !self.payload_text.has(event) {
             return None;
@@ -172,7 +173,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
     }
 }
 
-/// Machine, process and first time of the samples of a stack.
+/// Machine and process of the samples of a stack, and the position of the first of them.
 pub(crate) fn address_context(head: &SampleKey, weight: &StackWeight) -> AddressContext {
     let pid = weight.thread.pid;
     AddressContext {

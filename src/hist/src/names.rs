@@ -1,15 +1,15 @@
-//! Conversion of ids to text.
+//! Texts and other properties of ids in a recording.
 
 use rperf_replay::{CommId, DsoId};
 use rperf_resolve::SymbolId;
 use rperf_symbol::SymbolOrigin;
 
 use crate::keys::{KeyInput, Thread};
-use crate::payloads::PayloadId;
+use crate::payloads::TextId;
 use crate::properties::Properties;
 use crate::values::FieldValue;
 
-/// Names of a recording.
+/// The texts and properties of the ids in a recording.
 pub(crate) trait RecordingNames: Sync {
     /// A task's name.
     fn comm(&self, comm: CommId) -> &str;
@@ -27,32 +27,34 @@ pub(crate) trait RecordingNames: Sync {
         false
     }
     /// A source location, or the text shown if it is unknown.
-    fn line(&self, line: PayloadId) -> &str;
+    fn line(&self, line: TextId) -> &str;
     /// The payload of a tracepoint.
-    fn payload(&self, payload: PayloadId) -> &str;
+    fn payload(&self, payload: TextId) -> &str;
     /// The rank of a payload among all payloads, by bytes.
-    fn payload_rank(&self, payload: PayloadId) -> u32;
-    /// The value of the tracepoint field that the input names.
+    fn payload_rank(&self, payload: TextId) -> u32;
+    /// The value of the tracepoint field [`KeyInput::field`]; `None` for samples of other events.
     fn field(&self, input: &KeyInput<'_>) -> Option<&FieldValue>;
-    /// Other properties of a sample.
+    /// Further properties of a sample.
     fn properties(&self, input: &KeyInput<'_>) -> &Properties;
-    /// The path of a cgroup.
+    /// The path of a cgroup; `None` if unknown.
     fn cgroup(&self, id: u64) -> Option<&str>;
     /// The socket of a CPU, -1 if unknown.
     fn socket(&self, cpu: u32) -> i32;
     /// Whether times are shown to the nanosecond.
     fn shows_nanoseconds(&self) -> bool;
-    /// Whether symbols are shown with the address of their first appearance, and with their origin.
+    /// Whether symbols are shown with an address and their origin ([`HistogramOptions::addresses`]).
+    ///
+    /// [`HistogramOptions::addresses`]: crate::HistogramOptions::addresses
     fn shows_addresses(&self) -> bool {
         false
     }
-    /// The origin of an object's symbols.
+    /// The origin of an object's symbols; `None` if unknown.
     fn origin(&self, dso: DsoId) -> Option<SymbolOrigin> {
         let _ = dso;
         None
     }
     /// Whether the symbol is a variable.
     fn is_data(&self, symbol: SymbolId) -> bool;
-    /// Start and end of a function in its object.
+    /// Start and end of a function or variable in its object.
     fn range(&self, symbol: SymbolId) -> (u64, u64);
 }

@@ -17,7 +17,7 @@ pub struct HistogramOptions {
     pub columns: Vec<ReportField>,
     /// The sort order. Its keys distinguish rows.
     pub order_by: Vec<ReportField>,
-    /// Whether the samples of callees are added to their callers.
+    /// Whether callers have rows, to whose totals the samples of their callees are added.
     pub children: bool,
     /// Direction of call graphs.
     pub order: Direction,
@@ -40,7 +40,7 @@ pub struct HistogramOptions {
     pub ignore_callees: Option<Regex>,
     /// Only rows with this text in the name of the function are shown.
     pub symbol_filter: Option<String>,
-    /// Whether percentages are relative to the accepted samples instead of all samples.
+    /// Whether percentages relate to the samples that pass the filters instead of all samples.
     pub relative: bool,
     /// Granularity of the key `time`, in nanoseconds.
     pub time_quantum: u64,
@@ -49,17 +49,17 @@ pub struct HistogramOptions {
     /// Whether source lines have full paths.
     pub full_paths: bool,
     /// Whether symbols are shown with the address of their first appearance and a letter for their
-    /// origin, and objects with their full path.
+    /// origin, and objects by their full path.
     pub addresses: bool,
     /// The event of a group to sort by first; its leader is 0.
     pub sort_event: usize,
-    /// Number of running threads over time, if latencies are shown.
+    /// Number of running threads over time, for latencies and the key `parallelism`; `None` if unknown or not needed.
     pub parallelism: Option<Arc<Parallelism>>,
     /// By event, whether weights have parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub weight_parts: Vec<bool>,
 }
 
-/// All samples in one row, without call graphs.
+/// Counts all samples in one row, without columns and call graphs.
 impl Default for HistogramOptions {
     fn default() -> Self {
         Self {
@@ -127,7 +127,8 @@ pub enum Direction {
 pub struct GraphOptions {
     /// Form of the graph.
     pub form: GraphForm,
-    /// Minimum percentage of a branch of the graph: of its parent's period in [`GraphForm::Fractal`], otherwise of the total period.
+    /// Minimum percentage of a branch of the graph: of its parent's period in [`GraphForm::Fractal`], otherwise of the total
+    /// period.
     pub min_percent: f64,
     /// Whether calls from different addresses of a function are separate branches of the graph.
     pub by_address: bool,
@@ -167,12 +168,12 @@ impl HistogramOptions {
         self.keys().iter().any(|key| key.shows_payload())
     }
 
-    /// Whether keys show source lines.
+    /// Whether keys show source lines or files.
     pub(crate) fn keys_show_lines(&self) -> bool {
         self.keys().iter().any(|key| key.shows_source())
     }
 
-    /// The options for a group whose leader has this index: without keys of other events.
+    /// The options for an event, or for the group of this leader: without the fields of other tracepoints.
     pub(crate) fn of_event(&self, event: usize) -> Self {
         let is_of = |field: &ReportField| field.key().is_none_or(|key| key.is_of(event));
         let fields_of_event = |fields: &[ReportField]| {

@@ -86,14 +86,14 @@ impl<T: Copy> InsertionTree<T> {
         self.paint(self.root, false);
     }
 
-    /// The parent and grandparent of `node`, if the parent is red: a red node is not the root.
+    /// The parent and grandparent of `node`, if the parent is red. A red parent is not the root, so that it has a parent itself.
     fn red_parent(&self, node: u32) -> Option<(u32, u32)> {
         let parent = self.nodes[node as usize].parent;
         let grandparent = self.nodes.get(parent as usize)?.parent;
         (self.is_red(parent) && grandparent != NO_NODE).then_some((parent, grandparent))
     }
 
-    /// Rotates `node` down to `side`; its other child takes its place.
+    /// Rotates `node` down to `side`; its child on the other side takes its place.
     fn rotate(&mut self, node: u32, side: usize) {
         let risen = self.child(node, 1 - side);
         let inner = self.child(risen, side);

@@ -5,18 +5,18 @@ use rperf_replay::Order;
 /// Number of concurrently running threads over time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parallelism {
-    /// Number of threads from each position on, ascending.
+    /// Number of threads from each point in the order of records on, ascending.
     steps: Vec<(Order, u32)>,
 }
 
 impl Parallelism {
-    /// Creates it from `steps`: the number of threads from each position on, ascending.
+    /// Creates it from `steps`: the number of threads from each point in the order of records on, ascending.
     #[must_use]
     pub fn new(steps: Vec<(Order, u32)>) -> Self {
         Self { steps }
     }
 
-    /// The number at a position; at least 1 for the sampled thread.
+    /// The number of threads at `order`; at least 1, since the sampled thread runs.
     #[must_use]
     pub fn at(&self, order: Order) -> u32 {
         let before = self.steps.partition_point(|(from, _)| *from <= order);
@@ -24,7 +24,7 @@ impl Parallelism {
         step.map_or(1, |(_, threads)| (*threads).max(1))
     }
 
-    /// The maximum number; at least 1.
+    /// The maximum number of threads; at least 1.
     #[must_use]
     pub fn maximum(&self) -> u32 {
         let threads = self.steps.iter().map(|(_, threads)| *threads);

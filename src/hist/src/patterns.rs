@@ -19,13 +19,13 @@ pub(crate) struct ReportPatterns<'w, 'a> {
 /// Matches in a callchain.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PatternMatches {
-    /// The function shown by the key `parent`.
+    /// The function shown by the key `parent`: the first match in call graph order.
     pub(crate) parent: Option<SymbolId>,
-    /// The site to which callees are attributed.
+    /// The site to which the samples of its callees are attributed (`--ignore-callees`).
     pub(crate) root: Option<u32>,
 }
 
-/// A regular expression with cached results.
+/// A regular expression with cached results. Inlined functions do not match.
 struct Pattern {
     regex: Regex,
     results: FxHashMap<SymbolId, bool>,
@@ -76,8 +76,8 @@ impl<'w, 'a> ReportPatterns<'w, 'a> {
         let mut is_root = |site: &u32| {
             symbol(*site).is_some_and(|symbol| pattern.is_match(self.resolver, symbol))
         };
-        // The outermost match, with the functions inlined there.
         let is_inlined = |site: &u32| symbol(*site).is_some_and(|id| self.resolver.is_inlined(id));
+        // The root is the outermost match. It is kept with its callers and the functions inlined in it.
         match self.order {
             Direction::Callee => {
                 let Some(index) = frames.iter().rposition(is_root) else {
@@ -99,8 +99,8 @@ impl<'w, 'a> ReportPatterns<'w, 'a> {
                 let inlined = frames[index + 1..]
                     .iter()
                     .take_while(|site| is_inlined(site));
-                let callers = index + 1 + inlined.count();
-                frames.truncate(callers);
+                let kept = index + 1 + inlined.count();
+                frames.truncate(kept);
             }
         }
         matched

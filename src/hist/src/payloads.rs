@@ -1,4 +1,4 @@
-//! Tracepoint payloads as interned text.
+//! Interned texts: formatted tracepoint payloads, and source locations.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,13 +9,13 @@ use crate::values::FieldValues;
 
 /// Formats tracepoint payloads.
 pub trait PayloadText: Sync {
-    /// Whether samples of `event` have a payload.
+    /// Whether the payload of samples of `event` can be formatted.
     fn has(&self, event: EventIndex) -> bool;
 
-    /// Appends the text for the raw data of a sample of `event`.
+    /// Appends the text of the raw data of a sample of `event`.
     fn write(&self, event: EventIndex, raw: &[u8], out: &mut Vec<u8>);
 
-    /// The values of sort key fields, for the raw data of a sample of `event`.
+    /// The values of sort key fields, from the raw data of a sample of `event`.
     fn fields(&self, event: EventIndex, raw: &[u8]) -> FieldValues;
 }
 
@@ -37,43 +37,43 @@ impl PayloadText for NoPayloads {
 
 /// Index of a text. It differs between runs, so output must not be ordered by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct PayloadId(pub(crate) u32);
+pub(crate) struct TextId(pub(crate) u32);
 
-/// All texts of a recording, filled by several threads.
+/// Distinct texts, added by several threads.
 #[derive(Debug, Default)]
-pub(crate) struct PayloadPool(Mutex<PoolState>);
+pub(crate) struct TextPool(Mutex<PoolState>);
 
 #[derive(Debug, Default)]
 struct PoolState {
     list: Vec<Arc<str>>,
-    numbers: FxHashMap<Arc<str>, PayloadId>,
+    numbers: FxHashMap<Arc<str>, TextId>,
 }
 
-/// All texts of a recording, by index. There may be as many texts as samples, so they are compared
-/// by their ranks.
+/// The texts of a pool, by index. There may be as many texts as samples, so they are compared by
+/// their ranks.
 #[derive(Debug, Default)]
-pub(crate) struct PayloadTexts {
+pub(crate) struct PooledTexts {
     list: Vec<Arc<str>>,
     ranks: Vec<u32>,
 }
 
-impl PayloadPool {
+impl TextPool {
     /// The index of `text`; invalid UTF-8 is replaced.
-    pub(crate) fn number(&self, text: &[u8]) -> PayloadId {
+    pub(crate) fn number(&self, text: &[u8]) -> TextId {
         let text = String::from_utf8_lossy(text);
         let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = texts.numbers.get(&*text) {
             return *number;
         }
-        let number = PayloadId(texts.list.len() as u32);
+        let number = TextId(texts.list.len() as u32);
         let text: Arc<str> = text.into();
         texts.list.push(Arc::clone(&text));
         texts.numbers.insert(text, number);
         number
     }
 
-    /// Returns the texts.
-    pub(crate) fn finish(self) -> PayloadTexts {
+    /// Returns the texts with their ranks.
+    pub(crate) fn finish(self) -> PooledTexts {
         let state = self.0.into_inner();
         let list = state.unwrap_or_else(PoisonError::into_inner).list;
         let mut order: Vec<(&str, u32)> = list.iter().map(|text| &**text).zip(0..).collect();
@@ -82,18 +82,19 @@ impl PayloadPool {
         for ((_, number), rank) in order.into_iter().zip(0..) {
             ranks[number as usize] = rank;
         }
-        PayloadTexts { list, ranks }
+        PooledTexts { list, ranks }
     }
 }
 
-impl PayloadTexts {
-    pub(crate) fn get(&self, number: PayloadId) -> &str {
+impl PooledTexts {
+    /// The text with an index; empty if there is none.
+    pub(crate) fn get(&self, number: TextId) -> &str {
         let text = self.list.get(number.0 as usize);
         text.map_or("", |text| text)
     }
 
     /// The rank of a text among all, by bytes.
-    pub(crate) fn rank(&self, number: PayloadId) -> u32 {
+    pub(crate) fn rank(&self, number: TextId) -> u32 {
         let rank = self.ranks.get(number.0 as usize);
         rank.copied().unwrap_or(u32::MAX)
     }
@@ -105,12 +106,12 @@ mod tests {
 
     #[test]
     fn equal_texts_have_one_number() {
-        let payloads = PayloadPool::default();
+        let payloads = TextPool::default();
         let numbers = [b"one", b"two", b"one"].map(|text| payloads.number(text));
         assert_eq!(numbers[0], numbers[2]);
         let texts = payloads.finish();
         assert_eq!(texts.get(numbers[1]), "two");
         assert!(texts.rank(numbers[0]) < texts.rank(numbers[1]));
-        assert_eq!(texts.get(PayloadId(7)), "");
+        assert_eq!(texts.get(TextId(7)), "");
     }
 }

@@ -1,5 +1,4 @@
-//! Properties of samples used by keys, besides code, thread and CPU: recorded values and resolved
-//! addresses.
+//! Further properties of samples used by keys: recorded values and resolved addresses.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -36,20 +35,21 @@ pub(crate) enum Property {
     Parallelism,
 }
 
-/// The properties that are used.
+/// The properties and the optional sums that a report uses.
 #[derive(Debug, Clone)]
 pub(crate) struct UsedProperties {
     properties: Vec<Property>,
     time_quantum: u64,
     weight_parts: Vec<bool>,
-    branches: bool,
+    counts_branches: bool,
     parallelism: Option<Arc<Parallelism>>,
-    costs: bool,
+    counts_costs: bool,
 }
 
-/// A sample's recorded properties; unused ones have their default.
+/// A sample's properties with unresolved addresses; unused properties have their default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct RawProperties {
+    /// Nanoseconds, rounded down to the time quantum.
     time: u64,
     weight: SampleWeight,
     cgroup: u64,
@@ -69,7 +69,7 @@ pub(crate) struct SampleWeight {
     pub(crate) total: u64,
     /// Latency of the instruction, for weights with parts.
     pub(crate) instruction: u64,
-    /// Third part: the cycles between the retirement of the previous instruction and of this instruction.
+    /// For weights with parts, on x86: cycles between the retirement of the previous instruction and of this one.
     pub(crate) retirement: u64,
 }
 
@@ -82,7 +82,7 @@ struct RawAccess {
 }
 
 impl UsedProperties {
-    /// The properties used by `keys`.
+    /// The properties and sums used by a report with these options and sort keys.
     pub(crate) fn new(options: &HistogramOptions, keys: &[&Key]) -> Self {
         let property = |key: &&Key| match key.reads {
             KeyDependency::Property(property) => Some(property),
@@ -92,9 +92,9 @@ impl UsedProperties {
             properties: keys.iter().filter_map(property).collect(),
             time_quantum: options.time_quantum.max(1),
             weight_parts: options.weight_parts.clone(),
-            branches: options.counted == CountedItems::Branches,
+            counts_branches: options.counted == CountedItems::Branches,
             parallelism: options.parallelism.clone(),
-            costs: options.counts_costs(),
+            counts_costs: options.counts_costs(),
         }
     }
 
@@ -106,7 +106,7 @@ impl UsedProperties {
 
     /// Whether sums other than periods and samples are used.
     pub(crate) fn any_extra(&self) -> bool {
-        self.costs || self.parallelism.is_some()
+        self.counts_costs || self.parallelism.is_some()
     }
 
     /// The parts of a sample's weight.
@@ -120,7 +120,7 @@ impl UsedProperties {
         !self.properties.is_empty()
     }
 
-    /// Decodes the weight of a sample: 64 bits, or 32 followed by two parts
+    /// Decodes the weight of a sample: 64 bits, or 32 bits followed by two parts of 16 bits
     /// (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub(crate) fn weight(&self, sample: &Sample<'_>) -> SampleWeight {
         let weight = sample.wire.weight.unwrap_or_default();
@@ -152,8 +152,8 @@ impl UsedProperties {
                     let time = wire.time.unwrap_or_default();
                     raw.time = time / self.time_quantum * self.time_quantum;
                 }
-                // perf uses the cycles before a branch as its weight.
-                Property::Weight if self.branches => {
+                // As in perf, the weight of a branch is its cycles, at least 1.
+                Property::Weight if self.counts_branches => {
                     let cycles = branch.map_or(0, |branch| branch.cycles());
                     raw.weight.total = cycles.max(1);
                 }
@@ -192,13 +192,12 @@ pub fn has_weight_parts(kinds: SampleType) -> bool {
 const CGROUP_NAMESPACE: usize = 6;
 
 fn cgroup_id(world: &World, sample: &Sample<'_>) -> (u64, u64) {
-    // A NAMESPACES record takes effect at its own position.
     let links = world.namespaces_at(sample.tid, sample.order);
     let link = links.get(CGROUP_NAMESPACE);
     link.map_or((0, 0), |link| (link.dev, link.inode))
 }
 
-/// A sample's resolved properties.
+/// A sample's properties with resolved addresses; unused properties have their default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Properties {
     /// Nanoseconds, rounded down to the time quantum.
@@ -224,7 +223,7 @@ pub(crate) struct MemoryAccess {
     /// The code address.
     pub(crate) code: PropertyAddress,
     pub(crate) data: PropertyAddress,
-    pub(crate) line: Cacheline,
+    pub(crate) cacheline: Cacheline,
     /// Physical data address.
     pub(crate) physical: u64,
     pub(crate) source: DataSource,
@@ -240,11 +239,11 @@ pub(crate) struct Cacheline {
     /// Whether the address is unmapped.
     pub(crate) unmapped: bool,
     object: Option<DsoId>,
-    /// For anonymous memory, the process.
+    /// For private memory without a file, the process; otherwise 0.
     pid: u32,
-    /// Address in the object.
+    /// Address in the object, rounded down to the cache line.
     pub(crate) address: u64,
-    /// Whether the data are shared between processes through a file.
+    /// Whether it is user data in a shared mapping of a file.
     pub(crate) shared: bool,
 }
 
@@ -272,7 +271,7 @@ const CACHE_LINE: u64 = 64;
 
 /// Resolves the addresses of properties.
 pub(crate) struct PropertyResolver<'f, 'a, 'w> {
-    pub(crate) sites: &'f SiteBuilder<'a, 'w>,
+    pub(crate) builder: &'f SiteBuilder<'a, 'w>,
     pub(crate) resolver: &'a Resolver<'w>,
     pub(crate) at: AddressContext,
     pub(crate) mode: CpuMode,
@@ -305,7 +304,7 @@ impl PropertyResolver<'_, '_, '_> {
 
     fn resolved(&self, frame: &Frame) -> PropertyAddress {
         PropertyAddress {
-            site: self.sites.leaf(frame),
+            site: self.builder.leaf(frame),
             ip: frame.ip,
             address: frame.address,
         }
@@ -318,14 +317,14 @@ impl PropertyResolver<'_, '_, '_> {
         MemoryAccess {
             code: self.resolved(&self.resolver.locate(self.at, self.mode, ip)),
             data: self.resolved(&data),
-            line: self.line(&data),
+            cacheline: self.cacheline(&data),
             physical: raw.physical,
             source: DataSource(raw.source),
             page: raw.page,
         }
     }
 
-    fn line(&self, data: &Frame) -> Cacheline {
+    fn cacheline(&self, data: &Frame) -> Cacheline {
         let world = self.resolver.world();
         let mapping: Option<&Mapping> = data.mapping.map(|mapping| world.mapping(mapping));
         let kernel = self.mode == CpuMode::Kernel;
@@ -360,7 +359,7 @@ pub(crate) fn locate_anywhere(resolver: &Resolver<'_>, at: AddressContext, ip: u
     resolver.locate(at, mapped.unwrap_or(CpuMode::User), ip)
 }
 
-/// Index of properties. It differs between runs, so output must not be ordered by it.
+/// Index of a sample's properties. It differs between runs, so output must not be ordered by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PropertiesId(pub(crate) u32);
 

@@ -1,4 +1,4 @@
-//! Key values of contexts and sites as ranks in row order.
+//! Key values of contexts and sites as ranks: numbers in the order of the values.
 
 use std::num::NonZeroUsize;
 
@@ -10,7 +10,7 @@ use crate::parallel;
 use crate::stacks::MergedStacks;
 use rperf_resolve::Level;
 
-/// The two values of a key.
+/// Selects one of the two values of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyView {
     /// Determines which samples share a row.
@@ -19,7 +19,7 @@ pub(crate) enum KeyView {
     Rank,
 }
 
-/// Ranks of one view of several keys, for all events of a group.
+/// The ranks of one [`KeyView`] of several keys, for all events of a group.
 pub(crate) struct RankTable {
     keys: Vec<KeyRanks>,
 }
@@ -34,13 +34,14 @@ pub(crate) struct EntryLabels {
 struct KeyRanks {
     /// Whether the key depends on sites; otherwise it depends on contexts.
     of_sites: bool,
-    /// By event.
+    /// By event, for each site or context.
     ranks: Vec<Vec<u32>>,
+    /// Number of distinct ranks.
     count: u32,
 }
 
 impl RankTable {
-    /// The ranks of each view of `keys`.
+    /// Creates a table of the ranks of `keys` for each of `views`.
     pub(crate) fn new<const N: usize>(
         all_merged: &[&MergedStacks],
         keys: &[&'static Key],
@@ -71,7 +72,7 @@ impl RankTable {
         codes.push(firsts.map(|(event, first)| key.of(event, first)), key.count);
     }
 
-    /// The columns of all keys.
+    /// The columns of all keys, for entries of several events.
     pub(crate) fn codes<'f>(
         &self,
         firsts: impl ExactSizeIterator<Item = (usize, &'f FirstAppearance)> + Clone,
@@ -131,13 +132,13 @@ impl KeyRanks {
             RankColumn::new(contexts.map(|context| value(context, &no_site)))
         };
         let mut ranks = column.ranks.into_iter();
-        let events = all_merged.iter().map(|merged| match of_sites {
+        let counts = all_merged.iter().map(|merged| match of_sites {
             true => merged.sites.len(),
             false => merged.contexts.len(),
         });
         Self {
             of_sites,
-            ranks: events
+            ranks: counts
                 .map(|count| ranks.by_ref().take(count).collect())
                 .collect(),
             count: column.count,

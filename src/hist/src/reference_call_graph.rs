@@ -1,4 +1,4 @@
-//! Call graphs of one event used for another without callchains: `--show-ref-call-graph`.
+//! Call graphs of one event shown for events without callchains: `--show-ref-call-graph`.
 
 use rustc_hash::FxHashMap;
 
@@ -31,10 +31,11 @@ pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchain
     histograms[reference].rows = reference_rows;
 }
 
-/// Ratio of a row's counts to the counts of its reference row; numerators are first.
+/// Ratios of a row's numbers to those of its reference row, each as numerator and denominator.
 #[derive(Clone, Copy)]
 struct CountRatio {
     periods: (u64, u64),
+    /// The denominator only has samples with callchains.
     samples: (u64, u64),
 }
 
@@ -72,7 +73,7 @@ impl CountRatio {
     }
 }
 
-/// `value` times a fraction, rounded; 0 if the denominator is 0.
+/// `value` times a fraction, rounded, at most `u64::MAX`; 0 if the denominator is 0.
 fn scaled(value: u64, numerator: u64, denominator: u64) -> u64 {
     let product = u128::from(value) * u128::from(numerator) + u128::from(denominator / 2);
     let scaled = product

@@ -15,7 +15,7 @@ use crate::named_stacks::NamedStacks;
 use crate::namer::{FrameNamer, SharedPools};
 use crate::names::RecordingNames;
 use crate::options::{Direction, HistogramOptions};
-use crate::payloads::{PayloadId, PayloadPool, PayloadText, PayloadTexts};
+use crate::payloads::{PayloadText, PooledTexts, TextId, TextPool};
 use crate::properties::{Properties, PropertyPool};
 use crate::reference_call_graph;
 use crate::rows::{self, EventInput};
@@ -36,13 +36,13 @@ pub struct RecordingInfo<'a> {
     pub inlines: Vec<bool>,
     /// The events of each report: one event, or the events of a group, its leader first.
     pub groups: Vec<Vec<usize>>,
-    /// The socket of each CPU, by CPU number; empty if unknown.
+    /// The socket of each CPU, by CPU number; -1 or missing if unknown.
     pub sockets: Vec<i32>,
     /// Formats tracepoint payloads.
     pub payloads: &'a dyn PayloadText,
 }
 
-/// Shared data of all workers.
+/// Data shared by all workers.
 pub struct NamingContext<'r, 'w> {
     options: &'r HistogramOptions,
     source: &'r RecordingInfo<'r>,
@@ -50,13 +50,13 @@ pub struct NamingContext<'r, 'w> {
     threads: NonZeroUsize,
     /// Maximum size of unresolved stacks of a worker in bytes.
     pub(crate) max_bytes: usize,
-    payloads: PayloadPool,
-    lines: PayloadPool,
+    payloads: TextPool,
+    lines: TextPool,
     properties: PropertyPool,
     values: values::ValuePool,
 }
 
-/// Size of unresolved stacks of all workers in bytes, unless [`MIN_STACK_BYTES`] is more per worker.
+/// Maximum size of unresolved stacks of all workers together in bytes, unless [`MIN_STACK_BYTES`] is more per worker.
 const MAX_STACK_BYTES: usize = 64 << 20;
 /// Minimum of [`NamingContext::max_bytes`].
 const MIN_STACK_BYTES: usize = 4 << 20;
@@ -76,8 +76,8 @@ impl<'r, 'w> NamingContext<'r, 'w> {
             resolver,
             threads,
             max_bytes: (MAX_STACK_BYTES / threads).max(MIN_STACK_BYTES),
-            payloads: PayloadPool::default(),
-            lines: PayloadPool::default(),
+            payloads: TextPool::default(),
+            lines: TextPool::default(),
             properties: PropertyPool::default(),
             values: values::ValuePool::default(),
         }
@@ -89,10 +89,10 @@ impl<'r, 'w> NamingContext<'r, 'w> {
         self.options.order == Direction::Caller
     }
 
-    /// A worker's fold over the samples accepted by `select`.
+    /// A worker's fold over the samples that `select` does not ignore.
     #[must_use]
     pub fn samples<'n>(&'n self, select: Option<&'n dyn SelectSamples>) -> SampleFold<'n, 'w> {
-        let sites = SiteBuilder::new(self.resolver, self.options, &self.lines).choosing(select);
+        let sites = SiteBuilder::new(self.resolver, self.options, &self.lines).with_select(select);
         let pools = SharedPools {
             payloads: &self.payloads,
             values: &self.values,
@@ -107,13 +107,13 @@ impl<'r, 'w> NamingContext<'r, 'w> {
     pub fn histograms(self, folded: FoldedSamples) -> Vec<Histogram> {
         let (options, source, threads) = (self.options, self.source, self.threads);
         let (all_merged, names) = self.merged_stacks(folded);
-        let mut events: Vec<Option<MergedStacks>> = all_merged.into_iter().map(Some).collect();
+        let mut remaining: Vec<Option<MergedStacks>> = all_merged.into_iter().map(Some).collect();
         let reports = source.groups.iter().map(|group| {
             let taken = group
                 .iter()
-                .map(|event| events.get_mut(*event).and_then(Option::take));
-            let all_merged: Vec<MergedStacks> = taken.map(Option::unwrap_or_default).collect();
-            let events = source.events(group, &all_merged);
+                .map(|event| remaining.get_mut(*event).and_then(Option::take));
+            let of_group: Vec<MergedStacks> = taken.map(Option::unwrap_or_default).collect();
+            let events = source.events(group, &of_group);
             let options = options.of_event(group.first().copied().unwrap_or_default());
             rows::histogram(&events, &options, &names, threads)
         });
@@ -140,7 +140,7 @@ impl<'r, 'w> NamingContext<'r, 'w> {
         events.collect()
     }
 
-    /// The unique stacks of folded samples, by event.
+    /// The stacks of folded samples, by event.
     #[must_use]
     pub fn named_stacks(self, folded: FoldedSamples) -> Vec<NamedStacks> {
         let (source, world) = (self.source, self.resolver.world());
@@ -153,8 +153,9 @@ impl<'r, 'w> NamingContext<'r, 'w> {
         named.collect()
     }
 
-    /// The unique stacks of each event.
+    /// The merged stacks of each event, and the texts for the ids in them.
     fn merged_stacks(self, folded: FoldedSamples) -> (Vec<MergedStacks>, RecordingSymbols<'r, 'w>) {
+        // Each worker has the stacks of all events, in event order.
         let mut parts: Vec<_> = folded.parts.into_iter().map(Vec::into_iter).collect();
         let mut all_merged: Vec<MergedStacks> = self
             .source
@@ -184,21 +185,22 @@ impl<'r, 'w> NamingContext<'r, 'w> {
 }
 
 impl RecordingInfo<'_> {
-    fn events<'l>(&self, group: &[usize], all_merged: &'l [MergedStacks]) -> Vec<EventInput<'l>> {
+    /// The events of `group` with their stacks.
+    fn events<'l>(&self, group: &[usize], of_group: &'l [MergedStacks]) -> Vec<EventInput<'l>> {
         let event = |(index, merged): (&usize, &'l MergedStacks)| EventInput {
             index: *index,
             merged,
             callchains: self.callchains.get(*index) == Some(&true),
         };
-        group.iter().zip(all_merged).map(event).collect()
+        group.iter().zip(of_group).map(event).collect()
     }
 }
 
-/// Names of a recording.
+/// The texts and properties of ids, from the World, the loaded symbols and the pools of the workers.
 pub(crate) struct RecordingSymbols<'a, 'w> {
     resolver: &'a Resolver<'w>,
-    payloads: PayloadTexts,
-    lines: PayloadTexts,
+    payloads: PooledTexts,
+    lines: PooledTexts,
     properties: Vec<Properties>,
     values: Vec<Arc<FieldValues>>,
     /// The properties of samples without any.
@@ -247,15 +249,15 @@ impl RecordingNames for RecordingSymbols<'_, '_> {
         dso.is_some_and(|dso| dso.has_functions)
     }
 
-    fn line(&self, line: PayloadId) -> &str {
+    fn line(&self, line: TextId) -> &str {
         self.lines.get(line)
     }
 
-    fn payload(&self, payload: PayloadId) -> &str {
+    fn payload(&self, payload: TextId) -> &str {
         self.payloads.get(payload)
     }
 
-    fn payload_rank(&self, payload: PayloadId) -> u32 {
+    fn payload_rank(&self, payload: TextId) -> u32 {
         self.payloads.rank(payload)
     }
 

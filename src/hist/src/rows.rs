@@ -52,8 +52,9 @@ pub(crate) fn histogram(
         let graph = graph.map(|graph| GraphBuilder::new(event.merged, names, graph, total.period));
         graph.map_or_else(Vec::new, |graph| call_graphs(&graph, entries, threads))
     });
-    let lists = entries.iter().map(Entries::list).collect();
-    let lines = RowLines::new(lists, &identity).ordered(&rank, options, callers(events, options));
+    let entry_lists = entries.iter().map(Entries::list).collect();
+    let lines =
+        RowLines::new(entry_lists, &identity).ordered(&rank, options, callers(events, options));
     let formatter = RowFormatter {
         names,
         options,
@@ -80,7 +81,7 @@ pub(crate) fn histogram(
     }
 }
 
-/// The totals for percentages of each event: `all`, or only the accepted samples.
+/// For each event, the total that is 100 %: that of all samples, or with [`HistogramOptions::relative`] of the accepted ones.
 fn percentage_totals(
     all: &[ColumnSum],
     events: &[EventInput<'_>],
@@ -93,7 +94,7 @@ fn percentage_totals(
     all.iter().zip(events).map(total).collect()
 }
 
-/// The call graph of each entry of the leader.
+/// The call graph of each of `entries`, the entries of the leader.
 fn call_graphs(
     graphs: &GraphBuilder<'_>,
     entries: &Entries<'_>,
@@ -119,7 +120,7 @@ fn callers(events: &[EventInput<'_>], options: &HistogramOptions) -> Option<Dire
     graphs.then_some(options.order)
 }
 
-/// Formats lines.
+/// Formats rows.
 struct RowFormatter<'a> {
     names: &'a dyn RecordingNames,
     options: &'a HistogramOptions,
@@ -128,6 +129,7 @@ struct RowFormatter<'a> {
 }
 
 impl RowFormatter<'_> {
+    /// Whether the row is shown: its function has the text of the filter, if there is one.
     fn shows(&self, line: &RowLine) -> bool {
         let Some(part) = &self.options.symbol_filter else {
             return true;

@@ -6,7 +6,7 @@ use rperf_wire::Misc;
 use crate::keys::{Key, KeyDependency, Thread};
 use crate::options::{CountedItems, HistogramOptions};
 
-/// The parts of a sample that are used.
+/// The parts of a sample that a report uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UsedParts {
     pub(crate) comm: bool,
@@ -35,8 +35,7 @@ impl UsedParts {
     }
 }
 
-/// The distinguishing properties of a sample besides addresses and payload; unused properties have
-/// a constant value.
+/// What distinguishes a sample, besides address, payload and callchain. Unused parts have a constant value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct SampleKey {
     pub(crate) event: u32,
@@ -46,12 +45,12 @@ pub(crate) struct SampleKey {
     pub(crate) comm: Option<CommId>,
     pub(crate) thread: Thread,
     pub(crate) cpu: u32,
-    /// Index of the properties, if any are used.
+    /// Index of its [`RawProperties`](crate::properties::RawProperties), if any are used.
     pub(crate) properties: Option<u32>,
 }
 
 impl SampleKey {
-    /// The key of a sample of a thread in this state, without properties.
+    /// The key of a sample whose thread is in this state, without properties.
     pub(crate) fn new(used: UsedParts, state: ThreadState, sample: &Sample<'_>) -> Self {
         let (pid, tid) = (sample.pid, sample.tid);
         let thread = Thread { pid, tid };
@@ -80,7 +79,7 @@ fn mode_of(sample: &Sample<'_>) -> Misc {
 /// `PERF_RECORD_MISC_CPUMODE_MASK`.
 const CPU_MODE: u16 = 7;
 
-/// Number of last keys that are kept. Threads whose ids are equal modulo this number share a place.
+/// Number of last keys that are kept. Threads whose ids are equal modulo this number share an index.
 pub(crate) const LAST_KEYS: usize = 64;
 
 /// The key of a thread's last sample.
@@ -116,7 +115,7 @@ impl LastKey {
     }
 }
 
-/// The place of a sample's thread among the last keys.
+/// The index of a sample's thread among the last keys.
 #[inline]
 pub(crate) fn slot_of(sample: &Sample<'_>) -> usize {
     sample.tid as usize % LAST_KEYS

@@ -20,12 +20,12 @@ pub trait SelectSamples: Sync {
     /// fields, only address, task, time, CPU and period are always decoded.
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment;
 
-    /// Returns how a sample, or the end of a branch, is treated according to its location. Only called for samples that
-    /// [`SelectSamples::sample`] counts.
+    /// Returns how a sample is treated according to its location, or how a branch is treated according to its target. Only called
+    /// for samples that [`SelectSamples::sample`] counts. The result must depend only on the location, since it is cached.
     fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment;
 }
 
-/// Samples outside the selected time or CPUs are ignored; samples of other tasks and locations only
+/// Samples at other times and on other CPUs are ignored; samples of other tasks and locations only
 /// count for the total.
 impl SelectSamples for SampleCriteria {
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment {

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::keys::{CodeSite, LocationText};
 use crate::marks::BranchMark;
 use crate::options::HistogramOptions;
-use crate::payloads::PayloadPool;
+use crate::payloads::TextPool;
 use crate::properties::{self, Properties, RawProperties, locate_anywhere};
 use crate::select::{SampleTreatment, SelectSamples};
 use crate::stacks::Interner;
@@ -17,7 +17,7 @@ use crate::stacks::Interner;
 /// Creates sites from frames.
 pub(crate) struct SiteBuilder<'a, 'w> {
     resolver: &'a Resolver<'w>,
-    lines: &'a PayloadPool,
+    lines: &'a TextPool,
     keys_show_lines: bool,
     keys_show_map_sizes: bool,
     full_paths: bool,
@@ -27,6 +27,7 @@ pub(crate) struct SiteBuilder<'a, 'w> {
     by_line: bool,
     hide_unresolved: bool,
     select: Option<&'a dyn SelectSamples>,
+    /// Buffer for the functions at a frame.
     calls: Vec<CallFrame<'a>>,
 }
 
@@ -34,7 +35,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
     pub(crate) fn new(
         resolver: &'a Resolver<'w>,
         options: &HistogramOptions,
-        lines: &'a PayloadPool,
+        lines: &'a TextPool,
     ) -> Self {
         Self {
             resolver,
@@ -52,8 +53,8 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         }
     }
 
-    /// Lets `select` decide by the location of samples whether they are counted.
-    pub(crate) fn choosing(mut self, select: Option<&'a dyn SelectSamples>) -> Self {
+    /// Lets `select` decide by the location of samples how they are treated.
+    pub(crate) fn with_select(mut self, select: Option<&'a dyn SelectSamples>) -> Self {
         self.select = select;
         self
     }
@@ -64,7 +65,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
     }
 
     /// The treatment of samples in this frame.
-    fn choice(&self, frame: &Frame) -> SampleTreatment {
+    fn treatment(&self, frame: &Frame) -> SampleTreatment {
         match self.select {
             _ if self.hides(frame) => SampleTreatment::Ignored,
             Some(select) => select.frame(self.resolver, frame),
@@ -76,7 +77,8 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         self.hide_unresolved && frame.symbol.is_none()
     }
 
-    /// The site of a sampled frame.
+    /// The site of a sampled location, or of an address among the sample's properties. Without a function, it has the address in
+    /// the object.
     pub(crate) fn leaf(&self, frame: &Frame) -> CodeSite {
         let source_line = match self.keys_show_lines {
             true => self.resolver.source_line(frame),
@@ -88,7 +90,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         }
     }
 
-    /// Passes the sites of a callchain frame to `site`: with `inlines`, the functions inlined there, then the
+    /// Passes the sites of a callchain frame to `site`: with `inlines`, the functions inlined there, innermost first, then the
     /// frame itself.
     fn chain(&mut self, frame: &Frame, inlines: bool, mut site: impl FnMut(CodeSite)) {
         self.calls.clear();
@@ -105,12 +107,13 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         }
     }
 
-    /// The source line of a caller, if used.
+    /// The source line of a frame of a callchain, if used.
     fn source_line(&self, frame: &Frame) -> Option<SourceLine<'a>> {
         let is_used = self.keys_show_lines || self.by_address || self.by_line;
         is_used.then(|| self.resolver.source_line(frame)).flatten()
     }
 
+    /// The site of a frame of a callchain. Without a function, it has the recorded address.
     fn caller(&self, frame: &Frame, source_line: Option<SourceLine<'_>>) -> CodeSite {
         let mut site = self.site(frame, frame.ip);
         if self.keys_show_lines || self.by_address || self.by_line {
@@ -122,7 +125,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         site
     }
 
-    /// The site of a frame: its function if known, otherwise `address`.
+    /// The site of a frame without its source line: its function if known, otherwise `address`.
     fn site(&self, frame: &Frame, address: u64) -> CodeSite {
         let mapping = frame.mapping.filter(|_| self.keys_show_map_sizes);
         let mapping = mapping.map(|mapping| self.resolver.world().mapping(mapping));
@@ -190,11 +193,11 @@ struct AddressLookup {
 /// Cached sites.
 #[derive(Default)]
 pub(crate) struct KnownSites {
-    /// Sampled locations: as in perf, unresolved addresses are shown relative to the object.
+    /// Sampled locations. They are cached separately, since as in perf unresolved addresses are shown relative to the object.
     leaves: FxHashMap<AddressLookup, (u32, SampleTreatment)>,
     /// Frames of callchains.
     chain_sites: FxHashMap<AddressLookup, SiteRange>,
-    /// Site indices of frames that do not have exactly one site.
+    /// Site indices of frames that are hidden or have inlined functions.
     inlined: Vec<u32>,
 }
 
@@ -218,12 +221,12 @@ struct SiteRange {
     len: u32,
 }
 
-/// Finds the sites of one sample.
+/// Finds the sites of the frames of one stack.
 pub(crate) struct SiteFinder<'f, 'a, 'w> {
-    pub(crate) sites: &'f mut SiteBuilder<'a, 'w>,
+    pub(crate) builder: &'f mut SiteBuilder<'a, 'w>,
     pub(crate) known: &'f mut KnownSites,
     /// All sites of the event.
-    pub(crate) numbers: &'f mut Interner<CodeSite>,
+    pub(crate) sites: &'f mut Interner<CodeSite>,
     pub(crate) at: AddressContext,
     pub(crate) epoch: Epoch,
     /// Whether inlined functions are frames.
@@ -234,50 +237,53 @@ impl SiteFinder<'_, '_, '_> {
     /// The index of the sampled site, and the treatment of the sample.
     pub(crate) fn leaf(&mut self, mode: CpuMode, ip: u64) -> (u32, SampleTreatment) {
         let lookup = self.lookup(mode, ip);
-        let (sites, numbers, at) = (&self.sites, &mut self.numbers, self.at);
+        let (builder, sites, at) = (&self.builder, &mut self.sites, self.at);
         *self.known.leaves.entry(lookup).or_insert_with(|| {
-            let frame = sites.resolver.locate(at, mode, ip);
-            (numbers.number(sites.leaf(&frame)), sites.choice(&frame))
+            let frame = builder.resolver.locate(at, mode, ip);
+            let site = sites.number(builder.leaf(&frame));
+            (site, builder.treatment(&frame))
         })
     }
 
     /// Like [`SiteFinder::leaf`] for a branch target, which may be in kernel or user space.
     pub(crate) fn target(&mut self, ip: u64) -> (u32, SampleTreatment) {
-        let frame = locate_anywhere(self.sites.resolver, self.at, ip);
+        let frame = locate_anywhere(self.builder.resolver, self.at, ip);
         // perf shows targets without a function by their address in the process.
-        let site = self.sites.caller(&frame, None);
-        (self.numbers.number(site), self.sites.choice(&frame))
+        let site = self.builder.caller(&frame, None);
+        (self.sites.number(site), self.builder.treatment(&frame))
     }
 
-    /// The index of the site of a branch end; `None` if hidden.
+    /// The index of the site of a frame at which a branch starts or ends; `None` if it is hidden.
     pub(crate) fn end(&mut self, ip: u64, mark: BranchMark) -> Option<u32> {
-        let frame = locate_anywhere(self.sites.resolver, self.at, ip);
-        if self.sites.hides(&frame) {
+        let frame = locate_anywhere(self.builder.resolver, self.at, ip);
+        if self.builder.hides(&frame) {
             return None;
         }
-        let site = self.sites.caller(&frame, self.sites.source_line(&frame));
+        let site = self
+            .builder
+            .caller(&frame, self.builder.source_line(&frame));
         let mark = Some(mark);
-        Some(self.numbers.number(CodeSite { mark, ..site }))
+        Some(self.sites.number(CodeSite { mark, ..site }))
     }
 
-    /// Appends the indices of the sites of a frame to `frames`.
+    /// Appends the indices of a frame's sites to `frames`; none if it is hidden.
     pub(crate) fn append(&mut self, mode: CpuMode, ip: u64, frames: &mut Vec<u32>) {
         let lookup = self.lookup(mode, ip);
         match self.known.chain_sites.get(&lookup) {
             Some(range) if range.len == 1 => return frames.push(range.start),
             Some(range) => {
                 let start = range.start as usize;
-                let sites = &self.known.inlined[start..start + range.len as usize];
-                return frames.extend_from_slice(sites);
+                let known = &self.known.inlined[start..start + range.len as usize];
+                return frames.extend_from_slice(known);
             }
             None => {}
         }
-        let frame = self.sites.resolver.locate(self.at, mode, ip);
+        let frame = self.builder.resolver.locate(self.at, mode, ip);
         let from = frames.len();
-        let numbers = &mut *self.numbers;
-        if !self.sites.hides(&frame) {
-            self.sites.chain(&frame, self.inlines, |site| {
-                frames.push(numbers.number(site));
+        let sites = &mut *self.sites;
+        if !self.builder.hides(&frame) {
+            self.builder.chain(&frame, self.inlines, |site| {
+                frames.push(sites.number(site));
             });
         }
         let range = match frames[from..] {
@@ -292,15 +298,15 @@ impl SiteFinder<'_, '_, '_> {
         self.known.chain_sites.insert(lookup, range);
     }
 
-    /// The properties of the sample at `ip` that keys use, besides its site.
+    /// Resolves the addresses in the properties of a sample at `ip`.
     pub(crate) fn properties(&self, mode: CpuMode, raw: &RawProperties, ip: u64) -> Properties {
-        let finder = properties::PropertyResolver {
-            sites: self.sites,
-            resolver: self.sites.resolver,
+        let properties = properties::PropertyResolver {
+            builder: self.builder,
+            resolver: self.builder.resolver,
             at: self.at,
             mode,
         };
-        finder.properties(raw, ip)
+        properties.properties(raw, ip)
     }
 
     fn lookup(&self, mode: CpuMode, ip: u64) -> AddressLookup {

@@ -12,11 +12,12 @@ pub(crate) struct SliceMap<T, V> {
 
 #[derive(Debug)]
 struct SliceEntry<V> {
+    /// End of the key in [`SliceMap::keys`]; it starts at the end of the previous one.
     end: usize,
     value: V,
 }
 
-/// Position of an entry, and a part of its hash, which also determines the preferred slot.
+/// Position of an entry, and the upper half of its hash, which also determines the preferred slot.
 #[derive(Debug, Clone, Copy, Default)]
 struct SliceSlot {
     hash: u32,
@@ -35,8 +36,8 @@ impl<T, V> Default for SliceMap<T, V> {
 }
 
 impl<T: Copy + Eq, V> SliceMap<T, V> {
-    /// Updates the value of `key`, whose hash is the upper half of `hash`, by `update`, or inserts `value`. Returns
-    /// the index of the value.
+    /// Inserts `value` for `key` if the key is new; otherwise passes its value and `value` to `update`. Only the upper half of
+    /// `hash` is used. Returns the index of the value.
     #[inline]
     pub(crate) fn upsert(
         &mut self,

@@ -20,11 +20,11 @@ pub(crate) struct StackWeight {
     pub(crate) period: u64,
     /// Number of samples.
     pub(crate) samples: u64,
-    /// Position of the earliest sample.
+    /// Position of the earliest sample in the order of records.
     pub(crate) first: Order,
     /// The thread of the earliest sample.
     pub(crate) thread: Thread,
-    /// Rarely used sums.
+    /// Sums that most reports do not use.
     pub(crate) extras: Option<Box<OptionalSums>>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct OptionalSums {
 }
 
 impl StackWeight {
-    /// The weight of one sample, without rarely used sums.
+    /// The weight of one sample, without optional sums.
     pub(crate) fn of(sample: &Sample<'_>) -> Self {
         Self {
             period: sample.period,
@@ -52,7 +52,7 @@ impl StackWeight {
         }
     }
 
-    /// Adds a sample without rarely used sums.
+    /// Adds a sample without optional sums.
     #[inline]
     pub(crate) fn add_sample(&mut self, sample: &Sample<'_>) {
         self.period = self.period.saturating_add(sample.period);
@@ -159,9 +159,9 @@ impl<T: Copy + Eq + Hash> Interner<T> {
 pub(crate) struct StackKey<'a> {
     /// Index of the [`SampleContext`].
     pub(crate) context: u32,
-    /// Index of the [`CodeSite`] of the sample itself.
+    /// Index of the [`CodeSite`] to which the sample belongs: the sampled one, or the root of `--ignore-callees`.
     pub(crate) leaf: u32,
-    /// Level of the sample's mode.
+    /// Level of the sample's mode, or of the root of `--ignore-callees`.
     pub(crate) level: Level,
     /// Indices of the callchain's [`CodeSite`]s in call graph order. Empty if the event has no
     /// callchains or if they are not used.
@@ -175,7 +175,7 @@ pub(crate) struct UniqueStacks {
     pub(crate) sites: Interner<CodeSite>,
     /// Samples without a row that count for the total.
     pub(crate) filtered: ColumnSum,
-    /// Keys are context, leaf and level, followed by the frames.
+    /// Keys are context, leaf and level, followed by the frames ([`StackKey`]).
     weights: SliceMap<u32, (Level, StackWeight)>,
     scratch: Vec<u32>,
 }
@@ -200,6 +200,7 @@ impl UniqueStacks {
     }
 }
 
+/// Adds the items of `from` to `into`, and returns their new indices.
 fn renumber<T: Copy + Eq + Hash>(into: &mut Interner<T>, from: &Interner<T>) -> Vec<u32> {
     from.items.iter().map(|item| into.number(*item)).collect()
 }
@@ -276,7 +277,7 @@ impl MergedStacks {
         merged
     }
 
-    /// Appends stacks with the same contexts and sites.
+    /// Appends stacks whose indices refer to the same contexts and sites.
     fn append(&mut self, part: Self) {
         let start = self.frames.len();
         self.frames.extend_from_slice(&part.frames);

@@ -15,35 +15,35 @@ use crate::parallel;
 use crate::ranks::{KeyView, RankTable};
 use crate::rows::EventInput;
 
-/// The number of streams that are kept of each event, as in perf.
+/// Maximum number of streams of an event, as in perf.
 const MAX_STREAMS: usize = 5;
 
 /// A frame of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamFrame {
-    /// Function and source line, or a hexadecimal address.
+    /// The function, with the source line if known; or a hexadecimal address.
     pub text: Arc<str>,
-    /// The source line; `None` for code without a known function.
+    /// The source line; `None` if it or the function is unknown.
     pub line: Option<Arc<str>>,
 }
 
-/// A branch of a call graph in which samples end.
+/// A branch of a call graph in which callchains end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
     /// Its frames, innermost first.
     pub frames: Vec<StreamFrame>,
-    /// The sum of periods of the samples that end in it.
+    /// The sum of periods of the samples whose callchains end in it.
     pub period: u64,
-    /// The average cycles of its branches, added up.
+    /// The sum of the average cycles of its frames with a source line.
     pub cycles: u64,
 }
 
 /// The heaviest streams of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HotStreams {
-    /// The streams, at most five.
+    /// The streams, at most five, unordered.
     pub streams: Vec<Stream>,
-    /// The period of all streams, for percentages.
+    /// The period of all streams of the event, for percentages.
     pub total: u64,
 }
 
@@ -59,8 +59,8 @@ pub struct StreamPairs {
 }
 
 impl Stream {
-    /// Whether both have the same number of frames and the same source lines. Frames without a line in one of them are not
-    /// compared; streams without frames to compare are different.
+    /// Whether both have the same number of frames and the same source lines. Frames are not compared if one of them
+    /// has no line; streams without frames to compare are different.
     fn has_lines_of(&self, other: &Self) -> bool {
         let frames = self.frames.iter().zip(&other.frames);
         let lines = frames.filter_map(|(one, other)| one.line.as_ref().zip(other.line.as_ref()));
@@ -127,13 +127,14 @@ pub(crate) fn hot_streams(
     let entries = Entries::count(merged, labels, options.children, threads);
     let graph = options.graph.as_ref();
     let streams = graph.map_or_else(Vec::new, |graph| {
-        // The minimum weight 0 keeps every branch.
+        // Streams are not limited by weight, so the total for thresholds is not used.
         let graphs = GraphBuilder::new(merged, names, graph, 0);
         let chains = entries.chains(0, threads);
         parallel::map(chains, threads, |chains| {
             graphs.streams(&chains, MAX_STREAMS)
         })
     });
+    // By entry, its heaviest streams and the total of all its streams.
     let mut by_entry: Vec<Option<(Vec<Stream>, u64)>> = streams.into_iter().map(Some).collect();
     let lines = RowLines::new(vec![entries.list()], &identity).ordered(&rank, options, None);
     let mut hot = HotStreams::default();

@@ -21,7 +21,7 @@ pub(crate) struct TreeNode {
     pub(crate) all: ColumnSum,
     /// The sum over the chains that end in this branch.
     pub(crate) own: ColumnSum,
-    /// Marks of branch ends at each frame, if used.
+    /// The marks at each frame; empty if branch ends are not annotated.
     pub(crate) marks: Vec<BranchMarks>,
     /// Sub-branches.
     pub(crate) nodes: Vec<TreeNode>,
@@ -65,7 +65,7 @@ pub(crate) enum SiblingOrder {
 /// Builds trees of chains.
 pub(crate) struct TreeBuilder<'a, F> {
     pub(crate) merged: &'a MergedStacks,
-    /// For each site, the equivalent site that represents it.
+    /// For each site, the first of the sites that are not distinguished from it.
     pub(crate) alike: &'a [u32],
     pub(crate) least: MinBranchWeight,
     pub(crate) siblings: SiblingOrder,
@@ -79,7 +79,7 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
     /// The tree of `chains`: the branches at their common fork, and the sum of chains that end
     /// there.
     pub(crate) fn split(&self, chains: &[ChainTail]) -> (Vec<TreeNode>, ColumnSum) {
-        // Frames of stacks are spread over memory: each is read once.
+        // The frames of different stacks are far apart in memory, so each is read only once.
         let sites: Vec<Option<u32>> = chains.iter().map(|chain| self.site(*chain)).collect();
         let mut sums: FxHashMap<u32, ColumnSum> = FxHashMap::default();
         let (mut fork, mut ended) = (ColumnSum::default(), ColumnSum::default());
@@ -103,12 +103,12 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
             };
             (Reverse(weight), (self.rank)(*site))
         });
-        let groups = heavy
+        let numbered = heavy
             .iter()
             .zip(0..)
             .map(|((site, _), group)| (*site, group));
-        let groups: FxHashMap<u32, usize> = groups.collect();
-        let group = |site: &Option<u32>| groups.get(site.as_ref()?).copied();
+        let group_of_site: FxHashMap<u32, usize> = numbered.collect();
+        let group = |site: &Option<u32>| group_of_site.get(site.as_ref()?).copied();
         let groups = grouped(chains, sites.iter().map(group), heavy.len());
         let nodes = groups.into_iter().zip(heavy);
         let nodes = nodes.map(|(mut group, (site, sum))| self.descend(&mut group, site, sum));
@@ -150,17 +150,19 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
             .then_some(site)
     }
 
+    /// The next site of a chain, represented by the first site that is not distinguished from it.
     fn site(&self, chain: ChainTail) -> Option<u32> {
         Some(self.alike[self.own_site(chain)? as usize])
     }
 
+    /// The next site of a chain itself.
     fn own_site(&self, chain: ChainTail) -> Option<u32> {
         let stack = &self.merged.stacks[chain.stack as usize];
         let frames = self.merged.frames(stack);
         frames.get(chain.from as usize).copied()
     }
 
-    /// The marks of branch ends at the next frames.
+    /// The marks at the next frames of the chains.
     fn marks(&self, group: &[ChainTail]) -> BranchMarks {
         let mut marks = BranchMarks::default();
         for chain in group {

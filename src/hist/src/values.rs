@@ -1,4 +1,4 @@
-//! Tracepoint fields for sort keys, as interned lists.
+//! Values of tracepoint fields used as sort keys, as interned lists.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,14 +7,14 @@ use rustc_hash::FxHashMap;
 /// The value of a field in a sample.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldValue {
-    /// Identity and order: descending, by bytes.
+    /// Identity, and order of rows: descending, by bytes.
     pub bytes: Vec<u8>,
     /// The text of its cell.
     pub text: String,
 }
 
-/// The values of sort key fields, by the index of [`Key::of_field`]; `None` for fields of other
-/// events.
+/// The values of sort key fields in a sample, by the `number` passed to [`Key::of_field`]; `None`
+/// for fields of other events.
 ///
 /// [`Key::of_field`]: crate::Key::of_field
 pub type FieldValues = Vec<Option<FieldValue>>;

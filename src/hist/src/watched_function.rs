@@ -1,4 +1,4 @@
-//! A function in a live view, with samples by address.
+//! A function in a live view, whose samples are counted by address.
 
 use rperf_replay::{EventIndex, Sample};
 use rperf_resolve::{AddressContext, Frame, Resolver};
@@ -11,7 +11,7 @@ use crate::histogram::ColumnSum;
 #[derive(Debug, Clone)]
 pub struct WatchedFunction {
     symbol: String,
-    /// The object's name; `None` for any object.
+    /// The object's short name or path; `None` for any object.
     dso: Option<String>,
     /// The last known frame in the function; `None` while the location of the function is unknown.
     frame: Option<Frame>,
@@ -30,16 +30,17 @@ impl WatchedFunction {
         }
     }
 
-    /// Selects the function of a frame; `None` without a symbol.
+    /// Selects the function of a frame; `None` if it is unknown.
     #[must_use]
     pub fn at(resolver: &Resolver<'_>, frame: Frame) -> Option<Self> {
         let symbol = resolver.symbol_name(frame.symbol?);
         let dso = frame
             .dso
             .map(|dso| resolver.world().dso(dso).long_name.as_str());
-        let named = Self::named(symbol, dso);
-        let frame = Some(frame);
-        Some(Self { frame, ..named })
+        Some(Self {
+            frame: Some(frame),
+            ..Self::named(symbol, dso)
+        })
     }
 
     /// The name of the function.
@@ -103,7 +104,7 @@ impl WatchedFunction {
         self.sums.retain(|_, sum| sum.samples > 0 || sum.period > 0);
     }
 
-    /// Discards the location after mapping ids changed.
+    /// Discards the known frame, whose ids became invalid when the World was pruned.
     pub(crate) fn discard_frame(&mut self) {
         self.frame = None;
     }

@@ -104,7 +104,7 @@ impl TopSession {
         let mut live = LiveHistograms::new(live_world, setup);
         // Samples arrive from the start on, also while records of running processes are synthesized.
         let interval = IntervalResult::begin();
-        let taken = observation.start(request, &mut |records| live.take(records));
+        let taken = observation.start(request, &mut |records| live.add_records(records));
         taken.map_err(explained)?;
         Ok(Self {
             scope: scope(matches, observation.cpus()),
@@ -167,7 +167,10 @@ impl TopSession {
 
     fn drain(&mut self) {
         let live = &mut self.live;
-        if self.observation.drain(&mut |records| live.take(records)) {
+        if self
+            .observation
+            .drain(&mut |records| live.add_records(records))
+        {
             live.end_round();
         }
     }

@@ -105,18 +105,20 @@ pub(super) static DCACHELINE: Key = key(
     label("dcacheline", "Data Cacheline"),
     CellPadding::UnlessLast,
     |input, names| {
-        access(input, names).map_or(KeyValue::Absent, |access| KeyValue::Cacheline(access.line))
+        access(input, names).map_or(KeyValue::Absent, |access| {
+            KeyValue::Cacheline(access.cacheline)
+        })
     },
     |input, names| {
         let Some(access) = access(input, names) else {
             return symbol_text(None, input, names);
         };
-        let level = match access.line {
+        let level = match access.cacheline {
             line if line.unmapped => UNMAPPED,
             line if line.shared => SHARED,
             _ => input.level.letter(),
         };
-        let address = access.line.address;
+        let address = access.cacheline.address;
         let data = access.data.site;
         let code = ShownCode {
             level,

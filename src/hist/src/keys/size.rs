@@ -1,4 +1,5 @@
-//! `symbol_size`, `dso_size`, `code_page_size`: sizes of functions, mappings and pages in bytes.
+//! `symbol_size`, `dso_size`, `code_page_size`: sizes of functions and mappings in bytes, and of code pages
+//! with a unit.
 
 use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, Property, label};
 use crate::names::RecordingNames;

@@ -1,4 +1,4 @@
-//! `symbol`, `symoff`: the function, or function and offset; the address if unknown.
+//! `symbol`: the function. `symoff`: the function and the offset in it. Both show the address if the function is unknown.
 
 use super::{CellPadding, INLINED, Key, KeyDependency, KeyInput, KeyValue, ShownCode};
 use crate::names::RecordingNames;
@@ -48,7 +48,7 @@ pub(super) static SYMBOL_OFFSET: Key = Key {
     },
 };
 
-/// The bare name of the function, empty if unknown: it pairs functions of different builds. This key is not shown.
+/// The bare name of the function, empty if unknown. Comparisons pair rows of different builds by it; no option selects it.
 pub(crate) static FUNCTION_NAME: Key = Key {
     name: "function name",
     title: "",
@@ -82,9 +82,8 @@ fn function_at<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyVa
     }
 }
 
-/// A function is identified by object and range: two static functions with the same name are two
-/// rows. An inlined function, and a function that shares its address with others, is identified by name and range; unknown code
-/// by its address.
+/// A function is identified by object and range: two static functions with the same name are two rows. A function that is
+/// inlined or shares its address with others is identified by name and range, unknown code by its address.
 fn identity<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let Some(symbol) = input.site.symbol else {
         return KeyValue::Number(input.site.address.cast_signed());

@@ -1,4 +1,4 @@
-//! `trace`: the payload of a tracepoint in script's format; `N/A` for other events.
+//! `trace`: the payload of a tracepoint, as text; `N/A` for other events.
 
 use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue};
 use crate::names::RecordingNames;
@@ -9,15 +9,15 @@ pub(super) static TRACE: Key = Key {
     unresolved_width: 0,
     pads: CellPadding::UnlessLast,
     reads: KeyDependency::Payload,
-    identity: rank,
-    rank,
+    identity: payload_rank,
+    rank: payload_rank,
     text: |input, names| match input.context.payload {
         Some(payload) => names.payload(payload).to_owned(),
         None => "N/A".to_owned(),
     },
 };
 
-fn rank<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
+fn payload_rank<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let payload = input.context.payload;
     payload.map_or(KeyValue::Absent, |payload| {
         KeyValue::Number(names.payload_rank(payload).into())

@@ -41,7 +41,7 @@ pub(super) static INS_LAT: Key = Key::plain(
     },
 );
 
-/// The third part of a weight: the cycles between the retirement of the previous instruction and of this instruction.
+/// The third part of a weight: on x86 the cycles between the retirement of the previous instruction and of this one.
 pub(super) static LOCAL_RETIRE_LAT: Key = Key::plain(
     label("local_retire_lat", "Local Retire Latency"),
     KeyDependency::Property(Property::Weight),

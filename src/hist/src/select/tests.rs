@@ -8,7 +8,7 @@ use rperf_wire::{Comm, Encoder, Endian, Misc, RawRecord, Record, RecordKind};
 
 use super::*;
 
-/// The fields of a sample used by filters; `None` if not recorded.
+/// The fields of a sample that filters use; `None` if not recorded.
 #[derive(Debug, Clone)]
 struct FilteredFields {
     time: Option<u64>,
@@ -56,7 +56,7 @@ fn options() -> impl Strategy<Value = FilterOptions> {
     })
 }
 
-/// Reference implementation of [`SampleCriteria`]. Thread N is named tN.
+/// Reference implementation of [`SampleCriteria`]. The thread with id N is named tN.
 fn expected(fields: &FilteredFields, options: &FilterOptions) -> SampleTreatment {
     if let Some((start, end)) = options.time {
         // A sample without a time counts as later than all others, so it is after the interval.

@@ -1,4 +1,4 @@
-//! Whole recordings, with stacks resolved per sample and in one batch at the end.
+//! Whole recordings, whose stacks are resolved after each sample, or all at the end.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -14,21 +14,18 @@ use crate::{
     RecordingInfo, parse_fields,
 };
 
-/// Histograms of every event of a recording; workers resolve their stacks when these take more than `max_bytes` bytes.
+/// The histogram of each event of a recording. Workers resolve their stacks when these take more than `max_bytes` bytes.
 fn histograms(data: &PerfData<'_>, options: &HistogramOptions, max_bytes: usize) -> Vec<Histogram> {
     let replay = Replay::open(data).expect("a valid recording");
     let files = MemoryFiles::default();
     let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(None));
     let events = data.events();
-    let chains = |bit| {
-        events
-            .iter()
-            .map(|event| event.attr.sample_type.contains(bit))
-            .collect()
-    };
+    let has_chains = events
+        .iter()
+        .map(|event| event.attr.sample_type.contains(SampleType::CALLCHAIN));
     let source = RecordingInfo {
         endian: data.endian(),
-        callchains: chains(SampleType::CALLCHAIN),
+        callchains: has_chains.collect(),
         inlines: events.iter().map(|_| false).collect(),
         groups: (0..events.len()).map(|event| vec![event]).collect(),
         sockets: Vec::new(),

@@ -1,4 +1,4 @@
-//! A small recording without files: four objects, two with the same short name, each with a few functions.
+//! A small recording without files: four objects, two with the same short name, each with four functions.
 
 use rperf_replay::{CommId, DsoId, Order};
 use rperf_resolve::{Level, SymbolId};
@@ -6,13 +6,13 @@ use rperf_symbol::{SymbolIndex, SymbolTable, perf_map};
 
 use crate::keys::{CodeSite, KeyInput, SampleContext, Thread};
 use crate::names::RecordingNames;
-use crate::payloads::PayloadId;
+use crate::payloads::TextId;
 use crate::properties::Properties;
 use crate::values::FieldValue;
 
 const DSOS: [&str; 4] = ["[kernel.kallsyms]", "libc.so.6", "app", "libc.so.6"];
 
-/// Symbols of the recording.
+/// The names of the recording.
 pub(crate) struct Fake {
     table: SymbolTable,
     properties: Properties,
@@ -28,8 +28,8 @@ impl Fake {
         }
     }
 
-    /// The site with this number: functions of each object, then an address without a symbol in each object, then addresses in no
-    /// object.
+    /// The site with this number: first the functions of each object, then an address without a symbol in each object, then
+    /// addresses outside objects.
     pub(crate) fn site(&self, number: u32) -> CodeSite {
         let dso = number % 4;
         let kernel = dso == 0;
@@ -88,15 +88,15 @@ impl RecordingNames for Fake {
         false
     }
 
-    fn line(&self, line: PayloadId) -> &str {
+    fn line(&self, line: TextId) -> &str {
         ["a.c:1", "a.c:12", "??:0"][line.0 as usize % 3]
     }
 
-    fn payload(&self, payload: PayloadId) -> &str {
+    fn payload(&self, payload: TextId) -> &str {
         ["pid=1", "pid=2", ""][payload.0 as usize % 3]
     }
 
-    fn payload_rank(&self, payload: PayloadId) -> u32 {
+    fn payload_rank(&self, payload: TextId) -> u32 {
         [1, 2, 0][payload.0 as usize % 3]
     }
 
@@ -147,7 +147,7 @@ pub(crate) fn context(comm: u32, tid: u32, cpu: u32) -> SampleContext {
         comm: Some(CommId(comm)),
         thread: Thread { pid: 7, tid },
         cpu,
-        payload: (cpu == 0).then_some(PayloadId(comm)),
+        payload: (cpu == 0).then_some(TextId(comm)),
         parent: None,
         values: None,
         properties: None,

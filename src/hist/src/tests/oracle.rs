@@ -1,4 +1,4 @@
-//! perf's algorithm, sample by sample and without optimisation.
+//! perf's algorithm, which counts samples one by one.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -22,10 +22,8 @@ struct Entry<'n> {
 /// A prefix tree with one frame per node.
 #[derive(Default)]
 struct Tree {
-    /// The number of callchains that end here.
-    ends: u64,
-    /// The sum of their periods.
-    hit: u64,
+    /// The sum over the callchains that end here.
+    own: ColumnSum,
     children: Vec<(CodeSite, Tree)>,
 }
 
@@ -66,7 +64,7 @@ fn count<'n>(
     entries: &mut Vec<Entry<'n>>,
     sample: &Sample,
 ) {
-    let leaf = find(fake, options, entries, sample, (sample.leaf, sample.level));
+    let leaf = find(fake, options, entries, sample, sample.leaf, sample.level);
     let weights = &mut entries[leaf].row.weights;
     weights.own += sample.period;
     weights.samples += 1;
@@ -83,7 +81,7 @@ fn count<'n>(
     let mut level = sample.level;
     for (from, site) in sample.frames.iter().enumerate() {
         level = fake.site(*site).level.unwrap_or(level);
-        let entry = find(fake, options, entries, sample, (*site, level));
+        let entry = find(fake, options, entries, sample, *site, level);
         if counted.contains(&entry) {
             continue;
         }
@@ -96,12 +94,14 @@ fn count<'n>(
     }
 }
 
+/// The index of the entry for a site of a sample, which is added if there is none.
 fn find<'n>(
     fake: &'n Fake,
     options: &HistogramOptions,
     entries: &mut Vec<Entry<'n>>,
     sample: &Sample,
-    (site, level): (u32, Level),
+    site: u32,
+    level: Level,
 ) -> usize {
     let site = fake.site(site);
     let input = KeyInput {
@@ -135,8 +135,11 @@ fn find<'n>(
 impl Tree {
     fn append(&mut self, fake: &Fake, frames: &[u32], period: u64) {
         let Some((first, rest)) = frames.split_first() else {
-            self.ends += 1;
-            self.hit += period;
+            self.own.add(ColumnSum {
+                period,
+                samples: 1,
+                latency: 0,
+            });
             return;
         };
         let site = fake.site(*first);
@@ -148,20 +151,13 @@ impl Tree {
         self.children[index].1.append(fake, rest, period);
     }
 
+    /// The period of all callchains that pass through this node or end here.
     fn period(&self) -> u64 {
         self.sum().period
     }
 
-    fn ends(&self) -> ColumnSum {
-        ColumnSum {
-            period: self.hit,
-            samples: self.ends,
-            latency: 0,
-        }
-    }
-
     fn sum(&self) -> ColumnSum {
-        let mut sum = self.ends();
+        let mut sum = self.own;
         for (_, child) in &self.children {
             sum.add(child.sum());
         }
@@ -169,7 +165,7 @@ impl Tree {
     }
 
     fn branches(&self, fake: &Fake, least: &impl Fn(u64) -> u64) -> Vec<Branch> {
-        let least_here = least(self.period() - self.hit);
+        let least_here = least(self.period() - self.own.period);
         let heavy = |child: &&(CodeSite, Tree)| child.1.period() >= least_here;
         let mut children: Vec<&(CodeSite, Tree)> = self.children.iter().filter(heavy).collect();
         children.sort_by_key(|(site, child)| (Reverse(child.period()), rank(fake, site)));
@@ -180,14 +176,14 @@ impl Tree {
     fn branch(&self, fake: &Fake, site: &CodeSite, least: &impl Fn(u64) -> u64) -> Branch {
         let mut frames = vec![text(fake, site)];
         let mut tree = self;
-        while let ([(site, only)], 0) = (&tree.children[..], tree.ends) {
+        while let ([(site, only)], 0) = (&tree.children[..], tree.own.samples) {
             frames.push(text(fake, site));
             tree = only;
         }
         Branch {
             frames,
             all: self.sum(),
-            own: tree.ends(),
+            own: tree.own,
             branches: tree.branches(fake, least),
         }
     }
@@ -210,7 +206,7 @@ impl Tree {
             list.push(Branch {
                 frames: path.clone(),
                 all: child.sum(),
-                own: child.ends(),
+                own: child.own,
                 branches: Vec::new(),
             });
             path.pop();

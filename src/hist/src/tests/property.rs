@@ -19,9 +19,13 @@ fn sample() -> impl Strategy<Value = Sample> {
     let frames = prop::collection::vec(0..Fake::SITES, 0..9);
     let ids = (0u32..3, 0u32..3, 0u32..2);
     (frames, ids, 0..Fake::SITES, any::<bool>(), 0u64..50).prop_map(
-        |(mut frames, (comm, tid, cpu), other, inside, period)| {
-            // The sampled location is the last frame, or any location.
-            let leaf = if inside { frames.last().copied() } else { None };
+        |(mut frames, (comm, tid, cpu), any_site, in_frames, period)| {
+            // The sampled location is the last frame, or any site.
+            let leaf = if in_frames {
+                frames.last().copied()
+            } else {
+                None
+            };
             // Recursion is the most error-prone case.
             if frames.len() > 4 {
                 frames[2] = frames[0];
@@ -32,8 +36,8 @@ fn sample() -> impl Strategy<Value = Sample> {
                     position: 0,
                 },
                 context: context(comm, tid, cpu),
-                leaf: leaf.unwrap_or(other),
-                level: if other % 2 == 0 {
+                leaf: leaf.unwrap_or(any_site),
+                level: if any_site % 2 == 0 {
                     Level::User
                 } else {
                     Level::Kernel
@@ -106,7 +110,7 @@ fn options() -> impl Strategy<Value = HistogramOptions> {
     })
 }
 
-/// Counts `samples` in `parts` that are merged, with `threads` threads.
+/// Counts `samples` in `parts` parts, which are then merged, on `threads` threads.
 fn count(
     fake: &Fake,
     options: &HistogramOptions,
@@ -151,7 +155,7 @@ fn fold(fake: &Fake, samples: &[Sample]) -> UniqueStacks {
     stacks
 }
 
-/// Rows of equal weight may be in any order.
+/// The rows in an order that doesn't depend on weights: rows of equal weight may be in any order.
 fn sorted(mut rows: Vec<HistogramRow>) -> Vec<HistogramRow> {
     rows.sort_by_cached_key(|row| format!("{row:?}"));
     rows
