@@ -243,7 +243,7 @@ pub(crate) struct Cacheline {
     pid: u32,
     /// Address in the object, rounded down to the cache line.
     pub(crate) address: u64,
-    /// Whether it is user data in a shared mapping of a file.
+    /// Whether it is in a shared, non-executable user mapping of a file.
     pub(crate) shared: bool,
 }
 

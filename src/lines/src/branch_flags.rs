@@ -1,4 +1,4 @@
-//! The kind of branch that a sample of a decoded hardware trace contains.
+//! The kind of branch of a sample that was decoded from a hardware trace.
 
 use rperf_insn::BranchKind;
 use rperf_replay::Sample;
@@ -6,11 +6,9 @@ use rperf_resolve::AddressContext;
 use rperf_wire::CpuMode;
 
 use crate::LineBuilder;
+use crate::flow::KERNEL_START;
 
-/// Addresses from here on are the kernel's on x86-64.
-const KERNEL_START: u64 = 1 << 63;
-
-/// Flags of a branch, as Linux perf numbers them for scripts (`perf_sample.flags`); 0 if the code of the branch is unknown.
+/// Flags of a branch, as Linux perf numbers them for scripts (`perf_sample.flags`); 0 if the kind of the branch is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BranchFlags(pub u32);
 
@@ -29,7 +27,7 @@ impl BranchFlags {
     const HARDWARE_INTERRUPT: Self =
         Self(Self::BRANCH | Self::CALL | Self::ASYNC | Self::INTERRUPT);
 
-    /// The flags of a branch by an instruction of this kind; 0 for other instructions.
+    /// The flags of a branch by an instruction of this kind; 0 if it is no branch instruction.
     fn of_instruction(kind: Option<BranchKind>) -> Self {
         let Some(kind) = kind else {
             return Self(0);
@@ -50,7 +48,7 @@ impl BranchFlags {
         )
     }
 
-    /// A letter for each flag, from the lowest one on.
+    /// A letter for each set flag, from the lowest one on.
     #[must_use]
     pub fn letters(self) -> String {
         let letters = "bcrosyiABExghDt".chars().enumerate();
@@ -80,7 +78,8 @@ impl BranchFlags {
 }
 
 impl LineBuilder<'_, '_> {
-    /// The flags of a sample of a decoded trace, a branch from its instruction pointer to its address.
+    /// The flags of the branch of a sample that was decoded from a hardware trace. The branch is from the sample's instruction
+    /// pointer to its data address.
     #[must_use]
     pub fn branch_flags(&self, sample: &Sample<'_>) -> BranchFlags {
         let from = sample.wire.ip.unwrap_or_default();
@@ -98,6 +97,7 @@ impl LineBuilder<'_, '_> {
             return BranchFlags(0);
         };
         let kind = insn.branch_kind();
+        // As in perf, every branch from user space to the kernel is a hardware interrupt, unless it is a system call.
         match from < KERNEL_START && target >= KERNEL_START {
             true if kind != Some(BranchKind::SystemCall) => BranchFlags::HARDWARE_INTERRUPT,
             _ => BranchFlags::of_instruction(kind),

@@ -4,7 +4,8 @@ use std::fmt;
 
 use rperf_wire::EventType;
 
-/// Classes of events that can have their own fields (`-F sw:…`) and default fields. Dynamic PMUs form one class.
+/// A class of events with its own default fields. Fields can be selected for the classes that have a prefix (`-F sw:…`).
+/// Dynamic PMUs form one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventClass {
     /// `PERF_TYPE_HARDWARE`.
@@ -52,7 +53,8 @@ impl EventClass {
         }
     }
 
-    /// The class with this prefix in `-F CLASS:fields`.
+    /// The class with this prefix in `-F CLASS:fields`; `None` for other words. Hardware cache events and other PMUs have no
+    /// prefix.
     #[must_use]
     pub fn from_prefix(prefix: &str) -> Option<Self> {
         Some(match prefix {
@@ -66,6 +68,7 @@ impl EventClass {
         })
     }
 
+    /// Its index in [`EventClass::ALL`].
     pub(crate) const fn index(self) -> usize {
         self as usize
     }

@@ -1,4 +1,4 @@
-//! Instructions of samples and their disassembly: `insn`, `disasm`.
+//! Instructions of samples and their disassembly: `insn`, `insnlen`, `disasm`.
 
 use std::fmt::Write as _;
 
@@ -39,6 +39,7 @@ impl LineBuilder<'_, '_> {
     #[must_use]
     pub fn insn_text(&self, insn: &SampledInsn, ip: u64, at: AddressContext) -> String {
         let mut disassembler = Disassembler::new(self, at);
+        // The target itself shows whether it is in the kernel.
         disassembler
             .text(insn.isa, CpuMode::User, ip, &insn.bytes)
             .to_owned()
@@ -49,12 +50,13 @@ impl LineBuilder<'_, '_> {
 pub(crate) struct Disassembler<'a, 'r, 'w> {
     lines: &'a LineBuilder<'r, 'w>,
     at: AddressContext,
+    /// The last used printer.
     printer: Option<(Isa, Printer)>,
     text: String,
 }
 
 impl<'a, 'r, 'w> Disassembler<'a, 'r, 'w> {
-    /// Creates a disassembler for code at `at`.
+    /// Creates a disassembler that resolves jump and call targets in the context `at`.
     pub(crate) fn new(lines: &'a LineBuilder<'r, 'w>, at: AddressContext) -> Self {
         Self {
             lines,
@@ -64,7 +66,7 @@ impl<'a, 'r, 'w> Disassembler<'a, 'r, 'w> {
         }
     }
 
-    /// Disassembles the instruction `bytes` at `ip`, an address of `mode`.
+    /// Disassembles the instruction `bytes` at `ip`, in code that runs in `mode`.
     pub(crate) fn text(&mut self, isa: Isa, mode: CpuMode, ip: u64, bytes: &[u8]) -> &str {
         self.text.clear();
         let printer = match self.printer.take() {

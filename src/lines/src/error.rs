@@ -2,7 +2,7 @@
 
 use crate::{EventClass, LineField};
 
-/// The reason for which fields can't be printed. Errors that perf 6.1 has, too, have perf's wording.
+/// The reason why fields can't be selected or printed. Errors that perf 6.1 also reports have perf's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -18,10 +18,10 @@ pub enum Error {
         /// The prefix as given.
         prefix: String,
     },
-    /// `-F ''`.
+    /// An empty list: `-F ''`.
     #[error("Cannot set fields to 'none' for all event types.")]
     Empty,
-    /// `-F +time,comm`.
+    /// Words with a sign before or after words without: `-F +time,comm`.
     #[error("Cannot mix +-field with overridden fields")]
     Mixed,
     /// A field that samples of the class never have.
@@ -32,7 +32,7 @@ pub enum Error {
         /// The class.
         class: EventClass,
     },
-    /// `-F trace:`, which names no fields, for a recording without tracepoints.
+    /// A class without fields and without events: `-F trace:` for a recording without tracepoints.
     #[error("{class} events do not exist. Remove corresponding -F option to proceed.")]
     NoSuchEvents {
         /// The class.
@@ -46,7 +46,7 @@ pub enum Error {
     NotRecorded {
         /// The event's name.
         event: String,
-        /// The sample type's name, as printed by perf.
+        /// The name of the missing sample type, as printed by perf.
         attribute: &'static str,
         /// The field.
         field: LineField,
@@ -60,13 +60,13 @@ pub enum Error {
     /// Objects requested for samples without any address.
     #[error("Display of DSO requested but no address to convert.")]
     NoAddressForDso,
-    /// Source lines requested without an address.
+    /// Source lines or their text requested without the field `ip`.
     #[error(
         "Display of source line number requested but sample IP is not\nselected. \
          Hence, no address to lookup the source line number."
     )]
     NoAddressForLines,
-    /// `brstackinsn` of a recording without all branches.
+    /// `brstackinsn`, `brstackinsnlen` or `brstackdisasm` of a recording without branches of all types.
     #[error("Display of branch stack assembler requested, but non all-branch filter set")]
     NotAllBranches,
     /// `tod` for a recording without clock data.
@@ -74,13 +74,13 @@ pub enum Error {
         "Can't provide 'tod' time, missing clock data. Please record with -k/--clockid option."
     )]
     NoTimeOfDay,
-    /// `symoff` without `sym`. The missing blank is perf's, too.
+    /// `symoff` without `sym`. The missing blank is also missing in perf.
     #[error("Display of offsets requested but symbol is notselected.")]
     OffsetWithoutSymbol,
 }
 
 impl Error {
-    /// Whether it is a usage error (status 129) rather than a mismatch with the recording.
+    /// Whether it is a usage error (exit status 129) rather than a mismatch with the recording.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(

@@ -29,21 +29,21 @@ pub enum LineField {
     Symoff,
     /// Events since the previous sample.
     Period,
-    /// Registers at the interrupt.
+    /// Registers at the sample.
     Iregs,
-    /// Registers of user space.
+    /// Registers of user space at the sample.
     Uregs,
     /// Branches, by address.
     Brstack,
-    /// Branches, by symbol.
+    /// Branches, by symbol and offset.
     Brstacksym,
     /// Branch type; only for samples decoded from a hardware trace.
     Flags,
     /// Data source of the memory access: level, snoop, TLB, lock.
     DataSrc,
-    /// Weight of the access.
+    /// Weight of the sample.
     Weight,
-    /// Output of a BPF program.
+    /// Output of a BPF program (`bpf-output` events).
     BpfOutput,
     /// Executed code between branches.
     Brstackinsn,
@@ -53,7 +53,7 @@ pub enum LineField {
     Brstackdisasm,
     /// Branches, by offset in the object.
     Brstackoff,
-    /// Indentation by call depth; only for samples decoded from a hardware trace.
+    /// Indentation by call depth; accepted, but never printed.
     Callindent,
     /// The bytes of the instruction.
     Insn,
@@ -61,17 +61,17 @@ pub enum LineField {
     Insnlen,
     /// Disassembly of the instruction.
     Disasm,
-    /// Data synthesized by decoding a hardware trace.
+    /// Data synthesized by decoding a hardware trace; accepted, but never printed.
     Synth,
     /// Physical data address.
     PhysAddr,
     /// Metrics of a group's counters.
     Metric,
-    /// The record's mode bits, by letter.
+    /// CPU mode and flags of the record, as letters.
     Misc,
     /// Text of the source line.
     Srccode,
-    /// Instructions per cycle; only for samples decoded from a hardware trace.
+    /// Instructions per cycle; accepted, but never printed.
     Ipc,
     /// Time of day.
     Tod,
@@ -79,19 +79,19 @@ pub enum LineField {
     DataPageSize,
     /// Size of the page of the instruction pointer.
     CodePageSize,
-    /// Latency of the instruction.
+    /// Latency of the instruction: the second part of the weight.
     InsLat,
-    /// Process id of the guest's virtual machine; never printed, since samples of guests are skipped.
+    /// Process id of the guest's virtual machine; accepted, but never printed, since samples of guests are skipped.
     MachinePid,
-    /// Virtual CPU of the guest; never printed, since samples of guests are skipped.
+    /// Virtual CPU of the guest; accepted, but never printed, since samples of guests are skipped.
     Vcpu,
     /// Source locations.
     Srcline,
     /// Offsets after the names of objects.
     Dsoff,
-    /// The cgroup.
+    /// The cgroup's path.
     Cgroup,
-    /// Latency of the instruction's retirement.
+    /// Retirement latency: the third part of the weight, on x86 the cycles since the previous instruction retired.
     RetireLat,
 }
 

@@ -14,15 +14,16 @@ use crate::{LineBuilder, ResolvedAddress, SourceFileLine, SourceFiles};
 
 /// Maximum size of a block between two branches, in bytes.
 const MAX_CODE_RANGE: u64 = 16384 - MAX_LEN as u64;
-/// Number of bytes decoded from the target of the newest branch on if the sample is before it: another branch was not recorded.
+/// Maximum number of bytes searched for the next branch, from the target of the newest branch on, if the sample is before this
+/// target: then another branch was not recorded.
 const MAX_SEARCHED_BYTES: u64 = 128;
-/// Addresses from here on are the kernel's.
-const KERNEL_START: u64 = 1 << 63;
+/// Addresses from here on are the kernel's (x86-64, arm64).
+pub(crate) const KERNEL_START: u64 = 1 << 63;
 
 /// An element of the code flow.
 #[derive(Debug)]
 pub enum FlowStep<'s> {
-    /// The function of the next instruction.
+    /// The function of the following instructions.
     Symbol(ResolvedAddress<'s>),
     /// An instruction.
     Insn(FlowInstruction<'s>),
@@ -30,9 +31,9 @@ pub enum FlowStep<'s> {
     Branch(FlowInstruction<'s>, TakenBranch),
     /// The source line of the previous instruction.
     Source(SourceFileLine),
-    /// There is no instruction at the address of the branch.
+    /// No instruction starts at the address of the branch: the recorded branches do not match the code.
     Mismatch,
-    /// A possible branch was reached before the sample: a branch was not recorded.
+    /// An instruction before the sample may be a branch: the code between it and the sample is unknown.
     NotReaching,
 }
 
@@ -43,7 +44,7 @@ pub struct FlowInstruction<'s> {
     pub ip: u64,
     /// Its bytes; `None` if there is no valid instruction.
     pub bytes: Option<&'s [u8]>,
-    /// Its disassembly, with [`FlowOptions::texts`].
+    /// Its disassembly, with [`FlowOptions::disassemble`].
     pub text: Option<&'s str>,
 }
 
@@ -65,8 +66,8 @@ pub struct TakenBranch {
 pub struct FlowOptions<'a> {
     /// Maximum number of blocks per sample; `None` and 0 mean no limit.
     pub max_blocks: Option<usize>,
-    /// Whether to disassemble.
-    pub texts: bool,
+    /// Whether to disassemble instructions.
+    pub disassemble: bool,
     /// Whether symbols have source locations.
     pub source_lines: bool,
     /// Provider of source text, if requested.
@@ -79,21 +80,22 @@ pub struct BranchFlow<'a, 'r, 'w> {
     options: FlowOptions<'a>,
     disassembler: Disassembler<'a, 'r, 'w>,
     at: AddressContext,
+    /// The mode of the block last read.
     mode: CpuMode,
-    /// Start and end of the last symbol passed to the caller.
-    symbol: (u64, u64),
+    /// Start and end of the function last passed to the caller.
+    function: (u64, u64),
     total_cycles: u64,
 }
 
 /// The reason for which the code of a block is unavailable.
 enum MissingCode {
-    /// It starts in the kernel and ends in user space, or vice versa.
+    /// The block starts in the kernel and ends in user space, or vice versa.
     Crossing,
-    /// There is no code, or the block is too large.
+    /// The code or one of the addresses is unknown, or the block is too large.
     NoCode,
 }
 
-/// Code from the start of a block to the instruction at its end, and possibly some bytes after it.
+/// The code of a block up to the instruction at its end, and possibly some bytes after it. May end early.
 struct BlockCode<'r> {
     start: u64,
     bytes: Cow<'r, [u8]>,
@@ -101,7 +103,7 @@ struct BlockCode<'r> {
 }
 
 impl BlockCode<'_> {
-    /// The instruction at `offset`, and whether it may be a branch; invalid ones may.
+    /// The instruction at `offset`, and whether it may be a branch, as an invalid instruction may.
     fn at(&self, offset: usize) -> (FlowInstruction<'_>, bool) {
         let rest = self.bytes.get(offset..).unwrap_or_default();
         let insn = decode(self.isa, rest);
@@ -128,7 +130,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
             disassembler: Disassembler::new(lines, AddressContext::of(sample)),
             at: AddressContext::of(sample),
             mode: CpuMode::User,
-            symbol: (0, 0),
+            function: (0, 0),
             total_cycles: 0,
         }
     }
@@ -144,36 +146,39 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         };
         // The code before the oldest branch is unknown: only the branch instruction is shown.
         if let Ok(block) = self.read_block(oldest.from, oldest.from) {
-            self.name(oldest.from, step);
-            self.branch(block.isa, block.at(0).0, oldest, 0, step);
+            self.pass_function(oldest.from, step);
+            self.pass_branch(block.isa, block.at(0).0, oldest, 0, step);
         }
+        // From the oldest branch on: each block begins at the target of one branch and ends with the next newer branch.
         let mut index = entries.len() - 1;
-        while let Some(before) = entries.get(index).filter(|_| index > 0) {
-            index -= 1;
-            let Some(mut taken) = entries.get(index) else {
+        while index > 0 {
+            let (Some(before), Some(mut taken)) = (entries.get(index), entries.get(index - 1))
+            else {
                 break;
             };
+            index -= 1;
             let mut block = self.read_block(before.to, taken.from);
             if let Err(MissingCode::Crossing) = block
                 && let Some(next) = index.checked_sub(1)
                 && let Some(newer) = entries.get(next)
             {
-                // The branch into the kernel is filtered out; the branch back is not.
+                // `taken` returns from the kernel, but the branch into the kernel was filtered out: the block ends at the next
+                // branch.
                 (index, taken) = (next, newer);
                 block = self.read_block(before.to, taken.from);
             }
             if let Ok(block) = block {
-                self.block_code(&block, taken, step);
+                self.pass_block(&block, taken, step);
             }
         }
         let aborted = newest.flags >> 3 & 1 == 1;
         if newest.from != ip && !aborted {
-            self.up_to_sample(newest.to, ip, step);
+            self.pass_up_to_sample(newest.to, ip, step);
         }
     }
 
-    /// The code of a block up to its branch.
-    fn block_code(
+    /// Passes the instructions of a block to `step`, up to its branch.
+    fn pass_block(
         &mut self,
         block: &BlockCode<'_>,
         taken: &BranchEntry,
@@ -184,17 +189,17 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         let mut instructions = 0;
         while offset < block.bytes.len() {
             let (code, _) = block.at(offset);
-            self.name(code.ip, step);
+            self.pass_function(code.ip, step);
             instructions += 1;
             if code.ip == taken.from {
-                self.branch(block.isa, code, taken, instructions, step);
+                self.pass_branch(block.isa, code, taken, instructions, step);
                 break;
             }
             step(FlowStep::Insn(self.with_text(block.isa, code)));
             let Some(bytes) = code.bytes else {
                 break;
             };
-            self.source(code.ip, step);
+            self.pass_source(code.ip, step);
             offset += bytes.len();
         }
         if offset as u64 != length {
@@ -202,22 +207,22 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         }
     }
 
-    /// The code from the target of the newest branch to the sample at `ip`.
+    /// Passes the code from `start`, the target of the newest branch, to the sample at `ip`.
     ///
     /// The processor may have taken another branch that wasn't recorded: then the sample may be
     /// anywhere.
-    fn up_to_sample(&mut self, start: u64, ip: u64, step: &mut dyn FnMut(FlowStep<'_>)) {
+    fn pass_up_to_sample(&mut self, start: u64, ip: u64, step: &mut dyn FnMut(FlowStep<'_>)) {
         let end = if ip < start {
             start.saturating_add(MAX_SEARCHED_BYTES)
         } else {
             ip
         };
         let block = self.read_block(start, end);
-        self.name(start, step);
+        self.pass_function(start, step);
         let Ok(block) = block else {
             if let Ok(sampled) = self.read_block(ip, ip) {
                 step(FlowStep::Insn(self.with_text(sampled.isa, sampled.at(0).0)));
-                self.source(ip, step);
+                self.pass_source(ip, step);
             }
             return;
         };
@@ -232,12 +237,13 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
                 step(FlowStep::NotReaching);
                 break;
             }
-            self.source(code.ip, step);
+            self.pass_source(code.ip, step);
             offset += bytes.len();
         }
     }
 
-    fn branch(
+    /// Passes the branch instruction `code` to `step`. `instructions` is [`TakenBranch::instructions`].
+    fn pass_branch(
         &mut self,
         isa: Isa,
         code: FlowInstruction<'_>,
@@ -254,12 +260,12 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
             instructions,
         };
         step(FlowStep::Branch(self.with_text(isa, code), taken));
-        self.source(code.ip, step);
+        self.pass_source(code.ip, step);
     }
 
     /// Adds the disassembly, if requested.
     fn with_text<'s>(&'s mut self, isa: Isa, code: FlowInstruction<'s>) -> FlowInstruction<'s> {
-        let bytes = code.bytes.filter(|_| self.options.texts);
+        let bytes = code.bytes.filter(|_| self.options.disassemble);
         let text = bytes.map(|bytes| self.disassembler.text(isa, self.mode, code.ip, bytes));
         FlowInstruction { text, ..code }
     }
@@ -292,10 +298,10 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         Ok(BlockCode { start, bytes, isa })
     }
 
-    /// Passes the function at `ip` to `step`, unless it was the last one.
-    fn name(&mut self, ip: u64, step: &mut dyn FnMut(FlowStep<'_>)) {
+    /// Passes the function at `ip` to `step`, unless it is the one passed last.
+    fn pass_function(&mut self, ip: u64, step: &mut dyn FnMut(FlowStep<'_>)) {
         let frame = self.frame(ip);
-        let (start, end) = self.symbol;
+        let (start, end) = self.function;
         if (start..end).contains(&frame.address) {
             return;
         }
@@ -303,7 +309,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
             return;
         };
         if let Some(range) = self.resolver().symbol(symbol) {
-            self.symbol = (range.start, range.end);
+            self.function = (range.start, range.end);
         }
         step(FlowStep::Symbol(match self.options.source_lines {
             true => self.lines.resolved_with_line(&frame),
@@ -312,7 +318,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
     }
 
     /// Passes the source line at `ip` to `step`, if requested.
-    fn source(&self, ip: u64, step: &mut dyn FnMut(FlowStep<'_>)) {
+    fn pass_source(&self, ip: u64, step: &mut dyn FnMut(FlowStep<'_>)) {
         let Some(sources) = self.options.sources else {
             return;
         };

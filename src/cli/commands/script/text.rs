@@ -168,7 +168,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let fields = event.layout.fields();
         let options = FlowOptions {
             max_blocks: self.plan.max_blocks,
-            texts: event.layout.shows_flow_as_text(),
+            disassemble: event.layout.shows_flow_as_text(),
             source_lines: fields.has(LineField::Srcline),
             sources: fields.has(LineField::Srccode).then_some(self.sources),
         };
