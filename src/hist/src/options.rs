@@ -25,11 +25,12 @@ pub struct HistogramOptions {
     pub graph: Option<GraphOptions>,
     /// Whether events without callchains use the call graphs of an event with callchains.
     pub reference_call_graphs: bool,
-    /// Maximum number of frames of a callchain, counted from the start of the call graph.
+    /// Maximum number of frames of a callchain, counted from the start of the call graph. Inlined functions count only with
+    /// [`Direction::Caller`].
     pub max_stack: usize,
     /// Whether callchains start with the sample's branches.
     pub branch_chains: bool,
-    /// Whether code without a known function is hidden, in callchains too.
+    /// Whether samples in code without a known function are ignored, and frames in such code left out of callchains.
     pub hide_unresolved: bool,
     /// Matches functions of callchains for the key `parent`: the match closest to the start of the
     /// graph is used.

@@ -1,6 +1,6 @@
 //! A function in a live view, whose samples are counted by address.
 
-use rperf_replay::{EventIndex, Sample};
+use rperf_replay::{DsoKind, EventIndex, Sample};
 use rperf_resolve::{AddressContext, Frame, Resolver};
 use rustc_hash::FxHashMap;
 
@@ -84,12 +84,15 @@ impl WatchedFunction {
         let Some(symbol) = frame.symbol else {
             return false;
         };
+        let dso = resolver.world().dso(symbol.dso);
+        // Ids of JIT functions change whenever their list is read again.
+        let has_lasting_id = !matches!(dso.kind, DsoKind::PerfMap(_));
         if let Some(known) = &self.frame
+            && has_lasting_id
             && known.symbol == frame.symbol
         {
             return true;
         }
-        let dso = resolver.world().dso(symbol.dso);
         let in_dso = |wanted: &String| dso.is_called(wanted);
         resolver.symbol_name(symbol) == self.symbol && self.dso.as_ref().is_none_or(in_dso)
     }
