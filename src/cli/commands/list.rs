@@ -90,7 +90,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let details = ShownDetails {
         catalogue: &catalogue,
         tracefs: &machine.tracepoints.0,
-        marks: &|| machine.markers(),
+        markers: &|| machine.markers(),
         descriptions,
         terms: descriptions && (is_set("details") || is_set("long-desc")),
         verbose: descriptions && is_set("long-desc"),

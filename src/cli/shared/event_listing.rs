@@ -63,7 +63,7 @@ impl MachineEvents {
         let sources = ListSources {
             catalogue,
             opens: &|attr| OpenPermission::to(attr) != OpenPermission::None,
-            marks: &|| self.cache.as_ref().map(marker_names).unwrap_or_default(),
+            markers: &|| self.cache.as_ref().map(marker_names).unwrap_or_default(),
         };
         let mut tracepoint_error = None;
         let mut rows = Vec::new();

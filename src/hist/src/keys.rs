@@ -281,7 +281,7 @@ pub(crate) struct SampleContext {
     /// `u32::MAX` if not recorded.
     pub(crate) cpu: u32,
     /// The payload of a tracepoint; `None` for other events.
-    pub(crate) payload: Option<PayloadId>,
+    pub(crate) payload: Option<TextId>,
     /// The function of the callchain that the key `parent` shows.
     pub(crate) parent: Option<SymbolId>,
     /// The tracepoint fields used by keys.

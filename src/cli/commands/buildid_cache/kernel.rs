@@ -35,7 +35,7 @@ pub(super) fn copy_kcore(
     kcore: &Path,
     even_if_cached: bool,
 ) -> Result<KcoreCopy, String> {
-    let kernel = KernelCopy::read(kcore)?;
+    let kernel = KernelFiles::read(kcore)?;
     let copies = Path::new(FOLDER).join(&kernel.id);
     let to_reason = |error: io::Error| reason(&error);
     let root = Folder::open_own_or_create(root, 0o777).map_err(to_reason)?;

@@ -29,7 +29,7 @@ pub(super) struct ShownDetails<'a> {
     /// The source of tracepoint formats.
     pub(super) tracefs: &'a Tracefs,
     /// Returns the USDT probes of programs; called only if they are shown.
-    pub(super) marks: &'a dyn Fn() -> Vec<UsdtMarker>,
+    pub(super) markers: &'a dyn Fn() -> Vec<UsdtMarker>,
     /// Whether descriptions from vendor tables are shown.
     pub(super) descriptions: bool,
     /// Whether type, config and terms of events, and formulas of metrics are shown.

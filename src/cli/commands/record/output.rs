@@ -85,6 +85,6 @@ fn kernel_code(
     // Only checks the permission: `KernelCopy` does not open the file before it copies the code.
     let opened = DiskFiles.open(Path::new(KCORE));
     opened.map_err(|error| unreadable(format!("{KCORE}: {}", reason(&error))))?;
-    let kernel = KernelCopy::read(Path::new(KCORE)).map_err(unreadable)?;
+    let kernel = KernelFiles::read(Path::new(KCORE)).map_err(unreadable)?;
     Ok(Some(Arc::new(kernel)))
 }

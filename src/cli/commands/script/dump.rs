@@ -52,8 +52,8 @@ pub(super) fn print(
     record_dump::write(out, replay, dump, |out, suffix| {
         let mut block = ScriptBlock::default();
         match suffix {
-            DumpSuffix::Sample(sample) => text.render(world, sample, &mut scratch, &mut block),
-            DumpSuffix::Record(record) => {
+            DumpedRecord::Sample(sample) => text.render(world, sample, &mut scratch, &mut block),
+            DumpedRecord::Record(record) => {
                 if text.wanted().contains(&record.raw.kind) {
                     text.record(world, record, &mut scratch, &mut block);
                 }
