@@ -13,6 +13,27 @@ fn paranoid() -> Option<i32> {
 }
 
 #[test]
+fn unprivileged_users_can_delay_events_and_overwrite_rings() {
+    const NAME: &str =
+        "commands::record_unprivileged::unprivileged_users_can_delay_events_and_overwrite_rings";
+    if paranoid() != Some(2) {
+        return skip(NAME, "needs perf_event_paranoid 2");
+    }
+    let scratch = Scratch::new();
+    let Some(stranger) = Stranger::new(NAME, &scratch) else {
+        return;
+    };
+    // With these options a separate side-band event is added, which is restricted to user space without a message.
+    for options in [&["-D", "10"][..], &["--overwrite"]] {
+        let record = ["./rperf", "record", "-o", "perf.data", "-e", "faults:u"];
+        let words = [&record[..], options, &["sleep", "0.1"]].concat();
+        let outcome = stranger.run(&words);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains("dummy"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
 fn unprivileged_users_get_a_user_only_profile_and_a_message() {
     const NAME: &str =
         "commands::record_unprivileged::unprivileged_users_get_a_user_only_profile_and_a_message";

@@ -1,6 +1,6 @@
-//! Mapped files without a name, such as programs and libraries that were replaced while they ran.
+//! Mapped files whose names were removed, such as programs and libraries that were replaced while they ran.
 //!
-//! Such a file may be lost when its processes exit, so it is opened as soon as a mapping is recorded.
+//! Such a file may be lost when its processes exit, so it is opened as soon as a record of its mapping is read.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -14,7 +14,7 @@ use crate::record_stats::MappedName;
 
 /// The suffix that the kernel appends to the name of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
-/// The maximum number of files, also of those that could not be opened, in one part of the recording.
+/// The maximum number of files in one part of the recording, including those that could not be opened.
 const MAX_FILES: usize = 256;
 
 /// Deleted files that are kept until the recording is complete.
@@ -35,7 +35,7 @@ impl DeletedFiles {
         }
     }
 
-    /// Opens the file of a mapping and keeps it, if it is deleted and [`MAX_FILES`] is not reached.
+    /// Opens and keeps the file of a mapping if it is deleted, unless [`MAX_FILES`] is reached.
     pub(crate) fn keep(&mut self, mmap: &Mmap<'_>, name: &MappedName) {
         let Some(proc) = &self.proc else { return };
         let is_deleted = name.filename.starts_with(b"/") && name.filename.ends_with(DELETED);
@@ -70,7 +70,7 @@ impl DeletedFiles {
         }
     }
 
-    /// Returns a path from which the file can be read as long as `self` exists; `None` if it was not opened.
+    /// Returns a path from which the file can be read as long as `self` exists; `None` if it is not kept.
     pub(crate) fn path_of(&self, name: &MappedName) -> Option<PathBuf> {
         let file = self.files.get(name)?.as_ref()?;
         Some(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into())

@@ -27,8 +27,8 @@ use crate::thread_layout::RingAffinity;
 use crate::triggers::TriggerEvents;
 use crate::{Control, Error, SessionNotice, SessionObserver};
 
-/// Passes the content of a ring to the file or the rewriting thread, and adds the number of lost records to `lost`.
-/// Returns whether the ring had data.
+/// Passes the content of a ring to the file or the rewriting thread, and adds the number of records that its LOST records report
+/// to `lost`. Returns whether the ring had data.
 fn empty_ring(
     ring: &mut Ring,
     lost: &mut u64,
@@ -60,7 +60,7 @@ fn empty_ring(
 /// The rings of a recording and their losses.
 pub(crate) struct RingSet {
     rings: Vec<Ring>,
-    /// Overwrite ring buffers, which are read at the end of each file.
+    /// Overwrite rings, which are read at the end of each file.
     overwrite_rings: Vec<OverwriteRing>,
     /// Records lost per ring, from LOST records.
     lost: Vec<u64>,
@@ -100,7 +100,7 @@ impl RingSet {
         self.rings.len()
     }
 
-    /// Returns the data size of each ring in bytes.
+    /// Returns the data size of each ring in bytes; 0 without rings.
     pub(crate) fn size(&self) -> u64 {
         self.rings.first().map_or(0, Ring::size)
     }
@@ -125,7 +125,8 @@ impl RingSet {
         self.lost.extend(other.lost);
     }
 
-    /// Returns the conversion from the hardware clock: the same for all rings.
+    /// Returns the conversion from the hardware clock to timestamps, which is the same for all rings; `None` if the kernel does
+    /// not provide it.
     pub(crate) fn time_conversion(&self) -> Option<TimeConv> {
         let conversion = self.rings.first()?.map.time_conversion()?;
         let (cycles, mask) = conversion.short.unwrap_or_default();
@@ -154,7 +155,7 @@ impl RingSet {
         areas.any(AuxArea::is_overwritten)
     }
 
-    /// Writes the latest part of each AUX area, after the records that are in the rings.
+    /// Writes the latest part of the trace in each AUX area, after the records that are in the rings.
     pub(crate) fn snapshot(&mut self, sink: &mut CountedOutput) -> Result<(), Error> {
         self.pass_from(0, sink).map_err(write_error)?;
         for area in self.rings.iter_mut().filter_map(|ring| ring.area.as_mut()) {
@@ -163,20 +164,21 @@ impl RingSet {
         Ok(())
     }
 
-    /// Returns the CPUs with lost records, and the numbers of these records.
+    /// Returns each CPU with lost records and their number. Losses of rings of tasks are not included.
     pub(crate) fn lost_by_cpu(&self) -> Vec<(u32, u64)> {
         let cpus = self.rings.iter().map(|ring| u32::try_from(ring.cpu).ok());
         let lost = cpus.zip(&self.lost).filter(|(_, lost)| **lost > 0);
         lost.filter_map(|(cpu, lost)| Some((cpu?, *lost))).collect()
     }
 
-    /// Drains the rings with enough data; returns whether there was any.
+    /// Drains the rings that have enough data, and all AUX areas; returns whether there was any data.
     pub(crate) fn pass(&mut self, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         self.pass_from(self.min_bytes, sink)
     }
 
-    /// Drains every ring with at least `min_bytes` bytes once: one write per run of records, directly from the ring's memory. If
-    /// there was any data, returns true and, without overwrite rings, ends the round.
+    /// Drains once every ring that has at least `min_bytes` bytes or trace data: one write per run of records, directly from the
+    /// ring's memory, unless records are rewritten, compressed or corrected. Returns whether there was any data; if so, ends the
+    /// round, except in a ring's own file and with overwrite rings.
     fn pass_from(&mut self, min_bytes: u64, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         let mut any = false;
         for (ring, lost) in self.rings.iter_mut().zip(&mut self.lost) {
@@ -195,8 +197,8 @@ impl RingSet {
                 }
             }
         }
-        // The samples of overwrite rings are written later, though they may be older than the previous round.
-        // FINISHED_ROUND would be wrong.
+        // With overwrite rings, FINISHED_ROUND would be wrong: their samples are written later, but may be older than the
+        // previous round.
         if any && self.overwrite_rings.is_empty() && sink.output_sink.has_rounds() {
             self.end_round(sink)?;
         }
@@ -247,7 +249,7 @@ impl RingSet {
         rewrite_thread.map_or(Ok(()), |rewrite_thread| rewrite_thread.flush(sink))
     }
 
-    /// Returns the milliseconds until rewritten records may be available; -1 if the rewriting thread is idle or missing.
+    /// Returns the milliseconds until rewritten records may be available; -1 if none are expected, or without a rewriting thread.
     fn timeout(&self) -> i32 {
         self.rewrite_thread
             .as_ref()
@@ -261,7 +263,8 @@ impl RingSet {
         self.records(&mut mark, sink)
     }
 
-    /// If there are overwrite rings, writes their content, then that of the other rings, and ends the round.
+    /// If there are overwrite rings, writes their content and then that of the other rings, and ends the round; otherwise does
+    /// nothing.
     pub(crate) fn dump(&mut self, sink: &mut CountedOutput) -> Result<(), Error> {
         for ring in &mut self.overwrite_rings {
             let taken = ring
@@ -283,8 +286,7 @@ impl RingSet {
         Ok(())
     }
 
-    /// Writes the remaining data after events were disabled, with a `snapshot` of traces first if
-    /// requested.
+    /// Writes the remaining data after events were disabled; with `snapshot`, writes a snapshot of traces first.
     pub(crate) fn conclude(
         &mut self,
         snapshot: bool,
@@ -306,16 +308,16 @@ impl RingSet {
     }
 }
 
-/// The reason why the loop ended.
+/// Why the recording ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopReason {
     /// The workload exited.
     WorkloadEnded,
-    /// All observed tasks exited, or a lane ended the recording.
+    /// All observed tasks exited, or a lane ended, for example because a write failed.
     TasksEnded,
     /// SIGINT, SIGTERM or SIGHUP was received.
     BySignal(i32),
-    /// The reader closed the pipe.
+    /// The reader of the output closed the pipe.
     ReaderGone,
     /// The maximum output size was reached.
     SizeReached,
@@ -340,12 +342,13 @@ impl StopReason {
     }
 }
 
-/// The inputs of the loop.
+/// The inputs of [`run`].
 pub(crate) struct DrainContext<'a> {
     pub(crate) events: &'a [OpenEvent],
     pub(crate) signals: &'a Signals,
     pub(crate) workload: Option<&'a mut Workload>,
-    /// Whether the exit of all observed tasks ends the recording. The exit of a workload does in any case; SIGCHLD reports it.
+    /// Whether the recording ends when all observed tasks have exited. It always ends when the workload exits, which SIGCHLD
+    /// reports.
     pub(crate) until_tasks_end: bool,
     pub(crate) schedule: Schedule<'a>,
     /// Maximum output size in bytes.
@@ -377,9 +380,13 @@ pub(crate) fn run(
         if context.is_full(sink, rotation, observer) {
             return Ok((StopReason::SizeReached, woken));
         }
-        let own = [context.schedule.timeout(), growth.timeout()].into_iter();
-        let others = [rotation.timeout(), rings.timeout()];
-        let timeout = own.chain(others).fold(-1, earlier_timeout);
+        let timeouts = [
+            context.schedule.timeout(),
+            growth.timeout(),
+            rotation.timeout(),
+            rings.timeout(),
+        ];
+        let timeout = timeouts.into_iter().fold(-1, earlier_timeout);
         let awaited = context.wait(sink.output_sink.reader(), &triggers, &counters, timeout)?;
         let states = &awaited.states;
         woken += 1;
@@ -418,8 +425,8 @@ pub(crate) fn run(
     }
 }
 
-/// Returns the counters to poll for the rings: those of the first event, and those of the last event with other rings. The caller
-/// must remove counters of exited tasks, which are always ready.
+/// Returns the counters to poll for the rings: all of the first event, and those counters of the last event whose rings the first
+/// event does not use. The caller must remove counters of exited tasks, which are always ready.
 pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
     let mut drained = events.iter().filter(|event| !event.is_in_overwrite_ring());
     let first = drained.next();
@@ -427,7 +434,7 @@ pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
         .into_iter()
         .flat_map(|event| &event.counters)
         .collect();
-    // The side-band event, which is the last one, may have rings that the first event doesn't use.
+    // The last event may be the side-band event, which may have rings that the first event doesn't use.
     let rings: HashSet<usize> = watched
         .iter()
         .map(|open_counter| open_counter.ring)
@@ -440,7 +447,9 @@ pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
 
 /// Returns the events for control commands. The side-band event, which all other events need, is not disabled with them.
 fn controlled_counters(events: &[OpenEvent]) -> Vec<ControlledCounters<'_>> {
-    fn controlled(OpenEvent { event, counters }: &OpenEvent) -> ControlledCounters<'_> {
+    fn controlled(open: &OpenEvent) -> ControlledCounters<'_> {
+        let is_side_band = open.is_side_band();
+        let OpenEvent { event, counters } = open;
         ControlledCounters {
             spec: &event.spec,
             attr: &event.attr,
@@ -498,7 +507,7 @@ impl DrainContext<'_> {
 
     /// Returns the total size of the recording so far, in bytes.
     fn bytes(&self, sink: &CountedOutput, rotation: &OutputRotation<'_>) -> u64 {
-        rotation.before + sink.bytes() + self.lanes.map_or(0, LaneEvents::bytes)
+        rotation.earlier_bytes + sink.bytes() + self.lanes.map_or(0, LaneEvents::bytes)
     }
 
     /// Whether the maximum output size is reached; reports it.
@@ -534,7 +543,8 @@ impl DrainContext<'_> {
         Ok(requests.stop)
     }
 
-    /// Handles pending signals; returns the reason for the recording's end, if it ends.
+    /// Handles pending signals, and returns why the recording ends: because of one of them, or because its duration has elapsed.
+    /// `None` if it continues.
     fn stopped(&mut self, rotation: &mut OutputRotation<'_>) -> Result<Option<StopReason>, Error> {
         while let Some(signal) = self.signals.next().map_err(Error::system("read signals"))? {
             match signal {

@@ -1,4 +1,4 @@
-//! Errors of recordings.
+//! Errors of recordings and counts.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub struct NotOpened {
     pub paranoid: Option<i64>,
 }
 
-/// An error that prevents or ends a recording.
+/// An error that prevents or ends a recording or count.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -43,7 +43,7 @@ pub enum Error {
     /// A CPU to observe is not online.
     #[error("CPU {missing} is not online, online are {online}")]
     NoSuchCpu {
-        /// First CPU of the list that is not online.
+        /// The first requested CPU that is not online.
         missing: u32,
         /// The online CPUs.
         online: CpuList,
@@ -97,13 +97,13 @@ pub enum Error {
     /// The formats of recorded tracepoints can't be read.
     #[error("failed to read the formats of tracepoints in {}", folder.display())]
     Tracefs {
-        /// The folder of tracefs.
+        /// The `events` folder of tracefs.
         folder: PathBuf,
         /// The kernel's error.
         #[source]
         cause: io::Error,
     },
-    /// A ring could not be mapped. Without sufficient locked memory, smaller sizes were tried first.
+    /// A ring could not be mapped. If the limit of locked memory was the cause, smaller sizes were tried, too.
     #[error("failed to map a ring buffer of {pages} pages for CPU {cpu}")]
     Map {
         /// Number of data pages tried last.
@@ -155,7 +155,7 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
-    /// The output could not be created or renamed, or could not replace the old one.
+    /// The output could not be created, completed or renamed, or could not replace the old one.
     #[error("failed to open {}", path.display())]
     Output {
         /// The file.

@@ -1,4 +1,4 @@
-//! Warning about recordings that grow fast.
+//! Warning if a recording grows fast.
 
 use std::time::{Duration, Instant};
 
@@ -7,43 +7,46 @@ use rperf_wire::SampleType;
 use crate::open::OpenEvent;
 use crate::{SampledRate, SessionNotice, SessionObserver};
 
-/// Measuring period.
+/// Minimum time between measurements.
 const WINDOW: Duration = Duration::from_secs(1);
 /// Threshold in bytes per minute.
 const MAX_BYTES_PER_MINUTE: u64 = 1 << 30;
 
-/// Growth of the output since the last measurement; reported once.
+/// Measures the growth of the output, and warns once if it is fast.
 pub(crate) struct GrowthWarning {
+    /// When the last measurement was made, or measuring began.
     began: Instant,
+    /// The size in bytes at that time.
     bytes: u64,
+    /// The number of samples at that time.
     samples: u64,
-    /// Whether other threads write, so that this one isn't woken by data.
-    asleep: bool,
+    /// Whether lanes drain the rings, so that data do not wake this thread.
+    has_lanes: bool,
     reported: bool,
 }
 
 impl GrowthWarning {
-    /// Starts measuring at this size; `asleep` if other threads write.
-    pub(crate) fn new(bytes: u64, asleep: bool) -> Self {
+    /// Starts measuring at a size of `bytes`.
+    pub(crate) fn new(bytes: u64, has_lanes: bool) -> Self {
         Self {
             began: Instant::now(),
             bytes,
             samples: 0,
-            asleep,
+            has_lanes,
             reported: false,
         }
     }
 
-    /// Returns the milliseconds until the next measurement; -1 if measurements are made whenever data arrive, or if the warning
-    /// was already given.
+    /// Returns the milliseconds after which this thread must wake up for a measurement; -1 if data wake it, or if the warning was
+    /// already given.
     pub(crate) fn timeout(&self) -> i32 {
-        match self.asleep && !self.reported {
+        match self.has_lanes && !self.reported {
             true => i32::try_from(WINDOW.as_millis()).unwrap_or(i32::MAX),
             false => -1,
         }
     }
 
-    /// Measures bytes and samples so far, and reports fast growth.
+    /// Measures if a second has passed, and reports fast growth. `bytes` and `samples` are the numbers so far.
     pub(crate) fn update(
         &mut self,
         bytes: u64,
@@ -51,11 +54,11 @@ impl GrowthWarning {
         events: &[OpenEvent],
         observer: &mut dyn SessionObserver,
     ) {
-        let after = self.began.elapsed();
-        if self.reported || after < WINDOW {
+        let elapsed = self.began.elapsed();
+        if self.reported || elapsed < WINDOW {
             return;
         }
-        let growth = self.growth(bytes, samples, after);
+        let growth = self.growth(bytes, samples, elapsed);
         if let (Some((bytes, samples)), Some(first)) = (growth, events.first()) {
             let attr = &first.event.attr;
             self.reported = true;
@@ -71,9 +74,12 @@ impl GrowthWarning {
         self.began = Instant::now();
     }
 
-    /// Returns bytes per minute and samples per second, unless below the threshold; restarts measuring.
-    fn growth(&mut self, bytes: u64, samples: u64, after: Duration) -> Option<(u64, u64)> {
-        let millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX).max(1);
+    /// Returns bytes per minute and samples per second since the previous measurement, which was made `elapsed` ago; `None`
+    /// below the threshold.
+    fn growth(&mut self, bytes: u64, samples: u64, elapsed: Duration) -> Option<(u64, u64)> {
+        let millis = u64::try_from(elapsed.as_millis())
+            .unwrap_or(u64::MAX)
+            .max(1);
         // The number of samples restarts with a new file.
         let per_second =
             |now: u64, before: u64| now.saturating_sub(before).saturating_mul(1000) / millis;
@@ -97,8 +103,8 @@ mod tests {
             warning.growth(500 + much, 70, second),
             Some((much * 60, 70))
         );
+        // The same growth in two seconds is below the threshold. The next period is measured separately.
         assert_eq!(warning.growth(500 + 2 * much, 80, 2 * second), None);
-        // A long period averages growth out; the next one is measured separately.
         assert_eq!(
             warning.growth(500 + 4 * much, 90, second),
             Some((much * 120, 10))

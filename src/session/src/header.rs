@@ -16,7 +16,7 @@ use crate::RecordRequest;
 use crate::compressor::Compressor;
 use crate::open::OpenEvent;
 
-/// Keys of the processor name in `/proc/cpuinfo`, by architecture; the first one present is used.
+/// Keys of the processor name in `/proc/cpuinfo` of various architectures; the first one present is used.
 const CPU_NAMES: [&str; 5] = ["model name", "Processor", "Hardware", "uarch", "cpu"];
 
 /// Inputs of the header.
@@ -65,7 +65,7 @@ pub(crate) fn features(
 }
 
 impl HeaderInputs<'_> {
-    /// Collects the features.
+    /// Collects the features of machine, command and events that do not depend on the kind of recording.
     pub(crate) fn features(&self) -> FeatureSet {
         let (proc, sysfs) = (Proc::new(self.proc), Sysfs::new(self.sysfs));
         let mut set = FeatureSet::new(Endian::NATIVE);
@@ -93,7 +93,7 @@ impl HeaderInputs<'_> {
         if let Ok(kilobytes) = proc.total_memory() {
             set.total_mem(kilobytes);
         }
-        cpus(sysfs, set);
+        cpus_and_caches(sysfs, set);
         memory(sysfs, set);
         if let Ok(pmus) = sysfs.pmu_types() {
             let pmus: Vec<_> = pmus
@@ -105,8 +105,8 @@ impl HeaderInputs<'_> {
     }
 }
 
-/// Whether the samples of all events but dummies have branch stacks: `-b` and `-j` apply to all events, `branch_type` to one
-/// event, so that each event must have it.
+/// Whether the samples of all events except dummies have branch stacks: with `-b` or `-j`, or if each of these events has
+/// `branch_type`.
 fn has_branches(details: &RecordDetails, specs: &[&EventSpec]) -> bool {
     let of_all = !details.samples.branches.is_empty();
     let mut sampled = specs.iter().filter(|spec| !spec.is_dummy()).peekable();
@@ -123,11 +123,11 @@ pub(crate) fn groups(events: &[(&GroupPosition, Option<usize>)], set: &mut Featu
     let mut groups = Vec::new();
     for (index, (group, _)) in events.iter().enumerate() {
         let led = events.iter().filter(|(_, leader)| *leader == Some(index));
-        let members = led.count();
+        let led = led.count();
         let GroupPosition::Leader { name } = group else {
             continue;
         };
-        if members > 0 {
+        if led > 0 {
             groups.push(GroupDesc {
                 name: if name.is_empty() {
                     ANONYMOUS.to_owned()
@@ -135,7 +135,7 @@ pub(crate) fn groups(events: &[(&GroupPosition, Option<usize>)], set: &mut Featu
                     name.clone()
                 },
                 leader: u32::try_from(index).unwrap_or(u32::MAX),
-                members: u32::try_from(members + 1).unwrap_or(u32::MAX),
+                members: u32::try_from(led + 1).unwrap_or(u32::MAX),
             });
         }
     }
@@ -147,7 +147,7 @@ pub(crate) fn groups(events: &[(&GroupPosition, Option<usize>)], set: &mut Featu
 /// The name of unnamed groups, as in perf.
 const ANONYMOUS: &str = "{anon_group}";
 
-/// Adds the clock of timestamps, with the wall-clock time at one moment.
+/// Adds the clock of timestamps: its resolution, and its time and the wall-clock time at one moment.
 fn clock(clockid: i32, set: &mut FeatureSet) {
     if let Ok(resolution) = clock_resolution(clockid) {
         set.clockid(resolution);
@@ -163,7 +163,9 @@ fn clock(clockid: i32, set: &mut FeatureSet) {
     }
 }
 
-fn cpus(sysfs: &Sysfs, set: &mut FeatureSet) {
+/// Adds the number of CPUs, their topology and their caches.
+fn cpus_and_caches(sysfs: &Sysfs, set: &mut FeatureSet) {
+    // The number of CPUs, and the number after the last one.
     let count = |which| -> io::Result<(u32, u32)> {
         let cpus = sysfs.cpus(which)?;
         let count = u32::try_from(cpus.numbers().len()).unwrap_or(u32::MAX);
@@ -215,6 +217,7 @@ fn cache(cache: rperf_sys::CacheLevel) -> CpuCache {
     }
 }
 
+/// Adds the NUMA nodes and their memory blocks.
 fn memory(sysfs: &Sysfs, set: &mut FeatureSet) {
     if let Ok(nodes) = sysfs.nodes() {
         let node = |node: rperf_sys::NumaNodeCpus| NumaNode {
@@ -235,7 +238,7 @@ fn memory(sysfs: &Sysfs, set: &mut FeatureSet) {
     }
 }
 
-/// Returns a bitmap of blocks, up to the last one of the node.
+/// Returns a node with the bitmap of its `blocks`, which are in ascending order. The bitmap ends with the last of them.
 fn memory_node(node: u32, blocks: &[u32]) -> MemoryNode {
     let size = blocks.last().map_or(0, |last| u64::from(*last) + 1);
     let mut words = vec![0_u64; usize::try_from(size.div_ceil(64)).unwrap_or_default()];

@@ -21,7 +21,8 @@ impl InitialRecords<'_> {
         SampleIdLayout::new(self.opened.sample_type()).size()
     }
 
-    /// Synthesizes the records at the start of a recording, in perf's order.
+    /// Synthesizes the records at the start of a recording, in perf's order. The tasks of a workload are not included: it does
+    /// not run yet.
     pub(crate) fn synthesize(&self, to: &mut RecordBuffer) {
         let Self { request, opened } = *self;
         let events = &opened.events;
@@ -56,7 +57,8 @@ impl InitialRecords<'_> {
         }
     }
 
-    /// Synthesizes the records of the current state during the recording, including the tasks of a workload, and FINISHED_INIT.
+    /// Synthesizes the records of the current state while recording: those at the start, the tasks of a workload, and
+    /// FINISHED_INIT.
     pub(crate) fn synthesize_running(&self, to: &mut RecordBuffer) {
         self.synthesize(to);
         if let (Target::Workload, Some(task_options)) =
@@ -69,7 +71,7 @@ impl InitialRecords<'_> {
         to.user(RecordKind::FINISHED_INIT, |_| {});
     }
 
-    /// Options of task records; `None` if disabled.
+    /// Returns the options of task records; `None` if none are requested.
     fn task_options(&self) -> Option<TaskRecordOptions> {
         let has_data = |event: &OpenEvent| event.event.attr.flags.contains(AttrFlags::MMAP_DATA);
         let SynthesizedRecords {
@@ -92,7 +94,7 @@ impl InitialRecords<'_> {
         })
     }
 
-    /// Appends a CGROUP record for each existing cgroup: the kernel only writes records of new cgroups.
+    /// Appends a CGROUP record for each existing cgroup: the kernel writes records of new cgroups only.
     fn cgroups(&self, to: &mut RecordBuffer) {
         let mounts = self.request.roots.proc.join("self/mounts");
         let mounts = kernel_text(mounts).unwrap_or_default();
@@ -106,7 +108,7 @@ impl InitialRecords<'_> {
     }
 }
 
-/// Tasks and all their descendants.
+/// Returns the tasks and all their descendants.
 fn with_children(tasks: &[i32], proc: &Proc) -> Vec<i32> {
     let mut found = tasks.to_vec();
     let mut next = 0;

@@ -1,4 +1,4 @@
-//! Addresses of the running kernel, if events sample it.
+//! Addresses of the running kernel and its modules, if events sample the kernel.
 
 use std::path::Path;
 
@@ -16,19 +16,20 @@ pub(crate) struct KernelMaps {
 }
 
 impl KernelMaps {
+    /// Reads the addresses if an event samples the kernel; reports if they are hidden or can't be read.
     pub(crate) fn of(
         events: &[OpenEvent],
         proc: &Proc,
         observer: &mut dyn SessionObserver,
     ) -> Self {
-        let excluded = |event: &OpenEvent| {
+        let excludes_kernel = |event: &OpenEvent| {
             let attr = &event.event.attr;
             event.event.spec.is_dummy() || attr.flags.contains(AttrFlags::EXCLUDE_KERNEL)
         };
-        if events.iter().all(excluded) {
+        if events.iter().all(excludes_kernel) {
             return Self::default();
         }
-        // Without kallsyms or addresses in it, samples have addresses but no symbols.
+        // Without kallsyms, or if it hides addresses, kernel samples have addresses but no symbols.
         let text = proc.kernel_text().ok().flatten();
         if text.is_none() {
             observer.on_event(SessionNotice::KernelAddressesHidden);
@@ -36,8 +37,10 @@ impl KernelMaps {
         let release = rperf_sys::uname()
             .map(|names| names.release)
             .unwrap_or_default();
-        let library = Path::new("/lib/modules").join(release);
-        let modules = text.as_ref().and_then(|_| proc.modules(&library).ok());
+        let modules_folder = Path::new("/lib/modules").join(release);
+        let modules = text
+            .as_ref()
+            .and_then(|_| proc.modules(&modules_folder).ok());
         Self {
             text,
             modules: modules.unwrap_or_default(),

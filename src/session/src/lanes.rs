@@ -126,7 +126,8 @@ pub(crate) struct LaneEvents {
 }
 
 impl LaneEvents {
-    /// The descriptor that becomes readable when all tasks have exited, a lane has ended, or the maximum size is reached.
+    /// Returns a descriptor that becomes readable when a lane has ended, the maximum size is reached, or all observed tasks have
+    /// exited, if that ends the recording.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake_reader.as_fd()
     }
@@ -137,12 +138,12 @@ impl LaneEvents {
     }
 }
 
-/// Conditions for notifications of lanes.
+/// The conditions in which lanes notify the main thread.
 #[derive(Clone, Copy)]
 pub(crate) struct NotifyLimits {
     /// Whether the exit of all observed tasks ends the recording.
     pub(crate) until_tasks_end: bool,
-    /// Maximum total size in bytes.
+    /// Maximum number of bytes that all lanes write.
     pub(crate) max_size: Option<u64>,
 }
 
@@ -150,7 +151,7 @@ pub(crate) struct NotifyLimits {
 pub(crate) struct LaneShared<'e> {
     events: &'e [OpenEvent],
     limits: NotifyLimits,
-    /// Number of lanes with running tasks.
+    /// Number of lanes with observed tasks that have not exited.
     busy: AtomicUsize,
     /// Closed at the other end when the recording is over.
     over: PipeReader,
@@ -160,7 +161,7 @@ pub(crate) struct LaneShared<'e> {
 }
 
 impl<'e> LaneShared<'e> {
-    /// Creates the state of this many lanes; closing the returned pipe ends them.
+    /// Creates the state shared by `lanes` lanes; closing the returned pipe ends them.
     pub(crate) fn new(
         events: &'e [OpenEvent],
         lanes: usize,
@@ -184,19 +185,21 @@ impl<'e> LaneShared<'e> {
         Ok((shared, open))
     }
 
-    /// Wakes the thread that waits for notifications. The pipe has room for all of them, and its reader outlives the lanes.
+    /// Wakes the main thread. Errors are ignored: the pipe has room for all notifications, and its reader outlives the lanes.
     fn wake(&self) {
         let _ = (&self.wake_writer).write(&[0]);
     }
 
+    /// Adds bytes written by a lane, and wakes the main thread if the total thereby reaches the maximum size.
     fn add(&self, bytes: u64) {
         let before = self.lane_events.bytes.fetch_add(bytes, Ordering::Relaxed);
-        let enough = |most: u64| before < most.max(1) && before + bytes >= most;
-        if self.limits.max_size.is_some_and(enough) {
+        let reached_now = |most: u64| before < most.max(1) && before + bytes >= most;
+        if self.limits.max_size.is_some_and(reached_now) {
             self.wake();
         }
     }
 
+    /// Called once by each lane, when its tasks have exited. The last lane wakes the main thread, if that ends the recording.
     fn tasks_ended(&self) {
         let was = self.busy.fetch_sub(1, Ordering::Relaxed);
         if was == 1 && self.limits.until_tasks_end {
@@ -209,7 +212,7 @@ impl<'e> LaneShared<'e> {
     }
 }
 
-/// Notifies when a lane ends, even by a panic.
+/// Wakes the main thread when a lane ends, even by a panic.
 struct WakeOnDrop<'s, 'e>(&'s LaneShared<'e>);
 
 impl Drop for WakeOnDrop<'_, '_> {

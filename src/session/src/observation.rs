@@ -20,7 +20,7 @@ use crate::tasks::CpuTasks;
 use crate::thread_layout::RingAffinity;
 use crate::{Error, RecordRequest, SessionObserver, Target};
 
-/// Open events and their rings.
+/// Open events and their rings, whose records are passed to the caller.
 pub struct Observation {
     opened: OpenedEvents,
     rings: RingSet,
@@ -28,7 +28,7 @@ pub struct Observation {
     signals: Signals,
     /// The command, if one is run.
     workload: Option<Workload>,
-    /// For each polled counter, whether its task has exited.
+    /// For each counter of [`watched`], whether its task has exited.
     ended: Vec<bool>,
 }
 
@@ -95,7 +95,7 @@ impl Observation {
         counters.map(|open_counter| (open_counter.cpu, open_counter.counter.as_fd()))
     }
 
-    /// Returns the number of observed CPUs; 0 if tasks have separate rings.
+    /// Returns the number of observed CPUs; 0 if each task has a ring for all CPUs.
     #[must_use]
     pub fn cpus(&self) -> usize {
         let cpus = &self.opened.cpu_tasks.cpus;
@@ -104,21 +104,15 @@ impl Observation {
 
     /// Enables only the events that record changes of tasks and mappings (`tracking`).
     fn enable_side_band(&self) -> Result<(), Error> {
-        for event in self
-            .opened
-            .events
-            .iter()
-            .filter(|event| event.event.tracking)
-        {
-            for_each_counter(std::slice::from_ref(event), "enable", Counter::enable)?;
-        }
-        Ok(())
+        let events = self.opened.events.iter();
+        let side_band = events.filter(|event| event.event.tracking);
+        for_each_counter(side_band, "enable", Counter::enable)
     }
 
     /// Enables events, passes synthesized records of running tasks to `take`, and executes the workload.
     ///
     /// If the workload is the target, its execve(2) enables the events. If the request delays events, only those that
-    /// record changes of tasks are enabled, and [`Observation::set_enabled`] enables the others.
+    /// record changes of tasks are enabled, here or by the execve(2), and [`Observation::set_enabled`] enables the others.
     ///
     /// # Errors
     /// [`Error::Control`], and [`Error::Workload`] if the program cannot be executed.
@@ -183,7 +177,7 @@ impl Observation {
         ended.map_err(Error::system("wait for the workload"))
     }
 
-    /// Returns the next signal other than SIGCHLD, and whether the workload has exited.
+    /// Returns the next pending signal other than SIGCHLD, and whether a SIGCHLD read before it reported the workload's exit.
     fn signal(&mut self) -> Result<(Option<i32>, bool), Error> {
         let mut has_exited = false;
         loop {
@@ -211,8 +205,8 @@ impl Observation {
         }
     }
 
-    /// Waits until a ring has enough data, an observed task has exited, `input` is readable or closed, a signal is received or
-    /// `timeout` has passed.
+    /// Waits until a ring has enough data, the workload or an observed task has exited, `input` is readable or closed, a signal
+    /// is received or `timeout` has passed.
     ///
     /// # Errors
     /// Errors of poll(2), of reading signals and of waitpid(2).

@@ -35,6 +35,7 @@ pub(crate) struct OpenCounter {
     pub(crate) ring: usize,
     /// The CPU, -1 for all.
     pub(crate) cpu: i32,
+    /// The thread, -1 for all.
     pub(crate) tid: i32,
     pub(crate) id: u64,
 }
@@ -61,7 +62,7 @@ const NEWER_FLAGS: [(AttrFlags, &str); 6] = [
     (AttrFlags::EXCLUDE_GUEST, "exclude_guest"),
 ];
 
-/// Deferred callchains, supported by Linux 6.19.
+/// The flags for deferred callchains, supported since Linux 6.19.
 const DEFERRED: AttrFlags = AttrFlags::DEFER_CALLCHAIN.with(AttrFlags::DEFER_OUTPUT, true);
 
 /// The circumstances in which an event is opened.
@@ -72,7 +73,7 @@ struct OpenContext<'a> {
     cgroup: Option<&'a OpenCgroup>,
     /// Whether it is the side-band event that is added to the requested ones.
     is_side_band: bool,
-    /// Whether it is open for all tasks, whatever is observed.
+    /// Whether it is opened for all tasks, even if the recording observes only some.
     all_tasks: bool,
 }
 
@@ -86,9 +87,11 @@ pub(crate) struct Opener<'a> {
     pub(crate) ring_tasks: Vec<i32>,
     /// The cgroups of events, in event order.
     pub(crate) cgroups: &'a [Option<OpenCgroup>],
-    /// Features that the kernel lacks: whether the `read_format` LOST is one of them, and the attr flags. They are found out with
-    /// the first event that uses them.
-    pub(crate) unsupported: (bool, AttrFlags),
+    /// Whether the kernel does not support the `read_format` LOST. This and `unsupported_flags` are determined by the first event
+    /// that the kernel refuses because of them.
+    lost_is_unsupported: bool,
+    /// Attr flags that the kernel does not support.
+    unsupported_flags: AttrFlags,
     /// Ring watermark in bytes, if the kernel's default of half the ring is too large.
     watermark: Option<u32>,
 }
@@ -118,13 +121,14 @@ impl<'a> Opener<'a> {
             sysctl,
             ring_tasks: Vec::new(),
             cgroups,
-            unsupported: (false, AttrFlags::default()),
+            lost_is_unsupported: false,
+            unsupported_flags: AttrFlags::default(),
         }
     }
 }
 
 impl Opener<'_> {
-    /// Opens events without replacing them by others and without splitting groups.
+    /// Opens events that are in no group, without replacing them by others.
     pub(crate) fn open_as_they_are(
         &mut self,
         events: Vec<RecordEvent>,
@@ -138,7 +142,7 @@ impl Opener<'_> {
         Ok(open)
     }
 
-    /// Opens all events of `specs` (and the side-band event of the target) on all CPUs and tasks.
+    /// Opens all events of `specs` on all CPUs and tasks, followed by the side-band event if [`record_events`] adds one.
     pub(crate) fn open(
         &mut self,
         mut specs: Vec<EventSpec>,
@@ -148,6 +152,7 @@ impl Opener<'_> {
         let mut events = record_events(&specs, &self.options);
         while let Some(event) = events.get(open.len()) {
             let index = open.len();
+            // Also when opening starts again.
             if index == 0 {
                 self.ring_tasks.clear();
             }
@@ -157,6 +162,7 @@ impl Opener<'_> {
                 is_side_band: index >= specs.len(),
                 all_tasks: event.spec.all_tasks,
             };
+            let is_side_band = context.is_side_band;
             let event = self.adapted(event.clone());
             match self.open_everywhere(event, context, observer) {
                 Ok(opened) => open.push(opened),
@@ -167,13 +173,21 @@ impl Opener<'_> {
                     events = record_events(&specs, &self.options);
                 }
                 Err(refused) => {
+                    // The restriction of the side-band event to user space does not change its records.
+                    let mut silent = NoObserver;
+                    let notices: &mut dyn SessionObserver = match is_side_band {
+                        true => &mut silent,
+                        false => &mut *observer,
+                    };
                     let spec = self
-                        .other_event(&refused, observer)
+                        .other_event(&refused, notices)
                         .ok_or_else(|| self.error(*refused))?;
-                    // The side-band event is not in the list and has no fallback.
                     if let Some(replaced) = specs.get_mut(index) {
                         *replaced = spec;
                         events = record_events(&specs, &self.options);
+                    } else if let Some(side_band) = events.get_mut(index) {
+                        side_band.attr.flags |= spec.attr.flags;
+                        side_band.spec = spec;
                     }
                 }
             }
@@ -181,6 +195,7 @@ impl Opener<'_> {
         Ok(open)
     }
 
+    /// Sets the stack limit and the watermark of an event that has none, and clears what the kernel does not support.
     fn adapted(&self, mut event: RecordEvent) -> RecordEvent {
         if event.spec.settings.max_stack.is_none() {
             event.attr.sample_max_stack = self.max_stack;
@@ -198,13 +213,13 @@ impl Opener<'_> {
     }
 
     fn clear_unsupported(&self, attr: &mut Attr) {
-        if self.unsupported.0 {
+        if self.lost_is_unsupported {
             attr.read_format = attr.read_format.with(ReadFormat::LOST, false);
         }
-        attr.flags = attr.flags.with(self.unsupported.1, false);
+        attr.flags = attr.flags.with(self.unsupported_flags, false);
     }
 
-    /// Opens one event, with fallbacks for precision and unsupported flags.
+    /// Opens one event. If the kernel refuses it, lowers its precision or clears what an older kernel does not support.
     fn open_everywhere(
         &mut self,
         mut event: RecordEvent,
@@ -233,7 +248,7 @@ impl Opener<'_> {
         }
     }
 
-    /// Opens a counter for each CPU and task.
+    /// Opens a counter for each CPU and task. If one of several tasks has exited, it is removed from the observed tasks.
     fn open_counters(
         &mut self,
         attr: &Attr,
@@ -294,16 +309,16 @@ impl Opener<'_> {
         Ok(counters)
     }
 
-    /// Drops the newest feature that the attr still uses: deferred callchains, then the `read_format` LOST, then one of
-    /// [`NEWER_FLAGS`]. Returns false if there is none.
+    /// Marks the newest feature that the attr uses as unsupported: deferred callchains, then the `read_format` LOST, then one of
+    /// [`NEWER_FLAGS`]. Returns false if it uses none.
     fn give_up_newest(&mut self, attr: &Attr, observer: &mut dyn SessionObserver) -> bool {
         if attr.flags.with(DEFERRED, false) != attr.flags {
-            self.unsupported.1 |= DEFERRED;
+            self.unsupported_flags |= DEFERRED;
             observer.on_event(SessionNotice::NotDeferred);
             return true;
         }
         if attr.read_format.contains(ReadFormat::LOST) {
-            self.unsupported.0 = true;
+            self.lost_is_unsupported = true;
             observer.on_event(SessionNotice::LeftOut {
                 field: "read_format LOST",
             });
@@ -315,12 +330,12 @@ impl Opener<'_> {
         let Some((flag, field)) = newest else {
             return false;
         };
-        self.unsupported.1 |= *flag;
+        self.unsupported_flags |= *flag;
         observer.on_event(SessionNotice::LeftOut { field });
         true
     }
 
-    /// Returns the event to try instead of a refused one.
+    /// Returns the event to try instead of a refused one, and reports it; `None` if there is none.
     fn other_event(
         &self,
         refused: &RefusedEvent,
@@ -368,6 +383,11 @@ impl Opener<'_> {
 }
 
 impl OpenEvent {
+    /// Whether it only writes side-band records, which all other events need.
+    pub(crate) fn is_side_band(&self) -> bool {
+        self.event.tracking && self.event.spec.is_dummy()
+    }
+
     /// Whether its samples are in an overwrite ring.
     pub(crate) fn is_in_overwrite_ring(&self) -> bool {
         self.event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)
@@ -388,9 +408,13 @@ fn watermark(request: &RecordRequest, cpu_tasks: &CpuTasks, sysctl: &Sysctl) -> 
     let part = request.output.max_size? / PARTS / (cpu_tasks.rings() as u64).max(1);
     let pages = request.rings.pages.unwrap_or_else(|| default_pages(sysctl));
     let half = (pages * page_size() / 2) as u64;
-    (part < half).then(|| u32::try_from(part.max(1)).ok())?
+    if part >= half {
+        return None;
+    }
+    u32::try_from(part.max(1)).ok()
 }
 
+/// Returns the tasks for which an event is opened; -1 for all.
 fn tasks_of<'t>(cpu_tasks: &'t CpuTasks, context: OpenContext<'_>) -> &'t [i32] {
     match context.all_tasks {
         true => &[-1],
@@ -398,6 +422,7 @@ fn tasks_of<'t>(cpu_tasks: &'t CpuTasks, context: OpenContext<'_>) -> &'t [i32] 
     }
 }
 
+/// Returns the index of the ring of a task, which is added to `tasks` if it is new.
 fn ring_of_task(tasks: &mut Vec<i32>, tid: i32) -> usize {
     let known = tasks.iter().position(|task| *task == tid);
     known.unwrap_or_else(|| {
@@ -406,7 +431,7 @@ fn ring_of_task(tasks: &mut Vec<i32>, tid: i32) -> usize {
     })
 }
 
-/// Splits the group at the start of the list into single events.
+/// Splits the group at the start of the list into single events, and reports it.
 pub(crate) fn break_group(specs: &mut [EventSpec], observer: &mut dyn SessionObserver) {
     if let Some(leader) = specs.first() {
         observer.on_event(SessionNotice::GroupBroken {
@@ -421,6 +446,13 @@ pub(crate) fn break_group(specs: &mut [EventSpec], observer: &mut dyn SessionObs
     }
 }
 
+/// Ignores notices.
+struct NoObserver;
+
+impl SessionObserver for NoObserver {
+    fn on_event(&mut self, _: SessionNotice<'_>) {}
+}
+
 /// An event refused by the kernel.
 struct RefusedEvent {
     event: RecordEvent,
@@ -428,7 +460,7 @@ struct RefusedEvent {
 }
 
 impl RefusedEvent {
-    /// Whether the cause is that the event's weak group does not fit on the hardware counters.
+    /// Whether the event is in a weak group, and the error may mean that the group does not fit on the hardware counters.
     fn breaks_group(&self) -> bool {
         let spec = &self.event.spec;
         let does_not_fit = matches!(self.cause.raw_os_error(), Some(EINVAL | libc::EBADF));
@@ -446,9 +478,9 @@ pub(crate) fn is_denied(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied
 }
 
-/// Applies an ioctl to every counter.
-pub(crate) fn for_each_counter(
-    events: &[OpenEvent],
+/// Calls `act`, an ioctl, for every counter of `events`. `what` names it in errors.
+pub(crate) fn for_each_counter<'e>(
+    events: impl IntoIterator<Item = &'e OpenEvent>,
     what: &'static str,
     act: fn(&Counter) -> io::Result<()>,
 ) -> Result<(), Error> {
@@ -464,7 +496,7 @@ pub(crate) fn for_each_counter(
     Ok(())
 }
 
-/// Whether this user may profile the kernel, determined by opening an event for this process.
+/// Whether this user may profile the kernel, determined by opening an event for the calling thread.
 #[must_use]
 pub fn may_profile_kernel() -> bool {
     let attr = Attr {

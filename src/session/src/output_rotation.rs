@@ -1,4 +1,4 @@
-//! Output rotation (`--switch-output`), and file names with the time (`--timestamp-filename`).
+//! Output rotation (`--switch-output`), and output names with the time (`--timestamp-filename`).
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,13 @@ pub(crate) struct OutputRotation<'a> {
     pub(crate) rotation: Option<RotationOptions>,
     pub(crate) closing: FileCompletion<'a>,
     pub(crate) start: InitialRecords<'a>,
+    /// When the current file was started.
     pub(crate) began: Instant,
     /// Total size of previous files in bytes.
-    pub(crate) before: u64,
+    pub(crate) earlier_bytes: u64,
     /// Statistics of previous files.
     pub(crate) earlier: Summary,
-    /// Files written, oldest first.
+    /// Complete files that are not removed yet, oldest first.
     pub(crate) written: VecDeque<PathBuf>,
     /// Whether SIGUSR2, a command or a trigger event requested a new file or a snapshot of traces.
     pub(crate) is_requested: bool,
@@ -46,7 +47,7 @@ impl<'a> OutputRotation<'a> {
             closing,
             start,
             began: Instant::now(),
-            before: 0,
+            earlier_bytes: 0,
             earlier: Summary::default(),
             written: VecDeque::new(),
             is_requested: false,
@@ -55,7 +56,7 @@ impl<'a> OutputRotation<'a> {
 }
 
 impl OutputRotation<'_> {
-    /// Returns the milliseconds until the next file is due by time; -1 without a time.
+    /// Returns the milliseconds until the next file is due, rounded up; -1 without [`RotationTrigger::Time`].
     pub(crate) fn timeout(&self) -> i32 {
         let Some(RotationTrigger::Time(every)) = self.rotation.map(|rotation| rotation.trigger)
         else {
@@ -68,7 +69,8 @@ impl OutputRotation<'_> {
         i32::try_from(millis).unwrap_or(i32::MAX)
     }
 
-    fn is_due(&mut self, bytes: u64) -> bool {
+    /// Whether the next file is due, when the current one has `bytes` bytes; clears a request.
+    fn take_due(&mut self, bytes: u64) -> bool {
         match self.rotation.map(|rotation| rotation.trigger) {
             None => false,
             Some(_) if std::mem::take(&mut self.is_requested) => true,
@@ -86,7 +88,7 @@ impl OutputRotation<'_> {
         observer: &mut dyn SessionObserver,
     ) -> Result<(), Error> {
         let bytes = sink.output_sink.bytes();
-        if !self.is_due(bytes) {
+        if !self.take_due(bytes) {
             return Ok(());
         }
         let output = &self.closing.request.output.path;
@@ -97,7 +99,7 @@ impl OutputRotation<'_> {
         let next = CountedOutput::new(
             output_sink,
             RecordStats::new(self.closing.opened.statistics_fields())
-                .in_proc(&self.closing.request.roots.proc),
+                .with_deleted_files(&self.closing.request.roots.proc),
             self.closing.request.output.compress,
         );
         rings.dump(sink)?;
@@ -108,7 +110,7 @@ impl OutputRotation<'_> {
         let mut records = self.running_tasks();
         let full = std::mem::replace(sink, next);
         self.earlier.add(&finish_file(&self.closing, full)?);
-        self.before += bytes;
+        self.earlier_bytes += bytes;
         self.written.push_back(stamp(output, observer)?);
         self.remove_oldest();
         replacement.commit()?;
@@ -119,7 +121,7 @@ impl OutputRotation<'_> {
         Ok(())
     }
 
-    /// Writes the running tasks at the end of a file, if not at its start.
+    /// Writes the records of running tasks, if requested at the end of each file (`--tail-synthesize`).
     pub(crate) fn end(&self, sink: &mut CountedOutput) -> Result<(), Error> {
         match self.closing.request.synthesis.at_end {
             true => sink.records(&mut self.running_tasks()).map_err(write_error),
@@ -134,7 +136,7 @@ impl OutputRotation<'_> {
         records
     }
 
-    /// Removes the oldest files. The next file, which is not renamed yet, counts too.
+    /// Removes the oldest files, so that `max_files` remain, including the one that is started.
     fn remove_oldest(&mut self) {
         let Some(most) = self.rotation.and_then(|rotation| rotation.max_files) else {
             return;
@@ -154,7 +156,7 @@ impl OutputRotation<'_> {
 }
 
 /// Appends the time to the name of a file or directory: `NAME.YYYYMMDDhhmmssNN`, with hundredths of a second. Returns the new
-/// path. Other outputs, such as devices, are not renamed.
+/// path. Other outputs, such as devices, are not renamed; then returns `path`.
 pub(crate) fn stamp(path: &Path, observer: &mut dyn SessionObserver) -> Result<PathBuf, Error> {
     let failed = |cause| Error::Output {
         path: path.to_owned(),

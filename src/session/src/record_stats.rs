@@ -1,4 +1,4 @@
-//! Statistics collected from passing records: counts, times, losses, mapped files.
+//! Statistics of drained and synthesized records: counts, times, losses, mapped files, BPF programs.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(crate) struct MappedName {
 }
 
 impl MappedName {
-    /// Whether the mapping is memory without a file.
+    /// Whether the mapping is anonymous memory, with or without a name (`PR_SET_VMA_ANON_NAME`).
     pub(crate) fn is_anonymous(&self) -> bool {
         self.filename.starts_with(b"//anon") || self.filename.starts_with(b"[anon:")
     }
@@ -48,7 +48,7 @@ pub(crate) struct RecordStats {
     pub(crate) lost_records: u64,
     /// Number of throttlings of each counter, by id.
     pub(crate) throttled: HashMap<u64, u64>,
-    /// Statistics of AUX records.
+    /// Statistics of AUX records; `area_bytes` is not set.
     pub(crate) traces: TruncatedTraces,
     /// Minimum and maximum time of samples.
     pub(crate) times: Option<(u64, u64)>,
@@ -56,11 +56,11 @@ pub(crate) struct RecordStats {
     pub(crate) mapped: HashMap<MappedName, u32>,
     /// Sampled code pages.
     pub(crate) hits: CodePages,
-    /// Mapped files that are deleted.
+    /// Deleted files among `mapped`, if they are kept.
     pub(crate) deleted: DeletedFiles,
     /// Number of processes whose mappings took too long to read.
     pub(crate) truncated_maps: u64,
-    /// Number of mappings marked as having a build-id but without one.
+    /// Number of MMAP2 records that are marked as having a build-id but have none.
     pub(crate) mismarked: u64,
     /// BPF programs that were loaded.
     pub(crate) bpf_programs: BpfPrograms,
@@ -69,13 +69,7 @@ pub(crate) struct RecordStats {
 }
 
 impl RecordStats {
-    /// Keeps mapped files that were deleted, read through the procfs at `proc`.
-    pub(crate) fn in_proc(mut self, proc: &Path) -> Self {
-        self.deleted = DeletedFiles::new(proc);
-        self
-    }
-
-    /// Creates statistics for samples of this type. The time is read at the same offset in all samples.
+    /// Creates empty statistics of samples with these fields. The time is read at the same offset in all samples.
     pub(crate) fn new(sample_type: SampleType) -> Self {
         let before = [SampleType::IDENTIFIER, SampleType::IP, SampleType::TID];
         let fields = before
@@ -88,6 +82,12 @@ impl RecordStats {
             hits: CodePages::new(sample_type),
             ..Self::default()
         }
+    }
+
+    /// Also keeps deleted files that are mapped, which are opened through the procfs at `proc`.
+    pub(crate) fn with_deleted_files(mut self, proc: &Path) -> Self {
+        self.deleted = DeletedFiles::new(proc);
+        self
     }
 
     /// Adds one record and returns the number of lost records that it reports; 0 for records other than LOST.

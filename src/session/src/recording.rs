@@ -41,11 +41,11 @@ const HANDLED_SIGNALS: [i32; 6] = [
     libc::SIGUSR2,
     libc::SIGXFSZ,
 ];
-/// Signals within this period after the end of the recording are ignored as duplicates.
+/// SIGINT, SIGTERM and SIGHUP within this period after the end of the recording are ignored as duplicates.
 const SAME_SIGNAL: Duration = Duration::from_millis(200);
 /// Time for the workload to exit before [`SessionNotice::WorkloadStays`] is reported.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Interval in milliseconds at which the workload is polled during [`EXIT_TIMEOUT`].
+/// Interval in milliseconds at which [`EXIT_TIMEOUT`] is checked.
 const EXIT_POLL_MILLIS: i32 = 500;
 
 /// Records as requested, until the workload or the observed tasks exit, a signal or a stop command is received, the reader of
@@ -84,8 +84,8 @@ pub fn record(
         outcome => outcome,
     };
     drop(boost);
-    let by_itself = matches!(outcome, Ok((StopReason::WorkloadEnded, _)));
-    if let Some(workload) = live.workload.as_mut().filter(|_| !by_itself) {
+    let workload_exited = matches!(outcome, Ok((StopReason::WorkloadEnded, _)));
+    if let Some(workload) = live.workload.as_mut().filter(|_| !workload_exited) {
         workload.stop();
     }
     let workload = live.workload.take();
@@ -93,14 +93,14 @@ pub fn record(
     // The file is complete by now, however long the workload takes to exit.
     let ended = wait_for(workload, &signals, observer)?;
     let mut summary = completed?;
-    summary.ended = ended.filter(|_| by_itself);
+    summary.ended = ended.filter(|_| workload_exited);
     Ok(summary)
 }
 
 /// A recording in progress.
 struct LiveRecording {
     opened: OpenedEvents,
-    /// Rings not drained by a lane.
+    /// The rings; empty while lanes have them.
     rings: RingSet,
     /// Draining threads, if any.
     lanes: Vec<Lane>,
@@ -118,7 +118,8 @@ struct LiveRecording {
 }
 
 impl LiveRecording {
-    /// Prepares the recording without changing the old output: forks, opens, maps, creates the file.
+    /// Prepares the recording without changing the old output: forks the workload, opens the events, maps the rings and creates
+    /// the output.
     fn set_up(
         request: &RecordRequest,
         signals: &Signals,
@@ -160,7 +161,7 @@ impl LiveRecording {
             ),
             sink: CountedOutput::new(
                 created.output_sink,
-                RecordStats::new(statistics_fields).in_proc(&request.roots.proc),
+                RecordStats::new(statistics_fields).with_deleted_files(&request.roots.proc),
                 request.output.compress,
             ),
             records: RecordBuffer::new(SampleIdLayout::new(sample_type).size()),
@@ -173,7 +174,8 @@ impl LiveRecording {
         })
     }
 
-    /// Writes the initial state, enables events, starts the workload, and renames the file.
+    /// Writes the initial state, enables events unless they are enabled later or by the workload's exec, starts the workload, and
+    /// renames the output.
     fn begin(&mut self, request: &RecordRequest) -> Result<(), Error> {
         self.connect_programs(request)?;
         let (records, sink) = (&mut self.records, &mut self.sink);
@@ -208,7 +210,7 @@ impl LiveRecording {
         self.rings.records(records, sink).map_err(write_error)
     }
 
-    /// Directs the programs in the kernel to their events.
+    /// Connects the programs in the kernel to the events whose samples they write.
     fn connect_programs(&self, request: &RecordRequest) -> Result<(), Error> {
         let workload = self.workload.as_ref().map(Workload::pid);
         for programs in &request.observe.programs {
@@ -223,7 +225,8 @@ impl LiveRecording {
         Ok(())
     }
 
-    /// Drains until the recording ends, then the remaining data.
+    /// Drains until the recording ends, disables the events, and drains the remaining data. Returns why the recording ended, and
+    /// the number of wake-ups.
     fn observe(
         &mut self,
         request: &RecordRequest,
@@ -315,7 +318,7 @@ impl LiveRecording {
     }
 }
 
-/// Runs the programs of the off-CPU event.
+/// Starts the BPF programs of the off-CPU event, if it is recorded.
 fn begin_off_cpu(request: &RecordRequest, opened: &OpenedEvents) -> Result<(), Error> {
     let Some(programs) = &request.observe.off_cpu else {
         return Ok(());
@@ -347,8 +350,8 @@ struct RecordingOutput {
 }
 
 impl RecordingOutput {
-    /// Starts the stream if there is one; otherwise creates a file or a directory. A directory has a file for each of `rings`
-    /// rings if threads drain them, and the kernel's code if requested.
+    /// Starts the stream if there is one; otherwise creates a file or a directory. A directory has a file with the header, one
+    /// for each of `rings` rings if threads drain them, and the kernel's code if requested.
     fn create(closing: &FileCompletion<'_>, rings: usize) -> Result<Self, Error> {
         let request = closing.request;
         if let Some(stream) = &request.output.stream {
@@ -467,7 +470,7 @@ fn is_reader_gone(request: &RecordRequest, error: &Error) -> bool {
     request.output.stream.is_some() && error.is_broken_pipe()
 }
 
-/// Adds the path, unknown to the writer.
+/// Returns a function for `map_err` that adds the output's path to a write error.
 fn with_output_path(request: &RecordRequest) -> impl FnOnce(Error) -> Error {
     |error| error.with_path(&request.output.path)
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::open::{OpenEvent, for_each_counter};
 use crate::{Error, ObserveOptions, SessionNotice, SessionObserver, TimedSwitch};
 
-/// The times at which events are still to be enabled or disabled, and the end of the recording.
+/// The remaining times at which events are enabled or disabled, and the end of the recording.
 pub(crate) struct Schedule<'a> {
     began: Instant,
     remaining: &'a [TimedSwitch],
@@ -40,7 +40,8 @@ impl<'a> Schedule<'a> {
         i32::try_from(millis).unwrap_or(i32::MAX)
     }
 
-    /// Applies due switches; returns whether events are enabled afterwards, `None` if no switch was due.
+    /// Applies due switches. The side-band event stays enabled. Returns whether events are enabled afterwards, `None` if no
+    /// switch was due.
     pub(crate) fn apply_due(
         &mut self,
         events: &[OpenEvent],
@@ -53,7 +54,11 @@ impl<'a> Schedule<'a> {
             }
             match next.on {
                 true => for_each_counter(events, "enable", rperf_sys::Counter::enable)?,
-                false => for_each_counter(events, "disable", rperf_sys::Counter::disable)?,
+                // The side-band event records mappings and tasks that later samples need.
+                false => {
+                    let others = events.iter().filter(|event| !event.is_side_band());
+                    for_each_counter(others, "disable", rperf_sys::Counter::disable)?;
+                }
             }
             observer.on_event(SessionNotice::Switched { on: next.on });
             self.remaining = rest;

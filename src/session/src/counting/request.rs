@@ -91,7 +91,8 @@ pub struct EventReadings {
 }
 
 impl EventReadings {
-    /// Sets the values of tool events.
+    /// Sets the readings of tool events. Without `usage`, which is known when the workload has exited, those of `user_time` and
+    /// `system_time` are unchanged.
     pub(super) fn set_times(&mut self, elapsed: Duration, usage: Option<Usage>) {
         for (spec, cells) in self.events.iter().zip(&mut self.cells) {
             let time = match spec.tool {
@@ -102,12 +103,12 @@ impl EventReadings {
             };
             let nanos = time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
             if let (Some(value), Some(cell)) = (nanos, cells.first_mut()) {
-                // A time of 0 was measured, too, unlike a count whose event was never enabled.
-                let taken = value.max(1);
+                // Not 0, even if the time is 0: that would mean that the event was never enabled.
+                let enabled = value.max(1);
                 cell.counts = CounterCounts {
                     value,
-                    enabled: taken,
-                    running: taken,
+                    enabled,
+                    running: enabled,
                 };
             }
         }
@@ -117,7 +118,7 @@ impl EventReadings {
 /// Result of a count.
 #[derive(Debug, Clone)]
 pub struct CountSummary {
-    /// Duration since counting began; a delay is not included.
+    /// Duration of the count. A delay is not included, unless the count ended during it.
     pub elapsed: Duration,
     /// The final readings.
     pub readings: EventReadings,
@@ -131,6 +132,6 @@ pub struct CountSummary {
 
 /// Receives events and interval readings.
 pub trait CountObserver: SessionObserver {
-    /// Handles the end of an interval: time since the start, duration, and the counts of the interval.
+    /// Handles the end of an interval: the time since counting began, the interval's duration, and its counts.
     fn interval(&mut self, at: Duration, took: Duration, readings: &EventReadings);
 }

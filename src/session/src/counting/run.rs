@@ -16,8 +16,8 @@ use crate::recording::fork_workload;
 use crate::tasks::{CpuTasks, online_cpus};
 use crate::{Control, Error, SessionNotice, Target};
 
-/// Counts as requested, until the workload or the observed tasks exit, or on a timeout, a signal or a stop
-/// command; without a workload, also after the last requested interval. Also ends if the reader of recorded counts closes the pipe.
+/// Counts as requested, until the workload or the observed tasks exit, or on a timeout, a signal or a stop command; without a
+/// workload, also after the last requested interval. Also ends if the reader of recorded counts closes the pipe.
 ///
 /// SIGINT, SIGTERM, SIGHUP and SIGCHLD are handled meanwhile. SIGTERM and SIGHUP are forwarded to the workload;
 /// SIGINT is not, because the terminal sends it to the workload, too.
@@ -49,16 +49,16 @@ pub fn count(
         last_at: Duration::ZERO,
     };
     if let Some(workload) = &mut workload {
-        start(workload, request)?;
+        start_workload(workload, request)?;
     }
     run.writer.as_mut().map_or(Ok(()), CountWriter::commit)?;
     let mut waiting = WaitConditions {
         signals: &signals,
         workload: workload.as_mut(),
-        tasks: ends_of(&request.target),
+        tasks: exit_descriptors(&request.target),
         control,
     };
-    let woken = match run.start(&mut waiting, observer)? {
+    let woken = match run.enable_after_delay(&mut waiting, observer)? {
         Some(woken) => woken,
         None => run.observe(&mut waiting, observer)?,
     };
@@ -109,7 +109,7 @@ fn enable_at_once(
 }
 
 /// Lets the forked workload execute its program.
-fn start(workload: &mut Workload, request: &CountRequest) -> Result<(), Error> {
+fn start_workload(workload: &mut Workload, request: &CountRequest) -> Result<(), Error> {
     let program = request.workload.as_ref();
     let path = program.map(|program| program.path().to_owned());
     workload.start().map_err(|cause| Error::Workload {
@@ -179,25 +179,25 @@ fn set_filters(opened: &OpenCounters<RunningKernel>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns descriptors that report the exit of the observed tasks; `None` if no tasks are observed, or if none
-/// has a descriptor, for example on kernels without pidfds.
-fn ends_of(target: &Target) -> Option<Vec<Pidfd>> {
-    let ends: Vec<Pidfd> = match target {
+/// Returns descriptors that report the exit of the target's processes or threads; `None` for other targets, or if no descriptor
+/// can be opened, for example on kernels without pidfds.
+fn exit_descriptors(target: &Target) -> Option<Vec<Pidfd>> {
+    let pidfds: Vec<Pidfd> = match target {
         Target::Processes(pids) => {
-            let ends = pids.iter().map(|pid| Pidfd::of_process(*pid));
-            ends.flatten().collect()
+            let pidfds = pids.iter().map(|pid| Pidfd::of_process(*pid));
+            pidfds.flatten().collect()
         }
         Target::Threads(tids) => tids.iter().flat_map(|tid| Pidfd::of(*tid)).collect(),
         _ => Vec::new(),
     };
-    (!ends.is_empty()).then_some(ends)
+    (!pidfds.is_empty()).then_some(pidfds)
 }
 
 /// A running count.
 struct CountRun<'a> {
     request: &'a CountRequest,
     opened: &'a OpenCounters<RunningKernel>,
-    /// Sums of BPF programs.
+    /// The sums of BPF programs, if any event needs them.
     sums: Option<KernelSums>,
     writer: Option<CountWriter<'a>>,
     /// Whether the reader of the recorded counts closed the pipe.
@@ -211,9 +211,9 @@ struct CountRun<'a> {
 }
 
 impl<'a> CountRun<'a> {
-    /// If the start is delayed (`-D`), waits and then enables the events. Returns the reason if the count ended during the delay.
-    /// With [`CountStart::Never`], returns at once.
-    fn start(
+    /// With [`CountStart::After`] (`-D`), waits and then enables the events; otherwise returns at once. Returns why the count
+    /// ended if it ended during the delay.
+    fn enable_after_delay(
         &mut self,
         waiting: &mut WaitConditions<'_>,
         observer: &mut dyn CountObserver,
@@ -235,7 +235,7 @@ impl<'a> CountRun<'a> {
         Ok(None)
     }
 
-    /// Waits for the end of the count, and reads counters at intervals.
+    /// Reads counters at intervals until the count ends, and returns why it ended.
     fn observe(
         &mut self,
         waiting: &mut WaitConditions<'_>,
@@ -309,7 +309,7 @@ impl<'a> CountRun<'a> {
         }
     }
 
-    /// Returns the end of the interval after `done` ones; `None` if there is none.
+    /// Returns when the next interval ends, after `done` intervals; `None` without intervals, or after the last one.
     fn next_interval(&self, done: u64) -> Option<Instant> {
         let interval = self.request.interval?;
         if interval.times.is_some_and(|times| done >= times) {
@@ -319,7 +319,7 @@ impl<'a> CountRun<'a> {
         let due = self
             .began
             .checked_add(interval.every.checked_mul(number)?)?;
-        // After a suspend there is one long interval, not many short ones to catch up.
+        // If this process was stopped (SIGSTOP), there is one long interval, not many short ones to catch up.
         Some(due.max(self.began + self.last_at + interval.every / 2))
     }
 
@@ -338,7 +338,7 @@ impl<'a> CountRun<'a> {
     }
 
     /// Records the last reading and completes the output. With an unlimited number of intervals, the last reading ends an
-    /// incomplete interval; with a limited number, nothing is recorded.
+    /// incomplete interval, which is also reported; with a limited number, it is not used.
     fn end(
         &mut self,
         at: Duration,
@@ -374,8 +374,8 @@ impl<'a> CountRun<'a> {
 }
 
 impl WaitConditions<'_> {
-    /// Terminates the workload unless it has exited, and waits for its exit. Returns the signal that ended the count, if any;
-    /// SIGPIPE if the reader closed the pipe.
+    /// Unless the workload has exited, sends it SIGTERM, or the signal that ended the count, and waits for its exit. Returns that
+    /// signal, if any; SIGPIPE if the reader closed the pipe.
     pub(crate) fn finish(&mut self, woken: WaitEnd) -> Result<Option<i32>, Error> {
         let signal = match woken {
             WaitEnd::Signal(signal) => Some(signal),
@@ -387,7 +387,7 @@ impl WaitConditions<'_> {
         };
         match woken {
             WaitEnd::WorkloadEnded => return Ok(None),
-            // The terminal has sent SIGINT to the workload, too.
+            // Not forwarded: the terminal has sent it to the workload, too.
             WaitEnd::Signal(libc::SIGINT) => {}
             WaitEnd::Signal(signal) => workload.kill(signal),
             WaitEnd::Time
@@ -411,7 +411,7 @@ impl WaitConditions<'_> {
 }
 
 impl EventReadings {
-    /// Returns the counts since `earlier`, which may be empty.
+    /// Returns readings with the counts since `earlier`, which may be empty.
     fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();
         for (cells, earlier) in since.cells.iter_mut().zip(&earlier.cells) {

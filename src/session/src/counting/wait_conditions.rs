@@ -1,4 +1,4 @@
-//! Waiting for the end of a count.
+//! Waiting for the end of a count, or of an observation of `/proc/schedstat`.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ pub(crate) enum WaitEnd {
     TasksEnded,
     /// SIGINT, SIGTERM or SIGHUP was received.
     Signal(i32),
-    /// Commands are available, or the pipe was closed.
+    /// Control commands are available, or their pipe was closed.
     Control(Ready),
     /// A stop command was received.
     Stopped,
@@ -26,7 +26,7 @@ pub(crate) enum WaitEnd {
     ReaderGone,
 }
 
-/// Conditions that end a count.
+/// The conditions to wait for.
 pub(crate) struct WaitConditions<'a> {
     pub(crate) signals: &'a Signals,
     pub(crate) workload: Option<&'a mut Workload>,
@@ -67,6 +67,7 @@ impl WaitConditions<'_> {
         }
     }
 
+    /// Reads pending signals; returns the reason if one of them ends the wait.
     fn signalled(&mut self) -> Result<Option<WaitEnd>, Error> {
         while let Some(signal) = self.signals.next().map_err(Error::system("read signals"))? {
             if signal != libc::SIGCHLD {
