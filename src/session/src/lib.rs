@@ -5,11 +5,11 @@
 //! end are in a [`Summary`].
 //!
 //! An [`Observation`] is the same without a file: records are passed to the caller. [`count`] reads counters instead of
-//! sampling.
+//! sampling, and [`observe_schedstat`] reads `/proc/schedstat`.
 //!
 //! **Invariants.** Ring data are written directly from the rings, with one write per run of complete records, unless records are
-//! rewritten, compressed or corrected (`build_id_mappings`). The old output is not touched before all events are open and the
-//! workload runs.
+//! rewritten, compressed or corrected (`build_id_mappings`), or in an overwrite ring. The old output is not touched before all
+//! events are open and the workload runs.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
@@ -78,5 +78,5 @@ pub use schedstat::{
     CpuReading, DomainReading, SchedstatError, SchedstatOutput, SchedstatReading, SchedstatRequest,
     SchedstatSummary, observe_schedstat,
 };
-pub use summary::{Summary, TruncatedTraces};
+pub use summary::{Summary, TraceStats};
 pub use task_synthesis::TaskSynthesis;

@@ -19,7 +19,7 @@ pub struct EventLosses {
     pub cpu: Option<u32>,
     /// Number of lost samples, or of throttlings.
     pub count: u64,
-    /// Sampling rate.
+    /// The event's sampling rate.
     pub rate: SampledRate,
 }
 
@@ -56,11 +56,11 @@ impl SampledRate {
 impl EventLosses {
     /// Adds `more` to `into`; losses of the same event on the same CPU are summed.
     pub(crate) fn merge(into: &mut Vec<Self>, more: impl IntoIterator<Item = Self>) {
-        for missed in more {
-            let same = |known: &&mut Self| known.event == missed.event && known.cpu == missed.cpu;
+        for losses in more {
+            let same = |known: &&mut Self| known.event == losses.event && known.cpu == losses.cpu;
             match into.iter_mut().find(same) {
-                Some(known) => known.count += missed.count,
-                None => into.push(missed),
+                Some(known) => known.count += losses.count,
+                None => into.push(losses),
             }
         }
     }
@@ -76,16 +76,18 @@ impl EventLosses {
     }
 }
 
+/// Whether the first value of a read of the event's counters is its own. With GROUP, a read of any member starts with the values
+/// of the leader, which is the only event of the group that samples.
+fn reads_own_value(event: &&OpenEvent) -> bool {
+    let format = event.event.attr.read_format;
+    event.event.leader.is_none() || !format.contains(ReadFormat::GROUP)
+}
+
 /// Appends LOST_SAMPLES for every counter with lost samples, as counted by the kernel, and returns the losses. Members of a
-/// group that is read with GROUP are left out. Kernels before 6.0 don't count lost samples (`PERF_FORMAT_LOST`).
+/// group that is read with GROUP are skipped. Kernels before 6.0 don't count lost samples (`PERF_FORMAT_LOST`).
 pub(crate) fn lost_samples(events: &[OpenEvent], to: &mut RecordBuffer) -> Vec<EventLosses> {
     let mut losses = Vec::new();
-    // With GROUP a read starts with the values of the leader, the only event that samples.
-    let is_sampled = |event: &&OpenEvent| {
-        let attr = &event.event.attr;
-        event.event.leader.is_none() || !attr.read_format.contains(ReadFormat::GROUP)
-    };
-    for event in events.iter().filter(is_sampled) {
+    for event in events.iter().filter(reads_own_value) {
         let attr = &event.event.attr;
         let layout = SampleIdLayout::new(attr.sample_type);
         for open_counter in &event.counters {
@@ -108,13 +110,9 @@ pub(crate) fn lost_samples(events: &[OpenEvent], to: &mut RecordBuffer) -> Vec<E
     losses
 }
 
-/// Returns the tracepoints (`SYSTEM:EVENT`) with a count of 0. Members of a group that is read with GROUP are left out:
-/// their counts are not read.
+/// Returns the tracepoints (`SYSTEM:EVENT`) with a count of 0. Members of a group that is read with GROUP are skipped: their
+/// counts are not read.
 pub(crate) fn tracepoints_without_hits(events: &[OpenEvent]) -> Vec<String> {
-    let has_value = |event: &&OpenEvent| {
-        let format = event.event.attr.read_format;
-        event.event.leader.is_none() || !format.contains(ReadFormat::GROUP)
-    };
     let is_zero = |event: &&OpenEvent| {
         let format = event.event.attr.read_format;
         let mut counters = event.counters.iter();
@@ -127,7 +125,7 @@ pub(crate) fn tracepoints_without_hits(events: &[OpenEvent]) -> Vec<String> {
     };
     let tracepoints = events
         .iter()
-        .filter(has_value)
+        .filter(reads_own_value)
         .filter(|event| !event.counters.is_empty());
     let tracepoints =
         tracepoints.filter_map(|event| Some((event, event.event.spec.tracepoint.as_ref()?)));
@@ -137,8 +135,8 @@ pub(crate) fn tracepoints_without_hits(events: &[OpenEvent]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the throttlings of each event and CPU. `by_id` has the number of THROTTLE records of each counter id; ids of
-/// closed counters are ignored.
+/// Returns the throttlings of each event and CPU. `by_id` has the number of THROTTLE records of each counter id; other ids than
+/// those of `events` are ignored.
 pub(crate) fn throttled(events: &[OpenEvent], by_id: &HashMap<u64, u64>) -> Vec<EventLosses> {
     let mut losses = Vec::new();
     for event in events {

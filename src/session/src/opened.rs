@@ -26,12 +26,13 @@ pub(crate) struct OpenedEvents {
     /// Formats of the tracepoints. They are read before the recording, since probes may be removed before it ends.
     pub(crate) tracing_data: Option<TracingDataBuilder>,
     pub(crate) kernel: KernelMaps,
-    /// Conversion from the hardware clock, if the kernel provides it.
+    /// Conversion from the hardware clock to timestamps, if the kernel provides it.
     pub(crate) conversion: Option<TimeConv>,
 }
 
 impl OpenedEvents {
-    /// Opens the events on these CPUs and tasks and maps their rings.
+    /// Opens the events on these CPUs and tasks and maps their rings. Tasks that have exited meanwhile are removed from
+    /// `cpu_tasks`.
     pub(crate) fn new(
         request: &RecordRequest,
         mut cpu_tasks: CpuTasks,
@@ -60,8 +61,8 @@ impl OpenedEvents {
         first.map_or(SampleType::default(), |event| event.event.attr.sample_type)
     }
 
-    /// Returns the fields of samples that statistics read: those of the first event, without the time if another event
-    /// has none (`-e EVENT/time=0/`) or has it at another place.
+    /// Returns the sample fields for the statistics: those of the first event, without the time if another event has none
+    /// (`-e EVENT/time=0/`) or has it at another offset.
     pub(crate) fn statistics_fields(&self) -> SampleType {
         let types = self.events.iter().map(|event| event.event.attr.sample_type);
         statistics_fields(self.sample_type(), types)
@@ -69,7 +70,7 @@ impl OpenedEvents {
 }
 
 fn statistics_fields(first: SampleType, mut types: impl Iterator<Item = SampleType>) -> SampleType {
-    // The time follows the other three fields. Its offset is the same in all samples if all events have the same of these fields.
+    // The time is the last of these fields. It has one offset if all events have the same of them.
     let up_to_time = SampleType::IDENTIFIER | SampleType::IP | SampleType::TID | SampleType::TIME;
     let is_common = types.all(|other| other & up_to_time == first & up_to_time);
     first.with(
@@ -127,7 +128,7 @@ fn set_filters(events: &[OpenEvent]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Attaches the programs that filter samples. They are inherited with the events.
+/// Attaches the BPF programs that filter samples. They are inherited with the events.
 fn attach_filters(request: &RecordRequest, events: &[OpenEvent]) -> Result<(), Error> {
     for (event, program) in events.iter().zip(&request.observe.sample_filters) {
         let Some(program) = program else { continue };
@@ -170,7 +171,7 @@ fn describe_tracepoints(
     })
 }
 
-/// Opens the cgroups of events; `None` for an event without a cgroup.
+/// Opens the cgroup of each event that has one.
 fn open_cgroups(request: &RecordRequest) -> Result<Vec<Option<OpenCgroup>>, Error> {
     let open = |name: &Option<String>| {
         let name = name.as_ref();

@@ -16,7 +16,7 @@ use crate::unlinked::UnlinkedFiles;
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     file: File,
-    /// Whether the output is a device such as `/dev/null`, which has no size.
+    /// Whether the output is a device such as `/dev/null` or a FIFO, which have no size.
     device: bool,
 }
 
@@ -60,7 +60,7 @@ impl Output for OutputFile {
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
-    /// The temporary output; `None` for a device, and after the commit.
+    /// The temporary output; `None` for a device or FIFO, and after the commit.
     pending: Option<PendingFile>,
 }
 
@@ -76,7 +76,7 @@ struct PendingFile {
 }
 
 impl Replacement {
-    /// Creates a file accessible only to its owner; opens an existing device.
+    /// Creates a file accessible only to its owner; opens an existing device or FIFO.
     pub(crate) fn create(path: &Path, naming: PathOrigin) -> Result<(Self, OutputFile), Error> {
         let error = output_error(path);
         if let Some(device) = find_in_place(path, naming).map_err(error)? {
@@ -101,12 +101,12 @@ impl Replacement {
         Ok((Self::new(path, pending), OutputFile { file, device }))
     }
 
-    /// Creates a directory accessible only to its owner: a file with the header, and one for the
-    /// records of each ring.
+    /// Creates a directory accessible only to its owner, with a file for the header and `rings` files for the records of rings.
+    /// Also returns the header's file and those of the rings.
     pub(crate) fn directory(
         path: &Path,
         naming: PathOrigin,
-        parts: usize,
+        rings: usize,
     ) -> Result<(Self, OutputFile, Vec<File>), Error> {
         let error = output_error(path);
         if find_in_place(path, naming).map_err(error)?.is_some() {
@@ -119,7 +119,7 @@ impl Replacement {
         let create = |name: String| directory.create_file(name.as_ref(), 0o600);
         let file = create(HEADER.to_owned());
         let part = |number| create(format!("{HEADER}.{number}"));
-        let parts: io::Result<Vec<File>> = (0..parts).map(part).collect();
+        let parts: io::Result<Vec<File>> = (0..rings).map(part).collect();
         let pending = PendingFile {
             folder,
             name,
@@ -171,7 +171,7 @@ impl Drop for Replacement {
         let Some(pending) = &self.pending else {
             return;
         };
-        // Only this process uses the temporary files, so errors are ignored.
+        // Errors are ignored: only temporary files of this process may remain.
         let _ = match &pending.directory {
             None => pending.folder.remove_file(&pending.temporary),
             Some(directory) => recording_folder::empty(directory)
@@ -188,7 +188,8 @@ fn output_error(path: &Path) -> impl Fn(io::Error) -> Error + Copy {
     }
 }
 
-/// Returns the folder and name of an output. A directory that isn't a recording is rejected with errno `reason`.
+/// Returns the folder and name of an output. A path without a file name, or of a directory that isn't a recording, is rejected
+/// with errno `reason`.
 fn folder_and_name(path: &Path, reason: i32) -> io::Result<(Folder, OsString)> {
     let rejected = || io::Error::from_raw_os_error(reason);
     let name = path.file_name().ok_or_else(rejected)?.to_owned();
@@ -203,7 +204,7 @@ fn folder_and_name(path: &Path, reason: i32) -> io::Result<(Folder, OsString)> {
     Ok((folder, name))
 }
 
-/// Calls `create` with random names until one is unused.
+/// Calls `create` with random names based on `name` until one is unused. Returns that name and the result.
 fn create_unused<T>(
     name: &OsStr,
     create: impl Fn(&OsStr) -> io::Result<T>,
@@ -222,14 +223,14 @@ fn create_unused<T>(
 fn keep_old(folder: &Folder, name: &OsStr, old: &OsStr) -> io::Result<()> {
     let mut replaced = UnlinkedFiles::default();
     match (folder.kind(name)?, folder.kind(old)?) {
-        // Nothing replaces the older recording.
+        // There is no output to rename, or nothing has the name `old`.
         (None, _) | (_, None) => {}
         (_, Some(FileKind::Folder)) => drop(recording_folder::remove(folder, old)?),
         (Some(FileKind::Folder), Some(_)) => {
             replaced.keep(folder, old);
             folder.remove_file(old)?;
         }
-        // Replaced by the rename.
+        // The rename removes the name `old`.
         _ => replaced.keep(folder, old),
     }
     match folder.rename(name, old) {

@@ -14,7 +14,7 @@ use crate::output::OutputFile;
 /// An open output.
 #[derive(Debug)]
 pub(crate) enum OutputStream {
-    /// A file or device, with the thread that updates its header.
+    /// A file or device, with the thread that updates its header, if it could be started.
     File(Writer<OutputFile>, Option<Checkpoint>),
     /// A file of a directory: the records of one ring.
     Part(PartWriter<File>),
@@ -26,7 +26,7 @@ pub(crate) enum OutputStream {
 #[derive(Debug)]
 pub(crate) struct StreamOutput {
     writer: PipeWriter<Arc<File>>,
-    /// Whether there is a reader that may close it.
+    /// Whether it is a pipe or socket, whose reader may close it.
     is_pipe: bool,
 }
 
@@ -106,13 +106,12 @@ impl OutputStream {
         }
     }
 
-    /// Whether FINISHED_ROUND records are written: the records of a single ring are in order
-    /// without them.
+    /// Whether FINISHED_ROUND records are written. A file with the records of a single ring has none: they are in order.
     pub(crate) fn has_rounds(&self) -> bool {
         !matches!(self, Self::Part(_))
     }
 
-    /// Completes the output, a file with its features. If these could not be written, returns the reason.
+    /// Completes the output; a file gets `features`. Returns the error if these could not be written.
     pub(crate) fn finish(self, features: &FeatureSet) -> Result<Option<io::Error>, WriteError> {
         match self {
             Self::File(writer, checkpoint) => {

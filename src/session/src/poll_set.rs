@@ -28,7 +28,7 @@ impl<'a> PollSet<'a> {
         DescriptorKind(start..self.fds.len())
     }
 
-    /// Adds counters.
+    /// Adds the descriptors of counters, as one kind.
     pub(crate) fn counters(&mut self, counters: &[&'a OpenCounter]) -> DescriptorKind {
         self.add(
             counters
@@ -47,7 +47,7 @@ impl<'a> PollSet<'a> {
 }
 
 impl PollStates {
-    /// The states of the descriptors of one kind, in the order in which they were added.
+    /// Returns the states of the descriptors of one kind, in the order in which they were added.
     pub(crate) fn of(&self, kind: &DescriptorKind) -> &[Ready] {
         self.0.get(kind.0.clone()).unwrap_or_default()
     }

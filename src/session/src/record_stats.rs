@@ -12,7 +12,7 @@ use crate::bpf_programs::BpfPrograms;
 use crate::build_id_mappings::is_mismarked;
 use crate::code_pages::CodePages;
 use crate::deleted_files::DeletedFiles;
-use crate::summary::TruncatedTraces;
+use crate::summary::TraceStats;
 
 /// A file with an executable mapping, with the data to identify it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -49,7 +49,7 @@ pub(crate) struct RecordStats {
     /// Number of throttlings of each counter, by id.
     pub(crate) throttled: HashMap<u64, u64>,
     /// Statistics of AUX records; `area_bytes` is not set.
-    pub(crate) traces: TruncatedTraces,
+    pub(crate) traces: TraceStats,
     /// Minimum and maximum time of samples.
     pub(crate) times: Option<(u64, u64)>,
     /// Files with executable mappings, each with the id of a process that maps it.
@@ -287,7 +287,7 @@ mod tests {
                 body: &body,
             });
         }
-        let TruncatedTraces {
+        let TraceStats {
             parts,
             truncated,
             gaps,

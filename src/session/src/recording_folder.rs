@@ -13,7 +13,7 @@ use rperf_safefs::{FileKind, Folder};
 
 use crate::unlinked::UnlinkedFiles;
 
-/// The file with the header. The names of the rings' files are this name, a dot and a number.
+/// The name of the file with the header. The files of rings have this name, a dot and a number.
 pub(crate) const HEADER: &str = "data";
 /// The folder with kernel code, as in Linux perf.
 pub(crate) const KERNEL: &str = "kcore_dir";
@@ -31,8 +31,8 @@ pub(crate) fn is_recording(directory: &Folder) -> bool {
         && begin == MAGIC
 }
 
-/// Removes the directory `name` if it is a recording and contains nothing else. Returns the removed
-/// files; their blocks are freed when the result is dropped.
+/// Removes the directory `name` if it is a recording and contains nothing else. Returns the removed files, without those of the
+/// kernel's code; their blocks are freed when the result is dropped.
 ///
 /// # Errors
 /// `DirectoryNotEmpty` if it contains anything else, or no header of a recording; then nothing is
@@ -50,7 +50,7 @@ pub(crate) fn remove(folder: &Folder, name: &OsStr) -> io::Result<UnlinkedFiles>
 /// Removes the contents of a recording's directory. Returns the removed files, without those of the kernel's code.
 ///
 /// # Errors
-/// `DirectoryNotEmpty` if it contains any other file; then nothing is removed. Other errors are those of system calls.
+/// `DirectoryNotEmpty` if it contains anything else; then nothing is removed. Other errors are those of system calls.
 pub(crate) fn empty(directory: &Folder) -> io::Result<UnlinkedFiles> {
     let mut unlinked = UnlinkedFiles::default();
     let names = directory.names()?;

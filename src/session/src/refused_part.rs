@@ -35,7 +35,7 @@ fn single_refused_part(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<Str
         flags: attr.flags.with(AttrFlags::DISABLED, true),
         ..attr.clone()
     };
-    // If the event is accepted alone, its group or task is the cause.
+    // If the trial succeeds with the complete attr, the cause is something else, such as the group, the CPU or the cgroup.
     if opens(&attr) {
         return None;
     }
@@ -59,8 +59,8 @@ fn precision(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
     ))
 }
 
-/// A numeric field of the attr: its name, and a function that clears it (a period becomes 1) and returns its old value, 0 if
-/// there was nothing to clear.
+/// A numeric field of the attr: its name, and a function that clears it (a period or frequency becomes 1) and returns its old
+/// value, 0 if there was nothing to clear.
 type AttrField = (&'static str, fn(&mut Attr) -> u64);
 
 const NUMBERS: [AttrField; 7] = [
@@ -82,22 +82,22 @@ const NUMBERS: [AttrField; 7] = [
 ];
 
 fn number(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
-    NUMBERS.iter().find_map(|(name, take)| {
+    NUMBERS.iter().find_map(|(name, clear)| {
         let mut without = attr.clone();
-        let value = take(&mut without);
+        let value = clear(&mut without);
         (value != 0 && opens(&without)).then(|| format!("{name} {value:#x}"))
     })
 }
 
-/// Checks whether sampling is refused: many uncore PMUs can only count.
+/// Returns a part if the kernel refuses to sample the event, but counts it: many uncore PMUs can only count.
 fn sampling(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
     let without = Attr {
         sample_period: 0,
         flags: attr.flags.with(AttrFlags::FREQ, false),
         ..attr.clone()
     };
-    let counts = attr.sample_period > 0 && opens(&without);
-    counts.then(|| "sampling (it can only be counted, as stat does)".to_owned())
+    let only_counts = attr.sample_period > 0 && opens(&without);
+    only_counts.then(|| "sampling (it can only be counted, as stat does)".to_owned())
 }
 
 fn sample_field(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
@@ -161,8 +161,8 @@ mod tests {
 
     #[test]
     fn the_one_part_that_is_refused_is_named() {
-        let part = |takes: fn(&Attr) -> bool| single_refused_part(&attr(), &takes);
-        let named = |takes| part(takes).unwrap_or_default();
+        let part = |opens: fn(&Attr) -> bool| single_refused_part(&attr(), &opens);
+        let named = |opens| part(opens).unwrap_or_default();
         assert_eq!(
             named(|attr| attr.precise_ip() < 3),
             "precise_ip 3 (2 is the highest that works)"

@@ -17,7 +17,7 @@ use rperf_wire::Attr;
 
 use crate::{ListedDetail, SampledRate};
 
-/// The target of a recording.
+/// The target of a recording or count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// The workload and, with inheritance, its children.
@@ -58,10 +58,11 @@ pub struct TimedSwitch {
     pub on: bool,
 }
 
-/// The event at which the output is switched to the next file.
+/// The condition for starting the next file. Independently of it, SIGUSR2, the control command `snapshot` and trigger events
+/// (`--switch-output-event`) start the next file, too; with [`SnapshotOptions`], they take a snapshot instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RotationTrigger {
-    /// On SIGUSR2.
+    /// No other condition.
     Signal,
     /// When a file reaches this size in bytes.
     Size(u64),
@@ -72,9 +73,9 @@ pub enum RotationTrigger {
 /// Output rotation (`--switch-output`): several files, each of which is a complete recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RotationOptions {
-    /// The event at which the next file starts.
+    /// The condition for starting the next file.
     pub trigger: RotationTrigger,
-    /// The number of recent files to keep; `None` for all.
+    /// The number of recent files to keep, including the one that is written; `None` for all.
     pub max_files: Option<usize>,
 }
 
@@ -110,7 +111,7 @@ pub enum DrainAffinity {
 pub struct SynthesizedRecords {
     /// Processes and threads with their names.
     pub tasks: bool,
-    /// Mappings.
+    /// Mappings of the processes; only together with `tasks`.
     pub mappings: bool,
     /// Cgroups, if recorded ([`SideBand::cgroups`](rperf_events::SideBand::cgroups)).
     pub cgroups: bool,
@@ -119,7 +120,8 @@ pub struct SynthesizedRecords {
 /// Options of hardware traces, which the hardware writes in its own format to AUX areas next to the ring buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TraceOptions {
-    /// Pages of each AUX area, a power of two; by default 4 MiB, or 128 KiB if not `privileged`.
+    /// The number of pages of each AUX area, rounded up to a power of two. By default, an area has the size of a snapshot
+    /// ([`SnapshotOptions::size`]) or, if that is not given, 4 MiB, or 128 KiB if not `privileged`.
     pub pages: Option<usize>,
     /// Whether the user may lock unlimited memory.
     pub privileged: bool,
@@ -127,7 +129,7 @@ pub struct TraceOptions {
     pub snapshots: Option<SnapshotOptions>,
 }
 
-/// Snapshots of traces (`--snapshot`): on SIGUSR2 and on request.
+/// Snapshots of traces (`--snapshot`), which are taken on SIGUSR2, the control command `snapshot` and trigger events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SnapshotOptions {
     /// The maximum size of a snapshot in bytes; `None` for the size of the area.
@@ -191,15 +193,17 @@ pub struct ObserveOptions {
 /// The ring buffers, and how they are drained.
 #[derive(Debug, Clone)]
 pub struct RingOptions {
-    /// Data pages of each ring buffer, a power of two; `None` for the number that `perf_event_mlock_kb` allows.
+    /// Data pages of each ring buffer, a power of two; `None` for the number that `perf_event_mlock_kb` allows, or half of it
+    /// with hardware traces of an unprivileged user.
     pub pages: Option<usize>,
-    /// The minimum number of bytes in a ring buffer to drain it while recording (`--mmap-flush`).
+    /// The minimum number of bytes in a ring buffer to drain it while recording (`--mmap-flush`). Ring buffers that are a quarter
+    /// full are always drained.
     pub flush_from: u64,
-    /// The draining threads, if the output is a directory; otherwise the calling thread drains.
+    /// The draining threads, whose output is a directory; with `None`, the calling thread drains.
     pub threads: Option<DrainThreads>,
     /// The CPU affinity of the calling thread while draining.
     pub affinity: DrainAffinity,
-    /// The real-time priority of draining (`-r`); by default, recordings use the highest priority of ordinary threads, if
+    /// The real-time priority of draining (`-r`); with `None`, recordings raise the ordinary priority (nice -20), if
     /// permitted.
     pub real_time: Option<i32>,
 }
@@ -223,8 +227,8 @@ pub struct SynthesisOptions {
     pub kinds: SynthesizedRecords,
     /// The time limit for reading the mappings of one process (`--proc-map-timeout`).
     pub maps_timeout: Duration,
-    /// The number of threads that read procfs (`--num-thread-synthesize`); `None` for one per CPU. Fewer are used if
-    /// few processes run.
+    /// The number of threads that read procfs (`--num-thread-synthesize`); `None` for one per CPU that this process may use.
+    /// Fewer are used if few processes run.
     pub threads: Option<usize>,
     /// Whether the records are written at the end of each file (`--tail-synthesize`).
     pub at_end: bool,
@@ -248,17 +252,17 @@ impl Default for SynthesisOptions {
 /// The output.
 #[derive(Debug, Clone, Default)]
 pub struct OutputOptions {
-    /// The output file, or the name of the stream.
+    /// The output file or directory, or the name of the stream in messages.
     pub path: PathBuf,
     /// Whether the user gave the name.
     pub naming: PathOrigin,
     /// The pipe for pipe mode, instead of a file.
     pub stream: Option<Arc<File>>,
-    /// Transforms records before they are written. Not for overwrite ring buffers.
+    /// Transforms records before they are written; not those of overwrite ring buffers.
     pub rewriter: Option<Arc<dyn BuildRewriter>>,
-    /// Whether ring buffer data are compressed (`-z`).
+    /// Whether records of ring buffers are compressed (`-z`); those of overwrite ring buffers are not.
     pub compress: bool,
-    /// Whether the time is appended to file names (`--timestamp-filename`); with a rotation it always is.
+    /// Whether the time is appended to the output's name (`--timestamp-filename`); with a rotation it always is.
     pub timestamped: bool,
     /// The rules for switching the output to another file (`--switch-output`).
     pub rotation: Option<RotationOptions>,
@@ -268,7 +272,8 @@ pub struct OutputOptions {
     pub max_size: Option<u64>,
     /// Copies the kernel's code into the output directory (`--kcore`).
     pub kernel_code: Option<Arc<dyn KernelCodeReader>>,
-    /// Whether the header lists the build-ids of the kernel, its modules and all mapped files. Otherwise no files are cached either.
+    /// Whether the header lists the build-ids of the kernel, its modules and all mapped files. Otherwise no files are cached
+    /// either.
     pub build_ids: bool,
     /// Whether all loaded modules and mapped files are cached, not only those with samples (`--buildid-all`).
     pub cache_all: bool,
@@ -276,7 +281,8 @@ pub struct OutputOptions {
     pub command_line: Vec<String>,
     /// The version for the header.
     pub version: String,
-    /// The build-id cache, to which files with samples, kallsyms and the vdso are added; `None` to leave it unchanged.
+    /// The build-id cache, to which files with samples (or all, with `cache_all`), kallsyms and the vdso are added; `None` to
+    /// leave it unchanged.
     pub cache: Option<PathBuf>,
 }
 
@@ -334,9 +340,9 @@ impl ObserveOptions {
     }
 }
 
-/// Receives notices while a recording is set up and runs.
+/// Receives notices while a recording or count is set up and runs.
 pub trait SessionObserver {
-    /// Reports a notice.
+    /// Handles a notice.
     fn on_event(&mut self, notice: SessionNotice<'_>);
 }
 
@@ -395,7 +401,8 @@ pub enum SessionNotice<'a> {
         /// The descriptor, or the error.
         outcome: Result<i32, &'a io::Error>,
     },
-    /// All events were enabled or disabled: at the start or a set time (`-D`), or by a control command.
+    /// The events were enabled or disabled, at a set time (`-D`) or by a control command, or they start disabled. The side-band
+    /// event of a recording is not disabled.
     Switched {
         /// Whether they are enabled now.
         on: bool,
@@ -435,13 +442,13 @@ pub enum SessionNotice<'a> {
     GrowingFast {
         /// The growth in bytes per minute.
         bytes: u64,
-        /// Samples per second; 0 if other threads write them.
+        /// Samples per second; 0 if other threads drain the ring buffers (`--threads`).
         samples: u64,
         /// The name of the first event.
         event: &'a str,
         /// Its sampling rate.
         rate: SampledRate,
-        /// Whether there are no other events.
+        /// Whether it is the only event; a separate side-band event counts as another one.
         is_only: bool,
         /// Whether its samples contain stack copies.
         copies: bool,
@@ -465,12 +472,12 @@ pub enum SessionNotice<'a> {
         /// The part of its attr without which the kernel would accept the event, if a single part is the cause.
         refused: Option<&'a str>,
     },
-    /// A group does not fit on the hardware counters; its events are counted separately (`:W`).
+    /// A weak group (`:W`) does not fit on the hardware counters; its events are opened separately.
     GroupBroken {
         /// The name of its leader.
         leader: &'a str,
     },
-    /// BPF programs had no room to observe tasks, which are not counted.
+    /// Some tasks are not counted: BPF programs had no room for them.
     TasksNotCounted {
         /// Their number.
         lost: u64,
@@ -511,7 +518,7 @@ pub trait OutputPrograms: Debug + Send + Sync {
     fn connect(&self, counters: &[(i32, BorrowedFd<'_>)], workload: Option<u32>) -> io::Result<()>;
 }
 
-/// Reads build-ids from ELF images and notes; this crate does not parse ELF.
+/// Reads build-ids from ELF files, images and notes; this crate does not parse ELF.
 pub trait BuildIds: Sync {
     /// Returns the build-id of an ELF file on disk.
     fn of_file(&self, path: &Path) -> Option<Vec<u8>>;

@@ -21,14 +21,15 @@ use rperf_perfdata::{Rewriter, WriteError};
 use crate::Error;
 use crate::counted_output::CountedOutput;
 
-/// Maximum number of bytes between the rings and the file, unless a single pass over the rings reads
-/// more. At this limit the draining thread waits for the rewriter instead of draining.
+/// Maximum number of bytes that are passed on to the rewriting thread and not written yet, unless a single pass over the rings
+/// reads more. At this limit the draining thread waits for results instead of draining.
 const MAX_QUEUED: usize = 64 << 20;
-/// Number of queued bytes above which the rewriter should copy records unchanged.
+/// Number of queued bytes above which the rewriter is told that it is behind, so that it takes no longer than copying the
+/// records.
 const BEHIND_THRESHOLD: usize = MAX_QUEUED / 2;
 /// Number of bytes collected before they are passed on to a busy rewriting thread.
 const BATCH_BYTES: usize = 1 << 20;
-/// Interval in which the draining thread looks for results of a busy rewriting thread, in milliseconds.
+/// Interval in milliseconds at which the draining thread checks a busy rewriting thread for results.
 const BUSY_POLL_MILLIS: i32 = 50;
 /// Number of empty buffers of each kind that are kept.
 const MAX_SPARE_BUFFERS: usize = 4;
@@ -37,7 +38,7 @@ const MAX_SPARE_BUFFERS: usize = 4;
 enum RewriteJob {
     /// Records, and an empty buffer for the result.
     Round(Vec<u8>, Vec<u8>),
-    /// All rounds have been sent: rewrite the waiting rounds.
+    /// The end of a file: rewrite the waiting round, too.
     End,
 }
 
@@ -45,7 +46,7 @@ enum RewriteJob {
 enum RewriteResult {
     /// A rewritten round, and its input buffer, to be reused.
     Round(Vec<u8>, Vec<u8>),
-    /// The end, with records that the rewriter held back.
+    /// The end of a file, with records that the rewriter held back.
     End(Vec<u8>),
 }
 
@@ -55,10 +56,10 @@ pub(crate) struct RewriteThread {
     round: Vec<u8>,
     /// `None` to end the thread.
     jobs: Option<Sender<RewriteJob>>,
-    done: Receiver<RewriteResult>,
+    results: Receiver<RewriteResult>,
     thread: Option<JoinHandle<()>>,
     /// Number of bytes passed on and not written yet.
-    held: Arc<AtomicUsize>,
+    queued: Arc<AtomicUsize>,
     /// Number of rounds passed on and not written yet.
     rounds: usize,
     spare: SpareBuffers,
@@ -86,23 +87,23 @@ impl SpareBuffers {
 impl RewriteThread {
     /// Starts the thread.
     pub(crate) fn begin(rewriter: Box<dyn Rewriter>) -> Result<Self, Error> {
-        let (jobs, todo) = channel();
-        let (finished, done) = channel();
-        let held = Arc::new(AtomicUsize::new(0));
+        let (jobs, job_receiver) = channel();
+        let (result_sender, results) = channel();
+        let queued = Arc::new(AtomicUsize::new(0));
         let work = RewriteState {
             rewriter,
             waiting: VecDeque::new(),
-            finished,
-            held: Arc::clone(&held),
+            results: result_sender,
+            queued: Arc::clone(&queued),
         };
         let thread = thread::Builder::new().name("rewrite".to_owned());
-        let thread = thread.spawn(move || work.run(&todo));
+        let thread = thread.spawn(move || work.run(&job_receiver));
         Ok(Self {
             round: Vec::new(),
             jobs: Some(jobs),
-            done,
+            results,
             thread: Some(thread.map_err(Error::Thread)?),
-            held,
+            queued,
             rounds: 0,
             spare: SpareBuffers::default(),
             spare_rewritten: SpareBuffers::default(),
@@ -114,29 +115,32 @@ impl RewriteThread {
         self.round.extend_from_slice(records);
     }
 
-    /// Ends a round: writes available results and passes on the collected records, unless the thread is busy and they are few.
+    /// Ends a round: writes available results, and passes the collected records on to the thread, unless it is busy and they are
+    /// few. Waits if too many bytes are queued.
     pub(crate) fn end_round(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
-        while let Ok(done) = self.done.try_recv() {
-            self.write(done, sink)?;
+        while let Ok(result) = self.results.try_recv() {
+            self.write(result, sink)?;
         }
         let is_idle = self.rounds <= 1;
         if self.round.is_empty() || !is_idle && self.round.len() < BATCH_BYTES {
             return Ok(());
         }
         while self.rounds > 1 && self.queued_bytes() + self.round.len() > MAX_QUEUED {
-            let Ok(done) = self.done.recv() else { break };
-            self.write(done, sink)?;
+            let Ok(result) = self.results.recv() else {
+                break;
+            };
+            self.write(result, sink)?;
         }
         self.hand_over();
         Ok(())
     }
 
-    /// Waits until all records are rewritten and written.
+    /// Waits until all records are rewritten and written, also those that the rewriter held back.
     pub(crate) fn flush(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
         self.hand_over();
         self.send(RewriteJob::End);
-        while let Ok(done) = self.done.recv() {
-            if !self.write(done, sink)? {
+        while let Ok(result) = self.results.recv() {
+            if !self.write(result, sink)? {
                 break;
             }
         }
@@ -153,15 +157,16 @@ impl RewriteThread {
     }
 
     fn queued_bytes(&self) -> usize {
-        self.held.load(Ordering::Acquire)
+        self.queued.load(Ordering::Acquire)
     }
 
+    /// Passes the collected records on to the thread, if there are any.
     fn hand_over(&mut self) {
         if self.round.is_empty() {
             return;
         }
         let round = std::mem::replace(&mut self.round, self.spare.take());
-        self.held.fetch_add(round.len(), Ordering::AcqRel);
+        self.queued.fetch_add(round.len(), Ordering::AcqRel);
         self.rounds += 1;
         let rewritten = self.spare_rewritten.take();
         self.send(RewriteJob::Round(round, rewritten));
@@ -172,14 +177,18 @@ impl RewriteThread {
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }
 
-    /// Writes a result; returns false if it is the last one.
-    fn write(&mut self, done: RewriteResult, sink: &mut CountedOutput) -> Result<bool, WriteError> {
-        let (records, round) = match done {
+    /// Writes a result; returns false if it is the last one of a file.
+    fn write(
+        &mut self,
+        result: RewriteResult,
+        sink: &mut CountedOutput,
+    ) -> Result<bool, WriteError> {
+        let (records, round) = match result {
             RewriteResult::Round(records, round) => (records, round),
             RewriteResult::End(rest) => return sink.write(&rest).map(|()| false),
         };
         self.rounds -= 1;
-        self.held.fetch_sub(records.len(), Ordering::AcqRel);
+        self.queued.fetch_sub(records.len(), Ordering::AcqRel);
         sink.write(&records)?;
         self.spare.keep(round);
         self.spare_rewritten.keep(records);
@@ -204,13 +213,13 @@ struct RewriteState {
     rewriter: Box<dyn Rewriter>,
     /// Waiting rounds, with empty buffers for the results.
     waiting: VecDeque<(Vec<u8>, Vec<u8>)>,
-    finished: Sender<RewriteResult>,
-    held: Arc<AtomicUsize>,
+    results: Sender<RewriteResult>,
+    queued: Arc<AtomicUsize>,
 }
 
 impl RewriteState {
-    fn run(mut self, todo: &Receiver<RewriteJob>) {
-        while let Ok(job) = todo.recv() {
+    fn run(mut self, jobs: &Receiver<RewriteJob>) {
+        while let Ok(job) = jobs.recv() {
             match job {
                 RewriteJob::Round(round, rewritten) => {
                     self.rewriter.note(&round);
@@ -222,7 +231,7 @@ impl RewriteState {
                     self.rewrite_all_but(0);
                     let mut rest = Vec::new();
                     self.rewriter.end(&mut rest);
-                    let _ = self.finished.send(RewriteResult::End(rest));
+                    let _ = self.results.send(RewriteResult::End(rest));
                 }
             }
         }
@@ -233,12 +242,12 @@ impl RewriteState {
         while self.waiting.len() > kept
             && let Some((round, mut rewritten)) = self.waiting.pop_front()
         {
-            let is_behind = self.held.load(Ordering::Acquire) > BEHIND_THRESHOLD;
+            let is_behind = self.queued.load(Ordering::Acquire) > BEHIND_THRESHOLD;
             self.rewriter.rewrite(&round, is_behind, &mut rewritten);
-            self.held.fetch_add(rewritten.len(), Ordering::AcqRel);
-            self.held.fetch_sub(round.len(), Ordering::AcqRel);
+            self.queued.fetch_add(rewritten.len(), Ordering::AcqRel);
+            self.queued.fetch_sub(round.len(), Ordering::AcqRel);
             // Sending fails only if the recorder stopped after a write error.
-            let _ = self.finished.send(RewriteResult::Round(rewritten, round));
+            let _ = self.results.send(RewriteResult::Round(rewritten, round));
         }
     }
 }

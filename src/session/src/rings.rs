@@ -21,12 +21,12 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Returns the number of bytes available.
+    /// Returns the number of bytes to drain.
     pub(crate) fn available(&self) -> u64 {
         self.map.head().saturating_sub(self.map.tail())
     }
 
-    /// Whether the AUX area contains data.
+    /// Whether the AUX area contains data to drain.
     pub(crate) fn has_trace(&self) -> bool {
         self.area.as_ref().is_some_and(AuxArea::has_data)
     }
@@ -53,7 +53,7 @@ pub(crate) fn default_pages(sysctl: &Sysctl) -> usize {
 const SIDE_BAND_PAGES: usize = 32;
 
 /// Maps the rings and redirects all events to the ring of their CPU or task. If locked memory is insufficient, the size of all
-/// rings is halved until they fit.
+/// rings is halved until they fit; in overwrite mode, the other rings first lose the pages that exceed `requested`.
 pub(crate) fn map_rings(
     events: &[OpenEvent],
     requested: usize,
@@ -62,25 +62,29 @@ pub(crate) fn map_rings(
     let forward = owners(events.iter().filter(|event| !event.is_in_overwrite_ring()));
     let backward = owners(events.iter().filter(|event| event.is_in_overwrite_ring()));
     let mut pages = requested;
-    let mut side_band = match backward.is_empty() {
+    let mut forward_pages = match backward.is_empty() {
         true => pages,
         false => pages.max(SIDE_BAND_PAGES),
     };
     let rings = loop {
         let ring = |open_counter: &&OpenCounter| {
-            let map = RingMap::new(&open_counter.counter, side_band)?;
+            let map = RingMap::new(&open_counter.counter, forward_pages)?;
             let cpu = open_counter.cpu;
             let area = None;
             Ok(Ring { map, area, cpu })
         };
         let overwrite =
             |open_counter: &&OpenCounter| OverwriteRing::new(&open_counter.counter, pages);
-        let mapped = map_all(&forward, side_band, ring);
+        let mapped = map_all(&forward, forward_pages, ring);
         match mapped.and_then(|rings| Ok((rings, map_all(&backward, pages, overwrite)?))) {
             Ok(rings) => break rings,
-            Err(Error::Map { cause, .. }) if side_band > 1 && is_short_of_memory(&cause) => {
-                pages = if side_band > pages { pages } else { pages / 2 };
-                side_band = pages;
+            Err(Error::Map { cause, .. }) if forward_pages > 1 && is_short_of_memory(&cause) => {
+                pages = if forward_pages > pages {
+                    pages
+                } else {
+                    pages / 2
+                };
+                forward_pages = pages;
             }
             Err(error) => return Err(error),
         }
@@ -113,7 +117,7 @@ fn map_all<T>(
     mapped.collect()
 }
 
-/// Returns the first counter of each CPU or task, by ring: the ring is mapped for it.
+/// Returns the counter for which each ring is mapped: the first one of the CPU or task.
 fn owners<'e>(events: impl Iterator<Item = &'e OpenEvent>) -> Vec<&'e OpenCounter> {
     let mut owners: Vec<&OpenCounter> = Vec::new();
     for open_counter in events.flat_map(|event| &event.counters) {

@@ -29,7 +29,7 @@ pub struct SchedstatRequest {
     pub cpus: Option<CpuList>,
     /// The command to run; without one a signal ends the observation.
     pub workload: Option<Program>,
-    /// The file to write; with `None`, the recording is only returned.
+    /// The file to which the recording is also written, if given.
     pub output: Option<SchedstatOutput>,
     /// The version for the header.
     pub version: String,
@@ -37,7 +37,7 @@ pub struct SchedstatRequest {
     pub command_line: Vec<String>,
 }
 
-/// The file of a recording.
+/// The file to which a recording is written.
 #[derive(Debug, Clone)]
 pub struct SchedstatOutput {
     /// Its path.
@@ -53,7 +53,7 @@ pub struct SchedstatSummary {
     pub recording: Vec<u8>,
     /// The status of the workload, if there is one.
     pub ended: Option<WaitStatus>,
-    /// The signal that ended the observation.
+    /// The signal that ended the observation, if one did.
     pub signal: Option<i32>,
 }
 
@@ -68,7 +68,7 @@ pub struct SchedstatSummary {
 pub fn observe_schedstat(request: &SchedstatRequest) -> Result<SchedstatSummary, Error> {
     let blocked = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
     let signals = Signals::block(&blocked).map_err(Error::system("block signals"))?;
-    // Checked before the counters are enabled and a file is created.
+    // This reading is only checked, before a file is created and the counters are enabled.
     let reading = request.read()?;
     request.check_cpus(&reading)?;
     let output = request.output.as_ref();
@@ -163,14 +163,14 @@ fn write(
 
 /// Enables the statistics until dropped, if they were disabled.
 struct EnabledStatistics {
-    /// The setting that disables them again; `None` if they were enabled before.
+    /// Access to the setting, to disable them again; `None` if they were enabled before.
     disable: Option<Sysctl>,
 }
 
 impl EnabledStatistics {
     fn enable(proc: &std::path::Path) -> Result<Self, Error> {
         let sysctl = Sysctl::new(proc);
-        // Kernels without the setting always count.
+        // Kernels before 4.6 have no such setting and always count.
         if sysctl.sched_schedstats() != Some(false) {
             return Ok(Self { disable: None });
         }

@@ -19,7 +19,7 @@ pub struct Summary {
     pub woken: u64,
     /// Number of LOST records in all files.
     pub lost_chunks: u64,
-    /// Lost records per CPU, from LOST records; only CPUs with losses.
+    /// Lost records per CPU, from LOST records; only CPUs with losses. Losses in rings of tasks are not included.
     pub lost_by_cpu: Vec<(u32, u64)>,
     /// Lost samples as counted by the kernel, by event and CPU.
     pub lost_samples: Vec<EventLosses>,
@@ -27,8 +27,8 @@ pub struct Summary {
     pub tracepoints_without_hits: Vec<String>,
     /// Throttlings by the kernel (`perf_event_max_sample_rate`, `perf_cpu_time_max_percent`), by event and CPU.
     pub throttled: Vec<EventLosses>,
-    /// Truncations of hardware traces.
-    pub traces: TruncatedTraces,
+    /// Numbers of parts of hardware traces, and of incomplete ones.
+    pub traces: TraceStats,
     /// Data size of each ring in bytes.
     pub ring_bytes: u64,
     /// Size of the last file without the feature sections at its end, as counted by perf.
@@ -40,24 +40,24 @@ pub struct Summary {
     ///
     /// [`SynthesisOptions::maps_timeout`]: crate::SynthesisOptions::maps_timeout
     pub truncated_maps: u64,
-    /// Files of JIT compilers (jitdump).
+    /// The jitdump files of JIT compilers, which recorded processes mapped.
     pub jit_dumps: BTreeSet<PathBuf>,
     /// Processes with samples in JIT-compiled code.
     pub jit_processes: BTreeSet<u32>,
     /// Exit status of the workload; `None` without one, or if the recording ended first.
     pub ended: Option<WaitStatus>,
-    /// The signal that ended the recording: SIGPIPE if the reader closed the pipe.
+    /// The signal that ended the recording, if any; SIGPIPE if the reader closed the pipe.
     pub signal: Option<i32>,
-    /// An error of the build-id cache.
+    /// The first failure to add to the build-id cache when the last file was completed.
     pub cache_failure: Option<String>,
-    /// Why the header's feature sections are missing.
+    /// Why the last file has no feature sections, if they could not be written.
     pub features_lost: Option<String>,
 }
 
-/// Numbers of hardware trace parts and of incomplete ones, and the size of AUX areas.
+/// Statistics of hardware traces: numbers of all parts and of incomplete ones, from AUX records, and the size of AUX areas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TruncatedTraces {
-    /// Number of parts.
+pub struct TraceStats {
+    /// Number of parts, each of which one AUX record describes.
     pub parts: u64,
     /// Number of parts after which the area was full.
     pub truncated: u64,
@@ -69,8 +69,8 @@ pub struct TruncatedTraces {
     pub area_bytes: u64,
 }
 
-impl TruncatedTraces {
-    /// Adds the counts of another part of the recording.
+impl TraceStats {
+    /// Adds the counts of another file or thread of the recording; `area_bytes` becomes the larger size.
     pub(crate) fn add(&mut self, other: &Self) {
         self.parts += other.parts;
         self.truncated += other.truncated;
@@ -81,7 +81,7 @@ impl TruncatedTraces {
 }
 
 impl Summary {
-    /// Adds the statistics of another file of the recording.
+    /// Adds the statistics of an earlier file of the recording.
     pub(crate) fn add(&mut self, other: &Self) {
         self.samples += other.samples;
         self.records += other.records;

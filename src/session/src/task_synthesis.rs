@@ -19,7 +19,7 @@ const HEADER: usize = 8;
 pub struct TaskSynthesis {
     /// The process; all processes if `None`.
     pub process: Option<u32>,
-    /// Whether mappings of data are included.
+    /// Whether MMAP2 records of data are included; those of code always are.
     pub data: bool,
     /// Maximum number of threads that read procfs.
     pub threads: usize,
@@ -53,7 +53,7 @@ impl TaskSynthesis {
     }
 }
 
-/// The number of complete records.
+/// Returns the number of complete records.
 fn count(mut records: &[u8]) -> u64 {
     let mut number = 0;
     while let Some((header, _)) = records.split_at_checked(HEADER) {

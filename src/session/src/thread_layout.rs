@@ -21,7 +21,7 @@ impl ThreadShare {
     }
 }
 
-/// Returns the shares of threads as requested by `threads`. Each of `cpus` is in a share; other CPUs are not drained.
+/// Returns the shares of the threads that `threads` requests. They contain all of `cpus` and no other CPUs.
 ///
 /// # Errors
 /// [`Error::UnservedCpu`] if a CPU is in no mask, [`Error::IdleThread`] if a mask has none of `cpus`, and [`Error::Bind`]
@@ -73,7 +73,7 @@ fn share_per_cpu(cpus: &CpuList) -> Vec<ThreadShare> {
     cpus.numbers().iter().map(one).collect()
 }
 
-/// Returns a share for each of the masks: CPUs to drain, and the thread's affinity.
+/// Returns a share for each pair of masks: the CPUs to drain, of which only those in `cpus` count, and the thread's affinity.
 fn masked(masks: &[(CpuList, CpuList)], cpus: &CpuList) -> Result<Vec<ThreadShare>, Error> {
     let mut shares = Vec::new();
     for (drains, runs_on) in masks {
@@ -94,9 +94,8 @@ fn masked(masks: &[(CpuList, CpuList)], cpus: &CpuList) -> Result<Vec<ThreadShar
     }
 }
 
-/// Returns one share per group that has some of `cpus`; its thread may run on the whole group. A CPU in no group gets a separate
-/// share.
-/// `groups` reads the lists of CPUs from sysfs.
+/// Returns one share per group that has some of `cpus`; its thread may run on all CPUs of the group. A CPU in no group gets a
+/// separate share. `groups` reads the CPU lists of the groups from sysfs.
 fn grouped(
     cpus: &CpuList,
     groups: impl Fn(&Sysfs) -> Option<Vec<String>>,
@@ -132,8 +131,8 @@ fn in_both(one: &CpuList, other: &CpuList) -> CpuList {
 }
 
 fn undrained_cpu(shares: &[ThreadShare], cpus: &CpuList) -> Option<u32> {
-    let served = |cpu: &u32| shares.iter().any(|share| share.drains.contains(*cpu));
-    cpus.numbers().iter().copied().find(|cpu| !served(cpu))
+    let is_drained = |cpu: &u32| shares.iter().any(|share| share.drains.contains(*cpu));
+    cpus.numbers().iter().copied().find(|cpu| !is_drained(cpu))
 }
 
 /// The affinity of the draining thread, if there is only one, while it drains each ring (`--affinity`).

@@ -25,13 +25,13 @@ fn files(object: &Path) -> MemoryFiles {
     files
 }
 
-/// Measurements of one process; times are seconds of CPU.
+/// Measurements of one process. Times are seconds of CPU time since the symbols were loaded.
 struct Figures {
-    /// Until the object was opened.
+    /// Until the debug information was opened.
     open: f64,
-    /// Until the first address was looked up.
+    /// Until the first address was looked up, including `open`.
     first: f64,
-    /// Until all addresses were looked up.
+    /// Until all addresses were looked up, including `open`.
     all: f64,
     /// Number of frames found.
     frames: usize,
@@ -231,7 +231,7 @@ fn print(figures: &Figures) {
     );
 }
 
-/// CPU time of this process in seconds.
+/// CPU time of the main thread in seconds.
 fn processor_time() -> f64 {
     let status = fs::read_to_string("/proc/self/schedstat").expect("scheduler statistics");
     let nanoseconds = status

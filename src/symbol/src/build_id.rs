@@ -24,7 +24,7 @@ pub struct BuildId {
 }
 
 impl BuildId {
-    /// Length of the longest build-id in bytes: a SHA-1 (perf's `BUILD_ID_SIZE`).
+    /// Maximum number of bytes, which is the length of a SHA-1 (perf's `BUILD_ID_SIZE`).
     pub const MAX_LEN: usize = 20;
 
     /// Creates a build-id from `bytes`; bytes beyond [`Self::MAX_LEN`] are dropped. `None` if it is
@@ -60,7 +60,7 @@ impl BuildId {
         Self::from_bytes(&bytes)
     }
 
-    /// The significant bytes.
+    /// The bytes, as many as the build-id was created from.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes
             .get(..usize::from(self.len))
@@ -90,7 +90,7 @@ impl fmt::Debug for BuildId {
 
 /// The build-id in a sequence of ELF notes: `/sys/kernel/notes`,
 /// `/sys/module/M/notes/.note.gnu.build-id`, or the content of a note section. `None` if there is
-/// none, or the notes before it are damaged.
+/// none, if it is invalid ([`BuildId::from_bytes`]), or if it or a note before it is truncated.
 pub fn build_id_of_notes(mut notes: &[u8], endian: Endianness) -> Option<BuildId> {
     let word = |bytes: &[u8]| -> Option<u32> {
         let bytes: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
@@ -130,9 +130,9 @@ pub(crate) fn image_with_build_id<'a>(
     bytes: &'a [u8],
     wanted: Option<&BuildId>,
 ) -> Result<ElfImage<'a>, SymbolFinding> {
-    let path = || path.to_owned();
+    let to_path = || path.to_owned();
     let image = ElfImage::parse(bytes).map_err(|reason| SymbolFinding::Damaged {
-        path: path(),
+        path: to_path(),
         reason,
     })?;
     let Some(wanted) = wanted else {
@@ -143,7 +143,7 @@ pub(crate) fn image_with_build_id<'a>(
         return Ok(image);
     }
     Err(SymbolFinding::BuildIdMismatch {
-        path: path(),
+        path: to_path(),
         found,
         wanted: *wanted,
     })

@@ -2,7 +2,7 @@
 
 use rperf_events::EventSpec;
 use rperf_names::counted;
-use rperf_session::{EventLosses, RecordRequest, SampledRate, Summary, TruncatedTraces};
+use rperf_session::{EventLosses, RecordRequest, SampledRate, Summary, TraceStats};
 
 use crate::cli::context::Context;
 use crate::cli::live::lower_rate::TooFrequent;
@@ -105,7 +105,7 @@ fn were_all_while_paused(overwrites: bool, recorded: &Summary) -> bool {
 }
 
 /// Returns warnings about losses of hardware traces in perf's words, with a hint for truncated ones.
-fn traces(lost: &TruncatedTraces) -> Vec<String> {
+fn traces(lost: &TraceStats) -> Vec<String> {
     let mut lines = Vec::new();
     let warning = |line: String| ["Warning:".to_owned(), line, String::new()];
     if lost.truncated > 0 {
@@ -227,12 +227,12 @@ mod tests {
 
     #[test]
     fn truncated_traces_suggest_a_buffer_size() {
-        assert!(traces(&TruncatedTraces::default()).is_empty());
-        let mut lost = TruncatedTraces {
+        assert!(traces(&TraceStats::default()).is_empty());
+        let mut lost = TraceStats {
             parts: 9,
             truncated: 2,
             area_bytes: 16 << 10,
-            ..TruncatedTraces::default()
+            ..TraceStats::default()
         };
         let [title, message, empty, hint] = &traces(&lost)[..] else {
             panic!()

@@ -12,8 +12,8 @@ use rperf_wire::{
 use crate::synthesize::RecordBuffer;
 
 /// The first version in which domains have names.
-const NAMED: u16 = 17;
-/// Bits in each group of hexadecimal digits of a CPU mask (`%*pb`). Commas separate the groups.
+const FIRST_WITH_NAMES: u16 = 17;
+/// Bits in each group of hexadecimal digits of a CPU mask (`%*pb` of the kernel's printf). Commas separate the groups.
 const MASK_GROUP_BITS: u32 = 32;
 
 /// Why the text cannot be read.
@@ -31,7 +31,7 @@ pub enum SchedstatError {
         /// The line.
         text: String,
     },
-    /// Version or time are missing.
+    /// The version or the time is missing.
     #[error("it does not begin with a version and a time")]
     Head,
 }
@@ -61,7 +61,7 @@ pub struct CpuReading {
 /// The counters of a CPU in one of its domains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainReading {
-    /// Number of the domain, its name if the version has names, and its CPUs.
+    /// The domain's number, its name if the version has names, and its CPUs.
     pub domain: SchedDomain,
     /// The counters.
     pub counters: DomainCounters,
@@ -98,7 +98,7 @@ impl SchedstatReading {
         Ok(reading)
     }
 
-    /// Adds a line; `None` if it is malformed.
+    /// Adds the CPU or the domain of a line; `None` if the line is malformed.
     fn add(&mut self, line: &str) -> Option<()> {
         if let Some(rest) = line.strip_prefix("cpu") {
             let mut words = rest.split_ascii_whitespace();
@@ -114,7 +114,7 @@ impl SchedstatReading {
         }
         let mut words = line.strip_prefix("domain")?.split_ascii_whitespace();
         let number = words.next()?.parse().ok()?;
-        let name = match self.version >= NAMED {
+        let name = match self.version >= FIRST_WITH_NAMES {
             true => Some(words.next()?.to_owned()),
             false => None,
         };
@@ -134,7 +134,7 @@ impl SchedstatReading {
         Some(())
     }
 
-    /// Appends the records of the CPUs in `cpus`, by default all.
+    /// Appends the records of the CPUs in `cpus`, with `None` of all CPUs.
     pub(super) fn put(&self, cpus: Option<&CpuList>, records: &mut RecordBuffer) {
         let (version, timestamp) = (self.version, self.timestamp);
         let all = self.cpus.iter();

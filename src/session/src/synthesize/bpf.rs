@@ -11,12 +11,12 @@ use crate::bpf_programs::{BpfPrograms, LOADED};
 const KERNEL: Misc = Misc(1);
 /// `PERF_RECORD_KSYMBOL_TYPE_BPF`.
 const BPF: u16 = 1;
-/// Types of programs that are called through code with a separate symbol: XDP, TRACING, STRUCT_OPS, EXT, LSM
-/// (`enum bpf_prog_type`).
+/// Types of programs that are called through generated code (a dispatcher or trampoline) with its own symbol: XDP, TRACING,
+/// STRUCT_OPS, EXT, LSM (`enum bpf_prog_type`).
 const WITH_IMAGES: [u32; 5] = [6, 26, 27, 28, 29];
 
-/// Appends KSYMBOL of each function of the loaded programs and of the code that calls them and, `with_events`, BPF_EVENT of
-/// each program; nothing if this user may not read the programs. Programs whose addresses are hidden are skipped.
+/// Appends KSYMBOL of each function of the loaded programs and of the generated code that calls programs. With `with_events`,
+/// also appends BPF_EVENT of each program. Programs that this user may not read, or whose addresses are hidden, are skipped.
 pub(crate) fn bpf_programs(to: &mut RecordBuffer, proc: &Proc, with_events: bool) {
     let mut programs = BpfPrograms::default();
     let mut has_images = false;
@@ -47,7 +47,7 @@ pub(crate) fn bpf_programs(to: &mut RecordBuffer, proc: &Proc, with_events: bool
     }
 }
 
-/// Appends KSYMBOL of code that calls programs. The size of the code is unknown; it is at most a page.
+/// Appends KSYMBOL of the generated code that calls programs. Its size is unknown; it is at most a page, which is recorded.
 fn images(to: &mut RecordBuffer, proc: &Proc) {
     let size = u32::try_from(page_size()).unwrap_or(u32::MAX);
     for image in proc.bpf_images().unwrap_or_default() {

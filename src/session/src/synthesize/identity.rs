@@ -1,4 +1,4 @@
-//! Ids, threads and CPUs of the recording, and units of its events. Layouts as in perf 6.1
+//! Ids, threads and CPUs of the recording, and names, units, scales and CPUs of its events. Layouts as in perf 6.1
 //! (tools/lib/perf/include/perf/event.h).
 
 use rperf_events::EventSpec;
@@ -11,7 +11,7 @@ use crate::tasks::CpuTasks;
 /// Ids per ID_INDEX record: 32 bytes each, in a record of less than 64 KiB.
 const IDS_PER_RECORD: usize = 2000;
 
-/// Appends ID_INDEX: ring, CPU and thread of each sample id.
+/// Appends ID_INDEX: the ring, CPU and thread of each counter id.
 pub(crate) fn id_index(to: &mut RecordBuffer, events: &[OpenEvent]) {
     let counters: Vec<_> = events.iter().flat_map(|event| &event.counters).collect();
     for part in counters.chunks(IDS_PER_RECORD) {
@@ -43,7 +43,7 @@ const LIST: u16 = 0;
 /// `PERF_CPU_MAP__RANGE_CPUS`: first and last.
 const RANGE: u16 = 2;
 
-/// Appends CPU_MAP: the observed CPUs.
+/// Appends CPU_MAP: the observed CPUs, -1 for any.
 pub(crate) fn cpu_map(to: &mut RecordBuffer, cpu_tasks: &CpuTasks) {
     let number = |cpu: i32| u16::try_from(cpu).unwrap_or(u16::MAX);
     let cpus = &cpu_tasks.cpus;
@@ -79,8 +79,8 @@ const CPUS: u64 = 3;
 /// Minimum size of a unit with its NUL and padding, in bytes, as in perf.
 const UNIT_SIZE: usize = 24;
 
-/// Appends EVENT_UPDATE: unit and scale of the events that have them. With `names` also the name of each event: in a
-/// pipe the EVENT_DESC feature may be too large for a record.
+/// Appends EVENT_UPDATE for unit and scale of each event that has them. With `names`, also appends the name of each event: in a
+/// pipe, EVENT_DESC may be too large for a record.
 pub(crate) fn event_updates(to: &mut RecordBuffer, events: &[OpenEvent], names: bool) {
     for event in events {
         let Some(counter) = event.counters.first() else {
@@ -103,14 +103,14 @@ pub(crate) fn name(to: &mut RecordBuffer, id: u64, name: &str) {
     });
 }
 
-/// Appends unit and scale of counts of an event, if it has them. The clocks count nanoseconds and are shown in
-/// milliseconds.
+/// Appends unit and scale of the counts of an event, if it has them. The clocks count nanoseconds and are shown in milliseconds;
+/// events that the user did not type have no such unit.
 pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
     let is_clock = spec.attr.kind == EventType::SOFTWARE && spec.attr.config <= 1;
-    let is_requested = !spec.position.is_empty();
+    let is_typed = !spec.position.is_empty();
     let (unit, scale) = match &spec.scale {
         Some(scale) => (scale.unit.as_str(), scale.factor),
-        None if is_clock && is_requested => ("msec", 1e-6),
+        None if is_clock && is_typed => ("msec", 1e-6),
         None => return,
     };
     if !unit.is_empty() {
@@ -131,7 +131,7 @@ pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
     }
 }
 
-/// Appends the CPUs of an event that isn't counted on all CPUs.
+/// Appends EVENT_UPDATE for the CPUs of an event.
 pub(crate) fn event_cpus(to: &mut RecordBuffer, id: u64, cpus: &[u32]) {
     let cpus = cpus
         .iter()

@@ -1,7 +1,8 @@
 //! Synthesized records of the state before the recording: the kernel's map and modules, BPF programs, running tasks and their
-//! mappings, observed CPUs and threads.
+//! mappings, observed CPUs and threads, ids, names and units of events.
 //!
-//! Records of the kernel's types have a sample id trailer, as with `sample_id_all`; it is all zeros (no time) unless the caller writes it.
+//! Records of the kernel's types have a sample id trailer, as with `sample_id_all`; it is all zeros (no time) unless the caller
+//! writes it.
 
 mod bpf;
 mod identity;
@@ -19,11 +20,12 @@ pub(crate) use tasks::{
     SynthesizedMappings, TaskRecordOptions, all_tasks, some_tasks, workload_comm,
 };
 
-/// A buffer of synthesized records.
+/// A buffer of synthesized records. A record longer than the 16-bit size of its header allows, for example because of a name of
+/// 64 KiB, is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct RecordBuffer {
     bytes: Vec<u8>,
-    /// Size of the zero trailer of kernel record types in bytes.
+    /// Size in bytes of the trailer of kernel record types, which is zeros by default.
     trailer: usize,
     /// Number of processes whose mappings took too long to read.
     pub(crate) truncated_maps: u64,
@@ -43,19 +45,19 @@ impl RecordBuffer {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Appends another buffer.
+    /// Appends the records and counts of another buffer.
     pub(crate) fn append_all(&mut self, other: Self) {
         self.bytes.extend_from_slice(&other.bytes);
         self.truncated_maps += other.truncated_maps;
     }
 
-    /// Appends a kernel record. A record that exceeds the 16-bit size (a name of 64 KiB) is dropped.
+    /// Appends a record of a kernel type, with a trailer of zeros.
     pub(crate) fn kernel(&mut self, record: &Record<'_>, misc: Misc) {
         let trailer = self.trailer;
         self.with_trailer(record, misc, |to| to.zeros(trailer));
     }
 
-    /// Appends a kernel record with a trailer written by the caller.
+    /// Appends a record of a kernel type, with a trailer written by `trailer`.
     pub(crate) fn with_trailer(
         &mut self,
         record: &Record<'_>,

@@ -20,7 +20,7 @@ use super::RecordBuffer;
 const USER: Misc = Misc(2);
 /// perf's name of anonymous memory.
 const ANONYMOUS: &[u8] = b"//anon";
-/// Number of tasks per batch. No thread is started for fewer.
+/// Number of processes or threads per batch. A single batch is processed by the calling thread.
 const BATCH_SIZE: usize = 16;
 
 /// The mappings to synthesize.
@@ -38,19 +38,22 @@ pub(crate) enum SynthesizedMappings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TaskRecordOptions {
     pub(crate) mapped: SynthesizedMappings,
-    /// Time limit for reading the mappings of one process.
+    /// Time limit for reading the mappings of one process; records read until then are kept.
     pub(crate) within: Duration,
-    /// Maximum number of threads.
+    /// Maximum number of threads that read procfs.
     pub(crate) threads: usize,
     /// Whether to include namespaces.
     pub(crate) namespaces: bool,
 }
 
-/// Appends FORK, NAMESPACES (if requested) and COMM of every process and thread, and MMAP2 of each process after the
-/// COMM of its leader.
+/// Appends FORK, NAMESPACES (if requested) and COMM of every thread, and MMAP2 of each process (if requested) after the COMM of
+/// its leader.
 ///
 /// `PERF_RECORD_MISC_FORK_EXEC` in the FORK records tells readers that children inherit no mappings from their parents.
 /// Tasks that exit meanwhile are skipped.
+///
+/// # Errors
+/// The processes can't be listed.
 pub(crate) fn all_tasks(
     to: &mut RecordBuffer,
     proc: &Proc,
@@ -63,6 +66,7 @@ pub(crate) fn all_tasks(
     Ok(())
 }
 
+/// Appends the records of a process and its threads.
 fn process_records(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOptions) {
     for tid in proc.threads(pid).unwrap_or_default() {
         let Ok(status) = proc.status(pid, tid) else {
@@ -92,14 +96,15 @@ fn process_records(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRe
     }
 }
 
-/// Appends NAMESPACES (if requested) and COMM of these threads and of their leaders, and MMAP2 of the leaders.
+/// Appends NAMESPACES (if requested) and COMM of these threads and of their leaders, and MMAP2 of the leaders (if requested).
+/// Unlike [`all_tasks`], appends no FORK.
 pub(crate) fn some_tasks(
     to: &mut RecordBuffer,
     proc: &Proc,
     tids: &[i32],
     options: TaskRecordOptions,
 ) {
-    let leaders: HashSet<i32> = tids.iter().copied().collect();
+    let requested: HashSet<i32> = tids.iter().copied().collect();
     in_threads(to, tids, options.threads, &|to, tid| {
         let tid = tid.unsigned_abs();
         let Ok(pid) = proc.process_of(tid) else {
@@ -107,28 +112,31 @@ pub(crate) fn some_tasks(
         };
         one_task(to, proc, pid, tid, options);
         // Only the leader gets MMAP2 records, so the leader is included even if not requested.
-        if pid != tid && !leaders.contains(&pid.cast_signed()) {
+        if pid != tid && !requested.contains(&pid.cast_signed()) {
             one_task(to, proc, pid, pid, options);
         }
     });
 }
 
-/// Calls `make` for each item, in several threads if there are many items. Appends the records in the order of items.
+/// Calls `make` for each item, in at most `threads` threads, each of which takes one batch after the other. Appends the records
+/// in the order of items.
 fn in_threads<T: Sync>(
     to: &mut RecordBuffer,
     items: &[T],
     threads: usize,
     make: &(dyn Fn(&mut RecordBuffer, &T) + Sync),
 ) {
-    let parts: Vec<&[T]> = items.chunks(BATCH_SIZE).collect();
+    let batches: Vec<&[T]> = items.chunks(BATCH_SIZE).collect();
     let (next, buffers) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let trailer = to.trailer;
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(part) = parts.get(index) else { return };
+            let Some(batch) = batches.get(index) else {
+                return;
+            };
             let mut records = RecordBuffer::new(trailer);
-            for item in *part {
+            for item in *batch {
                 make(&mut records, item);
             }
             if let Ok(mut buffers) = buffers.lock() {
@@ -137,7 +145,7 @@ fn in_threads<T: Sync>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.min(parts.len()) {
+        for _ in 1..threads.min(batches.len()) {
             // If a thread cannot be started, the others process its share.
             let _ = Builder::new().spawn_scoped(scope, work);
         }
@@ -198,7 +206,7 @@ fn comm(to: &mut RecordBuffer, pid: u32, tid: u32, name: &[u8]) {
     );
 }
 
-/// Appends MMAP2 of a process's mappings; nothing if they can't be read. If reading takes longer than
+/// Appends MMAP2 of the mappings of a process, as requested; nothing if they can't be read. If reading takes longer than
 /// `options.within`, the last record is flagged as truncated (`PERF_RECORD_MISC_PROC_MAP_PARSE_TIMEOUT`).
 fn mappings(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOptions) {
     if options.mapped == SynthesizedMappings::Nothing {
