@@ -126,7 +126,7 @@ pub struct CountSummary {
     pub ended: Option<WaitStatus>,
     /// Resource usage of the workload.
     pub usage: Option<Usage>,
-    /// SIGINT, SIGTERM or SIGHUP, if received; SIGPIPE if the reader of recorded counts closed the pipe.
+    /// SIGINT, SIGTERM or SIGHUP, if received; SIGPIPE if the reader of recorded counts closed the pipe before the last reading.
     pub signal: Option<i32>,
 }
 
