@@ -380,13 +380,7 @@ pub(crate) fn run(
         if context.is_full(sink, rotation, observer) {
             return Ok((StopReason::SizeReached, woken));
         }
-        let timeouts = [
-            context.schedule.timeout(),
-            growth.timeout(),
-            rotation.timeout(),
-            rings.timeout(),
-        ];
-        let timeout = timeouts.into_iter().fold(-1, earlier_timeout);
+        let timeout = context.timeout(&growth, rotation, rings);
         let awaited = context.wait(sink.output_sink.reader(), &triggers, &counters, timeout)?;
         let states = &awaited.states;
         woken += 1;
@@ -480,6 +474,22 @@ struct PollResults {
 }
 
 impl DrainContext<'_> {
+    /// Returns the milliseconds until the next wake-up without data; -1 if none is due.
+    fn timeout(
+        &self,
+        growth: &GrowthWarning,
+        rotation: &OutputRotation<'_>,
+        rings: &RingSet,
+    ) -> i32 {
+        let timeouts = [
+            self.schedule.timeout(),
+            growth.timeout(),
+            rotation.timeout(),
+            rings.timeout(),
+        ];
+        timeouts.into_iter().fold(-1, earlier_timeout)
+    }
+
     /// Polls all descriptors, including the `reader` of a pipe, for at most `timeout` milliseconds (-1: no limit).
     fn wait(
         &self,
