@@ -10,8 +10,8 @@ use crate::symbol::{Binding, NameForm, PackedSymbols, Symbol, SymbolKind};
 use crate::table::{AddressKind, SymbolTable};
 use crate::ties::{ComparedNames, TiedSymbols};
 
-/// Unit to which the end of the last symbol is rounded, independent of the machine's page size, as
-/// in perf.
+/// Unit to which the end of the last symbol of a region is rounded, independent of the machine's page
+/// size, as in perf.
 const PAGE: u64 = 4096;
 
 /// A symbol from an object.
@@ -59,7 +59,7 @@ impl TableBuilder {
         }
     }
 
-    /// Adds a symbol. Symbols beyond 2^32, or beyond 2 GiB of names, are dropped.
+    /// Adds a symbol. It is dropped if there are 2^32 - 1 symbols already, or 2 GiB of names outside of the file.
     pub(crate) fn push(&mut self, new: NewSymbol, name: &[u8]) {
         if let Some(name) = self.names.push(name) {
             self.push_named(new, name);
@@ -95,8 +95,8 @@ impl TableBuilder {
         self.symbols.is_empty()
     }
 
-    /// Extends symbols without size to the next one, and the last one to the end of the next page. `separates(a, b)` returns
-    /// whether the symbols at two positions are in different regions, so that the first must not extend to the second.
+    /// Extends symbols without size to the next one, or the last one of a region to the first page boundary at least a page
+    /// after its start. `separates(a, b)` returns whether the symbols at two positions are in different regions.
     pub(crate) fn fix_ends(&mut self, separates: impl Fn(u32, u32) -> bool) {
         self.merge();
         // Earlier symbols have a size, except duplicates that are not kept.
@@ -113,7 +113,7 @@ impl TableBuilder {
                 continue;
             };
             let end = match separates(position, next) {
-                true => round_up(start.saturating_add(PAGE)),
+                true => end_of_last(start),
                 false => next_start,
             };
             self.symbols.set_end(position, end);
@@ -123,8 +123,7 @@ impl TableBuilder {
             && last >= first_new
             && self.symbols.has_no_size(last)
         {
-            let end = round_up(start).saturating_add(PAGE);
-            self.symbols.set_end(last, end);
+            self.symbols.set_end(last, end_of_last(start));
         }
     }
 
@@ -172,14 +171,14 @@ impl TableBuilder {
         self.merge();
         let mut symbols = PackedSymbols::with_capacity(self.sorted.len());
         let mut tied = TiedSymbols::default();
-        let mut zones = OverlapFinder::default();
+        let mut overlap_finder = OverlapFinder::default();
         self.for_each_address(|duplicates, others| {
-            let list = &self.symbols;
+            let added = &self.symbols;
             if let [first, _, ..] = duplicates {
-                let group = tied.push(duplicates.iter().filter_map(|at| list.get(*at)));
-                let start = list.start(*first).unwrap_or_default();
+                let group = tied.push(duplicates.iter().filter_map(|at| added.get(*at)));
+                let start = added.start(*first).unwrap_or_default();
                 let ends = tied.members(group).map(|symbol| symbol.end);
-                zones.add(start, ends.max().unwrap_or_default());
+                overlap_finder.add(start, ends.max().unwrap_or_default());
                 symbols.push_group(start, group);
             }
             let alone = if duplicates.len() == 1 {
@@ -188,12 +187,12 @@ impl TableBuilder {
                 &[]
             };
             for position in alone.iter().chain(others) {
-                let (start, end) = list.extent_at(*position).unwrap_or_default();
-                zones.add(start, end);
-                symbols.copy(list, *position);
+                let (start, end) = added.extent_at(*position).unwrap_or_default();
+                overlap_finder.add(start, end);
+                symbols.copy(added, *position);
             }
         });
-        let overlaps = OverlappingRanges::new(zones, || self.history());
+        let overlaps = OverlappingRanges::new(overlap_finder, || self.history());
         symbols.shrink();
         tied.shrink();
         self.names.shrink();
@@ -211,7 +210,7 @@ impl TableBuilder {
     fn history(&self) -> InsertionHistory {
         let mut place = vec![u32::MAX; self.symbols.len()];
         let mut tied = Vec::new();
-        let mut table = 0..;
+        let mut places = 0..;
         let mut set = |position: &u32, at: u32| {
             if let Some(place) = place.get_mut(*position as usize) {
                 *place = at;
@@ -219,14 +218,14 @@ impl TableBuilder {
         };
         self.for_each_address(|duplicates, others| {
             if !duplicates.is_empty() {
-                let at = table.next().unwrap_or_default();
+                let at = places.next().unwrap_or_default();
                 duplicates.iter().for_each(|position| set(position, at));
             }
             if duplicates.len() > 1 {
                 tied.extend_from_slice(duplicates);
             }
             for position in others {
-                set(position, table.next().unwrap_or_default());
+                set(position, places.next().unwrap_or_default());
             }
         });
         InsertionHistory {
@@ -249,12 +248,12 @@ impl TableBuilder {
         }
     }
 
-    /// Returns finished tables of run-time addresses, for symbols that don't overlap. `group` returns the index of the table for
-    /// the symbol at a position.
+    /// Returns finished tables of run-time addresses, for symbols that don't overlap. `table_of` returns the index of the table for
+    /// the symbol at a position, less than `tables`.
     pub(crate) fn finish_separately(
         mut self,
-        groups: usize,
-        group: impl Fn(u32) -> usize,
+        tables: usize,
+        table_of: impl Fn(u32) -> usize,
     ) -> Vec<SymbolTable> {
         self.merge();
         self.names.shrink();
@@ -262,7 +261,7 @@ impl TableBuilder {
             names: &self.names,
             demangle: self.demangle,
         };
-        let mut tables = vec![PackedSymbols::default(); groups];
+        let mut tables = vec![PackedSymbols::default(); tables];
         self.for_each_address(|duplicates, others| {
             let symbols = duplicates.iter().filter_map(|at| self.symbols.get(*at));
             let kept = match duplicates {
@@ -270,7 +269,7 @@ impl TableBuilder {
                 _ => compared.kept(symbols, |_, _| {}),
             };
             for position in duplicates.get(kept).into_iter().chain(others) {
-                if let Some(table) = tables.get_mut(group(*position))
+                if let Some(table) = tables.get_mut(table_of(*position))
                     && let Some(symbol) = self.symbols.get(*position)
                 {
                     table.push(&symbol);
@@ -295,8 +294,10 @@ impl TableBuilder {
     }
 }
 
-fn round_up(address: u64) -> u64 {
-    address.checked_next_multiple_of(PAGE).unwrap_or(address)
+/// The end of a symbol without size that is the last of its region.
+fn end_of_last(start: u64) -> u64 {
+    let boundary = start.checked_next_multiple_of(PAGE).unwrap_or(start);
+    boundary.saturating_add(PAGE)
 }
 
 #[cfg(test)]
@@ -342,7 +343,7 @@ mod tests {
                 let next = self.live.get(place + 1).map(|next| self.all[*next].0.start);
                 let (symbol, _) = &mut self.all[self.live[place]];
                 if symbol.end == symbol.start {
-                    symbol.end = next.unwrap_or(round_up(symbol.start) + PAGE);
+                    symbol.end = next.unwrap_or(symbol.start.next_multiple_of(PAGE) + PAGE);
                 }
             }
         }

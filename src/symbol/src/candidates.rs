@@ -17,8 +17,9 @@ pub fn cache_entry(cache: &Path, id: &BuildId) -> PathBuf {
 
 /// Returns the candidates for a user object: the file of its debug link, the build-id cache and installed debug files, then
 /// the object itself, the file in `.debug` next to it, and for a library in `/usr/lib` the debug file at its path without
-/// `/usr`. If `id` can verify them, also a file at the path of a deleted object, and the file at that path in the mount
-/// namespaces of processes that mapped the object. Those of running processes need no id, and precede the object.
+/// `/usr`. With an `id` to verify them also, for a deleted object, the file that is at its path now, and the object's path in
+/// the mount namespaces of processes that mapped it. With [`SearchPaths::of_running_processes`], paths in mount namespaces
+/// need no id and precede the object.
 pub(crate) fn of_user_object(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -26,7 +27,7 @@ pub(crate) fn of_user_object(
     id: Option<&BuildId>,
 ) -> Vec<PathBuf> {
     let (path, kind) = (request.path, request.kind);
-    let mut candidate_paths = debug_link(files, paths, path);
+    let mut candidate_paths: Vec<PathBuf> = debug_link(files, paths, path).into_iter().collect();
     if let (Some(cache), Some(id)) = (&paths.build_id_cache, id) {
         candidate_paths.extend(cached(cache, id, kind));
     }
@@ -60,24 +61,26 @@ pub(crate) fn of_user_object(
 
 /// Returns `path` without the kernel's mark of deleted files; `None` if it has no mark.
 pub(crate) fn undeleted(path: &Path) -> Option<&Path> {
-    let path = path.to_str()?.strip_suffix(" (deleted)")?;
-    Some(Path::new(path))
+    let path = path.as_os_str().as_bytes();
+    let path = path.strip_suffix(b" (deleted)")?;
+    Some(Path::new(OsStr::from_bytes(path)))
 }
 
-/// Returns the object's path, without the kernel's mark of deleted files, in the mount namespaces of the processes that mapped it.
+/// Returns the object's path, without the kernel's mark of deleted files, in the mount namespaces of the processes that mapped it;
+/// none with `--symfs` and for a relative path.
 pub(crate) fn in_mount_namespaces<'r>(
     paths: &SearchPaths,
     request: &'r ObjectRequest<'_>,
 ) -> impl Iterator<Item = PathBuf> + 'r {
     let path = request.path;
     let others = request.other_pids.iter().copied();
-    let is_used = paths.symfs.is_none() && path.is_absolute();
+    let is_in_namespace = paths.symfs.is_none() && path.is_absolute();
     let pids = request.pid.into_iter().chain(others);
-    let pids = pids.filter(move |_| is_used);
+    let pids = pids.filter(move |_| is_in_namespace);
     pids.map(move |pid| seen_by(pid, undeleted(path).unwrap_or(path)))
 }
 
-/// Returns the paths of installed debug files for `id`: `/usr/lib/debug/.build-id/xx/yyyy….debug`.
+/// Returns the paths of installed debug files for `id`: `.build-id/xx/yyyy….debug` below each debug root.
 pub(crate) fn installed_by_id(paths: &SearchPaths, id: &BuildId) -> impl Iterator<Item = PathBuf> {
     let (first, rest) = split(id);
     let roots = paths.debug_dirs.iter().map(|root| paths.under_symfs(root));
@@ -99,18 +102,12 @@ pub(crate) fn cached(cache: &Path, id: &BuildId, kind: ObjectKind) -> [PathBuf; 
 }
 
 /// Returns the file named by `.gnu_debuglink`, if it exists: next to the object, in `.debug`, or below the debug roots.
-fn debug_link(files: &dyn Files, paths: &SearchPaths, path: &Path) -> Vec<PathBuf> {
+fn debug_link(files: &dyn Files, paths: &SearchPaths, path: &Path) -> Option<PathBuf> {
     let object = paths.under_symfs(path);
-    let Ok(bytes) = files.read(&object) else {
-        return Vec::new();
-    };
-    let Ok(image) = ElfImage::parse(&bytes) else {
-        return Vec::new();
-    };
-    let (Some(name), Some(dir)) = (image.debug_link(), object.parent()) else {
-        return Vec::new();
-    };
-    let name = Path::new(OsStr::from_bytes(name));
+    let bytes = files.read(&object).ok()?;
+    let image = ElfImage::parse(&bytes).ok()?;
+    let name = Path::new(OsStr::from_bytes(image.debug_link()?));
+    let dir = object.parent()?;
     let mut places = vec![dir.join(name), dir.join(".debug").join(name)];
     places.extend(
         paths
@@ -119,11 +116,7 @@ fn debug_link(files: &dyn Files, paths: &SearchPaths, path: &Path) -> Vec<PathBu
             .map(|root| join_below(root, dir).join(name)),
     );
     // perf uses the first one that exists and ignores the others.
-    places
-        .into_iter()
-        .find(|place| files.read(place).is_ok())
-        .into_iter()
-        .collect()
+    places.into_iter().find(|place| files.read(place).is_ok())
 }
 
 /// Returns the first two hexadecimal digits of a build-id, and the others.

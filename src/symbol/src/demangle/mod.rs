@@ -20,7 +20,7 @@ pub(crate) fn beginning(name: &str) -> &str {
 }
 
 /// The first identifier of `_ZN3foo…` or `_Z3foo…`, up to an escape sequence of Rust names; `std::`
-/// of `_ZNSt3foo…`, and `<` of Rust names like `_ZN…_$LT$…`.
+/// of `_ZNSt3foo…`, and `<` of Rust names like `_ZN…_$LT$…`. `None` for other names, and for identifiers that begin with `_`.
 fn first_identifier(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("_Z")?;
     let nested = rest.strip_prefix('N');
@@ -30,14 +30,14 @@ fn first_identifier(name: &str) -> Option<&str> {
             .starts_with(|c: char| c.is_ascii_digit())
             .then_some("std::");
     }
-    let digits = rest.find(|c: char| !c.is_ascii_digit())?;
-    let (length, rest) = rest.split_at(digits);
+    let digit_count = rest.find(|c: char| !c.is_ascii_digit())?;
+    let (length, rest) = rest.split_at(digit_count);
     let identifier = rest.get(..length.parse().ok()?)?;
     let end = identifier.find(['$', '.']).unwrap_or(identifier.len());
     if identifier.starts_with("_$LT$") && through_rust_hash(name).is_some() {
         return Some("<");
     }
-    // `_GLOBAL__N_1` is an anonymous namespace.
+    // `_GLOBAL__N_1` is an anonymous namespace, and Rust's `_$` has no underscore when demangled.
     let plain = identifier.get(..end)?;
     (!plain.starts_with('_')).then_some(plain)
 }
@@ -63,8 +63,8 @@ fn through_rust_hash(name: &str) -> Option<&str> {
     if !is_nested {
         return None;
     }
-    let digits = name.rfind("17h")? + "17h".len();
-    let (hash, rest) = name.get(digits..)?.split_at_checked(16)?;
+    let hash_start = name.rfind("17h")? + "17h".len();
+    let (hash, rest) = name.get(hash_start..)?.split_at_checked(16)?;
     let is_hexadecimal = |c: char| matches!(c, '0'..='9' | 'a'..='f');
     let distinct = ('0'..='9')
         .chain('a'..='f')
@@ -73,7 +73,8 @@ fn through_rust_hash(name: &str) -> Option<&str> {
     let suffix = rest.strip_prefix('E')?;
     let ends = suffix.is_empty() || suffix.starts_with('.');
     // GNU's heuristic against random matches.
-    (hash.chars().all(is_hexadecimal) && distinct > 4 && ends).then(|| name.get(..=digits + 16))?
+    (hash.chars().all(is_hexadecimal) && distinct > 4 && ends)
+        .then(|| name.get(..=hash_start + 16))?
 }
 
 fn cpp(name: &str) -> Option<String> {

@@ -118,7 +118,7 @@ pub(super) struct FixedDistances {
 
 impl FixedDistances {
     /// Adds an attribute, located at `distance` if that is fixed. Returns `None` if a name or the origin is not at a fixed
-    /// distance, or has another form.
+    /// distance or has another form, or if there are two origins.
     fn with(self, spec: &AttributeSpec, distance: Option<u32>) -> Option<Self> {
         let name = || distance.filter(|_| spec.form == gimli::DW_FORM_strp && spec.size == Some(4));
         let [first, second] = self.names;
@@ -144,7 +144,7 @@ impl FixedDistances {
     }
 }
 
-/// The entries of one abbreviation.
+/// An abbreviation, and what its entries have in common.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Abbreviation {
     pub(super) tag: DwTag,
@@ -157,7 +157,8 @@ pub(super) struct Abbreviation {
     /// Whether its children can be skipped.
     pub(super) is_closed: bool,
     code: usize,
-    /// Positions of the names, and of the reference to the entry with further names, if all of them are fixed.
+    /// Positions of the names, and of the reference to the entry with further names, if all of them are fixed. `None` for
+    /// unwanted entries.
     pub(super) fixed: Option<FixedDistances>,
     /// Index range of its attributes. Empty if they aren't needed.
     specs: (u32, u32),
@@ -166,7 +167,8 @@ pub(super) struct Abbreviation {
 /// How to skip entries with a one-byte code.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SkipStep {
-    /// Size of the entry including its code; `u32::MAX` if it isn't fixed, or if the entry is wanted or closed.
+    /// Size of the entry including its code; `u32::MAX` if it isn't fixed or the code is unknown, or if the entry is wanted or
+    /// closed.
     pub(super) size: u32,
     /// Change of depth at the next entry.
     pub(super) deeper: i32,
@@ -258,7 +260,7 @@ impl AbbreviationTable {
         }
     }
 
-    /// Reads the attributes of `abbreviation`, whose code, tag and children are already set.
+    /// Reads the attributes of `abbreviation`. Sets its size and its positions, and adds to `specs`.
     fn add_specs(
         &mut self,
         table: &[u8],
@@ -266,26 +268,25 @@ impl AbbreviationTable {
         sizes: &FormSizes,
         abbreviation: &mut Abbreviation,
     ) -> Option<()> {
-        let mut sum = Some(0_u32);
+        let mut distance = Some(0_u32);
         // Entries that aren't wanted need no names.
         let mut fixed = abbreviation.is_wanted.then(FixedDistances::default);
         while let Some(spec) = AttributeSpec::read(table, at, sizes)? {
             if spec.name == gimli::DW_AT_sibling && spec.form == gimli::DW_FORM_ref4 {
-                abbreviation.sibling = sum;
+                abbreviation.sibling = distance;
             }
-            fixed = fixed.and_then(|fixed| fixed.with(&spec, sum));
-            let more = |sum: u32| sum.checked_add(u32::from(spec.size?));
-            sum = sum.and_then(more);
+            fixed = fixed.and_then(|fixed| fixed.with(&spec, distance));
+            distance = distance.and_then(|distance| distance.checked_add(spec.size?.into()));
             let is_read = abbreviation.is_wanted && is_read(spec.name);
             self.add_spec(spec, is_read, abbreviation.specs.0 as usize);
         }
-        abbreviation.size = sum;
+        abbreviation.size = distance;
         abbreviation.fixed = fixed;
         Some(())
     }
 
     /// Adds an attribute of the abbreviation whose first attribute has index `first`. Consecutive
-    /// unneeded ones are merged.
+    /// unneeded ones of fixed size are merged.
     fn add_spec(&mut self, spec: AttributeSpec, is_read: bool, first: usize) {
         let (false, Some(size)) = (is_read, spec.size) else {
             self.specs.push(spec);
@@ -306,8 +307,8 @@ impl AbbreviationTable {
         }
     }
 
-    /// Marks entries whose tag is accepted by `is_closed`: their children are skipped if the entry is not wanted and has a
-    /// `DW_AT_sibling`.
+    /// Marks unwanted entries with a `DW_AT_sibling` whose tag is accepted by `is_closed`: they are skipped with their
+    /// children.
     pub(super) fn close(&mut self, is_closed: &dyn Fn(DwTag) -> bool) {
         for abbreviation in &mut self.abbreviations {
             let may_close = abbreviation.sibling.is_some()
@@ -404,7 +405,7 @@ impl FormSizes {
     }
 }
 
-/// Size of a value of this form; `None` if it depends on the value.
+/// Size of a value of this form; `None` if it depends on the value, or if the form is unknown.
 fn fixed_size(form: DwForm, encoding: Encoding) -> Option<u8> {
     let word = match encoding.format {
         Format::Dwarf32 => 4,
@@ -446,7 +447,8 @@ fn fixed_size(form: DwForm, encoding: Encoding) -> Option<u8> {
     })
 }
 
-/// Skips the value of this form at `at`. `None` if the form is unknown, or the value damaged.
+/// Skips the value of attribute `spec` at `at`. `None` if its form is unknown, or if a value of variable size is damaged. A
+/// value of fixed size may end after the unit.
 #[inline]
 pub(super) fn skip_value(
     unit: Slice<'_>,

@@ -15,14 +15,15 @@ pub struct Budget {
     /// Memory that is freed only with its object: decompressed sections.
     fixed: AtomicUsize,
     clock: AtomicU64,
-    holders: Mutex<Vec<Weak<UnitSlots>>>,
+    /// The units of each object.
+    objects: Mutex<Vec<Weak<UnitSlots>>>,
 }
 
 impl Budget {
     /// The default limit in bytes.
     pub const DEFAULT_BYTES: usize = 512 << 20;
 
-    /// A limit of `limit` bytes, not counting units in use.
+    /// A limit of `limit` bytes. Units that are freed while in use are no longer counted.
     #[must_use]
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -30,7 +31,7 @@ impl Budget {
             used: AtomicUsize::new(0),
             fixed: AtomicUsize::new(0),
             clock: AtomicU64::new(0),
-            holders: Mutex::default(),
+            objects: Mutex::default(),
         })
     }
 
@@ -60,9 +61,9 @@ impl Budget {
         if taken() <= room {
             return;
         }
-        let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
-        holders.retain(|holder| holder.strong_count() > 0);
-        let alive: Vec<_> = holders.iter().filter_map(Weak::upgrade).collect();
+        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        objects.retain(|object| object.strong_count() > 0);
+        let alive: Vec<_> = objects.iter().filter_map(Weak::upgrade).collect();
         let mut slots: Vec<_> = alive.iter().flat_map(|slots| &slots.slots).collect();
         slots.retain(|slot| slot.bytes.load(Ordering::Relaxed) > 0);
         slots.sort_by_key(|slot| slot.last_use.load(Ordering::Relaxed));
@@ -102,11 +103,11 @@ impl UnitSlots {
             fixed,
             slots: (0..count).map(|_| UnitSlot::default()).collect(),
         });
-        let mut holders = budget
-            .holders
+        let mut objects = budget
+            .objects
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        holders.push(Arc::downgrade(&slots));
+        objects.push(Arc::downgrade(&slots));
         slots
     }
 

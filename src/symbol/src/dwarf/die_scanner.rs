@@ -101,8 +101,8 @@ pub struct DieScanner<'d, 'u> {
 }
 
 impl<'d, 'u> DieScanner<'d, 'u> {
-    /// Creates an iterator over the entries with a tag that `is_wanted` accepts. Types that hold no code are skipped with their
-    /// children. `None` if the unit is damaged, or not in `.debug_info`.
+    /// Creates an iterator over the entries below the root with a tag that `is_wanted` accepts. Types that hold no code are
+    /// skipped with their children. `None` if the unit is damaged, or not in `.debug_info`.
     pub fn new(
         dwarf: &'d Dwarf<Slice<'u>>,
         header: &UnitHeader<Slice<'u>>,
@@ -187,7 +187,8 @@ impl<'d, 'u> DieScanner<'d, 'u> {
     }
 
     /// Advances to the end of the abbreviation code of the next entry with a wanted abbreviation. `is_enough` gets the start and
-    /// the end of the code of an entry whose names are at fixed distances; if it returns true, the entry is skipped.
+    /// the end of the code of an entry whose names are at fixed distances; if it returns true, the entry is skipped. Returns the
+    /// start of the found entry and its abbreviation.
     fn pass(
         &mut self,
         is_enough: &mut dyn FnMut(&Self, usize, usize, &FixedDistances) -> bool,
@@ -265,7 +266,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         }
     }
 
-    /// Calls `visit` for entries with an abstract origin, with that origin.
+    /// Calls `visit` for entries with an abstract origin, with the entry's offset and that origin.
     pub fn for_each_copy(mut self, visit: &mut dyn FnMut(UnitOffset, DieReference)) {
         while let Some(entry) = self.next_but(&mut |scanner, start, at, fixed| {
             let Some(distance) = fixed.origin.filter(|_| fixed.is_copy) else {
@@ -288,10 +289,11 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         is_enough: &mut dyn FnMut(&Self, usize, usize, &FixedDistances) -> bool,
     ) -> Option<ScannedDie> {
         let found = self.pass(is_enough);
-        self.finish(found)
+        self.read_found(found)
     }
 
-    fn finish(&mut self, found: Option<(usize, Abbreviation)>) -> Option<ScannedDie> {
+    /// Reads the attributes of the entry that [`Self::pass`] found. Without one, or if it is damaged, the scan ends.
+    fn read_found(&mut self, found: Option<(usize, Abbreviation)>) -> Option<ScannedDie> {
         let found = found.and_then(|(start, abbreviation)| self.entry(start, abbreviation));
         if found.is_none() {
             self.at = self.unit.len();
@@ -348,7 +350,7 @@ impl Iterator for DieScanner<'_, '_> {
 
     fn next(&mut self) -> Option<ScannedDie> {
         let found = self.pass(&mut |_, _, _, _| false);
-        self.finish(found)
+        self.read_found(found)
     }
 }
 
@@ -384,9 +386,11 @@ impl ScannedDie {
             gimli::DW_AT_decl_line => self.declared_line = number(),
             gimli::DW_AT_call_file => self.call_file = number(),
             gimli::DW_AT_call_line => self.call_line = number(),
-            gimli::DW_AT_name => self.names[0] = text(&mut value, start, &spec, encoding),
+            gimli::DW_AT_name => {
+                self.names[0] = string_location(&mut value, start, &spec, encoding)
+            }
             gimli::DW_AT_linkage_name | gimli::DW_AT_MIPS_linkage_name => {
-                self.names[1] = text(&mut value, start, &spec, encoding);
+                self.names[1] = string_location(&mut value, start, &spec, encoding);
             }
             gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => {
                 self.is_copy |= spec.name == gimli::DW_AT_abstract_origin;
@@ -457,7 +461,7 @@ fn is_local(form: gimli::DwForm) -> bool {
     )
 }
 
-/// Reads a value that is a number, a flag or an offset; `None` for others.
+/// Reads a LEB128 number, a constant or flag of the abbreviation, or any value of 1, 2, 4 or 8 bytes; `None` for others.
 fn number(value: &mut Slice<'_>, spec: &AttributeSpec) -> Option<u64> {
     match (spec.form, spec.size) {
         (gimli::DW_FORM_flag_present, _) => Some(1),
@@ -473,7 +477,7 @@ fn number(value: &mut Slice<'_>, spec: &AttributeSpec) -> Option<u64> {
 }
 
 /// The location of the string attribute at `at`; `None` if it is not a string.
-fn text(
+fn string_location(
     value: &mut Slice<'_>,
     at: usize,
     spec: &AttributeSpec,

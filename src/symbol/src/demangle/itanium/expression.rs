@@ -1,4 +1,4 @@
-//! Expressions and literals, which occur in template arguments and in `decltype`.
+//! Expressions and literals, which occur in template arguments, in `decltype` and as dimensions of arrays and vectors.
 
 use super::tables::OPERATORS;
 use super::{Id, Node, Parser};
@@ -56,10 +56,10 @@ impl<'a> Parser<'a> {
         Some(values)
     }
 
-    /// `sr TYPE NAME [ARGUMENTS]`, or `sr LEVEL+ E NAME [ARGUMENTS]`.
+    /// `sr TYPE NAME [ARGUMENTS]`, or `sr [N] LEVEL+ E NAME [ARGUMENTS]`.
     fn scoped_expression(&mut self) -> Option<Id> {
         self.expect("sr")?;
-        let scope = match self.unresolved_levels() {
+        let scope = match self.attempt(|p| p.nested(Self::levels)) {
             Some(levels) => levels,
             None => self.parse_type()?,
         };
@@ -73,19 +73,8 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Template(scoped, arguments)))
     }
 
-    /// Parses names, each with optional arguments, up to `E`; they are not substitution candidates.
-    /// Consumes nothing on failure.
-    fn unresolved_levels(&mut self) -> Option<Id> {
-        let (rest, known, nodes) = (self.rest, self.substitutions.len(), self.tree.nodes.len());
-        let levels = self.nested(Self::levels);
-        if levels.is_none() {
-            self.rest = rest;
-            self.substitutions.truncate(known);
-            self.tree.nodes.truncate(nodes);
-        }
-        levels
-    }
-
+    /// Parses names, each with optional arguments, up to `E`. They are not substitution candidates. The first one may also be
+    /// a template parameter or a substitution.
     fn levels(&mut self) -> Option<Id> {
         let mut prefix: Option<Id> = None;
         self.skip_prefix("N");
@@ -109,8 +98,7 @@ impl<'a> Parser<'a> {
     }
 
     fn name_without_arguments(&mut self) -> Option<Id> {
-        let len = self.number()?;
-        let text = self.take(len)?;
+        let text = self.identifier()?;
         Some(self.text(text))
     }
 
@@ -125,7 +113,7 @@ impl<'a> Parser<'a> {
             self.expect("fp")?;
         }
         self.cv_qualifiers();
-        let number = self.sequence()?;
+        let number = self.index()?;
         Some(self.add(Node::FunctionParameter(number + 1)))
     }
 
@@ -211,7 +199,7 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Cast(target, values)))
     }
 
-    /// `L TYPE VALUE E`, or `L _Z ENCODING E`.
+    /// `L TYPE VALUE E`, or `L _Z ENCODING E` (also without `_`).
     pub(super) fn literal(&mut self) -> Option<Id> {
         self.expect("L")?;
         if self.skip_prefix("_Z") || self.skip_prefix("Z") {

@@ -55,7 +55,7 @@ enum Node<'a> {
     Attributed(Id, &'a str),
     /// `*`, `&` or `&&` after a type.
     Indirect(Id, &'a str),
-    /// `CLASS::*` after a type.
+    /// `CLASS::*` after a type: class and type of the member.
     Member(Id, Id),
     /// A function type: return type, parameters, qualifiers.
     Function(Option<Id>, Vec<Id>, Vec<&'a str>),
@@ -185,14 +185,29 @@ impl<'a> Parser<'a> {
         self.digits()?.parse().ok()
     }
 
-    /// Parses a sequence id: `_` is 0, `0_` is 1, …
-    fn sequence(&mut self) -> Option<usize> {
+    /// Parses the decimal index of a parameter or an unnamed entity: `_` is 0, `0_` is 1, … It is less than the maximum, so
+    /// that adding 1 does not overflow.
+    fn index(&mut self) -> Option<usize> {
         if self.skip_prefix("_") {
             return Some(0);
         }
         let number = self.number()?;
         self.expect("_")?;
-        number.checked_add(1)
+        number.checked_add(1).filter(|index| *index < usize::MAX)
+    }
+
+    /// Calls `read`. If it fails, nothing is consumed, and nodes and substitutions that it added are removed.
+    fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let (rest, last_name) = (self.rest, self.last_name);
+        let (known, nodes) = (self.substitutions.len(), self.tree.nodes.len());
+        let result = read(self);
+        if result.is_none() {
+            self.rest = rest;
+            self.last_name = last_name;
+            self.substitutions.truncate(known);
+            self.tree.nodes.truncate(nodes);
+        }
+        result
     }
 
     /// Calls `read` one level deeper; fails beyond the limits.

@@ -22,36 +22,39 @@ impl<'a> Parser<'a> {
             return Some(name);
         }
         let returns = self.has_return_type(name);
-        let function = self.bare_function(returns, Vec::new())?;
-        let (name, function) = self.move_qualifiers(name, function);
+        let function = self.bare_function(returns)?;
+        let name = self.move_qualifiers(name, function);
         Some(self.add(Node::Typed(name, function)))
     }
 
     /// Removes a function's qualifiers: they would be printed after its parameters, which are not
     /// printed here.
     fn without_qualifiers(&mut self, name: Id) -> Id {
-        match self.tree.node(name) {
-            Some(&Node::Qualified(inner, _)) => self.without_qualifiers(inner),
+        let mut bare = name;
+        while let Some(&Node::Qualified(inner, _)) = self.tree.node(bare) {
+            bare = inner;
+        }
+        match self.tree.node(bare) {
             Some(&Node::Local(function, entity)) => {
                 let entity = self.without_qualifiers(entity);
                 self.add(Node::Local(function, entity))
             }
-            _ => name,
+            _ => bare,
         }
     }
 
-    /// Moves a member function's qualifiers after its parameters.
-    fn move_qualifiers(&mut self, name: Id, function: Id) -> (Id, Id) {
+    /// Moves the qualifiers of a member function from its name to its type `function`; returns the name without them.
+    fn move_qualifiers(&mut self, name: Id, function: Id) -> Id {
         let mut qualifiers = Vec::new();
         let mut bare = name;
         while let Some(&Node::Qualified(inner, word)) = self.tree.node(bare) {
-            qualifiers.insert(0, word);
+            qualifiers.push(word);
             bare = inner;
         }
         if let Some(&Node::Local(outer, entity)) = self.tree.node(bare) {
             let mut inner = entity;
             while let Some(&Node::Qualified(next, word)) = self.tree.node(inner) {
-                qualifiers.insert(0, word);
+                qualifiers.push(word);
                 inner = next;
             }
             if inner != entity {
@@ -59,29 +62,37 @@ impl<'a> Parser<'a> {
             }
         }
         if let Some(Node::Function(_, _, own)) = self.tree.nodes.get_mut(function) {
-            own.extend(qualifiers);
+            // The innermost was added last.
+            own.extend(qualifiers.into_iter().rev());
         }
-        (bare, function)
+        bare
     }
 
     /// Template functions have an encoded return type, except for constructors, destructors and
     /// conversions.
     fn has_return_type(&self, name: Id) -> bool {
-        match self.tree.node(name) {
-            Some(&Node::Qualified(inner, _)) => self.has_return_type(inner),
-            Some(&Node::Local(_, entity)) => self.has_return_type(entity),
-            Some(Node::Template(name, _)) => !self.is_special_member(*name),
-            _ => false,
+        let mut inner = name;
+        loop {
+            match self.tree.node(inner) {
+                Some(&Node::Qualified(next, _) | &Node::Local(_, next)) => inner = next,
+                Some(&Node::Template(name, _)) => return !self.is_structor_or_conversion(name),
+                _ => return false,
+            }
         }
     }
 
-    fn is_special_member(&self, name: Id) -> bool {
-        match self.tree.node(name) {
-            Some(&Node::Scoped(_, inner) | &Node::Local(_, inner) | &Node::Tagged(inner, _)) => {
-                self.is_special_member(inner)
+    fn is_structor_or_conversion(&self, name: Id) -> bool {
+        let mut inner = name;
+        loop {
+            match self.tree.node(inner) {
+                Some(&Node::Scoped(_, next) | &Node::Local(_, next) | &Node::Tagged(next, _)) => {
+                    inner = next;
+                }
+                Some(Node::Constructor(_) | Node::Destructor(_) | Node::Conversion(_)) => {
+                    return true;
+                }
+                _ => return false,
             }
-            Some(Node::Constructor(_) | Node::Destructor(_) | Node::Conversion(_)) => true,
-            _ => false,
         }
     }
 
@@ -98,13 +109,14 @@ impl<'a> Parser<'a> {
                 let argument = self.template_argument()?;
                 return Some(self.add(Node::Special("template parameter object for ", argument)));
             }
-            _ => return self.special_object(code),
+            _ => return self.special_name_of_entity(code),
         };
         let subject = self.parse_type()?;
         Some(self.add(Node::Special(words, subject)))
     }
 
-    fn special_object(&mut self, code: &str) -> Option<Id> {
+    /// Parses what follows the code of a special name of a function or a variable, or of a construction vtable.
+    fn special_name_of_entity(&mut self, code: &str) -> Option<Id> {
         let (words, subject) = match code {
             "Th" => {
                 self.call_offset(b'h')?;
@@ -128,7 +140,7 @@ impl<'a> Parser<'a> {
             "TC" => return self.construction_table(),
             "GR" => {
                 let name = self.name()?;
-                let number = self.sequence().unwrap_or(0);
+                let number = self.index().unwrap_or(0);
                 return Some(self.add(Node::Temporary(number, name)));
             }
             "GT" => match self.take(1)? {
@@ -213,6 +225,7 @@ impl<'a> Parser<'a> {
                 return prefix;
             }
             if first == b'M' && prefix.is_some() {
+                // The name so far is a data member whose initializer contains a closure.
                 self.take(1)?;
                 continue;
             }
@@ -254,9 +267,9 @@ impl<'a> Parser<'a> {
             return Some(self.add(Node::Local(function, entity)));
         }
         let entity = if self.skip_prefix("d") {
-            let number = self.sequence()?;
+            let number = self.index()?;
             let name = self.name()?;
-            self.add(Node::DefaultArgument(number, name))
+            self.add(Node::DefaultArgument(number + 1, name))
         } else {
             let name = self.name()?;
             self.discriminator();
@@ -265,7 +278,7 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Local(function, entity)))
     }
 
-    /// Parses `_3` or `__12_`, which distinguishes equal names.
+    /// Skips `_3` or `__12_`, which distinguishes equal names, if present.
     fn discriminator(&mut self) {
         let before = self.rest;
         if self.skip_prefix("__") {
@@ -298,7 +311,7 @@ impl<'a> Parser<'a> {
         Some(name)
     }
 
-    fn identifier(&mut self) -> Option<&'a str> {
+    pub(super) fn identifier(&mut self) -> Option<&'a str> {
         let len = self.number()?;
         self.take(len)
     }
@@ -333,7 +346,7 @@ impl<'a> Parser<'a> {
 
     fn closure_or_unnamed(&mut self) -> Option<Id> {
         if self.skip_prefix("Ut") {
-            let number = self.sequence()?;
+            let number = self.index()?;
             let name = self.add(Node::Unnamed(number + 1));
             self.substitutions.push(name);
             return Some(name);
@@ -341,7 +354,7 @@ impl<'a> Parser<'a> {
         self.expect("Ul")?;
         let parameters = self.parameters()?;
         self.expect("E")?;
-        let number = self.sequence()?;
+        let number = self.index()?;
         Some(self.add(Node::Lambda(parameters, number + 1)))
     }
 
@@ -361,8 +374,8 @@ impl<'a> Parser<'a> {
         Some(self.text(words))
     }
 
-    /// Parses `S…`: a substitution, or a standard library abbreviation. With `prefix`, a constructor or destructor may follow.
-    pub(super) fn substitution(&mut self, prefix: bool) -> Option<Id> {
+    /// Parses `S…`: a substitution, or a standard library abbreviation. With `in_prefix`, a constructor or destructor may follow.
+    pub(super) fn substitution(&mut self, in_prefix: bool) -> Option<Id> {
         self.expect("S")?;
         if matches!(self.peek()?, b'_' | b'0'..=b'9' | b'A'..=b'Z') {
             let end = self.rest.find('_')?;
@@ -376,7 +389,7 @@ impl<'a> Parser<'a> {
         }
         let code = self.take(1)?.bytes().next()?;
         let (_, short, long, bare) = STANDARD.into_iter().find(|entry| entry.0 == code)?;
-        let full = prefix && matches!(self.peek(), Some(b'C' | b'D'));
+        let full = in_prefix && matches!(self.peek(), Some(b'C' | b'D'));
         if code != b't' {
             self.last_name = Some(self.text(bare));
         }

@@ -19,7 +19,7 @@ impl<'a> Parser<'a> {
             b'r' | b'V' | b'K' => self.qualified_type()?,
             b'u' => {
                 self.take(1)?;
-                let name = self.identifier_text()?;
+                let name = self.identifier()?;
                 self.text(name)
             }
             b'F' => self.function_type()?,
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
             b'O' => self.indirect_type("&&")?,
             b'C' => self.indirect_type(" _Complex")?,
             b'G' => self.indirect_type(" _Imaginary")?,
-            b'U' => self.vendor_qualified()?,
+            b'U' if !self.is_closure_or_unnamed() => self.vendor_qualified()?,
             b'D' => return self.d_type(),
             _ => self.name()?,
         };
@@ -72,23 +72,19 @@ impl<'a> Parser<'a> {
         Some(id)
     }
 
-    fn identifier_text(&mut self) -> Option<&'a str> {
-        let len = self.number()?;
-        self.take(len)
-    }
-
     fn indirect_type(&mut self, sign: &'a str) -> Option<Id> {
         self.take(1)?;
         let target = self.parse_type()?;
         Some(self.add(Node::Indirect(target, sign)))
     }
 
+    fn is_closure_or_unnamed(&self) -> bool {
+        self.rest.starts_with("Ul") || self.rest.starts_with("Ut")
+    }
+
     fn vendor_qualified(&mut self) -> Option<Id> {
-        if matches!(self.rest.as_bytes().get(1), Some(b'l' | b't')) {
-            return self.name();
-        }
         self.take(1)?;
-        let attribute = self.identifier_text()?;
+        let attribute = self.identifier()?;
         if self.peek() == Some(b'I') {
             self.template_arguments()?;
         }
@@ -99,7 +95,7 @@ impl<'a> Parser<'a> {
     fn function_type(&mut self) -> Option<Id> {
         self.expect("F")?;
         self.skip_prefix("Y");
-        let function = self.bare_function(true, Vec::new())?;
+        let function = self.bare_function(true)?;
         let reference = match self.peek()? {
             b'R' => Some(" &"),
             b'O' => Some(" &&"),
@@ -116,11 +112,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses the return type, if `has_return_type` is set or `J` follows, and the parameters.
-    pub(super) fn bare_function(
-        &mut self,
-        has_return_type: bool,
-        qualifiers: Vec<&'a str>,
-    ) -> Option<Id> {
+    pub(super) fn bare_function(&mut self, has_return_type: bool) -> Option<Id> {
         let has_return_type = has_return_type || self.skip_prefix("J");
         let returned = if has_return_type {
             Some(self.parse_type()?)
@@ -128,7 +120,7 @@ impl<'a> Parser<'a> {
             None
         };
         let parameters = self.parameters()?;
-        Some(self.add(Node::Function(returned, parameters, qualifiers)))
+        Some(self.add(Node::Function(returned, parameters, Vec::new())))
     }
 
     /// Parses types up to the end of the parameter list; none, or a single `void`, means no parameters.
@@ -171,6 +163,7 @@ impl<'a> Parser<'a> {
     }
 
     fn template_parameter_type(&mut self) -> Option<Id> {
+        // struct, union or enum before a name.
         if self.skip_prefix("Ts") || self.skip_prefix("Tu") || self.skip_prefix("Te") {
             return self.name();
         }
@@ -179,32 +172,27 @@ impl<'a> Parser<'a> {
             return Some(parameter);
         }
         if self.in_conversion {
-            return self.conversion_arguments(parameter);
+            return Some(self.with_conversion_arguments(parameter));
         }
         self.substitutions.push(parameter);
         let arguments = self.template_arguments()?;
         Some(self.add(Node::Template(parameter, arguments)))
     }
 
-    /// Parses the `I…E` after `cvT_`: the arguments belong to the type if a second argument list
-    /// follows, otherwise to the conversion operator.
-    fn conversion_arguments(&mut self, parameter: Id) -> Option<Id> {
-        let (rest, known, nodes) = (self.rest, self.substitutions.len(), self.tree.nodes.len());
-        self.substitutions.push(parameter);
-        if let Some(arguments) = self.template_arguments()
-            && self.peek() == Some(b'I')
-        {
-            return Some(self.add(Node::Template(parameter, arguments)));
-        }
-        self.rest = rest;
-        self.substitutions.truncate(known);
-        self.tree.nodes.truncate(nodes);
-        Some(parameter)
+    /// Parses the `I…E` after `cvT_` if a second argument list follows: the arguments then belong to the type, otherwise to the
+    /// conversion operator. Returns the type.
+    fn with_conversion_arguments(&mut self, parameter: Id) -> Id {
+        let template = self.attempt(|p| {
+            p.substitutions.push(parameter);
+            let arguments = p.template_arguments()?;
+            (p.peek() == Some(b'I')).then(|| p.add(Node::Template(parameter, arguments)))
+        });
+        template.unwrap_or(parameter)
     }
 
     pub(super) fn template_parameter(&mut self) -> Option<Id> {
         self.expect("T")?;
-        let number = self.sequence()?;
+        let number = self.index()?;
         Some(self.add(Node::Parameter(number)))
     }
 

@@ -102,7 +102,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Prints an operand, in parentheses unless it is a name, a function parameter or braced.
+    /// Prints an operand, in parentheses unless it is a name without template arguments, a function parameter or braced.
     pub(super) fn subexpression(&mut self, id: Id) -> Option<()> {
         let simple = matches!(
             self.tree.node(id)?,

@@ -62,13 +62,14 @@ impl<'t, 'a> Printer<'t, 'a> {
         self.right(id)
     }
 
-    /// Counts a visited node, up to the limit.
+    /// Counts a visited node; `None` at the limit.
     fn step(&self) -> Option<()> {
         self.steps.set(self.steps.get() + 1);
         (self.steps.get() < MAX_STEPS).then_some(())
     }
 
-    /// Prints the part of a type before the name that it declares. Only types with functions or arrays have another part.
+    /// Prints a name, an expression, or the part of a type before the name that it declares. A type without functions and arrays
+    /// has no part after the name.
     fn left(&mut self, id: Id) -> Option<()> {
         self.step()?;
         if self.depth >= MAX_DEPTH || self.out.len() > MAX_LEN {
@@ -188,7 +189,7 @@ impl<'t, 'a> Printer<'t, 'a> {
 
     /// Prints `(` before the sign of a pointer to a function or an array.
     fn open_declarator(&mut self, target: Id) {
-        if self.is_compound(target) {
+        if self.is_function_or_array(target) {
             let is_function = matches!(self.resolved(target), Some(Node::Function(..)));
             let joined = match self.last {
                 ' ' | '(' => true,
@@ -204,28 +205,30 @@ impl<'t, 'a> Printer<'t, 'a> {
     /// Whether `left` of this type ended inside a parenthesis.
     fn is_open(&self, id: Id) -> bool {
         match self.resolved(id) {
-            Some(&Node::Indirect(target, _)) => self.is_compound(target) || self.is_open(target),
-            Some(&Node::Member(_, member)) => self.is_compound(member),
+            Some(&Node::Indirect(target, _)) => {
+                self.is_function_or_array(target) || self.is_open(target)
+            }
+            Some(&Node::Member(_, member)) => self.is_function_or_array(member),
             _ => false,
         }
     }
 
     fn close_declarator(&mut self, target: Id) -> Option<()> {
-        if self.is_compound(target) {
+        if self.is_function_or_array(target) {
             self.push(")");
         }
         self.right(target)
     }
 
-    fn is_compound(&self, id: Id) -> bool {
+    fn is_function_or_array(&self, id: Id) -> bool {
         match self.resolved(id) {
             Some(Node::Function(..) | Node::Array(..)) => true,
-            Some(&Node::Qualified(inner, _)) => self.is_compound(inner),
+            Some(&Node::Qualified(inner, _)) => self.is_function_or_array(inner),
             _ => false,
         }
     }
 
-    /// The node, or the argument of the template parameter.
+    /// The node `id`; if it is a template parameter, its argument, or `None` among a lambda's parameters.
     fn resolved(&self, id: Id) -> Option<&'t Node<'a>> {
         match self.tree.node(id)? {
             Node::Parameter(_) if self.in_lambda => None,
@@ -234,7 +237,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         }
     }
 
-    /// The argument of template parameter `number`.
+    /// The argument of template parameter `number`; of a pack, the value being printed.
     fn argument(&self, number: usize) -> Option<Id> {
         let Node::Template(_, arguments) = self.tree.node(*self.templates.last()?)? else {
             return None;
@@ -259,22 +262,20 @@ impl<'t, 'a> Printer<'t, 'a> {
         done
     }
 
-    /// Prints a comma-separated list. The comma before values that print nothing is removed.
+    /// Prints a comma-separated list, without the commas before trailing values that print nothing.
     fn list(&mut self, values: &[Id]) -> Option<()> {
-        let Some((&first, rest)) = values.split_first() else {
-            return Some(());
-        };
-        self.print(first)?;
-        if rest.is_empty() {
-            return Some(());
+        let mut end = self.out.len();
+        for (position, value) in values.iter().enumerate() {
+            if position > 0 {
+                self.push(", ");
+            }
+            let start = self.out.len();
+            self.print(*value)?;
+            if self.out.len() > start {
+                end = self.out.len();
+            }
         }
-        let before = self.out.len();
-        self.push(", ");
-        let after = self.out.len();
-        self.list(rest)?;
-        if self.out.len() == after {
-            self.out.truncate(before);
-        }
+        self.out.truncate(end);
         Some(())
     }
 }

@@ -41,7 +41,7 @@ impl<'t, 'a> Printer<'t, 'a> {
             Node::Lambda(parameters, number) => return self.lambda(parameters, *number),
             Node::Unnamed(number) => self.push(&format!("{{unnamed type#{number}}}")),
             Node::DefaultArgument(number, name) => {
-                self.push(&format!("{{default arg#{}}}::", number + 1));
+                self.push(&format!("{{default arg#{number}}}::"));
                 self.print(*name)?;
             }
             Node::Vector(dimension, element) => {
@@ -117,13 +117,13 @@ impl<'t, 'a> Printer<'t, 'a> {
     }
 
     fn expansion(&mut self, pattern: Id) -> Option<()> {
-        let Some(values) = self.pack_size(pattern, 0) else {
+        let Some(count) = self.pack_size(pattern, 0) else {
             self.subexpression(pattern)?;
             self.push("...");
             return Some(());
         };
         let outer = self.pack_index;
-        for index in 0..values {
+        for index in 0..count {
             if index > 0 {
                 self.push(", ");
             }
@@ -134,7 +134,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Returns the number of values of the first pack in `pattern`; `None` without a pack.
+    /// Returns the number of values of the first pack in `pattern`; `None` without a pack, and if a limit is exceeded.
     pub(super) fn pack_size(&self, pattern: Id, depth: u32) -> Option<usize> {
         self.step()?;
         if depth > MAX_DEPTH || self.in_lambda {
