@@ -14,7 +14,7 @@ use super::sections::Slice;
 /// Maximum number of entries, the first included, in which the name of a function is searched.
 pub const MAX_ORIGINS: usize = 4;
 
-/// Whether a unit has a function of a wanted name, with code or inlined copies.
+/// Whether a unit has a function of a wanted name that is not only declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnitMatch {
     No,
@@ -25,9 +25,11 @@ pub(super) enum UnitMatch {
     Split,
 }
 
-/// A function whose name is in another entry.
+/// A function whose name may be in another entry.
 struct NameLink {
+    /// That entry.
     origin: UnitOffset,
+    /// The function's own entry.
     offset: UnitOffset,
     is_declaration: bool,
 }
@@ -55,7 +57,7 @@ pub(super) fn defines(
         if is_named && !entry.is_declaration {
             return UnitMatch::Yes;
         }
-        if search.is_code_of_named(&entry) {
+        if search.is_instance_of_named(&entry) {
             return UnitMatch::Yes;
         }
         if search.add(&entry, is_named) && !entry.is_declaration {
@@ -75,8 +77,7 @@ fn is_function(tag: DwTag) -> bool {
 /// Functions of a unit, in entry order.
 #[derive(Debug, Default)]
 pub struct FunctionEntries {
-    /// Functions with code or inlined copies that have a wanted name, their own or that of their
-    /// specification or abstract origin.
+    /// Functions, except declarations, that have a wanted name, their own or that of their specification or abstract origin.
     pub named: Vec<UnitOffset>,
     /// Functions with address attributes that are no declarations.
     pub with_code: Vec<UnitOffset>,
@@ -89,7 +90,7 @@ pub struct WantedNames<'n> {
     pub is_name: &'n dyn Fn(&str) -> bool,
     /// Cached results of `is_name` for the unit's strings.
     pub known: Option<&'n CachedNames>,
-    /// Accepts an entry whose name is in another unit.
+    /// For an entry whose name may be in another unit: whether it has a wanted name.
     pub is_elsewhere: &'n dyn Fn(UnitOffset) -> bool,
 }
 
@@ -218,8 +219,8 @@ impl<'s> UnitScan<'s> {
         true
     }
 
-    /// Whether a fully read entry is code or a copy of a function with a wanted name.
-    fn is_code_of_named(&self, entry: &ScannedDie) -> bool {
+    /// Whether a fully read entry is an instance, not a declaration, of an entry with a wanted name.
+    fn is_instance_of_named(&self, entry: &ScannedDie) -> bool {
         let is_named = |origin| matches!(origin, DieReference::SameUnit(origin) if self.named.contains(&origin));
         !entry.is_declaration && entry.origin.is_some_and(is_named)
     }
@@ -241,7 +242,7 @@ impl<'s> UnitScan<'s> {
         false
     }
 
-    /// Adds the concrete instances of named entries, and instances of these, except declarations.
+    /// Adds the concrete instances of named entries, and instances of these, except declarations, and sorts `functions`.
     fn add_copies(&mut self, functions: &mut Vec<UnitOffset>) {
         let Self { named, links, .. } = self;
         for _ in 1..MAX_ORIGINS {
@@ -270,7 +271,7 @@ impl<'s> UnitScan<'s> {
             if copies.iter().any(|link| !link.is_declaration) {
                 return true;
             }
-            if named.is_empty() || copies.is_empty() {
+            if copies.is_empty() {
                 return false;
             }
             named.extend(copies.iter().map(|link| link.offset));

@@ -45,20 +45,20 @@ struct FunctionRange {
 impl UnitFunctions {
     /// Reads the entries of `unit`. Stops at damaged entries.
     pub(super) fn read(unit: UnitRef<'_, Slice<'_>>) -> Self {
-        let mut walk = EntryReader {
+        let mut reader = EntryReader {
             unit,
             functions: Vec::new(),
             covers: Vec::new(),
             open: Vec::new(),
         };
         if let Ok(mut entries) = unit.entries_raw(None) {
-            while !entries.is_empty() && walk.step(&mut entries).is_ok() {}
+            while !entries.is_empty() && reader.step(&mut entries).is_ok() {}
         }
-        let mut functions = walk.functions;
+        let mut functions = reader.functions;
         functions.shrink_to_fit();
         Self {
             functions,
-            ranges: flatten(walk.covers),
+            ranges: flatten(reader.covers),
         }
     }
 
@@ -115,14 +115,15 @@ impl<'a> EntryReader<'_, 'a> {
             call_file: 0,
             call_line: 0,
         };
-        self.function(entries, abbreviation, function, number)?;
+        self.read_attributes(entries, abbreviation, function, number)?;
         if abbreviation.has_children() {
             self.open.push((depth, number));
         }
         Ok(())
     }
 
-    fn function(
+    /// Reads the attributes of `function`, and adds it and its address ranges.
+    fn read_attributes(
         &mut self,
         entries: &mut EntriesRaw<'_, Slice<'a>>,
         abbreviation: &Abbreviation,
@@ -190,7 +191,7 @@ struct AddressSweep {
 }
 
 impl AddressSweep {
-    /// Removes functions that end at or before `address`.
+    /// Removes functions that end at or before `address`, and starts a range at each of these ends.
     fn advance(&mut self, address: u64) {
         while let Some(&(_, end)) = self.active.peek()
             && end <= address

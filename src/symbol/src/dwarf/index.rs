@@ -122,7 +122,7 @@ impl UnitRanges {
         ranges_of_units
     }
 
-    /// Adds the ranges of the root entry of a unit, or otherwise of its line program.
+    /// Adds the ranges of the root entry of a unit or, if it has none, those of its line program.
     fn add_unit(
         &mut self,
         dwarf: &Dwarf<Slice<'_>>,
@@ -133,8 +133,7 @@ impl UnitRanges {
         let header = dwarf
             .debug_info
             .header_from_offset(DebugInfoOffset(offset))?;
-        // Type units and partial units are not looked up by address.
-        if !is_of_code(&header) {
+        if !is_of_compilation(&header) {
             return Ok(());
         }
         let unit = dwarf.unit(header)?;
@@ -148,7 +147,7 @@ impl UnitRanges {
             let attribute = entries.read_attribute(spec)?;
             attributes.take(unit, attribute.name(), attribute.value())?;
         }
-        let mut any = false;
+        let mut has_ranges = false;
         let mut add = |start, end| {
             if is_wanted((start, end)) {
                 self.add(number, start, end);
@@ -156,9 +155,9 @@ impl UnitRanges {
         };
         for_each_range(unit, &attributes, |start, end| {
             add(start, end);
-            any = true;
+            has_ranges = true;
         })?;
-        if !any && let Some(program) = unit.line_program.clone() {
+        if !has_ranges && let Some(program) = unit.line_program.clone() {
             let ranges = super::rows::sequences(program).into_iter();
             ranges.for_each(|(start, end)| add(start, end));
         }
@@ -188,14 +187,16 @@ impl UnitRanges {
     }
 }
 
-fn is_of_code(header: &UnitHeader<Slice<'_>>) -> bool {
+/// Whether a unit is searched by itself. Type and partial units are not: they are read when others refer to them.
+pub(super) fn is_of_compilation(header: &UnitHeader<Slice<'_>>) -> bool {
     matches!(
         header.type_(),
         UnitType::Compilation | UnitType::Skeleton(_)
     )
 }
 
-/// The ranges of `.debug_aranges` by offset of the unit.
+/// The ranges of `.debug_aranges` that are accepted by `is_wanted`, by offset of the unit. Units without any range there are
+/// left out.
 fn address_ranges(
     dwarf: &Dwarf<Slice<'_>>,
     is_wanted: &dyn Fn((u64, u64)) -> bool,
@@ -204,15 +205,15 @@ fn address_ranges(
     let mut headers = dwarf.debug_aranges.headers();
     while let Ok(Some(header)) = headers.next() {
         let mut ranges = Vec::new();
-        let mut any = false;
+        let mut has_code = false;
         let mut entries = header.entries();
         while let Ok(Some(entry)) = entries.next() {
             let range = (entry.range().begin, entry.range().end);
-            let has_code = range.0 < range.1;
-            any |= has_code;
-            ranges.extend(Some(range).filter(|range| has_code && is_wanted(*range)));
+            let is_code = range.0 < range.1;
+            has_code |= is_code;
+            ranges.extend(Some(range).filter(|range| is_code && is_wanted(*range)));
         }
-        if any {
+        if has_code {
             let known = listed.entry(header.debug_info_offset().0).or_default();
             known.append(&mut ranges);
         }

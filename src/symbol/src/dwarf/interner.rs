@@ -24,8 +24,8 @@ struct InternedText {
 }
 
 impl Interner {
-    /// The id of `text`. `display` computes the displayed form of a new string. `None` if ids are
-    /// exhausted.
+    /// The id of `text`. `display` returns the displayed form of a new string if it differs. `None` if ids
+    /// are exhausted.
     pub(super) fn intern(
         &self,
         text: &str,

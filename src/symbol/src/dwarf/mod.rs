@@ -33,6 +33,8 @@ mod units;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustc_hash::FxHashSet;
+
 pub use budget::Budget;
 pub use die_scanner::{DieReference, DieScanner, InlinedCall, ScannedDie, StringLocation};
 pub use function_entries::{CachedNames, FunctionEntries, MAX_ORIGINS, WantedNames};
@@ -97,7 +99,8 @@ struct LookupFindings {
     damage: Option<SymbolFinding>,
     /// The first `.dwo` file that is missing.
     missing: Option<PathBuf>,
-    missing_count: usize,
+    /// The units whose `.dwo` file is missing.
+    missing_units: FxHashSet<u32>,
 }
 
 impl LineIndex {
@@ -147,7 +150,7 @@ impl LineIndex {
             .clone()
             .map(|path| SymbolFinding::MissingSplit {
                 path,
-                count: findings.missing_count,
+                count: findings.missing_units.len(),
             });
         findings.damage.iter().cloned().chain(missing).collect()
     }
@@ -174,7 +177,8 @@ impl LineIndex {
         let (unit, missing) = ReadUnit::read(files, &self.object, number, interners);
         if let Some(path) = missing {
             let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-            findings.missing_count += 1;
+            // A unit that was freed is read again.
+            findings.missing_units.insert(number);
             findings.missing.get_or_insert(path);
         }
         unit

@@ -27,15 +27,16 @@ enum NameAttributes<'a> {
     Nothing,
 }
 
-/// The name of the function at `entry` of `unit`: the linkage name if present, as it has the most
-/// information, otherwise the source name. `None` if there is neither, or if entries are damaged.
+/// The name of the function at `entry` of `unit`, from the first entry with a name when following references: its linkage
+/// name if present, as it has the most information, otherwise its source name. `None` if there is neither within
+/// [`MAX_REFERENCES`], or if entries are damaged.
 pub(super) fn of<'a>(
     units: &Units<'_, 'a>,
     unit: &UnitEntries<'a>,
     file: DwarfFile,
     entry: UnitOffset,
 ) -> Option<Slice<'a>> {
-    let mut reference = match attribute_name(units, unit, file, entry).ok()? {
+    let mut reference = match name_attributes(units, unit, file, entry).ok()? {
         NameAttributes::Name(name) => return Some(name),
         NameAttributes::Nothing => return None,
         NameAttributes::Elsewhere(reference) => reference,
@@ -46,7 +47,7 @@ pub(super) fn of<'a>(
         let current = other_unit.as_ref().unwrap_or(unit);
         let (next, entry) = follow(units, current, &mut file, reference)?;
         other_unit = next.or(other_unit);
-        match attribute_name(units, other_unit.as_ref().unwrap_or(unit), file, entry).ok()? {
+        match name_attributes(units, other_unit.as_ref().unwrap_or(unit), file, entry).ok()? {
             NameAttributes::Name(name) => return Some(name),
             NameAttributes::Nothing => return None,
             NameAttributes::Elsewhere(next) => reference = next,
@@ -71,6 +72,7 @@ fn follow<'a>(
         }
         _ => return None,
     };
+    // Split units refer only to themselves.
     if *file == DwarfFile::Split {
         return Some((None, offset.to_unit_offset(&unit.header)?));
     }
@@ -79,7 +81,7 @@ fn follow<'a>(
     Some((Some(other_unit), entry))
 }
 
-fn attribute_name<'a>(
+fn name_attributes<'a>(
     units: &Units<'_, 'a>,
     unit: &UnitEntries<'a>,
     file: DwarfFile,

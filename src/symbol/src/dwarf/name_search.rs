@@ -1,9 +1,9 @@
 //! Finds the units that may have an entry with a given name by searching section bytes before
 //! parsing entries.
 //!
-//! If names are inline, or four or eight byte offsets into `.debug_str`, both are searched as byte strings. A match may be a
-//! false positive, so the unit must be parsed; without a match the name is not there. Units with string indices, or with
-//! references to other units, are always parsed.
+//! Inline names, and the offsets of names in `.debug_str`, are searched as byte strings. A match may be a false positive, so
+//! the unit must be parsed; without a match the name is not there. Units with string indices, or with references to other
+//! units, are always parsed.
 
 use std::iter;
 
@@ -32,7 +32,7 @@ pub(super) struct NameSearch<'n> {
 struct SearchTerms<'n> {
     /// Prefix of the names.
     start: Finder<'n>,
-    /// Lower halves of references to the names in `.debug_str`, in the file's byte order.
+    /// The lower four bytes of the names' offsets in `.debug_str`, in the file's byte order. Entries store four or eight bytes.
     references: Vec<Finder<'static>>,
 }
 

@@ -98,13 +98,13 @@ fn find_main(
             has_same_id.then(|| take(&path, bytes)).flatten()
         });
     at_hand.or_else(|| {
-        let (path, bytes) = paths.fetch(files, &debuginfo(id, &source.object))?;
+        let (path, bytes) = paths.fetch(files, &debuginfo_request(id, &source.object))?;
         take(&path, bytes)
     })
 }
 
 /// The file named by `.gnu_debugaltlink`, by build-id or by path, which may be relative to the
-/// referring file.
+/// referring file, or from a server.
 fn find_alternate(files: &dyn Files, paths: &SearchPaths, main: &DebugFile) -> Option<DebugFile> {
     let (link, id) = main.alternate.as_ref()?;
     let wanted = BuildId::from_bytes(id);
@@ -118,16 +118,18 @@ fn find_alternate(files: &dyn Files, paths: &SearchPaths, main: &DebugFile) -> O
         let found = build_id_of_elf(&bytes);
         let has_same_id =
             wanted.is_none_or(|wanted| found.is_some_and(|found| found.matches(&wanted)));
-        let file = DebugFile::parse(&path, bytes, SectionSet::Main).ok()?;
-        Some(file).filter(|_| has_same_id)
+        if !has_same_id {
+            return None;
+        }
+        DebugFile::parse(&path, bytes, SectionSet::Main).ok()
     });
     at_hand.or_else(|| {
-        let (path, bytes) = paths.fetch(files, &debuginfo(wanted.as_ref()?, link))?;
+        let (path, bytes) = paths.fetch(files, &debuginfo_request(wanted.as_ref()?, link))?;
         DebugFile::parse(&path, bytes, SectionSet::Main).ok()
     })
 }
 
-fn debuginfo<'a>(build_id: &'a BuildId, object: &'a Path) -> FileRequest<'a> {
+fn debuginfo_request<'a>(build_id: &'a BuildId, object: &'a Path) -> FileRequest<'a> {
     FileRequest {
         build_id,
         part: FilePart::Debuginfo,

@@ -4,7 +4,7 @@ use object::read::{File, Relocation, RelocationTarget};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, RelocationKind, SectionKind};
 
 /// A relocatable file. `.text` gets the address 0, as addresses of a module are relative to its
-/// load address; all other code sections get the same distant address.
+/// load address; all other code sections get the same distant address, and other sections 0.
 pub(super) struct Relocatable<'a>(File<'a>);
 
 impl<'a> Relocatable<'a> {
@@ -15,7 +15,7 @@ impl<'a> Relocatable<'a> {
 
     /// Applies relocations to `bytes`, the decompressed content of the section `name`. Unsupported
     /// ones are skipped.
-    pub(super) fn complete(&self, name: &str, bytes: &mut [u8]) {
+    pub(super) fn relocate(&self, name: &str, bytes: &mut [u8]) {
         let Some(section) = self.0.section_by_name(name) else {
             return;
         };
@@ -52,7 +52,7 @@ impl<'a> Relocatable<'a> {
         put(field, value, little)
     }
 
-    /// The address assigned to a section. Offsets in debug sections count from 0.
+    /// The address assigned to a section. References to debug sections become offsets, as these have address 0.
     fn base(&self, index: object::SectionIndex) -> u64 {
         let section = self.0.section_by_index(index).ok();
         let is_far = section.is_some_and(|section| {

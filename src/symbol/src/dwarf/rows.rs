@@ -19,6 +19,7 @@ struct LineRow {
 struct Sequence {
     start: u64,
     end: u64,
+    /// Index of the first row.
     first: usize,
     /// Index after the last row.
     row_end: usize,
@@ -65,6 +66,7 @@ impl LineRows {
         table
     }
 
+    /// Adds the sequence of the rows from index `first` on, or drops them if it is empty.
     fn end_sequence(&mut self, first: usize, end: u64) {
         let rows = self.rows.get_mut(first..).unwrap_or_default();
         rows.sort_by_key(|row| row.address);
@@ -84,7 +86,7 @@ impl LineRows {
         });
     }
 
-    /// File and line of the instruction at `address`.
+    /// File index and line of the instruction at `address`.
     pub(super) fn find(&self, address: u64) -> Option<(u32, u32)> {
         let after = self
             .sequences

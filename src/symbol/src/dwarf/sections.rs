@@ -72,12 +72,12 @@ enum SectionBytes {
 
 impl SectionBytes {
     /// The section's bytes after applying the relocations of `file`, which is not linked yet.
-    fn completed(self, file: &Relocatable<'_>, name: &str, bytes: &[u8]) -> Self {
+    fn relocated(self, file: &Relocatable<'_>, name: &str, bytes: &[u8]) -> Self {
         let mut content = match self {
             Self::Unpacked(content) => content,
             Self::InFile(range) => bytes.get(range).unwrap_or_default().to_vec(),
         };
-        file.complete(name, &mut content);
+        file.relocate(name, &mut content);
         Self::Unpacked(content)
     }
 }
@@ -88,7 +88,7 @@ pub(super) struct DebugFile {
     pub(super) path: PathBuf,
     bytes: FileBytes,
     endian: RunTimeEndian,
-    parts: Vec<(SectionId, SectionBytes)>,
+    sections: Vec<(SectionId, SectionBytes)>,
     /// `.gnu_debugaltlink`: path and build-id of the file with shared debug information.
     pub(super) alternate: Option<(PathBuf, Vec<u8>)>,
 }
@@ -101,7 +101,7 @@ impl DebugFile {
         section_set: SectionSet,
     ) -> Result<Self, String> {
         let image = ElfImage::parse(&bytes)?;
-        let mut parts = Vec::new();
+        let mut sections = Vec::new();
         let relocatable = (image.kind == ET_REL).then(|| Relocatable::parse(&bytes));
         let relocatable = relocatable.flatten();
         let further: &[SectionId] = match section_set {
@@ -115,12 +115,12 @@ impl DebugFile {
                 SectionSet::Split => id.dwo_name(),
             };
             let Some(name) = name else { continue };
-            if let Some(part) = find(&image, name)? {
-                let part = match &relocatable {
-                    Some(file) => part.completed(file, name, &bytes),
-                    None => part,
+            if let Some(section) = find(&image, name)? {
+                let section = match &relocatable {
+                    Some(file) => section.relocated(file, name, &bytes),
+                    None => section,
                 };
-                parts.push((id, part));
+                sections.push((id, section));
             }
         }
         let alternate = alternate_link(&image);
@@ -131,7 +131,7 @@ impl DebugFile {
         Ok(Self {
             path: path.to_owned(),
             endian,
-            parts,
+            sections,
             alternate,
             bytes: bytes.clone(),
         })
@@ -144,7 +144,7 @@ impl DebugFile {
 
     /// Memory used by decompressed or relocated sections, in bytes.
     pub(super) fn unpacked_len(&self) -> usize {
-        let unpacked = self.parts.iter().map(|(_, part)| match part {
+        let unpacked = self.sections.iter().map(|(_, section)| match section {
             SectionBytes::InFile(_) => 0,
             SectionBytes::Unpacked(bytes) => bytes.len(),
         });
@@ -152,8 +152,8 @@ impl DebugFile {
     }
 
     fn section(&self, wanted: SectionId) -> Slice<'_> {
-        let part = self.parts.iter().find(|(id, _)| *id == wanted);
-        let bytes = match part {
+        let section = self.sections.iter().find(|(id, _)| *id == wanted);
+        let bytes = match section {
             Some((_, SectionBytes::InFile(range))) => {
                 self.bytes.get(range.clone()).unwrap_or_default()
             }
@@ -163,7 +163,7 @@ impl DebugFile {
         EndianSlice::new(bytes, self.endian)
     }
 
-    /// The sections for gimli. Reads nothing, so it is cheap.
+    /// The sections for gimli, with those of the `.gnu_debugaltlink` file `alternate`. Reads nothing, so it is cheap.
     pub(super) fn dwarf<'a>(&'a self, alternate: Option<&'a Self>) -> Dwarf<Slice<'a>> {
         let load = |file: &'a Self| {
             let sections = gimli::DwarfSections::load(|id| Ok::<_, ()>(file.section(id)));
@@ -203,7 +203,7 @@ fn find(image: &ElfImage<'_>, name: &str) -> Result<Option<SectionBytes>, String
     unpack(packed, section).map(Some)
 }
 
-/// Decompresses a section. An error has its name and the cause.
+/// Decompresses a section. An error names the section and the cause.
 fn unpack(
     packed: Option<CompressedData<'_>>,
     section: &Section<'_>,

@@ -47,12 +47,12 @@ impl AddressMap {
         match self {
             Self::Shift(distance) => address.wrapping_sub(*distance),
             Self::Segments(segments) => {
-                let holders = segments.iter().filter(|segment| {
+                let containing = segments.iter().filter(|segment| {
                     address >= segment.offset && address - segment.offset < segment.memory_size
                 });
                 // `memory_size` includes zero-filled data, so that a segment may overlap the next one in file offsets.
-                let holder = holders.max_by_key(|segment| segment.offset);
-                holder.map_or(address, |segment| {
+                let segment = containing.max_by_key(|segment| segment.offset);
+                segment.map_or(address, |segment| {
                     (address - segment.offset).wrapping_add(segment.address)
                 })
             }

@@ -88,7 +88,7 @@ impl SplitEntries {
         None
     }
 
-    /// Memory used by the file's decompressed sections, in bytes.
+    /// Memory used by the decompressed sections of a `.dwo` file, in bytes. Those of a package count for the object.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Package(_) => 0,
@@ -97,7 +97,7 @@ impl SplitEntries {
     }
 }
 
-/// The path in `DW_AT_dwo_name`.
+/// The path in `DW_AT_dwo_name`; empty if there is none.
 fn path(units: &Units<'_, '_>, skeleton: &Unit<Slice<'_>>) -> PathBuf {
     let name = skeleton.dwo_name().ok().flatten();
     let name = name.and_then(|name| units.main.attr_string(skeleton, name).ok());

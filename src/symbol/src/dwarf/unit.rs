@@ -34,7 +34,7 @@ struct SplitUnit {
     basics: UnitBasics,
 }
 
-/// The string tables shared by units, and whether names are demangled.
+/// The interned names and paths of all units of an object, and whether names are demangled.
 pub(super) struct StringInterners<'a> {
     pub(super) functions: &'a Interner,
     pub(super) files: &'a Interner,
@@ -53,9 +53,9 @@ impl ReadUnit {
         let Some(unit) = units.numbered(number) else {
             return (Self::default(), None);
         };
-        let here = UnitRef::new(&units.main, &unit);
+        let unit_ref = UnitRef::new(&units.main, &unit);
         let program = unit.line_program.clone();
-        let paths = rows::files(here);
+        let paths = rows::files(unit_ref);
         let mut read = Self {
             functions: UnitFunctions::default(),
             rows: program.map(LineRows::read).unwrap_or_default(),
@@ -64,7 +64,7 @@ impl ReadUnit {
         };
         let mut missing = None;
         match unit.dwo_id {
-            None => read.functions = UnitFunctions::read(here),
+            None => read.functions = UnitFunctions::read(unit_ref),
             Some(id) => match SplitEntries::find(files, object, &units, &unit, id) {
                 Ok(split) => read.read_split(split, object, &units, &unit),
                 Err(path) => missing = Some(path),

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use gimli::{Dwarf, UnitHeader, UnitType};
+use gimli::{Dwarf, UnitHeader};
 
 use super::function_entries::{CachedNames, UnitMatch, defines};
-use super::index::UnitNumber;
+use super::index::{UnitNumber, is_of_compilation};
 use super::info::{DebugInfo, DebugUnit};
 use super::name_cache::NameCache;
 use super::name_search::NameSearch;
@@ -39,7 +39,7 @@ pub struct FunctionQuery<'s> {
 pub struct UnitPrefilter<'s> {
     /// Number of threads.
     pub threads: NonZeroUsize,
-    /// If given, the unit must have this function, with code or inlined copies.
+    /// If given, the unit must have this function, and not only a declaration.
     pub function: Option<FunctionQuery<'s>>,
     /// If given, a further criterion, which is checked for units with the function.
     pub keep: Option<&'s (dyn Fn(DebugUnit<'_>) -> bool + Sync)>,
@@ -83,10 +83,10 @@ impl UnitPrefilter<'_> {
             // If a thread can't be started, the others process its share.
             let start = |_| {
                 let thread = thread::Builder::new();
-                thread.spawn_scoped(scope, || search.part()).ok()
+                thread.spawn_scoped(scope, || search.process_batches()).ok()
             };
             let workers: Vec<_> = (1..self.threads.get()).filter_map(start).collect();
-            let own = search.part();
+            let own = search.process_batches();
             let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
             let parts = joined.map(|part| part.unwrap_or_else(|panic| resume_unwind(panic)));
             std::iter::once(own).chain(parts).collect()
@@ -112,8 +112,8 @@ impl PrefilterState<'_> {
         }
     }
 
-    /// Processes units in one thread until all are processed.
-    fn part(&self) -> SelectedUnits {
+    /// Processes batches of units in one thread until no units are left; returns the selected ones.
+    fn process_batches(&self) -> SelectedUnits {
         let units = Units::new(&self.info.object);
         let count = UnitNumber::try_from(self.info.object.index.len()).unwrap_or(UnitNumber::MAX);
         let mut result = SelectedUnits::default();
@@ -203,12 +203,4 @@ impl PrefilterState<'_> {
             UnitMatch::Perhaps | UnitMatch::Split => (function.is_in)(unit.clone()),
         }
     }
-}
-
-/// Whether a unit is searched by itself. Type and partial units are not: they are read when others refer to them.
-fn is_of_compilation(header: &UnitHeader<Slice<'_>>) -> bool {
-    matches!(
-        header.type_(),
-        UnitType::Compilation | UnitType::Skeleton(_)
-    )
 }

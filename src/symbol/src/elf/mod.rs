@@ -97,8 +97,8 @@ impl CodeLayout {
     fn converted(&self, value: u64, starts: impl Fn(&Segment) -> (u64, u64)) -> Option<u64> {
         self.segments.iter().find_map(|segment| {
             let (from, to) = starts(segment);
-            let bytes = value.checked_sub(from)?;
-            (bytes < segment.memory_size).then(|| to.wrapping_add(bytes))
+            let distance = value.checked_sub(from)?;
+            (distance < segment.memory_size).then(|| to.wrapping_add(distance))
         })
     }
 
@@ -162,13 +162,14 @@ impl<'a> ElfImage<'a> {
         Ok(image)
     }
 
-    /// Whether all code sections have contents. Debug files have only the headers of code sections.
+    /// Whether no code section lacks its contents. Debug files have only the headers of code sections.
     pub(crate) fn has_code(&self) -> bool {
         let is_code = |flags: u64| flags & u64::from(SHF_EXECINSTR) != 0;
         let mut sections = self.sections.iter();
         !sections.any(|section| section.kind == SHT_NOBITS && is_code(section.flags))
     }
 
+    /// The first section with this name, with its index.
     pub(crate) fn section_by_name(&self, name: &[u8]) -> Option<(usize, &Section<'a>)> {
         self.sections
             .iter()

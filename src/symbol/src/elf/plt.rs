@@ -7,8 +7,8 @@ use crate::builder::{NewSymbol, TableBuilder};
 use crate::symbol::{Binding, NameForm, SymbolKind};
 
 /// Adds a symbol per relocation of `.rela.plt` (or `.rel.plt`), for consecutive entries of `.plt`
-/// after its header. As in perf 6.1, entries of `.plt.sec` and `.plt.got` get no names. If a section is damaged, no
-/// symbols are added.
+/// after its header. As in perf 6.1, entries of `.plt.sec` and `.plt.got` get no names. If a section is missing or
+/// damaged, no symbols are added.
 pub(super) fn add_entries(image: &ElfImage<'_>, builder: &mut TableBuilder) {
     let Some(targets) = targets(image) else {
         return;
@@ -50,7 +50,7 @@ fn targets<'a>(image: &ElfImage<'a>) -> Option<Vec<&'a [u8]>> {
     let symbols = image.section_data(dynsym)?;
     let strings = image.sections.get(dynsym.link as usize)?;
     let strings = image.section_data(strings)?;
-    let addend = match relocations.kind {
+    let addend_words = match relocations.kind {
         SHT_RELA => 1,
         SHT_REL => 0,
         _ => return None,
@@ -58,9 +58,9 @@ fn targets<'a>(image: &ElfImage<'a>) -> Option<Vec<&'a [u8]>> {
     let word = if image.is_64 { 8 } else { 4 };
     let names = image
         .section_data(relocations)?
-        .chunks_exact(word * (2 + addend))
+        .chunks_exact(word * (2 + addend_words))
         .map(|relocation| {
-            let number = symbol_of(image, relocation)?;
+            let number = symbol_index(image, relocation)?;
             let symbol_size = if image.is_64 { 24 } else { 16 };
             let symbol = symbols.get(number.checked_mul(symbol_size)?..)?;
             let name = read_u32(image, symbol)?;
@@ -70,7 +70,7 @@ fn targets<'a>(image: &ElfImage<'a>) -> Option<Vec<&'a [u8]>> {
 }
 
 /// The symbol index in `r_info`: the upper half of 64 bits, or all but the lowest byte of 32.
-fn symbol_of(image: &ElfImage<'_>, relocation: &[u8]) -> Option<usize> {
+fn symbol_index(image: &ElfImage<'_>, relocation: &[u8]) -> Option<usize> {
     let big = image.endian == object::Endianness::Big;
     let number = if image.is_64 {
         read_u32(image, relocation.get(if big { 8 } else { 12 }..)?)?
