@@ -210,7 +210,7 @@ impl TableBuilder {
     fn history(&self) -> InsertionHistory {
         let mut place = vec![u32::MAX; self.symbols.len()];
         let mut tied = Vec::new();
-        let mut places = 0..;
+        let mut table_positions = 0..;
         let mut set = |position: &u32, at: u32| {
             if let Some(place) = place.get_mut(*position as usize) {
                 *place = at;
@@ -218,14 +218,14 @@ impl TableBuilder {
         };
         self.for_each_address(|duplicates, others| {
             if !duplicates.is_empty() {
-                let at = places.next().unwrap_or_default();
+                let at = table_positions.next().unwrap_or_default();
                 duplicates.iter().for_each(|position| set(position, at));
             }
             if duplicates.len() > 1 {
                 tied.extend_from_slice(duplicates);
             }
             for position in others {
-                set(position, places.next().unwrap_or_default());
+                set(position, table_positions.next().unwrap_or_default());
             }
         });
         InsertionHistory {
@@ -248,8 +248,8 @@ impl TableBuilder {
         }
     }
 
-    /// Returns finished tables of run-time addresses, for symbols that don't overlap. `table_of` returns the index of the table for
-    /// the symbol at a position, less than `tables`.
+    /// Returns `tables` finished tables of run-time addresses, for symbols that don't overlap. `table_of` returns the index of
+    /// the table for the symbol at a position.
     pub(crate) fn finish_separately(
         mut self,
         tables: usize,

@@ -66,8 +66,8 @@ pub(crate) fn undeleted(path: &Path) -> Option<&Path> {
     Some(Path::new(OsStr::from_bytes(path)))
 }
 
-/// Returns the object's path, without the kernel's mark of deleted files, in the mount namespaces of the processes that mapped it;
-/// none with `--symfs` and for a relative path.
+/// Returns the object's path, without the kernel's mark of deleted files, in the mount namespaces of the processes that mapped
+/// it; none with `--symfs` and for a relative path.
 pub(crate) fn in_mount_namespaces<'r>(
     paths: &SearchPaths,
     request: &'r ObjectRequest<'_>,

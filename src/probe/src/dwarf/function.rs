@@ -43,7 +43,7 @@ impl<'w, 'u> Functions<'w, 'u> {
         compile_unit: &'w CompileUnit<'u>,
         is_name: &dyn Fn(&str) -> bool,
     ) -> Self {
-        let is_elsewhere = |offset| {
+        let is_named_elsewhere = |offset| {
             let die = compile_unit.at(offset);
             let names = die.map(|die| [die.name(), die.linkage_name()]);
             names.is_some_and(|names| names.iter().flatten().any(|name| is_name(name)))
@@ -51,7 +51,7 @@ impl<'w, 'u> Functions<'w, 'u> {
         let wanted = WantedNames {
             is_name,
             known: compile_unit.known,
-            is_elsewhere: &is_elsewhere,
+            is_named_elsewhere: &is_named_elsewhere,
         };
         Self {
             compile_unit,
@@ -60,7 +60,7 @@ impl<'w, 'u> Functions<'w, 'u> {
         }
     }
 
-    /// Returns the functions whose name passed `is_name` and that have code or inlined instances.
+    /// Returns the functions, except declarations, whose name passed `is_name`.
     pub(crate) fn named(&self) -> impl Iterator<Item = Die<'w, 'u>> {
         let named = self.entries.named.iter();
         named.filter_map(|offset| self.compile_unit.at(*offset))

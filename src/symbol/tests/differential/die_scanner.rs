@@ -307,14 +307,15 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
     let header = &unit.unit.header;
     let found = FunctionEntries::read(unit.dwarf, header, None);
     assert_eq!((found.with_code, found.named.len()), (with_code.clone(), 0));
-    for is_elsewhere in [false, true] {
+    for is_named_elsewhere in [false, true] {
         let wanted = WantedNames {
             is_name: &|other| other == name,
             known: unit.known,
-            is_elsewhere: &|_| is_elsewhere,
+            is_named_elsewhere: &|_| is_named_elsewhere,
         };
         let found = FunctionEntries::read(unit.dwarf, header, Some(wanted));
-        let named = offsets(&|entry| is_called(&entries, entry, name).unwrap_or(is_elsewhere));
+        let named =
+            offsets(&|entry| is_called(&entries, entry, name).unwrap_or(is_named_elsewhere));
         assert_eq!(found.named, named, "{name}");
         assert_eq!(found.with_code, with_code, "{name}");
     }
