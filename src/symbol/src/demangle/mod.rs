@@ -155,6 +155,7 @@ mod tests {
         ("_ZTC1A0_1B", "construction vtable for B-in-A"),
         ("_ZThn16_N1A1fEv", "non-virtual thunk to A::f()"),
         ("_ZGVZ1fvE1x", "guard variable for f()::x"),
+        ("_ZGR1x0_", "reference temporary #0 for x"),
         (
             "_ZGTtNSt11logic_errorC1EPKc",
             "transaction clone for std::logic_error::logic_error(char const*)",

@@ -140,7 +140,9 @@ impl<'a> Parser<'a> {
             "TC" => return self.construction_table(),
             "GR" => {
                 let name = self.name()?;
-                let number = self.index().unwrap_or(0);
+                // GNU's demangler reads a plain number, and 0 if there is none.
+                let number = self.number().unwrap_or(0);
+                self.skip_prefix("_");
                 return Some(self.add(Node::Temporary(number, name)));
             }
             "GT" => match self.take(1)? {
