@@ -46,7 +46,7 @@ pub trait Files: Send + Sync {
         Ok(count)
     }
 
-    /// Returns the paths of the entries of the folder at `path`, unsorted.
+    /// Returns the paths of the entries of the directory at `path`, in any order.
     ///
     /// # Errors
     ///
@@ -56,18 +56,17 @@ pub trait Files: Send + Sync {
         Err(io::ErrorKind::NotFound.into())
     }
 
-    /// The vdso of 32-bit x86 processes on this machine, if its kernel supports them.
+    /// The vdso of 32-bit x86 processes on this machine; `None` if its kernel does not support them. By default `None`.
     fn vdso32(&self) -> Option<FileBytes> {
         None
     }
 
-    /// Reads a file, for example a perf map in `/tmp`, where any user can create files. Returns `None` if the
-    /// file belongs neither to root nor to the current user. For the provider of files on disk, a large sparse file
-    /// is an error. By default, all files are trusted.
+    /// Reads a file from a directory where any user can create files, for example a perf map in `/tmp`. Returns `None` if
+    /// the file belongs neither to root nor to the current user. By default, all files are trusted.
     ///
     /// # Errors
     ///
-    /// Those of [`Files::read`].
+    /// Those of [`Files::read`]. The provider of files on disk also refuses large sparse files.
     fn read_trusted(&self, path: &Path) -> io::Result<Option<FileBytes>> {
         self.read(path).map(Some)
     }
@@ -84,7 +83,7 @@ pub trait Servers: fmt::Debug + Send + Sync {
 pub struct FileRequest<'a> {
     /// The build-id of the file.
     pub build_id: &'a BuildId,
-    /// The part of the object: several files can have this build-id.
+    /// Which of the files with this build-id.
     pub part: FilePart,
     /// The object's name in the recording, for progress messages.
     pub object: &'a Path,

@@ -8,21 +8,22 @@ use crate::build_id::BuildId;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SymbolFinding {
-    /// No candidate file exists, or kallsyms does not have the module.
+    /// No candidate file exists, the kallsyms file is missing, or kallsyms does not have the module.
     #[error("{}: not found, and neither is a debug file", path.display())]
     NotFound {
         /// The object's name in the recording, or the missing kallsyms file.
         path: PathBuf,
     },
-    /// A candidate can't be read: it exists, or the user named it (`-k FILE`).
+    /// The object's own file, the kallsyms file, a perf map or a jitdump file exists but can't be read; or the file named by
+    /// the user (`-k FILE`) can't be read or does not exist.
     #[error("{}: {reason}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// The system's error.
+        /// The error.
         reason: String,
     },
-    /// The file has neither `.symtab` nor `.dynsym`.
+    /// The file has neither `.symtab` nor `.dynsym`. For the kernel and modules: it has no `.symtab`.
     #[error("{}: stripped, it has no symbol table", path.display())]
     Stripped {
         /// The file.
@@ -34,17 +35,17 @@ pub enum SymbolFinding {
         /// The file.
         path: PathBuf,
     },
-    /// The file has no build-id, or another one than the recorded file.
+    /// The file has no build-id, or another one than the wanted file.
     #[error("{}: its build-id is {}, but that of the recording is {wanted}", path.display(), build_id_text(found.as_ref()))]
     BuildIdMismatch {
         /// The file.
         path: PathBuf,
         /// The file's build-id, if it has one.
         found: Option<BuildId>,
-        /// The build-id in the recording.
+        /// The build-id in the recording. If none is recorded for a user object, that of the object's file.
         wanted: BuildId,
     },
-    /// The file is invalid.
+    /// The file is invalid, or a kernel image lacks the relocation symbol.
     #[error("{}: {reason}", path.display())]
     Damaged {
         /// The file.
@@ -64,7 +65,7 @@ pub enum SymbolFinding {
         /// The file.
         path: PathBuf,
     },
-    /// Another kernel was recorded, and the build-id cache has no kallsyms of it.
+    /// Another kernel was recorded, and neither a vmlinux nor a kallsyms in the build-id cache belongs to it.
     #[error("no kallsyms or vmlinux with build-id {build_id} was found")]
     NoKernelSymbols {
         /// Build-id of the recorded kernel.

@@ -1,4 +1,4 @@
-//! Finds the files of an object, for users that read more than its symbols.
+//! Finds the files of an object, for callers that read more than its symbols.
 
 use std::path::{Path, PathBuf};
 
@@ -11,15 +11,15 @@ use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 /// The files of one object.
 #[derive(Debug, Clone, Default)]
 pub struct ObjectImages {
-    /// The mapped file, or an identical one, which contains the code.
+    /// A file with the code: the mapped file, or another one with its build-id.
     pub code: Option<(PathBuf, FileBytes)>,
     /// A file without code, for its debug information.
     pub debug: Option<(PathBuf, FileBytes)>,
 }
 
-/// Finds the files of a user object or the vdso that have the recorded build-id, in perf's order
-/// for symbols. If none is recorded, the build-id of the file at the object's path is used. Code of user objects is
-/// fetched from servers if no file has it. Files that cannot be read or parsed are skipped.
+/// Finds the files of a user object or the vdso that have the recorded build-id, in perf's order for symbols. If none is
+/// recorded, the build-id of the file at the object's path is used; if that has none either, build-ids are not compared.
+/// If no file has the code of a user object, it is fetched from a server. Files that cannot be read or parsed are skipped.
 pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> ObjectImages {
     let own = paths.under_symfs(request.path);
     let read = |path: &Path| match request.image {

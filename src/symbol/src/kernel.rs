@@ -20,7 +20,8 @@ use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 use crate::table::AddressKind;
 use crate::unpack::decompressed;
 
-/// Loads `--kallsyms`, otherwise a vmlinux, otherwise the listing of [`listing::find`], otherwise the debug file of a server.
+/// Loads the file of `--kallsyms` if given. Otherwise loads a vmlinux; if none is usable, the listing of [`listing::find`]; if there
+/// is no listing, the debug file from a server.
 pub(crate) fn load_kernel(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -52,7 +53,7 @@ pub(crate) fn load_kernel(
     }
 }
 
-/// Loads a module's `.ko` if it can be read, otherwise its symbols in kallsyms, or without a listing its debug file of a server.
+/// Loads a module's `.ko` file; if none is usable, its symbols in kallsyms; if there is no kallsyms, its debug file from a server.
 /// Addresses are run-time ones.
 pub(crate) fn load_module(
     files: &dyn Files,
@@ -103,8 +104,7 @@ pub(crate) fn load_module(
     }
 }
 
-/// `ext4` from `[ext4]` or `/lib/modules/…/ext4.ko.xz`; the kernel replaces `-` in file names by
-/// `_`.
+/// `ext4` from `[ext4]` or `/lib/modules/…/ext4.ko.xz`; a `-` in the file name is `_` in the module's name.
 fn module_name(path: &Path) -> String {
     let name = path
         .file_name()
@@ -156,12 +156,11 @@ fn load_vmlinux(
     request: &ObjectRequest<'_>,
     findings: &mut Vec<SymbolFinding>,
 ) -> Option<LoadedSymbols> {
-    let named = paths.vmlinux.iter();
-    let guessed = paths
-        .vmlinux_candidates
-        .iter()
-        .filter(|_| paths.vmlinux.is_none());
-    for path in named.chain(guessed) {
+    let images = match &paths.vmlinux {
+        Some(named) => std::slice::from_ref(named),
+        None => paths.vmlinux_candidates.as_slice(),
+    };
+    for path in images {
         let path = paths.under_symfs(path);
         let bytes = match files.read(&path) {
             Ok(bytes) => bytes,
@@ -200,7 +199,7 @@ fn fetch_image(
     }
 }
 
-/// Reads vmlinux or an uncompressed module, with run-time addresses.
+/// Reads a vmlinux, an uncompressed module or the debug file of either, with run-time addresses.
 fn read_kernel_image(
     path: &Path,
     bytes: &FileBytes,
@@ -224,7 +223,7 @@ fn read_kernel_image(
     let source = SymbolSource {
         symbols: &image,
         runtime: &image,
-        adjust: relocation.symbols,
+        relocation: relocation.symbols,
         exports_of_runtime: false,
     };
     if let Err(reason) = load_symbols(&source, &mut builder) {
@@ -255,8 +254,8 @@ struct ImageRelocation {
 }
 
 impl ImageRelocation {
-    /// Relocates a module to the start of its mapping, the kernel by the recorded symbol; an error
-    /// explains why that is impossible.
+    /// Relocates a module to the start of its mapping, and the kernel by the recorded address of its relocation symbol, if
+    /// any. It is an error if the kernel image does not have this symbol.
     fn of(image: &ElfImage<'_>, request: &ObjectRequest<'_>) -> Result<Self, String> {
         if image.kind == ET_REL {
             let start = request.map_start;
@@ -265,13 +264,18 @@ impl ImageRelocation {
                 dwarf: start,
             });
         }
-        let moved = request.relocation.map_or(Some(0), |(name, recorded)| {
-            Some(recorded.wrapping_sub(image.symbol_value(name)?))
-        });
-        let moved = moved.ok_or("it lacks the symbol that determines the kernel's load address")?;
+        let distance = match request.relocation {
+            Some((name, recorded)) => {
+                let value = image.symbol_value(name);
+                let value =
+                    value.ok_or("it lacks the symbol that determines the kernel's load address")?;
+                recorded.wrapping_sub(value)
+            }
+            None => 0,
+        };
         Ok(Self {
-            symbols: AddressRelocation::Shift(moved),
-            dwarf: moved,
+            symbols: AddressRelocation::Shift(distance),
+            dwarf: distance,
         })
     }
 }

@@ -13,32 +13,31 @@ use crate::builder::{NewSymbol, TableBuilder};
 use crate::names::PlainNames;
 use crate::symbol::{Binding, NameForm, SymbolKind};
 
-/// Conversion of a symbol's value to an address of the table.
+/// Conversion of a symbol's value to an address in the symbol table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AddressRelocation {
-    /// To the file offset, as user objects are mapped.
+    /// For user objects: to the offset in the mapped file.
     FileOffset,
-    /// Adds the relocation offset of a kernel.
+    /// For kernels: adds this relocation offset.
     Shift(u64),
-    /// To the offset in `.text`, plus the load address of the module's text. Symbols of other sections are omitted.
+    /// For modules: to the offset in `.text`, plus this load address of `.text`. Symbols of other sections are omitted.
     ModuleText(u64),
 }
 
-/// The two files of an object's symbols: `symbols` has the tables, `runtime` is mapped (often the
-/// same file).
+/// The two files of an object's symbols: `symbols` has the symbol tables, `runtime` the mapped segments and the PLT.
+/// Often both are the same file.
 #[derive(Clone, Copy)]
 pub(crate) struct SymbolSource<'i, 'a> {
     pub(crate) symbols: &'i ElfImage<'a>,
     pub(crate) runtime: &'i ElfImage<'a>,
-    pub(crate) adjust: AddressRelocation,
-    /// Whether exported names are read from `runtime`, because `symbols` only has those removed by
-    /// stripping.
+    pub(crate) relocation: AddressRelocation,
+    /// Whether `.dynsym` is read from `runtime`: if `symbols` is from `.gnu_debugdata`, which omits exported symbols.
     pub(crate) exports_of_runtime: bool,
 }
 
-/// Adds `.symtab`, then `.dynsym`, then for user objects the entries of the procedure linkage table,
-/// and like perf fixes ends and duplicates after each of the first two. An error describes damage;
-/// symbols before that are kept.
+/// Adds the symbols of `.symtab`, then those of `.dynsym`; like perf, fixes ends and drops duplicates after each of the two. For
+/// user objects with any symbols, then adds the entries of the procedure linkage table. An error describes damage; symbols
+/// before it remain in `builder`.
 pub(crate) fn load_symbols(
     source: &SymbolSource<'_, '_>,
     builder: &mut TableBuilder,
@@ -60,7 +59,7 @@ pub(crate) fn load_symbols(
         builder.fix_ends(|_, _| false);
         builder.drop_duplicates();
     }
-    if !builder.is_empty() && matches!(source.adjust, AddressRelocation::FileOffset) {
+    if !builder.is_empty() && matches!(source.relocation, AddressRelocation::FileOffset) {
         super::plt::add_entries(source.runtime, builder);
     }
     Ok(())
@@ -99,17 +98,17 @@ impl SymbolEntry<'_> {
         }
     }
 
-    fn is_label(&self) -> bool {
+    fn is_visible_label(&self) -> bool {
         self.kind == STT_NOTYPE && !matches!(self.visibility, STV_HIDDEN | STV_INTERNAL)
     }
 
-    /// Whether it is a function, object or visible label with a section. (perf skips absolute symbols too.)
+    /// Whether it is a function, object or visible label, and neither undefined nor absolute, as in perf.
     fn is_wanted(&self) -> bool {
         !matches!(self.section, SHN_UNDEF | SHN_ABS)
-            && (self.symbol_kind() != SymbolKind::Label || self.is_label())
+            && (self.symbol_kind() != SymbolKind::Label || self.is_visible_label())
     }
 
-    /// `$a`, `$d`, `$t`, `$x` of the ARM ABIs mark code and data; they are no names.
+    /// Whether it is `$a`, `$d`, `$t` or `$x` of the ARM ABIs, which mark code and data and name nothing.
     fn is_mapping_symbol(&self) -> bool {
         matches!(
             self.name.bytes(),
@@ -210,11 +209,11 @@ impl<'a> SymbolSource<'_, 'a> {
         let Some(section) = section else {
             return Err("the debug file's sections are not those of the object".to_owned());
         };
-        if entry.is_label() && !holds_code_or_data(section) {
+        if entry.is_visible_label() && !holds_code_or_data(section) {
             return Ok(());
         }
-        let thumb = u64::from(machine == EM_ARM && entry.kind == STT_FUNC) & entry.value;
-        let Some(start) = self.adjusted(entry.value - thumb, section) else {
+        let thumb_bit = u64::from(machine == EM_ARM && entry.kind == STT_FUNC) & entry.value;
+        let Some(start) = self.relocated(entry.value - thumb_bit, section) else {
             return Ok(());
         };
         let new = NewSymbol {
@@ -231,8 +230,9 @@ impl<'a> SymbolSource<'_, 'a> {
         Ok(())
     }
 
-    fn adjusted(&self, value: u64, section: &Section<'_>) -> Option<u64> {
-        match self.adjust {
+    /// The address in the symbol table; `None` for symbols that are omitted.
+    fn relocated(&self, value: u64, section: &Section<'_>) -> Option<u64> {
+        match self.relocation {
             AddressRelocation::Shift(distance) => Some(value.wrapping_add(distance)),
             AddressRelocation::ModuleText(start) => {
                 let inside = value.wrapping_sub(section.address);
@@ -273,7 +273,7 @@ fn binding(value: u8) -> Binding {
 }
 
 impl ElfImage<'_> {
-    /// The value of the first symbol of `.symtab` called `name`.
+    /// The value of the first symbol called `name` in `.symtab`; `None` if there is none, or the table is damaged.
     pub(crate) fn symbol_value(&self, name: &str) -> Option<u64> {
         let section = self.symtab()?;
         let data = self.section_data(section)?;

@@ -22,7 +22,7 @@ pub(crate) struct TinyElf {
     pub(crate) is_64: bool,
     /// `.symtab`: name, value, size.
     pub(crate) symbols: Vec<(&'static str, u64, u64)>,
-    /// `.dynsym`, and an entry of the PLT for each.
+    /// The names in `.dynsym`, each with an entry in `.plt`.
     pub(crate) imports: Vec<&'static str>,
     pub(crate) build_id: [u8; 20],
 }
@@ -67,53 +67,55 @@ impl TinySection {
 impl TinyElf {
     /// The file's bytes.
     pub(crate) fn build(&self) -> Vec<u8> {
-        let mut parts = self.parts();
+        let mut sections = self.sections();
         let mut names = vec![0];
-        let mut name_offsets = vec![0];
-        for part in &parts {
+        let mut name_offsets = Vec::new();
+        for section in &sections {
             name_offsets.push(names.len() as u64);
-            names.extend(part.name.as_bytes());
+            names.extend(section.name.as_bytes());
             names.push(0);
         }
         name_offsets.push(names.len() as u64);
         names.extend(b".shstrtab\0");
-        parts.push(TinySection::new(".shstrtab", SHT_STRTAB, names));
+        sections.push(TinySection::new(".shstrtab", SHT_STRTAB, names));
 
         let mut body = Vec::new();
-        let mut headers = self.section_header([0; 10]);
-        for (part, name) in parts.iter().zip(name_offsets.into_iter().skip(1)) {
+        // Section 0 is the null section.
+        let mut section_headers = self.section_header([0; 10]);
+        for (section, name) in sections.iter().zip(name_offsets) {
             body.resize(body.len().next_multiple_of(8), 0);
             let offset = TEXT_OFFSET + body.len() as u64;
-            let size = part.content.len() as u64;
+            let size = section.content.len() as u64;
             let flags = u64::from(SHF_ALLOC);
             let fields = [
                 name,
-                part.kind.into(),
+                section.kind.into(),
                 flags,
-                part.address,
+                section.address,
                 offset,
                 size,
-                part.link,
+                section.link,
                 0,
                 1,
-                part.entry_size,
+                section.entry_size,
             ];
-            headers.extend(self.section_header(fields));
-            body.extend(&part.content);
+            section_headers.extend(self.section_header(fields));
+            body.extend(&section.content);
         }
         body.resize(body.len().next_multiple_of(8), 0);
-        let headers_at = TEXT_OFFSET + body.len() as u64;
-        let mut file = self.file_header(headers_at, parts.len() as u64 + 1);
+        let section_headers_at = TEXT_OFFSET + body.len() as u64;
+        let mut file = self.file_headers(section_headers_at, sections.len() as u64 + 1);
         file.resize(TEXT_OFFSET as usize, 0);
         file.extend(body);
-        file.extend(headers);
+        file.extend(section_headers);
         file
     }
 
-    fn parts(&self) -> Vec<TinySection> {
-        let (symbols, strings) = self.symbols(&self.symbols);
+    /// All sections but the first and the last, `.shstrtab`.
+    fn sections(&self) -> Vec<TinySection> {
+        let (symbols, strings) = self.symbol_table(&self.symbols);
         let imports: Vec<_> = self.imports.iter().map(|&name| (name, 0, 0)).collect();
-        let (dynamic, dynamic_strings) = self.symbols(&imports);
+        let (dynamic, dynamic_strings) = self.symbol_table(&imports);
         let mut relocations = Vec::new();
         for number in 1..=self.imports.len() as u64 {
             let info = if self.is_64 {
@@ -125,7 +127,7 @@ impl TinyElf {
                 self.word(&mut relocations, field);
             }
         }
-        let entry = if self.is_64 { 24 } else { 16 };
+        let symbol_size = if self.is_64 { 24 } else { 16 };
         let mut note = Vec::new();
         for field in [4, 20, 3] {
             self.put(&mut note, field, 4);
@@ -145,13 +147,13 @@ impl TinyElf {
             },
             TinySection {
                 link: 4,
-                entry_size: entry,
+                entry_size: symbol_size,
                 ..TinySection::new(".symtab", SHT_SYMTAB, symbols)
             },
             TinySection::new(".strtab", SHT_STRTAB, strings),
             TinySection {
                 link: 6,
-                entry_size: entry,
+                entry_size: symbol_size,
                 ..TinySection::new(".dynsym", SHT_DYNSYM, dynamic)
             },
             TinySection::new(".dynstr", SHT_STRTAB, dynamic_strings),
@@ -164,7 +166,7 @@ impl TinyElf {
     }
 
     /// A symbol table and its string table; symbols with the value 0 are undefined.
-    fn symbols(&self, symbols: &[(&'static str, u64, u64)]) -> (Vec<u8>, Vec<u8>) {
+    fn symbol_table(&self, symbols: &[(&'static str, u64, u64)]) -> (Vec<u8>, Vec<u8>) {
         let mut strings = vec![0];
         let mut table = vec![0; if self.is_64 { 24 } else { 16 }];
         for &(name, value, size) in symbols {
@@ -186,7 +188,8 @@ impl TinyElf {
         (table, strings)
     }
 
-    fn file_header(&self, sections_at: u64, sections: u64) -> Vec<u8> {
+    /// The file header and the only program header, for `sections` section headers at the offset `section_headers_at`.
+    fn file_headers(&self, section_headers_at: u64, sections: u64) -> Vec<u8> {
         let mut file = b"\x7fELF".to_vec();
         let big = self.endian == Endianness::Big;
         file.extend([1 + u8::from(self.is_64), 1 + u8::from(big), 1]);
@@ -200,7 +203,7 @@ impl TinyElf {
             self.put(&mut file, field, 2);
         }
         self.put(&mut file, 1, 4);
-        for field in [TEXT_ADDRESS, header, sections_at] {
+        for field in [TEXT_ADDRESS, header, section_headers_at] {
             self.word(&mut file, field);
         }
         self.put(&mut file, 0, 4);

@@ -67,7 +67,8 @@ impl ObjectFiles {
         Some(self.source(selected, runtime.as_ref().unwrap_or(&symbols)))
     }
 
-    /// Whether symbol names, as they are in the files, may contain `part`; `true` if a file cannot be parsed.
+    /// Whether symbol names, as they are in the files, may contain `part`; `true` if a file cannot be parsed, `false` if no
+    /// file was found.
     #[must_use]
     pub fn may_have(&self, part: &str) -> bool {
         let Some(selected) = &self.selected else {
@@ -116,7 +117,7 @@ impl ObjectFiles {
         let source = SymbolSource {
             symbols: &symbols,
             runtime: runtime.as_ref().unwrap_or(&symbols),
-            adjust: AddressRelocation::FileOffset,
+            relocation: AddressRelocation::FileOffset,
             exports_of_runtime: selected.is_extracted,
         };
         let mut builder = TableBuilder::of_file(self.demangle, names.bytes.clone());
@@ -150,18 +151,18 @@ struct CheckedFile {
 }
 
 /// The search for the files of an object. Symbol names come from the first file with `.symtab`, mapping and PLT from
-/// the first with `.dynsym`; if one of the two is missing, the other one has both roles.
+/// the first with `.dynsym`. If there is only one of these files, it is used for both.
 #[derive(Default)]
 struct FileSearch {
     id: Option<BuildId>,
     names: Option<CheckedFile>,
     runtime: Option<CheckedFile>,
-    /// The first file with `.gnu_debugdata`, used if no other has names.
+    /// The first file with `.gnu_debugdata`, whose names are used if no file has `.symtab`.
     embedded: Option<CheckedFile>,
     /// Whether any file was read.
-    seen: bool,
+    has_read: bool,
     /// Whether a file passed the checks.
-    matched: bool,
+    has_match: bool,
     findings: Vec<SymbolFinding>,
 }
 
@@ -209,8 +210,8 @@ impl FileSearch {
         }
     }
 
-    /// Continues with files from servers: the object if no local file matches, its debug file if
-    /// no file has names.
+    /// For user objects with a build-id, adds files from servers: the object if no local file passed the checks, and its debug
+    /// file if no file has names.
     fn query_servers(
         &mut self,
         files: &dyn Files,
@@ -232,7 +233,7 @@ impl FileSearch {
                 },
             )
         };
-        if !self.matched
+        if !self.has_match
             && let Some((path, bytes)) = fetch(FilePart::Executable)
         {
             self.add_file(path, bytes);
@@ -246,7 +247,7 @@ impl FileSearch {
     }
 
     fn add_file(&mut self, path: PathBuf, bytes: FileBytes) {
-        self.seen = true;
+        self.has_read = true;
         match check_file(path, bytes, self.id.as_ref()) {
             // Reporting one mismatch is enough.
             Err(SymbolFinding::BuildIdMismatch { .. }) if self.knows_mismatch() => {}
@@ -260,9 +261,9 @@ impl FileSearch {
         findings.any(|finding| matches!(finding, SymbolFinding::BuildIdMismatch { .. }))
     }
 
-    /// Uses `file` for the missing roles; one file may have all of them.
+    /// Uses `file` as `embedded`, `runtime` and `names`, if it has the section for it and no earlier file did.
     fn place(&mut self, file: CheckedFile) {
-        self.matched = true;
+        self.has_match = true;
         if file.has_debug_data && self.embedded.is_none() {
             self.embedded = Some(file.clone());
         }
@@ -274,6 +275,7 @@ impl FileSearch {
         }
     }
 
+    /// Selects from the files found; `None` if none of them has symbols.
     fn select(&mut self) -> Option<SelectedFiles> {
         if self.names.is_none()
             && let Some(holder) = self.embedded.take()
@@ -296,7 +298,7 @@ impl FileSearch {
         })
     }
 
-    /// Extracts the compressed ELF file in `.gnu_debugdata` of `holder`.
+    /// Extracts the compressed ELF file in `.gnu_debugdata` of `holder`; `None` if it is damaged or has no `.symtab`.
     fn extract(&mut self, holder: &CheckedFile) -> Option<CheckedFile> {
         let image = ElfImage::parse(&holder.bytes).ok()?;
         let extracted = decompressed(image.debug_data()?).and_then(|bytes| {
@@ -319,7 +321,7 @@ impl FileSearch {
     fn into_findings(mut self, request: &ObjectRequest<'_>) -> Vec<SymbolFinding> {
         if self.findings.is_empty() {
             let path = request.path.to_owned();
-            self.findings.push(match self.seen {
+            self.findings.push(match self.has_read {
                 true => SymbolFinding::Stripped { path },
                 false => SymbolFinding::NotFound { path },
             });
@@ -328,7 +330,7 @@ impl FileSearch {
     }
 }
 
-/// The recorded build-id; without one, the build-id of the object's current file, so that its debug file is found.
+/// The recorded build-id. If none is recorded, the build-id of the object's current file, which identifies its debug file.
 fn build_id_of_request(
     files: &dyn Files,
     paths: &SearchPaths,
