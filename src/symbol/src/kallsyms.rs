@@ -34,8 +34,7 @@ impl<'a> KallsymsLine<'a> {
         (name, Some(bare.unwrap_or(module)))
     }
 
-    /// Whether perf keeps the symbol: text, weak, data and bss symbols. (`$x` and the like are ARM's
-    /// mapping symbols.)
+    /// Whether perf keeps the symbol: text, weak, data and bss symbols, except ARM's mapping symbols such as `$x`.
     fn is_kept_by_perf(&self) -> bool {
         matches!(self.kind.to_ascii_uppercase(), b'T' | b'W' | b'D' | b'B')
             && self.text.first() != Some(&b'$')
@@ -125,8 +124,8 @@ fn eight_digits(text: [u8; 8]) -> Option<u64> {
     let reaches = |bytes: u64, least: u64| ((bytes | TOP) - least * EACH) & TOP;
     let decimal = reaches(bytes & !TOP, 0x30) & !reaches(bytes & !TOP, 0x3a);
     let lower = (bytes | (0x20 * EACH)) & !TOP;
-    // Of the bytes from 0x41 on, only upper-case letters become other letters when the bit of lower-case letters is set.
-    let letter = reaches(lower, 0x61) & !reaches(lower, 0x67) & reaches(bytes & !TOP, 0x41);
+    // Setting bit 0x20 turns upper-case letters into lower-case ones, and no other bytes into letters.
+    let letter = reaches(lower, 0x61) & !reaches(lower, 0x67);
     if (decimal | letter) & !bytes != TOP {
         return None;
     }
@@ -152,7 +151,7 @@ pub struct Kallsyms {
     pub kernel: SymbolTable,
     /// The symbols of each module and pseudo-module (`bpf`, `ftrace`, `__builtin__kprobes`).
     pub modules: Vec<ModuleSymbols>,
-    /// Whether all addresses are zero, because they are hidden. Also true if there are no valid lines.
+    /// Whether all addresses are zero, because they are hidden; then there are no symbols. Also true if there are no valid lines.
     pub hidden: bool,
     /// Whether there are no valid lines.
     pub is_blank: bool,
@@ -160,8 +159,8 @@ pub struct Kallsyms {
     pub lacks_relocation: bool,
 }
 
-/// Parses a whole listing. If `relocation` has a symbol and its address while recording, all
-/// symbols of the kernel, but not of modules, are moved by the difference to the listing.
+/// Parses a whole listing. `relocation` is a symbol of the kernel and its address in the recorded kernel: if given, the kernel's
+/// symbols are moved by the difference from its address in the listing. Symbols of modules are not moved.
 pub fn parse(listing: &[u8], relocation: Option<(&str, u64)>) -> Kallsyms {
     let mut collector = Collector::new(relocation);
     lines(listing).for_each(|line| collector.line(&line));
@@ -187,7 +186,7 @@ pub fn read(source: &mut dyn io::Read, relocation: Option<(&str, u64)>) -> io::R
     Ok(collector.finish())
 }
 
-/// The address of the kernel's function `name`, or `None` if it is missing; stops reading there.
+/// The address of the kernel's function `name`; `None` if it is missing. Reads no further than the chunk with its line.
 ///
 /// # Errors
 ///
@@ -296,7 +295,8 @@ impl<'r> Collector<'r> {
         self.builder.push(symbol, name);
     }
 
-    /// The number of a module. Its lines are usually consecutive, so the last module is checked first.
+    /// The number of a module, which is added if it is new. Lines of a module are usually consecutive, so the search begins with
+    /// the module added last.
     fn number(&mut self, module: &[u8]) -> usize {
         let module = String::from_utf8_lossy(module);
         let known = self.modules.iter().rposition(|name| **name == *module);

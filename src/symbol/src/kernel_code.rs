@@ -26,14 +26,14 @@ pub struct KernelCode {
 }
 
 impl KernelCode {
-    /// The code from `address` on; `None` if `address` is outside.
+    /// The code from `address` on, empty at its end; `None` if `address` is before its start or after its end.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<&[u8]> {
         let code = self.bytes.get(self.code.clone())?;
         code.get(usize::try_from(address.checked_sub(self.start)?).ok()?..)
     }
 
-    /// The code of the segment of a vmlinux that contains `address`; `None` if it has no such code.
+    /// The segment of a vmlinux that contains `address`; `None` if there is none, or if the file has no code.
     #[must_use]
     pub fn of_image(image: &DebugSource, address: u64) -> Option<Self> {
         let AddressMap::Shift(distance) = image.addresses else {
@@ -41,7 +41,7 @@ impl KernelCode {
         };
         let parsed = ElfImage::parse(&image.bytes).ok()?;
         let segment = segment_at(&parsed.segments, address.wrapping_sub(distance))?;
-        // Debug files have the section headers without their contents.
+        // Debug files have the headers of code sections without their contents.
         if !parsed.has_code() {
             return None;
         }
@@ -56,8 +56,8 @@ impl KernelCode {
     }
 }
 
-/// Reads the code in `range`, or its available start, from the memory of the kernel that `kernel` describes; `None` if the
-/// memory can't be read or is of another boot.
+/// Reads the code in `range` from the memory of the kernel that `kernel` describes: only the start of `range` if not all of it is
+/// available, and at most 256 MiB. `None` if the memory can't be read or is of another boot, or if the start is not available.
 #[must_use]
 pub fn kernel_code(
     files: &dyn Files,
@@ -115,7 +115,7 @@ impl<'a> KernelMemory<'a> {
         &self.header
     }
 
-    /// The available part of `range`, from its start; `None` if its start is not available.
+    /// The available part of `range`, from its start; `None` if its start is not available or `range` is empty.
     #[must_use]
     pub fn part(&self, range: Range<u64>) -> Option<Range<u64>> {
         let segment = segment_at(&self.segments, range.start)?;
@@ -123,7 +123,8 @@ impl<'a> KernelMemory<'a> {
         (range.start < range.end).then(|| range.start..range.end.min(end))
     }
 
-    /// Reads into `into` from `address` on, and returns the number of bytes read. Only those within [`KernelMemory::part`] are memory.
+    /// Reads into `into` from `address` on, and returns the number of bytes read. Bytes outside of [`KernelMemory::part`] are not
+    /// from memory at these addresses.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Names of addresses: symbol tables from ELF files, kallsyms, perf maps and jitdump files.
+//! Names of addresses: symbol tables from ELF files, kallsyms, perf maps and jitdump files; source lines and inlined functions
+//! from DWARF.
 //!
 //! [`load()`] returns the [`LoadedSymbols`] of an [`ObjectRequest`]. Files are read through a [`Files`]
 //! provider; the crate opens no files, reads no environment variables, and doesn't depend on

@@ -9,11 +9,11 @@ use crate::files::Files;
 use crate::kallsyms;
 use crate::request::{ObjectRequest, SearchPaths};
 
-/// Returns the listing that overrides all others if there is one, otherwise the listing of the kernel with the given build-id;
-/// that of the running kernel if the build-id is unknown. `None` if there is none.
+/// Returns [`SearchPaths::kallsyms_override`] if given. Otherwise returns the listing of the kernel with the build-id of
+/// `request`, or of the running kernel if `request` has none. `None` if there is no such listing.
 ///
-/// A copy in the build-id cache that was taken together with the kernel's memory takes precedence
-/// over the running kernel's listing, unless the running kernel's memory can be read.
+/// A copy in the build-id cache that was taken together with the kernel's memory takes precedence over the running kernel's
+/// listing, unless the running kernel's memory can be read and is of the recorded boot.
 pub(crate) fn find(
     files: &dyn Files,
     paths: &SearchPaths,

@@ -11,11 +11,11 @@ use crate::request::{ObjectKind, ObjectRequest, SearchPaths, join_below};
 pub enum SymbolOrigin {
     /// A listing of the kernel's symbols.
     Kallsyms,
-    /// An image of the kernel.
+    /// An image of the kernel, or its debug file from a server.
     Vmlinux,
-    /// An uncompressed module file.
+    /// A module file named `*.ko`, or a file without extension, such as the copy of a module in the build-id cache.
     Module,
-    /// A compressed module file.
+    /// A module file with another extension, such as `.ko.xz`.
     CompressedModule,
     /// A perf map or jitdump of JIT-compiled code.
     Jit,
@@ -27,7 +27,7 @@ pub enum SymbolOrigin {
     CacheDebug,
     /// The debug file installed by build-id.
     BuildId,
-    /// The debug file named by the object's `.gnu_debuglink`, or a file from a server.
+    /// Any other file: the debug file named by the object's `.gnu_debuglink`, or a file from a server.
     DebugLink,
     /// `PATH.debug` in a debug directory such as `/usr/lib/debug`, as on Fedora.
     FedoraDebugInfo,
@@ -50,10 +50,11 @@ impl SymbolOrigin {
         if loaded.table.is_empty() {
             return None;
         }
-        let is_listed = loaded.debug.is_none();
+        // Only symbols of ELF files come with a source of debug information.
+        let is_kallsyms = loaded.debug.is_none();
         Some(match request.kind {
             ObjectKind::PerfMap => Self::Jit,
-            ObjectKind::Kernel | ObjectKind::KernelModule if is_listed => Self::Kallsyms,
+            ObjectKind::Kernel | ObjectKind::KernelModule if is_kallsyms => Self::Kallsyms,
             ObjectKind::Kernel => Self::Vmlinux,
             ObjectKind::KernelModule => match loaded.source.extension() {
                 Some(extension) if extension != "ko" => Self::CompressedModule,

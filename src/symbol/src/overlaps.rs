@@ -12,7 +12,7 @@ use crate::tree::{SearchTree, TreeChange};
 #[derive(Debug, Clone)]
 pub(crate) struct OverlappingRanges {
     /// Start and end of each range, ascending.
-    zones: Vec<(u64, u64)>,
+    ranges: Vec<(u64, u64)>,
     history: InsertionHistory,
     tree: OnceLock<SearchTree>,
 }
@@ -43,28 +43,29 @@ impl OverlappingRanges {
         finder: OverlapFinder,
         history: impl FnOnce() -> InsertionHistory,
     ) -> Option<Self> {
-        let zones = finder.finish();
-        (!zones.is_empty()).then(|| Self {
-            zones,
+        let ranges = finder.finish();
+        (!ranges.is_empty()).then(|| Self {
+            ranges,
             history: history(),
             tree: OnceLock::new(),
         })
     }
 
-    /// Whether `address` is in an overlapping range.
+    /// Whether `address` is in one of the ranges.
     pub(crate) fn covers(&self, address: u64) -> bool {
-        let after = self.zones.partition_point(|(start, _)| *start <= address);
-        let zone = after.checked_sub(1).and_then(|last| self.zones.get(last));
-        zone.is_some_and(|(start, end)| address < *end || address == *start)
+        let after = self.ranges.partition_point(|(start, _)| *start <= address);
+        let range = after.checked_sub(1).and_then(|last| self.ranges.get(last));
+        range.is_some_and(|(start, end)| address < *end || address == *start)
     }
 
-    /// The tree of the table; `tied` are the table's symbols at equal addresses.
+    /// The tree of the table. `tied` and `names` are those of the same table.
     pub(crate) fn tree(&self, tied: &TiedSymbols, names: ComparedNames<'_>) -> &SearchTree {
         self.tree.get_or_init(|| self.history.replay(tied, names))
     }
 }
 
 impl InsertionHistory {
+    /// Builds the tree that results from the steps.
     fn replay(&self, tied: &TiedSymbols, names: ComparedNames<'_>) -> SearchTree {
         let dropped = self.dropped(tied, names);
         let mut place = self.place.clone();
@@ -72,8 +73,10 @@ impl InsertionHistory {
         let mut rest = dropped.as_slice();
         for step in &self.steps {
             changes.push(TreeChange::Insert(step.inserted.clone()));
-            let count = rest.partition_point(|(cause, _)| *cause < step.inserted.end);
-            let count = if step.drops_duplicates { count } else { 0 };
+            let count = match step.drops_duplicates {
+                true => rest.partition_point(|(cause, _)| *cause < step.inserted.end),
+                false => 0,
+            };
             let (erased, later) = rest.split_at(count);
             rest = later;
             for (_, loser) in erased {
@@ -86,7 +89,8 @@ impl InsertionHistory {
         SearchTree::replay(&self.starts, &changes, &place)
     }
 
-    /// Each dropped symbol, after the symbol whose insertion caused it to be dropped; by step and then by address.
+    /// Returns a pair for each dropped symbol: the later of the two symbols that were compared (possibly the dropped one
+    /// itself), then the dropped symbol. Sorted by the step that inserted the former, then by address.
     fn dropped(&self, tied: &TiedSymbols, names: ComparedNames<'_>) -> Vec<(u32, u32)> {
         let mut dropped = Vec::new();
         let mut rest = self.tied.as_slice();
@@ -123,8 +127,8 @@ struct OpenRange {
 }
 
 impl OverlapFinder {
-    /// Adds a symbol, by ascending start. If perf keeps one of several symbols at an address, the highest end of them counts: a
-    /// range that is too long does no harm, as the tree gives the same result outside of overlaps.
+    /// Adds a symbol, or a group of symbols at one address of which perf keeps one. Starts must be ascending. `end` is the
+    /// highest end in a group: a range that is too long does no harm, as the tree gives the same result outside of overlaps.
     pub(crate) fn add(&mut self, start: u64, end: u64) {
         match &mut self.open {
             Some(open) if start < open.end || start == open.start => {

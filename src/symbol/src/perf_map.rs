@@ -6,16 +6,16 @@ use crate::table::{AddressKind, SymbolTable};
 
 /// Maximum length of a line: a hole in a sparse file is a line of any length.
 const MAX_LINE: usize = 1 << 20;
-/// Names up to this length are ignored.
+/// Entries whose name has at most this many bytes are ignored, as in perf.
 const IGNORED_NAME_LEN: usize = 2;
 
 /// A parsed perf map.
 #[derive(Debug)]
 pub struct PerfMap {
-    /// Its symbols, at run-time addresses. Entries aren't modified: if they overlap, the search
-    /// order decides as in perf.
+    /// Its symbols, at run-time addresses. Overlapping entries are neither shortened nor removed: the search order selects one of
+    /// them, as in perf.
     pub table: SymbolTable,
-    /// Number of malformed lines.
+    /// Number of malformed lines, without empty ones.
     pub bad_lines: usize,
 }
 
@@ -33,7 +33,6 @@ pub fn parse(text: &[u8]) -> PerfMap {
             bad_lines += 1;
             continue;
         };
-        // perf ignores names of one or two letters, and results must not depend on the tool.
         if name.len() <= IGNORED_NAME_LEN {
             continue;
         }
@@ -52,7 +51,7 @@ pub fn parse(text: &[u8]) -> PerfMap {
     }
 }
 
-/// The symbols of generated kernel code: a function of `size` bytes at address 0.
+/// Returns a table for kernel code generated at run time: one function of `size` bytes at address 0.
 pub fn kernel_function(size: u64, name: &[u8]) -> SymbolTable {
     let mut builder = TableBuilder::new(false);
     let function = NewSymbol {
@@ -73,7 +72,7 @@ fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     (!name.is_empty()).then_some((start, size, name))
 }
 
-/// The number at the start of `text`, after blanks, and the rest.
+/// The number at the start of `text`, after blanks, and the rest; `None` if there is none, or it has more than 64 bits.
 fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
     let text = text.trim_ascii_start();
     let digits = text

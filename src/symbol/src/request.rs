@@ -96,10 +96,10 @@ pub struct SearchPaths {
     pub vmlinux: Option<PathBuf>,
     /// Images tried when no [`Self::vmlinux`] is given; empty with `--ignore-vmlinux`.
     pub vmlinux_candidates: Vec<PathBuf>,
-    /// `--symfs DIR`: prefix of the paths of objects.
+    /// `--symfs DIR`: prefix of the paths of objects, debug directories and kernel images.
     pub symfs: Option<PathBuf>,
-    /// Whether the recorded processes are still running: files are then read in their mount namespaces, even without a build-id to verify
-    /// them.
+    /// Whether the recorded processes are still running: files are then read in their mount namespaces, even without a build-id
+    /// to verify them.
     pub of_running_processes: bool,
     /// Servers for files that are not found in any of the above places.
     pub servers: Option<Arc<dyn Servers>>,
@@ -142,7 +142,7 @@ impl SearchPaths {
         self
     }
 
-    /// Fetches a file from a server; returns the path of the local copy and its content.
+    /// Fetches a file from a server; returns the path of the local copy and its content. `None` if it can't be fetched or read.
     pub(crate) fn fetch(
         &self,
         files: &dyn Files,
@@ -163,7 +163,7 @@ impl SearchPaths {
     }
 }
 
-/// Returns the path by which this process sees `path` of the mount namespace of process `pid`.
+/// Returns `/proc/PID/root/PATH`, the file at `path` in the mount namespace of process `pid`.
 pub(crate) fn seen_by(pid: u32, path: &Path) -> PathBuf {
     join_below(Path::new(&format!("/proc/{pid}/root")), path)
 }

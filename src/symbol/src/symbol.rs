@@ -9,7 +9,7 @@ use crate::names::NameAt;
 pub enum Binding {
     /// `STB_LOCAL`, and a lower-case letter in kallsyms.
     Local,
-    /// `STB_GLOBAL`, and an upper-case letter in kallsyms.
+    /// `STB_GLOBAL`, and an upper-case letter other than `W` in kallsyms.
     Global,
     /// `STB_WEAK`, and `W` in kallsyms.
     Weak,
@@ -24,7 +24,7 @@ pub enum SymbolKind {
     Function,
     /// Data: `STT_OBJECT`, other letters in kallsyms.
     Variable,
-    /// A location in code without type, as in assembly: `STT_NOTYPE`.
+    /// A location in code or data without type, as in assembly: `STT_NOTYPE`.
     Label,
 }
 
@@ -63,11 +63,11 @@ impl Symbol {
     }
 }
 
-/// Symbols stored in 16 bytes each. Kernels and compilers have hundreds of thousands.
+/// A list of symbols and groups of symbols, stored in 16 bytes each. Kernels and compilers have hundreds of thousands.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PackedSymbols {
     list: Vec<PackedSymbol>,
-    /// Sizes too large for [`PackedSymbol::extent`].
+    /// Sizes too large for [`PackedSymbol::bits`].
     long: Vec<u64>,
 }
 
@@ -76,11 +76,11 @@ struct PackedSymbol {
     start: u64,
     /// From the lowest bit: the size (26 bits), or [`IS_LONG`] and its index in [`PackedSymbols::long`];
     /// type and name form (3), binding (2). With the type [`GROUP`], the number of a group instead of the size.
-    extent: u32,
+    bits: u32,
     name: NameAt,
 }
 
-/// The bits of [`PackedSymbol::extent`] with the size or the index.
+/// The bits of [`PackedSymbol::bits`] with the size or the index.
 const SIZE: u32 = (1 << 26) - 1;
 const IS_LONG: u32 = 1 << 26;
 /// The lowest bit of type and name form.
@@ -129,15 +129,16 @@ impl PackedSymbols {
     pub(crate) fn push(&mut self, symbol: &Symbol) {
         let kind = (symbol.kind as u32 + 3 * symbol.form as u32).min(6) << KIND_SHIFT;
         let binding = (symbol.binding as u32) << BINDING_SHIFT;
-        let extent = kind | binding | self.extent(symbol.end.wrapping_sub(symbol.start));
+        let size = self.size_bits(symbol.end.wrapping_sub(symbol.start));
         self.list.push(PackedSymbol {
             start: symbol.start,
-            extent,
+            bits: kind | binding | size,
             name: symbol.name,
         });
     }
 
-    fn extent(&mut self, size: u64) -> u32 {
+    /// The size as in [`PackedSymbol::bits`]. A large size is added to `long`.
+    fn size_bits(&mut self, size: u64) -> u32 {
         match u32::try_from(size) {
             Ok(size) if size <= SIZE => size,
             // No file has 64 million symbols of 64 MiB and more.
@@ -150,11 +151,11 @@ impl PackedSymbols {
     }
 
     fn unpack(&self, packed: &PackedSymbol) -> Symbol {
-        let (kind, form) = KINDS[(packed.extent >> KIND_SHIFT & 7) as usize];
+        let (kind, form) = KINDS[(packed.bits >> KIND_SHIFT & 7) as usize];
         Symbol {
             start: packed.start,
             end: self.end_of(packed),
-            binding: BINDINGS[(packed.extent >> BINDING_SHIFT & 3) as usize],
+            binding: BINDINGS[(packed.bits >> BINDING_SHIFT & 3) as usize],
             kind,
             form,
             name: packed.name,
@@ -162,8 +163,8 @@ impl PackedSymbols {
     }
 
     fn end_of(&self, packed: &PackedSymbol) -> u64 {
-        let small = packed.extent & SIZE;
-        let size = match packed.extent & IS_LONG {
+        let small = packed.bits & SIZE;
+        let size = match packed.bits & IS_LONG {
             0 => small.into(),
             _ => self.long.get(small as usize).copied().unwrap_or_default(),
         };
@@ -173,7 +174,7 @@ impl PackedSymbols {
     /// Appends the symbol at a position of another list.
     pub(crate) fn copy(&mut self, other: &Self, position: u32) {
         match other.list.get(position as usize) {
-            Some(packed) if packed.extent & IS_LONG == 0 => self.list.push(*packed),
+            Some(packed) if packed.bits & IS_LONG == 0 => self.list.push(*packed),
             Some(packed) => self.push(&other.unpack(packed)),
             None => {}
         }
@@ -184,7 +185,7 @@ impl PackedSymbols {
         // No file has 64 million groups.
         self.list.push(PackedSymbol {
             start,
-            extent: GROUP << KIND_SHIFT | group & SIZE,
+            bits: GROUP << KIND_SHIFT | group & SIZE,
             name: NameAt::default(),
         });
     }
@@ -192,8 +193,8 @@ impl PackedSymbols {
     /// The entry at a position.
     pub(crate) fn entry(&self, position: u32) -> Option<SymbolEntry> {
         let packed = self.list.get(position as usize)?;
-        Some(match packed.extent >> KIND_SHIFT & GROUP {
-            GROUP => SymbolEntry::Group(packed.extent & SIZE),
+        Some(match packed.bits >> KIND_SHIFT & GROUP {
+            GROUP => SymbolEntry::Group(packed.bits & SIZE),
             _ => SymbolEntry::One(self.unpack(packed)),
         })
     }
@@ -213,7 +214,7 @@ impl PackedSymbols {
     /// Whether the symbol at a position has no size.
     pub(crate) fn has_no_size(&self, position: u32) -> bool {
         let packed = self.list.get(position as usize);
-        packed.is_some_and(|packed| packed.extent & (SIZE | IS_LONG) == 0)
+        packed.is_some_and(|packed| packed.bits & (SIZE | IS_LONG) == 0)
     }
 
     /// The starts of all symbols.
@@ -221,7 +222,7 @@ impl PackedSymbols {
         self.list.iter().map(|packed| packed.start)
     }
 
-    /// The positions of a range by ascending start, and for equal starts ascending.
+    /// The positions in `range`, by ascending start of their symbols; positions of equal starts are ascending.
     pub(crate) fn sorted(&self, range: Range<u32>) -> Vec<u32> {
         let list = self.list.get(range.start as usize..range.end as usize);
         let list = list.unwrap_or_default();
@@ -255,13 +256,13 @@ impl PackedSymbols {
         let Some(start) = self.start(position) else {
             return;
         };
-        let extent = self.extent(end.wrapping_sub(start));
+        let size = self.size_bits(end.wrapping_sub(start));
         if let Some(packed) = self.list.get_mut(position as usize) {
-            packed.extent = packed.extent & !(SIZE | IS_LONG) | extent;
+            packed.bits = packed.bits & !(SIZE | IS_LONG) | size;
         }
     }
 
-    /// Adds an offset to all symbols.
+    /// Adds `distance` to all addresses.
     pub(crate) fn shift(&mut self, distance: u64) {
         for symbol in &mut self.list {
             symbol.start = symbol.start.wrapping_add(distance);
@@ -345,12 +346,12 @@ mod tests {
         fn positions_are_sorted_like_by_a_stable_sort(
             near in prop::collection::vec(0u64..20, 0..40),
             far in prop::collection::vec(any::<u64>(), 0..4),
-            cut in 0usize..40,
+            skipped in 0usize..40,
         ) {
             let starts = [near, far].concat();
             let mut symbols = PackedSymbols::default();
             starts.iter().for_each(|start| symbols.push(&symbol(*start)));
-            let first = cut.min(starts.len());
+            let first = skipped.min(starts.len());
             let mut expected: Vec<u32> = (first as u32..starts.len() as u32).collect();
             expected.sort_by_key(|at| starts[*at as usize]);
             prop_assert_eq!(symbols.sorted(first as u32..starts.len() as u32), expected);

@@ -23,8 +23,8 @@ pub enum AddressKind {
 pub struct SymbolIndex(u32);
 
 impl SymbolIndex {
-    /// Creates the position `number`. Positions beyond a table can identify symbols added by its
-    /// user.
+    /// Creates the position `number`; `None` if it has more than 32 bits. Positions beyond a table can identify symbols that
+    /// the caller adds.
     pub fn new(number: usize) -> Option<Self> {
         u32::try_from(number).ok().map(Self)
     }
@@ -39,7 +39,7 @@ impl SymbolIndex {
 #[derive(Debug, Clone)]
 pub struct SymbolTable {
     pub(crate) symbols: PackedSymbols,
-    /// The symbols of groups with one address, to which entries of `symbols` refer.
+    /// The groups of symbols at one address to which entries of `symbols` refer.
     pub(crate) tied: TiedSymbols,
     /// Shared by tables from the same listing.
     pub(crate) names: Arc<NameTable>,
@@ -80,7 +80,8 @@ impl SymbolTable {
         self.space
     }
 
-    /// The symbol that covers `address`; of several, the one that Linux perf finds.
+    /// The symbol that covers `address`; of several, the one that Linux perf finds. `None` if there is none, or if symbols can
+    /// only be found by position.
     pub fn find(&self, address: u64) -> Option<SymbolIndex> {
         if let Some(overlaps) = &self.overlaps
             && overlaps.covers(address)
@@ -98,7 +99,7 @@ impl SymbolTable {
         inside.then_some(SymbolIndex(position))
     }
 
-    /// The symbol at `index`; `None` if the index is of another, longer table.
+    /// The symbol at `index`; `None` if `index` is beyond the table.
     pub fn get(&self, index: SymbolIndex) -> Option<Symbol> {
         self.at(index.0)
     }
@@ -118,15 +119,14 @@ impl SymbolTable {
         }
     }
 
-    /// The start of the first symbol and the end of the last.
+    /// The start of the first symbol and the end of the last one; `None` for an empty table.
     pub fn bounds(&self) -> Option<(u64, u64)> {
         let last = u32::try_from(self.symbols.len().checked_sub(1)?).ok()?;
         Some((self.symbols.start(0)?, self.at(last)?.end))
     }
 
-    /// The name as displayed by perf: demangled, with `@plt` for entries of the procedure linkage
-    /// table; empty for an index of another table. Demangling takes some microseconds: cache names
-    /// that are displayed often.
+    /// The name as displayed by perf: demangled if enabled, with `@plt` for entries of the procedure linkage table; empty if
+    /// `index` is beyond the table. Demangling takes some microseconds: cache names that are displayed often.
     pub fn name(&self, index: SymbolIndex) -> Cow<'_, str> {
         let symbol = self.get(index);
         symbol.map_or(Cow::Borrowed(""), |symbol| {
@@ -134,7 +134,8 @@ impl SymbolTable {
         })
     }
 
-    /// Two texts, one of which [`name`](Self::name) starts with: names can be compared without demangling them.
+    /// Returns two texts. The displayed [`name`](Self::name) starts with at least one of them, so most names can be ruled out
+    /// without demangling.
     pub fn name_beginnings(&self, index: SymbolIndex) -> [&str; 2] {
         let Some(symbol) = self.get(index) else {
             return [""; 2];
@@ -152,7 +153,7 @@ impl SymbolTable {
         (symbol.form == NameForm::Plain).then(|| self.names.get(symbol.name))
     }
 
-    /// The name in the object file, without `@plt`.
+    /// The name in the object file: not demangled, and without `@plt`. Empty if `index` is beyond the table.
     pub fn raw_name(&self, index: SymbolIndex) -> &str {
         let symbol = self.get(index);
         symbol.map_or("", |symbol| self.names.get(symbol.name))
@@ -160,7 +161,7 @@ impl SymbolTable {
 
     /// Positions and symbols, in the order of the table.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (SymbolIndex, Symbol)> {
-        // The builder refuses more than u32::MAX symbols.
+        // No table has more than u32::MAX symbols.
         let positions = 0..self.symbols.len() as u32;
         positions.filter_map(|position| Some((SymbolIndex(position), self.at(position)?)))
     }

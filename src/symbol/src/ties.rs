@@ -16,7 +16,7 @@ pub(crate) struct ComparedNames<'n> {
 }
 
 impl ComparedNames<'_> {
-    /// Whether to keep `first`, which was inserted earlier, of two symbols at one address.
+    /// Whether `first`, which was inserted earlier, is kept instead of `second` at the same address.
     pub(crate) fn prefers(self, first: &Symbol, second: &Symbol) -> bool {
         keeps_first(first, second, || {
             // Exported symbols are in both ELF symbol tables, and thousands of other pairs have equal names;

@@ -74,7 +74,8 @@ impl SearchTree {
         }
     }
 
-    /// The position of the first symbol on the way down that covers `address`. `symbol` returns the symbol at a position.
+    /// The position of the first symbol that covers `address`, on the way down from the root; `None` if the search ends without
+    /// one. `symbol` returns the symbol at a position.
     pub(crate) fn find(&self, symbol: impl Fn(u32) -> Option<Symbol>, address: u64) -> Option<u32> {
         let mut node = self.root;
         while let Some(symbol) = symbol(node) {
@@ -91,8 +92,7 @@ impl SearchTree {
     }
 }
 
-/// A red-black tree in the textbook form (Cormen et al., chapter 13), which the kernel's follows
-/// too.
+/// A red-black tree with the algorithms of the textbook (Cormen et al., chapter 13), which the kernel's tree uses too.
 struct RedBlack {
     root: u32,
     nodes: Vec<Node>,
@@ -258,7 +258,7 @@ impl RedBlack {
         }
     }
 
-    /// Rebalances `parent` after its child `node` (possibly empty) lost one black node.
+    /// Rebalances the tree after the subtree at `node` (possibly [`NONE`]), a child of `parent`, has lost one black node.
     fn balance_erased(&mut self, mut parent: u32, mut node: u32) {
         while parent != NONE && !self.is_red(node) {
             let side = usize::from(self.child(parent, 0) != node);
@@ -301,7 +301,8 @@ mod tests {
     use crate::symbol::{Binding, NameForm, Symbol, SymbolKind};
     use crate::table::{AddressKind, SymbolTable};
 
-    fn table(ranges: &[(u64, u64)], mended: bool) -> SymbolTable {
+    /// A table of symbols with these starts and sizes. `is_fixed` selects whether ends are fixed and duplicates dropped.
+    fn table(ranges: &[(u64, u64)], is_fixed: bool) -> SymbolTable {
         let mut builder = TableBuilder::new(false);
         for &(start, size) in ranges {
             let new = NewSymbol {
@@ -313,7 +314,7 @@ mod tests {
             };
             builder.push(new, format!("{start}_{size}").as_bytes());
         }
-        if mended {
+        if is_fixed {
             builder.fix_ends(|_, _| false);
             builder.drop_duplicates();
         }
@@ -321,7 +322,7 @@ mod tests {
     }
 
     impl RedBlack {
-        /// Number of black nodes on all paths from `node`; `None` if rules are violated.
+        /// Number of black nodes on each path down from `node`; `None` if the rules of red-black trees are violated.
         fn black_height(&self, node: u32) -> Option<u32> {
             if node == NONE {
                 return Some(0);
@@ -350,8 +351,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn found_symbols_cover_the_address(ranges in prop::collection::vec((0u64..200, 0u64..30), 0..60), mended: bool) {
-            let table = table(&ranges, mended);
+        fn found_symbols_cover_the_address(ranges in prop::collection::vec((0u64..200, 0u64..30), 0..60), is_fixed: bool) {
+            let table = table(&ranges, is_fixed);
             for address in 0..240 {
                 let covers = |s: &Symbol| s.start == address || (s.start < address && address < s.end);
                 let found = table.find(address).and_then(|at| table.get(at));

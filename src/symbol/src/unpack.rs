@@ -15,7 +15,8 @@ const MAX_UNPACKED: u64 = 1 << 30;
 /// Maximum plausible compression ratio.
 const MAX_EXPANSION: u64 = 1 << 11;
 
-/// Decompressed size in bytes that is always allowed, because short data may be uniform and have a high ratio.
+/// Decompressed size of modules and `.gnu_debugdata` in bytes that is always allowed: small files may be uniform and have a
+/// high compression ratio.
 const MIN_LIMIT: u64 = 1 << 20;
 
 /// Compression formats, by magic number.
@@ -49,7 +50,8 @@ impl PackedFormat {
     }
 }
 
-/// Decompresses `bytes` if they are compressed. An error describes the damage or the lack of memory.
+/// Decompresses `bytes` if they are compressed, otherwise returns them. An error says that they are damaged, that their content
+/// is too large, or that memory is lacking.
 pub(crate) fn decompressed(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     let Some(format) = PackedFormat::of(bytes) else {
         return Ok(Cow::Borrowed(bytes));
@@ -85,7 +87,7 @@ pub fn unpack_section(packed: CompressedData<'_>) -> Option<Vec<u8>> {
             let size = usize::try_from(packed.uncompressed_size).ok()?;
             unpack_frames(packed.data, size)
         }
-        // Never decompresses more than the stated size.
+        // The library decompresses no more than the stated size.
         _ => packed.decompress().ok().map(Cow::into_owned),
     }
 }
@@ -117,6 +119,7 @@ fn unpack_frames(mut packed: &[u8], size: usize) -> Option<Vec<u8>> {
                 length,
                 ..
             })) => {
+                // A skippable frame; its header has been read.
                 packed = packed.get(usize::try_from(length).ok()?..)?;
                 continue;
             }

@@ -16,7 +16,7 @@ pub(super) struct ByteRange {
 /// Locations of the parts of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct FunctionParts {
-    /// The load address of the function, to which its lines refer.
+    /// The load address of the function, even if it was moved: its lines refer to this address.
     pub(super) start: u64,
     pub(super) code: ByteRange,
     /// Entries of `JIT_CODE_DEBUG_INFO`.
@@ -75,13 +75,13 @@ impl JitCode {
     #[must_use]
     pub fn image(&self, function: SymbolIndex) -> Option<JitImage> {
         let body = self.bodies.get(function.as_usize())?;
-        let parts = ImageInputs {
+        let inputs = ImageInputs {
             big: self.reader.big,
             machine: self.machine,
             code: self.part(body.code),
             frames: self.part(body.frames),
         };
-        Some(parts.build())
+        Some(inputs.build())
     }
 
     /// Number of functions.

@@ -215,13 +215,13 @@ mod tests {
     #[test]
     fn an_elf_reader_finds_code_and_frames() {
         for big in [false, true] {
-            let parts = ImageInputs {
+            let inputs = ImageInputs {
                 big,
                 machine: object::elf::EM_AARCH64,
                 code: &[1, 2, 3],
                 frames: &[4; 13],
             };
-            let image = parts.build();
+            let image = inputs.build();
             assert_eq!(&image.file[image.text.clone()], [1, 2, 3]);
             let file = object::File::parse(&*image.file).unwrap();
             assert_eq!(file.architecture(), Architecture::Aarch64);

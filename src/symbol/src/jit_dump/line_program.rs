@@ -5,11 +5,12 @@ use rustc_hash::FxHashMap;
 use super::image::Writer;
 use super::lines::LineEntries;
 
-/// `DW_LNS_*` and `DW_LNE_*` of DWARF 4.
+// Standard opcodes (`DW_LNS_*`).
 const COPY: u8 = 1;
 const ADVANCE_PC: u8 = 2;
 const ADVANCE_LINE: u8 = 3;
 const SET_FILE: u8 = 4;
+// Extended opcodes (`DW_LNE_*`).
 const END_SEQUENCE: u8 = 1;
 const SET_ADDRESS: u8 = 2;
 /// Numbers of operands of the standard opcodes 1 to 12.
@@ -48,7 +49,7 @@ impl<'a> LineProgram<'a> {
         self.files.is_empty()
     }
 
-    /// Adds the lines of a function.
+    /// Adds the lines of a function. Entries for addresses outside of its code are ignored.
     pub(super) fn add(&mut self, function: &LinedFunction, entries: LineEntries<'a>) {
         let offset = |address: u64| {
             let offset = usize::try_from(address.checked_sub(function.loaded_at)?).ok()?;
@@ -62,30 +63,32 @@ impl<'a> LineProgram<'a> {
         rows.sort_by_key(|(offset, _)| *offset);
         self.opcodes.bytes.extend([0, 9, SET_ADDRESS]);
         self.opcodes.long(function.address);
+        // The offset from the start of the function, and the initial line and file of a sequence.
         let (mut at, mut line, mut file) = (0, 1, 1);
         for (offset, entry) in rows {
-            let number = self.file(entry.file);
+            let number = self.file_number(entry.file);
             if number != file {
                 self.opcodes.bytes.push(SET_FILE);
                 self.opcodes.uleb(number);
                 file = number;
             }
-            self.advance(offset - at);
+            self.advance_address(offset - at);
             self.opcodes.bytes.push(ADVANCE_LINE);
             self.opcodes.sleb(i64::from(entry.line) - line);
             self.opcodes.bytes.push(COPY);
             (at, line) = (offset, i64::from(entry.line));
         }
-        self.advance(function.len - at);
+        self.advance_address(function.len - at);
         self.opcodes.bytes.extend([0, 1, END_SEQUENCE]);
     }
 
-    fn advance(&mut self, bytes: usize) {
+    fn advance_address(&mut self, bytes: usize) {
         self.opcodes.bytes.push(ADVANCE_PC);
         self.opcodes.uleb(bytes as u64);
     }
 
-    fn file(&mut self, name: &'a [u8]) -> u64 {
+    /// The number of a file name, which is added if it is new.
+    fn file_number(&mut self, name: &'a [u8]) -> u64 {
         let next = self.files.len() as u64 + 1;
         let number = *self.numbers.entry(name).or_insert(next);
         if number == next {
@@ -97,16 +100,18 @@ impl<'a> LineProgram<'a> {
     /// The content of `.debug_line`.
     pub(super) fn section(&self) -> Vec<u8> {
         let mut header = Writer::new(self.big);
-        // Length of instructions, operations per instruction, is_stmt, line base and range, first special opcode.
+        // Minimum instruction length, maximum operations per instruction, default is_stmt, line base (-5), line range, and the
+        // number of the first special opcode.
         header.bytes.extend([1, 1, 1, 0xfb, 14, 13]);
         header.bytes.extend(OPERANDS);
-        // No folders.
+        // The end of an empty directory table.
         header.bytes.push(0);
         for file in &self.files {
             header.bytes.extend_from_slice(file);
-            // The end of the name, folder, time, size.
+            // The end of the name; directory, time of modification and size are unknown.
             header.bytes.extend([0; 4]);
         }
+        // The end of the file table.
         header.bytes.push(0);
         let mut section = Writer::new(self.big);
         let after_length = 2 + 4 + header.bytes.len() + self.opcodes.bytes.len();
@@ -119,7 +124,7 @@ impl<'a> LineProgram<'a> {
     }
 }
 
-/// The content of `.debug_abbrev`: a unit without children, with a table of lines and a range of addresses.
+/// The content of `.debug_abbrev`: a unit without children, with a line program and a range of addresses.
 pub(super) const ABBREVIATIONS: &[u8] = &[
     1, 0x11, 0, // DW_TAG_compile_unit
     0x10, 0x17, // DW_AT_stmt_list, DW_FORM_sec_offset
@@ -128,12 +133,15 @@ pub(super) const ABBREVIATIONS: &[u8] = &[
     0, 0, 0,
 ];
 
-/// The content of `.debug_info`: the unit of this code.
+/// The content of `.debug_info`: one unit with the code at these addresses.
 pub(super) fn unit(big: bool, code: &std::ops::Range<usize>) -> Vec<u8> {
     let mut unit = Writer::new(big);
+    // DWARF version, offset of the abbreviations, size of an address.
     unit.half(4);
     unit.word(0);
-    unit.bytes.extend([8, 1]);
+    unit.bytes.push(8);
+    // Abbreviation code, then the attributes.
+    unit.bytes.push(1);
     unit.word(0);
     unit.long(code.start);
     unit.long(code.len());

@@ -4,7 +4,7 @@ use super::reader::DumpReader;
 
 /// Size of an entry before its name: address, line, discriminator.
 const ENTRY_HEADER: usize = 16;
-/// The name that means the name of the previous entry.
+/// Written instead of a name that is the same as in the previous entry.
 const SAME_NAME: &[u8] = b"\xff";
 
 /// Instructions from `address` on have this line.
@@ -19,6 +19,7 @@ pub(super) struct LineEntry<'a> {
 pub(super) struct LineEntries<'a> {
     reader: DumpReader,
     rest: &'a [u8],
+    /// The name in the previous entry.
     file: &'a [u8],
 }
 
@@ -53,8 +54,7 @@ impl<'a> Iterator for LineEntries<'a> {
     }
 }
 
-/// The entry for the instruction at `address`: the nearest one at or before it, the last of several
-/// at the same address.
+/// The entry for the instruction at `address`: that with the highest address up to it; of several at the same address, the last.
 pub(super) fn entry_at(entries: LineEntries<'_>, address: u64) -> Option<LineEntry<'_>> {
     let before = entries.filter(|entry| entry.address <= address);
     before.max_by_key(|entry| entry.address)

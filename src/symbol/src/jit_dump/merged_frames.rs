@@ -1,8 +1,8 @@
 //! `.eh_frame` of all functions of a dump as one section with its index, `.eh_frame_hdr`.
 //!
-//! A function's tables have addresses relative to their own place. The run-time compiler computed them for a file with
-//! this function alone ([`super::image`]): the code, then the tables at the next multiple of eight. In the merged section
-//! the distance between code and tables differs, so the addresses are changed.
+//! The tables of a function are its CIEs and FDEs. An FDE has the address of the code relative to its own field. The run-time
+//! compiler computed it for a file with this function alone ([`super::image`]): the code, then the tables at the next multiple
+//! of eight. In the merged section the distance between code and tables differs, so these addresses are changed.
 
 use std::ops::Range;
 
@@ -22,22 +22,22 @@ pub(super) struct MergedFrames {
     /// Address of the section in the object.
     start: usize,
     bytes: Vec<u8>,
-    index: Vec<FrameEntry>,
+    index: Vec<IndexEntry>,
 }
 
-/// An entry of the index.
+/// An entry of the index, `.eh_frame_hdr`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct FrameEntry {
+struct IndexEntry {
     /// Address of the function.
     code: usize,
     /// Address of its FDE.
-    entry: usize,
+    fde: usize,
 }
 
-/// The place of an FDE's field with the address of the code.
+/// The place of the field in an FDE that has the address of the code.
 struct CodeAddress {
     /// Offset of the FDE in the function's tables.
-    entry: usize,
+    fde: usize,
     /// Offset of the field in the function's tables.
     place: usize,
     /// Size of the address in bytes.
@@ -73,19 +73,19 @@ impl MergedFrames {
             let Some(field) = moved.get(address.place..address.place + address.size) else {
                 return;
             };
-            let value = match <[u8; 4]>::try_from(field) {
-                Ok(_) => i64::from(self.reader.word(field, 0).unwrap_or_default().cast_signed()),
-                Err(_) => self.reader.long(field, 0).unwrap_or_default().cast_signed(),
+            let dumped = match address.size {
+                4 => i64::from(self.reader.word(field, 0).unwrap_or_default().cast_signed()),
+                _ => self.reader.long(field, 0).unwrap_or_default().cast_signed(),
             };
-            let in_code = value.wrapping_add((distance + address.place) as i64);
-            let target = (code.start as i64).wrapping_add(in_code);
-            let value = target.wrapping_sub((self.start + offset + address.place) as i64);
-            if !self.write(&mut moved, &address, value) {
+            let code_offset = dumped.wrapping_add((distance + address.place) as i64);
+            let target = (code.start as i64).wrapping_add(code_offset);
+            let relative = target.wrapping_sub((self.start + offset + address.place) as i64);
+            if !self.replace_address(&mut moved, &address, relative) {
                 return;
             }
-            index.push(FrameEntry {
+            index.push(IndexEntry {
                 code: usize::try_from(target).unwrap_or_default(),
-                entry: self.start + offset + address.entry,
+                fde: self.start + offset + address.fde,
             });
         }
         self.bytes.resize(offset, 0);
@@ -94,7 +94,7 @@ impl MergedFrames {
     }
 
     /// Replaces an address in `tables` by `value`; `false` if that does not fit.
-    fn write(&self, tables: &mut [u8], address: &CodeAddress, value: i64) -> bool {
+    fn replace_address(&self, tables: &mut [u8], address: &CodeAddress, value: i64) -> bool {
         let mut number = Writer::new(self.reader.big);
         match (address.size, i32::try_from(value)) {
             (4, Ok(value)) => number.word(value.cast_unsigned()),
@@ -115,8 +115,8 @@ impl MergedFrames {
         let start = (self.start + self.bytes.len()).next_multiple_of(8);
         self.index.sort_unstable();
         let mut header = Writer::new(self.reader.big);
-        // Version 1; encodings of the address of .eh_frame (relative to the field), of the count (a number), and of the
-        // index (relative to .eh_frame_hdr).
+        // Version 1; encodings of the address of .eh_frame (relative to its field), of the number of entries (absolute), and of
+        // the addresses in the entries (relative to .eh_frame_hdr).
         header.bytes.extend([1, 0x1b, 0x03, 0x3b]);
         let relative =
             |address: usize, origin: usize| (address as i64 - origin as i64).cast_unsigned() as u32;
@@ -124,7 +124,7 @@ impl MergedFrames {
         header.word(u32::try_from(self.index.len()).unwrap_or(u32::MAX));
         for entry in &self.index {
             header.word(relative(entry.code, start));
-            header.word(relative(entry.entry, start));
+            header.word(relative(entry.fde, start));
         }
         (self.bytes, header.bytes)
     }
@@ -134,6 +134,7 @@ impl MergedFrames {
 /// tables are damaged, or the encoding of their addresses is not supported.
 fn code_addresses(reader: DumpReader, tables: &[u8]) -> Option<(usize, Vec<CodeAddress>)> {
     let mut addresses = Vec::new();
+    // Offset of each CIE, and the encoding of addresses in its FDEs.
     let mut encodings: Vec<(usize, u8)> = Vec::new();
     let mut at = 0;
     while let Some(length) = reader.word(tables, at).filter(|length| *length != 0) {
@@ -155,7 +156,7 @@ fn code_addresses(reader: DumpReader, tables: &[u8]) -> Option<(usize, Vec<CodeA
                 return None;
             }
             addresses.push(CodeAddress {
-                entry: at,
+                fde: at,
                 place: id_place + 4,
                 size,
             });
@@ -165,7 +166,8 @@ fn code_addresses(reader: DumpReader, tables: &[u8]) -> Option<(usize, Vec<CodeA
     Some((at, addresses))
 }
 
-/// Returns the encoding of addresses (`DW_EH_PE_*`) in FDEs of a CIE, whose bytes begin with its version.
+/// Returns the encoding of addresses (`DW_EH_PE_*`) in the FDEs that refer to a CIE. `cie` begins with the CIE's version. `None`
+/// if it is damaged, or has an augmentation that is not supported, such as a personality routine.
 fn encoding(cie: &[u8]) -> Option<u8> {
     let (version, rest) = cie.split_first()?;
     let end = rest.iter().position(|byte| *byte == 0)?;
@@ -192,7 +194,7 @@ fn encoding(cie: &[u8]) -> Option<u8> {
     Some(0)
 }
 
-/// The bytes after a LEB128 number.
+/// The bytes after the LEB128 number at the start of `bytes`.
 fn after_leb(bytes: &[u8]) -> Option<&[u8]> {
     let last = bytes.iter().position(|byte| byte & 0x80 == 0)?;
     bytes.get(last + 1..)

@@ -48,7 +48,8 @@ pub struct JitDump {
     /// Start of the dump, in nanoseconds of `CLOCK_MONOTONIC`; `None` if it is 0, or if times are from a
     /// CPU counter.
     pub started: Option<u64>,
-    /// Whether it ends in an incomplete record, as after a killed process, or in a damaged one.
+    /// Whether reading stopped before its end: at an incomplete record, as left by a killed process, or at a record with an
+    /// invalid size.
     pub truncated: bool,
     functions: Vec<JitFunction>,
     names: NameTable,
@@ -97,20 +98,20 @@ impl JitDump {
         &self.functions
     }
 
-    /// The functions at the end of the dump by run-time address, and their code. If an address was
-    /// reused, the later function takes precedence.
+    /// The functions that exist after the last record, by run-time address, and their code. If addresses were reused, the
+    /// later function takes precedence.
     #[must_use]
     pub fn last_functions(self) -> (SymbolTable, JitCode) {
-        let mut code = CodeRanges::default();
+        let mut current = CurrentFunctions::default();
         for function in &self.functions {
             if let Some(old) = function.moved_from {
-                code.functions.remove(&old);
+                current.functions.remove(&old);
             }
-            code.insert(function);
+            current.insert(function);
         }
         let mut builder = TableBuilder::new(false);
-        let mut bodies = Vec::with_capacity(code.functions.len());
-        for function in code.functions.into_values() {
+        let mut bodies = Vec::with_capacity(current.functions.len());
+        for function in current.functions.into_values() {
             bodies.push(function.body);
             let new = NewSymbol {
                 start: function.start,
@@ -171,15 +172,16 @@ pub fn parse(file: &FileBytes) -> Option<JitDump> {
     Some(dump)
 }
 
-/// The machine of a header. CPython 3.13.0 writes 0 (`EM_NONE`): its code is assumed to be for the host, as by `perf inject --jit`.
+/// Converts the machine in a header to `EM_*`. CPython 3.13.0 writes 0 (`EM_NONE`); as in `perf inject --jit`, the code is then
+/// assumed to be for the host, like that of a header whose number has more than 16 bits.
 fn machine(number: u32) -> u16 {
     match u16::try_from(number).unwrap_or_default() {
         EM_NONE => HOST_MACHINE,
-        known => known,
+        machine => machine,
     }
 }
 
-/// `EM_*` of this machine.
+/// `EM_*` of this machine; `EM_NONE` if it is neither x86-64 nor aarch64.
 const HOST_MACHINE: u16 = if cfg!(target_arch = "x86_64") {
     EM_X86_64
 } else if cfg!(target_arch = "aarch64") {
@@ -191,7 +193,7 @@ const HOST_MACHINE: u16 = if cfg!(target_arch = "x86_64") {
 impl JitDump {
     /// Reads the records from `at` on; returns the end of the last complete one.
     fn read_records(&mut self, bytes: &[u8], mut at: usize) -> usize {
-        let mut code = CodeRanges::default();
+        let mut current = CurrentFunctions::default();
         let mut numbers = FxHashMap::default();
         let mut pending = FunctionParts::default();
         while let Some(content) = record_at(self.reader, bytes, at) {
@@ -200,10 +202,10 @@ impl JitDump {
                 bytes: content,
                 at,
             };
-            // A damaged record is skipped by its size.
+            // Damaged records with a valid size, and empty functions, are skipped.
             let function = match self.reader.word(record.bytes, 0) {
                 Some(CODE_LOAD) => record.load(std::mem::take(&mut pending), &mut self.names),
-                Some(CODE_MOVE) => code.move_function(self.reader, record.bytes),
+                Some(CODE_MOVE) => current.move_function(self.reader, record.bytes),
                 Some(CODE_DEBUG_INFO) => {
                     pending.lines = record.lines().unwrap_or_default();
                     None
@@ -223,7 +225,7 @@ impl JitDump {
                     let range = (function.start, function.end);
                     function.number = *numbers.entry((range, name)).or_insert(next);
                 }
-                code.insert(&function);
+                current.insert(&function);
                 self.functions.push(function);
             }
             at += record.bytes.len();
@@ -276,8 +278,8 @@ impl DumpRecord<'_> {
         (self.reader.long(self.bytes, 24)? > 0).then(|| self.part(ENTRIES, usize::MAX))
     }
 
-    /// Parses `JIT_CODE_UNWINDING_INFO`. After the header: total size of both tables, size of `.eh_frame_hdr`, size mapped after the
-    /// code; `.eh_frame`, `.eh_frame_hdr`.
+    /// Parses `JIT_CODE_UNWINDING_INFO`. After the header: total size of both tables, size of `.eh_frame_hdr`, size mapped after
+    /// the code; `.eh_frame`, `.eh_frame_hdr`.
     fn frames(&self) -> Option<ByteRange> {
         const TABLES: usize = RECORD_HEADER + 24;
         let both = self.reader.length(self.bytes, 16)?;
@@ -285,7 +287,7 @@ impl DumpRecord<'_> {
         Some(self.part(TABLES, both.checked_sub(header)?))
     }
 
-    /// The range of `len` bytes from `start`, limited to the record.
+    /// The range in the dump of the `len` bytes at offset `start` of the record, limited to the record.
     fn part(&self, start: usize, len: usize) -> ByteRange {
         let end = self.bytes.len().min(start.saturating_add(len));
         ByteRange {
@@ -295,14 +297,15 @@ impl DumpRecord<'_> {
     }
 }
 
-/// The current functions by start, without overlaps.
+/// The functions that exist after the records read so far, by start. They do not overlap.
 #[derive(Default)]
-struct CodeRanges {
+struct CurrentFunctions {
     functions: BTreeMap<u64, JitFunction>,
 }
 
-impl CodeRanges {
-    /// Parses `JIT_CODE_MOVE`, and removes the function at the old address. After the header: pid, tid, vma, old and new address, size, number.
+impl CurrentFunctions {
+    /// Parses `JIT_CODE_MOVE`, and removes the function at the old address. `None` if there is none. After the header: pid, tid,
+    /// vma, old and new address, size, number.
     fn move_function(&mut self, reader: DumpReader, record: &[u8]) -> Option<JitFunction> {
         let time = reader.long(record, 8)?;
         let body = record.get(RECORD_HEADER..)?;

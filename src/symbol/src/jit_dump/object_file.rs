@@ -1,4 +1,4 @@
-//! All functions of a dump as one ELF file, as `inject --jit` writes it: code, symbols, frames and lines.
+//! All functions of a dump as one ELF file, which rperf's `inject --jit` writes: code, symbols, frames and lines.
 //!
 //! Addresses of code and frames equal file offsets. A function that was loaded twice has two symbols.
 
@@ -46,7 +46,7 @@ struct Section {
     /// Address and file offset of a section that is loaded; 0 for others.
     address: usize,
     bytes: Vec<u8>,
-    /// Number of the linked section, first global symbol and size of an entry, for symbols.
+    /// For `.symtab`: number of its string table, number of the first global symbol, and size of an entry.
     link: u32,
     info: u32,
     entry: usize,
@@ -79,7 +79,7 @@ struct PlacedCode {
 }
 
 impl JitDump {
-    /// Builds the object. It contains only one copy of code that several functions share because they were moved.
+    /// Builds the object. It has only one copy of the code of a function that was moved.
     #[must_use]
     pub fn object_file(&self) -> JitObjectFile {
         let code = self.place_code();
@@ -90,26 +90,26 @@ impl JitDump {
         let offsets = offsets.collect();
         let mut sections = vec![Section::new("", SHT_NULL, 0, 0, Vec::new())];
         let text = TEXT..TEXT + code.text.len();
-        let frames = self.merged_frames(&code, text.end.next_multiple_of(8));
+        let frames_address = text.end.next_multiple_of(8);
+        let frames = self.merged_frames(&code, frames_address);
         let flags = SHF_ALLOC | SHF_EXECINSTR;
         sections.push(Section::new(".text", SHT_PROGBITS, flags, TEXT, code.text));
         if !frames.is_empty() {
-            let (frames, header) = frames.sections();
-            let address = text.end.next_multiple_of(8);
-            let after = (address + frames.len()).next_multiple_of(8);
+            let (eh_frame, eh_frame_hdr) = frames.sections();
+            let header_address = (frames_address + eh_frame.len()).next_multiple_of(8);
             sections.push(Section::new(
                 ".eh_frame",
                 SHT_PROGBITS,
                 SHF_ALLOC,
-                address,
-                frames,
+                frames_address,
+                eh_frame,
             ));
             sections.push(Section::new(
                 ".eh_frame_hdr",
                 SHT_PROGBITS,
                 SHF_ALLOC,
-                after,
-                header,
+                header_address,
+                eh_frame_hdr,
             ));
         }
         self.add_symbols(&code.places, &mut sections);
@@ -143,14 +143,15 @@ impl JitDump {
         layout
     }
 
-    /// The functions that were loaded, without the entries of their moves, each with the place of its code.
+    /// The functions that were loaded and have code in the dump, without the entries for their moves; each with the addresses
+    /// of its code.
     fn placed<'p>(
         &'p self,
         places: &'p FxHashMap<usize, Range<usize>>,
     ) -> impl Iterator<Item = (&'p JitFunction, &'p Range<usize>)> {
-        let own = self.functions.iter();
-        let own = own.filter(|function| function.moved_from.is_none());
-        own.filter_map(|function| Some((function, places.get(&function.body.code.start)?)))
+        let functions = self.functions.iter();
+        let loaded = functions.filter(|function| function.moved_from.is_none());
+        loaded.filter_map(|function| Some((function, places.get(&function.body.code.start)?)))
     }
 
     fn merged_frames(&self, code: &PlacedCode, start: usize) -> MergedFrames {
@@ -170,7 +171,7 @@ impl JitDump {
         for (function, place) in self.placed(places) {
             symbols.word(u32::try_from(names.len()).unwrap_or_default());
             symbols.bytes.extend([STB_GLOBAL << 4 | STT_FUNC, 0]);
-            // Its section is .text, the first.
+            // The index of .text.
             symbols.half(1);
             symbols.long(place.start);
             symbols.long(place.len());
@@ -214,7 +215,7 @@ impl JitDump {
     }
 }
 
-/// Returns the file with these sections. Loaded ones are at the offsets equal to their addresses, the others after them.
+/// Returns the file with these sections. The file offset of a loaded section is its address; the others follow.
 fn elf(big: bool, machine: u16, mut sections: Vec<Section>) -> Vec<u8> {
     let mut names = vec![0];
     sections.push(Section::new(".shstrtab", SHT_STRTAB, 0, 0, Vec::new()));
@@ -260,7 +261,7 @@ fn elf(big: bool, machine: u16, mut sections: Vec<Section>) -> Vec<u8> {
     out.bytes
 }
 
-/// The segments: code and frames, and the index of the frames.
+/// Returns type, flags and addresses of the segments: one with all loaded sections, and one for `.eh_frame_hdr` if it exists.
 fn segments(sections: &[Section]) -> Vec<(u32, u32, Range<usize>)> {
     let loaded = sections
         .iter()

@@ -11,8 +11,8 @@ use crate::perf_map;
 use crate::request::{ObjectRequest, seen_by};
 use crate::table::{AddressKind, SymbolTable};
 
-/// Loads the perf map of a process, from this mount namespace or that of the process; without a map, the
-/// jitdump file of the request.
+/// Loads the perf map of a process, from this mount namespace or that of the process. If there is no map, loads the jitdump
+/// file of the request in the same way.
 pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> LoadedSymbols {
     let mut findings = Vec::new();
     if let Some((path, bytes)) = perf_map_of(files, request, &mut findings) {
@@ -86,7 +86,7 @@ fn dump_of(
     })
 }
 
-/// Reads the file at `path` if it exists and is trusted. A missing file is no finding.
+/// Reads the file at `path` if it exists and is trusted. Adds no finding for a missing file.
 fn read(files: &dyn Files, path: &Path, findings: &mut Vec<SymbolFinding>) -> Option<FileBytes> {
     match files.read_trusted(path) {
         Ok(None) => {

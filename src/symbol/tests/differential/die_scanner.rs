@@ -62,43 +62,47 @@ int main(int argc, char **argv)
 }
 ";
 
-/// Compiler, flags and sources.
-const PROGRAMS: &[(&str, &[&str], &[&str])] = &[
-    ("cc", &["-O0", "-g"], &["c.c", "other.c"]),
-    ("cc", &["-O2", "-g"], &["c.c", "other.c"]),
-    (
-        "cc",
-        &["-O2", "-gdwarf-2", "-gstrict-dwarf"],
-        &["c.c", "other.c"],
-    ),
-    ("cc", &["-O2", "-gdwarf-3"], &["c.c", "other.c"]),
-    ("cc", &["-O2", "-gdwarf-4"], &["c.c", "other.c"]),
-    (
-        "cc",
-        &["-O2", "-gdwarf-5", "-gdwarf64"],
-        &["c.c", "other.c"],
-    ),
-    ("cc", &["-O2", "-g", "-gz"], &["c.c", "other.c"]),
-    ("cc", &["-O2", "-g", "-flto"], &["c.c", "other.c"]),
-    (
-        "cc",
-        &["-O2", "-gdwarf-4", "-gsplit-dwarf"],
-        &["c.c", "other.c"],
-    ),
-    (
-        "cc",
-        &["-O2", "-gdwarf-5", "-gsplit-dwarf"],
-        &["c.c", "other.c"],
-    ),
-    ("c++", &["-O0", "-g"], &["cpp.cpp"]),
-    ("c++", &["-O2", "-g"], &["cpp.cpp"]),
-    (
-        "c++",
-        &["-O2", "-gdwarf-4", "-fdebug-types-section"],
-        &["cpp.cpp"],
-    ),
-    ("c++", &["-O2", "-g", "-flto"], &["cpp.cpp"]),
-    ("c++", &["-O1", "-g", "-gsplit-dwarf"], &["cpp.cpp"]),
+/// A program to be compiled.
+struct Program {
+    compiler: &'static str,
+    flags: &'static [&'static str],
+    sources: &'static [&'static str],
+}
+
+impl Program {
+    const fn c(flags: &'static [&'static str]) -> Self {
+        Self {
+            compiler: "cc",
+            flags,
+            sources: &["c.c", "other.c"],
+        }
+    }
+
+    const fn cpp(flags: &'static [&'static str]) -> Self {
+        Self {
+            compiler: "c++",
+            flags,
+            sources: &["cpp.cpp"],
+        }
+    }
+}
+
+const PROGRAMS: &[Program] = &[
+    Program::c(&["-O0", "-g"]),
+    Program::c(&["-O2", "-g"]),
+    Program::c(&["-O2", "-gdwarf-2", "-gstrict-dwarf"]),
+    Program::c(&["-O2", "-gdwarf-3"]),
+    Program::c(&["-O2", "-gdwarf-4"]),
+    Program::c(&["-O2", "-gdwarf-5", "-gdwarf64"]),
+    Program::c(&["-O2", "-g", "-gz"]),
+    Program::c(&["-O2", "-g", "-flto"]),
+    Program::c(&["-O2", "-gdwarf-4", "-gsplit-dwarf"]),
+    Program::c(&["-O2", "-gdwarf-5", "-gsplit-dwarf"]),
+    Program::cpp(&["-O0", "-g"]),
+    Program::cpp(&["-O2", "-g"]),
+    Program::cpp(&["-O2", "-gdwarf-4", "-fdebug-types-section"]),
+    Program::cpp(&["-O2", "-g", "-flto"]),
+    Program::cpp(&["-O1", "-g", "-gsplit-dwarf"]),
 ];
 
 /// An entry as read by the scanner or by gimli.
@@ -108,11 +112,12 @@ struct Entry {
     tag: DwTag,
     depth: isize,
     names: Vec<String>,
-    /// Offset of the origin; `Some(None)` for an origin in another unit.
+    /// The origin: its offset if it is in the same unit, otherwise `Some(None)`.
     origin: Option<Option<usize>>,
     is_declaration: bool,
     is_copy: bool,
     has_addresses: bool,
+    /// File and line of the declaration, then of the call site.
     numbers: [Option<u64>; 4],
 }
 
@@ -213,18 +218,20 @@ fn read_with_scanner(unit: &DebugUnit<'_>) -> Vec<Entry> {
     found
 }
 
-fn build(
-    dir: &Path,
-    number: usize,
-    (compiler, flags, sources): (&str, &[&str], &[&str]),
-) -> Option<PathBuf> {
+/// Compiles `program` in the directory `number` of `dir`; `None` if that fails.
+fn build(dir: &Path, number: usize, program: &Program) -> Option<PathBuf> {
+    let Program {
+        compiler,
+        flags,
+        sources,
+    } = program;
     let dir = dir.join(number.to_string());
     std::fs::create_dir_all(&dir).expect("a folder");
     for (name, text) in [("c.c", C), ("other.c", OTHER), ("cpp.cpp", CPP)] {
         std::fs::write(dir.join(name), text).expect("a source");
     }
     let mut command = Command::new(compiler);
-    command.args(flags).args(sources).args(["-o", "program"]);
+    command.args(*flags).args(*sources).args(["-o", "program"]);
     let output = command.current_dir(&dir).output();
     let is_built = output.as_ref().is_ok_and(|output| output.status.success());
     if !is_built {
@@ -271,19 +278,19 @@ fn is_called(entries: &[Entry], function: &Entry, name: &str) -> Option<bool> {
         if entry.names.iter().any(|found| found == name) {
             return Some(true);
         }
-        let Some(origin) = entry.origin else {
+        let Some(origin_offset) = entry.origin else {
             return Some(false);
         };
-        match functions(entries).find(|entry| Some(entry.offset) == origin) {
+        match functions(entries).find(|entry| Some(entry.offset) == origin_offset) {
             Some(origin) => entry = origin,
-            None if origin.is_none() => return None,
+            None if origin_offset.is_none() => return None,
             None => break,
         }
     }
     Some(false)
 }
 
-/// Whether one of the functions that are not declarations is called `name`; `None` if that depends on another unit.
+/// Whether a function that is not a declaration is called `name`; `None` if that depends on another unit.
 fn defines(entries: &[Entry], name: &str) -> Option<bool> {
     let defined = functions(entries).filter(|entry| !entry.is_declaration);
     let answers: Vec<_> = defined
@@ -333,7 +340,8 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
     assert_eq!(found, expected);
 }
 
-/// Checks that `next_unless` skips exactly the inlined calls accepted by its predicate: here, those from files with an odd number.
+/// Checks that `next_unless` skips exactly the inlined calls that its predicate accepts: here, those whose call file has an odd
+/// number.
 fn compare_calls(unit: &DebugUnit<'_>) {
     let entries = read_with_gimli(unit);
     let mut scanner =
@@ -354,19 +362,24 @@ fn compare_calls(unit: &DebugUnit<'_>) {
     }
 }
 
-/// Checks that the units at an address include the unit with that range, and that later lookups return the same units.
+/// The offset of a unit (of its skeleton, for split DWARF) in `.debug_info`.
+fn unit_offset(unit: &DebugUnit<'_>) -> Option<usize> {
+    unit.skeleton.header.debug_info_offset().map(|at| at.0)
+}
+
+/// Checks that the units at an address include the unit whose ranges contain it, and that later lookups return the same units.
 fn compare_addresses(program: &Path, info: &DebugInfo) {
     let units_at = |info: &DebugInfo, address| {
         let mut found = Vec::new();
         info.for_units_at(&Disk, address, &mut |unit| {
-            found.push(unit.skeleton.header.debug_info_offset().map(|at| at.0));
+            found.push(unit_offset(&unit));
             ControlFlow::Continue(())
         });
         found
     };
     let mut ends = Vec::new();
     each_unit(info, every_unit(), &mut |unit| {
-        let own = unit.skeleton.header.debug_info_offset().map(|at| at.0);
+        let own = unit_offset(&unit);
         let mut ranges = unit.lines.unit_ranges(&unit.skeleton).expect("ranges");
         while let Some(range) = ranges.next().expect("a range") {
             if range.begin != 0 {
@@ -376,18 +389,17 @@ fn compare_addresses(program: &Path, info: &DebugInfo) {
     });
     ends.truncate(8);
     for (address, own) in ends {
-        let first = open(program);
-        let found = units_at(&first, address);
+        let fresh = open(program);
+        let found = units_at(&fresh, address);
         assert!(found.contains(&own), "{address:#x} {found:?}");
-        assert_eq!(units_at(&first, address), found, "{address:#x}");
+        assert_eq!(units_at(&fresh, address), found, "{address:#x}");
         assert_eq!(units_at(info, address), found, "{address:#x}");
     }
 }
 
-/// Compares the units with a function, found by gimli and by the prefilter, with the complete name, its start, and an empty start.
+/// Compares the units with a function called `name`, as found by gimli and by the prefilter. The prefilter is given the complete
+/// name, then only its start, then no start.
 fn compare(program: &Path, info: &DebugInfo, name: &str) {
-    let unit_offset =
-        |unit: &DebugUnit<'_>| unit.skeleton.header.debug_info_offset().map(|at| at.0);
     let is_in = |unit: DebugUnit<'_>| defines(&read_with_gimli(&unit), name) != Some(false);
     let mut expected = BTreeSet::new();
     each_unit(info, every_unit(), &mut |unit| {
@@ -396,11 +408,11 @@ fn compare(program: &Path, info: &DebugInfo, name: &str) {
             expected.insert(at);
         }
     });
-    for known in [name, name.get(..3).unwrap_or_default(), ""] {
+    for start in [name, name.get(..3).unwrap_or_default(), ""] {
         let mut found = BTreeSet::new();
         let prefilter = UnitPrefilter {
             function: Some(FunctionQuery {
-                start: known,
+                start,
                 is_name: &|other| other == name,
                 is_in: &is_in,
             }),
@@ -419,7 +431,7 @@ fn scanner_and_prefilter_find_the_same_functions_as_gimli() {
     let dir = scratch("die-scanner");
     let mut built = 0;
     for (number, program) in PROGRAMS.iter().enumerate() {
-        let Some(program) = build(&dir, number, *program) else {
+        let Some(program) = build(&dir, number, program) else {
             continue;
         };
         built += 1;
@@ -434,7 +446,7 @@ fn scanner_and_prefilter_find_the_same_functions_as_gimli() {
         });
         assert!(names.contains("main"), "{names:?}");
         compare_addresses(&program, &info);
-        // Each name takes several passes with gimli.
+        // Each name takes several passes with gimli, so only some names are compared.
         let step = names.len().div_ceil(8);
         for name in names.iter().filter(|name| name.len() % step < 2) {
             compare(&program, &info, name);
@@ -446,7 +458,7 @@ fn scanner_and_prefilter_find_the_same_functions_as_gimli() {
 #[test]
 fn damage_does_not_move_the_scan_out_of_the_unit() {
     let dir = scratch("die-scanner-damage");
-    let Some(program) = build(&dir, 0, PROGRAMS[1]) else {
+    let Some(program) = build(&dir, 0, &PROGRAMS[1]) else {
         return;
     };
     let info = open(&program);

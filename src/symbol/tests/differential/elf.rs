@@ -1,4 +1,4 @@
-//! Objects of this machine, and objects built for the test.
+//! Symbols of objects of this machine, and of objects built for the test, compared with perf.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +13,7 @@ use crate::{Disk, assert_no_differences, differences, scratch};
 /// The mapping address of objects; any page will do.
 const START: u64 = 0x5555_0000_0000;
 
+/// Compares the symbols of `object`. `options` are passed to `perf script`.
 fn compare(dir: &Path, object: &Path, options: &[&str]) {
     let Ok(metadata) = object.metadata() else {
         eprintln!("skipped: no {}", object.display());
@@ -49,7 +50,7 @@ fn objects_of_the_system_have_perfs_symbols() {
     }
 }
 
-/// Runs `program` and returns whether it succeeded.
+/// Runs `program` and returns whether it succeeded; prints why not.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> bool {
     match Command::new(program).args(arguments).output() {
         Ok(output) if output.status.success() => true,

@@ -50,7 +50,8 @@ pub(crate) fn ours(lines: &LineIndex, address: u64) -> Vec<Frame> {
     frames.collect()
 }
 
-/// Addresses in all functions of the object: as in its symbol table (file offsets), and as virtual addresses, for addr2line.
+/// Addresses in all functions of the object: each as a file offset, as in its symbol table, and as a virtual address, for
+/// addr2line.
 fn addresses(object: &Path, loaded: &LoadedSymbols) -> Vec<(u64, u64)> {
     let bytes = std::fs::read(object).expect("the object");
     let elf = object::File::parse(&*bytes).expect("an ELF file");
@@ -71,8 +72,9 @@ fn addresses(object: &Path, loaded: &LoadedSymbols) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// The output of addr2line. Everything is looked up twice: on the first lookup of a function without a linkage name,
-/// binutils 2.40 gives it the name of the surrounding symbol.
+/// The frames that addr2line prints for each address; `None` if it can't be run. All addresses are looked up twice, and the
+/// first answers ignored: on the first lookup of a function without a linkage name, binutils 2.40 gives it the name of the
+/// surrounding symbol.
 fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec<Vec<Frame>>> {
     let mut command = Command::new("addr2line");
     command.args(flags).args(["-a", "-i", "-f", "-e"]);
@@ -125,8 +127,8 @@ fn differs_in_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
     }
 }
 
-/// Whether only the file of the first frame differs: binutils 2.40 counts files from 1 in DWARF 5, too, for rows before
-/// the first that sets a file.
+/// Whether only the file of the first frame differs: for rows before the first one that sets a file, binutils 2.40 counts
+/// files from 1 even in DWARF 5.
 fn differs_in_first_file(ours: &[Frame], theirs: &[Frame]) -> bool {
     let ([first, callers @ ..], [their_first, their_callers @ ..]) = (ours, theirs) else {
         return false;
@@ -143,7 +145,8 @@ fn compare(object: &Path, dwarf: &Path) {
     compare_at(&loaded, &addresses, dwarf, &[]);
 }
 
-/// Compares the frames at `addresses`, given as in the symbol table and as addr2line expects them.
+/// Compares the frames at `addresses`, given as in the symbol table and as addr2line expects them. Accepts one difference per
+/// thousand frames.
 fn compare_at(loaded: &LoadedSymbols, addresses: &[(u64, u64)], dwarf: &Path, flags: &[&str]) {
     let budget = Budget::new(Budget::DEFAULT_BYTES);
     let lines = open(loaded, &budget).expect("debug information");
@@ -265,8 +268,6 @@ fn split_dwarf_matches_addr2line() {
             return;
         };
         let name = object.to_str().expect("a path");
-        let copy = dir.join("whole");
-        std::fs::copy(&object, &copy).expect("a copy");
         // addr2line of binutils does not find .dwo files in a package, so it reads the same code without split DWARF.
         let Some(plain) = build(&dir, "plain", &["-g", version]) else {
             return;
@@ -333,7 +334,7 @@ fn go_programs_match_addr2line() {
     }
 }
 
-/// DWARF shared by several programs is in a separate file named by `.gnu_debugaltlink`.
+/// `dwz -m` moves DWARF shared by several programs to a separate file, named by `.gnu_debugaltlink`.
 #[test]
 fn shared_debug_information_matches_addr2line() {
     let dir = scratch("lines-shared");
@@ -399,7 +400,7 @@ fn unlinked_modules_match_addr2line() {
     }
 }
 
-/// Compresses `object`, if the program exists.
+/// Compresses `object` with `packer`; `None` if this program can't be run.
 fn packed(packer: &str, object: &Path) -> Option<PathBuf> {
     let packed = Command::new(packer).arg("-c").arg(object).output();
     let Ok(packed) = packed.inspect_err(|error| eprintln!("skipped: {packer}: {error}")) else {
@@ -448,9 +449,10 @@ fn memory_is_bounded_and_shared_between_threads() {
 }
 
 /// A xorshift generator.
-struct Dice(u64);
+struct Xorshift(u64);
 
-impl Dice {
+impl Xorshift {
+    /// The next pseudorandom number, below `limit`.
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -468,7 +470,7 @@ fn damaged_lines_do_not_stop_the_reader() {
     let code = "static inline int a(int x) { return x * x; } int b(int x) { return a(x) + a(x + 1); }\n\
                 int main(int n, char **v) { return b(n) + a(n); }\n";
     std::fs::write(&source, code).expect("the source is written");
-    let mut dice = Dice(0x5eed_cafe_f00d);
+    let mut random = Xorshift(0x5eed_cafe_f00d);
     for version in ["-gdwarf-4", "-gdwarf-5"] {
         let object = dir.join(version);
         let (from, to) = (
@@ -486,10 +488,10 @@ fn damaged_lines_do_not_stop_the_reader() {
         let places: Vec<_> = debug.filter_map(|section| section.file_range()).collect();
         for _ in 0..500 {
             let mut damaged = bytes.clone();
-            for _ in 0..=dice.below(6) {
-                let (start, len) = places[dice.below(places.len())];
-                let at = start as usize + dice.below(len as usize);
-                damaged[at] = [0, 1, 0x7f, 0x80, 0xff, dice.below(256) as u8][dice.below(6)];
+            for _ in 0..=random.below(6) {
+                let (start, len) = places[random.below(places.len())];
+                let at = start as usize + random.below(len as usize);
+                damaged[at] = [0, 1, 0x7f, 0x80, 0xff, random.below(256) as u8][random.below(6)];
             }
             look_up_addresses(damaged);
         }

@@ -30,7 +30,7 @@ impl Files for Disk {
     }
 }
 
-/// Creates the empty directory `name`.
+/// Creates the empty directory `name`, removing an existing one.
 fn scratch(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     drop(std::fs::remove_dir_all(&dir));
@@ -74,7 +74,8 @@ fn rperf_symbol_at(
     })
 }
 
-/// Compares the symbols of boundary addresses in `mapping`, and returns the differences as text.
+/// Compares the symbols at the [`boundary_addresses`] in `mapping`, and returns the differences as text. `options` are passed to
+/// `perf script`.
 fn differences(
     loaded: &LoadedSymbols,
     dir: &Path,

@@ -8,7 +8,7 @@ use rperf_testkit::{FileAttr, PerfFile};
 /// The process of all samples and user mappings. Its perf map is `/tmp/perf-4194000.map`.
 pub(crate) const PID: u32 = 4_194_000;
 
-/// `PERF_SAMPLE_IP | TID`.
+/// `PERF_SAMPLE_IP | PERF_SAMPLE_TID`.
 const SAMPLE_IP_TID: u64 = 3;
 
 /// A mapping, as in its MMAP record.
@@ -20,7 +20,7 @@ pub(crate) struct Mapping<'a> {
     pub(crate) name: &'a str,
 }
 
-/// perf's symbol for an address: name and offset.
+/// The symbol found for an address, and the offset of the address in it.
 #[derive(Debug, PartialEq, Eq, Clone)]
 pub(crate) struct FoundSymbol {
     pub(crate) name: String,
@@ -81,7 +81,7 @@ pub(crate) fn perf_symbols_at(
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-/// ` 7f00 name+0x10` or ` 7f00 [unknown]`.
+/// Parses a line such as ` 7f00 name+0x10` or ` 7f00 [unknown]`: the address, and its symbol.
 fn parse_line(line: &str) -> (u64, Option<FoundSymbol>) {
     let (ip, rest) = line
         .trim_start()
@@ -104,7 +104,7 @@ fn parse_line(line: &str) -> (u64, Option<FoundSymbol>) {
 }
 
 fn write_file(dir: &Path, mapping: &Mapping<'_>, addresses: &[u64]) -> PathBuf {
-    let (misc, owner, thread) = match mapping.kernel {
+    let (misc, pid, tid) = match mapping.kernel {
         true => (PerfFile::KERNEL, u32::MAX, 0),
         false => (PerfFile::USER, PID, PID),
     };
@@ -116,7 +116,7 @@ fn write_file(dir: &Path, mapping: &Mapping<'_>, addresses: &[u64]) -> PathBuf {
         ..FileAttr::default()
     };
     file.event(&attr, &[]);
-    let map = file.bytes().u32(owner).u32(thread).u64(mapping.start);
+    let map = file.bytes().u32(pid).u32(tid).u64(mapping.start);
     let map = map.u64(mapping.len).u64(mapping.pgoff);
     let map = map.text(mapping.name, 8).done();
     file.record(PerfFile::MMAP, misc, map);

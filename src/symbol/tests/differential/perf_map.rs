@@ -1,4 +1,4 @@
-//! Perf maps with entries in any order, gaps and overlaps.
+//! Symbols of perf maps with entries in any order, gaps and overlaps, compared with perf.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::{Disk, assert_no_differences, differences, scratch};
 
 const CODE: u64 = 0x7f00_0000_0000;
 
-/// Removes the map on drop.
+/// The path of a map, which is removed on drop.
 struct MapFile(PathBuf);
 
 impl Drop for MapFile {

@@ -1,5 +1,5 @@
-//! Lines and inlined functions compared with the crate addr2line, which shares only the DWARF parser gimli: at any
-//! addresses, in any order, of ordinary programs.
+//! Lines and inlined functions of ordinary programs, compared with the crate addr2line at random addresses in random order.
+//! This crate and rperf share only the DWARF parser gimli.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};

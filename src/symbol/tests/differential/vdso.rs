@@ -1,4 +1,4 @@
-//! The vdso, which both tools read from their own memory.
+//! Symbols of the vdso, compared with perf. The test and perf read it from their own memory.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
