@@ -16,7 +16,7 @@ pub(crate) struct PlainNames {
 }
 
 impl PlainNames {
-    /// The position of the name at `offset` of the table.
+    /// The position of the name at `offset` of the table; `None` if `offset` is beyond it.
     pub(crate) fn at(self, offset: u32) -> Option<NameAt> {
         (offset < self.len).then(|| NameAt(self.start + offset))
     }
@@ -57,7 +57,8 @@ impl NameTable {
         })
     }
 
-    /// Stores `name`; invalid UTF-8 is replaced. `None` if the buffer is full (2 GiB).
+    /// Returns the position of `name`, which is copied to the buffer if it is not a valid name in the file; invalid UTF-8 is
+    /// replaced. `None` if the buffer is full (2 GiB).
     pub(crate) fn push(&mut self, name: &[u8]) -> Option<NameAt> {
         let Ok(text) = std::str::from_utf8(name) else {
             return self.copy(&String::from_utf8_lossy(name));
@@ -65,7 +66,7 @@ impl NameTable {
         self.in_file(name).or_else(|| self.copy(text))
     }
 
-    /// The position of `name` if it is a part of the file, where a NUL follows.
+    /// The position of `name` if it lies in the first 2 GiB of the file and a NUL follows it there.
     fn in_file(&self, name: &[u8]) -> Option<NameAt> {
         let file = self.file.as_ref()?;
         let offset = name.as_ptr().addr().checked_sub(file.as_ptr().addr())?;
@@ -96,7 +97,7 @@ impl NameTable {
         self.buffer.shrink_to_fit();
     }
 
-    /// The name at a position; empty if the file was modified meanwhile.
+    /// The name at a position. If the file was modified meanwhile, it may be another text, or empty.
     pub(crate) fn get(&self, at: NameAt) -> &str {
         let bytes = match at.0 & IN_BUFFER {
             0 => self.name_in_file(at.0 as usize),

@@ -153,7 +153,7 @@ impl SearchPaths {
         Some((path, bytes))
     }
 
-    /// Returns `path` below the folder of `--symfs`, or `path` itself if none is given.
+    /// Returns `path` below the directory of `--symfs`, or `path` itself if none is given.
     #[must_use]
     pub fn under_symfs(&self, path: &Path) -> PathBuf {
         match &self.symfs {

@@ -111,7 +111,7 @@ impl TinyElf {
         file
     }
 
-    /// All sections but the first and the last, `.shstrtab`.
+    /// All sections except the null section and `.shstrtab`.
     fn sections(&self) -> Vec<TinySection> {
         let (symbols, strings) = self.symbol_table(&self.symbols);
         let imports: Vec<_> = self.imports.iter().map(|&name| (name, 0, 0)).collect();

@@ -16,7 +16,7 @@ pub(super) struct ByteRange {
 /// Locations of the parts of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct FunctionParts {
-    /// The load address of the function, even if it was moved: its lines refer to this address.
+    /// The address at which the function was loaded, even if it was moved later: its lines refer to this address.
     pub(super) start: u64,
     pub(super) code: ByteRange,
     /// Entries of `JIT_CODE_DEBUG_INFO`.
