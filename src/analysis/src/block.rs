@@ -22,14 +22,15 @@ struct BlockEntry<D> {
     content: RecordContent<D>,
 }
 
-/// The content of a record. Bytes are stored in the block.
+/// The content of a record, without its raw data or its name, which are in the block's `bytes`.
 pub(crate) enum RecordContent<D> {
     /// A typed event, with its raw data.
     Event(EventIndex, D),
-    /// A typed event with truncated raw data.
+    /// A typed event whose raw data are truncated or missing.
     Truncated,
+    /// A sample of an event that is not typed.
     Sample(D),
-    /// A change of a task, boxed since it is rare and large; its name is empty here and stored in the block's bytes.
+    /// A change of a task, boxed since it is rare and large. The name of a COMM is empty here.
     Task(Box<TaskChange<'static>>),
     Switch(ContextSwitch),
     Lost(Loss),

@@ -7,7 +7,7 @@ use rperf_replay::{DsoId, Fold, Replay, Sample, World};
 use rperf_resolve::{AddressContext, Frame, LeafCallerCheck, Resolver, chain};
 use rperf_wire::{CpuMode, SampleType};
 
-/// The approximate minimum number of samples selected for examination; the maximum is twice that.
+/// Approximately the minimum number of samples selected from a recording that has more; the maximum is twice that.
 const EXAMINED_SAMPLES: u64 = 20_000;
 /// Functions at which a complete user stack may end: the start code of programs and threads.
 const THREAD_ENTRIES: [&str; 16] = [
@@ -32,8 +32,8 @@ const THREAD_ENTRIES: [&str; 16] = [
 /// Counts by object.
 pub type ObjectCounts = BTreeMap<DsoId, u64>;
 
-/// Counts of samples that lack a symbol or a complete stack. Of a recording with 40,000 samples or more, only 20,000 to 40,000
-/// spread over the recording are examined; samples that `accepts` of [`Completeness::survey`] rejects are not counted.
+/// Counts of samples that lack a symbol or a complete stack. Of a recording with 40,000 samples or more, only some 20,000 to
+/// 30,000 spread over the recording are examined; samples that `accepts` of [`Completeness::survey`] rejects are not counted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Completeness {
     /// The number of samples examined.
@@ -45,9 +45,9 @@ pub struct Completeness {
     /// User stacks that were recorded as callchains, not as stack copies.
     pub stacks: u64,
     /// Stacks whose outermost frame has a symbol other than the start code of programs and threads, or is in no object; by the
-    /// object of the outermost frame that is in one.
+    /// object of the outermost frame that is in one. Stacks without such a frame are not counted.
     pub truncated: ObjectCounts,
-    /// Stacks whose innermost function hides its caller, by that function's object.
+    /// Stacks that lack the caller of their innermost function, by that function's object; found for x86-64 only.
     pub hidden_callers: ObjectCounts,
 }
 
@@ -114,30 +114,30 @@ impl SurveyCounts<'_> {
         }
     }
 
-    /// Checks where the user part of a callchain starts and ends.
+    /// Checks the innermost and the outermost user frame of a callchain.
     fn count_stack(&mut self, sample: &Sample<'_>, at: AddressContext) {
         let Some(chain) = sample.wire.callchain else {
             return;
         };
-        let mut object = None;
-        let mut last = None;
-        let mut first = None;
+        let mut innermost_object = None;
+        let mut outermost = None;
+        let mut outermost_object = None;
         chain::walk(chain, usize::MAX, |mode, ip| {
             if mode == CpuMode::User {
                 let frame = self.survey.resolver.locate(at, mode, ip);
-                object = frame.dso.or(object);
-                if last.is_none() {
-                    first = frame.dso.map(|dso| (dso, ip));
+                outermost_object = frame.dso.or(outermost_object);
+                if outermost.is_none() {
+                    innermost_object = frame.dso.map(|dso| (dso, ip));
                 }
-                last = Some(frame);
+                outermost = Some(frame);
             }
         });
-        let Some(last) = last else {
+        let Some(outermost) = outermost else {
             return;
         };
         self.found.stacks += 1;
         let survey = self.survey;
-        if let Some((object, ip)) = first
+        if let Some((object, ip)) = innermost_object
             && self
                 .leaf_check
                 .hides_caller(survey.resolver, &survey.machine, sample, ip)
@@ -145,7 +145,7 @@ impl SurveyCounts<'_> {
         {
             *self.found.hidden_callers.entry(object).or_default() += 1;
         }
-        let ends_early = match (last.symbol, last.dso) {
+        let ends_early = match (outermost.symbol, outermost.dso) {
             (Some(symbol), _) => {
                 let name = self.survey.resolver.symbol_name(symbol);
                 !THREAD_ENTRIES.contains(&name)
@@ -154,7 +154,7 @@ impl SurveyCounts<'_> {
             // The function may be start code.
             (None, Some(_)) => false,
         };
-        if let (true, Some(object)) = (ends_early, object) {
+        if let (true, Some(object)) = (ends_early, outermost_object) {
             *self.found.truncated.entry(object).or_default() += 1;
         }
     }

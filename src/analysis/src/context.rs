@@ -16,7 +16,7 @@ pub struct TaskId {
 pub struct EventContext {
     /// Position in the order of all records, also of an event without a time ([`Order`]).
     pub order: Order,
-    /// Index of the recording's event; `None` if the header does not describe it.
+    /// The event; `None` for a record other than a sample whose id belongs to no event of the recording.
     pub event: Option<EventIndex>,
     /// The CPU, if recorded.
     pub cpu: Option<u32>,
@@ -43,7 +43,7 @@ impl EventContext {
         Self {
             order: sample.order,
             event: Some(sample.event),
-            cpu: sample.wire.cpu.map(|_| sample.cpu),
+            cpu: sample.wire.cpu,
             task: TaskId {
                 pid: sample.pid,
                 tid: sample.tid,

@@ -1,4 +1,4 @@
-//! The parallel part of a pass: decodes records for observers.
+//! The part of a pass that runs on several threads for a recording: decodes records for observers.
 
 use rperf_replay::{EventIndex, NonSampleRecord, Render, Sample, World};
 use rperf_wire::{Misc, Record, RecordKind, SampleType};
@@ -61,7 +61,7 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
     fn record(&self, _: &World, record: &NonSampleRecord<'_>, _: &mut (), out: &mut Self::Out) {
         let mut at = EventContext::of_record(record);
         let misc = record.raw.misc;
-        // Undecodable records were counted when the recording was opened.
+        // Undecodable records are skipped; those of a recording were counted when it was opened.
         let Ok(decoded) = Record::decode(&record.raw, self.pass.layouts().endian()) else {
             return;
         };

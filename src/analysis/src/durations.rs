@@ -11,7 +11,8 @@ use crate::{
     SpanCounts, Spans,
 };
 
-/// The events that start and end a span. If both are the same event, each sample ends the span that the previous one started.
+/// The events that start and end a span. If both are the same event, each sample ends the span that the previous one with the same
+/// key started; the key is that of `from`.
 #[derive(Debug)]
 pub struct EventPair {
     /// The event that starts a span.
@@ -74,7 +75,7 @@ impl Durations {
 }
 
 impl KeyedEvent {
-    /// Returns the key of a sample; `None` if its raw data are missing or truncated.
+    /// Returns the key of a sample; `None` if its raw data lack a field of the key.
     fn key(&self, sample: &Sample<'_>) -> Option<DurationKey> {
         if self.key.is_empty() {
             return Some(DurationKey::Thread(sample.tid));

@@ -24,10 +24,10 @@ pub struct LogHistogram {
     max: u64,
 }
 
-/// A bucket of a histogram with at least one value.
+/// A bucket with at least one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistogramBucket {
-    /// The lowest value.
+    /// The lowest value that belongs to the bucket.
     pub from: u64,
     /// The end of the values, exclusive; inclusive only if it is `u64::MAX`, in the bucket of the highest possible values.
     pub to: u64,
@@ -183,11 +183,11 @@ impl LogHistogram {
     #[must_use]
     pub fn at_rank(&self, rank: u64) -> Option<u64> {
         let rank = rank.clamp(1, self.count.max(1));
-        let mut below = 0;
+        let mut cumulative = 0;
         let mut counts = self.buckets.iter();
         let index = counts.position(|count| {
-            below += count;
-            below >= rank
+            cumulative += count;
+            cumulative >= rank
         })?;
         let value = middle(self.first + index);
         Some(value.clamp(self.min, self.max))
@@ -275,7 +275,7 @@ fn bucket(value: u64) -> usize {
     shift as usize * SUB_BUCKETS + (value >> shift) as usize
 }
 
-/// Returns the right shift that leaves `SUB_BITS + 1` bits of a value.
+/// Returns the right shift that leaves `SUB_BITS + 1` bits of a value; 0 if it has fewer.
 #[inline]
 fn shift_of(value: u64) -> u32 {
     (u64::BITS - value.leading_zeros()).saturating_sub(SUB_BITS + 1)

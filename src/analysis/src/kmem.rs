@@ -26,7 +26,7 @@ pub use slab::{SlabRow, SlabSortKey, SlabStatistics, SlabTotals};
 pub use slab_waste::CacheRow;
 pub use usage::{MemoryKind, MemoryUsage, UsageCache, UsageDetail, UsageReport, UsageRow};
 
-/// The tracepoints of the slab allocator, `system:name`.
+/// The tracepoints of allocations and frees of slab objects, `system:name`.
 pub const SLAB_EVENTS: [&str; 6] = [
     "kmem:kmalloc",
     "kmem:kmalloc_node",
@@ -36,7 +36,7 @@ pub const SLAB_EVENTS: [&str; 6] = [
     "kmem:kmem_cache_free",
 ];
 
-/// The tracepoints of the page allocator, `system:name`.
+/// The tracepoints of allocations and frees of pages, `system:name`.
 pub const PAGE_EVENTS: [&str; 2] = ["kmem:mm_page_alloc", "kmem:mm_page_free"];
 
 /// The tracepoint of external fragmentation: the page allocator takes pages of another migrate type.

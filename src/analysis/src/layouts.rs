@@ -15,7 +15,7 @@ pub struct EventLayouts {
     layouts: Vec<Option<EventLayout>>,
     /// Names of the tracepoints with a layout.
     tracepoints: Vec<String>,
-    unresolved: Vec<UnreadableTracepoint>,
+    unreadable: Vec<UnreadableTracepoint>,
 }
 
 /// A tracepoint whose samples should be typed events, but cannot be decoded.
@@ -50,7 +50,7 @@ impl EventLayouts {
                 Err(error) => {
                     let event = EventIndex(index);
                     layouts
-                        .unresolved
+                        .unreadable
                         .push(UnreadableTracepoint { event, error });
                     None
                 }
@@ -71,7 +71,7 @@ impl EventLayouts {
             endian,
             layouts: Vec::new(),
             tracepoints: Vec::new(),
-            unresolved: Vec::new(),
+            unreadable: Vec::new(),
         }
     }
 
@@ -81,7 +81,7 @@ impl EventLayouts {
         self.endian
     }
 
-    /// Returns the layout of an event.
+    /// Returns the layout of an event; `None` if its samples are not typed events, or cannot be decoded.
     #[inline]
     #[must_use]
     pub fn of(&self, event: EventIndex) -> Option<&EventLayout> {
@@ -96,8 +96,8 @@ impl EventLayouts {
 
     /// Returns the tracepoints that have a typed event, but cannot be decoded.
     #[must_use]
-    pub fn unresolved(&self) -> &[UnreadableTracepoint] {
-        &self.unresolved
+    pub fn unreadable(&self) -> &[UnreadableTracepoint] {
+        &self.unreadable
     }
 }
 

@@ -1,14 +1,15 @@
-//! Analyses over time: ordered records drive a state machine; this crate has the parts to build one.
+//! Analyses over time, in which ordered records drive a state machine, and the parts to build one.
 //!
 //! ```text
-//! Replay::ordered --+                             all cores                 one thread, in time order
+//! Replay::ordered --+                             several threads           one thread, in time order
 //!                   +--> ObserverPass --samples--> EventLayouts, PrepareSamples --> Observer --> plain structs
 //! rings in rounds --+                --tasks, switches, losses------------------->     |
 //!    (LiveFeed)                                                          Spans, TaskStates, LogHistogram
 //! ```
 //!
-//! An analysis implements [`Observer`]. [`ObserverPass::run`] feeds it from a recording, [`LiveFeed::deliver`] from live ring buffers. Its result is
-//! plain structs: this crate does not print or open files.
+//! Such an analysis implements [`Observer`]. [`ObserverPass::run`] feeds it from a recording, [`LiveFeed::deliver`] from live ring buffers. Counts that
+//! do not depend on the order of samples ([`Completeness`], [`ValueFold`]) are folds over a recording. The results are plain structs: this crate does not
+//! print or open files.
 
 mod block;
 mod completeness;

@@ -49,7 +49,7 @@ impl LiveFeed {
         self.bytes.extend_from_slice(records);
     }
 
-    /// Ends the round: each ring buffer was drained.
+    /// Ends the round, in which each ring buffer was drained once.
     pub fn end_round(&mut self) {
         self.live_world.end_round();
     }
@@ -66,7 +66,8 @@ impl LiveFeed {
         self.live_world.world()
     }
 
-    /// Passes the selected records of complete rounds to `observer`, and forgets all records of these rounds. Undecodable records are skipped.
+    /// Passes the selected records of complete rounds to `observer`, and forgets all records of these rounds, also those that are not passed since
+    /// the observer stops. Undecodable records are skipped.
     pub fn deliver<P: PrepareSamples, O: Observer<P::Detail>>(
         &mut self,
         pass: &ObserverPass<'_, P>,

@@ -42,7 +42,7 @@ pub(crate) fn event_layouts(analysis: &Analysis<'_>) -> Result<EventLayouts, Cli
     let recording = analysis.metadata();
     let layouts = EventLayouts::of_recording(recording)?;
     let path = analysis.input.path.display();
-    for unreadable in layouts.unresolved() {
+    for unreadable in layouts.unreadable() {
         let event = recording.events.get(unreadable.event.0 as usize);
         let event = event.map_or("", |event| event.name.as_str());
         let error = &unreadable.error;

@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 pub enum SlabCache {
     /// The name of the cache, which need not be UTF-8.
     Named(Box<[u8]>),
-    /// Objects of kmalloc() of this number of bytes. Its events do not have the name of the cache.
+    /// Objects of kmalloc() of this number of allocated bytes: the events of kmalloc() do not have the name of the cache.
     Kmalloc(u64),
-    /// Objects of this number of bytes from a cache that the event does not name.
+    /// Objects of this number of allocated bytes from a cache that the event does not name.
     Unnamed(u64),
 }
 
@@ -22,7 +22,7 @@ pub(super) struct CacheNumbers {
 }
 
 impl CacheNumbers {
-    /// Returns the number of the cache of this name, or of those without name with objects of `bytes`.
+    /// Returns the number of the cache of this name; without a name, that of all unnamed caches with objects of `bytes`.
     pub(super) fn of_cache(&mut self, name: Option<&[u8]>, bytes: u64) -> u32 {
         let Some(name) = name.filter(|name| !name.is_empty()) else {
             return self.of_size(false, bytes);

@@ -1,11 +1,11 @@
-//! Distributions of sizes and life times of allocations, and their number over time.
+//! Distributions of the sizes and lifetimes of allocations, and the number of allocations and frees over time.
 
 use rperf_tracepoint::typed::TypedEvent;
 use rustc_hash::FxHashMap;
 
 use super::RequestCount;
 use super::events::allocated_page;
-use super::intervals::{Intervals, LiveCurve};
+use super::intervals::{IntervalSums, Intervals};
 use super::leaks::{Allocator, ZERO_SIZE};
 use super::pages::PageSize;
 use crate::LogHistogram;
@@ -13,11 +13,11 @@ use crate::LogHistogram;
 /// The allocations and frees in an interval of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllocationRate {
-    /// The begin, in nanoseconds of the recording's clock.
+    /// The start, in nanoseconds of the recording's clock.
     pub from: u64,
     /// The end, exclusive, in nanoseconds of the same clock. The last interval contains [`KmemDistributions::end`].
     pub to: u64,
-    /// Allocations, without failed ones.
+    /// Allocations, without failed ones, with the bytes allocated for them.
     pub allocated: RequestCount,
     /// Frees. Those without a recorded allocation add no bytes.
     pub freed: RequestCount,
@@ -51,8 +51,8 @@ struct AllocatorState {
     by_size: FxHashMap<u64, u64>,
     lifetimes: LogHistogram,
     live: FxHashMap<u64, LiveAllocation>,
-    /// Allocations, their bytes, frees and their bytes in each interval.
-    curves: [LiveCurve; 4],
+    /// The number of allocations, their bytes, the number of frees, and their bytes.
+    sums: [IntervalSums; 4],
 }
 
 impl AllocatorState {
@@ -74,7 +74,8 @@ impl AllocatorState {
     }
 }
 
-/// Counts sizes, life times and events over time. Its own memory grows with the number of live allocations and of different sizes.
+/// Counts sizes, lifetimes, and allocations and frees over time. Its own memory grows with the number of live allocations and of
+/// different sizes.
 #[derive(Debug, Default)]
 pub struct KmemDistributions {
     page_size: PageSize,
@@ -134,7 +135,7 @@ impl KmemDistributions {
         *state.by_size.entry(requested).or_default() += 1;
         // An older allocation at this address was freed at an unknown time.
         state.live.insert(address, LiveAllocation { time, bytes });
-        let [allocations, allocated, ..] = &mut state.curves;
+        let [allocations, allocated, ..] = &mut state.sums;
         allocations.change(interval, 1, true);
         allocated.change(interval, bytes, true);
     }
@@ -142,7 +143,7 @@ impl KmemDistributions {
     fn free(&mut self, time: u64, allocator: Allocator, address: u64) {
         let interval = self.interval(time);
         let state = self.of(allocator);
-        let [.., frees, freed] = &mut state.curves;
+        let [.., frees, freed] = &mut state.sums;
         frees.change(interval, 1, true);
         if let Some(allocation) = state.live.remove(&address) {
             freed.change(interval, allocation.bytes, true);
@@ -152,8 +153,8 @@ impl KmemDistributions {
     }
 
     fn interval(&mut self, time: u64) -> usize {
-        let slab = self.slab.curves.iter_mut();
-        self.intervals.of(time, slab.chain(&mut self.pages.curves))
+        let slab = self.slab.sums.iter_mut();
+        self.intervals.of(time, slab.chain(&mut self.pages.sums))
     }
 
     /// Returns the distributions of an allocator.
@@ -164,10 +165,10 @@ impl KmemDistributions {
             Allocator::Page => &self.pages,
         };
         let mut from = self.intervals.begin();
-        let [allocations, allocated, frees, freed] = &state.curves;
+        let [allocations, allocated, frees, freed] = &state.sums;
         let mut rates = Vec::new();
         for (interval, to) in self.intervals.ends().into_iter().enumerate() {
-            let count = |requests: &LiveCurve, bytes: &LiveCurve| RequestCount {
+            let count = |requests: &IntervalSums, bytes: &IntervalSums| RequestCount {
                 requests: requests.of(interval),
                 bytes: bytes.of(interval),
             };

@@ -12,7 +12,7 @@ use crate::{EventContext, Loss, Observer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KmemDetail {
     /// The innermost address of the callchain outside the functions of the page allocator, or the innermost if none is outside; 0
-    /// without a callchain, and for other events than those of pages.
+    /// without a callchain, and for events other than allocations of pages.
     pub page_caller: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct KmemEvents {
     pub slab: SlabStatistics,
     /// The page allocator.
     pub pages: PageStatistics,
-    /// Sizes, life times and rates, if requested.
+    /// Sizes, lifetimes and rates, if requested.
     pub distributions: Option<KmemDistributions>,
     /// Where records were lost.
     pub losses: LostStretches,

@@ -12,7 +12,7 @@ use super::slab_waste::{CacheRow, SlabObject, SlabWaste};
 use crate::sched::LostStretches;
 use crate::{EventContext, Loss, Observer};
 
-/// The pages of one order and migrate type.
+/// The allocations of one order and migrate type, and their pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PageClassCounts {
     /// Allocations, including failed ones.
@@ -21,9 +21,9 @@ pub struct PageClassCounts {
     pub failed: u64,
     /// Pages allocated.
     pub allocated: u64,
-    /// Pages freed.
+    /// Pages of these allocations that were freed.
     pub freed: u64,
-    /// Pages that were allocated again although no free was recorded.
+    /// Pages of these allocations that were allocated again although no free was recorded.
     pub reused: u64,
 }
 
@@ -131,15 +131,15 @@ pub struct Fragmentation {
 
 /// Identifies a page.
 #[derive(Debug, Clone, Copy)]
-enum PageNumber {
+enum PageId {
     /// The frame number.
     Frame(u64),
     /// The address of its `struct page`.
     Address(u64),
 }
 
-impl PageNumber {
-    /// `frame` is the frame number of the event, if it has one.
+impl PageId {
+    /// `page` is the frame number `frame` if the event has one, otherwise an address.
     fn new(page: u64, frame: Option<u64>) -> Self {
         match frame {
             Some(_) => Self::Frame(page),
@@ -158,14 +158,14 @@ impl Fragmentation {
         }
     }
 
-    fn allocate_pages(&mut self, page: Option<PageNumber>, class: PageClass, caller: u64) {
+    fn allocate_pages(&mut self, page: Option<PageId>, class: PageClass, caller: u64) {
         let Self { classes, live, .. } = self;
         let counts = classes.entry(class).or_default();
         counts.requests += 1;
-        if page.is_none() {
+        let Some(page) = page else {
             counts.failed += 1;
             return;
-        }
+        };
         counts.allocated = counts.allocated.saturating_add(class.pages());
         // The frees of pages that are allocated again were lost.
         let mut reuse = |class, pages| {
@@ -173,28 +173,27 @@ impl Fragmentation {
             counts.reused = counts.reused.saturating_add(pages);
         };
         match page {
-            Some(PageNumber::Frame(frame)) => {
+            PageId::Frame(frame) => {
                 live.remove(frame, class.order, reuse);
                 live.insert(frame, class, caller);
             }
-            Some(PageNumber::Address(address)) => {
+            PageId::Address(address) => {
                 if let Some(older) = live.insert_address(address, class) {
                     reuse(older, older.pages());
                 }
             }
-            None => {}
         }
     }
 
-    fn free_pages(&mut self, page: PageNumber, order: u32) {
+    fn free_pages(&mut self, page: PageId, order: u32) {
         let Self { classes, live, .. } = self;
         let mut free = |class, pages| {
             let counts = classes.entry(class).or_default();
             counts.freed = counts.freed.saturating_add(pages);
         };
         let unknown = match page {
-            PageNumber::Frame(frame) => live.remove(frame, order, free),
-            PageNumber::Address(address) => match live.remove_address(address) {
+            PageId::Frame(frame) => live.remove(frame, order, free),
+            PageId::Address(address) => match live.remove_address(address) {
                 Some(class) => {
                     free(class, class.pages());
                     0
@@ -268,26 +267,26 @@ impl Fragmentation {
         let mut by_caller: FxHashMap<u64, PageblockCounts> = FxHashMap::default();
         let mut seen_types: FxHashSet<(i32, u64)> = FxHashSet::default();
         let mut seen_callers: FxHashSet<(u64, u64)> = FxHashSet::default();
-        // Whether a pageblock has pages that can be moved, and such that cannot.
-        let mut blocks: FxHashMap<u64, [bool; 2]> = FxHashMap::default();
+        // By pageblock: whether it has pages that can be moved, and ones that cannot.
+        let mut pageblocks: FxHashMap<u64, [bool; 2]> = FxHashMap::default();
         let mut all = PageblockCounts::default();
-        for (block, live, pages) in self.live.by_range(order) {
-            let (kind, caller) = (live.class.migrate_type, live.caller);
-            let is_movable = types.is_movable(kind);
+        for (pageblock, block, pages) in self.live.by_range(order) {
+            let (migrate_type, caller) = (block.class.migrate_type, block.caller);
+            let is_movable = types.is_movable(migrate_type);
             all.pages += pages;
-            let [has_movable, has_other] = blocks.entry(block).or_default();
+            let [has_movable, has_other] = pageblocks.entry(pageblock).or_default();
             *has_movable |= is_movable;
             *has_other |= !is_movable;
-            let counts = by_type.entry(kind).or_default();
+            let counts = by_type.entry(migrate_type).or_default();
             counts.pages += pages;
-            counts.pageblocks += u64::from(seen_types.insert((kind, block)));
+            counts.pageblocks += u64::from(seen_types.insert((migrate_type, pageblock)));
             if !is_movable {
                 let counts = by_caller.entry(caller).or_default();
                 counts.pages += pages;
-                counts.pageblocks += u64::from(seen_callers.insert((caller, block)));
+                counts.pageblocks += u64::from(seen_callers.insert((caller, pageblock)));
             }
         }
-        all.pageblocks = blocks.len() as u64;
+        all.pageblocks = pageblocks.len() as u64;
         let pinning = by_caller.into_iter();
         let mut pinning: Vec<PinningCaller> = pinning
             .map(|(caller, counts)| PinningCaller { caller, counts })
@@ -299,7 +298,7 @@ impl Fragmentation {
         Pageblocks {
             order,
             all,
-            mixed: blocks.values().filter(|has| **has == [true; 2]).count() as u64,
+            mixed: pageblocks.values().filter(|has| **has == [true; 2]).count() as u64,
             by_type,
             pinning,
         }
@@ -343,12 +342,12 @@ impl Observer<KmemDetail> for Fragmentation {
                     migrate_type: event.migratetype(),
                 };
                 let page = allocated_page(event.pfn(), event.page());
-                let page = page.map(|page| PageNumber::new(page, event.pfn()));
+                let page = page.map(|page| PageId::new(page, event.pfn()));
                 self.allocate_pages(page, class, detail.page_caller);
             }
             TypedEvent::MmPageFree(event) => {
                 let page = event.pfn().or(event.page()).unwrap_or_default();
-                self.free_pages(PageNumber::new(page, event.pfn()), event.order());
+                self.free_pages(PageId::new(page, event.pfn()), event.order());
             }
             TypedEvent::MmPageAllocExtfrag(event) => self.fallback(&event, detail.page_caller),
             _ => {}

@@ -10,36 +10,36 @@ pub(super) struct Intervals {
     /// The first and the last time, in nanoseconds; `None` before the first.
     times: Option<(u64, u64)>,
     /// Binary logarithm of the width in nanoseconds.
-    width: u32,
+    width_log2: u32,
 }
 
-/// A sum for each interval: a count, or bytes allocated less bytes freed.
+/// A sum for each interval: a count, bytes, or bytes allocated less bytes freed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LiveCurve([i64; MAX_INTERVALS]);
+pub(super) struct IntervalSums([i64; MAX_INTERVALS]);
 
 impl Intervals {
     /// Returns the index of the interval of a time in nanoseconds. If the time is beyond the last interval, the width
-    /// doubles until it is not, and pairs of intervals of all `curves` are merged. A time before the first is in interval 0.
-    pub(super) fn of<'c>(
+    /// doubles until it is not, and pairs of intervals of all `sums` are merged. A time before the first is in interval 0.
+    pub(super) fn of<'s>(
         &mut self,
         time: u64,
-        curves: impl Iterator<Item = &'c mut LiveCurve>,
+        sums: impl Iterator<Item = &'s mut IntervalSums>,
     ) -> usize {
         let (begin, last) = self.times.unwrap_or((time, time));
         self.times = Some((begin, last.max(time)));
         let offset = time.saturating_sub(begin);
-        let before = self.width;
-        while (offset >> self.width) >= MAX_INTERVALS as u64 {
-            self.width += 1;
+        let before = self.width_log2;
+        while (offset >> self.width_log2) >= MAX_INTERVALS as u64 {
+            self.width_log2 += 1;
         }
-        if self.width > before {
-            for curve in curves {
-                for _ in before..self.width {
-                    curve.halve();
+        if self.width_log2 > before {
+            for own in sums {
+                for _ in before..self.width_log2 {
+                    own.merge_pairs();
                 }
             }
         }
-        usize::try_from(offset >> self.width).unwrap_or_default()
+        usize::try_from(offset >> self.width_log2).unwrap_or_default()
     }
 
     /// Returns the first time, in nanoseconds; 0 if there is none.
@@ -57,25 +57,26 @@ impl Intervals {
         let Some((begin, last)) = self.times else {
             return Vec::new();
         };
-        let last_index = (last - begin) >> self.width;
-        let ends = (0..=last_index).map(|number| begin.saturating_add((number + 1) << self.width));
+        let last_index = (last - begin) >> self.width_log2;
+        let width = 1_u64 << self.width_log2;
+        let ends = (1..=last_index + 1).map(|end| begin.saturating_add(end.saturating_mul(width)));
         ends.collect()
     }
 }
 
-impl LiveCurve {
-    /// Adds a value, such as bytes, to the sum of an interval if `is_new`; otherwise subtracts it.
-    pub(super) fn change(&mut self, interval: usize, bytes: u64, is_new: bool) {
-        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+impl IntervalSums {
+    /// Adds a count or bytes to the sum of an interval if `is_new`; otherwise subtracts it.
+    pub(super) fn change(&mut self, interval: usize, value: u64, is_new: bool) {
+        let value = i64::try_from(value).unwrap_or(i64::MAX);
         if let Some(sum) = self.0.get_mut(interval) {
             *sum = match is_new {
-                true => sum.saturating_add(bytes),
-                false => sum.saturating_sub(bytes),
+                true => sum.saturating_add(value),
+                false => sum.saturating_sub(value),
             };
         }
     }
 
-    /// Adds another curve.
+    /// Adds the sums of each interval in `other`.
     pub(super) fn add(&mut self, other: &Self) {
         for (sum, other) in self.0.iter_mut().zip(other.0) {
             *sum = sum.saturating_add(other);
@@ -83,13 +84,13 @@ impl LiveCurve {
     }
 
     /// Merges pairs of intervals.
-    fn halve(&mut self) {
+    fn merge_pairs(&mut self) {
         let (pairs, _) = self.0.as_chunks::<2>();
-        let mut halved = [0; MAX_INTERVALS];
-        for (sum, [first, second]) in halved.iter_mut().zip(pairs) {
+        let mut merged = [0; MAX_INTERVALS];
+        for (sum, [first, second]) in merged.iter_mut().zip(pairs) {
             *sum = first.saturating_add(*second);
         }
-        self.0 = halved;
+        self.0 = merged;
     }
 
     /// Returns the sum of an interval; a negative one is 0.
@@ -98,7 +99,7 @@ impl LiveCurve {
         u64::try_from(sum).unwrap_or_default()
     }
 
-    /// Returns the live bytes at the end of each of the first `intervals` intervals; negative sums are 0.
+    /// Returns the sum of all intervals up to the end of each of the first `intervals`: the live bytes then. Negative sums are 0.
     pub(super) fn cumulative(&self, intervals: usize) -> Vec<u64> {
         let mut live = 0_i64;
         let changes = self.0.iter().take(intervals);
@@ -112,7 +113,7 @@ impl LiveCurve {
 
 #[cfg(test)]
 mod tests {
-    use super::{Intervals, LiveCurve, MAX_INTERVALS};
+    use super::{IntervalSums, Intervals, MAX_INTERVALS};
     use proptest::prelude::*;
 
     proptest! {
@@ -122,17 +123,17 @@ mod tests {
         ) {
             let mut changes = changes;
             changes.sort_unstable();
-            let (mut intervals, mut curves) = (Intervals::default(), [LiveCurve::default()]);
+            let (mut intervals, mut sums) = (Intervals::default(), [IntervalSums::default()]);
             for (time, bytes) in &changes {
-                let interval = intervals.of(*time, curves.iter_mut());
-                curves[0].change(interval, *bytes, true);
+                let interval = intervals.of(*time, sums.iter_mut());
+                sums[0].change(interval, *bytes, true);
             }
             let ends = intervals.ends();
             let expected: Vec<u64> = ends
                 .iter()
                 .map(|end| changes.iter().filter(|(time, _)| time < end).map(|(_, bytes)| bytes).sum())
                 .collect();
-            prop_assert_eq!(curves[0].cumulative(ends.len()), expected);
+            prop_assert_eq!(sums[0].cumulative(ends.len()), expected);
             prop_assert!(ends.len() <= MAX_INTERVALS);
             prop_assert!(*ends.last().unwrap() > intervals.last());
         }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::RequestCount;
 use super::events::allocated_page;
-use super::intervals::{Intervals, LiveCurve};
+use super::intervals::{IntervalSums, Intervals};
 use super::pages::PageSize;
 use crate::sched::LostStretches;
 use crate::{EventContext, LogHistogram, Loss, Observer};
@@ -73,7 +73,7 @@ impl StackMemory {
     #[must_use]
     pub fn is_suspect(&self) -> bool {
         let count = self.curve.len();
-        let index = self.curve.len().saturating_sub(count.div_ceil(4) + 1);
+        let index = count.saturating_sub(count.div_ceil(4) + 1);
         let earlier = self.curve.get(index).copied().unwrap_or_default();
         let has_late_growth = self.curve.last().is_some_and(|end| *end > earlier);
         self.live.requests > 1
@@ -111,7 +111,7 @@ impl LeakReport {
             .ends
             .iter()
             .map(|end| end.min(&self.end).saturating_sub(self.begin) as f64 / 1e9);
-        // The first point is the begin, before which no allocation is known.
+        // The first point is the time of the first allocation, with 0 live bytes.
         let points = seconds.zip(stack.curve.iter().map(|bytes| *bytes as f64));
         let points: Vec<(f64, f64)> = std::iter::once((0.0, 0.0)).chain(points).collect();
         let count = points.len() as f64;
@@ -139,7 +139,8 @@ struct LiveAllocation {
 struct StackState {
     allocator: Allocator,
     allocated: RequestCount,
-    curve: LiveCurve,
+    /// Bytes allocated less bytes freed in each interval.
+    changes: IntervalSums,
 }
 
 /// Follows allocations until they are freed. Its own memory grows with the number of live allocations and stacks: by some 90 bytes for each live
@@ -184,7 +185,7 @@ impl LiveMemory {
                 stacks.push(StackState {
                     allocator,
                     allocated: RequestCount::default(),
-                    curve: LiveCurve::default(),
+                    changes: IntervalSums::default(),
                 });
                 u32::try_from(stacks.len() - 1).unwrap_or(u32::MAX)
             });
@@ -218,12 +219,12 @@ impl LiveMemory {
         }
     }
 
-    /// Adds an allocation to the curve of its stack if `is_new`; otherwise subtracts it.
+    /// Adds the bytes of an allocation to the live bytes of its stack if `is_new`; otherwise subtracts them.
     fn change(&mut self, time: u64, allocation: LiveAllocation, is_new: bool) {
-        let curves = self.stacks.iter_mut().map(|stack| &mut stack.curve);
-        let interval = self.intervals.of(time, curves);
+        let changes = self.stacks.iter_mut().map(|stack| &mut stack.changes);
+        let interval = self.intervals.of(time, changes);
         if let Some(stack) = self.stacks.get_mut(allocation.stack as usize) {
-            stack.curve.change(interval, allocation.bytes, is_new);
+            stack.changes.change(interval, allocation.bytes, is_new);
         }
     }
 
@@ -233,10 +234,10 @@ impl LiveMemory {
         let (begin, end) = (self.intervals.begin(), self.intervals.last());
         let ends = self.intervals.ends();
         let sum = |allocator| {
-            let mut sum = LiveCurve::default();
+            let mut sum = IntervalSums::default();
             let all = self.stacks.iter();
             for stack in all.filter(|stack| stack.allocator == allocator) {
-                sum.add(&stack.curve);
+                sum.add(&stack.changes);
             }
             sum.cumulative(ends.len())
         };
@@ -269,7 +270,7 @@ impl LiveMemory {
             allocated: state.allocated,
             live: RequestCount::default(),
             ages: LogHistogram::new(),
-            curve: state.curve.cumulative(intervals),
+            curve: state.changes.cumulative(intervals),
             processes: Vec::new(),
         });
         let mut all: Vec<StackMemory> = all.collect();

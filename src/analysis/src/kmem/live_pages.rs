@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-/// The highest order that is considered: above that of all kernels (13). Blocks of higher orders, in damaged recordings, count as blocks of this
-/// order.
+/// The highest order that is considered: above the highest of kernels in use (13, of arm64 with pages of 64 KB). Blocks of higher orders, in
+/// damaged recordings, count as blocks of this order.
 const MAX_ORDER: u32 = 14;
 
 /// The order and the migrate type of an allocation.
@@ -111,8 +111,8 @@ impl LivePages {
         self.addresses.is_empty()
     }
 
-    /// Returns the number of each aligned range of `1 << order` pages that contains pages of a block, with the block and the number of
-    /// these pages, in order of frames.
+    /// Returns, for each block and each aligned range of `1 << order` pages that it overlaps, the index of the range, the block, and how many
+    /// pages of the block are in the range; in order of frames.
     pub(super) fn by_range(&self, order: u32) -> impl Iterator<Item = (u64, LiveBlock, u64)> + '_ {
         let size = pages(order);
         self.blocks.iter().flat_map(move |(frame, block)| {

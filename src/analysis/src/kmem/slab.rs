@@ -29,7 +29,8 @@ pub struct SlabRow {
     pub requested: u64,
     /// Bytes allocated.
     pub allocated: u64,
-    /// Objects freed on another CPU than they were allocated on; 0 in rows of live objects.
+    /// Frees on another CPU than that of the allocation. As in perf, also frees of objects that were already freed, since an allocation in
+    /// between was not recorded. 0 in rows of live objects.
     pub ping_pong: u64,
 }
 
@@ -125,7 +126,7 @@ impl SlabSortKey {
     }
 }
 
-/// The CPU of objects that were freed; that of events without a CPU is `u32::MAX`.
+/// [`AddressState::cpu`] of freed objects. Allocations without a CPU have `u32::MAX`.
 const FREED: u32 = u32::MAX - 1;
 
 /// The latest object at an address, in few bytes, as recordings have millions of addresses.
@@ -133,7 +134,7 @@ const FREED: u32 = u32::MAX - 1;
 struct AddressState {
     /// The number of the caller.
     caller: u32,
-    /// The number of the sizes.
+    /// The number of the requested and allocated bytes in [`SizePairs`].
     sizes: u32,
     /// The CPU of the allocation, or [`FREED`].
     cpu: u32,

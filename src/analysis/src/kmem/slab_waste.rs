@@ -80,10 +80,10 @@ impl SlabWaste {
             requested,
             allocated,
         } = object;
-        if let (true, Some(cache)) = (
-            self.rows.len() <= number as usize,
-            self.caches.get(number).cloned(),
-        ) {
+        // Caches are numbered in the order of their first allocations, so a new cache is next to the last row.
+        if self.rows.len() <= number as usize
+            && let Some(cache) = self.caches.get(number).cloned()
+        {
             self.rows.push(CacheRow {
                 cache,
                 allocated: RequestCount::default(),

@@ -57,7 +57,7 @@ pub struct UsageRow {
     pub freed: RequestCount,
     /// The allocations that were not freed.
     pub live: RequestCount,
-    /// The maximum of the bytes that were allocated and not freed.
+    /// The highest number of live bytes at any time.
     pub peak: u64,
     /// Nanoseconds from allocation to free.
     pub lifetimes: LogHistogram,
@@ -152,7 +152,7 @@ impl MemoryUsage {
             time,
             bytes: allocated,
         };
-        // An older allocation was freed at an unknown time: its life time does not count.
+        // An older allocation was freed at an unknown time: its lifetime does not count.
         if let Some(older) = self.live(kind).insert(address, live) {
             self.forget(older);
         }

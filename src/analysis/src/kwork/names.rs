@@ -3,6 +3,7 @@
 use rperf_tracepoint::typed::NamedValue;
 use rustc_hash::FxHashMap;
 
+/// The index of a name in [`KworkNames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct NameIndex(usize);
 

@@ -21,7 +21,7 @@ pub enum KworkMeasure {
     History,
 }
 
-/// Which work, or which tasks of `kwork top`, are measured.
+/// Which work, or which tasks and interrupts of `kwork top`, are measured.
 #[derive(Debug, Clone, Default)]
 pub struct KworkSelection {
     /// Only these classes.
@@ -53,7 +53,7 @@ pub struct KworkSpan {
     pub raised: Option<u64>,
     /// The stack of the entry event, if known; `None` for delays.
     pub stack: Option<String>,
-    /// Whether records of the CPU, or of an unknown CPU, were lost between begin and end.
+    /// Whether records of the CPU on which the work began to run, or of an unknown CPU, were lost between begin and end.
     pub is_doubtful: bool,
 }
 
@@ -144,11 +144,12 @@ impl<S: KworkSink> KworkRuns<S> {
         (self.sink, self.totals.skipped, self.losses)
     }
 
-    /// Counts the raises and entries that are still without a counterpart as skipped.
+    /// Counts the selected raises and entries that are still without a counterpart as skipped.
     pub(super) fn skip_open(&mut self) {
-        let raises = self.raises.open().filter(|(_, open)| open.data).count();
+        let raises = self.raises.open();
+        let raises = raises.filter(|(_, raise)| raise.data).count();
         let runs = self.runs.open();
-        let runs = runs.filter(|(_, open)| open.data.work.is_some()).count();
+        let runs = runs.filter(|(_, run)| run.data.work.is_some()).count();
         self.totals.skipped.raise += raises as u64;
         self.totals.skipped.entry += runs as u64;
     }
@@ -165,8 +166,8 @@ impl<S: KworkSink> KworkRuns<S> {
     fn raise(&mut self, time: u64, cpu: u32, event: &KworkEvent) {
         let key = event.key(cpu);
         let is_selected = self.is_selected(cpu, event.name);
-        let repeated = self.raises.get(&key).is_some_and(|open| open.data);
-        self.totals.skipped.raise += u64::from(repeated);
+        let replaces_selected = self.raises.get(&key).is_some_and(|open| open.data);
+        self.totals.skipped.raise += u64::from(replaces_selected);
         self.raises.begin(key, time, is_selected);
         if is_selected {
             self.totals.include_time(time);
@@ -192,8 +193,8 @@ impl<S: KworkSink> KworkRuns<S> {
             return;
         }
         let open = self.runs.get(&key);
-        let repeated = open.is_some_and(|open| open.data.work.is_some());
-        self.totals.skipped.entry += u64::from(repeated);
+        let replaces_selected = open.is_some_and(|open| open.data.work.is_some());
+        self.totals.skipped.entry += u64::from(replaces_selected);
         let run = OpenRun {
             work,
             cpu,

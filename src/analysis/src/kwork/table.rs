@@ -110,7 +110,7 @@ pub struct KworkTotals {
 }
 
 impl KworkTotals {
-    /// Creates an empty table; `with_distributions` keeps the distribution of each piece of work.
+    /// Creates totals without rows; `with_distributions` keeps the distribution of each piece of work.
     #[must_use]
     pub fn new(with_distributions: bool) -> Self {
         Self {
@@ -147,7 +147,7 @@ pub struct KworkTable {
     /// Events without a counterpart.
     pub skipped: SkippedEvents,
     /// Nanoseconds from the first to the last measured event.
-    pub span: u64,
+    pub measured_time: u64,
     /// Where records were lost.
     pub losses: LostStretches,
 }
@@ -179,7 +179,7 @@ impl KworkRuns<KworkTotals> {
         KworkTable {
             rows,
             skipped: totals.skipped,
-            span: totals.last.saturating_sub(first),
+            measured_time: totals.last.saturating_sub(first),
             losses: self.losses,
         }
     }

@@ -16,7 +16,7 @@ use super::{KworkClass, KworkSelection};
 use crate::sched::LostStretches;
 use crate::{EventContext, Loss, Observer};
 
-/// Collects the times of tasks and CPUs. Only the time between two switches of a CPU counts.
+/// Collects the times of tasks and CPUs. Only the time between two context switches on a CPU counts.
 #[derive(Debug)]
 pub struct KworkTop {
     selection: KworkSelection,

@@ -27,7 +27,7 @@ fn the_longest_wait_of_each_task_is_found() {
         let file = recording.finish();
         let waits = with_replay(&file, |data, replay| {
             let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
-            assert!(layouts.has("sched:sched_switch") && layouts.unresolved().is_empty());
+            assert!(layouts.has("sched:sched_switch") && layouts.unreadable().is_empty());
             let mut waits = LongestWait::default();
             let pass = ObserverPass::new(&layouts, AllSamples);
             let delivered = pass

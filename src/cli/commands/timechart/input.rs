@@ -38,7 +38,7 @@ impl TimechartRecording {
         let recording = analysis.metadata();
         let layouts = EventLayouts::of_recording(recording)?;
         let event = |index: usize| recording.events.get(index);
-        for unreadable in layouts.unresolved() {
+        for unreadable in layouts.unreadable() {
             let name = event(unreadable.event.0 as usize).map_or("", |event| &event.name);
             let error = &unreadable.error;
             let context = analysis.context;

@@ -39,7 +39,7 @@ pub fn write(out: &mut dyn Write, table: &KworkTable, measure: &str, lost: u64) 
         out,
         "{{\"version\":{KWORK_JSON_VERSION},\"measure\":\"{measure}\",\"lost_records\":{lost},\"time_span_ns\":{},\
         \"skipped\":{{\"raise\":{},\"entry\":{},\"exit\":{}}},\"rows\":",
-        table.span, skipped.raise, skipped.entry, skipped.exit
+        table.measured_time, skipped.raise, skipped.entry, skipped.exit
     )?;
     let columns: Vec<Column> = KEYS.map(Column::left).into();
     let mut rows = Table::new(columns);

@@ -98,12 +98,12 @@ fn write_summary(out: &mut dyn Write, table: &KworkTable) -> io::Result<()> {
     let count: u64 = all_times.clone().map(|times| times.count).sum();
     let total = all_times.fold(0, |sum: u64, times| sum.saturating_add(times.total));
     writeln!(out, "  Total count            : {count:9}")?;
-    let (runtime, load) = (milliseconds(total), percent(total, table.span));
+    let (runtime, load) = (milliseconds(total), percent(total, table.measured_time));
     writeln!(
         out,
         "  Total runtime   (msec) : {runtime:9.3} ({load:.3}% load average)"
     )?;
-    let span = milliseconds(table.span);
+    let span = milliseconds(table.measured_time);
     writeln!(out, "  Total time span (msec) : {span:9.3}")
 }
 

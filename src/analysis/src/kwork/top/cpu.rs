@@ -13,13 +13,14 @@ pub(super) struct CpuState {
     interrupts: Vec<OpenInterrupt>,
 }
 
-/// The running task since its switch.
+/// The running task, from the switch to it on.
 #[derive(Debug, Clone, Copy)]
 struct Current {
     tid: i32,
     since: u64,
-    /// Nanoseconds of interrupts and softirqs since then.
+    /// Nanoseconds of interrupts since then.
     irq: u64,
+    /// Nanoseconds of softirqs since then.
     softirq: u64,
 }
 
@@ -36,7 +37,7 @@ struct OpenInterrupt {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stretch {
     pub(super) tid: i32,
-    /// Nanoseconds, without interrupts.
+    /// Nanoseconds, without selected interrupts and softirqs.
     pub(super) run: u64,
 }
 
@@ -46,7 +47,7 @@ const MOST_NESTED: usize = 16;
 impl CpuState {
     /// Ends the stretch of `prev` and begins that of `next`. Returns the ended stretch; `None` if its begin is not known.
     pub(super) fn switch(&mut self, time: u64, prev: i32, next: i32) -> Option<Stretch> {
-        // Softirqs in threads (PREEMPT_RT) may be preempted.
+        // Interrupts without an exit so far end here: softirqs in threads (PREEMPT_RT) may be preempted.
         while let Some(open) = self.interrupts.pop() {
             self.add(time, open);
         }

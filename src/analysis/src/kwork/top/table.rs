@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use super::KworkTop;
 use crate::sched::LostStretches;
 
-/// The whole, in hundredths of a percent.
-const SHARES: u128 = 10_000;
+/// 100%, in hundredths of a percent.
+const WHOLE: u128 = 10_000;
 
 /// The times that a CPU spent, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTimes {
-    /// All complete stretches between two switches.
+    /// All complete stretches between two context switches.
     pub total: u64,
     /// The idle task.
     pub idle: u64,
@@ -39,14 +39,14 @@ impl CpuTimes {
     }
 }
 
-/// A task with its run time.
+/// A thread, or the idle tasks of all CPUs, with the run time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopTask {
     /// The thread; 0 for the idle tasks.
     pub tid: i32,
     /// Its latest name; not necessarily UTF-8.
     pub comm: Vec<u8>,
-    /// Nanoseconds, without interrupts and softirqs.
+    /// Nanoseconds, without selected interrupts and softirqs.
     pub runtime: u64,
     /// The sum of its shares of the time of each CPU, in hundredths of a percent; each share is rounded down.
     pub share: u64,
@@ -90,7 +90,7 @@ impl TopSortKey {
 /// The times of all CPUs and tasks.
 #[derive(Debug)]
 pub struct TopTable {
-    /// The CPUs with a complete stretch between two switches.
+    /// The CPUs with a complete stretch between two context switches.
     pub cpus: BTreeMap<u32, CpuTimes>,
     /// The sum of all CPUs.
     pub all: CpuTimes,
@@ -101,7 +101,7 @@ pub struct TopTable {
 }
 
 impl KworkTop {
-    /// Returns the table. Tasks that are equal by all `keys` are in order of their threads.
+    /// Returns the table. Tasks that are equal by all `keys` are in ascending order of thread ids.
     #[must_use]
     pub fn into_table(self, keys: &[TopSortKey]) -> TopTable {
         let cpus = self.cpus.iter().map(|(cpu, state)| (*cpu, state.times));
@@ -142,6 +142,6 @@ impl KworkTop {
 
 /// Returns the share of a part, in hundredths of a percent, rounded down.
 fn share(part: u64, total: u64) -> u64 {
-    let share = (u128::from(part) * SHARES).checked_div(u128::from(total));
+    let share = (u128::from(part) * WHOLE).checked_div(u128::from(total));
     share.unwrap_or_default().try_into().unwrap_or(u64::MAX)
 }
