@@ -16,7 +16,7 @@ pub struct TaskId {
 pub struct EventContext {
     /// Position in the order of all records, also of an event without a time ([`Order`]).
     pub order: Order,
-    /// The event; `None` for a record other than a sample whose id belongs to no event of the recording.
+    /// The event; `None` if a record other than a sample has an id that belongs to no event of the recording.
     pub event: Option<EventIndex>,
     /// The CPU, if recorded.
     pub cpu: Option<u32>,

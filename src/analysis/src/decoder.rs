@@ -15,7 +15,7 @@ pub(crate) struct Decoder<'d, 'p, P> {
     pub(crate) reads_all: bool,
 }
 
-/// Whether a LOST_SAMPLES record is a recorder's total, which has neither time nor CPU.
+/// Whether a LOST_SAMPLES record is a recorder's total: its time is missing or 0, and its CPU has no meaning.
 fn is_loss_total(record: &NonSampleRecord<'_>) -> bool {
     record.id.time.is_none_or(|time| time == 0)
 }

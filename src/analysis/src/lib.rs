@@ -7,9 +7,9 @@
 //!    (LiveFeed)                                                          Spans, TaskStates, LogHistogram
 //! ```
 //!
-//! Such an analysis implements [`Observer`]. [`ObserverPass::run`] feeds it from a recording, [`LiveFeed::deliver`] from live ring buffers. Counts that
-//! do not depend on the order of samples ([`Completeness`], [`ValueFold`]) are folds over a recording. The results are plain structs: this crate does not
-//! print or open files.
+//! Such an analysis implements [`Observer`]. [`ObserverPass::run`] feeds it from a recording, [`LiveFeed::deliver`] from live ring
+//! buffers. Counts that do not depend on the order of samples ([`Completeness`], [`ValueFold`]) are folds over a recording. The results
+//! are plain structs: this crate does not print or open files.
 
 mod block;
 mod completeness;

@@ -37,7 +37,7 @@ pub use self::rows::{
 };
 use self::run_queue::RunQueueTimes;
 pub use self::sequences::BadSequences;
-use self::sequences::{Sequence, Sequences, Step};
+use self::sequences::{LockEvent, Sequences, Step};
 use self::user::{BegunWait, EndedCall, FutexCall, UserWaits};
 pub use self::user::{FUTEX, FUTEX_EVENTS, FUTEX_PI};
 pub use self::wait_chains::WaitChains;
@@ -63,27 +63,27 @@ pub struct LockSelection {
     pub flags: Option<Vec<u64>>,
     /// Only waits for locks at these addresses, and for locks with `names`; all if `None`.
     pub addresses: Option<Vec<Range<u64>>>,
-    /// Names of locks as [`CapturedLock::name`].
+    /// Names of locks as in [`CapturedLock::name`]; ignored if `addresses` is `None`.
     pub names: Vec<String>,
 }
 
 impl LockSelection {
     fn accepts(&self, address: u64, flags: u64, name: Option<&str>) -> bool {
-        let addresses = self.addresses.as_ref();
-        let kinds = self.flags.as_ref();
         let is_named = || name.is_some_and(|name| self.names.iter().any(|known| known == name));
-        addresses
-            .is_none_or(|known| known.iter().any(|range| range.contains(&address)) || is_named())
-            && kinds.is_none_or(|known| known.contains(&flags))
+        let is_lock = |ranges: &Vec<Range<u64>>| {
+            ranges.iter().any(|range| range.contains(&address)) || is_named()
+        };
+        let has_flags = |selected: &Vec<u64>| selected.contains(&flags);
+        self.addresses.as_ref().is_none_or(is_lock) && self.flags.as_ref().is_none_or(has_flags)
     }
 }
 
-/// A wait that begins.
+/// The lock of a wait that begins, with the flags of the wait.
 #[derive(Debug, Clone, Copy)]
 struct StartedWait {
     address: u64,
     flags: u64,
-    /// The thread that holds the lock.
+    /// The thread that holds the lock, if known.
     holder: Option<u32>,
 }
 
@@ -130,14 +130,14 @@ impl LockContention {
         }
     }
 
-    /// Sets the process of each thread of the recording: only these can own futexes.
+    /// Sets the threads of the recording, each with its process: only these threads can own futexes.
     #[must_use]
     pub fn with_threads(mut self, processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
         self.owners = FutexOwners::new(processes);
         self
     }
 
-    /// Joins the waits for locks of the kernel with the records of [`LOCK_WAITS`].
+    /// Joins the waits for locks of the kernel with the samples of [`LOCK_WAITS`]: the records of the waits.
     #[must_use]
     pub fn with_lock_records(mut self) -> Self {
         self.lock_records = Some(LockRecords::default());
@@ -152,7 +152,8 @@ impl LockContention {
         }
     }
 
-    /// Takes the time that waiting threads waited for a CPU off their waits. [`LockRow::run_queue`] has it in any case, if there are events of the scheduler.
+    /// Subtracts the time that waiting threads waited for a CPU from their waits. [`LockRow::run_queue`] has this time in any case,
+    /// if there are events of the scheduler.
     #[must_use]
     pub fn separating_run_queue(mut self) -> Self {
         self.separates_run_queue = true;
@@ -233,13 +234,15 @@ impl LockContention {
             holder,
         };
         let index = self.row_of_wait(at, wait, detail);
-        let row = self.rows.get_mut(index);
-        if let (Some(row), Some(name)) = (row.filter(|row| row.address == *address), name) {
+        if let Some(name) = name
+            && let Some(row) = self.rows.get_mut(index)
+            && row.address == *address
+        {
             row.lock_name.get_or_insert_with(|| name.to_owned());
         }
-        let begin = Sequence::at(at, *address).of_row(index);
-        let begin = begin.queued(*queued).held_by(holder);
-        self.sequences.step(Step::Begin, begin, &mut self.rows);
+        let event = LockEvent::at(at, *address).of_row(index);
+        let event = event.queued(*queued).held_by(holder);
+        self.sequences.step(Step::Begin, event, &mut self.rows);
     }
 
     /// Returns the index of the row of a wait for a lock of the kernel, or of the process in `detail`.
@@ -315,13 +318,10 @@ impl LockContention {
         let Some(old) = self.user.uncaptured_row(&wait) else {
             return self.owners.expect(wait);
         };
-        let owned = self
-            .rows
-            .get(old)
-            .filter(|_| self.aggregation == LockAggregation::Owner);
-        let row = match owned.cloned() {
-            None => old,
-            Some(before) => {
+        let row = match self.rows.get(old) {
+            // The row depends on the holder.
+            Some(before) if self.aggregation == LockAggregation::Owner => {
+                let before = before.clone();
                 let key = LockKey::Owner(wait.holder.map(|holder| holder.tid));
                 let new = self.row(key, |key| before.with_key(key));
                 for (row, change) in [(old, -1), (new, 1)] {
@@ -331,6 +331,7 @@ impl LockContention {
                 }
                 new
             }
+            _ => old,
         };
         self.user.capture(&wait, row);
     }
@@ -345,8 +346,8 @@ impl LockContention {
         if let Some(begin) = records.and_then(|records| records.take_begin(at, address)) {
             self.begin_captured(&begin, None);
         }
-        let end = Sequence::at(at, address).queued(self.queued(at));
-        self.sequences.step(Step::End, end, &mut self.rows);
+        let event = LockEvent::at(at, address).queued(self.queued(at));
+        self.sequences.step(Step::End, event, &mut self.rows);
     }
 
     fn lockdep(&mut self, at: &EventContext, step: Step, address: u64, class: &[u8]) {
@@ -356,8 +357,8 @@ impl LockContention {
         };
         self.threads.insert(at.task.tid);
         let row = self.row(key, |key| LockRow::of_class(key, address, class));
-        let sequence = Sequence::at(at, address).of_row(row);
-        self.sequences.step(step, sequence, &mut self.rows);
+        let event = LockEvent::at(at, address).of_row(row);
+        self.sequences.step(step, event, &mut self.rows);
     }
 }
 

@@ -230,10 +230,10 @@ impl Fragmentation {
                 .map(|(class, counts)| (*class, *counts))
                 .collect(),
             freed_earlier: self.freed_earlier.clone(),
-            pageblocks: self
-                .pageblock_order
-                .filter(|_| self.live.has_only_frames())
-                .map(|order| self.pageblocks(order, types)),
+            pageblocks: match self.pageblock_order {
+                Some(order) if self.live.has_only_frames() => Some(self.pageblocks(order, types)),
+                _ => None,
+            },
             fallbacks: self
                 .fallbacks
                 .iter()

@@ -188,7 +188,7 @@ pub struct PageStatistics {
     pages: Option<FxHashMap<PageKey, PageRow>>,
     callers: FxHashMap<PageKey, PageRow>,
     totals: PageTotals,
-    /// By order and migrate type.
+    /// The number of allocations by order and migrate type.
     orders: BTreeMap<(u32, i32), u64>,
     /// The names of each combination of flags that occurred.
     gfp_names: BTreeMap<u64, String>,
@@ -285,8 +285,10 @@ impl PageStatistics {
             self.totals.unmatched.add(bytes);
             return;
         };
-        let caller = self.keys.get(number as usize).copied();
-        let Some(caller) = caller.filter(|_| self.live_only) else {
+        if !self.live_only {
+            return;
+        }
+        let Some(caller) = self.keys.get(number as usize).copied() else {
             return;
         };
         let class = (caller.order, caller.migrate_type);
@@ -334,7 +336,7 @@ impl PageStatistics {
         rows
     }
 
-    /// Returns the number of allocations of an order and a migrate type.
+    /// Returns the number of successful allocations of an order and a migrate type.
     #[must_use]
     pub fn of_order(&self, order: u32, migrate_type: i32) -> u64 {
         let count = self.orders.get(&(order, migrate_type));

@@ -80,7 +80,7 @@ impl SlabWaste {
             requested,
             allocated,
         } = object;
-        // Caches are numbered in the order of their first allocations, so a new cache is next to the last row.
+        // Caches are numbered in the order of their first allocations, as are the rows: that of a new cache is the next one.
         if self.rows.len() <= number as usize
             && let Some(cache) = self.caches.get(number).cloned()
         {

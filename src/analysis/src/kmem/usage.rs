@@ -127,7 +127,7 @@ pub struct MemoryUsage {
 }
 
 impl MemoryUsage {
-    /// Sets whether the cache of objects and the order of pages are a part of the key.
+    /// Sets whether the cache of objects and the order of pages are part of the key. By default, they are not.
     #[must_use]
     pub fn by_cache(self, by_cache: bool) -> Self {
         Self { by_cache, ..self }
@@ -166,22 +166,23 @@ impl MemoryUsage {
 
     /// Returns the number of the row of a key.
     fn row(&mut self, kind: MemoryKind, cache: u64, key: Vec<u64>) -> u32 {
-        let cache = if self.by_cache { cache } else { 0 };
+        let by_cache = self.by_cache;
+        let cache = if by_cache { cache } else { 0 };
         let rows = &mut self.rows;
         let caches = &self.caches;
-        let by_cache = self.by_cache;
         *self
             .by_key
             .entry((kind, cache, key))
             .or_insert_with_key(|(kind, cache, key)| {
                 let cache = match u32::try_from(*cache) {
+                    _ if !by_cache => None,
                     Ok(number) => caches.get(number).cloned().map(UsageCache::Slab),
                     Err(_) => u32::try_from(*cache - ORDER).ok().map(UsageCache::Order),
                 };
                 rows.push(UsageRow {
                     kind: *kind,
                     key: key.clone(),
-                    cache: cache.filter(|_| by_cache),
+                    cache,
                     allocated: RequestCount::default(),
                     requested: 0,
                     freed: RequestCount::default(),

@@ -1,4 +1,4 @@
-//! Waits for futexes with the memory that tells the owners, as the BPF program of `lock record --user` writes them.
+//! Waits for futexes with the memory around them, which tells the owners, as the BPF program of `lock record --user` writes them.
 
 use super::futex_holder::{FutexHolder, FutexMemory, FutexWait};
 
@@ -9,8 +9,8 @@ pub const FUTEX_WAITS: &str = "futex-waits";
 const COUNT: usize = 0;
 const PROCESS: usize = 4;
 const HEADER: usize = 8;
-/// Offsets in a wait: thread, its id as the program sees it, address, operation, value, the memory around the futex, and 24 bytes of glibc's
-/// description of a thread, if the futex is the id in it.
+/// Offsets in a wait: thread, its id in its PID namespace, address, operation, value, the memory around the futex, and the first 24 bytes of glibc's
+/// thread descriptor (`struct pthread`), if the futex is the id in one.
 const THREAD: usize = 0;
 const OWN_THREAD: usize = 4;
 const ADDRESS: usize = 8;
@@ -19,7 +19,7 @@ const VALUE: usize = 20;
 const MEMORY: usize = 24;
 const DESCRIPTOR: usize = 88;
 const WAIT: usize = 112;
-/// The offset of the id in that description on x86-64. The description begins with a pointer to itself and has another one after 16 bytes.
+/// The offset of the id in the thread descriptor on x86-64. The descriptor begins with a pointer to itself, and has another one at offset 16.
 const THREAD_ID: u64 = 0x2d0;
 
 /// A new wait, and the waits of the threads that it leads to.
@@ -27,7 +27,7 @@ const THREAD_ID: u64 = 0x2d0;
 pub struct CapturedWaits {
     /// The process.
     pub pid: u32,
-    /// The first is the new one. Each of the others is that of the holder of the one before, at the same time.
+    /// The first is the new wait. Each of the others is the wait of the thread that holds the futex of the wait before it, at the same time.
     pub waits: Vec<CapturedWait>,
 }
 
@@ -36,13 +36,13 @@ pub struct CapturedWaits {
 pub struct CapturedWait {
     /// The waiting thread.
     pub tid: u32,
-    /// Its id as the program sees it: another one in a PID namespace.
+    /// Its id in its own PID namespace, which user programs store in mutexes.
     pub own_tid: u32,
     /// The address of the futex.
     pub address: u64,
     /// The call.
     pub wait: FutexWait,
-    /// The holder, whose id is as the program sees it.
+    /// The holder, with its id in the PID namespace of the waiting thread.
     pub holder: Option<FutexHolder>,
 }
 

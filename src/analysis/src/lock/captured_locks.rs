@@ -13,7 +13,7 @@ pub const LOCK_WAITS: &str = "lock-waits";
 /// The names of locks that are no variables, as perf 7.2 shows them: `mm_struct::mmap_lock` and `sighand_struct::siglock` of the waiting task,
 /// and the lock of a run queue. In records they are numbered from 1.
 pub const KNOWN_LOCKS: [&str; 3] = ["mmap_lock", "siglock", "rq_lock"];
-/// The number of the lock in an object of a slab cache, whose name follows.
+/// The number that stands for a lock in an object of a slab cache; the name of the cache follows.
 const SLAB: u32 = 4;
 
 /// Offsets in bytes, as in `rperf_bpf`: address, the owner or 0, the number of the name or 0, the name of a slab cache if it is one.
@@ -22,7 +22,7 @@ const OWNER: usize = 8;
 const NAME: usize = 12;
 const CACHE: usize = 16;
 
-/// A wait for a lock of the kernel that begins.
+/// The lock of a wait that begins, as a sample of [`LOCK_WAITS`] describes it: the record of the wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedLock {
     /// The address of the lock.
@@ -57,7 +57,7 @@ impl CapturedLock {
     }
 }
 
-/// A begin of a wait, which may have a record.
+/// The begin of a wait for a lock of the kernel, from its `lock:contention_begin`.
 #[derive(Debug, Clone)]
 pub(super) struct BegunLockWait {
     pub(super) at: EventContext,
@@ -68,25 +68,25 @@ pub(super) struct BegunLockWait {
     pub(super) queued: u64,
 }
 
-/// The time between a record and the event of its wait is below this, in ns. The program writes before the events of the recording are enabled, too: such a record must
-/// not be taken for that of a later wait.
+/// The time from a record to the event of its wait is below this, in ns. The BPF program may write a record before the events of the recording are
+/// enabled: that must not be taken for the record of a later wait.
 const MAX_DISTANCE: u64 = 100_000_000;
 
-/// A waiting thread and its lock. Idle threads have the id 0 on all CPUs.
+/// Id of the waiting thread, the CPU if it is an idle thread, and address of the lock. Idle threads have the id 0 on all CPUs.
 type WaitPlace = (u32, Option<u32>, u64);
 
 /// Records whose waits have not begun yet, and begins whose records may follow: the kernel writes records and events of one wait in any order, one
 /// directly after the other.
 #[derive(Debug, Default)]
 pub(super) struct LockRecords {
-    /// With the times of the records.
+    /// Records with their times.
     records: FxHashMap<WaitPlace, (u64, CapturedLock)>,
     begins: FxHashMap<WaitPlace, BegunLockWait>,
 }
 
 impl LockRecords {
     fn place(at: &EventContext, address: u64) -> WaitPlace {
-        let cpu = at.cpu.filter(|_| at.task.tid == 0);
+        let cpu = if at.task.tid == 0 { at.cpu } else { None };
         (at.task.tid, cpu, address)
     }
 
@@ -130,7 +130,7 @@ impl LockRecords {
         begins
     }
 
-    /// Forgets the records whose waits have not begun: these may be lost.
+    /// Forgets the records whose waits have not begun: the events of these waits may be lost.
     pub(super) fn forget_records(&mut self) {
         self.records.clear();
     }

@@ -18,7 +18,7 @@ use crate::{EventContext, Loss, Observer};
 pub struct FutexDeadlocks {
     owners: FutexOwners,
     graph: WaitGraph,
-    /// Threads that wait, without a record so far.
+    /// Waiting threads whose wait has no record so far.
     uncaptured: FxHashSet<u32>,
     waits: u64,
     unknown: u64,
@@ -35,9 +35,9 @@ pub struct FoundWaits {
     pub cycles: Vec<WaitCycle>,
     /// Chains of at least two waits, longest time first.
     pub chains: Vec<WaitChain>,
-    /// The number of waits.
+    /// The number of calls that wait, including those that returned at once since the futex had changed (`EAGAIN`).
     pub waits: u64,
-    /// The number of waits whose holder was unknown when they began.
+    /// The number of these calls whose holder was unknown when they began.
     pub unknown: u64,
     /// How often a chain was not counted, since there were too many different ones.
     pub skipped: u64,
@@ -46,7 +46,7 @@ pub struct FoundWaits {
 }
 
 impl FutexDeadlocks {
-    /// Creates an analysis without waits. `processes` has the process of each thread of the recording.
+    /// Creates an analysis without waits. `processes` has the threads of the recording, each with its process.
     #[must_use]
     pub fn new(processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
         Self {
@@ -135,10 +135,11 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
         let Some(captured) = &detail.captured else {
             return;
         };
-        let known = |holder: Option<FutexHolder>| holder.map(|holder| (holder.tid, holder.object));
-        // These threads have waited before; the new wait begins with its call.
+        let tid_and_object =
+            |holder: Option<FutexHolder>| holder.map(|holder| (holder.tid, holder.object));
+        // All but the first have begun before. The first begins with its call, whose event may follow.
         for wait in captured.waits.iter().skip(1) {
-            let holder = known(self.owners.holder(captured.pid, wait));
+            let holder = tid_and_object(self.owners.holder(captured.pid, wait));
             self.graph
                 .refresh(wait.tid, wait.address, holder, at.time());
         }
@@ -149,7 +150,7 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
             true => {
                 self.unknown -= u64::from(new.holder.is_some());
                 self.graph
-                    .refresh(new.tid, new.address, known(new.holder), at.time());
+                    .refresh(new.tid, new.address, tid_and_object(new.holder), at.time());
             }
             false => self.owners.expect(new),
         }

@@ -54,7 +54,7 @@ pub enum FutexObject {
 /// The thread that a wait is for: it holds the lock, or is joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FutexHolder {
-    /// The id of the thread; [`FutexWait::holder`] returns it as the program sees it.
+    /// The id of the thread. From [`FutexWait::holder`], it is the id in the PID namespace of the waiting thread.
     pub tid: u32,
     /// What is held, or the thread itself.
     pub object: FutexObject,
@@ -119,8 +119,8 @@ impl FutexWait {
     /// Returns the holder of the futex. `memory` is that of a 64-bit program in this machine's byte order; `is_thread_id` tells whether the
     /// futex is the word of a thread that is cleared when the thread ends.
     ///
-    /// `None` if the memory does not tell it. The caller checks whether the process has such a thread, or, if the futex is shared, any process
-    /// that maps the same memory: any other number is no holder.
+    /// `None` if the memory does not tell it. The caller checks whether the process has such a thread, or any process if the futex may be
+    /// shared: any other number is no holder.
     #[must_use]
     pub fn holder(self, memory: &FutexMemory, is_thread_id: bool) -> Option<FutexHolder> {
         let word = memory.word(0);
@@ -137,9 +137,11 @@ impl FutexWait {
                 }
                 CONTENDED => held(mutex_owner(memory, self.is_shared())?, FutexObject::Mutex),
                 WAITED_FOR if word == WAITED_FOR => held(self.writer(memory)?, FutexObject::RwLock),
-                value if value & word & WAITERS != 0 => {
-                    let has_owner = !self.is_shared() || is_shared_with_owner(memory);
-                    held(word & TID, FutexObject::Mutex).filter(|_| has_owner)
+                value
+                    if value & word & WAITERS != 0
+                        && (!self.is_shared() || is_shared_with_owner(memory)) =>
+                {
+                    held(word & TID, FutexObject::Mutex)
                 }
                 _ => None,
             },
@@ -147,8 +149,8 @@ impl FutexWait {
         }
     }
 
-    /// Returns the writer that holds a `pthread_rwlock_t` of glibc, whose futex is `__wrphase_futex` or `__writers_futex`. It is set after the
-    /// lock is taken and cleared before the lock is released. Readers are unknown.
+    /// Returns the writer that holds a `pthread_rwlock_t` of glibc, whose futex is `__wrphase_futex` or `__writers_futex`. The writer's id is set
+    /// after the lock is taken and cleared before the lock is released. Readers are unknown.
     fn writer(self, memory: &FutexMemory) -> Option<u32> {
         // The offset of the futex in the lock, and of the other futex.
         [(8, 12), (12, 8)].into_iter().find_map(|(own, other)| {
@@ -167,7 +169,7 @@ impl FutexWait {
 }
 
 /// Returns the owner in a locked `pthread_mutex_t` of glibc: `__lock`, `__count`, `__owner`, `__nusers`, `__kind`, `__spins`. A thread sets the owner after
-/// it took the lock and clears it before it releases the lock, so it is 0 or right.
+/// it took the lock and clears it before it releases the lock, so the owner is 0 or right. `None` if the memory is no such mutex.
 fn mutex_owner(memory: &FutexMemory, is_shared: bool) -> Option<u32> {
     let [lock, count, owner, users, kind] = [0, 4, 8, 12, 16].map(|offset| memory.word(offset));
     let is_mutex = lock == CONTENDED

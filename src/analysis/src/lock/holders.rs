@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rperf_tracepoint::typed::TypedEvent;
+use rperf_tracepoint::typed::{SchedSwitch, TypedEvent};
 use rustc_hash::FxHashMap;
 
 use super::captured::CapturedWaits;
@@ -18,9 +18,9 @@ use crate::{ContextSwitch, EventContext, Loss, Observer};
 pub enum HolderState {
     /// It ran: the time of samples of a clock.
     Running,
-    /// It slept: the time from a switch to the wakeup.
+    /// It slept: the time from a context switch to the wakeup.
     Sleeping,
-    /// It waited for a CPU: the time from a wakeup or a preemption to the switch.
+    /// It waited for a CPU: the time from a wakeup or a preemption to the context switch to it.
     Queued,
 }
 
@@ -29,7 +29,7 @@ pub enum HolderState {
 pub struct HolderRow {
     /// What they did.
     pub state: HolderState,
-    /// The stack while they ran, or of the switch before.
+    /// The stack of the samples, or of the context switch at which they left the CPU.
     pub stack: LockStack,
     /// Samples, or stretches of time.
     pub count: u64,
@@ -50,11 +50,12 @@ pub struct HolderTable {
 #[derive(Debug)]
 pub struct FutexHolders {
     owners: FutexOwners,
-    /// The holder of the futex that a thread waits for, and the futex.
+    /// By waiting thread: the holder of the futex that it waits for, and the futex.
     waits: FxHashMap<u32, (u32, UserLock)>,
-    /// The futexes of threads that wait, without a record so far.
+    /// By waiting thread: the futex of a wait without a record so far.
     uncaptured: FxHashMap<u32, UserLock>,
     holders: FxHashMap<u32, Holder>,
+    /// [`HolderRow::count`] and [`HolderRow::nanos`].
     sums: FxHashMap<(HolderState, LockStack), (u64, u64)>,
     /// Where records were lost.
     pub losses: LostStretches,
@@ -76,9 +77,10 @@ struct Holder {
 #[derive(Debug)]
 struct Away {
     stack: LockStack,
-    /// [`Holder::waited`] when it left the CPU, and when it became runnable again.
-    left: u64,
-    woken: Option<u64>,
+    /// The result of [`Holder::waited`] when it left the CPU.
+    waited_at_leave: u64,
+    /// The result of [`Holder::waited`] when it became runnable again.
+    waited_at_wakeup: Option<u64>,
 }
 
 impl Holder {
@@ -92,7 +94,7 @@ impl Holder {
 }
 
 impl FutexHolders {
-    /// Creates an analysis without waits. `processes` has the process of each thread of the recording.
+    /// Creates an analysis without waits. `processes` has the threads of the recording, each with its process.
     #[must_use]
     pub fn new(processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
         Self {
@@ -140,7 +142,7 @@ impl FutexHolders {
         }
     }
 
-    /// The current thread waits for a lock from now on.
+    /// Begins the wait of the current thread for a lock, if another thread is known to hold it.
     fn wait_for(&mut self, at: &EventContext, lock: UserLock, holder: Option<FutexHolder>) {
         let Some(holder) = holder.filter(|holder| holder.tid != at.task.tid) else {
             return;
@@ -153,7 +155,7 @@ impl FutexHolders {
         holder.waiters += 1;
     }
 
-    /// Notes the holder of a wait of the current thread that begins, or has begun.
+    /// Notes the holder of a wait, which has begun or begins with the next call of its thread.
     fn capture(&mut self, at: &EventContext, captured: &CapturedWaits) {
         let Some(new) = self.owners.new_wait(captured) else {
             return;
@@ -182,7 +184,7 @@ impl FutexHolders {
         }
     }
 
-    /// The current thread wakes those that wait for a lock: it has the lock no longer.
+    /// Ends all waits for a lock, whose waiters the current thread wakes: the holder no longer has the lock.
     fn wake(&mut self, at: &EventContext, address: u64) {
         let lock = UserLock {
             pid: at.task.pid,
@@ -200,13 +202,13 @@ impl FutexHolders {
     fn leaves(&mut self, tid: u32, stack: LockStack, is_runnable: bool, time: u64) {
         // Threads become holders after they left the CPU, so all are kept.
         let holder = self.holders.entry(tid).or_default();
-        let left = holder.waited(time);
-        // A record of the switch follows the event, which has the stack.
+        let waited = holder.waited(time);
+        // If both are recorded, `sched_switch`, which has the stack, precedes the record of the same switch.
         if holder.away.is_none() || !stack.frames.is_empty() {
             holder.away = Some(Away {
                 stack,
-                left,
-                woken: is_runnable.then_some(left),
+                waited_at_leave: waited,
+                waited_at_wakeup: is_runnable.then_some(waited),
             });
         }
     }
@@ -215,7 +217,7 @@ impl FutexHolders {
         if let Some(holder) = self.holders.get_mut(&tid) {
             let waited = holder.waited(time);
             if let Some(away) = &mut holder.away {
-                away.woken.get_or_insert(waited);
+                away.waited_at_wakeup.get_or_insert(waited);
             }
         }
     }
@@ -228,9 +230,9 @@ impl FutexHolders {
         let Some(away) = holder.away.take() else {
             return;
         };
-        let woken = away.woken.unwrap_or(waited);
-        let slept = woken.saturating_sub(away.left);
-        let queued = waited.saturating_sub(woken);
+        let at_wakeup = away.waited_at_wakeup.unwrap_or(waited);
+        let slept = at_wakeup.saturating_sub(away.waited_at_leave);
+        let queued = waited.saturating_sub(at_wakeup);
         let stack = away.stack;
         for (state, nanos) in [
             (HolderState::Sleeping, slept),
@@ -248,13 +250,11 @@ impl FutexHolders {
         *sum = sum.saturating_add(nanos);
     }
 
-    fn switched(&mut self, at: &EventContext, event: &TypedEvent<'_>, stack: LockStack) {
-        if let TypedEvent::SchedSwitch(event) = event {
-            let is_runnable = event.prev_state().is_runnable();
-            let [prev, next] = [event.prev_pid(), event.next_pid()].map(i32::cast_unsigned);
-            self.leaves(prev, stack, is_runnable, at.time());
-            self.runs(next, at.time());
-        }
+    fn switched(&mut self, at: &EventContext, event: &SchedSwitch<'_>, stack: LockStack) {
+        let is_runnable = event.prev_state().is_runnable();
+        let [prev, next] = [event.prev_pid(), event.next_pid()].map(i32::cast_unsigned);
+        self.leaves(prev, stack, is_runnable, at.time());
+        self.runs(next, at.time());
     }
 }
 
@@ -270,9 +270,9 @@ impl Observer<Option<Arc<LockDetail>>> for FutexHolders {
                 FutexCall::Other => {}
             },
             TypedEvent::SysExitFutex(_) => self.end(at),
-            TypedEvent::SchedSwitch(_) => {
+            TypedEvent::SchedSwitch(event) => {
                 let detail = detail.unwrap_or_default();
-                self.switched(at, &event, detail.stack.clone());
+                self.switched(at, event, detail.stack.clone());
             }
             TypedEvent::SchedWakeup(event) => {
                 self.woken(event.pid().cast_unsigned(), at.time());
@@ -298,7 +298,6 @@ impl Observer<Option<Arc<LockDetail>>> for FutexHolders {
     fn switch(&mut self, at: &EventContext, switch: ContextSwitch) {
         match switch {
             ContextSwitch::In => self.runs(at.task.tid, at.time()),
-            // The scheduler's event precedes the record, if it is recorded.
             ContextSwitch::Out | ContextSwitch::Preempted => {
                 let is_runnable = switch == ContextSwitch::Preempted;
                 self.leaves(at.task.tid, LockStack::default(), is_runnable, at.time());
@@ -309,8 +308,9 @@ impl Observer<Option<Arc<LockDetail>>> for FutexHolders {
     fn lost(&mut self, at: &EventContext, loss: Loss) {
         self.losses.lost(at, loss);
         // A wake or a switch may be among the lost events.
-        let waits: Vec<u32> = self.waits.drain().map(|(_, (holder, _))| holder).collect();
-        for holder in waits {
+        let waits = self.waits.drain();
+        let holders: Vec<u32> = waits.map(|(_, (holder, _))| holder).collect();
+        for holder in holders {
             self.release(holder, at.time());
         }
         for holder in self.holders.values_mut() {

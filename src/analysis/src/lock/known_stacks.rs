@@ -11,8 +11,8 @@ use super::rows::LockDetail;
 /// The number of maps, so that threads seldom wait for each other.
 const SHARDS: usize = 16;
 
-/// Recorded callchains to what the analysis needs of them. Waits have few different stacks, and a look-up by the recorded
-/// bytes is cheaper than evaluating these. Memory grows with the number of different stacks.
+/// The details of recorded callchains. Waits have few different stacks, and a look-up by the recorded bytes is cheaper than
+/// evaluating a stack. Memory grows with the number of different stacks.
 #[derive(Debug)]
 pub struct KnownStacks([Mutex<Details>; SHARDS]);
 
@@ -26,8 +26,8 @@ impl Default for KnownStacks {
 }
 
 impl KnownStacks {
-    /// Returns the detail of a callchain, given as recorded, which `evaluate` makes the first time. If details depend on more than the stack, `chain` must
-    /// have that, too.
+    /// Returns the detail of a callchain in its recorded bytes; `evaluate` computes the detail the first time. If details depend on more than the
+    /// callchain, `chain` must contain that, too.
     pub fn get(&self, chain: &[u8], evaluate: impl FnOnce() -> LockDetail) -> Arc<LockDetail> {
         let [shard, ..] = FxBuildHasher.hash_one(chain).to_be_bytes();
         let shard = self.0.get(usize::from(shard) % SHARDS);

@@ -11,9 +11,9 @@ use crate::EventContext;
 pub(super) struct FutexOwners {
     /// The process of each thread of the recording.
     processes: FxHashMap<u32, u32>,
-    /// Threads by process and by the id that the program sees, of programs in PID namespaces.
+    /// The threads of PID namespaces other than the recorder's, by process and by id in the namespace.
     own_ids: FxHashMap<(u32, u32), u32>,
-    /// By thread.
+    /// Waits whose calls have not been observed yet, by thread.
     pending: FxHashMap<u32, NewWait>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct NewWait {
 }
 
 impl FutexOwners {
-    /// `processes` has the process of each thread: other numbers in memory are no owners.
+    /// `processes` has the threads, each with its process: other numbers in memory are no owners.
     pub(super) fn new(processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
         Self {
             processes: processes.into_iter().collect(),
@@ -35,7 +35,7 @@ impl FutexOwners {
         }
     }
 
-    /// Returns the new wait of a record.
+    /// Returns the new wait of a record, and notes the id of its thread in another PID namespace.
     pub(super) fn new_wait(&mut self, captured: &CapturedWaits) -> Option<NewWait> {
         let first = captured.waits.first()?;
         if first.own_tid != first.tid {
@@ -70,8 +70,8 @@ impl FutexOwners {
         })
     }
 
-    /// Returns the holder of the futex at `address` when the current thread begins to wait for it, `None` inside if it is unknown. `None` if
-    /// there is no record of this wait yet: the kernel writes records and events of a call in any order.
+    /// Removes the record of the wait that the current thread begins for the futex at `address`, and returns the holder: `Some(None)` if it is
+    /// unknown, `None` if there is no record of this wait yet: the kernel writes records and events of a call in any order.
     pub(super) fn take(&mut self, at: &EventContext, address: u64) -> Option<Option<FutexHolder>> {
         let pending = self.pending.remove(&at.task.tid)?;
         (pending.address == address).then_some(pending.holder)

@@ -1,4 +1,4 @@
-//! The rows of the tables: waits of a caller, thread or lock.
+//! The rows of the tables: waits of one caller, thread, lock, owner or cgroup.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ pub enum LockKey {
 /// The waits of a row; times in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockRow {
-    /// The caller, thread or lock.
+    /// What the waits have in common.
     pub key: LockKey,
     /// Name of the lock's class, not necessarily UTF-8; only of lockdep's events.
     pub class: Option<Vec<u8>>,
@@ -95,7 +95,7 @@ pub struct LockRow {
     pub min: u64,
     /// The time of the waits in which the threads could run, but waited for a CPU; 0 without events of the scheduler.
     pub run_queue: u64,
-    /// Whether that time is no part of the waits.
+    /// Whether that time is subtracted from the waits.
     pub(super) separates_run_queue: bool,
     /// The distribution of the waits; empty if only `powers` is known.
     pub waits: LogHistogram,
@@ -109,7 +109,7 @@ pub struct LockRow {
     pub process: Option<u32>,
     /// Threads that ended waits for locks of user programs, with the number of waits.
     pub wakers: BTreeMap<u32, u64>,
-    /// Threads that held the locks when waits for them began, with the number of waits.
+    /// Threads that held the locks when waits for them began, with the number of these waits that ended.
     pub owners: BTreeMap<u32, u64>,
     /// The address of the lock of the first wait.
     pub address: u64,
@@ -140,7 +140,7 @@ pub struct LockSums {
     pub address: u64,
     /// The name of that lock, if it was recognized.
     pub lock_name: Option<String>,
-    /// The time in which the threads waited for a CPU, no part of the other times; 0 if it was not measured.
+    /// The time in which the threads waited for a CPU, which the other times do not include; 0 if it was not measured.
     pub run_queue: u64,
 }
 
@@ -190,7 +190,7 @@ impl LockRow {
         }
     }
 
-    /// Creates a row without waits, for waits of this row that belong to another key.
+    /// Creates a row without waits, for waits that are moved from this row to another key.
     pub(super) fn with_key(&self, key: LockKey) -> Self {
         let detail = LockDetail {
             stack: LockStack {

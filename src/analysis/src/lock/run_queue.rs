@@ -8,12 +8,12 @@ use crate::{ContextSwitch, EventContext};
 /// The time in run queues by thread.
 #[derive(Debug, Default)]
 pub(super) struct RunQueueTimes {
-    threads: FxHashMap<u32, QueuedThread>,
+    threads: FxHashMap<u32, ThreadQueueing>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct QueuedThread {
-    /// Whether it was switched out and not in again.
+struct ThreadQueueing {
+    /// Whether the thread was switched out and not in again.
     is_off: bool,
     /// When it became runnable, if it does not run.
     since: Option<u64>,
@@ -22,7 +22,7 @@ struct QueuedThread {
 }
 
 impl RunQueueTimes {
-    /// Notes a wakeup, or a switch by the scheduler's events; others are ignored.
+    /// Notes a wakeup or a context switch from an event of the scheduler; other events are ignored.
     pub(super) fn event(&mut self, at: &EventContext, event: &TypedEvent<'_>) {
         match event {
             TypedEvent::SchedWakeup(event) => {
@@ -42,7 +42,7 @@ impl RunQueueTimes {
         }
     }
 
-    /// Notes a switch of the current thread.
+    /// Notes a context switch of the current thread, from its record.
     pub(super) fn switch(&mut self, at: &EventContext, switch: ContextSwitch) {
         match switch {
             ContextSwitch::In => self.runs(at.task.tid, at.time()),
@@ -69,7 +69,8 @@ impl RunQueueTimes {
         }
     }
 
-    /// Returns how long a thread has waited for CPUs so far, in ns. It runs now, even if the switch to it was not recorded.
+    /// Returns how long a thread has waited for CPUs so far, in ns. The thread runs now, even if the switch to it was
+    /// not recorded.
     pub(super) fn total(&mut self, tid: u32, time: u64) -> u64 {
         self.runs(tid, time);
         self.threads.get(&tid).map_or(0, |thread| thread.total)

@@ -83,7 +83,8 @@ enum Next {
 }
 
 impl Step {
-    /// Returns what the step leads to from `state`, which is `None` before the first event, after a release and after an impossible order.
+    /// Returns what the step leads to from `state`, which is `None` before the first event, after a release, after an impossible order and
+    /// after a skipped begin.
     fn next(self, state: Option<State>) -> Next {
         match (self, state) {
             // The first alternative is a wait that began before the recording, or whose begin is not selected.
@@ -107,20 +108,20 @@ impl Step {
 
 /// An event of a thread and a lock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sequence {
+pub(super) struct LockEvent {
     tid: u32,
     address: u64,
     time: u64,
-    /// The index of its row; `None` for the row of the event before.
+    /// The index of its row; `None` for the row of the previous event of this thread and lock.
     row: Option<usize>,
-    /// How long the thread has waited for CPUs so far.
+    /// How long the thread has waited for CPUs so far, in ns.
     queued: u64,
     /// The thread that holds the lock, if a wait begins and the holder is known.
     holder: Option<u32>,
 }
 
-impl Sequence {
-    /// Returns an event of the row of the event before; without one, it has no effect.
+impl LockEvent {
+    /// Returns an event in the row of the previous event of the thread and lock; without a previous one, it has no effect.
     pub(super) fn at(at: &EventContext, address: u64) -> Self {
         Self {
             tid: at.task.tid,
@@ -156,7 +157,7 @@ struct Current {
     since: u64,
     /// The row of that event.
     row: usize,
-    /// How long the thread had waited for CPUs then.
+    /// How long the thread had waited for CPUs then, in ns.
     queued: u64,
     /// The thread that held the lock then.
     holder: Option<u32>,
@@ -170,8 +171,8 @@ pub(super) struct Sequences {
 }
 
 impl Sequences {
-    /// Skips the begin of a wait that is not selected: its end is no event in an impossible order. A wait that this begin
-    /// continues goes on.
+    /// Skips the begin of a wait that is not selected, so that its end does not count as an event in an impossible order. If this begin
+    /// continues a selected wait, that wait continues.
     pub(super) fn skip_begin(&mut self, tid: u32, address: u64) {
         let key = (tid, address);
         if matches!(self.current.get(&key), Some(current) if current.state != State::Waiting) {
@@ -180,7 +181,7 @@ impl Sequences {
     }
 
     /// Applies an event to the state of its thread and lock, and to its row.
-    pub(super) fn step(&mut self, step: Step, event: Sequence, rows: &mut [LockRow]) {
+    pub(super) fn step(&mut self, step: Step, event: LockEvent, rows: &mut [LockRow]) {
         let entry = self.current.entry((event.tid, event.address));
         let before = match &entry {
             Entry::Occupied(known) => Some(*known.get()),
