@@ -87,7 +87,7 @@ impl Step {
     /// after a skipped begin.
     fn next(self, state: Option<State>) -> Next {
         match (self, state) {
-            // The first alternative is a wait that began before the recording, or whose begin is not selected.
+            // The first alternative: the begin of the wait, or the acquire, precedes the recording or is not selected.
             (Self::End | Self::Acquired | Self::Contended, None)
             | (Self::Begin, Some(State::Waiting)) => Next::Same,
             (Self::Release, None | Some(State::Acquired | State::Read(0 | 1))) => Next::Free,
