@@ -23,7 +23,7 @@ pub trait Observer<Detail = ()> {
     fn switch(&mut self, _at: &EventContext, _switch: ContextSwitch) {}
 
     /// Handles a record that reports a loss: records were lost some time before it on the same CPU, so spans across the loss may be
-    /// wrong. If `at` has no CPU, the CPU is unknown; a total at the end of a recording has none, and its loss can be anywhere.
+    /// wrong. If `at` has no CPU, the CPU is unknown. A total at the end of a recording has no CPU, and the loss can be anywhere.
     fn lost(&mut self, _at: &EventContext, _loss: Loss) {}
 
     /// Whether to continue. Checked occasionally: some events may still arrive after [`FoldControl::Stop`].
@@ -76,10 +76,10 @@ pub enum ContextSwitch {
     Preempted,
 }
 
-/// `PERF_RECORD_LOST` or `PERF_RECORD_LOST_SAMPLES`. Recorders end a recording with a LOST_SAMPLES record for each counter that lost samples. These
-/// totals repeat what LOST records report, so they are skipped in a recording with LOST records.
+/// `PERF_RECORD_LOST` or `PERF_RECORD_LOST_SAMPLES`. Recorders end a recording with a LOST_SAMPLES record for each counter that lost samples, its
+/// total. In a recording with LOST records the totals are skipped, since they repeat what those records report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
-    /// The number of lost records.
+    /// The number of lost records or samples.
     pub records: u64,
 }

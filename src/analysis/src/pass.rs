@@ -21,23 +21,23 @@ pub struct ObserverPass<'p, P> {
     others: Vec<EventIndex>,
 }
 
-/// Counts of the records that were delivered to an observer or skipped.
+/// Counts of the samples and losses that were delivered to an observer, and of truncated samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveredCounts {
-    /// Typed events.
+    /// Delivered samples of typed events.
     pub events: u64,
-    /// Samples of other events.
+    /// Delivered samples of other events.
     pub samples: u64,
     /// Samples of typed events that were skipped because their raw data are truncated.
     pub truncated: u64,
-    /// Records lost while recording.
+    /// Records that were lost while recording, according to the delivered losses.
     pub lost: u64,
-    /// Whether ids of mappings are different from now on: live data were forgotten.
+    /// Whether earlier ids of mappings are invalid from now on, because old data of a live analysis were dropped; `false` for a recording.
     pub has_new_mapping_ids: bool,
 }
 
 impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
-    /// Selects samples by `prepare`, and losses.
+    /// Creates a pass that selects the samples that `prepare` accepts, and records of losses.
     #[must_use]
     pub fn new(layouts: &'p EventLayouts, prepare: P) -> Self {
         Self {
@@ -49,15 +49,15 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         }
     }
 
-    /// Skips samples of all events other than these tracepoints (`system:name`). They are still delivered if the recording has losses,
-    /// and from live ring buffers.
+    /// Skips samples of all events other than these tracepoints (`system:name`). It is an optimization: samples of other events are still
+    /// delivered if the recording has losses or group samples (`:S`), and from live ring buffers.
     #[must_use]
     pub fn reading(mut self, tracepoints: &[&[&'static str]]) -> Self {
         self.needed = Some(tracepoints.concat());
         self
     }
 
-    /// Also reads samples of this event, which [`ObserverPass::reading`] would skip.
+    /// Also selects samples of this event, which [`ObserverPass::reading`] would skip.
     #[must_use]
     pub fn reading_event(mut self, event: EventIndex) -> Self {
         self.others.push(event);
@@ -80,7 +80,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         self
     }
 
-    /// Feeds `observer` with a recording: decoded on `threads`, observed on the calling thread.
+    /// Feeds `observer` with a recording: `threads` threads decode it, the calling thread runs the observer.
     ///
     /// # Errors
     /// Those of [`Replay::ordered`].

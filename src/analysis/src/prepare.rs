@@ -5,8 +5,8 @@ use rperf_resolve::{Resolver, SampleCriteria};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_wire::SampleType;
 
-/// Selects samples, and computes an analysis's data for each. Runs on several threads, in no particular order,
-/// for a recording.
+/// Selects samples, and computes an analysis's data for each. For a recording it runs on several threads, in no particular order; for
+/// live ring buffers on one thread, in order of time.
 pub trait PrepareSamples: Sync {
     /// The data passed with a sample to the [`Observer`](crate::Observer): a symbol, the key of a stack; `()` if not needed.
     type Detail: Send;
@@ -16,7 +16,7 @@ pub trait PrepareSamples: Sync {
         SampleType::ALL
     }
 
-    /// Returns `None` to skip a sample. `event` is its decoded raw data, if a typed event is declared.
+    /// Returns the data of a sample; `None` skips the sample. `event` is its decoded raw data, if the layouts of the pass declare a typed event.
     fn prepare(
         &self,
         world: &World,
@@ -47,7 +47,7 @@ impl PrepareSamples for AllSamples {
 pub struct FilteredSamples<'f> {
     /// The filter.
     pub filter: &'f SampleCriteria,
-    /// The resolver for its symbols.
+    /// Resolves the symbols and objects that the filter compares.
     pub resolver: &'f Resolver<'f>,
 }
 

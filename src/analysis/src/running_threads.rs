@@ -28,13 +28,15 @@ pub fn running_threads(replay: &Replay<'_>) -> Option<Vec<(Order, u32)>> {
 #[derive(Default)]
 struct RunningThreads {
     states: TaskStates,
+    /// Each change, with the new number.
     steps: Vec<(Order, u32)>,
 }
 
 impl RunningThreads {
+    /// Adds a change at `order` if the number differs from the last one.
     fn step(&mut self, order: Order) {
         let running = self.states.running();
-        let before = self.steps.last().map_or(0, |(_, running)| *running);
+        let before = self.steps.last().map_or(0, |(_, number)| *number);
         if running != before {
             self.steps.push((order, running));
         }
@@ -43,7 +45,7 @@ impl RunningThreads {
 
 impl Observer for RunningThreads {
     fn task(&mut self, at: &EventContext, change: TaskChange<'_>) {
-        // Per-task ring buffers do not record the last switch.
+        // Events of a single task stop before its last switch out.
         if matches!(change, TaskChange::Exit(_)) {
             self.states.task(at, &change, |_| {});
             self.step(at.order);

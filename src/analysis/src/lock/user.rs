@@ -14,13 +14,13 @@ pub const FUTEX: u64 = 1 << 32;
 /// The flag of waits for a futex with priority inheritance.
 pub const FUTEX_PI: u64 = 1 << 33;
 
-/// `EAGAIN`: the value of the futex had changed before the call, so the call did not wait.
+/// `-EAGAIN`, the return value of a call that did not wait: the futex no longer had the expected value.
 pub(super) const AGAIN: i64 = -11;
 
 /// What a call of futex(2) does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FutexCall {
-    /// Waits; with the flag of the wait.
+    /// Waits. The value is the flag of the wait: [`FUTEX`] or [`FUTEX_PI`].
     Wait(u64),
     /// Wakes threads.
     Wake,
@@ -43,12 +43,12 @@ impl FutexCall {
     }
 }
 
-/// Whether the futex is not shared by processes (`FUTEX_PRIVATE_FLAG`).
+/// Whether processes do not share the futex (`FUTEX_PRIVATE_FLAG`).
 pub(super) fn is_private(operation: u32) -> bool {
     operation & 0x80 != 0
 }
 
-/// A lock of a process.
+/// A lock of a user program, by its address in one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct UserLock {
     pub(super) pid: u32,
@@ -70,17 +70,17 @@ struct UserWait {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BegunWait {
     pub(super) address: u64,
-    /// The index of its row.
+    /// The index of the row that counts the wait.
     pub(super) row: usize,
-    /// The thread that holds the futex.
+    /// The thread that holds the futex, if known.
     pub(super) holder: Option<u32>,
-    /// Whether there was a record of the wait, which tells the holder if it is known.
+    /// Whether the record with the captured memory of the futex, from which `holder` is read, preceded the call.
     pub(super) is_captured: bool,
     /// How long the thread has waited for CPUs so far, in ns.
     pub(super) queued: u64,
 }
 
-/// The result of a call.
+/// A call of futex(2) that returns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EndedCall {
     /// Its return value.
@@ -89,14 +89,14 @@ pub(super) struct EndedCall {
     pub(super) queued: u64,
 }
 
-/// The latest call that woke threads.
+/// The latest call that wakes waiters of a lock.
 #[derive(Debug, Clone, Copy)]
 struct Wake {
     tid: u32,
     time: u64,
 }
 
-/// Open waits by thread, and wakes by lock.
+/// Open waits by thread, and the latest wake by lock.
 #[derive(Debug, Default)]
 pub(super) struct UserWaits {
     open: FxHashMap<u32, UserWait>,
@@ -113,8 +113,8 @@ impl UserWaits {
             is_captured,
             queued,
         } = wait;
-        if let Some(row) = rows.get_mut(row) {
-            row.contended += 1;
+        if let Some(lock_row) = rows.get_mut(row) {
+            lock_row.contended += 1;
         }
         let lock = UserLock {
             pid: at.task.pid,
@@ -132,14 +132,15 @@ impl UserWaits {
         self.open.insert(at.task.tid, wait);
     }
 
-    /// Returns the row of an open wait whose record follows its call; `None` if there is no such wait.
+    /// Returns the row of the open wait that a record belongs to; `None` if the thread does not wait for that address, or if its wait already
+    /// has a record.
     pub(super) fn uncaptured_row(&self, wait: &NewWait) -> Option<usize> {
         let open = self.open.get(&wait.tid)?;
         let is_uncaptured = !open.is_captured && open.lock.address == wait.address;
         is_uncaptured.then_some(open.row)
     }
 
-    /// Sets the holder of an open wait, and its row.
+    /// Sets the holder and the row of an open wait, from its record.
     pub(super) fn capture(&mut self, wait: &NewWait, row: usize) {
         if let Some(open) = self.open.get_mut(&wait.tid) {
             open.is_captured = true;
@@ -148,7 +149,7 @@ impl UserWaits {
         }
     }
 
-    /// Records that the thread wakes those that wait for the lock.
+    /// Records that the current thread wakes threads that wait for the lock at `address`.
     pub(super) fn wake(&mut self, at: &EventContext, address: u64) {
         let lock = UserLock {
             pid: at.task.pid,
@@ -158,7 +159,7 @@ impl UserWaits {
         self.wakes.insert(lock, Wake { tid, time });
     }
 
-    /// Ends the thread's wait, if there is one, with the result of its call.
+    /// Ends the wait of the current thread, if it has one, with the result of its call.
     pub(super) fn end(&mut self, at: &EventContext, call: EndedCall, rows: &mut [LockRow]) {
         let EndedCall { result, queued } = call;
         let Some(wait) = self.open.remove(&at.task.tid) else {
@@ -177,8 +178,8 @@ impl UserWaits {
         if let Some(holder) = wait.holder {
             *row.owners.entry(holder).or_default() += 1;
         }
+        // Wakes by another process that shares the memory are not found: the lock may have another address in that process.
         let wake = self.wakes.get(&wait.lock);
-        // Wakes by another process that shares the memory are not found: its address of the lock may differ.
         let wake = wake.filter(|wake| result == 0 && wake.time >= wait.begin);
         if let Some(wake) = wake {
             *row.wakers.entry(wake.tid).or_default() += 1;

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Threads that wait for each other. Each waits for at most one.
+/// The threads that wait for other threads, as cycles and chains. Each thread waits for at most one other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WaitChains {
-    /// Each thread waits for the next one, the last for the first. The first has the lowest id.
+    /// The threads of each cycle: each waits for the next one, the last for the first. The first has the lowest id.
     pub cycles: Vec<Vec<u32>>,
-    /// Each thread waits for the next one. No thread waits for the first; the last does not wait for a thread, or is in a cycle.
+    /// The threads of each chain: each waits for the next one. No thread waits for the first; the last waits for no thread, or is in a cycle.
     pub chains: Vec<Vec<u32>>,
 }
 
 impl WaitChains {
-    /// Finds the chains and cycles of waits: `holders` has the holder of the lock by waiting thread.
+    /// Finds the chains and cycles. `holders` maps each waiting thread to the thread that holds the lock.
     #[must_use]
     pub fn of(holders: &BTreeMap<u32, u32>) -> Self {
         let mut wait_chains = Self::default();
@@ -20,9 +20,10 @@ impl WaitChains {
         let mut visited: BTreeSet<u32> = BTreeSet::new();
         for first in holders.keys() {
             let path = path(holders, *first, &visited);
+            // The cycles behind a visited thread are known.
             let last = path.last().filter(|last| !visited.contains(last));
-            let next = last.and_then(|last| holders.get(last));
-            let start = next.and_then(|next| path.iter().position(|tid| tid == next));
+            let holder = last.and_then(|last| holders.get(last));
+            let start = holder.and_then(|holder| path.iter().position(|tid| tid == holder));
             if let Some(cycle) = start.and_then(|start| path.get(start..)) {
                 in_cycle.extend(cycle);
                 wait_chains.cycles.push(from_lowest(cycle));
@@ -38,13 +39,13 @@ impl WaitChains {
     }
 }
 
-/// Returns the threads from `first` on, each the holder of what the one before waits for, up to the first of `end`, one that does not wait, or
-/// the last before a repetition.
-fn path(holders: &BTreeMap<u32, u32>, first: u32, end: &BTreeSet<u32>) -> Vec<u32> {
+/// Returns `first` and the threads that follow it: each waits for the next one. The last is the first one in `stop_at`, waits for no thread, or
+/// waits for a thread that is already in the path.
+fn path(holders: &BTreeMap<u32, u32>, first: u32, stop_at: &BTreeSet<u32>) -> Vec<u32> {
     let mut path = vec![first];
     let mut known = BTreeSet::from([first]);
     let mut at = first;
-    while let Some(next) = holders.get(&at).filter(|_| !end.contains(&at)) {
+    while let Some(next) = holders.get(&at).filter(|_| !stop_at.contains(&at)) {
         if !known.insert(*next) {
             break;
         }
@@ -54,6 +55,7 @@ fn path(holders: &BTreeMap<u32, u32>, first: u32, end: &BTreeSet<u32>) -> Vec<u3
     path
 }
 
+/// Returns a cycle rotated so that the lowest thread id is first.
 fn from_lowest(cycle: &[u32]) -> Vec<u32> {
     let lowest = (0..cycle.len()).min_by_key(|at| cycle.get(*at));
     let mut rotated = cycle.to_vec();

@@ -1,7 +1,7 @@
 //! Which threads wait for which over time: chains with their times, and cycles.
 //!
-//! A wait has the holder that was read from its memory when it began, or later when another wait led to it. It loses its holder when a thread wakes
-//! those that wait for the lock, since another one may have it then.
+//! The holder of a wait is read from the memory of the futex when the wait begins, or later when a wait of another thread leads to it. The holder is
+//! forgotten when a thread wakes those that wait for the lock, since another thread may have it then, and when events are lost.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub struct HeldWait {
     pub object: FutexObject,
     /// The thread that holds the lock, or is joined; `None` if unknown.
     pub holder: Option<u32>,
-    /// Whether the wait ends by itself after some time.
+    /// Whether the call has a timeout.
     pub has_timeout: bool,
     /// The user frames, innermost first.
     pub stack: Vec<u64>,
@@ -35,9 +35,9 @@ pub struct HeldWait {
 pub struct WaitCycle {
     /// The threads and their waits. The first has the lowest id.
     pub waits: Vec<(u32, HeldWait)>,
-    /// How often it was closed: waits end by timeouts and signals, and begin again.
+    /// How often the cycle came about: its waits end by timeouts and signals, and begin again.
     pub count: u64,
-    /// When it was closed for the first time, in ns.
+    /// When it came about for the first time, in ns.
     pub from: u64,
     /// When it ended for the last time, in ns; `None` if it lasts to the end of the recording.
     pub until: Option<u64>,
@@ -73,33 +73,40 @@ pub struct ChainedWait {
     pub holder: u32,
 }
 
-/// The chain that a thread waits in.
+/// The time in which a thread waits in one chain.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
+    /// The index in [`WaitGraph::chains`].
     chain: usize,
+    /// When it began, in ns.
     since: u64,
 }
 
 /// The open waits, and the chains and cycles so far.
 #[derive(Debug, Default)]
 pub(super) struct WaitGraph {
+    /// By thread.
     open: FxHashMap<u32, HeldWait>,
-    /// By holder: the threads that wait for it.
+    /// The threads that wait for each holder.
     waiters: FxHashMap<u32, BTreeSet<u32>>,
+    /// The threads that wait for each lock.
     by_lock: FxHashMap<UserLock, BTreeSet<u32>>,
+    /// By thread that waits in a chain; threads in a cycle have none.
     segments: FxHashMap<u32, Segment>,
     chains: Vec<WaitChain>,
-    by_waits: FxHashMap<Vec<ChainedWait>, usize>,
+    /// The index in `chains`, by waits.
+    chain_indexes: FxHashMap<Vec<ChainedWait>, usize>,
     cycles: Vec<WaitCycle>,
-    by_cycle: FxHashMap<Vec<ChainedWait>, usize>,
-    /// The cycle that a thread is in.
+    /// The index in `cycles`, by waits.
+    cycle_indexes: FxHashMap<Vec<ChainedWait>, usize>,
+    /// The index in `cycles` of the cycle that each thread is in.
     open_cycles: FxHashMap<u32, usize>,
-    /// The number of times that a chain was not counted, since there were too many.
+    /// How often a chain was not counted, since there were too many different ones.
     pub(super) skipped: u64,
 }
 
 impl WaitGraph {
-    /// Begins a wait.
+    /// Begins a wait. An open wait of the thread, whose end was lost, ends.
     pub(super) fn begin(&mut self, tid: u32, wait: HeldWait, time: u64) {
         self.end(tid, time);
         let lock = UserLock {
@@ -112,7 +119,7 @@ impl WaitGraph {
         self.link(tid, holder, time);
     }
 
-    /// Sets the holder of an open wait, if it is one for this lock.
+    /// Sets the holder of the thread's open wait, if that is a wait for this lock; `None` if the holder is unknown from now on.
     pub(super) fn refresh(
         &mut self,
         tid: u32,
@@ -134,7 +141,7 @@ impl WaitGraph {
         self.link(tid, new, time);
     }
 
-    /// The holder of a lock is unknown from now on.
+    /// Forgets the holder of a lock: another thread may have it from now on.
     pub(super) fn release(&mut self, lock: UserLock, time: u64) {
         let waiting = self.by_lock.get(&lock).cloned().unwrap_or_default();
         for tid in waiting {
@@ -142,7 +149,7 @@ impl WaitGraph {
         }
     }
 
-    /// The holders of all locks are unknown from now on: events are missing.
+    /// Forgets the holders of all locks: events are missing.
     pub(super) fn forget_holders(&mut self, time: u64) {
         let open: Vec<(u32, u64)> = self
             .open
@@ -154,7 +161,7 @@ impl WaitGraph {
         }
     }
 
-    /// Forgets the wait of a thread, which did not wait after all.
+    /// Ends the wait of a thread that did not wait after all: neither its chain nor the cycle that it closed counts.
     pub(super) fn cancel(&mut self, tid: u32, time: u64) {
         self.segments.remove(&tid);
         let cycle = self.open_cycles.get(&tid);
@@ -181,13 +188,14 @@ impl WaitGraph {
         }
         self.unlink(tid, wait.holder);
         self.end_cycle(tid, time);
-        self.changed(tid, time);
+        self.restart_segments(tid, time);
     }
 
-    /// Returns cycles in order of time, and chains, longest time first. `time` is the end of the recording.
+    /// Returns the cycles in the order in which they first came about, and the chains, the one with the longest total time first. `time` is the end of
+    /// the recording.
     pub(super) fn finish(mut self, time: u64) -> (Vec<WaitCycle>, Vec<WaitChain>) {
-        let open: Vec<u32> = self.segments.keys().copied().collect();
-        for tid in open {
+        let chained: Vec<u32> = self.segments.keys().copied().collect();
+        for tid in chained {
             self.end_segment(tid, time);
         }
         self.chains.sort_by(|left, right| {
@@ -199,14 +207,16 @@ impl WaitGraph {
         (self.cycles, self.chains)
     }
 
+    /// Adds a thread to the waiters of its holder, and updates cycles and chains.
     fn link(&mut self, tid: u32, holder: Option<u32>, time: u64) {
         if let Some(holder) = holder {
             self.waiters.entry(holder).or_default().insert(tid);
             self.find_cycle(tid, time);
         }
-        self.changed(tid, time);
+        self.restart_segments(tid, time);
     }
 
+    /// Removes a thread from the waiters of its holder.
     fn unlink(&mut self, tid: u32, holder: Option<u32>) {
         let Some(holder) = holder else {
             return;
@@ -219,8 +229,8 @@ impl WaitGraph {
         }
     }
 
-    /// Returns the waits from that of `first` on, each of the holder of the one before, up to an unknown holder, one that does not wait, or
-    /// a repetition; and whether it is a repetition.
+    /// Returns the wait of `first`, and the waits that follow it: each is one of the holder of the wait before. Also returns whether the holder of
+    /// the last wait is a thread of the path; otherwise it does not wait, or its own wait has no known holder.
     fn path(&self, first: u32) -> (Vec<ChainedWait>, bool) {
         let (mut path, mut known) = (Vec::new(), FxHashSet::default());
         let mut tid = first;
@@ -242,27 +252,28 @@ impl WaitGraph {
         (path, false)
     }
 
-    /// Notes the cycle that the wait of a thread closes, if there is one.
+    /// Counts the cycle that the wait of a thread closes, if there is one.
     fn find_cycle(&mut self, tid: u32, time: u64) {
         let (mut path, is_repeated) = self.path(tid);
         if !is_repeated || path.last().is_none_or(|last| last.holder != tid) {
             return;
         }
-        let lowest = (0..path.len()).min_by_key(|place| path.get(*place).map(|wait| wait.tid));
+        let lowest = (0..path.len()).min_by_key(|at| path.get(*at).map(|wait| wait.tid));
         path.rotate_left(lowest.unwrap_or_default());
-        let place = match self.by_cycle.get(&path) {
-            Some(place) => *place,
+        let index = match self.cycle_indexes.get(&path) {
+            Some(index) => *index,
             None => self.add_cycle(&path, time),
         };
         for wait in &path {
-            self.open_cycles.insert(wait.tid, place);
+            self.open_cycles.insert(wait.tid, index);
         }
-        if let Some(cycle) = self.cycles.get_mut(place) {
+        if let Some(cycle) = self.cycles.get_mut(index) {
             cycle.count += 1;
             cycle.until = None;
         }
     }
 
+    /// Adds a cycle that has not been counted yet. Returns its index.
     fn add_cycle(&mut self, path: &[ChainedWait], time: u64) -> usize {
         let waits = path.iter().filter_map(|wait| {
             let open = self.open.get(&wait.tid)?;
@@ -274,12 +285,12 @@ impl WaitGraph {
             from: time,
             until: None,
         };
-        self.by_cycle.insert(path.to_vec(), self.cycles.len());
+        self.cycle_indexes.insert(path.to_vec(), self.cycles.len());
         self.cycles.push(cycle);
         self.cycles.len() - 1
     }
 
-    /// Ends the cycle that a thread is in.
+    /// Ends the cycle that a thread is in, if there is one.
     fn end_cycle(&mut self, tid: u32, time: u64) {
         let cycle = self.open_cycles.remove(&tid);
         let Some(cycle) = cycle.and_then(|cycle| self.cycles.get_mut(cycle)) else {
@@ -291,8 +302,8 @@ impl WaitGraph {
         }
     }
 
-    /// Begins anew the chains of a thread, and of all that wait for it, also through others.
-    fn changed(&mut self, tid: u32, time: u64) {
+    /// Ends the segments of a thread and of all that wait for it, also through other threads, and begins segments in their present chains.
+    fn restart_segments(&mut self, tid: u32, time: u64) {
         let (mut affected, mut next) = (FxHashSet::default(), vec![tid]);
         while let Some(tid) = next.pop() {
             if affected.insert(tid) {
@@ -310,14 +321,14 @@ impl WaitGraph {
         if path.len() < 2 || self.open_cycles.contains_key(&tid) {
             return;
         }
-        let chain = match self.by_waits.get(&path) {
+        let chain = match self.chain_indexes.get(&path) {
             Some(chain) => *chain,
             None if self.chains.len() == MAX_CHAINS => {
                 self.skipped += 1;
                 return;
             }
             None => {
-                self.by_waits.insert(path.clone(), self.chains.len());
+                self.chain_indexes.insert(path.clone(), self.chains.len());
                 self.chains.push(WaitChain {
                     waits: path,
                     ends_in_cycle,

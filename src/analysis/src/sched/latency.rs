@@ -24,7 +24,7 @@ pub struct SchedLatency {
     tasks: SchedTasks,
     latencies: Vec<TaskLatency>,
     /// The thread id of the task that was last switched in on each CPU.
-    current: CpuTable<i32>,
+    last_switched_in: CpuTable<i32>,
     /// The waiting tasks and the tasks that run during their waits, if requested.
     queues: Option<RunQueues>,
     checks: LatencyChecks,
@@ -34,7 +34,7 @@ pub struct SchedLatency {
 /// What [`SchedLatency`] counts and keeps.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LatencyOptions {
-    /// Only run times and delays on this CPU.
+    /// Only run times on this CPU, and delays that end with a switch on it.
     pub cpu: Option<u32>,
     /// Whether the distribution of each task's delays is kept.
     pub with_distributions: bool,
@@ -47,7 +47,7 @@ pub struct LatencyOptions {
 pub struct LatencyChecks {
     /// Wakeups of sleeping tasks.
     pub wakeups: u64,
-    /// Those of `wakeups` that are before the switch that put the task to sleep.
+    /// Those of `wakeups` whose time is before that of the switch that put the task to sleep.
     pub unordered_wakeups: u64,
     /// Switches away from a task that was not the last one switched in on that CPU.
     pub mismatched_switches: u64,
@@ -75,7 +75,7 @@ enum WaitState {
     SwitchedIn,
 }
 
-/// The run time and the waits of a task, or of all tasks of one name.
+/// The run time and the waits of a task, or of several tasks together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LatencySums {
     /// Nanoseconds of run time, from `sched_stat_runtime`.
@@ -111,7 +111,7 @@ impl LatencySums {
         }
     }
 
-    /// Adds the run time and the waits of another task.
+    /// Adds the run time and the waits of other tasks.
     fn merge(&mut self, other: &Self) {
         self.runtime = self.runtime.saturating_add(other.runtime);
         self.switches += other.switches;
@@ -153,36 +153,38 @@ impl SchedLatency {
             ignored: ignored_wakeup(layouts),
             tasks: SchedTasks::new(),
             latencies: Vec::new(),
-            current: CpuTable::default(),
+            last_switched_in: CpuTable::default(),
             queues: options.with_antagonists.then(RunQueues::default),
             checks: LatencyChecks::default(),
             losses: LostStretches::default(),
         }
     }
 
+    /// Returns the latencies of the task with this thread id, which is added if there is none.
     fn latency(&mut self, tid: i32) -> &mut TaskLatency {
         let index = self.tasks.find_or_add(-1, tid);
         entry(&mut self.latencies, index)
     }
 
+    /// Whether the options select the CPU of an event.
     fn is_counted(&self, at: &EventContext) -> bool {
         self.options.cpu.is_none() || self.options.cpu == at.cpu
     }
 
     fn switch(&mut self, at: &EventContext, event: &SchedSwitch<'_>) {
-        let (prev, next) = (event.prev_pid(), event.next_pid());
+        let (prev_tid, next_tid) = (event.prev_pid(), event.next_pid());
         if let Some(cpu) = at.cpu {
-            let before = self.current.insert(cpu, next);
-            let is_mismatch = before.is_some_and(|before| before != prev);
+            let before = self.last_switched_in.insert(cpu, next_tid);
+            let is_mismatch = before.is_some_and(|before| before != prev_tid);
             self.checks.mismatched_switches += u64::from(is_mismatch);
         }
         let time = at.time();
         let is_runnable = event.prev_state().is_runnable();
         let charges = self.queue_switch(at, event);
-        self.latency(prev).switch_out(time, is_runnable);
+        self.latency(prev_tid).switch_out(time, is_runnable);
         let is_counted = self.is_counted(at);
         let with_distribution = self.options.with_distributions;
-        let next = self.latency(next);
+        let next = self.latency(next_tid);
         if !next.is_seen {
             next.switch_out(time, true);
         }
@@ -210,7 +212,7 @@ impl SchedLatency {
             queues.switch(cpu, prev, next, time);
         }
         let charges = queues.end(next, time);
-        // A wait whose end was not seen is not counted.
+        // A wait of `prev` that is still open is not counted: its switch-in was not seen.
         queues.end(prev, time);
         if event.prev_state().is_runnable() && event.prev_pid() != 0 {
             queues.begin(prev, at.cpu, time);

@@ -9,7 +9,7 @@ use crate::{EventContext, Loss};
 pub struct LostStretch {
     /// The CPU; `None` if not recorded.
     pub cpu: Option<u32>,
-    /// The time of the CPU's last event or loss before, in nanoseconds; 0 if there is none.
+    /// The time of the previous event or loss of that CPU, in nanoseconds; 0 if there is none.
     pub from: u64,
     /// The time of the record that reports the loss, in nanoseconds.
     pub to: u64,
@@ -68,7 +68,7 @@ impl LostStretches {
         &self.stretches
     }
 
-    /// Whether there are more stretches than are kept.
+    /// Whether further losses are not among the stretches, because too many were found.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.is_incomplete

@@ -23,8 +23,8 @@ pub struct TaskNames {
 }
 
 impl TaskNames {
-    /// Selects tasks with one of `names`; if `is_fuzzy`, a part of the task's name is enough. Returns `None` if there is no name, or an
-    /// empty one, which would be a part of every name.
+    /// Selects the tasks with one of `names`; if `is_fuzzy`, the tasks whose name contains one of them. Returns `None` if `names` is empty, or
+    /// if one of them is empty: every name contains it.
     #[must_use]
     pub fn new(names: Vec<Vec<u8>>, is_fuzzy: bool) -> Option<Self> {
         let is_valid = !names.is_empty() && names.iter().all(|name| !name.is_empty());
@@ -80,19 +80,19 @@ pub struct MapRow<'m> {
     pub seen_cpus: &'m [u32],
     running: &'m BTreeMap<u32, TaskIndex>,
     tasks: &'m SchedTasks,
-    codes: &'m [MappedTask],
+    mapped: &'m [MappedTask],
     names: Option<&'m TaskNames>,
 }
 
 impl MapRow<'_> {
-    /// Whether the task is selected.
+    /// Whether [`MapRow::task`] is selected.
     #[must_use]
     pub fn is_selected(&self) -> bool {
         self.code != OTHER
     }
 
-    /// Returns the task that runs on a CPU, with its code; `None` before the first switch of the CPU, or if the task has no code
-    /// because it was selected only after a change of its name.
+    /// Returns the task that runs on a CPU, with its code; `None` before the first switch of the CPU, or if the task has no code yet:
+    /// it was renamed to a selected name after it was switched in.
     #[must_use]
     pub fn running(&self, cpu: u32) -> Option<(&SchedTask, TaskCode)> {
         let index = *self.running.get(&cpu)?;
@@ -100,12 +100,12 @@ impl MapRow<'_> {
         if self.names.is_some_and(|names| !names.matches(&task.comm)) {
             return Some((task, OTHER));
         }
-        let code = self.codes.get(index.get())?.code?;
+        let code = self.mapped.get(index.get())?.code?;
         Some((task, code))
     }
 }
 
-/// The code of a task, and whether rows explain it.
+/// The code of a task, and whether a row has explained it.
 #[derive(Debug, Default)]
 struct MappedTask {
     code: Option<TaskCode>,
@@ -120,8 +120,9 @@ pub struct SwitchMap<S> {
     cpus: Option<Vec<u32>>,
     names: Option<TaskNames>,
     tasks: SchedTasks,
-    states: Vec<MappedTask>,
-    next: TaskCode,
+    /// By [`TaskIndex`].
+    mapped: Vec<MappedTask>,
+    next_code: TaskCode,
     running: BTreeMap<u32, TaskIndex>,
     seen_cpus: Vec<u32>,
     losses: LostStretches,
@@ -129,15 +130,15 @@ pub struct SwitchMap<S> {
 }
 
 impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
-    /// Creates a map of the switches of `cpus`, to and from the tasks in `names`; `None` selects all.
+    /// Creates a map of the switches on `cpus` to or from a task that `names` selects; `None` selects all.
     pub fn new(cpus: Option<Vec<u32>>, names: Option<TaskNames>, sink: S) -> Self {
         Self {
             sink,
             cpus,
             names,
             tasks: SchedTasks::new(),
-            states: Vec::new(),
-            next: TaskCode(*b"A0"),
+            mapped: Vec::new(),
+            next_code: TaskCode(*b"A0"),
             running: BTreeMap::new(),
             seen_cpus: Vec::new(),
             losses: LostStretches::default(),
@@ -160,7 +161,7 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
         let index = self.tasks.find_or_add(-1, event.next_pid());
         let is_idle = self.tasks.get(index).comm == b"swapper";
         let is_selected = self.is_selected(index);
-        let is_listed = is_selected || {
+        let switches_selected_task = is_selected || {
             let prev = self.tasks.find_or_add(-1, event.prev_pid());
             self.is_selected(prev)
         };
@@ -168,22 +169,22 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
         if is_first_of_cpu {
             self.seen_cpus.push(cpu);
         }
-        let state = entry(&mut self.states, index);
+        let mapped = entry(&mut self.mapped, index);
         let code = match is_selected {
             false => OTHER,
-            true => *state.code.get_or_insert_with(|| match is_idle {
+            true => *mapped.code.get_or_insert_with(|| match is_idle {
                 true => IDLE,
                 false => {
-                    let next = self.next.next();
-                    std::mem::replace(&mut self.next, next)
+                    let following = self.next_code.next();
+                    std::mem::replace(&mut self.next_code, following)
                 }
             }),
         };
-        let is_shown = self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu));
-        if !is_shown || !is_listed {
+        let is_cpu_selected = self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu));
+        if !is_cpu_selected || !switches_selected_task {
             return;
         }
-        let has_new_name = is_selected && !std::mem::replace(&mut state.is_named, true);
+        let has_new_name = is_selected && !std::mem::replace(&mut mapped.is_named, true);
         let row = MapRow {
             time,
             cpu,
@@ -194,7 +195,7 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
             seen_cpus: &self.seen_cpus,
             running: &self.running,
             tasks: &self.tasks,
-            codes: &self.states,
+            mapped: &self.mapped,
             names: self.names.as_ref(),
         };
         self.flow = (self.sink)(&row);
@@ -214,7 +215,7 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> Observer for SwitchMap<S> {
 
     fn task(&mut self, _: &EventContext, change: TaskChange<'_>) {
         if let Some(renamed) = self.tasks.change(&change) {
-            entry(&mut self.states, renamed).is_named = false;
+            entry(&mut self.mapped, renamed).is_named = false;
         }
     }
 

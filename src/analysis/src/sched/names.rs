@@ -14,7 +14,7 @@ pub(super) struct NameTable {
 }
 
 impl NameTable {
-    /// Returns the number of a name.
+    /// Returns the number of a name, which is added if it is new.
     pub(super) fn add(&mut self, name: &[u8]) -> NameNumber {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -25,7 +25,7 @@ impl NameTable {
         number
     }
 
-    /// Returns the name of a number.
+    /// Returns the name with this number.
     pub(super) fn get(&self, number: NameNumber) -> &[u8] {
         self.names.get(number.0 as usize).map_or(b"", |name| name)
     }

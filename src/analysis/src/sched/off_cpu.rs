@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 pub use self::named::{FrameCode, NamedFrame, NamedSwitchStacks};
 pub use self::stacks::{StackFrame, StackPrepare, SwitchStack};
 use self::stacks::{StackNumber, StackTable};
-use self::wakers::{WakerChain, WakerChains, WakerKey};
+use self::wakers::{ChainNumber, WakerChains, WakerKey};
 use super::tasks::SchedTasks;
 use super::{LostStretches, NameNumber, NameTable};
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
     TaskStates, WaitReason,
 };
 
-/// Selection of the tasks, and the number of wakers.
+/// The tasks that are counted, and the number of wakers.
 #[derive(Debug, Clone, Default)]
 pub struct OffCpuOptions {
     /// Only tasks of these processes; `None` for all.
@@ -59,16 +59,16 @@ pub struct OffCpuTime {
     pub max: u64,
 }
 
-/// The intervals of tasks of one name that left the CPU with one stack.
+/// The intervals in which tasks of one name did not run, with one state, one stack and one chain of wakers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffCpuRow {
     /// The name; not necessarily UTF-8.
     pub comm: Vec<u8>,
-    /// Why the task did not run.
+    /// Why the tasks did not run.
     pub state: OffCpuState,
-    /// The stack, as an index of [`OffCpuTable::stacks`].
+    /// The stack with which they left the CPU, as an index of [`OffCpuTable::stacks`].
     pub stack: usize,
-    /// The task that woke it, then the one that woke the waker, and so on. Empty for time in a run queue, and if wakers are unknown or
+    /// The waker of the tasks, then the waker of that waker, and so on. Empty for time in a run queue, and if wakers are unknown or
     /// not requested.
     pub wakers: Vec<OffCpuWaker>,
     /// The sum of the intervals.
@@ -87,16 +87,16 @@ pub struct OffCpuWaker {
 /// The result of [`OffCpu`].
 #[derive(Debug)]
 pub struct OffCpuTable {
-    /// The rows, the one with most time first.
+    /// The rows, the one with the most time first.
     pub rows: Vec<OffCpuRow>,
-    /// The stacks that rows refer to, innermost frame first.
+    /// The stacks that rows and wakers refer to, innermost frame first.
     pub stacks: Vec<Box<[StackFrame]>>,
     /// The stretches of time in which records were lost.
     pub losses: LostStretches,
 }
 
-/// Sums up the time that tasks do not run. Intervals that do not end in the recording, or that precede the first switch
-/// of a task, are not counted.
+/// Sums up the time that tasks do not run. Intervals that do not end in the recording, or that begin before the task is first
+/// switched out, are not counted.
 #[derive(Debug)]
 pub struct OffCpu {
     options: OffCpuOptions,
@@ -111,13 +111,13 @@ pub struct OffCpu {
     losses: LostStretches,
 }
 
-/// The known facts about a task since it last left its CPU.
+/// What is known of a task since it last left its CPU.
 #[derive(Debug, Clone, Copy, Default)]
 struct AwayTask {
     /// The stack with which it left.
     stack: StackNumber,
-    /// The waker that ended its last sleep, and that waker's wakers.
-    wakers: WakerChain,
+    /// The waker that ended its last sleep, and the wakers of that waker.
+    wakers: ChainNumber,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -125,7 +125,7 @@ struct RowKey {
     name: NameNumber,
     state: OffCpuState,
     stack: StackNumber,
-    wakers: WakerChain,
+    wakers: ChainNumber,
 }
 
 impl OffCpuTime {
@@ -153,7 +153,7 @@ impl OffCpu {
         }
     }
 
-    /// Returns the sums.
+    /// Returns the rows of all sums, and their stacks.
     #[must_use]
     pub fn finish(self) -> OffCpuTable {
         let Self {
@@ -197,11 +197,12 @@ impl OffCpu {
         }
     }
 
+    /// Notes the waker of a task that sleeps.
     fn wake(&mut self, at: &EventContext, event: &SchedWakeup<'_>, stack: SwitchStack) {
         let woken = event.pid().cast_unsigned();
         let state = self.states.state(woken);
-        let sleeps = state.is_some_and(|(state, _)| matches!(state, RunState::Sleeping(_)));
-        if self.options.wakers == 0 || !sleeps {
+        let is_asleep = state.is_some_and(|(state, _)| matches!(state, RunState::Sleeping(_)));
+        if self.options.wakers == 0 || !is_asleep {
             return;
         }
         let is_interrupt = stack.is_interrupt || at.task.tid == 0;
@@ -212,7 +213,7 @@ impl OffCpu {
         };
         let earlier_wakers = match is_interrupt {
             // The interrupted task is not the waker, so its own wakers do not matter.
-            true => WakerChain::default(),
+            true => ChainNumber::default(),
             false => {
                 self.away
                     .get(&at.task.tid)
@@ -227,13 +228,14 @@ impl OffCpu {
         self.away.entry(woken).or_default().wakers = chain;
     }
 
+    /// Notes the stack with which a task leaves its CPU. A sleep has no waker yet.
     fn leave(&mut self, event: &SchedSwitch<'_>, stack: SwitchStack) {
         let stack = self.stacks.add(stack.frames);
         let away = self.away.entry(event.prev_pid().cast_unsigned());
         let away = away.or_default();
         away.stack = stack;
         if let SwitchedOut::Sleeping(_) = event.prev_state().into() {
-            away.wakers = WakerChain::default();
+            away.wakers = ChainNumber::default();
         }
     }
 
@@ -242,6 +244,7 @@ impl OffCpu {
         self.names.add(&self.tasks.get(task).comm)
     }
 
+    /// Adds an interval to its sum, unless the task runs in it or is not selected.
     fn add(&mut self, interval: StateInterval) {
         let state = match interval.state {
             RunState::Sleeping(sleep) => OffCpuState::Sleeping(sleep),
@@ -268,7 +271,7 @@ impl OffCpu {
             stack: away.stack,
             wakers: match state {
                 OffCpuState::Sleeping(_) => away.wakers,
-                OffCpuState::Woken | OffCpuState::Preempted => WakerChain::default(),
+                OffCpuState::Woken | OffCpuState::Preempted => ChainNumber::default(),
             },
         };
         self.sums.entry(key).or_default().add(interval.duration());
@@ -278,12 +281,12 @@ impl OffCpu {
 impl Observer<SwitchStack> for OffCpu {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, stack: SwitchStack) {
         self.losses.event(at);
-        let mut leaves = None;
+        let mut switched_out = None;
         match &event {
             TypedEvent::SchedWakeup(event) => self.wake(at, event, stack),
-            // Switches away from an idle task do not count: it does not wait.
+            // A switch away from an idle task begins no interval.
             TypedEvent::SchedSwitch(event) if event.prev_pid() != 0 => {
-                leaves = Some((event, stack))
+                switched_out = Some((event, stack))
             }
             _ => {}
         }
@@ -292,8 +295,8 @@ impl Observer<SwitchStack> for OffCpu {
         self.states
             .event(at, &event, |interval| ended.push(interval));
         ended.into_iter().for_each(|interval| self.add(interval));
-        // Only now: the intervals above belong to the stack with which their task left the CPU before.
-        if let Some((event, stack)) = leaves {
+        // Only now: an interval that ends above belongs to the stack with which the task left the CPU before.
+        if let Some((event, stack)) = switched_out {
             self.leave(event, stack);
         }
     }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::run_queues::Charge;
 use crate::sched::{SchedTasks, TaskIndex};
 
-/// The occupation of a CPU while a task waited for it.
+/// What a CPU did while a task waited for it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Antagonist {
     /// The CPU ran a task.
@@ -21,14 +21,14 @@ pub enum Antagonist {
     },
     /// The CPU was idle: the delay is the time that the CPU needed to leave its idle state.
     Idle,
-    /// Switches or the CPU of the wait were not recorded.
+    /// Unknown: the CPU of the wait or its switches were not recorded.
     Unknown,
 }
 
 /// How long an antagonist occupied CPUs while tasks waited for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AntagonistTime {
-    /// Nanoseconds of waits.
+    /// Nanoseconds of the waits in which it occupied the CPU.
     pub nanos: u64,
     /// The number of runs during waits; a run during several waits counts once for each.
     pub runs: u64,
@@ -44,7 +44,7 @@ impl AddAssign for AntagonistTime {
     }
 }
 
-/// Times by antagonist.
+/// The times of all antagonists of one or more tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Antagonists {
     times: BTreeMap<Antagonist, AntagonistTime>,
@@ -81,6 +81,7 @@ impl Antagonists {
 /// The charges of all waits of a task that have ended.
 #[derive(Debug, Default)]
 pub(super) struct ChargeSums {
+    /// By the task that ran; `None` if unknown.
     by_task: FxHashMap<Option<TaskIndex>, Charge>,
 }
 

@@ -8,13 +8,13 @@ use super::AntagonistTime;
 use crate::sched::TaskIndex;
 use crate::sched::tasks::entry;
 
-/// The minimum number of charges of a wait at which those to the same task are summed up.
+/// Charges of a wait to the same task are summed up when there are at least this many charges.
 const MIN_SUMMED: usize = 64;
 
 /// The waits that have not ended, by CPU. Each moment of a wait is charged to the task that runs on that CPU, if known.
 ///
 /// A task waits for the CPU that it is woken for or preempted on, and after a migration for the new one. Memory is bounded by the number of
-/// waiting tasks times that of running ones.
+/// waiting tasks times the number of tasks that run while they wait.
 #[derive(Debug, Default)]
 pub(super) struct RunQueues {
     queues: FxHashMap<u32, RunQueue>,
@@ -40,15 +40,17 @@ struct RunQueue {
     waits: Vec<OpenWait>,
 }
 
-/// The wait of a task on one CPU.
+/// The wait of a task.
 #[derive(Debug)]
 struct OpenWait {
     task: TaskIndex,
+    /// When it began, or when the task was moved to its present CPU.
     since: u64,
+    /// Also those of CPUs that the task waited for before.
     charges: Charges,
 }
 
-/// Nanoseconds of a wait in which a task ran.
+/// The part of a wait in which one task ran on the CPU that the wait is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Charge {
     /// The task; `None` if unknown.
@@ -90,7 +92,7 @@ impl RunQueues {
         self.just_woken.remove(&cpu?)
     }
 
-    /// Begins the wait of a task that an event on `waker_cpu` wakes.
+    /// Begins the wait of a task for `cpu`. The wakeup was recorded on `waker_cpu`.
     pub(super) fn wake(
         &mut self,
         task: TaskIndex,
@@ -104,7 +106,7 @@ impl RunQueues {
         self.begin(task, cpu, time);
     }
 
-    /// Begins a wait.
+    /// Begins the wait of a task for `cpu`; none if that is unknown. An open wait of the task ends.
     pub(super) fn begin(&mut self, task: TaskIndex, cpu: Option<u32>, time: u64) {
         self.end(task, time);
         self.enqueue(cpu, OpenWait::new(task, time));
@@ -134,7 +136,7 @@ impl RunQueues {
             time: wait.since,
         };
         if just_woken == Some(begin) {
-            // Tasks that ran on the other CPU did not delay this one.
+            // The task was never in the queue of the other CPU.
             wait.charges = Charges::default();
         } else {
             wait.since = time;
@@ -168,20 +170,14 @@ impl RunQueues {
         self.queues.entry(cpu).or_default().waits.push(wait);
     }
 
-    /// Removes the wait of a task, with charges up to `time`.
+    /// Removes and returns the wait of a task, with charges up to `time`; `None` if it does not wait.
     fn dequeue(&mut self, task: TaskIndex, time: u64) -> Option<OpenWait> {
-        let cpu = (*self.waiting.get(task.get())?)?;
-        let mut wait = self.remove(task)?;
-        let queue = self.queues.get(&cpu)?;
+        let cpu = self.waiting.get_mut(task.get())?.take()?;
+        let queue = self.queues.get_mut(&cpu)?;
+        let index = queue.waits.iter().position(|wait| wait.task == task)?;
+        let mut wait = queue.waits.swap_remove(index);
         wait.charge(queue.running, queue.since, time);
         Some(wait)
-    }
-
-    fn remove(&mut self, task: TaskIndex) -> Option<OpenWait> {
-        let cpu = self.waiting.get_mut(task.get())?.take()?;
-        let waits = &mut self.queues.get_mut(&cpu)?.waits;
-        let index = waits.iter().position(|wait| wait.task == task)?;
-        Some(waits.swap_remove(index))
     }
 }
 
@@ -194,7 +190,7 @@ impl OpenWait {
         }
     }
 
-    /// Charges the part of the wait between `since` and `until` to the task that ran then.
+    /// Charges the part of the wait between `since` and `until` to the task that ran in that time.
     fn charge(&mut self, by: Option<TaskIndex>, since: u64, until: u64) {
         let nanos = until.saturating_sub(self.since.max(since));
         if nanos > 0 {

@@ -11,7 +11,7 @@ use crate::sched::{LostStretches, SchedTasks, TaskIndex};
 pub struct LatencyTable {
     /// The tasks or names with at least one wait, sorted.
     pub rows: Vec<LatencyRow>,
-    /// Counts of inconsistencies.
+    /// Counts of inconsistencies; 0 for waits that were summed elsewhere.
     pub checks: LatencyChecks,
     /// The stretches of time in which records were lost.
     pub losses: LostStretches,
@@ -46,7 +46,7 @@ pub struct LatencyRow {
     pub comm: Vec<u8>,
     /// The thread id; the highest one if several tasks are merged.
     pub tid: i32,
-    /// The number of tasks.
+    /// The number of tasks; merged tasks without a wait are included.
     pub tasks: u64,
     /// The sums of the task, or of all merged tasks.
     pub sums: LatencySums,
@@ -68,10 +68,10 @@ pub enum LatencySortKey {
 }
 
 impl LatencySortKey {
-    /// The default order.
+    /// The default keys, the most significant first.
     pub const DEFAULT: [Self; 4] = [Self::Average, Self::Maximum, Self::Switches, Self::Runtime];
 
-    /// Returns the key of this name, as in `-s`.
+    /// Returns the key with this name in `sched latency -s`; `None` if there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -100,6 +100,7 @@ impl LatencyRow {
     /// The name of the idle tasks, which are not listed.
     const IDLE: &[u8] = b"swapper";
 
+    /// Returns the row of a task; `None` for an idle task.
     pub(super) fn new(tasks: &SchedTasks, index: TaskIndex, sums: LatencySums) -> Option<Self> {
         let task = tasks.get(index);
         (task.comm != Self::IDLE).then(|| Self {
@@ -111,8 +112,8 @@ impl LatencyRow {
     }
 }
 
-/// Merges tasks of one name if `merge_names`, drops those without a wait, and sorts. Tasks that are equal by all keys are in descending
-/// order of their names if merged, otherwise of their thread ids.
+/// Merges tasks of one name if `merge_names`, drops rows without a wait, and sorts. Rows that are equal by all keys are in descending
+/// order of their names if `merge_names`, otherwise of their thread ids.
 pub(super) fn merge_and_sort(
     rows: &mut Vec<LatencyRow>,
     merge_names: bool,

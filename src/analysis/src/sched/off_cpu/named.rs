@@ -14,10 +14,10 @@ pub struct NamedSwitchStacks {
     stacks: Vec<Vec<usize>>,
 }
 
-/// A frame.
+/// A frame with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFrame {
-    /// The function; if unknown, the object in brackets, or `[unknown]`.
+    /// The function; if unknown, the object in brackets; `[unknown]` if both are.
     pub name: String,
     /// The type of its code.
     pub code: FrameCode,

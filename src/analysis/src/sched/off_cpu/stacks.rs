@@ -29,7 +29,7 @@ pub struct StackFrame {
 pub struct SwitchStack {
     /// Innermost first.
     pub frames: Box<[StackFrame]>,
-    /// Whether the event is in an interrupt. Then only the frames of the kernel are kept.
+    /// Whether the event is in an interrupt: then `frames` has only those of the kernel.
     pub is_interrupt: bool,
 }
 
@@ -134,7 +134,7 @@ impl PrepareSamples for StackPrepare<'_, '_> {
     }
 }
 
-/// The number of a stack; 0 for the empty one.
+/// The number of a stack in a [`StackTable`]; 0 for the empty stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct StackNumber(u32);
 
@@ -163,6 +163,7 @@ impl Default for StackTable {
 }
 
 impl StackTable {
+    /// Returns the number of a stack, which is added if it is new.
     pub(super) fn add(&mut self, frames: Box<[StackFrame]>) -> StackNumber {
         if let Some(number) = self.numbers.get(&frames) {
             return *number;

@@ -13,14 +13,14 @@ pub(super) struct WakerKey {
     pub(super) stack: StackNumber,
 }
 
-/// The number of a chain; 0 for the empty one.
+/// The number of a chain in [`WakerChains`]; 0 for the empty chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(super) struct WakerChain(u32);
+pub(super) struct ChainNumber(u32);
 
-/// Unique chains, nearest waker first.
+/// Unique chains of wakers, the task's own waker first, numbered in order of their first use.
 #[derive(Debug)]
 pub(super) struct WakerChains {
-    numbers: FxHashMap<Box<[WakerKey]>, WakerChain>,
+    numbers: FxHashMap<Box<[WakerKey]>, ChainNumber>,
     chains: Vec<Box<[WakerKey]>>,
 }
 
@@ -40,24 +40,26 @@ impl WakerChains {
     pub(super) fn prepend(
         &mut self,
         first: WakerKey,
-        rest: WakerChain,
+        rest: ChainNumber,
         limit: usize,
-    ) -> WakerChain {
+    ) -> ChainNumber {
         let rest = self.wakers(rest).copied();
         let keys = std::iter::once(first).chain(rest).take(limit).collect();
         self.add(keys)
     }
 
-    pub(super) fn wakers(&self, chain: WakerChain) -> impl Iterator<Item = &WakerKey> {
+    /// Returns the wakers of a chain.
+    pub(super) fn wakers(&self, chain: ChainNumber) -> impl Iterator<Item = &WakerKey> {
         let keys = self.chains.get(chain.0 as usize);
         keys.into_iter().flatten()
     }
 
-    fn add(&mut self, keys: Box<[WakerKey]>) -> WakerChain {
+    /// Returns the number of a chain, which is added if it is new.
+    fn add(&mut self, keys: Box<[WakerKey]>) -> ChainNumber {
         if let Some(number) = self.numbers.get(&keys) {
             return *number;
         }
-        let number = WakerChain(u32::try_from(self.chains.len()).unwrap_or(u32::MAX));
+        let number = ChainNumber(u32::try_from(self.chains.len()).unwrap_or(u32::MAX));
         self.chains.push(keys.clone());
         self.numbers.insert(keys, number);
         number
