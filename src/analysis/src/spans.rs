@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-/// How a start with an already open key is handled.
+/// What happens at a start whose key already has an open span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RepeatedStart {
     /// The earlier end was missed: the span restarts. For system calls of a thread.
@@ -12,7 +12,7 @@ pub enum RepeatedStart {
     Restarts,
     /// The same start is repeated: the span continues. For a lock that is tried repeatedly.
     Continues,
-    /// A nested span, which ends before the first. For interrupts on one CPU.
+    /// The new span is nested in the open one, and ends before it. For interrupts on one CPU.
     Nests,
 }
 
@@ -27,6 +27,7 @@ pub struct Spans<K, B = ()> {
     /// Emptied vectors of `open`, for reuse: most keys have one open span at a time.
     spare: Vec<Vec<OpenSpan<B>>>,
     counts: SpanCounts,
+    /// The number of losses so far.
     losses: u64,
 }
 
@@ -98,7 +99,7 @@ impl<K: Hash + Eq, B> Spans<K, B> {
         }
     }
 
-    /// Starts a span.
+    /// Starts a span. If one with this key is open, [`RepeatedStart`] determines what happens.
     pub fn begin(&mut self, key: K, time: u64, data: B) {
         let losses = self.losses;
         let spare = &mut self.spare;
@@ -106,7 +107,7 @@ impl<K: Hash + Eq, B> Spans<K, B> {
             .open
             .entry(key)
             .or_insert_with(|| spare.pop().unwrap_or_default());
-        let begin = OpenSpan {
+        let new_span = OpenSpan {
             begin: time,
             data,
             losses,
@@ -118,7 +119,7 @@ impl<K: Hash + Eq, B> Spans<K, B> {
             RepeatedStart::Restarts if is_open => open.clear(),
             _ => self.counts.open += 1,
         }
-        open.push(begin);
+        open.push(new_span);
     }
 
     /// Ends the innermost span of a key and returns it; `None` if none is open.
@@ -138,14 +139,14 @@ impl<K: Hash + Eq, B> Spans<K, B> {
         })
     }
 
-    /// Discards the innermost open span of a key: for example because its task exited.
+    /// Discards and returns the innermost open span of a key, for example because its task exited; `None` if none is open.
     pub fn cancel(&mut self, key: &K) -> Option<OpenSpan<B>> {
         let open = self.pop(key)?;
         self.counts.cancelled += 1;
         Some(open)
     }
 
-    /// Returns the innermost open span of a key.
+    /// Returns the innermost open span of a key; `None` if none is open.
     #[must_use]
     pub fn get(&self, key: &K) -> Option<&OpenSpan<B>> {
         self.open.get(key)?.last()
@@ -173,7 +174,7 @@ impl<K: Hash + Eq, B> Spans<K, B> {
         spans.flat_map(|(key, open)| open.iter().map(move |open| (key, open)))
     }
 
-    /// Removes the innermost span of a key.
+    /// Removes and returns the innermost open span of a key.
     fn pop(&mut self, key: &K) -> Option<OpenSpan<B>> {
         let stack = self.open.get_mut(key)?;
         let open = stack.pop()?;

@@ -29,9 +29,11 @@ pub struct TaskStates {
     tasks: FxHashMap<TaskKey, TaskRecord>,
     /// The running task, by CPU.
     current: FxHashMap<u32, TaskKey>,
+    /// The number of running tasks, without idle ones.
     running: u32,
+    /// The number of losses so far.
     losses: u64,
-    /// Whether `sched_switch` is among the events.
+    /// Whether a `sched_switch` event was handled.
     has_switch_events: bool,
     counts: StateCounts,
 }
@@ -46,6 +48,7 @@ struct TaskRecord {
     since: u64,
     cpu: Option<u32>,
     migrations: u32,
+    /// The number of losses before the state began.
     losses: u64,
 }
 
@@ -60,7 +63,7 @@ pub struct StateInterval {
     pub from: u64,
     /// The end time.
     pub to: u64,
-    /// The CPU that it ran on, or last waited for; of a sleep, the CPU that it left, or the one to which it was migrated
+    /// The CPU that the task ran on, or last waited for; of a sleep, the CPU that the task left, or to which it was migrated
     /// meanwhile. `None` if unknown.
     pub cpu: Option<u32>,
     /// The number of migrations to another CPU during the state.
@@ -90,7 +93,7 @@ pub struct CpuSwitch {
     pub cpu: Option<u32>,
     /// The thread switched out.
     pub prev: u32,
-    /// Its state.
+    /// The state of `prev` from now on.
     pub prev_state: SwitchedOut,
     /// The thread switched in.
     pub next: u32,
@@ -111,7 +114,7 @@ impl TaskStates {
         Self::default()
     }
 
-    /// Handles any tracepoint, and calls `ended` with the states that it ends.
+    /// Handles a tracepoint event, and calls `ended` with each state that it ends. Events of tracepoints that do not matter are ignored.
     pub fn event(
         &mut self,
         at: &EventContext,
@@ -147,7 +150,7 @@ impl TaskStates {
         }
     }
 
-    /// Handles a FORK or EXIT record. With `sched_switch`, tasks end with their last switch, otherwise with EXIT.
+    /// Handles a FORK or EXIT record; others are ignored. EXIT ends a task only without `sched_switch`, otherwise the last switch does.
     pub fn task(
         &mut self,
         at: &EventContext,
@@ -183,7 +186,7 @@ impl TaskStates {
             ContextSwitch::Out => SwitchedOut::Sleeping(Sleep::Other),
             ContextSwitch::Preempted => SwitchedOut::Runnable(WaitReason::Preempted),
         };
-        // If it is not running, a preceding `sched_switch` has already set its state.
+        // If the task is not running, a preceding `sched_switch` has already set its state.
         if before.is_none_or(|state| state == RunState::Running) {
             self.end_state(time, key, out, cpu, &mut ended);
         }
@@ -296,19 +299,21 @@ impl TaskStates {
         self.tasks.get(&key).map(|known| known.state)
     }
 
-    /// Removes a task whose state ended at an unknown time.
+    /// Removes a task whose state ended at an unknown time, without reporting the state.
     fn forget(&mut self, key: TaskKey) {
         self.change(0, key, None, &mut |_| {});
     }
 
+    /// Handles the creation of a task.
     fn fork(&mut self, time: u64, tid: u32, ended: &mut impl FnMut(StateInterval)) {
-        // Both the tracepoint and the record report it.
+        // The tracepoint and the record report the same fork.
         if self.state_of((tid, None)) != Some(RunState::New) {
             self.forget((tid, None));
             self.change(time, (tid, None), Some((RunState::New, None)), ended);
         }
     }
 
+    /// Handles the switch-out of a task: `out` determines its next state.
     fn end_state(
         &mut self,
         time: u64,
@@ -326,6 +331,7 @@ impl TaskStates {
         self.change(time, key, state, ended);
     }
 
+    /// Handles the switch-in of a task.
     fn enter(
         &mut self,
         time: u64,
@@ -373,9 +379,9 @@ impl TaskStates {
             ),
         };
         if !is_idle(key) {
-            let runs = |state: RunState| u32::from(state.is_running());
-            self.running += state.map_or(0, |(state, _)| runs(state));
-            self.running -= before.map_or(0, |known| runs(known.state));
+            let count = |state: RunState| u32::from(state.is_running());
+            self.running += state.map_or(0, |(state, _)| count(state));
+            self.running -= before.map_or(0, |known| count(known.state));
         }
         if let Some(known) = before {
             self.clear_running(known.cpu, key);
@@ -385,6 +391,7 @@ impl TaskStates {
 }
 
 impl TaskRecord {
+    /// Returns the state, ended at `time`; `losses` is the number of losses so far.
     fn until(self, time: u64, (tid, _): TaskKey, losses: u64) -> StateInterval {
         StateInterval {
             tid,

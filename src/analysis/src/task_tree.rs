@@ -41,17 +41,18 @@ pub struct TaskMapping {
     pub name: String,
 }
 
-/// Threads are added to the tree by their ids modulo this number first, as in perf's hash table of threads.
-const ROWS: u32 = 256;
+/// The number of buckets of perf's thread table. Threads are added to the tree by bucket, the thread id modulo this number, then
+/// by id.
+const BUCKETS: u32 = 256;
 
-/// Returns the threads of the host at the end of the recording, each after its creator. Threads whose creator is unknown or
-/// skipped are roots. Without `with_mappings`, threads known only from mappings are skipped. Threads that descend from themselves
-/// are skipped, too.
+/// Returns the last thread of each thread id of the host, each after its creator. Threads whose creator is unknown or skipped are
+/// roots. Threads without a recorded process are skipped; without `with_mappings`, also those that have no FORK or COMM record. A
+/// thread whose creators lead into a cycle is skipped, too.
 #[must_use]
 pub fn task_tree(world: &World, with_mappings: bool) -> Vec<TaskEntry> {
     let threads = world.threads().filter(|thread| {
-        let is_known = thread.tid != u32::MAX && thread.pid != u32::MAX;
-        is_known && (with_mappings || thread.has_records)
+        let has_ids = thread.tid != u32::MAX && thread.pid != u32::MAX;
+        has_ids && (with_mappings || thread.has_records)
     });
     let mut tree = TaskTree {
         world,
@@ -68,9 +69,10 @@ struct TaskTree<'w> {
 }
 
 impl TaskTree<'_> {
+    /// Returns the threads from the roots down. Removes them from `threads`.
     fn list(&mut self) -> Vec<TaskEntry> {
         let mut ids: Vec<u32> = self.threads.keys().copied().collect();
-        ids.sort_by_key(|tid| (tid % ROWS, *tid));
+        ids.sort_by_key(|tid| (tid % BUCKETS, *tid));
         let mut children: BTreeMap<Option<u32>, Vec<u32>> = BTreeMap::new();
         for tid in self.in_perfs_order(ids) {
             children.entry(self.parent(tid)).or_default().push(tid);
@@ -131,11 +133,11 @@ impl TaskTree<'_> {
 
     /// Orders threads like perf, which adds a thread to the tree together with its ancestors.
     fn in_perfs_order(&self, ids: Vec<u32>) -> Vec<u32> {
-        let mut listed = BTreeSet::new();
+        let mut added = BTreeSet::new();
         let mut order = Vec::new();
         for id in ids {
             let mut next = Some(id);
-            while let Some(tid) = next.filter(|tid| listed.insert(*tid)) {
+            while let Some(tid) = next.filter(|tid| added.insert(*tid)) {
                 order.push(tid);
                 next = self.parent(tid);
             }

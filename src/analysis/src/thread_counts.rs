@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// Counts of a recording's threads (`record -s`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ThreadCounts {
-    /// The events that have READ records: name, and index in the recording.
+    /// The events that have READ records, in the order of their first ones: name, and index in the recording.
     pub events: Vec<(String, usize)>,
     /// The threads, in the order of their first READ records.
     pub threads: Vec<ThreadCount>,
@@ -60,8 +60,9 @@ impl ThreadCounts {
 #[derive(Default)]
 struct ThreadCounter {
     counted: ThreadCounts,
+    /// The index in [`ThreadCounts::events`], by event.
     columns: FxHashMap<EventIndex, usize>,
-    /// By process and thread.
+    /// The index in [`ThreadCounts::threads`], by process and thread.
     rows: FxHashMap<(u32, u32), usize>,
 }
 

@@ -45,7 +45,7 @@ pub enum TaskActivity {
 }
 
 impl TaskActivity {
-    /// All activities; the index of each is its state in a timeline.
+    /// All activities, each at the index that [`TaskActivity::state`] returns.
     pub const ALL: [Self; TASK_STATES] = [
         Self::Running,
         Self::Highlighted,
@@ -54,7 +54,7 @@ impl TaskActivity {
         Self::Sleeping,
     ];
 
-    /// Returns the state in a timeline.
+    /// Returns the number of the state in a task's timeline.
     #[must_use]
     pub fn state(self) -> usize {
         self as usize
@@ -112,7 +112,7 @@ pub struct TimechartOptions {
 /// A CPU over time.
 #[derive(Debug, Default)]
 pub struct CpuLane {
-    /// The tasks that ran; state 1 is highlighted.
+    /// The tasks that ran: state 1 for highlighted runs, 0 for other runs.
     pub usage: Timeline<2, TaskIndex>,
     /// Nanoseconds in which a task ran.
     pub busy: u64,
@@ -127,11 +127,11 @@ pub struct TaskLane {
     pub pid: i32,
     /// Thread id.
     pub tid: i32,
-    /// Its latest names, at most eight, the last one last; empty if unknown.
+    /// Its names in order of time, at most the last eight; empty if unknown.
     pub names: Vec<Vec<u8>>,
-    /// The time of its first event in the chart, in nanoseconds.
+    /// The time of its first event or the start of its first state in the chart, in nanoseconds.
     pub first: u64,
-    /// The time of its last event in the chart.
+    /// The time of its last event or the end of its last state in the chart, in nanoseconds.
     pub last: u64,
     /// Nanoseconds in each [`TaskActivity`].
     pub nanos: [u64; TASK_STATES],
@@ -139,15 +139,15 @@ pub struct TaskLane {
     pub states: Timeline<TASK_STATES, Option<StackId>>,
     /// Its system calls.
     pub calls: TaskCalls,
-    /// The stack with which it was switched out.
+    /// The stack with which it was last switched out.
     stack: Option<StackId>,
 }
 
 impl TaskLane {
     /// Maximum number of names stored.
-    const MOST_NAMES: usize = 8;
+    const MAX_NAMES: usize = 8;
 
-    /// Nanoseconds in which it ran.
+    /// Returns the nanoseconds in which it ran.
     #[must_use]
     pub fn run_time(&self) -> u64 {
         let running = [TaskActivity::Running, TaskActivity::Highlighted];
@@ -155,11 +155,12 @@ impl TaskLane {
         times.into_iter().flatten().fold(0, u64::saturating_add)
     }
 
+    /// Adds a name, unless it is empty or the last one.
     fn rename(&mut self, name: &[u8]) {
         if name.is_empty() || self.names.last().is_some_and(|last| last == name) {
             return;
         }
-        if self.names.len() == Self::MOST_NAMES {
+        if self.names.len() == Self::MAX_NAMES {
             self.names.remove(0);
         }
         self.names.push(name.to_vec());
@@ -186,13 +187,14 @@ pub struct Timechart {
     pub start: u64,
     /// The last time of the chart, in nanoseconds.
     pub end: u64,
-    /// The grid to which timelines are merged.
+    /// The grid of all timelines: short states are merged to its cells.
     pub grid: TimeGrid,
     /// CPUs by number.
     pub cpus: BTreeMap<u32, CpuLane>,
     /// Tasks, by [`TaskIndex`].
     pub tasks: Vec<TaskLane>,
-    /// Wakeups, thinned out.
+    /// Wakeups by tasks: of those with the same waker and woken task, the first in each cell, or in each group of cells if there
+    /// are many.
     pub wakeups: Vec<Wakeup>,
     /// The stacks with which tasks were switched out, by [`StackId`].
     pub stacks: Vec<StackChain>,

@@ -132,8 +132,8 @@ impl UserWaits {
         self.open.insert(at.task.tid, wait);
     }
 
-    /// Returns the row of the open wait that a record belongs to; `None` if the thread does not wait for that address, or if its wait already
-    /// has a record.
+    /// Returns the row of the open wait that a record belongs to; `None` if the thread does not wait for that address, or if its
+    /// wait already has a record.
     pub(super) fn uncaptured_row(&self, wait: &NewWait) -> Option<usize> {
         let open = self.open.get(&wait.tid)?;
         let is_uncaptured = !open.is_captured && open.lock.address == wait.address;

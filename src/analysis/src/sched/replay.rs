@@ -40,21 +40,21 @@ pub struct ReplayTask {
     pub tid: i32,
     /// Its latest name.
     pub comm: Vec<u8>,
-    /// The number of its runs, its sleeps and the wakeups it made, counted as by Linux perf.
+    /// The number of its runs, its sleeps and the wakeups that it made, counted as by Linux perf.
     pub events: u64,
     /// The steps, in order.
     pub steps: Vec<ReplayStep>,
 }
 
-/// The steps of all tasks. Wakeups are numbered in order of time. Each task makes and awaits them in this order, so that the
-/// replaying threads cannot deadlock.
+/// The steps of all tasks. Wakeups that a task waits for are numbered in order of time. Each task makes and awaits them in this
+/// order, so that the replaying threads cannot deadlock.
 #[derive(Debug, Default)]
 pub struct ReplayPlan {
     /// The tasks, in order of their first events.
     pub tasks: Vec<ReplayTask>,
     /// The number of wakeups that tasks wait for.
     pub wakeups: u32,
-    /// Numbers of events in the recording.
+    /// The numbers of events in the recording.
     pub counts: ReplayCounts,
     /// The stretches of time in which records were lost.
     pub losses: LostStretches,
@@ -83,7 +83,7 @@ pub struct ReplayCounts {
     pub sleeps: u64,
     /// Wakeups.
     pub wakeups: u64,
-    /// Wakeups of tasks that did not sleep.
+    /// Wakeups of tasks whose latest counted event is not a sleep.
     pub targetless: u64,
     /// Further wakeups of the same sleep.
     pub repeated: u64,
@@ -94,6 +94,7 @@ pub struct ReplayCounts {
 enum Activity {
     /// Sleeping since this time.
     Sleeping(u64),
+    /// Running or runnable.
     Awake,
 }
 
@@ -103,6 +104,7 @@ enum LatestEvent {
     Sleep,
     /// A sleep that a wakeup ends.
     AwaitedSleep,
+    /// A wakeup that the task made.
     Other,
 }
 
@@ -111,8 +113,8 @@ enum LatestEvent {
 struct PlannedTask {
     activity: Activity,
     latest: LatestEvent,
-    /// Its index in the plan; `None` before its first event.
-    planned: Option<usize>,
+    /// Its index in [`ReplayPlan::tasks`], its place; `None` before its first event.
+    place: Option<usize>,
 }
 
 impl Default for PlannedTask {
@@ -120,7 +122,7 @@ impl Default for PlannedTask {
         Self {
             activity: Activity::Sleeping(0),
             latest: LatestEvent::Sleep,
-            planned: None,
+            place: None,
         }
     }
 }
@@ -132,12 +134,12 @@ pub struct ReplayRecorder {
     ignored: Option<&'static str>,
     tasks: SchedTasks,
     states: Vec<PlannedTask>,
-    /// The index in `tasks` of each task of the plan.
+    /// The index in `tasks` of each task of the plan, by place.
     indices: Vec<TaskIndex>,
     plan: ReplayPlan,
     /// By CPU, the time up to which run time was added to a task's steps; absent before the CPU's first switch.
     run_until: FxHashMap<u32, u64>,
-    /// Time of the recording's first event.
+    /// The time of the first event.
     start: Option<u64>,
 }
 
@@ -156,7 +158,7 @@ impl ReplayRecorder {
         }
     }
 
-    /// Returns the steps.
+    /// Returns the plan, with the latest names of the tasks.
     #[must_use]
     pub fn finish(mut self) -> ReplayPlan {
         for (task, index) in self.plan.tasks.iter_mut().zip(self.indices) {
@@ -165,12 +167,14 @@ impl ReplayRecorder {
         self.plan
     }
 
-    /// Returns the task with this thread id, and its index in the plan, to which it is added if necessary.
+    /// Returns the task with this thread id, and its place in the plan, to which it is added if it is new.
     fn task(&mut self, tid: i32) -> (TaskIndex, usize) {
         let index = self.tasks.find_or_add(-1, tid);
-        let next = self.plan.tasks.len();
-        let planned = *entry(&mut self.states, index).planned.get_or_insert(next);
-        if planned == next {
+        let new_place = self.plan.tasks.len();
+        let place = *entry(&mut self.states, index)
+            .place
+            .get_or_insert(new_place);
+        if place == new_place {
             self.indices.push(index);
             // As in perf, each task begins with a sleep.
             self.plan.counts.sleeps += 1;
@@ -181,13 +185,13 @@ impl ReplayRecorder {
                 steps: Vec::new(),
             });
         }
-        (index, planned)
+        (index, place)
     }
 
     /// Adds a step, or extends the last one if both are runs. Steps of length 0 are dropped, and steps of idle tasks: the idle
     /// tasks of all CPUs have thread id 0, so they run at the same time.
-    fn add(&mut self, planned: usize, step: ReplayStep) {
-        let Some(task) = self.plan.tasks.get_mut(planned) else {
+    fn add(&mut self, place: usize, step: ReplayStep) {
+        let Some(task) = self.plan.tasks.get_mut(place) else {
             return;
         };
         match (step, task.steps.last_mut()) {
@@ -200,29 +204,30 @@ impl ReplayRecorder {
         }
     }
 
-    fn count(&mut self, planned: usize) {
-        if let Some(task) = self.plan.tasks.get_mut(planned) {
+    /// Counts an event of the task at `place`.
+    fn count(&mut self, place: usize) {
+        if let Some(task) = self.plan.tasks.get_mut(place) {
             task.events += 1;
         }
     }
 
     /// If a task sleeps, ends its sleep and adds a step of the recorded length.
-    fn wake_up(&mut self, index: TaskIndex, planned: usize, time: u64) {
+    fn wake_up(&mut self, index: TaskIndex, place: usize, time: u64) {
         let start = self.start.unwrap_or(time);
         let state = entry(&mut self.states, index);
         if let Activity::Sleeping(since) = state.activity {
             state.activity = Activity::Awake;
             let nanos = time.saturating_sub(since.max(start));
-            self.add(planned, ReplayStep::Sleep(nanos));
+            self.add(place, ReplayStep::Sleep(nanos));
         }
     }
 
     fn switch(&mut self, time: u64, cpu: u32, event: &SchedSwitch<'_>) {
         let from = self.run_until.insert(cpu, time);
         let nanos = from.map_or(0, |from| time.saturating_sub(from));
-        let (prev, planned) = self.task(event.prev_pid());
-        self.wake_up(prev, planned, time.saturating_sub(nanos));
-        self.add(planned, ReplayStep::Run(nanos));
+        let (prev, prev_place) = self.task(event.prev_pid());
+        self.wake_up(prev, prev_place, time.saturating_sub(nanos));
+        self.add(prev_place, ReplayStep::Run(nanos));
         let state = entry(&mut self.states, prev);
         state.latest = LatestEvent::Sleep;
         if !event.prev_state().is_runnable() {
@@ -230,10 +235,11 @@ impl ReplayRecorder {
         }
         self.plan.counts.runs += 1;
         self.plan.counts.sleeps += 1;
-        self.count(planned);
-        self.count(planned);
-        let (next, planned) = self.task(event.next_pid());
-        self.wake_up(next, planned, time);
+        // The run and the sleep.
+        self.count(prev_place);
+        self.count(prev_place);
+        let (next, next_place) = self.task(event.next_pid());
+        self.wake_up(next, next_place, time);
     }
 
     fn wake(&mut self, at: &EventContext, event: &SchedWakeup<'_>) {
@@ -252,7 +258,7 @@ impl ReplayRecorder {
             self.wake_up(woken, woken_place, time);
             return;
         }
-        // The waker's run time that is not in its steps yet.
+        // The run time of the waker that is not in its steps yet.
         let until = at.cpu.and_then(|cpu| self.run_until.get_mut(&cpu));
         let nanos = until.map_or(0, |until| {
             time.saturating_sub(std::mem::replace(until, time))

@@ -29,19 +29,19 @@ pub enum StatsError {
     /// There are no records of `/proc/schedstat` for the selected CPUs.
     #[error("there are no scheduler statistics")]
     None,
-    /// A CPU or one of its domains was read only once: there is no difference.
+    /// A CPU or one of its domains was read only once, so there is no difference.
     #[error("CPU {cpu} was read only once: the recording ended early")]
     Unfinished {
         /// The CPU.
         cpu: u32,
     },
-    /// Counters of an unknown version.
+    /// The records are of an unknown version.
     #[error("version {version} of /proc/schedstat is not known (15 to 17 are)")]
     Version {
         /// The version.
         version: u16,
     },
-    /// Records of different versions.
+    /// The records are of different versions.
     #[error("versions {0} and {1} of /proc/schedstat are mixed")]
     Mixed(u16, u16),
 }
@@ -57,7 +57,7 @@ pub struct SchedStats {
     pub cpus: Vec<CpuStats>,
 }
 
-/// The counters of a CPU.
+/// How much the counters of a CPU rose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuStats {
     /// The CPU.
@@ -68,7 +68,7 @@ pub struct CpuStats {
     pub domains: Vec<DomainStats>,
 }
 
-/// The counters of a CPU in one of its domains.
+/// How much the counters of a CPU rose in one of its domains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainStats {
     /// The number of the domain.
@@ -81,7 +81,7 @@ pub struct DomainStats {
     pub counters: Vec<u64>,
 }
 
-/// Counters of the first and of the last reading.
+/// The counters of the first and of the last reading; `last` is `None` after a single reading.
 struct ReadingPair {
     first: Vec<u64>,
     last: Option<Vec<u64>>,
@@ -143,6 +143,7 @@ impl Readings {
     }
 }
 
+/// Adds a reading of the counters of a CPU or domain: the first one, or the last one so far.
 fn add<K: Ord>(pairs: &mut BTreeMap<K, ReadingPair>, key: K, counters: Vec<u64>) {
     match pairs.get_mut(&key) {
         Some(pair) => pair.last = Some(counters),
@@ -199,14 +200,14 @@ impl SchedStats {
             let bits = [32, 32, 32, 32, 32, 32, 64, 64, 64];
             let counters = pair.difference(&bits).and_then(|all| all.try_into().ok());
             let counters = counters.ok_or(unfinished)?;
-            let recorded = sched_domains.cpus.iter().find(|known| known.cpu == *cpu);
-            let recorded = recorded.map_or(&[][..], |known| &known.domains);
+            let recorded_cpu = sched_domains.cpus.iter().find(|known| known.cpu == *cpu);
+            let recorded_domains = recorded_cpu.map_or(&[][..], |known| &known.domains);
             let mut domains = Vec::new();
             for ((_, number), pair) in readings.domains.range((*cpu, 0)..=(*cpu, u16::MAX)) {
                 let bits = vec![32; pair.first.len()];
                 let counters = pair.difference(&bits);
-                let mut recorded = recorded.iter();
-                let domain = recorded.find(|known| known.number == u32::from(*number));
+                let mut candidates = recorded_domains.iter();
+                let domain = candidates.find(|known| known.number == u32::from(*number));
                 domains.push(DomainStats {
                     number: *number,
                     name: domain.and_then(|known| known.name.clone()),

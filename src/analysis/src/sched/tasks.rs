@@ -11,7 +11,7 @@ const BUCKETS: u32 = 256;
 pub struct TaskIndex(usize);
 
 impl TaskIndex {
-    /// Creates the index of the task at `position` in a table by task.
+    /// Creates the index of the task whose entry is at `position` in a table by task.
     pub(super) fn nth(position: usize) -> Self {
         Self(position)
     }
@@ -23,7 +23,7 @@ impl TaskIndex {
     }
 }
 
-/// A task. Ids are -1 if unknown: samples of a task that has exited have no thread id.
+/// A task. Ids are -1 if unknown, for example in samples of a task that has exited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchedTask {
     /// Thread id; 0 for the idle tasks.
@@ -51,7 +51,7 @@ impl SchedTask {
         }
     }
 
-    /// Creates the idle task with the name `<idle>`, under which it is shown.
+    /// Creates the idle task with the name `<idle>`, under which `sched timehist` shows it.
     pub(super) fn idle() -> Self {
         Self {
             comm: b"<idle>".to_vec(),
@@ -65,7 +65,7 @@ impl SchedTask {
     }
 }
 
-/// Tasks by thread id. A FORK record of a known thread id adds another task.
+/// Tasks by thread id. After a FORK record of a known thread id, the id belongs to a new task; the earlier task is kept.
 #[derive(Debug)]
 pub struct SchedTasks {
     tasks: Vec<SchedTask>,
@@ -81,7 +81,7 @@ impl Default for SchedTasks {
 }
 
 impl SchedTasks {
-    /// Creates the table with the idle task, `swapper`.
+    /// Creates a table that has only the idle task, `swapper`.
     #[must_use]
     pub fn new() -> Self {
         let mut tasks = Self {
@@ -109,7 +109,7 @@ impl SchedTasks {
     /// Returns a task.
     #[must_use]
     pub fn get(&self, index: TaskIndex) -> &SchedTask {
-        // Only this table creates indexes, and it never shrinks.
+        // All indexes come from this table, which never shrinks.
         &self.tasks[index.0]
     }
 
@@ -144,8 +144,8 @@ impl SchedTasks {
         }
     }
 
-    /// Returns all tasks in perf's order: by thread id modulo 256, then by thread id; in each bucket those whose thread id was used
-    /// again come last.
+    /// Returns all tasks in perf's order: by thread id modulo 256, then by thread id. For each remainder, tasks whose thread id was used
+    /// again come last, in the order in which they were replaced.
     #[must_use]
     pub fn in_listing_order(&self) -> Vec<TaskIndex> {
         let current = self
@@ -171,6 +171,7 @@ impl SchedTasks {
         Some(found)
     }
 
+    /// Adds a new task for `child`, with the name of `parent`.
     fn fork(&mut self, parent: TaskId, child: TaskId) {
         let (child_pid, child_tid) = signed(child);
         let (parent_pid, parent_tid) = signed(parent);
@@ -178,11 +179,11 @@ impl SchedTasks {
         let mut parent = self.find_or_add(parent_pid, parent_tid);
         // The parent's thread id belonged to another process before: the FORK record of the parent is missing.
         if self.get(parent).pid != parent_pid {
-            self.remove(parent);
+            self.free_tid(parent);
             parent = self.find_or_add(parent_pid, parent_tid);
         }
         if let Some(known) = known {
-            self.remove(known);
+            self.free_tid(known);
         }
         let child = self.find_or_add(child_pid, child_tid);
         let (comm, has_comm) = {
@@ -197,7 +198,8 @@ impl SchedTasks {
         }
     }
 
-    fn remove(&mut self, index: TaskIndex) {
+    /// Frees the thread id of a task for another task.
+    fn free_tid(&mut self, index: TaskIndex) {
         let tid = self.get(index).tid;
         if self.by_tid.get(tid) == Some(index) {
             self.by_tid.remove(tid);

@@ -21,7 +21,7 @@ pub(super) struct TidTable {
 }
 
 impl TidTable {
-    /// Returns the task of an id.
+    /// Returns the task of an id; `None` if it has none.
     #[inline]
     pub(super) fn get(&self, tid: i32) -> Option<TaskIndex> {
         let (page, entry) = place(tid);
@@ -52,7 +52,7 @@ impl TidTable {
         }
     }
 
-    /// Removes an id.
+    /// Removes the task of an id.
     pub(super) fn remove(&mut self, tid: i32) {
         let (page, entry) = place(tid);
         match self.pages.get_mut(page) {

@@ -63,9 +63,9 @@ pub enum TimeEvent<'r> {
     SwitchedOut {
         /// The times of the stretch that ends.
         times: &'r StretchTimes,
-        /// Its state as the kernel's letter; `I` for the idle task.
+        /// The task's state as the kernel's letter; `I` for the idle task.
         state: char,
-        /// Its priority.
+        /// The task's priority.
         priority: i32,
         /// Name of the next task.
         next_comm: &'r [u8],
@@ -80,7 +80,7 @@ pub enum TimeEvent<'r> {
     Migrated {
         /// The moved task.
         task: &'r SchedTask,
-        /// The CPU it left.
+        /// The CPU that it leaves.
         from: i32,
         /// Its new CPU.
         to: i32,
@@ -109,9 +109,10 @@ pub struct TimeHistory<R> {
     idle_task: SchedTask,
     /// Time of the last switch, by CPU.
     last_switch: FxHashMap<u32, u64>,
-    /// Time of the first switch after the start of the time range; 0 if there was none yet.
+    /// Time of the first switch not before the start of the time range; 0 if there was none yet.
     first: u64,
-    /// Time of the last switch before the end of the time range; 0 if there was none yet.
+    /// Time of the last switch not after the end of the time range; 0 if there was none yet. A later switch counts as one at the
+    /// end if it ends a counted stretch that began before.
     last: u64,
     /// Number of events of excluded tasks; an event of two excluded tasks counts twice.
     skipped: u64,
@@ -180,8 +181,9 @@ impl<R: TimeRows> TimeHistory<R> {
         (self.rows, summary, self.losses)
     }
 
-    /// Returns the task of a sample. Samples of a task that has exited have no thread id.
-    fn running(&mut self, at: &EventContext) -> TaskIndex {
+    /// Returns the task of a sample, which is added if it is new. For samples of tasks that have exited it is the task with the
+    /// id -1.
+    fn sampled_task(&mut self, at: &EventContext) -> TaskIndex {
         let (pid, tid) = (at.task.pid.cast_signed(), at.task.tid.cast_signed());
         self.tasks.find_or_add(pid, tid)
     }
@@ -191,7 +193,7 @@ impl<R: TimeRows> TimeHistory<R> {
         cpus.is_none_or(|cpus| cpus.contains(&cpu))
     }
 
-    /// Returns whether the options exclude a task, and counts it as skipped if so.
+    /// Whether the options exclude a task, which then counts as skipped.
     fn skips(&mut self, index: TaskIndex) -> bool {
         let times = entry(&mut self.times, index);
         let is_excluded = self.options.excludes(self.tasks.get(index), times);
@@ -199,29 +201,30 @@ impl<R: TimeRows> TimeHistory<R> {
         is_excluded
     }
 
-    /// Returns whether an event of two tasks is hidden, because neither of them is shown. If the first is not shown, excluded
-    /// ones count as skipped.
+    /// Whether an event of two tasks is hidden, because neither of them is shown. Excluded tasks count as skipped, `other` only
+    /// if `by` is not shown.
     fn hides(&mut self, by: TaskIndex, other: TaskIndex) -> bool {
-        let hides_first = self.skips(by) || self.options.idle_only;
-        hides_first && (self.skips(other) || self.options.idle_only)
+        let hides_by = self.skips(by) || self.options.idle_only;
+        hides_by && (self.skips(other) || self.options.idle_only)
     }
 
     fn switch(&mut self, at: &EventContext, cpu: u32, event: &SchedSwitch<'_>, stack: &str) {
         self.learn_priority(event.next_pid(), event.next_prio());
         let to = at.time();
         let from = self.last_switch.insert(cpu, to).unwrap_or_default();
-        let until = match event.prev_pid() {
+        let clipped_time = match event.prev_pid() {
             0 => self.idle_switch(RunSpan { cpu, from, to }, event),
             _ => self.task_switch(at, RunSpan { cpu, from, to }, event, stack),
         };
-        if self.first == 0 && until >= self.options.start {
-            self.first = until;
+        if self.first == 0 && clipped_time >= self.options.start {
+            self.first = clipped_time;
         }
-        if self.options.end == 0 || until <= self.options.end {
-            self.last = until;
+        if self.options.end == 0 || clipped_time <= self.options.end {
+            self.last = clipped_time;
         }
     }
 
+    /// Notes the priority of a task that is not idle, if tasks are selected by priority.
     fn learn_priority(&mut self, tid: i32, priority: i32) {
         if tid != 0 && self.options.priorities.is_some() {
             let task = self.tasks.find_or_add(-1, tid);
@@ -229,7 +232,8 @@ impl<R: TimeRows> TimeHistory<R> {
         }
     }
 
-    /// Handles the switch-out of a task. Returns its time, clipped to the time range if the run is counted.
+    /// Handles the switch-out of a task. Returns the time of the switch; the end of the time range if the switch is later, the
+    /// run began before that end and the task is counted.
     fn task_switch(
         &mut self,
         at: &EventContext,
@@ -267,10 +271,11 @@ impl<R: TimeRows> TimeHistory<R> {
         within.map_or(time, |(_, to)| to)
     }
 
-    /// Returns the task that a sample switches out. If the sample's thread id is 0, its process id is used, as in perf.
+    /// Returns the task that is switched out: that of the sample. If the sample's thread id is 0, its process id is used, as in
+    /// perf.
     fn switched_task(&mut self, at: &EventContext) -> TaskIndex {
         // perf looks up these tasks in this order, which adds missing ones and sets process ids.
-        self.running(at);
+        self.sampled_task(at);
         let (pid, tid) = (at.task.pid.cast_signed(), at.task.tid.cast_signed());
         let index = self
             .tasks
@@ -280,7 +285,7 @@ impl<R: TimeRows> TimeHistory<R> {
         index
     }
 
-    /// Handles the end of idle time. Returns its time, clipped to the time range if the idle time is counted.
+    /// Handles the switch-out of the idle task. Returns a time as [`TimeHistory::task_switch`] does.
     fn idle_switch(&mut self, span: RunSpan, event: &SchedSwitch<'_>) -> u64 {
         let RunSpan {
             cpu,
@@ -307,6 +312,7 @@ impl<R: TimeRows> TimeHistory<R> {
                     Some(task) => {
                         let times = entry(&mut self.times, task);
                         times.add_stretch(from, to);
+                        // Only the sums of the task include the idle time.
                         times.last = StretchTimes::default();
                         idle.add_stack(to.saturating_sub(from));
                     }
@@ -331,6 +337,7 @@ impl<R: TimeRows> TimeHistory<R> {
             return;
         }
         self.learn_priority(event.pid(), event.prio());
+        // With process id 0 if that is unknown, as in perf.
         let woken = self.tasks.find_or_add(0, event.pid());
         let times = entry(&mut self.times, woken);
         if times.ready == 0 {
@@ -339,7 +346,7 @@ impl<R: TimeRows> TimeHistory<R> {
         if !self.options.with_wakeups || !self.options.contains(at.time()) {
             return;
         }
-        let waker = self.running(at);
+        let waker = self.sampled_task(at);
         if self.hides(waker, woken) {
             return;
         }
@@ -355,6 +362,7 @@ impl<R: TimeRows> TimeHistory<R> {
         if !self.options.with_migrations && !self.options.with_migration_times {
             return;
         }
+        // With process id 0 if that is unknown, as in perf.
         let migrated = self.tasks.find_or_add(0, event.pid());
         let times = entry(&mut self.times, migrated);
         if times.moved == 0 {
@@ -364,7 +372,7 @@ impl<R: TimeRows> TimeHistory<R> {
             return;
         }
         times.migrations += 1;
-        let by = self.running(at);
+        let by = self.sampled_task(at);
         if self.hides(by, migrated) {
             return;
         }
@@ -383,7 +391,7 @@ impl<R: TimeRows> TimeHistory<R> {
 }
 
 impl TimeHistoryOptions {
-    /// Returns whether a task is excluded.
+    /// Whether a task is excluded.
     fn excludes(&self, task: &SchedTask, times: &TaskTimes) -> bool {
         let lacks = |list: &Option<Vec<i32>>, id: i32| {
             let list = list.as_ref();
@@ -414,13 +422,14 @@ impl TimeHistoryOptions {
         }
     }
 
+    /// Whether a time is in the time range.
     fn contains(&self, time: u64) -> bool {
         time >= self.start && (self.end == 0 || time <= self.end)
     }
 }
 
 impl TaskTimes {
-    /// Notes that the task is switched out.
+    /// Notes that the task is switched out, and forgets its last wakeup and migration.
     fn leave(&mut self, time: u64, event: &SchedSwitch<'_>) {
         self.switched_out = time;
         self.away = match SwitchedOut::from(event.prev_state()) {

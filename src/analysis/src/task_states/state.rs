@@ -22,9 +22,11 @@ pub enum RunState {
 pub enum WaitReason {
     /// The task was woken.
     Woken,
-    /// Another task preempted the task.
+    /// Another task preempted the task in the kernel (state `R+`). From SWITCH records, which do not tell them apart, also the
+    /// cases of [`WaitReason::Yielded`].
     Preempted,
-    /// The task yielded its CPU, or the kernel does not trace preemption.
+    /// The task yielded its CPU, or was preempted at the return to user space: the kernel reports `R` for both. Very old kernels
+    /// report `R` for every preemption.
     Yielded,
 }
 
@@ -47,7 +49,7 @@ pub enum Sleep {
     Other,
 }
 
-/// The decoded `prev_state` of a context switch.
+/// The state of a task when it is switched out: the decoded `prev_state` of `sched_switch`, or from a SWITCH record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwitchedOut {
     /// Still runnable.
@@ -59,7 +61,7 @@ pub enum SwitchedOut {
 }
 
 impl RunState {
-    /// Whether the task runs.
+    /// Whether the task is running.
     #[must_use]
     pub fn is_running(self) -> bool {
         self == Self::Running
@@ -99,7 +101,7 @@ impl From<TaskState<'_>> for SwitchedOut {
     }
 }
 
-/// Keeps the first character written.
+/// Keeps the first character written, and then stops the formatting with an error.
 struct FirstCharacter(Option<char>);
 
 impl fmt::Write for FirstCharacter {

@@ -1,4 +1,4 @@
-//! System calls of tasks that read, write, send, receive, synchronize or poll.
+//! System calls that read, write, send, receive, synchronize or poll.
 
 use rperf_tracepoint::typed::{SysEnterIo, SysExitIo};
 use rustc_hash::FxHashMap;
@@ -30,7 +30,7 @@ pub enum CallKind {
 }
 
 impl CallKind {
-    /// All kinds; the index of one is its state in a timeline.
+    /// All kinds, each at the index that [`CallKind::state`] returns.
     pub const ALL: [Self; 6] = [
         Self::Read,
         Self::Write,
@@ -39,10 +39,10 @@ impl CallKind {
         Self::Sync,
         Self::Poll,
     ];
-    /// The state of calls that failed.
+    /// The number of the state of failed calls of any kind.
     pub const FAILED: usize = 6;
 
-    /// Returns the kind by the tracepoint's name.
+    /// Returns the kind of the call whose entry or return `tracepoint` reports; `None` if it is not drawn.
     fn of(tracepoint: &str) -> Option<Self> {
         let (_, event) = tracepoint.split_once(':')?;
         let call = event
@@ -59,7 +59,7 @@ impl CallKind {
         })
     }
 
-    /// Returns the state in a timeline.
+    /// Returns the number of the state in a timeline.
     #[must_use]
     pub fn state(self) -> usize {
         self as usize
@@ -71,9 +71,9 @@ impl CallKind {
 pub struct CallOptions {
     /// Whether calls that fail with EAGAIN are skipped.
     pub skip_again: bool,
-    /// Shorter calls are drawn as long as this, in nanoseconds, unless the next one begins before.
+    /// Shorter calls are drawn as long as this, in nanoseconds, but only up to the begin of the next one.
     pub min_time: u64,
-    /// Calls of one kind are drawn as one if this many nanoseconds or fewer are between them; 0 merges none.
+    /// Successive calls of one state are drawn as one if at most this many nanoseconds are between them; 0 merges none.
     pub merge_distance: u64,
 }
 
@@ -82,19 +82,19 @@ pub struct CallOptions {
 pub struct TaskCalls {
     /// The calls, with the bytes read or written.
     pub timeline: Timeline<CALL_STATES, u64>,
-    /// Bytes read or received.
+    /// Bytes read or received, without those of recvmmsg(2).
     pub bytes_in: u64,
-    /// Bytes written or sent.
+    /// Bytes written or sent, without those of sendmmsg(2).
     pub bytes_out: u64,
     /// The number of calls.
     pub count: u64,
     /// Nanoseconds in calls, without polls that succeed.
     pub nanos: u64,
-    /// The last call, which the next one may continue.
+    /// The last call, which is not in `timeline` yet: the next one may be merged with it.
     last: Option<FinishedCall>,
 }
 
-/// A call that ended, or calls merged by their distance.
+/// A call that ended, or several calls that are drawn as one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FinishedCall {
     pub(super) from: u64,
@@ -104,6 +104,7 @@ pub(super) struct FinishedCall {
 }
 
 impl TaskCalls {
+    /// Adds a call. Draws the one before, unless the two are merged.
     pub(super) fn add(&mut self, call: FinishedCall, options: CallOptions, grid: &TimeGrid) {
         self.count += 1;
         let inward = [CallKind::Read.state(), CallKind::Receive.state()];
@@ -127,7 +128,7 @@ impl TaskCalls {
         self.last = Some(call);
     }
 
-    /// Draws the last call, which may be widened until `next`.
+    /// Draws the last call. A call shorter than [`CallOptions::min_time`] is widened, at most to `next`.
     pub(super) fn flush(&mut self, next: u64, options: CallOptions, grid: &TimeGrid) {
         if let Some(last) = self.last.take() {
             let widened = last.from.saturating_add(options.min_time).min(next);
@@ -153,7 +154,7 @@ impl CallSpans {
         self.spans.begin(tid, time, kind);
     }
 
-    /// Returns the call that ended; `None` without its entry, or if it is not drawn.
+    /// Returns the call that ended; `None` if its entry is missing, or if it is not drawn.
     pub(super) fn exit(
         &mut self,
         time: u64,
@@ -164,10 +165,12 @@ impl CallSpans {
         let kind = self.kind(event.tracepoint());
         let span = self.spans.end(&tid, time)?;
         let (kind, ret) = (kind?, event.ret());
-        // The entry is of another call: the records in between were lost.
-        if span.data != Some(kind) || (ret == AGAIN && options.skip_again) {
+        // If the kinds differ, the entry is one of another call: records were lost.
+        let is_same_call = span.data == Some(kind);
+        if !is_same_call || (ret == AGAIN && options.skip_again) {
             return None;
         }
+        // recvmmsg and sendmmsg return the number of messages.
         let is_size = !matches!(kind, CallKind::Sync | CallKind::Poll)
             && !event.tracepoint().ends_with("mmsg");
         Some(FinishedCall {

@@ -14,8 +14,8 @@ pub(super) struct IdleCpus {
     cpus: BTreeMap<u32, IdleCpu>,
     /// The number of CPUs of the machine.
     count: u32,
-    /// `count`, or the highest number of a CPU with samples if that is higher, as in perf.
-    highest: u32,
+    /// The number of CPUs that perf prints: `count`, or the highest number of a CPU with samples if that is higher.
+    printed_count: u32,
 }
 
 /// The idle times of a CPU.
@@ -25,7 +25,7 @@ pub(super) struct IdleCpu {
     /// The task that was switched out last. If only idle times are shown, the next idle time is added to the times of this task,
     /// and the field becomes `None`.
     pub(super) last_task: Option<TaskIndex>,
-    /// The last known stack of a task before idle time; empty if there is none.
+    /// The latest known stack of a task after which the CPU became idle; empty if there is none.
     stack: String,
     /// Nanoseconds and count by stack.
     stacks: FxHashMap<String, (u64, u64)>,
@@ -34,13 +34,13 @@ pub(super) struct IdleCpu {
 }
 
 impl IdleCpu {
-    /// Adds idle time to the last stack, if it is known.
+    /// Adds idle time to the stack of the task before it, if known.
     pub(super) fn add_stack(&mut self, nanos: u64) {
         if self.stack.is_empty() {
             return;
         }
         let (sum, count) = self.stacks.entry(self.stack.clone()).or_default();
-        *sum += nanos;
+        *sum = sum.saturating_add(nanos);
         *count += 1;
     }
 }
@@ -50,20 +50,21 @@ impl IdleCpus {
         Self {
             cpus: BTreeMap::new(),
             count,
-            highest: count,
+            printed_count: count,
         }
     }
 
     /// Notes that a CPU has samples.
     pub(super) fn note_cpu(&mut self, cpu: u32) {
-        self.highest = self.highest.max(cpu);
+        self.printed_count = self.printed_count.max(cpu);
     }
 
+    /// Returns the idle times of a CPU, which are added if there are none.
     pub(super) fn cpu(&mut self, cpu: u32) -> &mut IdleCpu {
         self.cpus.entry(cpu).or_default()
     }
 
-    /// Notes that a task is switched out. `stack` is its stack if the CPU becomes idle.
+    /// Notes that a task other than the idle task is switched out. `stack` is its stack; `None` unless the CPU becomes idle.
     pub(super) fn leave(&mut self, cpu: u32, task: TaskIndex, stack: Option<&str>) {
         let idle = self.cpu(cpu);
         idle.ran_tasks = true;
@@ -73,8 +74,7 @@ impl IdleCpus {
         }
     }
 
-    /// Returns the idle times of all CPUs, or of those in `filter`, and the number of CPUs
-    /// that perf prints.
+    /// Returns the idle times of all CPUs, or of those in `filter` if given, and the number of CPUs that perf prints.
     pub(super) fn finish(mut self, filter: Option<&[u32]>) -> (BTreeMap<u32, CpuIdle>, u32) {
         for cpu in 0..self.count {
             self.cpus.entry(cpu).or_default();
@@ -89,6 +89,6 @@ impl IdleCpus {
             };
             (cpu, idle)
         });
-        (listed.collect(), self.highest)
+        (listed.collect(), self.printed_count)
     }
 }

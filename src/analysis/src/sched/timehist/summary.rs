@@ -13,13 +13,14 @@ pub struct TimeSummary {
     pub running: Vec<TimedTask>,
     /// Tasks that exited.
     pub terminated: Vec<TimedTask>,
-    /// The idle time of each selected CPU: those of the machine, and others with switches.
+    /// The idle time of each selected CPU: of those of the machine, and of others with switches.
     pub idle: BTreeMap<u32, CpuIdle>,
-    /// The time from the first to the last context switch in the time range, in nanoseconds.
+    /// The time from the first to the last context switch in the time range, in nanoseconds. A later switch counts as one at the
+    /// end of the range if it ends a counted stretch that began before.
     pub duration: u64,
     /// The number of CPUs that perf prints: those of the machine, or the highest CPU number if that is higher.
     pub cpus: u32,
-    /// How often a task of a sample was excluded by the options; a sample of two tasks may count twice.
+    /// How often the options excluded a task of an event; an event of two tasks may count twice.
     pub skipped: u64,
 }
 

@@ -9,6 +9,7 @@ pub struct RunStatistics {
     pub count: u64,
     /// The mean.
     pub mean: f64,
+    /// The sum of the squared differences from the mean.
     squares: f64,
     /// The minimum; `u64::MAX` without values.
     pub min: u64,
@@ -72,13 +73,13 @@ pub(super) enum AwayState {
 /// Times of a task's last stretch on a CPU, and of the wait before it, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StretchTimes {
-    /// From the last switch-out to the switch-in, by state.
+    /// From the previous switch-out to the switch-in, by state.
     pub wait: WaitTimes,
     /// From wakeup to switch-in.
     pub delay: u64,
     /// On the CPU.
     pub run: u64,
-    /// From wakeup to the first migration to another CPU.
+    /// From wakeup to the first migration to another CPU; 0 unless that is between wakeup and switch-in.
     pub before_migration: u64,
 }
 
@@ -116,14 +117,14 @@ pub struct TaskTimes {
     pub delay: u64,
     /// Nanoseconds not on a CPU.
     pub wait: WaitTimes,
-    /// Migrations to another CPU, if they are counted.
+    /// The number of migrations to another CPU, if they are counted.
     pub migrations: u64,
     /// When it was last switched out, in nanoseconds; 0 if never.
     pub(super) switched_out: u64,
     pub(super) away: AwayState,
-    /// When it was woken after this switch-out; 0 if it was not.
+    /// When it was first woken after that switch-out; 0 if it was not.
     pub(super) ready: u64,
-    /// When it was first moved to another CPU after this switch-out; 0 if it was not.
+    /// When it was first moved to another CPU after that switch-out; 0 if it was not.
     pub(super) moved: u64,
     /// Its latest priority, from a switch or a wakeup.
     pub(super) priority: Option<i32>,
