@@ -12,7 +12,7 @@ use crate::{FilteredSamples, LogHistogram, PrepareSamples as _};
 pub struct ValueHistogram {
     /// The lowest value of each range but the first, ascending.
     edges: Vec<i128>,
-    /// By range, so one more than `edges`.
+    /// The number of values in each range; one more than `edges`.
     counts: Vec<u64>,
     sum: i128,
     /// Magnitudes of the negative values.
@@ -89,14 +89,14 @@ impl ValueHistogram {
 
     /// Adds a value that fits in an `i64` or a `u64`.
     #[inline]
-    pub fn add(&mut self, number: i128) {
-        let range = self.edges.partition_point(|edge| *edge <= number);
+    pub fn add(&mut self, value: i128) {
+        let range = self.edges.partition_point(|edge| *edge <= value);
         if let Some(count) = self.counts.get_mut(range) {
             *count += 1;
         }
-        self.sum += number;
-        let magnitude = u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX);
-        match number < 0 {
+        self.sum += value;
+        let magnitude = u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX);
+        match value < 0 {
             true => self.negative.add(magnitude),
             false => self.other.add(magnitude),
         }
@@ -166,12 +166,12 @@ impl ValueHistogram {
         let rank = (u128::from(self.count()) * per_mille).div_ceil(1000).max(1);
         let rank = u64::try_from(rank).unwrap_or(u64::MAX);
         let negative = self.negative.count();
-        let (part, rank, sign) = match rank.checked_sub(negative) {
+        let (part, rank_in_part, sign) = match rank.checked_sub(negative) {
             // The lowest value has the highest magnitude.
             None | Some(0) => (&self.negative, negative - rank + 1, -1),
-            Some(rank) => (&self.other, rank, 1),
+            Some(rest) => (&self.other, rest, 1),
         };
-        sign * i128::from(part.at_rank(rank).unwrap_or_default())
+        sign * i128::from(part.at_rank(rank_in_part).unwrap_or_default())
     }
 }
 
@@ -203,13 +203,13 @@ pub struct ValueFold<'f> {
     /// The event.
     pub event: EventIndex,
     /// Which value of each sample is counted.
-    pub number: SampleValue,
+    pub value: SampleValue,
     /// Selects the samples.
     pub filter: FilteredSamples<'f>,
     /// The result.
     pub histogram: ValueHistogram,
     /// The number of selected samples without a value, as when their raw data are truncated.
-    pub truncated: u64,
+    pub without_value: u64,
 }
 
 impl Fold for ValueFold<'_> {
@@ -217,15 +217,15 @@ impl Fold for ValueFold<'_> {
         if sample.event != self.event || self.filter.prepare(world, sample, None).is_none() {
             return;
         }
-        match self.number.of(sample) {
-            Some(number) => self.histogram.add(number),
-            None => self.truncated += 1,
+        match self.value.of(sample) {
+            Some(value) => self.histogram.add(value),
+            None => self.without_value += 1,
         }
     }
 
     fn merge(&mut self, later: Self) {
         self.histogram.merge(&later.histogram);
-        self.truncated += later.truncated;
+        self.without_value += later.without_value;
     }
 }
 

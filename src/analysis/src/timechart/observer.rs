@@ -25,10 +25,11 @@ pub struct TimechartObserver {
     options: TimechartOptions,
     ignored_wakeup: Option<&'static str>,
     grid: TimeGrid,
-    /// First and last time, if any event was in the range.
+    /// The start of the chart and the time of its last event so far; `None` before the first event in the range.
     bounds: Option<(u64, u64)>,
-    /// Whether there are events before the range, and after it.
+    /// Whether an event was before the range.
     has_earlier: bool,
+    /// Whether an event was after the range.
     has_later: bool,
     states: TaskStates,
     /// States that the current event ended.
@@ -67,7 +68,7 @@ impl TimechartObserver {
         }
     }
 
-    /// Returns the chart; `None` if there are no events in the range.
+    /// Returns the chart; `None` if no switch, wakeup, power event or system call is in the range.
     #[must_use]
     pub fn finish(mut self) -> Option<Timechart> {
         let (start, mut end) = self.bounds?;
@@ -103,7 +104,7 @@ impl TimechartObserver {
         })
     }
 
-    /// Notes the time of an event. Returns whether the event is in the range.
+    /// Notes the time of an event, and extends the chart to it if it is in the range. Returns whether it is.
     fn record_time(&mut self, time: u64) -> bool {
         let ChartRange {
             first: from,
@@ -129,6 +130,7 @@ impl TimechartObserver {
         true
     }
 
+    /// Extends the grid to `time`, and merges what is drawn anew if its cells have become longer.
     fn extend(&mut self, time: u64) {
         if !self.grid.extend(time) {
             return;
@@ -145,7 +147,8 @@ impl TimechartObserver {
         self.wakeups.coarsen(grid);
     }
 
-    /// Returns the lane of a task. If `time` is given, notes that the task has an event at that time.
+    /// Returns the lane of a task, which is added if it is new. `time`, if given, becomes the lane's first time if it had none, and
+    /// its last time unless that is later.
     fn lane(&mut self, pid: i32, tid: i32, time: Option<u64>) -> (TaskIndex, &mut TaskLane) {
         let index = self.tasks.find_or_add(pid, tid);
         let missing = (index.get() + 1).saturating_sub(self.lanes.len());
@@ -200,10 +203,10 @@ impl TimechartObserver {
             return;
         }
         self.counts.wakeups += 1;
-        let waker = at.task.tid.cast_signed();
+        let waker_tid = at.task.tid.cast_signed();
         // The task that an interrupt interrupts is not the waker; nor is the idle task.
-        if waker > 0 && !event.is_by_interrupt() {
-            let (waker, _) = self.lane(at.task.pid.cast_signed(), waker, Some(time));
+        if waker_tid > 0 && !event.is_by_interrupt() {
+            let (waker, _) = self.lane(at.task.pid.cast_signed(), waker_tid, Some(time));
             self.wakeups.push(Wakeup { time, waker, woken }, &self.grid);
         }
     }
@@ -219,6 +222,7 @@ impl TimechartObserver {
         self.ended = ended;
     }
 
+    /// Draws the part of a state that is in the range, except for the states of idle tasks.
     fn draw_interval(&mut self, interval: &StateInterval) {
         let shown = self.options.range.clip(interval.from, interval.to);
         let (from, to) = (shown.first, shown.last);
@@ -255,7 +259,7 @@ impl TimechartObserver {
         }
     }
 
-    /// Draws a system call.
+    /// Draws the part of a system call that is in the range.
     fn draw_call(&mut self, pid: i32, tid: i32, mut call: FinishedCall) {
         let shown = self.options.range.clip(call.from, call.to);
         (call.from, call.to) = (shown.first, shown.last);
@@ -301,6 +305,7 @@ impl Observer<Option<StackChain>> for TimechartObserver {
             TypedEvent::CpuFrequency(event) => {
                 let is_seen = self.record_time(time);
                 self.counts.power += u64::from(is_seen);
+                // Changes before the range give the frequency at its start.
                 if time <= self.options.range.last {
                     let cpu = self.cpus.entry(event.cpu_id()).or_default();
                     cpu.power.frequency(time, event, &self.grid);

@@ -12,8 +12,8 @@ pub const IDLE_STATES: usize = 7;
 pub struct FrequencyStep {
     /// The time of the change, in nanoseconds.
     pub time: u64,
-    /// The frequency in kHz: the highest one if it changed several times in a cell. Changes before the chart count to its first
-    /// cell.
+    /// The frequency in kHz: the highest one if it changed several times in a cell. Changes before the start of the chart belong
+    /// to its first cell.
     pub khz: u32,
 }
 
@@ -29,7 +29,7 @@ pub struct CpuPower {
 }
 
 impl CpuPower {
-    /// Handles the start or end of an idle state; at its end, adds the part of it that is in `range` to the timeline.
+    /// Handles the start or end of an idle state. Either one ends the current idle state.
     pub(super) fn idle(
         &mut self,
         time: u64,
@@ -44,7 +44,7 @@ impl CpuPower {
         };
     }
 
-    /// Ends the current idle state.
+    /// Ends the current idle state, if there is one, and adds the part of it that is in `range` to the timeline.
     pub(super) fn close(&mut self, time: u64, grid: &TimeGrid, range: ChartRange) {
         if let Some((since, state)) = self.open.take() {
             let shown = range.clip(since, time);
@@ -71,6 +71,7 @@ impl CpuPower {
         }
     }
 
+    /// Merges states and frequencies anew after the cells of `grid` have become longer.
     pub(super) fn coarsen(&mut self, grid: &TimeGrid) {
         self.idle.coarsen(grid);
         for step in std::mem::take(&mut self.frequencies) {

@@ -11,7 +11,7 @@ use crate::PrepareSamples;
 /// A callchain, and the context for resolving it.
 #[derive(Debug, Clone)]
 pub struct StackChain {
-    /// Process and time.
+    /// Machine, process and time.
     pub at: AddressContext,
     /// The callchain as recorded, innermost first.
     bytes: Box<[u8]>,
@@ -38,7 +38,7 @@ impl StackId {
     }
 }
 
-/// Selects all samples; those of switches from a task, except idle tasks, with their callchains if wanted.
+/// Selects all samples. If callchains are wanted, samples of `sched_switch` have theirs, unless the switch is from an idle task.
 #[derive(Debug, Clone, Copy)]
 pub struct SwitchCallchains {
     /// Whether callchains are wanted.
@@ -66,7 +66,7 @@ impl PrepareSamples for SwitchCallchains {
     }
 }
 
-/// Different stacks, with their ids.
+/// The different stacks of each process, with their ids.
 #[derive(Debug, Default)]
 pub(super) struct StackTable {
     ids: FxHashMap<(u32, Box<[u8]>), StackId>,
@@ -77,6 +77,7 @@ impl StackTable {
     /// Maximum number of stacks stored; further ones are dropped, and their states have no stack.
     const MOST: usize = 50_000;
 
+    /// Returns the id of a stack, which is added if it is new; `None` if there is no room for it.
     pub(super) fn id(&mut self, chain: StackChain) -> Option<StackId> {
         let key = (chain.at.pid, chain.bytes.clone());
         if let Some(id) = self.ids.get(&key) {

@@ -1,6 +1,6 @@
 //! The states of one row of a chart over time, merged to a resolution.
 
-/// Time divided into cells of equal length. Short states that begin in one cell are merged.
+/// Time divided into cells of equal length. Adjacent states that begin in one cell and are shorter than it are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeGrid {
     origin: u64,
@@ -23,7 +23,8 @@ impl TimeGrid {
         }
     }
 
-    /// Extends the grid to `time`. Returns whether cells have become longer: then all timelines must be [coarsened](Timeline::coarsen).
+    /// Extends the grid to `time`. Returns whether cells have become longer: then all timelines must be
+    /// [coarsened](Timeline::coarsen).
     pub fn extend(&mut self, time: u64) -> bool {
         let before = self.cell;
         while self.cell_of(time) >= self.cells.saturating_mul(2) {
@@ -45,10 +46,10 @@ impl TimeGrid {
     }
 }
 
-/// States over time, in order and without overlap; gaps are times without a known state.
+/// States over time, in order and without overlap; gaps are times without a known state. Merged pieces can have gaps inside.
 ///
-/// A state that lasts at least a cell is a piece of its own. Shorter states that begin in the same cell are merged into one piece with
-/// the time of each state, so that at most two pieces begin in a cell, whatever the number of states.
+/// A state that lasts at least a cell is a piece of its own. Shorter states that begin in the same cell are merged into one piece
+/// with the time of each state, so that at most two pieces begin in a cell, whatever the number of states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline<const STATES: usize, D> {
     pieces: Vec<TimelinePiece<STATES, D>>,
@@ -82,7 +83,7 @@ pub enum PieceContent<const STATES: usize, D> {
 /// The sums of merged states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergedStates<const STATES: usize> {
-    /// Nanoseconds in each state.
+    /// Nanoseconds in each state. Their sum is less than the length of the piece if the piece has gaps.
     pub nanos: [u64; STATES],
     /// The number of merged states.
     pub count: u64,
@@ -123,19 +124,20 @@ impl<const STATES: usize, D> Timeline<STATES, D> {
 }
 
 impl<const STATES: usize, D> TimelinePiece<STATES, D> {
-    /// A state from one time to another.
+    /// Creates a piece with one state.
     pub fn one(from: u64, to: u64, state: usize, data: D) -> Self {
         let content = PieceContent::One { state, data };
         Self { from, to, content }
     }
 
+    /// Whether `next`, which follows this piece, is merged with it.
     fn merges_with(&self, next: &Self, grid: &TimeGrid) -> bool {
         grid.cell_of(self.from) == grid.cell_of(next.from)
             && self.is_short(grid)
             && next.is_short(grid)
     }
 
-    /// Whether it consists of states shorter than a cell.
+    /// Whether the piece consists of states shorter than a cell.
     fn is_short(&self, grid: &TimeGrid) -> bool {
         match self.content {
             PieceContent::One { .. } => self.to - self.from < grid.cell(),
@@ -157,7 +159,7 @@ impl<const STATES: usize, D> TimelinePiece<STATES, D> {
         }
     }
 
-    /// Returns the time in each state.
+    /// Returns the time in each state, and the number of states.
     #[must_use]
     pub fn sums(&self) -> MergedStates<STATES> {
         match &self.content {
@@ -180,7 +182,7 @@ mod tests {
 
     type Line = Timeline<3, usize>;
 
-    /// States without overlap: gap before, length, state.
+    /// States in order and without overlap: start, end and number of each.
     fn states() -> impl Strategy<Value = Vec<(u64, u64, usize)>> {
         let length = prop_oneof![1..50_u64, 1..3_000_u64, 1..500_000_u64];
         let steps = proptest::collection::vec((0..2_000_u64, length, 0..3_usize), 1..300);
@@ -205,7 +207,7 @@ mod tests {
 
     /// Groups states by a search through all of them: long ones alone, runs of short ones by the cell of the first.
     fn oracle(states: &[(u64, u64, usize)], grid: &TimeGrid) -> Vec<(u64, u64, [u64; 3])> {
-        let is_long = |at: &(u64, u64, usize)| at.1 - at.0 >= grid.cell();
+        let is_long = |state: &(u64, u64, usize)| state.1 - state.0 >= grid.cell();
         let mut pieces = Vec::new();
         let mut at = 0;
         while at < states.len() {
@@ -239,7 +241,7 @@ mod tests {
                 line.pieces().iter().map(|piece| (piece.from, piece.to, piece.sums().nanos)).collect();
             prop_assert_eq!(&pieces, &oracle(&states, &grid));
             prop_assert_eq!(&line, &pushed(&states, &grid));
-            // At most one long and one merged piece begin in a cell.
+            // At most one long piece and one piece of short states begin in a cell.
             prop_assert!(pieces.len() as u64 <= 4 * cells, "{} of {}", pieces.len(), cells);
             let last = states.last().unwrap().1;
             prop_assert!(grid.cell_of(last) < 2 * cells);

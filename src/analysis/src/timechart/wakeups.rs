@@ -16,7 +16,8 @@ pub struct Wakeup {
     pub woken: TaskIndex,
 }
 
-/// Wakeups in order of time. Of the wakeups with the same waker and woken task, only the first in each cell is kept.
+/// Wakeups in order of time. Of the wakeups with the same waker and woken task, only the first in each cell is kept; a cell is
+/// here `every` cells of the grid.
 #[derive(Debug, Default)]
 pub(super) struct Wakeups {
     kept: Vec<Wakeup>,
@@ -44,6 +45,7 @@ impl Wakeups {
         }
     }
 
+    /// Thins the wakeups out anew after cells have become longer.
     pub(super) fn coarsen(&mut self, grid: &TimeGrid) {
         self.seen.clear();
         for wakeup in std::mem::take(&mut self.kept) {

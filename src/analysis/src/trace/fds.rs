@@ -21,6 +21,8 @@ const CWD: i32 = -100;
 const CLOEXEC: u64 = 0o2000000;
 /// `FD_CLOEXEC` and `MFD_CLOEXEC`.
 const OTHER_CLOEXEC: u64 = 1;
+/// `PERF_FLAG_FD_CLOEXEC`.
+const PERF_CLOEXEC: u64 = 8;
 /// Commands of fcntl(2).
 const F_DUPFD: u64 = 0;
 const F_SETFD: u64 = 2;
@@ -55,8 +57,8 @@ pub struct ProcessFiles {
 #[derive(Debug)]
 pub(super) struct FileTables {
     tables: FxHashMap<u32, ProcessFiles>,
-    /// Processes without names, since not all of their calls are seen. `None` if no process has names.
-    unknown: Option<FxHashSet<u32>>,
+    /// Processes that never have a table, since not all of their calls are seen. `None` if no process has a table.
+    excluded: Option<FxHashSet<u32>>,
 }
 
 /// A call that has returned.
@@ -99,8 +101,8 @@ impl ReturnedCall<'_> {
     }
 }
 
-/// Names of the calls that are followed: they change the file descriptors or the working directory of a process. Descriptors
-/// that another call makes have no name.
+/// Names of the calls that are followed: they change the file descriptors or the working directory of a process, or create a
+/// process that copies or shares them. Descriptors that another call creates have no name.
 pub const FILE_CALLS: &[&str] = &[
     "accept",
     "accept4",
@@ -151,11 +153,11 @@ pub const FILE_CALLS: &[&str] = &[
 ];
 
 impl FileTables {
-    /// Creates empty tables. Unless `are_known`, no process ever gets a table.
-    pub(super) fn new(are_known: bool) -> Self {
+    /// Creates empty tables. Unless `names_files`, no process ever gets a table.
+    pub(super) fn new(names_files: bool) -> Self {
         Self {
             tables: FxHashMap::default(),
-            unknown: are_known.then(FxHashSet::default),
+            excluded: names_files.then(FxHashSet::default),
         }
     }
 
@@ -166,21 +168,23 @@ impl FileTables {
         }
     }
 
-    /// Removes the table of a process for good, since not all of its calls are seen.
+    /// Removes the table of a process for good. Required if not all of its calls are seen.
     pub(super) fn exclude(&mut self, process: u32) {
         self.tables.remove(&process);
-        if let Some(unknown) = &mut self.unknown {
-            unknown.insert(process);
+        if let Some(excluded) = &mut self.excluded {
+            excluded.insert(process);
         }
     }
 
+    /// Whether the process can have a table.
     fn is_followed(&self, process: u32) -> bool {
-        let unknown = self.unknown.as_ref();
-        unknown.is_some_and(|unknown| !unknown.contains(&process))
+        let excluded = self.excluded.as_ref();
+        excluded.is_some_and(|excluded| !excluded.contains(&process))
     }
 
     /// Copies the table of a process for its child, unless the child is excluded. A child that has a table already keeps
-    /// the table: the child existed before the trace, and its fork is synthesized.
+    /// the table: the child existed before the trace, and its fork is synthesized. Does nothing for a new thread, for which
+    /// `parent` and `child` are the same process.
     pub(super) fn fork(&mut self, parent: u32, child: u32) {
         if parent == child || self.tables.contains_key(&child) || !self.is_followed(child) {
             return;
@@ -193,7 +197,7 @@ impl FileTables {
     /// Removes the descriptors that a successful execve(2) closes.
     pub(super) fn exec(&mut self, process: u32) {
         if let Some(files) = self.tables.get_mut(&process) {
-            files.open.retain(|_, file| !file.closes_on_exec);
+            files.exec();
         }
     }
 
@@ -218,7 +222,7 @@ impl FileTables {
         self.tables.get(&process)?.cwd.as_deref()
     }
 
-    /// Changes the table of the calling process by a call that has returned.
+    /// Updates the table of the calling process after a call has returned.
     pub(super) fn returned(&mut self, process: u32, call: &ReturnedCall<'_>) {
         if !self.is_followed(process) {
             return;
@@ -248,11 +252,11 @@ impl FileTables {
                 files.cwd = path;
             }
             "fchdir" => files.cwd = files.open.get(&call.fd(0)).map(|file| file.name.clone()),
-            "execve" | "execveat" => files.open.retain(|_, file| !file.closes_on_exec),
+            "execve" | "execveat" => files.exec(),
             // The numbers of received descriptors are unknown.
             "recvmsg" | "recvmmsg" if has_descriptors(call) => files.open.clear(),
             "socket" | "bind" | "connect" | "accept" | "accept4" => files.socket(call),
-            name => files.anonymous(name, call),
+            _ => files.anonymous(call),
         }
     }
 }
@@ -274,6 +278,12 @@ fn has_descriptors(call: &ReturnedCall<'_>) -> bool {
 }
 
 impl ProcessFiles {
+    /// Removes the descriptors that a successful execve(2) closes.
+    fn exec(&mut self) {
+        self.open.retain(|_, file| !file.closes_on_exec);
+    }
+
+    /// Sets the name of a descriptor, or removes it.
     fn set(&mut self, fd: i64, name: Option<Vec<u8>>, closes_on_exec: bool) {
         let Ok(fd) = i32::try_from(fd) else { return };
         match name {
@@ -307,7 +317,7 @@ impl ProcessFiles {
     }
 
     fn opened(&mut self, call: &ReturnedCall<'_>) {
-        let (directory, path, closes) = match call.name {
+        let (directory, path_argument, closes) = match call.name {
             "open" => (CWD, 0, call.has(1, CLOEXEC)),
             "creat" => (CWD, 0, false),
             "openat" | "open_tree" => (call.fd(0), 1, call.has(2, CLOEXEC)),
@@ -322,7 +332,7 @@ impl ProcessFiles {
                 )
             }
         };
-        let path = call.memory(path);
+        let path = call.memory(path_argument);
         let path = path.and_then(|path| self.absolute(directory, path));
         self.set(call.result, path, closes);
     }
@@ -349,7 +359,7 @@ impl ProcessFiles {
     }
 
     fn control(&mut self, call: &ReturnedCall<'_>) {
-        match call.argument(1) {
+        match call.argument(1) & 0xffff_ffff {
             command @ (F_DUPFD | F_DUPFD_CLOEXEC) => {
                 self.duplicate(call.fd(0), call.result, command == F_DUPFD_CLOEXEC);
             }
@@ -393,22 +403,23 @@ impl ProcessFiles {
                 let closes = call.name == "accept4" && call.has(3, CLOEXEC);
                 self.set(call.result, Some(name.into()), closes);
             }
-            name => {
-                let word = if name == "bind" { "at" } else { "to" };
+            // bind(2) or connect(2). A descriptor that had no name before loses its new name at the next exec.
+            _ => {
+                let word = if call.name == "bind" { "at" } else { "to" };
                 let closes = self.open.get(&call.fd(0)).map(|file| file.closes_on_exec);
                 let name = match call.address {
                     Some(address) => format!("socket: {word} {address}"),
                     None => "socket".to_owned(),
                 };
                 let fd = call.fd(0).into();
-                self.set(fd, Some(name.into()), closes.unwrap_or_default());
+                self.set(fd, Some(name.into()), closes.unwrap_or(true));
             }
         }
     }
 
     /// Names the descriptors of other calls, mostly as procfs names files without a path.
-    fn anonymous(&mut self, name: &str, call: &ReturnedCall<'_>) {
-        let (name, closes) = match name {
+    fn anonymous(&mut self, call: &ReturnedCall<'_>) {
+        let (name, closes) = match call.name {
             "eventfd" => ("anon_inode:[eventfd]", false),
             "eventfd2" => ("anon_inode:[eventfd]", call.has(1, CLOEXEC)),
             "epoll_create" => ("anon_inode:[eventpoll]", false),
@@ -419,7 +430,9 @@ impl ProcessFiles {
             "userfaultfd" => ("anon_inode:[userfaultfd]", call.has(0, CLOEXEC)),
             "io_uring_setup" => ("anon_inode:[io_uring]", true),
             "pidfd_open" => ("anon_inode:[pidfd]", true),
-            "perf_event_open" => ("anon_inode:[perf_event]", call.has(4, 8)),
+            "perf_event_open" => ("anon_inode:[perf_event]", call.has(4, PERF_CLOEXEC)),
+            // These change the signals of a descriptor, unless it is -1.
+            "signalfd" | "signalfd4" if call.fd(0) != -1 => return,
             "signalfd" => ("anon_inode:[signalfd]", false),
             "signalfd4" => ("anon_inode:[signalfd]", call.has(3, CLOEXEC)),
             "memfd_create" => {

@@ -19,9 +19,9 @@ pub struct TraceOptions {
     pub hidden_process: Option<u32>,
     /// Ids of threads whose calls and other events are not shown.
     pub excluded_threads: FxHashSet<u32>,
-    /// Only calls of at least this many nanoseconds; 0 for all.
+    /// Only calls that took at least this many nanoseconds are printed; 0 for all.
     pub min_duration: u64,
-    /// Only returns and other events whose stack has at least this many frames; 0 for all.
+    /// Only returns and other events whose stack has at least this many frames are printed; 0 for all.
     pub min_stack: usize,
     /// The maximum number of lines of events other than system calls, by event name. Events that are missing here have
     /// no limit.
@@ -38,7 +38,7 @@ pub struct TraceOptions {
     /// Whether calls are summed up.
     pub sums_up: bool,
     /// Whether lines have [`LineDetails`]. If so, each call has one line: when it returns, or when it begins if it never
-    /// returns.
+    /// returns, as exit_group(2).
     pub with_details: bool,
     /// Events that begin and end the shown parts of the trace.
     pub switch: Option<TraceSwitch>,
@@ -68,7 +68,8 @@ pub struct TraceSwitch {
 
 /// Receives lines in order.
 pub trait TraceSink {
-    /// Receives the time in nanoseconds of the first event, before its line.
+    /// Receives the time in nanoseconds of the first selected call or other event, before its line. Only a line of lost records
+    /// can precede it.
     fn begin(&mut self, time: u64);
 
     /// Prints a line; returns false if no more can be printed.
@@ -84,7 +85,7 @@ pub struct TraceLine<'a> {
     pub duration: Option<u64>,
     /// The thread.
     pub tid: u32,
-    /// The thread's name.
+    /// The thread's name; empty if unknown.
     pub comm: &'a [u8],
     /// The call or event as text.
     pub text: CallText<'a>,
@@ -129,12 +130,13 @@ pub struct NamedText {
 pub enum CallText<'a> {
     /// A call as `name(arguments`, and its result; `None` if it never returns.
     Call(&'a str, Option<&'a str>),
-    /// A call that has not returned when a line of another thread follows, as `name(arguments`.
+    /// A call as `name(arguments`, which has not returned when another thread begins a call, a page fault or another event follows,
+    /// records are lost, or the trace ends.
     Begun(&'a str),
     /// The return of a call whose begin is in an earlier line or was not seen: `name(` with the arguments that are not
     /// in that line, and the result.
     Continued(&'a str, &'a str),
-    /// Another event as `name(fields)`.
+    /// Another event as `name(fields)`, or a page fault as `majfault ADDRESSES` or `minfault ADDRESSES`.
     Event(&'a str),
     /// The number of records that were lost.
     Lost(u64),

@@ -14,13 +14,13 @@ use rperf_syscalls::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::held::HeldReturn;
-use super::fds::{FileTables, ReturnedCall};
+use super::fds::FileTables;
 use super::line::{
     CallText, LineDetails, NamedText, RUN_TIME_EVENT, TraceLine, TraceOptions, TraceSink,
 };
 use super::names::{CallNames, CommNames, FdNames};
 use super::summary::{CallStatistics, CallSummary, error_number};
-use super::{CapturedArgument, FILE_CALLS, ProcessFiles, TraceRecord, TracedSample};
+use super::{CapturedArgument, ProcessFiles, TraceRecord, TracedSample};
 use crate::{EventContext, Loss, Observer, TaskChange, TaskId};
 
 /// Joins entries and returns of calls, and passes lines to a [`TraceSink`].
@@ -39,7 +39,7 @@ pub struct TraceObserver<S> {
     event_lines: FxHashMap<String, u64>,
     lost: u64,
     has_ended: bool,
-    /// Whether `TraceOptions::switch` is off.
+    /// Whether `TraceOptions::switch` currently hides all calls and events.
     is_off: bool,
     /// The details of the next line.
     details: Option<LineDetails>,
@@ -49,12 +49,12 @@ pub struct TraceObserver<S> {
     is_shallow: bool,
     /// Whether records of captured memory follow those of begins and returns, instead of preceding them: the probe of
     /// another tracer runs before ours.
-    memory_is_late: bool,
-    /// Threads with a held return.
+    memory_follows: bool,
+    /// Threads with a held return, and some whose return is shown already.
     holding: Vec<u32>,
     /// Ids of the threads that began during the trace, without the first one of each process.
     started_threads: FxHashSet<u32>,
-    /// Reads memory, if the kernel does not copy it.
+    /// Reads memory when the record of a call's begin is read; `None` if the kernel copies it.
     late: Option<late::LateReader>,
 }
 
@@ -103,7 +103,7 @@ impl<S: TraceSink> TraceObserver<S> {
             details: None,
             stack: Vec::new(),
             is_shallow: false,
-            memory_is_late: false,
+            memory_follows: false,
             holding: Vec::new(),
             started_threads: FxHashSet::default(),
             late: None,
@@ -153,8 +153,8 @@ impl<S: TraceSink> TraceObserver<S> {
         self.lost
     }
 
-    /// Ends the trace and returns the sink and the sums. Held returns are printed, and the begin of the call that began last,
-    /// unless the options omit begins.
+    /// Ends the trace and returns the sink and the sums. Prints held returns. Also prints the begin of the call that began last
+    /// if it has not returned, unless the options omit begins.
     pub fn finish(mut self) -> (S, CallSummary) {
         self.release();
         self.interrupt();
@@ -192,7 +192,7 @@ impl<S: TraceSink> TraceObserver<S> {
             || self.has_reached_limits();
     }
 
-    /// Prints the begin of the current call, unless the options omit begins.
+    /// Prints the begin of the current call if it is not printed yet, unless the options omit begins.
     fn interrupt(&mut self) {
         let has_one_line = self.options.with_details;
         if has_one_line || self.options.min_duration > 0 || self.options.failed_only {
@@ -264,6 +264,8 @@ impl<S: TraceSink> TraceObserver<S> {
         read(&call, &names)
     }
 
+    /// Whether calls with this number are shown and counted now: `TraceOptions::selected` has it, and `TraceOptions::switch` does
+    /// not hide it.
     fn is_selected(&self, number: u32) -> bool {
         let selected = self.options.selected.as_ref();
         !self.is_off && selected.is_none_or(|selected| selected.contains(&number))
@@ -360,29 +362,33 @@ impl<S: TraceSink> TraceObserver<S> {
         if self.current == Some(tid) {
             self.current = None;
         }
-        let is_known = begun.is_some();
         self.threads.entry(tid).or_default().returned = Some(number);
-        match self.hold(task, time, begun, result) {
-            // The return is held.
-            None if is_known => {}
-            Some(begun) => self.returned(task, time, &begun, result),
-            None => {
-                if self.is_selected(number) {
-                    self.show_return(task, time, None, number, result);
-                }
-                self.follow_files(task.pid, number, None, result);
-            }
+        let Some(begun) = begun else {
+            self.returned(task, time, None, number, result);
+            return;
+        };
+        if let Some(begun) = self.hold(task, time, begun, result) {
+            self.returned(task, time, Some(&begun), number, result);
         }
     }
 
-    fn returned(&mut self, task: TaskId, time: u64, begun: &BegunCall, result: i64) {
-        let number = begun.number;
+    /// Shows the return of a call if it is selected, and updates the files of its process. `begun` is `None` if the begin of the
+    /// call was not seen.
+    fn returned(
+        &mut self,
+        task: TaskId,
+        time: u64,
+        begun: Option<&BegunCall>,
+        number: u32,
+        result: i64,
+    ) {
         if self.is_selected(number) {
-            self.show_return(task, time, Some(begun), number, result);
+            self.show_return(task, time, begun, number, result);
         }
-        self.follow_files(task.pid, number, Some(begun), result);
+        self.follow_files(task.pid, number, begun, result);
     }
 
+    /// Adds a return to the summary, and prints it unless the options hide it.
     fn show_return(
         &mut self,
         task: TaskId,
@@ -397,6 +403,7 @@ impl<S: TraceSink> TraceObserver<S> {
         if self.options.sums_up {
             let thread = self.summary.threads.entry(tid).or_default();
             let statistics: &mut CallStatistics = thread.calls.entry(number).or_default();
+            // As in perf, a call whose begin was not seen counts with a duration of 0.
             statistics.add(duration.unwrap_or_default(), result);
         }
         let is_hidden = self.is_shallow
@@ -417,13 +424,13 @@ impl<S: TraceSink> TraceObserver<S> {
         };
         let _ = write_result(&mut bytes, &call, result, &names);
         let returned = String::from_utf8_lossy(&bytes);
-        let text = match begun {
+        let call_text = match begun {
             Some(begun) => self.text(begun, begun.is_printed),
             None => format!("{}(", call_name(number, syscall)),
         };
         let text = match begun.is_none_or(|begun| begun.is_printed) {
-            true => CallText::Continued(&text, &returned),
-            false => CallText::Call(&text, Some(&returned)),
+            true => CallText::Continued(&call_text, &returned),
+            false => CallText::Call(&call_text, Some(&returned)),
         };
         match begun {
             Some(begun) => self.describe(task.pid, time, begun, Some(result)),
@@ -442,36 +449,6 @@ impl<S: TraceSink> TraceObserver<S> {
         }
         self.print(tid, start, duration, text);
     }
-
-    /// Updates the files that descriptors refer to. A call whose begin was not seen may have changed any descriptor.
-    fn follow_files(&mut self, process: u32, number: u32, begun: Option<&BegunCall>, result: i64) {
-        let Some(syscall) = self.table.get(number) else {
-            return;
-        };
-        if !FILE_CALLS.contains(&syscall.name) {
-            return;
-        }
-        let Some(begun) = begun else {
-            match syscall.name {
-                // The trace of a command begins with the return of its execve. Its descriptors were read before.
-                "execve" | "execveat" if result == 0 => self.files.exec(process),
-                "execve" | "execveat" | "clone" | "clone3" | "fork" | "vfork" => {}
-                _ => self.files.remove(process),
-            }
-            return;
-        };
-        let is_late = begun.memory.iter().any(|memory| memory.is_late);
-        let memory = if is_late { &[] } else { &begun.memory[..] };
-        let address = self.with_call(begun, memory, |call, _| call.peer());
-        let call = ReturnedCall {
-            name: syscall.name,
-            arguments: begun.arguments,
-            memory,
-            result,
-            address: address.as_deref(),
-        };
-        self.files.returned(process, &call);
-    }
 }
 
 /// Returns the name of a call, or a text for an unknown number.
@@ -480,8 +457,8 @@ fn call_name(number: u32, syscall: Option<&Syscall>) -> String {
 }
 
 impl<S: TraceSink> TraceObserver<S> {
-    /// Counts a sample, except captured memory and calls that are not selected. Passes the time of the first counted
-    /// sample to the sink.
+    /// Counts a sample, unless it is captured memory or belongs to a call that is not selected. Passes the time of the first
+    /// counted sample to the sink.
     fn count(&mut self, at: &EventContext, record: &TraceRecord) {
         let number = match record {
             TraceRecord::Enter { number, .. } | TraceRecord::Exit { number, .. } => Some(*number),
@@ -525,6 +502,7 @@ impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
             return;
         }
         self.count(at, &record);
+        // The memory of a held return can only be in the thread's next record.
         if !matches!(
             record,
             TraceRecord::Memory {
@@ -577,8 +555,9 @@ impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
 
     fn lost(&mut self, at: &EventContext, loss: Loss) {
         self.lost = self.lost.saturating_add(loss.records);
-        self.files.clear();
         self.release();
+        // After the held returns, which would name descriptors again.
+        self.files.clear();
         self.interrupt();
         self.forget_calls();
         self.print(

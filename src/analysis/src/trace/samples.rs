@@ -46,12 +46,12 @@ enum EventKind {
     },
 }
 
-/// Memory that an argument points to, copied when the call began or returned.
+/// Memory that an argument points to, copied when the call began or returned, or read later.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturedArgument {
     /// Index of the argument, from 0.
     pub argument: usize,
-    /// Index of the text or buffer, if the argument is a list of them.
+    /// Index of the text or buffer, if the argument is a list of them; for messages, see [`rperf_syscalls::captured_record`].
     pub item: usize,
     /// The bytes; those of a text without its NUL.
     pub bytes: Vec<u8>,
@@ -59,7 +59,7 @@ pub struct CapturedArgument {
     pub is_truncated: bool,
     /// Whether it could not be read.
     pub is_unreadable: bool,
-    /// Whether this marks the rest of a list, the items from `item` on, which were not copied.
+    /// Whether this only marks that the list has more items than were copied.
     pub is_more: bool,
     /// Whether it was read after the call had begun.
     pub is_late: bool,
@@ -160,7 +160,7 @@ impl TraceSamples {
                 _ => None,
             };
             syscall.unwrap_or_else(|| EventKind::Other {
-                // Without terms and modifiers, as in perf.
+                // The name of a tracepoint has no terms and modifiers, as in perf.
                 name: name.as_deref().unwrap_or(&event.name).to_owned(),
                 tracepoint,
             })
@@ -265,9 +265,9 @@ impl TraceSamples {
         Some(match event {
             EventKind::Enter { number, arguments } => {
                 let mut values = [0; 6];
-                let read = arguments.elements(raw)?;
-                for (value, read) in values.iter_mut().zip(read.iter()) {
-                    *value = read;
+                let elements = arguments.elements(raw)?;
+                for (value, element) in values.iter_mut().zip(elements.iter()) {
+                    *value = element;
                 }
                 TraceRecord::Enter {
                     number: as_number(number)?,
@@ -314,8 +314,8 @@ pub fn is_page_fault(event: &EventDesc) -> bool {
         && matches!(event.attr.config, MINOR_FAULTS | MAJOR_FAULTS)
 }
 
-/// Returns names and values of a tracepoint's fields, without the common ones and `__syscall_nr`, which repeats the
-/// name of the event.
+/// Returns names and values of a tracepoint's fields, without the common ones and `__syscall_nr`: the name of the event
+/// already has the call.
 fn fields(
     tracepoint: &Tracepoint,
     raw: &[u8],

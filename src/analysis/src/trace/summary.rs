@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct CallSummary {
     /// The calls of each thread, by thread id.
     pub threads: BTreeMap<u32, ThreadCalls>,
-    /// The number of events of all threads.
+    /// The number of events of all threads: entries and returns of selected calls, and other events.
     pub events: u64,
 }
 
@@ -49,9 +49,9 @@ impl CallSummary {
 /// The calls of one thread.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadCalls {
-    /// The thread's name.
+    /// The thread's name; empty if unknown.
     pub comm: String,
-    /// The number of the thread's events: entries and returns of calls, and other events.
+    /// The number of the thread's events: entries and returns of selected calls, and other events.
     pub events: u64,
     /// Page faults that waited for a device, if they were recorded.
     pub major_faults: u64,
@@ -99,7 +99,7 @@ impl CallStatistics {
         }
     }
 
-    /// Adds the calls of another thread (Chan's method).
+    /// Adds the calls that `other` has counted (Chan's method).
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -121,18 +121,18 @@ impl CallStatistics {
     }
 
     /// Sets mean and deviation from the sum of the times of all `count` calls, in nanoseconds, and the sum of the
-    /// squares of these times.
-    pub fn set_sums(&mut self, total: u64, squares: u128) {
+    /// squares of these times. Does nothing if `count` is 0.
+    pub fn set_sums(&mut self, total: u64, sum_of_squares: u128) {
         if self.count == 0 {
             return;
         }
         self.mean = total as f64 / self.count as f64;
         // The difference of these large numbers is computed in integers, since floating point would lose it.
         let count = u128::from(self.count);
-        let of_total = u128::from(total) * u128::from(total);
-        self.squares = match squares.checked_mul(count) {
-            Some(product) => product.saturating_sub(of_total) as f64 / self.count as f64,
-            None => squares.saturating_sub(of_total / count) as f64,
+        let squared_total = u128::from(total) * u128::from(total);
+        self.squares = match sum_of_squares.checked_mul(count) {
+            Some(product) => product.saturating_sub(squared_total) as f64 / self.count as f64,
+            None => sum_of_squares.saturating_sub(squared_total / count) as f64,
         };
     }
 
@@ -155,8 +155,8 @@ impl CallStatistics {
             return 0.0;
         }
         let count = self.count as f64;
-        let of_mean = (self.squares / (count - 1.0) / count).sqrt();
-        100.0 * of_mean / self.mean
+        let error_of_mean = (self.squares / (count - 1.0) / count).sqrt();
+        100.0 * error_of_mean / self.mean
     }
 }
 

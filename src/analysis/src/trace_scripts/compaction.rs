@@ -7,7 +7,7 @@ use super::{EventFields, FirstSeen, ScriptSample};
 /// Returns whether the compactions of a thread, given by its id and name, are added up.
 pub type TaskFilter = Box<dyn Fn(i64, &str) -> bool>;
 
-/// Time and pages of compactions.
+/// Time and pages of one compaction, or of several in sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompactionTotals {
     /// Time in nanoseconds.
@@ -39,7 +39,7 @@ impl CompactionTotals {
 pub struct TaskCompactions {
     /// The task's name at the end of its first compaction.
     pub comm: String,
-    /// Each compaction, in time order.
+    /// Each compaction, in the order of their ends.
     pub each: Vec<CompactionTotals>,
 }
 
@@ -47,7 +47,7 @@ pub struct TaskCompactions {
 #[derive(Default)]
 pub struct CompactionTimes {
     filter: Option<TaskFilter>,
-    /// When the running compaction of each thread began, and its pages so far.
+    /// By thread id: when the running compaction began, and its pages so far.
     running: FxHashMap<i64, (u64, CompactionTotals)>,
     tasks: FirstSeen<i64, TaskCompactions>,
 }

@@ -50,16 +50,18 @@ impl ScriptSample<'_> {
 
 /// Decodes the samples of a script.
 pub struct FieldDecoder<'d, 'w> {
+    /// By event: its layout; `None` if it is none of the script's tracepoints.
     events: Vec<Option<Layout>>,
     filter: &'d SampleCriteria,
     resolver: &'d Resolver<'w>,
-    /// Whether samples of other events are delivered.
+    /// Whether samples of events without a layout are delivered, too.
     reads_all: bool,
 }
 
 /// The readers of an event's raw data.
 #[derive(Debug)]
 struct Layout {
+    /// The position of the tracepoint in the script's list.
     kind: usize,
     pid: Option<FieldReader>,
     numbers: Vec<Option<FieldReader>>,
@@ -130,8 +132,9 @@ struct StoredSample {
     pid: i64,
     process: u32,
     comm: CommId,
-    /// Where its numbers and its text end in those of the block.
+    /// Where its numbers end in those of the block. They begin where those of the previous sample end.
     numbers_end: usize,
+    /// Where its text ends in that of the block.
     text_end: usize,
 }
 

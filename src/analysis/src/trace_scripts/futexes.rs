@@ -6,7 +6,7 @@ use super::{EventFields, FirstSeen, ScriptSample};
 
 /// `FUTEX_WAIT` of futex(2).
 const WAIT: i64 = 0;
-/// `FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME`.
+/// `FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME`, flags of the operation.
 const FLAGS: i64 = 128 | 256;
 
 /// Waits of one thread for one futex.
@@ -27,6 +27,7 @@ pub struct WaitStatistics {
 pub struct FutexWaits {
     /// By thread id: the address of the futex and the time in nanoseconds at which the wait began.
     waiting: FxHashMap<i64, (i64, u64)>,
+    /// By thread id: its name when its latest wait began.
     comms: FxHashMap<i64, String>,
     waits: FirstSeen<(i64, i64), WaitStatistics>,
 }

@@ -12,10 +12,10 @@ use super::{EventFields, ScriptSample};
 
 /// The number of the softirq NET_RX.
 const NET_RX: i64 = 3;
-/// Maximum number of packets of each kind that are followed at a time, as in perf. The oldest ones are discarded.
-const FOLLOWED: usize = 65_536;
+/// Maximum number of packets of each kind that are followed at a time, as in perf. The oldest ones are forgotten.
+const MAX_FOLLOWED: usize = 65_536;
 
-/// An interrupt whose handler raised NET_RX, or received a packet.
+/// A hardware interrupt. Those in a [`Reception`] have raised NET_RX or received a packet, or have not ended.
 #[derive(Debug, Clone)]
 pub struct Interrupt {
     /// Its number.
@@ -103,14 +103,16 @@ pub struct SentPacket {
     pub times: [u64; 3],
 }
 
-/// At most [`FOLLOWED`] packets by address. Of several packets at an address, the latest is taken first.
+/// At most [`MAX_FOLLOWED`] packets by address. Of several packets at an address, the latest is taken first.
 #[derive(Debug)]
 struct FollowedPackets<T> {
     /// By number, in order of their arrival.
     packets: BTreeMap<u64, (i64, T)>,
     /// The numbers of the packets at each address.
     numbers: FxHashMap<i64, VecDeque<u64>>,
+    /// The number of the packet that was added last.
     last: u64,
+    /// The number of packets that were removed because there were too many.
     forgotten: u64,
 }
 
@@ -133,7 +135,7 @@ impl<T> FollowedPackets<T> {
             .entry(address)
             .or_default()
             .push_back(self.last);
-        if self.packets.len() > FOLLOWED
+        if self.packets.len() > MAX_FOLLOWED
             && let Some((_, (oldest, _))) = self.packets.pop_first()
         {
             self.forgotten += 1;
@@ -146,7 +148,7 @@ impl<T> FollowedPackets<T> {
         }
     }
 
-    /// Removes the latest packet at an address.
+    /// Removes the latest packet at an address, and returns it.
     fn take(&mut self, address: i64) -> Option<T> {
         let numbers = self.numbers.get_mut(&address)?;
         let number = numbers.pop_back();
@@ -173,7 +175,7 @@ struct QueuedPacket {
 pub struct FollowedCounts {
     /// Packets that are still followed.
     pub remaining: usize,
-    /// Packets that were forgotten.
+    /// Packets that were forgotten, since too many were followed.
     pub forgotten: u64,
 }
 
@@ -201,8 +203,8 @@ mod kind {
     pub(super) const SOFTIRQ_EXIT: usize = 3;
     pub(super) const SOFTIRQ_RAISE: usize = 4;
     pub(super) const POLL: usize = 5;
-    pub(super) const RECEIVE: usize = 6;
-    pub(super) const RX: usize = 7;
+    pub(super) const NETIF_RECEIVE: usize = 6;
+    pub(super) const NETIF_RX: usize = 7;
     pub(super) const QUEUE: usize = 8;
     pub(super) const XMIT: usize = 9;
     pub(super) const KFREE: usize = 10;
@@ -233,11 +235,11 @@ impl PacketTimes {
         let Some(kind) = sample.kind else {
             return;
         };
-        let is_soft = matches!(
+        let is_softirq = matches!(
             kind,
             kind::SOFTIRQ_ENTRY | kind::SOFTIRQ_EXIT | kind::SOFTIRQ_RAISE
         );
-        if is_soft && sample.number(0) != NET_RX {
+        if is_softirq && sample.number(0) != NET_RX {
             return;
         }
         match kind {
@@ -259,14 +261,14 @@ impl PacketTimes {
                 self.softirqs.insert(sample.cpu, begun);
             }
             kind::SOFTIRQ_EXIT => self.leave_softirq(sample.cpu),
-            kind::SOFTIRQ_RAISE | kind::RX => {
+            kind::SOFTIRQ_RAISE | kind::NETIF_RX => {
                 if let Some(interrupt) = self
                     .interrupts
                     .get_mut(&sample.cpu)
                     .and_then(|interrupts| interrupts.last_mut())
                 {
                     interrupt.is_of_network = true;
-                    if kind == kind::RX {
+                    if kind == kind::NETIF_RX {
                         interrupt.received.push((sample.time, sample.number(0)));
                     }
                 }
@@ -279,7 +281,7 @@ impl PacketTimes {
                     });
                 }
             }
-            kind::RECEIVE => self.receive(sample),
+            kind::NETIF_RECEIVE => self.receive(sample),
             _ => self.packet(kind, sample),
         }
     }
@@ -295,6 +297,7 @@ impl PacketTimes {
         }
     }
 
+    /// Ends the CPU's softirq NET_RX. It is kept if its begin was seen and interrupts of the network preceded it.
     fn leave_softirq(&mut self, cpu: u32) {
         let interrupts = self.interrupts.remove(&cpu).unwrap_or_default();
         let softirq = self.softirqs.remove(&cpu);
@@ -307,6 +310,7 @@ impl PacketTimes {
         }
     }
 
+    /// Follows a packet that is received in a softirq.
     fn receive(&mut self, sample: &ScriptSample<'_>) {
         let Some((_, events)) = self.softirqs.get_mut(&sample.cpu) else {
             return;
@@ -322,6 +326,7 @@ impl PacketTimes {
         self.received.add(address, index);
     }
 
+    /// Handles an event of a packet that is sent, or of the end of a received one.
     fn packet(&mut self, kind: usize, sample: &ScriptSample<'_>) {
         let address = sample.number(0);
         match kind {
@@ -347,9 +352,10 @@ impl PacketTimes {
                 self.free_sent(address, sample.time);
             }
             kind::KFREE => {
-                let is_sent =
+                // A packet that is freed in the queue of the device was not sent, and is not followed any more.
+                let is_outgoing =
                     self.queued.take(address).is_some() || self.free_sent(address, sample.time);
-                if !is_sent {
+                if !is_outgoing {
                     self.end_received(PacketEndKind::Freed(sample.number(1)), sample);
                 }
             }
@@ -358,6 +364,7 @@ impl PacketTimes {
         }
     }
 
+    /// Keeps a freed packet as sent if it was passed to a driver; returns whether it was.
     fn free_sent(&mut self, address: i64, time: u64) -> bool {
         let Some(packet) = self.passed.take(address) else {
             return false;
@@ -370,6 +377,7 @@ impl PacketTimes {
         true
     }
 
+    /// Sets the end of the latest received packet at the sample's address.
     fn end_received(&mut self, kind: PacketEndKind, sample: &ScriptSample<'_>) {
         let index = self.received.take(sample.number(0));
         if let Some(packet) = index.and_then(|index| self.packets.get_mut(index)) {
@@ -400,7 +408,7 @@ impl PacketTimes {
         &self.sent
     }
 
-    /// Packets that are queued, that were passed to a driver, and that were received.
+    /// Returns the counts of the packets that are queued, of those that were passed to a driver, and of those that were received.
     #[must_use]
     pub fn followed(&self) -> [FollowedCounts; 3] {
         fn counts<T>(packets: &FollowedPackets<T>) -> FollowedCounts {

@@ -29,27 +29,28 @@ pub struct PhysicalMemory {
 }
 
 impl PhysicalMemory {
-    /// Parses the text of `/proc/iomem` (kernel/resource.c). Lines that are not regions are skipped.
+    /// Parses the text of `/proc/iomem` (kernel/resource.c). Skips lines that are not regions, and regions that begin before the
+    /// previous one.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut regions: Vec<MemoryRegion> = Vec::new();
         for line in text.lines() {
-            let text = line.trim_start();
-            let indent = line.len() - text.len();
-            let Some((begin, end, label)) = parse_region(text) else {
+            let unindented = line.trim_start();
+            let indent = line.len() - unindented.len();
+            let Some((begin, end, label)) = parse_region(unindented) else {
                 continue;
             };
-            // The kernel lists regions by address; others are skipped, so that `find` can search by address.
+            // The kernel lists regions by address, and `find` relies on this order.
             if regions.last().is_some_and(|last| begin < last.begin) {
                 continue;
             }
-            let outer = regions.iter().rposition(|region| region.indent < indent);
+            let parent = regions.iter().rposition(|region| region.indent < indent);
             regions.push(MemoryRegion {
                 indent,
                 begin,
                 end,
                 label,
-                parent: outer,
+                parent,
             });
         }
         Self { regions }
@@ -103,11 +104,12 @@ pub struct PhysicalCounts<'m, 'r, 'w> {
     counts: Vec<u64>,
     /// Samples whose address is in no region.
     pub unknown: u64,
+    /// The position and the event of the first sample that the filter accepts.
     first: Option<(Order, EventIndex)>,
 }
 
 impl<'m, 'r, 'w> PhysicalCounts<'m, 'r, 'w> {
-    /// Counts the samples that `filter` accepts.
+    /// Creates empty counts of the samples that `filter` accepts.
     #[must_use]
     pub fn new(
         memory: &'m PhysicalMemory,
@@ -141,11 +143,11 @@ impl<'m, 'r, 'w> PhysicalCounts<'m, 'r, 'w> {
     pub fn rows(&self) -> Vec<MemoryRow<'m>> {
         let regions = &self.memory.regions;
         let mut totals = self.counts.clone();
-        // Regions follow the one that contains them.
+        // Regions follow the one that contains them, so each total is complete before it is added to that of the parent.
         for (index, region) in regions.iter().enumerate().rev() {
             let own = totals.get(index).copied().unwrap_or_default();
-            if let Some(outer) = region.parent.and_then(|parent| totals.get_mut(parent)) {
-                *outer += own;
+            if let Some(total) = region.parent.and_then(|parent| totals.get_mut(parent)) {
+                *total += own;
             }
         }
         let mut rows = Vec::new();
@@ -160,7 +162,7 @@ impl<'m, 'r, 'w> PhysicalCounts<'m, 'r, 'w> {
     }
 }
 
-/// The regions in `parent` with samples, the one with most samples last.
+/// Returns the indices and totals of the regions directly in `parent` that have samples, the one with most samples last.
 fn inner(regions: &[MemoryRegion], parent: Option<usize>, totals: &[u64]) -> Vec<(usize, u64)> {
     let counted = regions.iter().zip(totals).enumerate();
     let inside = counted.filter(|(_, (region, count))| region.parent == parent && **count > 0);
@@ -181,8 +183,8 @@ impl Fold for PhysicalCounts<'_, '_, '_> {
         if !self.filter.accepts(sample, self.resolver) {
             return;
         }
-        let own = (sample.order, sample.event);
-        self.first = Some(self.first.map_or(own, |first| first.min(own)));
+        let this = (sample.order, sample.event);
+        self.first = Some(self.first.map_or(this, |first| first.min(this)));
         let address = sample.wire.phys_addr.unwrap_or_default();
         let index = self.memory.find(address);
         match index.and_then(|index| self.counts.get_mut(index)) {

@@ -113,12 +113,11 @@ fn rows(by_id: &FirstSeen<i64, IoSums>, key: fn(&IoSums) -> u64) -> Vec<(i64, &I
 }
 
 fn failed(by_id: &FirstSeen<i64, IoSums>) -> Vec<(i64, &str, i64, u64)> {
-    let each = |(pid, io): (_, _)| {
-        let (pid, io): (&i64, &IoSums) = (pid, io);
+    let mut rows: Vec<(i64, &str, i64, u64)> = Vec::new();
+    for (pid, io) in by_id.iter() {
         let results = io.failed.iter();
-        results.map(move |(result, count)| (*pid, io.comm.as_str(), *result, *count))
-    };
-    let mut rows: Vec<_> = by_id.iter().flat_map(each).collect();
+        rows.extend(results.map(move |(result, count)| (*pid, io.comm.as_str(), *result, *count)));
+    }
     rows.sort_by_key(|&(pid, _, result, count)| (Reverse(count), pid, result));
     rows
 }

@@ -80,7 +80,7 @@ pub struct SyscallsByTask {
 }
 
 impl SyscallsByTask {
-    /// Counts a call.
+    /// Counts a call, of which [`SyscallCounts::EVENTS`] has the tracepoint.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
         if self.tasks.selects(sample) {
             let task = self.counts.entry(sample.comm).entry(&sample.pid);
@@ -98,6 +98,7 @@ pub struct FailedByComm {
     pub counts: FirstSeen<String, u64>,
 }
 
+/// The tracepoint of returns.
 const RETURN: &[EventFields] = &[EventFields {
     tracepoint: "raw_syscalls:sys_exit",
     numbers: &["id", "ret"],

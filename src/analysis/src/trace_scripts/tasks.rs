@@ -21,7 +21,7 @@ pub struct TaskRun {
     pub tid: u32,
     /// The thread's name at the start, or its replacement in [`TaskRuns::names`].
     pub comm: String,
-    /// Times since the thread's previous run; `None` for its first run.
+    /// Times between the thread's previous run and this one; `None` for its first run.
     pub gaps: Option<TaskGaps>,
 }
 
@@ -49,10 +49,11 @@ pub struct TaskSummary {
     pub runs: Vec<u64>,
     /// The start of the longest run in nanoseconds; if several are equally long, that of the first one.
     pub longest_at: u64,
-    /// The maximum of each time between runs. The maxima can be of different runs.
+    /// The maximum of each time between runs; `None` with a single run. The maxima can be of different runs.
     pub gaps: Option<TaskGaps>,
     /// The start of the run with the maximum of [`TaskGaps::out_in`], in nanoseconds.
     pub longest_gap_at: u64,
+    /// The length of the longest run.
     longest: u64,
     /// The start and the end of the last run.
     last: (u64, u64),
@@ -113,7 +114,7 @@ impl Default for TimeWindow {
     }
 }
 
-/// Threads that are selected by words: ids of processes or threads, or names.
+/// Threads that are selected by words: ids of processes or threads, or names of threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum TaskWords {
     /// All threads.
@@ -138,7 +139,7 @@ impl TaskWords {
 }
 
 impl TaskRun {
-    /// Whether the word is the id of the process or thread, or the name.
+    /// Whether `word` is the id of the process or the thread, or the thread's name.
     #[must_use]
     pub fn has_word(&self, word: &str) -> bool {
         let is_id = |id: u32| word.parse() == Ok(id);
@@ -146,7 +147,7 @@ impl TaskRun {
     }
 }
 
-/// Collects the runs of all threads except for the idle task.
+/// Collects the selected runs, and sums up the runs of all threads. Those of idle tasks are skipped.
 #[derive(Debug, Default)]
 pub struct TaskRuns {
     /// The times of the switches that are used.

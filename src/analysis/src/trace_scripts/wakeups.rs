@@ -1,22 +1,22 @@
-//! Time between the wakeup of a task on a CPU and the next task switch on that CPU.
+//! Time between the wakeup of a task to a CPU and the next switch on that CPU.
 
 use rustc_hash::FxHashMap;
 
 use super::{EventFields, ScriptSample};
 
-/// The minimum in nanoseconds at the start, as in perf. Longer latencies do not raise it.
-const NO_MINIMUM: u64 = 1_000_000_000;
+/// The value of the minimum before the first latency, in nanoseconds, as in perf. Longer latencies do not raise it.
+const INITIAL_MINIMUM: u64 = 1_000_000_000;
 
 /// Latencies of wakeups.
 #[derive(Debug)]
 pub struct WakeupLatencies {
-    /// Time in nanoseconds of the last wakeup on each CPU since its last switch.
+    /// By target CPU: the time in nanoseconds of the last wakeup since the CPU's last switch.
     pending: FxHashMap<i64, u64>,
-    /// Number of switches that followed a wakeup for their CPU.
+    /// Number of latencies: switches that followed a wakeup to their CPU.
     pub count: u64,
     /// The sum of the latencies in nanoseconds.
     pub total: u64,
-    /// The smallest latency in nanoseconds, at most 1 s.
+    /// The smallest latency in nanoseconds; 1 s if none is shorter.
     pub min: u64,
     /// The largest latency in nanoseconds.
     pub max: u64,
@@ -28,7 +28,7 @@ impl Default for WakeupLatencies {
             pending: FxHashMap::default(),
             count: 0,
             total: 0,
-            min: NO_MINIMUM,
+            min: INITIAL_MINIMUM,
             max: 0,
         }
     }

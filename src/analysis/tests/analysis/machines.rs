@@ -32,7 +32,7 @@ fn recording(endian: Endian, events: &[SchedEvent]) -> Vec<u8> {
     recording.finish()
 }
 
-/// End and duration of all spans, found by searching for the last begin before each end.
+/// Returns the end and the duration of all spans, from the last begin with the same key before each end.
 fn oracle(events: &[SchedEvent], key: impl Fn(&SchedEvent) -> u32) -> Vec<(u64, u64)> {
     let mut sorted: Vec<&SchedEvent> = events.iter().collect();
     sorted.sort_by_key(|event| event.0);

@@ -225,15 +225,15 @@ impl CountingPass<'_> {
         let filter = self.filtered();
         let counted = replay.fold(self.analysis.jobs, || ValueFold {
             event: EventIndex(u32::try_from(index).unwrap_or(u32::MAX)),
-            number: sample_value,
+            value: sample_value,
             filter,
             histogram: empty.clone(),
-            truncated: 0,
+            without_value: 0,
         });
-        if counted.truncated > 0 {
+        if counted.without_value > 0 {
             self.analysis.context.warn(format_args!(
                 "{} of {event} without {number}: the raw data are missing or truncated",
-                rperf_names::counted(counted.truncated, "sample")
+                rperf_names::counted(counted.without_value, "sample")
             ));
         }
         Ok(counted.histogram)

@@ -4,7 +4,7 @@ use super::*;
 
 const PROCESS: u32 = 7;
 
-fn text(argument: usize, bytes: &[u8]) -> CapturedArgument {
+fn captured(argument: usize, bytes: &[u8]) -> CapturedArgument {
     CapturedArgument {
         argument,
         bytes: bytes.to_vec(),
@@ -44,16 +44,22 @@ fn name(tables: &FileTables, fd: i32) -> Option<&str> {
 fn names_follow_the_calls() {
     let mut tables = FileTables::new(true);
     let files = &mut tables;
-    call(files, "openat", &[-100, 9, 0], &[text(1, b"x")], 3);
+    call(files, "openat", &[-100, 9, 0], &[captured(1, b"x")], 3);
     assert_eq!(name(files, 3), None, "the working directory is unknown");
-    call(files, "chdir", &[9], &[text(0, b"/tmp")], 0);
-    call(files, "openat", &[-100, 9, 0], &[text(1, b"./d")], 3);
-    call(files, "openat", &[3, 9, 0o2000000], &[text(1, b"f")], 4);
+    call(files, "chdir", &[9], &[captured(0, b"/tmp")], 0);
+    call(files, "openat", &[-100, 9, 0], &[captured(1, b"./d")], 3);
+    call(files, "openat", &[3, 9, 0o2000000], &[captured(1, b"f")], 4);
     assert_eq!(
         (name(files, 3), name(files, 4)),
         (Some("/tmp/d"), Some("/tmp/d/f"))
     );
-    call(files, "openat", &[-100, 9, 0], &[text(1, b"/nosuch")], -2);
+    call(
+        files,
+        "openat",
+        &[-100, 9, 0],
+        &[captured(1, b"/nosuch")],
+        -2,
+    );
     call(files, "dup2", &[4, 1], &[], 1);
     call(files, "fcntl", &[3, 1030, 10], &[], 10);
     call(files, "close", &[4], &[], 0);
@@ -65,9 +71,9 @@ fn names_follow_the_calls() {
     files.fork(PROCESS, 8);
     call(files, "execve", &[], &[], 0);
     assert_eq!((name(files, 1), name(files, 10)), (Some("/tmp/d/f"), None));
-    call(files, "chdir", &[9], &[text(0, b"/")], 0);
+    call(files, "chdir", &[9], &[captured(0, b"/")], 0);
     for _ in 0..2000 {
-        call(files, "chdir", &[9], &[text(0, b"..")], 0);
+        call(files, "chdir", &[9], &[captured(0, b"..")], 0);
     }
     assert_eq!(files.directory(PROCESS), None, "too long");
     assert_eq!(
@@ -83,12 +89,12 @@ fn names_follow_the_calls() {
 fn descriptors_that_close_on_exec_lose_their_names() {
     let mut tables = FileTables::new(true);
     let files = &mut tables;
-    let how = |flags: u64| text(2, &[flags, 0, 0].map(u64::to_ne_bytes).concat());
+    let how = |flags: u64| captured(2, &[flags, 0, 0].map(u64::to_ne_bytes).concat());
     call(
         files,
         "openat2",
         &[-100, 9, 9, 24],
-        &[text(1, b"/a"), how(0)],
+        &[captured(1, b"/a"), how(0)],
         3,
     );
     let closes = how(CLOEXEC);
@@ -96,11 +102,11 @@ fn descriptors_that_close_on_exec_lose_their_names() {
         files,
         "openat2",
         &[-100, 9, 9, 24],
-        &[text(1, b"/b"), closes],
+        &[captured(1, b"/b"), closes],
         4,
     );
     for fd in 5..=6 {
-        call(files, "open", &[9, 0], &[text(0, b"/c")], fd);
+        call(files, "open", &[9, 0], &[captured(0, b"/c")], fd);
     }
     // FIOCLEX is 0x5451, FIONCLEX 0x5450.
     call(files, "ioctl", &[5, 0x5451], &[], 0);
@@ -123,11 +129,11 @@ fn messages_without_control_data_keep_the_names() {
         bytes[40] = control;
         CapturedArgument {
             item: HEADER_ITEM.into(),
-            ..text(1, &bytes)
+            ..captured(1, &bytes)
         }
     };
     // The contents of a buffer are not the header.
-    let buffer = text(1, &[0; 64]);
+    let buffer = captured(1, &[0; 64]);
     call(files, "recvmsg", &[3, 9], &[header(0), buffer.clone()], 5);
     assert_eq!(name(files, 3), Some("socket"));
     call(files, "recvmsg", &[3, 9], &[header(24), buffer.clone()], 5);
@@ -158,7 +164,7 @@ fn sockets_and_pipes_are_named() {
     call(files, "accept", &[3], &[], 4);
     assert_eq!(name(files, 4), Some("socket: from 10.0.0.1:80"));
     let pair = [5_i32.to_ne_bytes(), 6_i32.to_ne_bytes()].concat();
-    call(files, "pipe2", &[9, 0], &[text(0, &pair)], 0);
+    call(files, "pipe2", &[9, 0], &[captured(0, &pair)], 0);
     assert_eq!(
         (name(files, 5), name(files, 6)),
         (Some("pipe"), Some("pipe"))
@@ -174,7 +180,7 @@ fn processes_with_unseen_threads_have_no_names() {
         &mut files,
         "pipe2",
         &[9],
-        &[text(0, &[3, 0, 0, 0, 4, 0, 0, 0])],
+        &[captured(0, &[3, 0, 0, 0, 4, 0, 0, 0])],
         0,
     );
     assert_eq!(name(&files, 3), Some("pipe"));

@@ -1,8 +1,10 @@
-//! Events other than system calls: their lines, the events that switch the display on and off, and lost records.
+//! Events other than system calls: their lines, and the events that switch the display on and off. Also what forks, returns and
+//! lost records change in the state of calls and descriptors.
 
-use super::TraceObserver;
+use super::{BegunCall, TraceObserver};
 use crate::TaskId;
-use crate::trace::{CallText, LineDetails, NamedText, TraceSink};
+use crate::trace::fds::ReturnedCall;
+use crate::trace::{CallText, FILE_CALLS, LineDetails, NamedText, TraceSink};
 
 /// `CLONE_FILES`.
 const CLONE_FILES: u64 = 0x400;
@@ -14,11 +16,11 @@ impl<S: TraceSink> TraceObserver<S> {
             || self.options.excluded_threads.contains(&task.tid)
     }
 
-    /// Forgets the calls that threads are in, after records were lost: otherwise the return of a later call, whose begin
-    /// was lost, could be joined with one of them.
+    /// Forgets the calls that threads are in or have returned from, after records were lost: otherwise the return or the memory
+    /// of a later call, whose begin was lost, could be joined with one of them.
     pub(super) fn forget_calls(&mut self) {
         for state in self.threads.values_mut() {
-            (state.begun, state.memory) = (None, None);
+            (state.begun, state.memory, state.returned) = (None, None, None);
         }
         self.current = None;
     }
@@ -57,16 +59,53 @@ impl<S: TraceSink> TraceObserver<S> {
         flags.is_some_and(|flags| flags & CLONE_FILES != 0)
     }
 
+    /// Updates the files that descriptors refer to. A call whose begin was not seen may have changed any descriptor, so the names
+    /// of the process are removed.
+    pub(super) fn follow_files(
+        &mut self,
+        process: u32,
+        number: u32,
+        begun: Option<&BegunCall>,
+        result: i64,
+    ) {
+        let Some(syscall) = self.table.get(number) else {
+            return;
+        };
+        if !FILE_CALLS.contains(&syscall.name) {
+            return;
+        }
+        let Some(begun) = begun else {
+            match syscall.name {
+                // The trace of a command begins with the return of its execve. Its descriptors were read before.
+                "execve" | "execveat" if result == 0 => self.files.exec(process),
+                "execve" | "execveat" | "clone" | "clone3" | "fork" | "vfork" => {}
+                _ => self.files.remove(process),
+            }
+            return;
+        };
+        let is_late = begun.memory.iter().any(|memory| memory.is_late);
+        let memory = if is_late { &[] } else { &begun.memory[..] };
+        let address = self.with_call(begun, memory, |call, _| call.peer());
+        let call = ReturnedCall {
+            name: syscall.name,
+            arguments: begun.arguments,
+            memory,
+            result,
+            address: address.as_deref(),
+        };
+        self.files.returned(process, &call);
+    }
+
     /// Switches on or off at the events of `TraceOptions::switch`; returns whether this event is shown.
     pub(super) fn switch(&mut self, name: &str) -> bool {
         let Some(switch) = &self.options.switch else {
             return true;
         };
-        let (is_on, is_off) = (
+        let (switches_on, switches_off) = (
             switch.on.as_deref() == Some(name),
             switch.off.as_deref() == Some(name),
         );
-        match (self.is_off, is_on, is_off) {
+        match (self.is_off, switches_on, switches_off) {
             (true, true, _) => {
                 self.is_off = false;
                 switch.shows_events
@@ -82,8 +121,8 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
-    /// Prints and counts a page fault.
-    pub(super) fn fault(&mut self, task: TaskId, time: u64, is_major: bool, text: &str) {
+    /// Prints and counts a page fault. `location` is its code and its memory as text.
+    pub(super) fn fault(&mut self, task: TaskId, time: u64, is_major: bool, location: &str) {
         self.interrupt();
         let name = if is_major { "majfault" } else { "minfault" };
         if self.options.sums_up {
@@ -100,12 +139,12 @@ impl<S: TraceSink> TraceObserver<S> {
                 name: name.to_owned(),
                 arguments: vec![NamedText {
                     name: "location".to_owned(),
-                    text: text.to_owned(),
+                    text: location.to_owned(),
                 }],
                 ..LineDetails::default()
             });
         }
-        let text = format!("{name} {text}");
+        let text = format!("{name} {location}");
         self.print(task.tid, Some(time), Some(0), CallText::Event(&text));
     }
 
@@ -131,7 +170,8 @@ impl<S: TraceSink> TraceObserver<S> {
             })
     }
 
-    /// Prints an event other than a system call or a page fault.
+    /// Prints an event other than a system call or a page fault, unless its limit was reached before. Ids of threads in its
+    /// fields are followed by the names of the threads.
     pub(super) fn print_event(
         &mut self,
         task: TaskId,
@@ -147,7 +187,6 @@ impl<S: TraceSink> TraceObserver<S> {
         let mut text = format!("{name}(");
         let mut is_first = true;
         for (field, value) in fields {
-            let is_text = value.starts_with('"');
             if value == "0" && !self.options.arguments.show_zeros {
                 continue;
             }
@@ -156,7 +195,7 @@ impl<S: TraceSink> TraceObserver<S> {
             }
             is_first = false;
             text.push_str(&format!("{field}: {value}"));
-            let is_task = !is_text && (field.ends_with("pid") || field.ends_with("tid"));
+            let is_task = field.ends_with("pid") || field.ends_with("tid");
             let task_id = value.parse().ok().filter(|_| is_task);
             if let Some(comm) = task_id.and_then(|tid| self.names.get(tid)) {
                 text.push_str(&format!(" ({})", String::from_utf8_lossy(comm)));

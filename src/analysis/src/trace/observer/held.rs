@@ -24,13 +24,13 @@ impl BegunCall {
         let sized = table.get(self.number).and_then(|call| call.sized_memory());
         let room = sized.and_then(|sized| {
             let mut before = self.memory.iter();
-            let room = before.find(|one| one.argument == sized.length && !one.is_unreadable)?;
-            let room = i32::from_ne_bytes(*room.bytes.first_chunk()?);
-            usize::try_from(room).ok()
+            let length = before.find(|one| one.argument == sized.length && !one.is_unreadable)?;
+            let length = i32::from_ne_bytes(*length.bytes.first_chunk()?);
+            usize::try_from(length).ok()
         });
-        let added = self.memory.len();
+        let first_added = self.memory.len();
         self.memory.extend(memory);
-        let added = self.memory.get_mut(added..).unwrap_or_default();
+        let added = self.memory.get_mut(first_added..).unwrap_or_default();
         if let Some((sized, room)) = sized.zip(room) {
             let mut added = added.iter_mut();
             let written = added.find(|one| one.argument == sized.memory);
@@ -43,8 +43,8 @@ impl BegunCall {
 }
 
 impl<S: TraceSink> TraceObserver<S> {
-    /// Adds captured memory to the call that the thread is in or has returned from, or keeps it for the thread's next
-    /// call.
+    /// Adds captured memory to the call that the thread is in or whose return is held. Otherwise keeps memory of a begin for the
+    /// thread's next call, and drops memory of a return.
     pub(super) fn add_memory(
         &mut self,
         tid: u32,
@@ -59,12 +59,12 @@ impl<S: TraceSink> TraceObserver<S> {
             // The probe of another tracer ran first.
             (Some(begun), false) if begun.memory.is_empty() => {
                 begun.memory = memory;
-                self.memory_is_late = true;
+                self.memory_follows = true;
             }
             (_, false) => state.memory = Some(BegunMemory { number, memory }),
             (None, true) => {
-                // Memory of a call that began before the trace is late only if the call's return was seen.
-                self.memory_is_late |= state.returned == Some(number);
+                // If no return was seen either, the call began before the trace, and its return still follows.
+                self.memory_follows |= state.returned == Some(number);
                 if let Some(held) = state
                     .held
                     .as_mut()
@@ -77,14 +77,16 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
-    /// Forgets captured memory whose calls have not begun: a delayed trace captures memory before it has records of calls.
+    /// Forgets captured memory that is kept for calls whose begin has not been seen: a delayed trace captures memory before it
+    /// has records of calls.
     pub fn forget_memory(&mut self) {
         for state in self.threads.values_mut() {
             state.memory = None;
         }
     }
 
-    /// Shows all held returns. To be called when all records up to now are delivered: their memory cannot follow any more.
+    /// Shows all held returns. To be called when all records up to now are delivered: the memory of these returns cannot follow
+    /// any more.
     pub fn release(&mut self) {
         for tid in std::mem::take(&mut self.holding) {
             self.release_thread(tid);
@@ -106,10 +108,10 @@ impl<S: TraceSink> TraceObserver<S> {
                 stack,
                 is_shallow,
             } = held;
-            let current = (std::mem::replace(&mut self.stack, stack), self.is_shallow);
+            let saved = (std::mem::replace(&mut self.stack, stack), self.is_shallow);
             self.is_shallow = is_shallow;
-            self.returned(task, time, &begun, result);
-            (self.stack, self.is_shallow) = current;
+            self.returned(task, time, Some(&begun), begun.number, result);
+            (self.stack, self.is_shallow) = saved;
         }
     }
 
@@ -118,17 +120,16 @@ impl<S: TraceSink> TraceObserver<S> {
         &mut self,
         task: TaskId,
         time: u64,
-        begun: Option<BegunCall>,
+        begun: BegunCall,
         result: i64,
     ) -> Option<BegunCall> {
-        let begun = begun?;
-        let syscall = self.table.get(begun.number).filter(|_| self.memory_is_late);
-        let has_memory = result >= 0
+        let syscall = self.table.get(begun.number).filter(|_| self.memory_follows);
+        let memory_may_follow = result >= 0
             && syscall.is_some_and(|call| {
                 let structures = self.options.structures.as_deref();
                 !call.capture_plan_with(structures).at_return.is_empty()
             });
-        if !has_memory {
+        if !memory_may_follow {
             return Some(begun);
         }
         self.threads.entry(task.tid).or_default().held = Some(HeldReturn {

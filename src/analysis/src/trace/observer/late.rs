@@ -16,7 +16,7 @@ pub(super) struct LateReader {
 
 impl<S: TraceSink> TraceObserver<S> {
     /// From now on, reads the memory of a call's arguments with `memory` when the entry of the call is observed, and marks it as
-    /// read late: it may have changed since the call, so file names in it are not used as names of file descriptors.
+    /// read late: it may have changed since the call, so it does not give names to file descriptors.
     /// `string_size` is the maximum size in bytes of buffers, and of texts other than paths.
     pub fn read_memory_late(&mut self, memory: Box<dyn ProcessMemory>, string_size: usize) {
         self.late = Some(LateReader {
@@ -25,8 +25,8 @@ impl<S: TraceSink> TraceObserver<S> {
         });
     }
 
-    /// Returns the memory of the arguments of a call of thread `tid`; nothing if it is not read late, or if
-    /// calls of this number are not shown.
+    /// Returns the memory of the arguments of a call of thread `tid`; empty if memory is not read late, or if calls of this
+    /// number are not shown.
     pub(super) fn late_memory(
         &self,
         tid: u32,
@@ -34,13 +34,13 @@ impl<S: TraceSink> TraceObserver<S> {
         arguments: &[u64; 6],
     ) -> Vec<CapturedArgument> {
         let late = self.late.as_ref().filter(|_| self.is_selected(number));
-        let call = late.zip(self.table.get(number));
-        let memory = call
-            .map(|(late, call)| call.late_memory(&*late.memory, tid, arguments, late.string_size));
-        let memory = memory.unwrap_or_default();
-        let memory = memory.iter();
-        memory
-            .map(|memory| CapturedArgument::new(&memory.captured()))
+        let Some((late, call)) = late.zip(self.table.get(number)) else {
+            return Vec::new();
+        };
+        let items = call.late_memory(&*late.memory, tid, arguments, late.string_size);
+        items
+            .iter()
+            .map(|item| CapturedArgument::new(&item.captured()))
             .collect()
     }
 }
