@@ -147,8 +147,8 @@ impl TimechartObserver {
         self.wakeups.coarsen(grid);
     }
 
-    /// Returns the lane of a task, which is added if it is new. `time`, if given, becomes the lane's first time if it had none, and
-    /// its last time unless that is later.
+    /// Returns the lane of a task, which is added if it is new. `time`, if given, becomes the lane's first time if it had none,
+    /// and its last time unless that is later.
     fn lane(&mut self, pid: i32, tid: i32, time: Option<u64>) -> (TaskIndex, &mut TaskLane) {
         let index = self.tasks.find_or_add(pid, tid);
         let missing = (index.get() + 1).saturating_sub(self.lanes.len());

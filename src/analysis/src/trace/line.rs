@@ -130,8 +130,8 @@ pub struct NamedText {
 pub enum CallText<'a> {
     /// A call as `name(arguments`, and its result; `None` if it never returns.
     Call(&'a str, Option<&'a str>),
-    /// A call as `name(arguments`, which has not returned when another thread begins a call, a page fault or another event follows,
-    /// records are lost, or the trace ends.
+    /// A call as `name(arguments`, which has not returned when another thread begins a call, a page fault or another event
+    /// follows, records are lost, or the trace ends.
     Begun(&'a str),
     /// The return of a call whose begin is in an earlier line or was not seen: `name(` with the arguments that are not
     /// in that line, and the result.

@@ -18,7 +18,7 @@ use crate::recording::{CYCLES, Recording, SWITCH, events, rounds, with_replay};
 #[derive(Default)]
 struct Log {
     lines: Vec<(u64, String)>,
-    /// The number of lines after which delivery stops.
+    /// The number of lines after which the log asks to stop; `None` for no limit.
     max_lines: Option<usize>,
 }
 
@@ -86,20 +86,22 @@ fn threads(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).expect("threads")
 }
 
-/// The records that a file delivers, and the counts.
-fn of_file(file: &[u8], count: usize) -> (Vec<(u64, String)>, DeliveredCounts) {
+/// Returns the records that a file delivers to a pass with this number of threads, and the counts.
+fn of_file(file: &[u8], thread_count: usize) -> (Vec<(u64, String)>, DeliveredCounts) {
     with_replay(file, |data, replay| {
         let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
         let mut log = Log::default();
         let pass = ObserverPass::new(&layouts, AllSamples)
             .with_tasks()
             .with_switches();
-        let delivered = pass.run(replay, threads(count), &mut log).expect("memory");
+        let delivered = pass
+            .run(replay, threads(thread_count), &mut log)
+            .expect("memory");
         (log.lines, delivered)
     })
 }
 
-/// The records that the same file delivers as live rounds, and the counts.
+/// Returns the records that the same file delivers as live rounds, and the counts.
 fn live(data: &PerfData<'_>) -> (Vec<(u64, String)>, DeliveredCounts) {
     let formats = data.metadata().formats().expect("descriptions");
     let layouts = EventLayouts::new(data.endian(), data.events(), &formats);
@@ -218,8 +220,8 @@ fn totals_of_losses_are_delivered_only_without_lost_records() {
         recording.round();
         recording.lost_samples(0, 0, 5);
         let file = recording.finish();
-        for count in [1, 3] {
-            let (lines, delivered) = of_file(&file, count);
+        for thread_count in [1, 3] {
+            let (lines, delivered) = of_file(&file, thread_count);
             let lines = lines.iter().map(|(_, text)| text.as_str());
             let lines: Vec<&str> = lines.filter(|line| line.starts_with("lost")).collect();
             assert_eq!(lines, expected);
