@@ -16,7 +16,7 @@ pub(crate) const SWITCH: u64 = 316;
 pub(crate) const WAKEUP: u64 = 318;
 /// `attr.config` and id of `sched:sched_migrate_task`.
 pub(crate) const MIGRATE: u64 = 319;
-/// The id of an event without a tracepoint format.
+/// The id of `cycles`, an event without a tracepoint format.
 pub(crate) const CYCLES: u64 = 1;
 
 const SWITCH_FORMAT: &str = "name: sched_switch\nID: 316\nformat:\n\
@@ -75,7 +75,7 @@ impl Recording {
         let events = [
             (attr(EventType::TRACEPOINT, SWITCH), vec![SWITCH]),
             (attr(EventType::TRACEPOINT, WAKEUP), vec![WAKEUP]),
-            (attr(EventType::SOFTWARE, 0), vec![CYCLES]),
+            (attr(EventType::HARDWARE, 0), vec![CYCLES]),
             (attr(EventType::TRACEPOINT, MIGRATE), vec![MIGRATE]),
         ];
         let mut tracing = TracingDataBuilder::new(endian, 8, 4096);
@@ -92,7 +92,7 @@ impl Recording {
         }
     }
 
-    /// Returns times and positions of all added records, except rounds.
+    /// Returns the times and positions of all added records except truncated READ and FINISHED_ROUND records.
     pub(crate) fn records(&self) -> &[(u64, u64)] {
         &self.records
     }
@@ -100,7 +100,7 @@ impl Recording {
     /// Adds a sample while `tid` runs on `cpu`.
     pub(crate) fn sample(&mut self, id: u64, (time, cpu, tid): (u64, u32, u32), raw: &[u8]) {
         let events = [SWITCH, WAKEUP, CYCLES, MIGRATE];
-        let event = events.iter().position(|own| *own == id);
+        let index = events.iter().position(|event| *event == id);
         let sample = SampleRecord {
             id: Some(id),
             pid_tid: Some((tid, tid)),
@@ -109,7 +109,7 @@ impl Recording {
             raw: Some(raw),
             ..SampleRecord::default()
         };
-        let position = self.file.sample(event.expect("an event"), Misc(1), &sample);
+        let position = self.file.sample(index.expect("an event"), Misc(1), &sample);
         self.records.push((time, position));
     }
 
@@ -143,6 +143,7 @@ impl Recording {
         self.sample(MIGRATE, at, &raw);
     }
 
+    /// Writes a little-endian number at an offset, in the byte order of the recording.
     fn put(&self, raw: &mut [u8], at: usize, little: &[u8]) {
         let place = &mut raw[at..at + little.len()];
         place.copy_from_slice(little);
@@ -207,6 +208,7 @@ impl Recording {
         self.record(at, Misc(0), &Record::Exit(task));
     }
 
+    /// Adds a COMM record, as written by exec.
     pub(crate) fn comm(&mut self, at: (u64, u32, u32), name: &[u8]) {
         let (pid, tid, comm) = (at.2, at.2, name);
         let record = Record::Comm(Comm { pid, tid, comm });
@@ -227,7 +229,7 @@ impl Recording {
     }
 }
 
-/// Opens a recording.
+/// Opens a recording and passes it to `with`.
 pub(crate) fn with_replay<R>(file: &[u8], with: impl FnOnce(&PerfData<'_>, &Replay<'_>) -> R) -> R {
     let data = PerfData::parse(file).expect("a recording");
     let replay = Replay::open(&data).expect("records");

@@ -17,7 +17,7 @@ const STATES: [u64; 3] = [1, 0, 0x100];
 
 #[derive(Debug, Clone, Copy)]
 enum Action {
-    /// The task is switched out in the state with this index in [`STATES`], the task with this tid in.
+    /// The task is switched out in the state with this index in [`STATES`], and the task with this tid is switched in.
     Switch(usize, u32),
     /// The task wakes the task with this tid for this CPU.
     Wake(u32, u32),
@@ -34,7 +34,7 @@ struct Event {
     action: Action,
 }
 
-/// Nanoseconds and number of runs by the task that ran; `None` if unknown.
+/// For each task that ran (`None` if unknown): nanoseconds and number of runs.
 type Times = BTreeMap<Option<u32>, (u64, u64)>;
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -48,10 +48,10 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         let mut running = [0, 0];
         let mut events: Vec<Event> = events
             .into_iter()
-            .map(|(after, cpu, task, action)| {
+            .map(|(after, cpu, selector, action)| {
                 time += after;
-                // Most events are of the task that runs; some switches are missing.
-                let task = if task == 0 {
+                // Most events are of the running task, the rest of any task, as after a lost switch.
+                let task = if selector == 0 {
                     time as u32 % 5
                 } else {
                     running[cpu as usize]
@@ -109,7 +109,8 @@ fn measured(file: &[u8], merge_names: bool) -> LatencyTable {
     })
 }
 
-/// The event that begins the wait of `tid` which ends at event `at`. `ended` says which earlier events ended waits.
+/// The index of the event that begins the wait of `tid` which ends at event `at`; `at` itself if the wait has no earlier event.
+/// `None` if `tid` was running or its wakeup is missing. `ended` says which earlier events ended waits.
 fn beginning(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<usize> {
     let mut woken = None;
     for before in (0..at).rev() {
@@ -130,11 +131,11 @@ struct Queue {
     cpu: u32,
     /// The time since which the task waits for this CPU.
     from: u64,
-    /// The time since which switches of this CPU are considered.
+    /// The time of the event that tells this CPU. Runs that ended before are unknown.
     known: u64,
 }
 
-/// The CPUs that a task waits for.
+/// The CPUs that `tid` waits for between the events `begin` and `end`, in order of time.
 fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
     let Event {
         time, cpu, action, ..
@@ -148,14 +149,17 @@ fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
         from: time,
         known: time,
     }];
-    let next = events[begin + 1..].iter().find(|event| event.cpu == cpu);
-    let mut chosen = next
-        .map(|event| event.time)
-        .filter(|_| matches!(action, Action::Wake(..)));
+    // The kernel chooses the CPU while it wakes the task if the next event on the waker's CPU is a migration of the task.
+    let mut chosen = match action {
+        Action::Wake(..) => {
+            let next = events[begin + 1..].iter().find(|event| event.cpu == cpu);
+            next.map(|event| event.time)
+        }
+        _ => None,
+    };
     for event in &events[begin + 1..end] {
         match event.action {
             Action::Migrate(moved, target) if moved == tid => {
-                // The CPU that the kernel chooses while it wakes the task.
                 let from = match chosen.take() {
                     Some(at) if at == event.time => time,
                     _ => event.time,
@@ -172,7 +176,8 @@ fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
     queues
 }
 
-/// The task that runs on a CPU at a time, and the event since which it runs, as seen by a task that waits there until `leaves`.
+/// The task that runs on a CPU at `time`, and the time of the switch since which it runs, as seen by a task that waits there
+/// until `leaves`. The task is `None` if the next switch is of another task, or if there is no switch.
 fn running(events: &[Event], cpu: u32, time: u64, leaves: u64) -> (Option<u32>, Option<u64>) {
     let switches = || {
         events
@@ -194,7 +199,7 @@ fn running(events: &[Event], cpu: u32, time: u64, leaves: u64) -> (Option<u32>, 
     (runs, since)
 }
 
-/// Looks at every nanosecond of each wait.
+/// The times of each task that waited, from a look at every nanosecond of each wait.
 fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
     let mut expected: BTreeMap<u32, Times> = BTreeMap::new();
     let mut ended = Vec::new();
@@ -205,6 +210,7 @@ fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
         };
         let begin = beginning(events, at, tid, &ended);
         ended.push(begin.is_some());
+        // The idle task does not wait.
         let Some(begin) = begin.filter(|_| tid != 0) else {
             continue;
         };
@@ -222,8 +228,8 @@ fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
             let leaves = queues.get(stay + 1).map_or(event.time, |next| next.from);
             let Queue { cpu, known, .. } = queues[stay];
             let (who, since) = running(events, cpu, time, leaves);
-            // Another task is switched in after the wakeup and before the choice of the CPU: the task that ran before is not known
-            // any more.
+            // Another task is switched in after the wakeup and before the choice of the CPU: the task that ran before is not
+            // known any more.
             let is_late = running(events, cpu, known.max(time), leaves).1 != since && time < known;
             if is_late {
                 times.entry(None).or_default().0 += 1;
@@ -264,12 +270,12 @@ proptest! {
         let totals = table.sums();
         let merged = measured(&file, true).sums();
         prop_assert_eq!(totals.delay, merged.delay);
-        // Tasks without a name are not merged.
-        let nanos = |sums: &rperf_analysis::sched::latency::LatencySums| {
-            let times = sums.antagonists.by_time();
-            times.iter().map(|(_, time)| *time).collect::<Vec<_>>()
+        // Each unnamed task has a name of its own, `:tid`, so that no tasks are merged.
+        let times = |sums: &rperf_analysis::sched::latency::LatencySums| {
+            let antagonists = sums.antagonists.by_time();
+            antagonists.iter().map(|(_, time)| *time).collect::<Vec<_>>()
         };
-        prop_assert_eq!(nanos(&totals), nanos(&merged));
+        prop_assert_eq!(times(&totals), times(&merged));
     }
 }
 
@@ -278,7 +284,7 @@ fn a_long_wait_sums_up_the_runs_of_others() {
     let mut recording = Recording::new(Endian::Little);
     recording.switch(1, 0, (1, 0x100), 2);
     for round in 0..500_u64 {
-        let tasks = [2, 3, 4, 2];
+        let tasks = [2, 3, 4];
         let [prev, next] = [0, 1].map(|at| tasks[(round as usize + at) % 3]);
         recording.switch(2 + round, 0, (prev, 1), next);
     }

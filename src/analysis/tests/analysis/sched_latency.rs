@@ -13,7 +13,7 @@ use crate::recording::{Recording, with_replay};
 /// States of a task that is switched out: asleep, runnable, preempted.
 const STATES: [u64; 3] = [1, 0, 0x100];
 
-/// Time, CPU, the task that is switched out or wakes another, its state or `None` for a wakeup, the other task.
+/// Time, CPU, the task that is switched out or wakes another, the index of its state or `None` for a wakeup, the other task.
 type Event = (u64, u32, u32, Option<usize>, u32);
 
 /// Number, sum, and maximum of the waits of a task, and the end of the longest.
@@ -31,19 +31,20 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         let mut time = 0;
         let events = events.into_iter().map(|(after, cpu, task, state, other)| {
             time += after;
-            // Another task than the first.
+            // `other`, 1 to 3, is added to the number of the task, so that the two tasks differ.
             (time, cpu, task, state, (task + other - 1) % 4 + 1)
         });
         events.collect()
     })
 }
 
-/// Looks back for the beginning of the wait of `tid` that ends at event `at`. `ended` says which earlier events ended waits.
+/// Looks back for the time at which the wait of `tid` that ends at event `at` began; `None` if `tid` was running or its wakeup is
+/// missing. `ended` says which earlier events ended waits.
 fn wait_before(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<u64> {
     let mut woken = None;
     for ((time, _, task, state, other), ended) in events[..at].iter().zip(ended).rev() {
         match state {
-            // Already running. A switch to a sleeping task, whose wakeup was lost, is ignored.
+            // Already running. Switches that ended no wait are ignored: their task was asleep and its wakeup lost.
             Some(_) if *other == tid && *ended => return None,
             Some(state) if *task == tid => {
                 return match STATES[*state] {

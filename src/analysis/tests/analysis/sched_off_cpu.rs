@@ -16,7 +16,7 @@ use rperf_wire::Endian;
 use crate::recording::{Recording, with_replay};
 
 /// At multiples of this time, an interrupt wakes tasks, not the running task.
-const INTERRUPT: u64 = 7;
+const INTERRUPT_PERIOD: u64 = 7;
 /// States of a task that is switched out: interruptible, uninterruptible, runnable, preempted.
 const STATES: [u64; 4] = [1, 2, 0, 0x100];
 const TASKS: usize = 5;
@@ -24,10 +24,10 @@ const TASKS: usize = 5;
 /// A step of a schedule; impossible steps are skipped.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// The CPU's task is switched out in the state with this index, and a runnable task is switched in; if there is none, the
-    /// idle task.
+    /// The CPU's task is switched out in the state with this index, and a runnable task, selected by the second number, is
+    /// switched in; if there is none, the idle task.
     Switch(usize, usize),
-    /// A sleeping task is woken.
+    /// A sleeping task, selected by this number, is woken.
     Wake(usize),
 }
 
@@ -58,7 +58,7 @@ impl PrepareSamples for TimeStacks {
         let time = sample.order.time;
         Some(SwitchStack {
             frames: [frame(time)].into(),
-            is_interrupt: time.is_multiple_of(INTERRUPT),
+            is_interrupt: time.is_multiple_of(INTERRUPT_PERIOD),
         })
     }
 }
@@ -101,10 +101,10 @@ fn schedule(steps: &[(u64, usize, Step)]) -> Vec<Event> {
         time += after;
         let task = running[*cpu];
         let (other, state) = match step {
-            Step::Switch(state, next) => {
+            Step::Switch(state, number) => {
                 let next = match runnable.len() {
                     0 => 0,
-                    count => runnable.swap_remove(next % count),
+                    count => runnable.swap_remove(number % count),
                 };
                 match (task, STATES[*state]) {
                     (0, _) => {}
@@ -117,12 +117,9 @@ fn schedule(steps: &[(u64, usize, Step)]) -> Vec<Event> {
                 running[*cpu] = next;
                 (next, Some(*state))
             }
-            Step::Wake(woken) if sleeping.is_empty() => {
-                let _ = woken;
-                continue;
-            }
-            Step::Wake(woken) => {
-                let woken = sleeping.swap_remove(woken % sleeping.len());
+            Step::Wake(_) if sleeping.is_empty() => continue,
+            Step::Wake(number) => {
+                let woken = sleeping.swap_remove(number % sleeping.len());
                 runnable.push(woken);
                 (woken, None)
             }
@@ -191,7 +188,7 @@ fn wakers(events: &[Event], before: usize, task: u32, limit: usize) -> Vec<(Opti
     let Event {
         time, task: waker, ..
     } = events[woken];
-    if waker == 0 || time.is_multiple_of(INTERRUPT) {
+    if waker == 0 || time.is_multiple_of(INTERRUPT_PERIOD) {
         return vec![(None, time)];
     }
     let mut chain = vec![(Some(format!(":{waker}")), time)];
@@ -203,12 +200,16 @@ fn oracle(events: &[Event], limit: usize) -> BTreeMap<Key, OffCpuTime> {
     let mut expected: BTreeMap<Key, OffCpuTime> = BTreeMap::new();
     for (at, event) in events.iter().enumerate() {
         let task = event.other;
+        // The idle task has no off-CPU time.
+        if task == 0 {
+            continue;
+        }
         // The event that switched out the task which `event` wakes or switches in.
         let left = events[..at]
             .iter()
             .rev()
             .find(|before| before.task == task && before.state.is_some());
-        let Some(left) = left.filter(|_| task != 0) else {
+        let Some(left) = left else {
             continue;
         };
         let woken = events[..at].iter().rev().find(|before| {

@@ -13,7 +13,7 @@ use crate::recording::{Recording, with_replay};
 /// States of a task that is switched out: asleep, runnable, preempted.
 const STATES: [u64; 3] = [1, 0, 0x100];
 
-/// Time, CPU, the task that is switched out or wakes another, its state or `None` for a wakeup, the other task.
+/// Time, CPU, the task that is switched out or wakes another, the index of its state or `None` for a wakeup, the other task.
 type Event = (u64, u32, u32, Option<usize>, u32);
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -52,8 +52,7 @@ fn plan(events: &[Event]) -> ReplayPlan {
     })
 }
 
-/// Takes steps until all tasks are finished or blocked, always of the last task that is ready. Returns the number of remaining
-/// steps.
+/// Takes one step of the last ready task at a time, until all tasks are finished or blocked. Returns the number of steps left.
 fn left_over(plan: &ReplayPlan) -> usize {
     let mut next = vec![0; plan.tasks.len()];
     let mut woken = vec![false; plan.wakeups as usize];
@@ -85,7 +84,8 @@ fn left_over(plan: &ReplayPlan) -> usize {
     steps.map(|(task, next)| task.steps.len() - next).sum()
 }
 
-/// Replaces the first task of each event by the one that runs on the CPU, and ends all runs.
+/// Replaces the task that is switched out or wakes another by the one that runs on that CPU, and appends a switch to the idle
+/// task on each CPU, so that all runs end.
 fn consistent(mut events: Vec<Event>) -> Vec<Event> {
     let mut current = BTreeMap::new();
     for (_, cpu, task, state, other) in &mut events {

@@ -14,13 +14,13 @@ use rperf_wire::Endian;
 
 use crate::recording::{Recording, with_replay};
 
-/// States: asleep, uninterruptible, runnable, preempted.
+/// States of a task that is switched out: asleep, uninterruptible, runnable, preempted.
 const STATES: [u64; 4] = [1, 2, 0, 0x100];
 
-/// Time, CPU, the task that is switched out, its state, the next task.
+/// Time, CPU, the task that is switched out, the index of its state, the next task.
 type Switch = (u64, u32, u32, usize, u32);
 
-/// Count, run time, and waits by state: asleep, uninterruptible, runnable or preempted.
+/// Number of runs, run time, and waits by state: asleep, uninterruptible, runnable or preempted.
 type Sums = (u64, u64, [u64; 3]);
 
 struct NoStacks;

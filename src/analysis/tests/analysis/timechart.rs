@@ -129,7 +129,7 @@ proptest! {
         events in events(),
         cells in prop::sample::select(vec![1_u64, 10, 1000]),
         big in any::<bool>(),
-        fifth in 0..3_usize,
+        fifths in 1..4_usize,
     ) {
         let endian = if big { Endian::Big } else { Endian::Little };
         let Some(whole) = chart(&events, endian, options(cells)) else {
@@ -154,7 +154,7 @@ proptest! {
         }
         prop_assert_eq!(whole.cpus.values().map(|cpu| cpu.busy).sum::<u64>(), busy);
         // Parts of the time add up to the whole.
-        let middle = events[events.len() * (fifth + 1) / 5].time();
+        let middle = events[events.len() * fifths / 5].time();
         let parts = [(0, middle), (middle, u64::MAX)].map(|(first, last)| {
             let range = ChartRange { first, last };
             let part = chart(&events, endian, TimechartOptions { range, ..options(cells) });

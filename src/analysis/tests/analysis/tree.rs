@@ -31,7 +31,13 @@ fn threads_follow_their_creators() {
     }
 }
 
-fn map(recording: &mut Recording, time: u64, pid: u32, (start, len): (u64, u64), name: &[u8]) {
+fn add_mapping(
+    recording: &mut Recording,
+    time: u64,
+    pid: u32,
+    (start, len): (u64, u64),
+    name: &[u8],
+) {
     let mmap = Mmap {
         pid: pid.cast_signed(),
         tid: pid,
@@ -46,10 +52,10 @@ fn map(recording: &mut Recording, time: u64, pid: u32, (start, len): (u64, u64),
 #[test]
 fn hidden_mappings_are_not_listed() {
     let mut recording = Recording::new(Endian::NATIVE);
-    map(&mut recording, 1, 10, (0x1000, 0x1000), b"/bin/a");
-    map(&mut recording, 2, 10, (0x1400, 0x400), b"/bin/b");
+    add_mapping(&mut recording, 1, 10, (0x1000, 0x1000), b"/bin/a");
+    add_mapping(&mut recording, 2, 10, (0x1400, 0x400), b"/bin/b");
     recording.fork((3, 0, 10), 11);
-    map(&mut recording, 4, 10, (0x1000, 0x1000), b"/bin/c");
+    add_mapping(&mut recording, 4, 10, (0x1000, 0x1000), b"/bin/c");
     // The synthetic fork of a process that started before the recording: it doesn't inherit mappings.
     let (pid, ppid, time) = (12, 10, 5);
     let task = Task {
@@ -76,7 +82,7 @@ fn hidden_mappings_are_not_listed() {
     assert_eq!(rows, expected);
     // Only mappings refer to a thread 20.
     let mut recording = Recording::new(Endian::NATIVE);
-    map(&mut recording, 1, 20, (0x1000, 0x1000), b"/bin/a");
+    add_mapping(&mut recording, 1, 20, (0x1000, 0x1000), b"/bin/a");
     let file = recording.finish();
     let count = |with_mappings| {
         with_replay(&file, |_, replay| {

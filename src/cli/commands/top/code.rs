@@ -10,7 +10,7 @@ use rperf_hist::WatchedFunction;
 use rperf_replay::EventIndex;
 use rperf_resolve::Resolver;
 use rperf_tui::{Annotated, FunctionKey};
-use rperf_view::annotate::{AnnotateOptions, AnnotatedEvents, Annotation, annotation};
+use rperf_view::annotate::{AnnotateOptions, AnnotatedEvents, Annotation, write_annotation};
 use rperf_view::top::DisplayedRate;
 
 use super::session::TopSession;
@@ -178,14 +178,14 @@ impl LiveCode {
             function,
             listing: &listing,
             totals: &function.sums,
-            share: "local period",
+            percent_type: "local period",
             source: &self.sources,
         };
         let options = AnnotateOptions {
             least: Some(least).filter(|least| *least > 0),
             ..self.request.looks
         };
-        annotation(out, &annotated, &options)
+        write_annotation(out, &annotated, &options)
     }
 }
 

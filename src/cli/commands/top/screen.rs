@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rperf_hist::WatchedFunction;
 use rperf_sys::KeyInput;
-use rperf_view::annotate::spaced;
+use rperf_view::annotate::expand_tabs;
 use rperf_view::report::ReportLayout;
 use rperf_view::top::{RowLimits, write_first_rows, write_truncated};
 
@@ -166,7 +166,7 @@ impl<'a> TopScreen<'a> {
         let text = String::from_utf8_lossy(&text);
         let mut lines = text.lines().take(lines);
         lines.try_for_each(|line| {
-            write_truncated(out, &spaced(line), columns.saturating_sub(1), None)
+            write_truncated(out, &expand_tabs(line), columns.saturating_sub(1), None)
         })
     }
 

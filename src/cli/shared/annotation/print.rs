@@ -8,7 +8,7 @@ use rperf_hist::parallel;
 use rperf_perfdata::EventDesc;
 use rperf_replay::EventIndex;
 use rperf_resolve::Resolver;
-use rperf_view::annotate::{AnnotatedEvents, Annotation, annotation};
+use rperf_view::annotate::{AnnotatedEvents, Annotation, write_annotation};
 use rperf_wire::AttrFlags;
 
 use super::chosen_functions::ChosenFunctions;
@@ -172,9 +172,9 @@ impl TableContext<'_, '_> {
                 true => &self.totals,
                 false => &function.sums,
             },
-            share: &self.share,
+            percent_type: &self.share,
             source,
         };
-        annotation(out, &annotated, &self.request.looks)
+        write_annotation(out, &annotated, &self.request.looks)
     }
 }

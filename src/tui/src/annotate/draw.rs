@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use rperf_disasm::{Arrow, BranchTarget, CodeSite, HitCount, Instruction};
-use rperf_view::annotate::{file_name, function_heading, hex, spaced};
+use rperf_view::annotate::{expand_tabs, file_name, function_heading, hex};
 use rperf_view::padding::LeftAligned;
 
 use super::rows::{RowContent, row_of};
@@ -310,8 +310,8 @@ impl AnnotateScreen {
         let lines = self.shown.sources.get(file).and_then(Option::as_ref);
         let text = lines.zip(index).and_then(|(lines, index)| lines.get(index));
         match (text, self.looks.numbers) {
-            (Some(text), true) => format!("{line:<5}{}", spaced(text.trim())),
-            (Some(text), false) => spaced(text.trim()),
+            (Some(text), true) => format!("{line:<5}{}", expand_tabs(text.trim())),
+            (Some(text), false) => expand_tabs(text.trim()),
             (None, _) => {
                 let path = self.shown.code.files.get(file).map_or("", String::as_str);
                 format!("{}:{line}", file_name(path, &self.options))

@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use rperf_disasm::{HitCount, Instruction};
-use rperf_view::annotate::spaced;
+use rperf_view::annotate::expand_tabs;
 use rustc_hash::FxHashMap;
 
 use super::screen::{AnnotateScreen, Annotated};
@@ -75,7 +75,8 @@ impl AnnotateScreen {
             spans.push(Span::styled("│", theme.muted));
             spans.push(Span::styled(format!("{at:>digits$} "), theme.muted));
             spans.push(Span::raw(
-                text.get(number).map_or(String::new(), |text| spaced(text)),
+                text.get(number)
+                    .map_or(String::new(), |text| expand_tabs(text)),
             ));
             Line::from(spans)
         };

@@ -18,8 +18,11 @@ pub(super) fn write(
     annotation: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> io::Result<()> {
-    let columns = options.column.width() * annotation.function.sums.len();
-    let title = format!(" {}", LeftAligned(options.column.title(), columns - 1));
+    let numbers_width = options.column.width() * annotation.function.sums.len();
+    let title = format!(
+        " {}",
+        LeftAligned(options.column.title(), numbers_width - 1)
+    );
     let object = base(annotation.object);
     let samples = annotation
         .function
@@ -28,15 +31,15 @@ pub(super) fn write(
         .map_or(0, |sum| sum.samples);
     let text = format!(
         "Source code & Disassembly of {object} for {} ({samples} samples, percent: {})",
-        annotation.counted.name, annotation.share
+        annotation.counted.name, annotation.percent_type
     );
     writeln!(out, "{title} |\t{text}")?;
     writeln!(out, "{}", "-".repeat(title.len() + 8 + text.len()))?;
-    let mut page = FunctionPrinter {
+    let mut printer = FunctionPrinter {
         out,
         annotation,
         options,
-        columns,
+        numbers_width,
         line_digits: line_digits(annotation),
         address_digits: annotation
             .listing
@@ -45,14 +48,14 @@ pub(super) fn write(
             .map_or(0, |last| format!("{:x}", last.address).len()),
         site: None,
     };
-    page.heading()?;
+    printer.heading()?;
     for line in hottest_instructions::lines(annotation, options) {
         match line {
-            Some(line) => page.line(line)?,
-            None => page.note("", "...")?,
+            Some(line) => printer.line(line)?,
+            None => printer.note("", "...")?,
         }
     }
-    writeln!(page.out)
+    writeln!(printer.out)
 }
 
 /// Digits of the highest line number, at least two.
@@ -68,8 +71,8 @@ struct FunctionPrinter<'p, 'a> {
     out: &'p mut dyn Write,
     annotation: &'p Annotation<'a>,
     options: &'p AnnotateOptions,
-    /// Columns of the numbers before an instruction.
-    columns: usize,
+    /// Width of the numbers of all events before an instruction.
+    numbers_width: usize,
     /// Digits of the highest line number, at least two.
     line_digits: usize,
     /// Digits of the last address.
@@ -85,9 +88,9 @@ impl<'a> FunctionPrinter<'_, 'a> {
         self.note("", &format!("{start:016x} <{name}>:"))
     }
 
-    /// A line without an instruction, with an optional source line number.
+    /// Prints a line without an instruction; `number` is a source line number or empty.
     fn note(&mut self, number: &str, text: &str) -> io::Result<()> {
-        let (blanks, digits) = (Blanks(self.columns), self.line_digits + 2);
+        let (blanks, digits) = (Blanks(self.numbers_width), self.line_digits + 2);
         let line = format!("{blanks} : {number:<digits$} {text}");
         writeln!(self.out, "{}", line.trim_end())
     }
@@ -115,8 +118,8 @@ impl<'a> FunctionPrinter<'_, 'a> {
         self.further_bytes(line)
     }
 
-    /// Prints the name of the function if it differs from that of the previous instruction, and if source lines are shown also the
-    /// source line if it differs.
+    /// Prints the name of the function if it differs from that of the previous instruction. If source lines are shown, also
+    /// prints the source line if it differs.
     fn site(&mut self, site: Option<LineSite<'a>>) -> io::Result<()> {
         let previous = std::mem::replace(&mut self.site, site);
         let change = LineChange::of(previous, site);
@@ -135,7 +138,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
         }
     }
 
-    /// Address, bytes (optional) and text.
+    /// Prints the address, the bytes if requested, and the text of an instruction.
     fn instruction(&mut self, line: &InstructionLine<'_>) -> io::Result<()> {
         let (address, blanks) = self.address(line.address);
         let mut code = " ".repeat(blanks);
@@ -152,8 +155,8 @@ impl<'a> FunctionPrinter<'_, 'a> {
         )
     }
 
-    /// An address padded to the width of the last one, and the number of blanks up to the next tab
-    /// stop.
+    /// An address padded to the width of the last one, and the number of blanks after it: up to the next tab stop if the address
+    /// were not padded.
     fn address(&self, address: u64) -> (String, usize) {
         let text = format!("{address:x}:");
         let blanks = (text.len() + 1).next_multiple_of(8) - text.len();
@@ -163,7 +166,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
         )
     }
 
-    /// The remaining bytes of a long instruction.
+    /// Prints the remaining bytes of a long instruction, on lines with numbers of 0.
     fn further_bytes(&mut self, line: &InstructionLine<'_>) -> io::Result<()> {
         if !self.options.raw {
             return Ok(());

@@ -14,31 +14,30 @@ pub(super) fn lines<'a>(
     options: &AnnotateOptions,
 ) -> impl Iterator<Item = Option<&'a InstructionLine<'a>>> {
     let lines = &annotation.listing.lines;
-    let is_kept = match (options.hottest, options.least) {
+    let kept = match (options.hottest, options.least) {
         (None, None) => vec![true; lines.len()],
         (count, least) => {
             let least = least.map_or(0.0, f64::from);
-            let most = count.unwrap_or(usize::MAX);
+            let count = count.unwrap_or(usize::MAX);
             near(
-                &hottest(lines, most, least, annotation, options),
+                &hottest(lines, count, least, annotation, options),
                 lines.len(),
             )
         }
     };
-    let mut gap = false;
-    lines.iter().zip(is_kept).flat_map(move |(line, is_kept)| {
-        let begins = !is_kept && !gap;
-        gap = !is_kept;
-        match (is_kept, begins) {
-            (true, _) => Some(Some(line)),
-            (false, true) => Some(None),
-            (false, false) => None,
+    let mut was_kept = true;
+    lines.iter().zip(kept).filter_map(move |(line, is_kept)| {
+        let begins_gap = was_kept && !is_kept;
+        was_kept = is_kept;
+        match is_kept {
+            true => Some(Some(line)),
+            false => begins_gap.then_some(None),
         }
     })
 }
 
-/// The indices of the hottest instructions, limited in number and by a minimum percentage;
-/// instructions without samples are excluded.
+/// The indices of the hottest instructions: at most `count`, each with a percentage of at least `least`. Instructions without
+/// samples are excluded.
 fn hottest(
     lines: &[InstructionLine<'_>],
     count: usize,
@@ -57,10 +56,10 @@ fn hottest(
     heats.into_iter().take(count).map(|(_, at)| at).collect()
 }
 
-/// Whether each index below `count` is near one of `hits`.
-fn near(hits: &[usize], count: usize) -> Vec<bool> {
+/// Whether each index below `count` is near one of the `hot` indices.
+fn near(hot: &[usize], count: usize) -> Vec<bool> {
     let mut is_near = vec![false; count];
-    for index in hits {
+    for index in hot {
         let end = (index + CONTEXT_LINES + 1).min(count);
         is_near[index.saturating_sub(CONTEXT_LINES)..end].fill(true);
     }

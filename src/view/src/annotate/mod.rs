@@ -34,8 +34,7 @@ pub enum AnnotateLayout {
     /// Addresses and objdump's text: perf's `--stdio`.
     #[default]
     Full,
-    /// Labels, arrows and names, without numbers before instructions without samples: perf's
-    /// `--stdio2`.
+    /// Labels, arrows and names; instructions without samples have no numbers: perf's `--stdio2`.
     Brief,
 }
 
@@ -80,7 +79,8 @@ pub struct AnnotatedEvents<'a> {
     pub plural: bool,
     /// The sampling frequency of the first event, if one was requested.
     pub frequency: Option<u64>,
-    /// The number of samples of all events, and the sum of the periods of the first event's samples; in `top` that of all events.
+    /// The samples of all events, and the period of the first event (in `top`, of all events). If a single function was
+    /// requested, its samples only.
     pub total: HitCount,
 }
 
@@ -99,7 +99,7 @@ pub struct Annotation<'a> {
     /// The total that percentages refer to, for each event.
     pub totals: &'a [HitCount],
     /// The kind of total, as in `--percent-type`.
-    pub share: &'a str,
+    pub percent_type: &'a str,
     /// The source files of the function.
     pub source: &'a dyn SourceText,
 }
@@ -109,7 +109,7 @@ pub struct Annotation<'a> {
 /// # Errors
 ///
 /// Write errors.
-pub fn annotation(
+pub fn write_annotation(
     out: &mut dyn Write,
     annotation: &Annotation<'_>,
     options: &AnnotateOptions,
@@ -128,8 +128,8 @@ const TAB: usize = 8;
 
 /// Expands the tabs of a source line to blanks.
 #[must_use]
-pub fn spaced(text: &str) -> String {
-    let mut spaced = String::new();
+pub fn expand_tabs(text: &str) -> String {
+    let mut expanded = String::new();
     let mut column = 0;
     for letter in text.chars() {
         let width = match letter {
@@ -137,12 +137,12 @@ pub fn spaced(text: &str) -> String {
             _ => 1,
         };
         match letter {
-            '\t' => spaced.push_str(&" ".repeat(width)),
-            letter => spaced.push(letter),
+            '\t' => expanded.push_str(&" ".repeat(width)),
+            letter => expanded.push(letter),
         }
         column += width;
     }
-    spaced
+    expanded
 }
 
 fn base(path: &str) -> &str {
@@ -164,7 +164,7 @@ const MIN_PERCENT: f64 = 0.5;
 /// Instruction bytes per line.
 const BYTES: usize = 7;
 
-/// Bytes in hexadecimal.
+/// Bytes in hexadecimal, separated by blanks.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     let bytes = bytes.iter().map(|byte| format!("{byte:02x}"));
@@ -182,10 +182,10 @@ struct LineChange<'a> {
 impl<'a> LineChange<'a> {
     fn of(before: Option<LineSite<'a>>, site: Option<LineSite<'a>>) -> Self {
         let function = |site: LineSite<'a>| (site.function, site.is_inlined);
-        let other = site.filter(|site| before.map(function) != Some(function(*site)));
+        let entered = site.filter(|site| before.map(function) != Some(function(*site)));
         let line = site.and_then(|site| site.line);
         Self {
-            heading: other.map(|site| function_heading(site.function, site.is_inlined)),
+            heading: entered.map(|site| function_heading(site.function, site.is_inlined)),
             line: line.filter(|line| before.and_then(|site| site.line) != Some(*line)),
         }
     }

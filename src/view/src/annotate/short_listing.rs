@@ -22,30 +22,30 @@ pub(super) fn write(
     title(out, annotation)?;
     let labels = Labels::new(annotation.listing);
     let events = annotation.function.sums.len();
-    let mut page = BriefPrinter {
+    let mut printer = BriefPrinter {
         out,
         annotation,
         options,
-        columns: events * options.column.brief_width(),
+        numbers_width: events * options.column.brief_width(),
         labels: &labels,
         site: None,
     };
-    page.heading()?;
+    printer.heading()?;
     for line in hottest_instructions::lines(annotation, options) {
         match line {
-            Some(line) => page.line(line)?,
-            None => page.note("...")?,
+            Some(line) => printer.line(line)?,
+            None => printer.note("...")?,
         }
     }
     Ok(())
 }
 
-/// Two lines: the event counts and the function.
+/// Writes two lines: the event counts and the function.
 fn title(out: &mut dyn Write, annotation: &Annotation<'_>) -> io::Result<()> {
     writeln!(
         out,
         "{}, [percent: {}]",
-        annotation.counted, annotation.share
+        annotation.counted, annotation.percent_type
     )?;
     writeln!(out, "{}() {}", annotation.name, annotation.object)
 }
@@ -67,31 +67,31 @@ struct BriefPrinter<'p, 'a> {
     out: &'p mut dyn Write,
     annotation: &'p Annotation<'a>,
     options: &'p AnnotateOptions,
-    /// Columns of the numbers before an instruction.
-    columns: usize,
+    /// Width of the numbers of all events before an instruction.
+    numbers_width: usize,
     labels: &'p Labels<'a>,
     /// Source location of the previous instruction.
     site: Option<LineSite<'a>>,
 }
 
 impl<'a> BriefPrinter<'_, 'a> {
-    /// objdump's initial lines; the first names the column.
+    /// Prints the title of the numbers, an empty line, and the function's address and name as in objdump.
     fn heading(&mut self) -> io::Result<()> {
-        let title = LeftAligned(self.options.column.title(), self.columns);
-        writeln!(self.out, "{title} {}", Blanks(self.columns))?;
+        let title = LeftAligned(self.options.column.title(), self.numbers_width);
+        writeln!(self.out, "{title} {}", Blanks(self.numbers_width))?;
         self.empty()?;
         let (start, name) = (self.annotation.listing.start, self.annotation.name);
         self.note(&format!("{start:016x} <{name}>:"))
     }
 
     fn empty(&mut self) -> io::Result<()> {
-        let blanks = Blanks(self.columns);
+        let blanks = Blanks(self.numbers_width);
         writeln!(self.out, "{blanks} {blanks}")
     }
 
-    /// A line without an instruction.
+    /// Prints a line without an instruction.
     fn note(&mut self, text: &str) -> io::Result<()> {
-        let (width, label) = (self.columns, self.labels.width() + 2);
+        let (width, label) = (self.numbers_width, self.labels.width() + 2);
         let text = LeftAligned(text, width + label - 1);
         writeln!(self.out, "{} {}{text}", Blanks(width), Blanks(label))
     }
@@ -99,7 +99,7 @@ impl<'a> BriefPrinter<'_, 'a> {
     fn line(&mut self, line: &InstructionLine<'a>) -> io::Result<()> {
         self.site(line.site)?;
         self.numbers(line)?;
-        let (width, label) = (self.columns, self.labels.width());
+        let (width, label) = (self.numbers_width, self.labels.width());
         match self.labels.sources(line) {
             0 => write!(self.out, " {:label$}  ", "")?,
             _ => {
@@ -119,11 +119,11 @@ impl<'a> BriefPrinter<'_, 'a> {
         self.further_bytes(line)
     }
 
-    /// The numbers of an instruction; blanks if all percentages are 0.
+    /// Prints the numbers of an instruction; blanks if all percentages are 0.
     fn numbers(&mut self, line: &InstructionLine<'_>) -> io::Result<()> {
         let shares = shares(&line.hits, self.annotation, self.options);
         if largest(&shares).value() == 0.0 {
-            return write!(self.out, "{}", Blanks(self.columns));
+            return write!(self.out, "{}", Blanks(self.numbers_width));
         }
         let width = self.options.column.brief_width() - 1;
         for (hit, share) in line.hits.iter().zip(shares) {
@@ -133,8 +133,8 @@ impl<'a> BriefPrinter<'_, 'a> {
         Ok(())
     }
 
-    /// Prints the name of the function if it differs from that of the previous instruction, and if source lines are shown also the
-    /// source line if it differs.
+    /// Prints the name of the function if it differs from that of the previous instruction. If source lines are shown, also
+    /// prints the source line if it differs.
     fn site(&mut self, site: Option<LineSite<'a>>) -> io::Result<()> {
         let previous = std::mem::replace(&mut self.site, site);
         let change = LineChange::of(previous, site);
@@ -150,12 +150,12 @@ impl<'a> BriefPrinter<'_, 'a> {
         }
     }
 
-    /// The remaining bytes of a long instruction.
+    /// Prints the remaining bytes of a long instruction.
     fn further_bytes(&mut self, line: &InstructionLine<'_>) -> io::Result<()> {
         if !self.options.raw {
             return Ok(());
         }
-        let indent = self.columns + self.labels.width() + 5;
+        let indent = self.numbers_width + self.labels.width() + 5;
         let mut further = line.bytes.chunks(BYTES).skip(1);
         further.try_for_each(|bytes| writeln!(self.out, "{}{}", Blanks(indent), hex(bytes)))
     }

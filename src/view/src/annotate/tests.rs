@@ -103,10 +103,10 @@ fn printed(listing: &Listing<'_>, events: usize, options: &AnnotateOptions) -> S
         function: &function,
         listing,
         totals: &vec![hit(4); events],
-        share: "local period",
+        percent_type: "local period",
         source: &OneLineSource,
     };
-    annotation(&mut out, &annotated, options).unwrap();
+    write_annotation(&mut out, &annotated, options).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -253,18 +253,14 @@ fn only_hot_instructions_and_their_context() {
         ..AnnotateOptions::default()
     };
     let text = printed(&listing, 1, &options);
-    let addresses = text.lines().filter_map(|line| line.split_once(" :   "));
-    let addresses: Vec<&str> = addresses
-        .map(|(_, code)| code.split(':').next().unwrap_or(""))
-        .collect();
-    let code: Vec<&str> = addresses
-        .iter()
-        .copied()
+    let code = text.lines().filter_map(|line| line.split_once(" :   "));
+    let addresses: Vec<&str> = code
+        .filter_map(|(_, code)| code.split(':').next())
         .filter(|text| text.starts_with('1'))
         .collect();
     let expected = [
         "1006", "1007", "1008", "1009", "100a", "100b", "100c", "100d", "100e",
     ];
-    assert_eq!(code, expected);
+    assert_eq!(addresses, expected);
     assert_eq!(text.matches(" ...\n").count(), 2, "{text}");
 }
