@@ -27,7 +27,7 @@ use crate::terminal::{Csi, Sgr, escaped_line};
 pub struct DiffLayout {
     /// `-F`: a column with the calculation of each value.
     pub formula: bool,
-    /// `--cycles-hist`: columns with the cycle differences of each block's first executions.
+    /// `--cycles-hist`: a column with the cycle differences of each block's first executions: their spread, and a bar for each.
     pub cycles_histogram: bool,
     /// `-p`: columns with the periods.
     pub periods: bool,
@@ -39,7 +39,8 @@ pub struct DiffLayout {
     pub separator: Option<String>,
     /// The colour sequences of values; `None` without colours.
     pub colors: Option<Csi>,
-    /// Whether control characters in cells are escaped as on a terminal, so that column widths match.
+    /// Whether control characters in names and keys are escaped: set for output to a terminal, which escapes them, so that column
+    /// widths match.
     pub escapes: bool,
 }
 
@@ -138,7 +139,7 @@ fn columns(comparison: &Comparison, layout: &DiffLayout) -> Vec<DiffColumn> {
             title,
         }
     };
-    let of_file = |file: usize| {
+    let kinds_of_file = |file: usize| {
         let (first, period) = match file {
             0 => (NumberColumn::Baseline, NumberColumn::BaselinePeriod),
             _ => (NumberColumn::Value, NumberColumn::Period),
@@ -151,7 +152,7 @@ fn columns(comparison: &Comparison, layout: &DiffLayout) -> Vec<DiffColumn> {
         let kinds = [Some(first), histogram, formula, period];
         kinds.into_iter().flatten().map(move |kind| (file, kind))
     };
-    let all = (0..files).flat_map(of_file);
+    let all = (0..files).flat_map(kinds_of_file);
     all.map(|(file, kind)| column(file, kind)).collect()
 }
 
@@ -203,8 +204,8 @@ fn write_titles(
     let keys = comparison.keys.iter().zip(widths);
     let keys = keys.map(|(key, width)| LeftAligned(key.title, *width).to_string());
     let titles: Vec<String> = numbers.chain(keys).collect();
-    let all = columns.iter().map(|column| column.width);
-    let rules = all
+    let number_widths = columns.iter().map(|column| column.width);
+    let rules = number_widths
         .chain(widths.iter().copied())
         .map(|width| ".".repeat(width));
     let rules: Vec<String> = rules.collect();
@@ -228,7 +229,7 @@ fn write_numbers(
     Ok(())
 }
 
-/// Writes the keys of a row and ends the line.
+/// Writes the key cells of a row and ends the line.
 fn write_keys(
     out: &mut dyn Write,
     comparison: &Comparison,

@@ -16,8 +16,8 @@ const MAX_DIGITS: usize = 20;
 /// Bytes copied at once: a fixed length avoids a call of memcpy, and few numbers are longer.
 const CHUNK: usize = 16;
 
-/// Digits of a number, which end before index [`MAX_DIGITS`]. The bytes after them are padding, so that whole chunks can be
-/// copied; the copy is truncated.
+/// Digits of a number, which end before index [`MAX_DIGITS`]. [`CHUNK`] bytes follow them, so that a whole chunk can be copied;
+/// the copy is truncated.
 struct Digits {
     bytes: [u8; MAX_DIGITS + CHUNK],
     /// Index of the first digit.
@@ -65,7 +65,7 @@ impl Digits {
         }
     }
 
-    /// Appends the digits, padded to `width` columns.
+    /// Appends the digits, padded on the left to `width` bytes.
     #[inline]
     fn put(&self, out: &mut Vec<u8>, width: usize) {
         let length = (MAX_DIGITS - self.start).max(width);
@@ -81,9 +81,7 @@ impl Digits {
             }
         }
     }
-}
 
-impl Digits {
     /// The digits without padding.
     #[inline]
     fn text(&self) -> &str {
@@ -114,8 +112,8 @@ pub(crate) fn push_hundredths(out: &mut String, value: f64) {
     out.push_str(digits.text());
 }
 
-/// `value` in hundredths, rounded to the nearest. `None` for negative, large and non-finite values, and close to a tie: there the
-/// product, which is inexact by at most half a unit of its last place, could round the wrong way.
+/// `value` in hundredths, rounded to the nearest. `None` for negative (also -0), large and non-finite values, and close to a tie:
+/// there the product, which is inexact by at most half a unit of its last place, could round the wrong way.
 #[inline]
 fn hundredths(value: f64) -> Option<u64> {
     const LARGEST: f64 = 1e7;
@@ -170,14 +168,14 @@ pub(crate) fn blanks(out: &mut Vec<u8>, count: usize) {
     out.resize(out.len() + count, b' ');
 }
 
-/// Appends `text` right-aligned in `width` columns.
+/// Appends `text`, right-aligned in `width` bytes.
 #[inline]
 pub(crate) fn right(out: &mut Vec<u8>, text: &[u8], width: usize) {
     blanks(out, width.saturating_sub(text.len()));
     out.extend_from_slice(text);
 }
 
-/// Appends `text` left-aligned in `width` columns.
+/// Appends `text`, left-aligned in `width` bytes.
 #[inline]
 pub(crate) fn left(out: &mut Vec<u8>, text: &[u8], width: usize) {
     out.extend_from_slice(text);

@@ -33,10 +33,10 @@ pub struct Dump<'a> {
     recording: Metadata<'a>,
     path: &'a str,
     architecture: Architecture,
-    /// Number of events known so far; a stream describes them one by one.
+    /// Number of events known so far; in pipe mode, each HEADER_ATTR record adds one.
     known: usize,
-    /// The kind of hardware traces according to AUXTRACE_INFO.
-    traces: Option<u32>,
+    /// The kind of hardware traces, from the latest AUXTRACE_INFO.
+    trace_kind: Option<u32>,
     /// Record types that the command does not handle.
     unhandled: Vec<RecordKind>,
     /// The sample fields that at least one known event records.
@@ -78,7 +78,7 @@ impl<'a> Dump<'a> {
             path: if recording.is_pipe { "pipe" } else { path },
             architecture: Architecture::from_machine(&machine),
             known: 0,
-            traces: None,
+            trace_kind: None,
             unhandled: Vec::new(),
             sample_type: SampleType::default(),
             scratch: Vec::new(),
@@ -91,7 +91,7 @@ impl<'a> Dump<'a> {
         dump
     }
 
-    /// Adds record types that the command does not handle; their records are marked as in perf.
+    /// Adds record types that the command does not handle; their records are marked as unhandled, as in perf.
     #[must_use]
     pub fn with_unhandled(mut self, kinds: &[RecordKind]) -> Self {
         self.unhandled.extend(kinds);
@@ -124,12 +124,12 @@ impl<'a> Dump<'a> {
         !self.unsorted && self.can_be_sorted()
     }
 
-    /// Whether perf sorts the records by time.
+    /// Whether perf can sort the records by time.
     fn can_be_sorted(&self) -> bool {
         self.recording.is_pipe || self.has_trailers()
     }
 
-    /// Writes a warning before the first record if perf does not sort the records by time.
+    /// Writes perf's warning before the first record if the records cannot be sorted by time.
     ///
     /// # Errors
     /// Errors of `out`.
@@ -165,6 +165,7 @@ impl<'a> Dump<'a> {
         self.write_bytes(out, record)?;
         self.write_stamp(out, kind, content)?;
         write!(out, "{position} [{size}]: ")?;
+        // `kernel::write` writes the name itself.
         if !matches!(content, DumpContent::Kernel { .. }) {
             write!(out, "PERF_RECORD_{}", name(kind))?;
         }
@@ -176,7 +177,7 @@ impl<'a> Dump<'a> {
             DumpContent::Broken(error) => writeln!(out, " cannot be decoded: {error}")?,
             DumpContent::Kernel { body, trailer } => {
                 let raw = rperf_wire::RawRecord { body, ..record.raw };
-                kernel::write(out, &raw, trailer, self.event_of(trailer))?;
+                kernel::write(out, &raw, trailer, self.event_of(trailer), self.endian())?;
             }
             DumpContent::User if is_unhandled => user::write_unhandled(out, record, self.endian())?,
             DumpContent::User => user::write(out, record, self.endian())?,
@@ -191,11 +192,12 @@ impl<'a> Dump<'a> {
         Ok(())
     }
 
-    /// Writes the hardware trace after an AUXTRACE record if AUXTRACE_INFO had a known format.
+    /// Keeps the kind of hardware traces of an AUXTRACE_INFO record. After an AUXTRACE record, writes the trace if that kind can
+    /// be printed.
     fn write_trace(&mut self, out: &mut dyn Write, record: &RecordAt<'_>) -> io::Result<()> {
         match record.raw.kind {
-            RecordKind::AUXTRACE_INFO => self.traces = self.endian().u32_at(record.raw.body, 0),
-            RecordKind::AUXTRACE if trace::is_known(self.traces) => {
+            RecordKind::AUXTRACE_INFO => self.trace_kind = self.endian().u32_at(record.raw.body, 0),
+            RecordKind::AUXTRACE if trace::is_known(self.trace_kind) => {
                 return trace::write(out, record.payload, self.endian());
             }
             _ => {}
@@ -235,12 +237,11 @@ impl<'a> Dump<'a> {
         first.is_some_and(|event| event.attr.flags.contains(AttrFlags::SAMPLE_ID_ALL))
     }
 
-    /// The event of a trailer; the first event if the trailer has no id or an unknown one.
-    fn event_of(&self, trailer: &SampleId) -> Option<(&'a EventDesc, Endian)> {
+    /// The event of a trailer; the first event if the trailer has no id or an unknown one; `None` if no event is known.
+    fn event_of(&self, trailer: &SampleId) -> Option<&'a EventDesc> {
         let mut events = self.events().iter();
         let has_id = |event: &&EventDesc| trailer.id.is_some_and(|id| event.ids.contains(&id));
-        let event = events.find(has_id).or(self.events().first())?;
-        Some((event, self.endian()))
+        events.find(has_id).or(self.events().first())
     }
 
     fn write_bytes(&mut self, out: &mut dyn Write, record: &RecordAt<'_>) -> io::Result<()> {
@@ -257,7 +258,7 @@ impl<'a> Dump<'a> {
     }
 
     /// Writes CPU and time, each if any event records it: the largest number (perf's -1 as unsigned) if this record lacks the
-    /// field, 0 for records of the recorder. If only samples have these fields, other records show -1 for both.
+    /// field, 0 for records of the recorder. Without trailers, records other than samples always show -1 for both.
     fn write_stamp(
         &self,
         out: &mut dyn Write,

@@ -92,10 +92,10 @@ pub fn frequency(attr: &Attr) -> String {
 /// The nonzero fields of an attr, and `config` in any case, as in newer perf releases: 0 is a valid event number.
 fn attr_parts(attr: &Attr, size: u32) -> Vec<String> {
     let fields = attr_fields(attr, size);
-    let before = fields
+    let before_config = fields
         .iter()
         .take_while(|(key, _)| matches!(*key, "type" | "size"));
-    let config_position = before.count();
+    let config_position = before_config.count();
     let mut parts: Vec<String> = fields
         .into_iter()
         .map(|(key, value)| format!("{key}: {value}"))

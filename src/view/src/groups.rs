@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rperf_perfdata::feature::GroupDesc;
 
-/// The groups of a recording by the indices of their events.
+/// The groups of a recording, whose events are given by index.
 #[derive(Debug, Default)]
 pub struct EventGroups(Vec<EventGroup>);
 
@@ -17,7 +17,7 @@ pub struct EventGroup {
     event_count: usize,
 }
 
-/// perf's name for a group without a name in the header.
+/// The name that perf writes to the header for a group without a name.
 const ANONYMOUS: &str = "{anon_group}";
 
 impl EventGroup {
@@ -29,7 +29,8 @@ impl EventGroup {
 }
 
 impl EventGroups {
-    /// Returns the groups of a recording with this number of events; groups of one event are ignored.
+    /// Returns the groups of a recording with this number of events. A group ends with the last event at the latest; groups of
+    /// one event are ignored.
     #[must_use]
     pub fn new(descriptions: Vec<GroupDesc>, events: usize) -> Self {
         let group = |group: GroupDesc| {
@@ -38,12 +39,12 @@ impl EventGroups {
                 _ => group.name,
             };
             let leader = usize::try_from(group.leader).ok()?;
-            let members = usize::try_from(group.members).ok()?;
-            let members = members.min(events.saturating_sub(leader));
-            (members > 1).then_some(EventGroup {
+            let event_count = usize::try_from(group.members).ok()?;
+            let event_count = event_count.min(events.saturating_sub(leader));
+            (event_count > 1).then_some(EventGroup {
                 name,
                 leader,
-                event_count: members,
+                event_count,
             })
         };
         Self(descriptions.into_iter().filter_map(group).collect())
@@ -58,8 +59,7 @@ impl EventGroups {
     /// Whether the event at `index` is in a group and is not a leader.
     #[must_use]
     pub fn is_member(&self, index: usize) -> bool {
-        let has_member =
-            |group: &EventGroup| index != group.leader && group.events().contains(&index);
-        self.led_by(index).is_none() && self.0.iter().any(has_member)
+        let mut groups = self.0.iter();
+        self.led_by(index).is_none() && groups.any(|group| group.events().contains(&index))
     }
 }

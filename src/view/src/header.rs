@@ -19,7 +19,7 @@ pub struct HeaderOptions<'a> {
     pub captured: i64,
     /// Offset of local time from UTC in seconds, at a time in seconds since 1970.
     pub zone: &'a dyn Fn(i64) -> i64,
-    /// Whether to print long sections (topology, caches; `-I`) instead of a hint.
+    /// Whether to print long sections (such as topology and caches; `-I`) instead of a hint.
     pub full: bool,
 }
 

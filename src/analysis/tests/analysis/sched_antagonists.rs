@@ -131,7 +131,7 @@ struct Queue {
     cpu: u32,
     /// The time since which the task waits for this CPU.
     from: u64,
-    /// The time of the event that tells this CPU. Runs that ended before are unknown.
+    /// The time of the wakeup, switch or migration that puts the task in this queue. Runs that ended before are unknown.
     known: u64,
 }
 

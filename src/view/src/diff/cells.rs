@@ -113,7 +113,8 @@ fn of_first_cycles(compared: &ComparedBlock) -> String {
     format!("{before}{text}{after}")
 }
 
-/// A bar for each number, scaled from the lowest to the highest one, in perf's fixed-point arithmetic with 8 fractional bits.
+/// Returns a bar for each number, scaled from the lowest to the highest one, in perf's fixed-point arithmetic with 8 fractional
+/// bits.
 fn bars(numbers: &[u64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const PARTS: u128 = 256;
@@ -128,7 +129,8 @@ fn bars(numbers: &[u64]) -> String {
     numbers.iter().map(bar).collect()
 }
 
-/// The calculation of a value; empty if the file does not have the row.
+/// The calculation of a value; empty if the file does not have the row, or if rows have no value
+/// ([`ComparisonMethod::Cycles`]).
 fn formula(comparison: &Comparison, row: &ComparedRow, file: usize) -> String {
     let Some(new) = row.period(file) else {
         return String::new();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{DIFF_JSON_VERSION, DiffLayout, escaped_name};
 use crate::table::{Cell, Column, Table, TextStyle};
 
-/// The counts of an event in one of the two groups of files.
+/// The counts or rates of an event in one of the two groups of files.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EventValues {
     /// The event's name.
@@ -37,7 +37,8 @@ pub struct ComparedCount {
     pub other: EventValues,
 }
 
-/// Pairs the events of two groups by name, in the order of the baseline. Events without values in a group are left out.
+/// Pairs the events of two groups by name, in the order of the baseline. Events that lack values in one of the groups are
+/// skipped.
 #[must_use]
 pub fn compare_counts(baseline: &[EventValues], other: &[EventValues]) -> Vec<ComparedCount> {
     let pairs = baseline.iter().filter_map(|values| {
@@ -85,7 +86,8 @@ impl ComparedCount {
         self.in_percent(self.difference())
     }
 
-    /// Half the width of the 95 % confidence interval of the difference (Welch's t-test); `None` if a group has fewer than two values.
+    /// Half the width of the 95 % confidence interval of the difference (Welch's t-test); `None` if a group has fewer than two
+    /// values.
     #[must_use]
     pub fn margin(&self) -> Option<f64> {
         let groups = [&self.baseline.values, &self.other.values];
@@ -115,7 +117,7 @@ pub struct CountsView<'a> {
     pub kind: CountObservation,
     /// The events.
     pub rows: &'a [ComparedCount],
-    /// Whether events whose difference has a confidence interval and is not significant are left out of the text.
+    /// Whether the text omits events whose difference has a confidence interval and is not significant.
     pub only_significant: bool,
 }
 
@@ -151,7 +153,7 @@ impl CountsView<'_> {
         }
     }
 
-    /// The heading: the kind and number of the values, and what their interval is, if any event has one.
+    /// The heading: the kind and number of the values, and the kind of interval if any difference has one.
     fn heading(&self) -> String {
         let numbers = |group: fn(&ComparedCount) -> &EventValues| {
             let counts = self.rows.iter().map(|row| group(row).values.len());
@@ -217,19 +219,11 @@ impl CountsView<'_> {
             cells.push(delta.into());
             if has_margins {
                 let margin = percent(row.margin());
-                cells.push(
-                    margin
-                        .map_or(String::new(), |margin| format!("+-{margin:.2}%"))
-                        .into(),
-                );
-                cells.push(
-                    if row.is_significant() == Some(true) {
-                        "*"
-                    } else {
-                        ""
-                    }
-                    .into(),
-                );
+                let margin = margin.map_or(String::new(), |margin| format!("+-{margin:.2}%"));
+                let is_significant = row.is_significant() == Some(true);
+                let mark = if is_significant { "*" } else { "" };
+                cells.push(margin.into());
+                cells.push(mark.into());
             }
             cells.push(name.into());
             table.push(cells);

@@ -35,12 +35,12 @@ pub fn write_json(
 fn table(event: &DiffEvent<'_>) -> Value {
     let rows = event.comparison.rows.iter().enumerate();
     let rows = rows.map(|(number, row)| {
-        let mut object = object(event.comparison, row);
+        let mut row_json = object(event.comparison, row);
         if let Some(lines) = event.blocks {
             let lines = lines.get(number).into_iter().flatten();
-            object["blocks"] = lines.map(blocks).collect();
+            row_json["blocks"] = lines.map(blocks).collect();
         }
-        object
+        row_json
     });
     json!({
         "event": event.name,
@@ -49,8 +49,8 @@ fn table(event: &DiffEvent<'_>) -> Value {
     })
 }
 
-/// A line of blocks: for each file but the baseline the range, its offsets, the average cycles and their difference; null for a
-/// file that does not have the function.
+/// A line of blocks: for each file but the baseline the range, its offsets, the average cycles and their difference from the
+/// baseline; null for a file that does not have the function.
 fn blocks(line: &BlockLine) -> Value {
     let block = |compared: &ComparedBlock| {
         json!({
@@ -60,12 +60,12 @@ fn blocks(line: &BlockLine) -> Value {
             "difference": compared.difference,
         })
     };
-    let blocks = line.iter().map(|place| place.as_ref().map(block));
+    let blocks = line.iter().map(|compared| compared.as_ref().map(block));
     blocks.collect::<Vec<_>>().into()
 }
 
-/// A row: its sort keys by name, and for each file the period, the share in percent and, except for the baseline, the computed value;
-/// null if there is none.
+/// A row: its sort keys by name, and for each file the period, the share in percent and, except for the baseline, the computed
+/// value; null if there is none.
 fn object(comparison: &Comparison, row: &ComparedRow) -> Value {
     let keys = comparison.keys.iter().zip(&row.cells);
     let keys = keys.map(|(key, cell)| (key.name.to_owned(), cell.trim().into()));

@@ -37,7 +37,7 @@ impl<'a> RunsEvent<'a> {
         rows.filter(move |row| shows_all || row.is_significant())
     }
 
-    /// The number of rows that are left out.
+    /// The number of rows that are not shown.
     fn hidden(&self) -> usize {
         self.runs.rows.len() - self.rows().count()
     }
@@ -54,11 +54,11 @@ pub fn write_runs(
     is_first: bool,
 ) -> io::Result<()> {
     let rows: Vec<&ComparedRuns> = event.rows().collect();
-    let keyed = Comparison {
+    let shown = Comparison {
         rows: rows.iter().map(|row| row.row.clone()).collect(),
         ..event.comparison.clone()
     };
-    let widths = key_widths(&keyed, layout.escapes);
+    let widths = key_widths(&shown, layout.escapes);
     if !layout.quiet {
         let blank = if is_first { "" } else { "\n" };
         let [before, after] = event.runs.runs;
@@ -75,7 +75,7 @@ pub fn write_runs(
             Some(separator) => write_separated(out, event, row, separator)?,
             None => {
                 write_numbers(out, event, row, layout)?;
-                write_keys(out, &keyed, &row.row, &widths, layout.escapes)?;
+                write_keys(out, &shown, &row.row, &widths, layout.escapes)?;
             }
         }
     }
@@ -89,7 +89,7 @@ pub fn write_runs(
     }
 }
 
-/// Writes a row without padding; the separator is replaced within cells.
+/// Writes a row without padding; within keys, the separator is replaced by a dot.
 fn write_separated(
     out: &mut dyn Write,
     event: &RunsEvent<'_>,
@@ -110,10 +110,11 @@ fn write_numbers(
     row: &ComparedRuns,
     layout: &DiffLayout,
 ) -> io::Result<()> {
-    let shares = [row.baseline, row.other, row.difference(), 0.0];
-    for ((number, (_, width)), share) in numbers(row).iter().zip(NUMBERS).zip(shares) {
+    // The confidence interval has no colour.
+    let magnitudes = [row.baseline, row.other, row.difference(), 0.0];
+    for ((number, (_, width)), magnitude) in numbers(row).iter().zip(NUMBERS).zip(magnitudes) {
         let (begin, end) = match row.is_significant() {
-            true => Percent::magnitude(share).paint(layout.colors),
+            true => Percent::magnitude(magnitude).paint(layout.colors),
             false => (Sgr::NONE, Sgr::NONE),
         };
         write!(out, "  {begin}{}{end}", RightAligned(number, *width))?;

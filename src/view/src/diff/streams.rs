@@ -12,7 +12,7 @@ use crate::padding::RightAligned;
 /// Width of each file's column.
 const WIDTH: usize = 35;
 
-/// The rule above the frames of the first file's stream of a matched pair.
+/// The rule above the frames of a matched stream in the first file's column.
 const PAIR_RULE: &str = "---------------------------";
 /// The rule above the frames of all other streams.
 const RULE: &str = "--------------------------";
@@ -114,8 +114,8 @@ pub fn write_streams_json(
     writeln!(out)
 }
 
-/// Returns an event with its streams, each as an array of two values: the stream in the first and in the second file, null if the
-/// file does not have the stream.
+/// Returns an event with its streams. Each is an array of two values, the stream in the first and in the second file; null for a
+/// file that does not have the stream.
 fn object(event: &StreamsEvent<'_>) -> Value {
     let pairs = event.before.pairs(event.after);
     let before = |index: &usize| value(event.before, *index);

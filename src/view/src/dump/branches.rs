@@ -21,7 +21,7 @@ pub(super) fn write(out: &mut dyn Write, stack: &BranchStack<'_>) -> io::Result<
     for (index, entry) in stack.iter().enumerate() {
         let (from, to, flags) = (entry.from, entry.to, entry.flags);
         let letter = |bit: u32, letter: char| if flags >> bit & 1 == 1 { letter } else { ' ' };
-        let (missed, predicted) = (letter(0, 'M'), letter(1, 'P'));
+        let (mispredicted, predicted) = (letter(0, 'M'), letter(1, 'P'));
         let (aborted, in_transaction) = (letter(3, 'A'), letter(2, 'T'));
         let cycles = entry.cycles();
         // Flags that perf 6.1 does not name.
@@ -30,7 +30,7 @@ pub(super) fn write(out: &mut dyn Write, stack: &BranchStack<'_>) -> io::Result<
         writeln!(
             out,
             "..... {index:2}: {from:016x} -> {to:016x} {cycles} cycles \
-             {missed}{predicted}{aborted}{in_transaction} {other_flags:x} {kind}"
+             {mispredicted}{predicted}{aborted}{in_transaction} {other_flags:x} {kind}"
         )?;
     }
     Ok(())

@@ -13,10 +13,11 @@ pub(super) fn write(
     out: &mut dyn Write,
     raw: &RawRecord<'_>,
     trailer: &SampleId,
-    event: Option<(&EventDesc, Endian)>,
+    event: Option<&EventDesc>,
+    endian: Endian,
 ) -> io::Result<()> {
     let name = name(raw.kind);
-    let Some((event, endian)) = event else {
+    let Some(event) = event else {
         return writeln!(out, "PERF_RECORD_{name}");
     };
     let record = match Record::decode(raw, endian) {
@@ -72,13 +73,13 @@ fn counter(read: &Read<'_>, event: &EventDesc) -> String {
     let mut words = read.words.iter();
     let value = words.next().unwrap_or_default();
     let mut text = format!(": {pid} {tid} {} {value}\n", event.name);
-    for (bit, name) in [
+    for (field, name) in [
         (ReadFormat::TOTAL_TIME_ENABLED, "time enabled"),
         (ReadFormat::TOTAL_TIME_RUNNING, "time running"),
         (ReadFormat::ID, "id          "),
         (ReadFormat::LOST, "lost        "),
     ] {
-        if event.attr.read_format.contains(bit)
+        if event.attr.read_format.contains(field)
             && let Some(word) = words.next()
         {
             text += &format!("... {name} : {word}\n");

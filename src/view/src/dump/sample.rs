@@ -75,8 +75,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes the thread and the object of a sample. They follow the other fields, once for each event whose value the sample contains
-/// (`PERF_SAMPLE_READ` of a group).
+/// Writes the thread and the object of a sample. They follow the other fields, once for each event whose value the sample
+/// contains (`PERF_SAMPLE_READ` of a group).
 ///
 /// # Errors
 /// Errors of `out`.
@@ -87,26 +87,26 @@ pub fn write_thread(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<
     writeln!(out, " ...... dso: {}", sample.object)
 }
 
-/// Callers and branches.
+/// Writes the callchain and the branch stack.
 fn write_stacks(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> {
     let wire = sample.wire;
     let requested = sample.attr.branch_sample_type;
     let is_call_stack = requested.contains(BranchSampleType::CALL_STACK);
     let calls = wire.branch_stack.filter(|_| is_call_stack);
-    if let Some(callers) = wire.callchain {
+    if let Some(callchain) = wire.callchain {
         if let Some(calls) = &calls {
-            let user_marker = callers.iter().position(|ip| ip == PERF_CONTEXT_USER);
+            let user_marker = callchain.iter().position(|ip| ip == PERF_CONTEXT_USER);
             if let Some(user_marker) = user_marker.filter(|_| !calls.is_empty()) {
-                let kernel = callers.iter().take(user_marker + 1);
+                let kernel = callchain.iter().take(user_marker + 1);
                 let joined: Vec<u64> = kernel.chain(branches::callers(calls)).collect();
                 writeln!(out, "... LBR call chain: nr:{}", joined.len())?;
                 chain(out, joined.into_iter())?;
             }
         }
-        writeln!(out, "... FP chain: nr:{}", callers.len())?;
-        chain(out, callers.iter())?;
-        let marker = callers.len().checked_sub(2);
-        if marker.and_then(|marker| callers.get(marker)) == Some(PERF_CONTEXT_USER_DEFERRED) {
+        writeln!(out, "... FP chain: nr:{}", callchain.len())?;
+        chain(out, callchain.iter())?;
+        let last_but_one = callchain.len().checked_sub(2);
+        if last_but_one.and_then(|index| callchain.get(index)) == Some(PERF_CONTEXT_USER_DEFERRED) {
             writeln!(out, "...... (deferred)")?;
         }
     }
@@ -134,7 +134,7 @@ fn write_memory(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> 
     if let Some(weight) = wire.weight {
         if sample.attr.sample_type.contains(SampleType::WEIGHT_STRUCT) {
             let latency = weight >> 32 & u64::from(u16::MAX);
-            // The third weight field is used by powerpc.
+            // perf decodes the third field on powerpc only.
             writeln!(
                 out,
                 "... weight: {},0x{latency:x},0x0",

@@ -46,7 +46,7 @@ pub(super) fn text(record: &Simpleperf<'_>) -> String {
             let frames = frames(chain);
             format!(" {pid}/{tid}: time: {time}  type: {kind}{frames}")
         }
-        Simpleperf::UnwindingResult(unwound) => self::unwound(unwound),
+        Simpleperf::UnwindingResult(result) => unwinding_result(result),
         Simpleperf::Debug { time, text } => {
             let text = String::from_utf8_lossy(text);
             format!(" time: {time}: {text}\n")
@@ -55,18 +55,18 @@ pub(super) fn text(record: &Simpleperf<'_>) -> String {
     }
 }
 
-fn unwound(unwound: &UnwindingResult<'_>) -> String {
-    let (time, took) = (unwound.time, unwound.used_time);
-    let (code, at) = (unwound.error_code, unwound.error_addr);
-    let (start, end) = (unwound.stack_start, unwound.stack_end);
+fn unwinding_result(result: &UnwindingResult<'_>) -> String {
+    let (time, took) = (result.time, result.used_time);
+    let (code, at) = (result.error_code, result.error_addr);
+    let (start, end) = (result.stack_start, result.stack_end);
     let head = format!(
         " time: {time}  took: {took}  error: {code} at {at:#x}  stack: {start:#x}-{end:#x}"
     );
-    let chain = unwound.input.and_then(|input| input.chain);
+    let chain = result.input.and_then(|input| input.chain);
     head + &chain.map_or("\n".to_owned(), |chain| frames(&chain))
 }
 
-/// The frames, one per line as of a callchain, with the stack pointer of each frame after its address.
+/// The frames, in the layout of a callchain: one per line, with the stack pointer after the address.
 fn frames(chain: &Chain<'_>) -> String {
     let mut text = format!("  nr: {}\n", chain.ips.len());
     for (number, (ip, sp)) in chain.ips.iter().zip(chain.sps.iter()).enumerate() {

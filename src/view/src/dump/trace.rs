@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use rperf_wire::{AuxTraceInfo, Endian};
 
-/// Bytes of a branch.
+/// Size of a branch in bytes.
 const BRANCH: usize = AuxTraceInfo::BTS_BRANCH;
 /// The flag of predicted branches.
 const PREDICTED: u64 = 0x10;
-/// perf's names of the words after the trace type.
+/// The words after the trace type of Intel BTS, with the names and the spelling of perf.
 const NAMES: [&str; 6] = [
     "PMU Type",
     "Time Shift",
@@ -34,7 +34,7 @@ pub(super) fn is_known(kind: Option<u32>) -> bool {
     kind == Some(AuxTraceInfo::INTEL_BTS)
 }
 
-/// The branches of a trace, one per line.
+/// Writes the branches of an Intel BTS trace, one per line.
 pub(super) fn write(out: &mut dyn Write, trace: &[u8], endian: Endian) -> io::Result<()> {
     writeln!(out, ".\n. ... Intel BTS data: size {} bytes", trace.len())?;
     for (index, branch) in trace.chunks(BRANCH).enumerate() {

@@ -2,7 +2,7 @@
 
 use rperf_perfdata::{Error, EventDesc, Metadata};
 
-/// The tracepoint-specific fields of every tracepoint of a recording, without the common ones.
+/// The fields of every tracepoint of a recording, without those that all tracepoints have (`common_*`).
 #[derive(Debug)]
 pub struct TraceFields {
     events: Vec<ShownFields>,
@@ -10,9 +10,10 @@ pub struct TraceFields {
 
 #[derive(Debug)]
 enum ShownFields {
-    NoTracepoint,
+    NotATracepoint,
+    /// The names of the fields.
     Known(Vec<String>),
-    /// The format is missing or cannot be parsed.
+    /// The format of the tracepoint with this name is missing or cannot be parsed.
     Unknown(String),
 }
 
@@ -20,7 +21,7 @@ impl TraceFields {
     /// Reads the formats of the tracepoints in a recording.
     ///
     /// # Errors
-    /// As [`Metadata::formats`].
+    /// Those of [`Metadata::formats`].
     pub fn new(recording: Metadata<'_>) -> Result<Self, Error> {
         let formats = recording.formats()?;
         let fields = |event: &EventDesc| match formats.of_event(&event.attr) {
@@ -28,7 +29,7 @@ impl TraceFields {
                 let fields = tracepoint.format.fields.iter();
                 ShownFields::Known(fields.map(|field| field.name.clone()).collect())
             }
-            Err(rperf_tracepoint::Error::NotATracepoint) => ShownFields::NoTracepoint,
+            Err(rperf_tracepoint::Error::NotATracepoint) => ShownFields::NotATracepoint,
             Err(_) => ShownFields::Unknown(event.name.clone()),
         };
         Ok(Self {
@@ -50,7 +51,7 @@ impl TraceFields {
             Some(ShownFields::Known(names)) if !names.is_empty() => {
                 format!("trace_fields: {}", names.join(","))
             }
-            Some(ShownFields::NoTracepoint) => "(not a tracepoint)".to_owned(),
+            Some(ShownFields::NotATracepoint) => "(not a tracepoint)".to_owned(),
             _ => "(no trace field)".to_owned(),
         }
     }

@@ -16,18 +16,19 @@ pub(super) fn write_types(out: &mut dyn Write, features: &Features<'_>) -> io::R
         .try_for_each(|id| writeln!(out, "# btf info of id {id}"))
 }
 
-/// Prints the programs, sorted by id, and the functions of those that have several.
+/// Prints the programs, sorted by id, and the functions of those that have several. Programs whose functions are unknown are
+/// skipped.
 pub(super) fn write_programs(
     out: &mut dyn Write,
     features: &Features<'_>,
     endian: Endian,
 ) -> io::Result<()> {
-    let types = features.btf().unwrap_or_default();
+    let sets = features.btf().unwrap_or_default();
     let mut programs = features.bpf_programs().unwrap_or_default();
     programs.sort_by_key(|program| program.id(endian));
     programs.dedup_by_key(|program| program.id(endian));
     for program in &programs {
-        let types = types.iter().find(|set| set.id == program.btf_id(endian));
+        let types = sets.iter().find(|set| set.id == program.btf_id(endian));
         let Some(symbols) = program.symbols(types, endian) else {
             continue;
         };
