@@ -219,8 +219,8 @@ fn write_numbers(
     colors: Option<Csi>,
 ) -> io::Result<()> {
     for (cell, column) in numbers.iter().zip(columns) {
-        let (begin, end) = match cell.share {
-            Some(share) => share.paint(colors),
+        let (begin, end) = match cell.magnitude {
+            Some(magnitude) => magnitude.paint(colors),
             None => (Sgr::NONE, Sgr::NONE),
         };
         let text = RightAligned(&cell.text, column.width);

@@ -9,10 +9,10 @@ use super::{DiffColumn, NumberColumn};
 use crate::padding::LeftAligned;
 use crate::percent::Percent;
 
-/// A number as text, and the share that determines its colour.
+/// A number as text, and the magnitude that determines its colour; `None` for no colour.
 pub(super) struct DiffCell {
     pub(super) text: String,
-    pub(super) share: Option<Percent>,
+    pub(super) magnitude: Option<Percent>,
 }
 
 impl DiffCell {
@@ -21,7 +21,10 @@ impl DiffCell {
     }
 
     fn plain(text: String) -> Self {
-        Self { text, share: None }
+        Self {
+            text,
+            magnitude: None,
+        }
     }
 
     /// The text in a line of separated values: perf omits the percent sign of the baseline's share, but not of deltas.
@@ -48,7 +51,7 @@ impl DiffColumn {
             NumberColumn::Baseline => match comparison.baseline_share(row) {
                 Some(share) => DiffCell {
                     text: format!("{share:.2}%"),
-                    share: Some(Percent::magnitude(share)),
+                    magnitude: Some(Percent::magnitude(share)),
                 },
                 None => DiffCell::blank(),
             },
@@ -70,7 +73,7 @@ impl DiffColumn {
 }
 
 fn of_value(value: ComparedValue, width: usize) -> DiffCell {
-    let (text, magnitude) = match value {
+    let (text, number) = match value {
         ComparedValue::Percent(delta) => (format!("{delta:+.2}%"), delta),
         ComparedValue::Ratio(ratio) => (format!("{ratio:.6}"), ratio),
         // perf's field has 14 characters, also in a wider column.
@@ -82,7 +85,7 @@ fn of_value(value: ComparedValue, width: usize) -> DiffCell {
     };
     DiffCell {
         text,
-        share: Some(Percent::magnitude(magnitude)),
+        magnitude: Some(Percent::magnitude(number)),
     }
 }
 
