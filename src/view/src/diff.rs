@@ -258,12 +258,14 @@ fn write_separated(
     separator: &str,
 ) -> io::Result<()> {
     let numbers = numbers.iter().map(|cell| cell.bare().to_owned());
-    let keys = row
-        .cells
-        .iter()
-        .map(|cell| cell.trim().replace(separator, "."));
-    let cells: Vec<String> = numbers.chain(keys).collect();
+    let cells: Vec<String> = numbers.chain(separated_keys(row, separator)).collect();
     writeln!(out, "{}", cells.join(separator))
+}
+
+/// The key cells of a row without padding; the separator is replaced by a dot.
+fn separated_keys(row: &ComparedRow, separator: &str) -> impl Iterator<Item = String> {
+    let cells = row.cells.iter();
+    cells.map(move |cell| cell.trim().replace(separator, "."))
 }
 
 /// The width of each key's column: the maximum of its title, its longest cell and, if a row has no symbol, perf's minimum

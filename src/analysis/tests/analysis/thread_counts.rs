@@ -9,14 +9,14 @@ use crate::recording::{Recording, with_replay};
 fn counts_of_a_thread_are_summed_over_cpus() {
     for endian in [Endian::Little, Endian::Big] {
         let mut recording = Recording::new(endian);
-        for (time, tid, count) in [(30, 7, 5_u64), (10, 8, 1), (20, 7, 100)] {
+        for (time, cpu, tid, count) in [(30, 0, 7, 5_u64), (10, 0, 8, 1), (20, 1, 7, 100)] {
             let word = match endian {
                 Endian::Little => count.to_le_bytes(),
                 Endian::Big => count.to_be_bytes(),
             };
             let words = U64s::new(&word, endian);
             let read = Read { pid: 7, tid, words };
-            recording.record((time, 0, tid), Misc(0), &Record::Read(read));
+            recording.record((time, cpu, tid), Misc(0), &Record::Read(read));
         }
         let file = recording.finish();
         let (counted, event) = with_replay(&file, |data, replay| {

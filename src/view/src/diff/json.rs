@@ -67,8 +67,6 @@ fn blocks(line: &BlockLine) -> Value {
 /// A row: its sort keys by name, and for each file the period, the share in percent and, except for the baseline, the computed
 /// value; null if there is none.
 fn object(comparison: &Comparison, row: &ComparedRow) -> Value {
-    let keys = comparison.keys.iter().zip(&row.cells);
-    let keys = keys.map(|(key, cell)| (key.name.to_owned(), cell.trim().into()));
     let files = 0..row.periods.len();
     let share = |file| Some(comparison.share(file, row.period(file)?));
     let value = |file| match comparison.value(row, file)? {
@@ -77,11 +75,18 @@ fn object(comparison: &Comparison, row: &ComparedRow) -> Value {
         _ => None,
     };
     json!({
-        "keys": keys.collect::<Map<String, Value>>(),
+        "keys": row_keys(comparison, row),
         "periods": row.periods,
         "percent": files.clone().map(share).collect::<Vec<_>>(),
         "values": files.skip(1).map(value).collect::<Vec<_>>(),
     })
+}
+
+/// The cells of a row by the names of their sort keys.
+pub(super) fn row_keys(comparison: &Comparison, row: &ComparedRow) -> Map<String, Value> {
+    let keys = comparison.keys.iter().zip(&row.cells);
+    keys.map(|(key, cell)| (key.name.to_owned(), cell.trim().into()))
+        .collect()
 }
 
 fn name(method: ComparisonMethod) -> &'static str {

@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 
 use rperf_hist::{ComparedRuns, Comparison, RunComparison};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{DIFF_JSON_VERSION, DiffLayout, escaped_name, key_widths, write_keys};
+use super::json::row_keys;
+use super::{DIFF_JSON_VERSION, DiffLayout, escaped_name, key_widths, separated_keys, write_keys};
 use crate::padding::{LeftAligned, RightAligned};
 use crate::percent::Percent;
 use crate::table::write_separated_titles;
@@ -97,8 +98,7 @@ fn write_separated(
     separator: &str,
 ) -> io::Result<()> {
     let mark = event.shows_all.then(|| mark(row).to_owned());
-    let keys = row.row.cells.iter();
-    let keys = keys.map(|cell| cell.trim().replace(separator, "."));
+    let keys = separated_keys(&row.row, separator);
     let cells: Vec<String> = numbers(row).into_iter().chain(mark).chain(keys).collect();
     writeln!(out, "{}", cells.join(separator))
 }
@@ -189,10 +189,8 @@ pub fn write_runs_json(
 
 fn table(event: &RunsEvent<'_>) -> Value {
     let object = |row: &ComparedRuns| {
-        let keys = event.comparison.keys.iter().zip(&row.row.cells);
-        let keys = keys.map(|(key, cell)| (key.name.to_owned(), cell.trim().into()));
         json!({
-            "keys": keys.collect::<Map<String, Value>>(),
+            "keys": row_keys(event.comparison, &row.row),
             "baseline": row.baseline,
             "new": row.other,
             "delta": row.difference(),
