@@ -111,10 +111,10 @@ impl HistogramRequest {
         histogram: &ValueHistogram,
         context: &Context,
     ) -> Result<(), CliError> {
-        let (event, number, unit) = source.names();
+        let (event, value_name, unit) = source.names();
         let view = HistogramView {
             event: &event,
-            number,
+            value_name,
             unit,
             histogram,
         };

@@ -23,7 +23,7 @@ pub struct HistogramView<'a> {
     /// The event, or the pair of events.
     pub event: &'a str,
     /// The name of the value: a field, `period` or `latency`.
-    pub number: &'a str,
+    pub value_name: &'a str,
     /// The unit of the values; empty if there is none.
     pub unit: &'a str,
     /// The counts.
@@ -35,8 +35,8 @@ impl HistogramView<'_> {
     #[must_use]
     pub fn title(&self) -> String {
         match self.unit {
-            "" => format!("{} {}", self.event, self.number),
-            unit => format!("{} {} in {unit}", self.event, self.number),
+            "" => format!("{} {}", self.event, self.value_name),
+            unit => format!("{} {} in {unit}", self.event, self.value_name),
         }
     }
 
@@ -104,7 +104,8 @@ impl HistogramView<'_> {
         Ok(())
     }
 
-    /// Writes summary and ranges as a JSON document and a newline; bounds are inclusive, `null` if there is none.
+    /// Writes summary and ranges as a JSON document and a newline. Bounds of ranges are inclusive, `null` if the range has none. Without values,
+    /// all numbers of the summary but `count` are `null`.
     ///
     /// # Errors
     /// Those of `out`.
@@ -122,7 +123,7 @@ impl HistogramView<'_> {
         let document = json!({
             "version": HISTOGRAM_JSON_VERSION,
             "event": self.event,
-            "number": self.number,
+            "number": self.value_name,
             "unit": self.unit,
             "count": self.histogram.count(),
             "sum": of_summary(|all| all.sum),
@@ -171,7 +172,7 @@ mod tests {
         let histogram = histogram();
         let view = HistogramView {
             event: "net:net_dev_xmit",
-            number: "len",
+            value_name: "len",
             unit: "",
             histogram: &histogram,
         };
@@ -199,7 +200,7 @@ mod tests {
         let histogram = histogram();
         let view = HistogramView {
             event: "e",
-            number: "latency",
+            value_name: "latency",
             unit: "us",
             histogram: &histogram,
         };

@@ -16,7 +16,7 @@ const INDENT: usize = 8;
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventRow {
     /// The event.
-    pub row: ListedEvent,
+    pub event: ListedEvent,
     /// The vendor's description, if it is shown; then the kind is not shown.
     pub description: Option<String>,
     /// Lines below the event.
@@ -34,23 +34,23 @@ pub enum MetricListing {
     Groups,
 }
 
-/// Writes each event with its kind or its description, and its details below. The topic of a description is a heading above it,
-/// unless it is that of the description before.
+/// Writes each event with its kind or its description, and its details below. The topic of a description is a heading above its event,
+/// unless the previous description has the same topic.
 ///
 /// # Errors
 /// Errors of `out`.
 pub fn write_text(out: &mut dyn Write, events: &[EventRow]) -> io::Result<()> {
     let mut last_topic = None;
-    for event_row in events {
-        let EventRow { row, details, .. } = event_row;
-        let with_alias = row
+    for row in events {
+        let EventRow { event, details, .. } = row;
+        let with_alias = event
             .alias
             .as_ref()
-            .map(|alias| format!("{} OR {alias}", row.name));
-        let name = with_alias.as_deref().unwrap_or(&row.name);
-        match &event_row.description {
+            .map(|alias| format!("{} OR {alias}", event.name));
+        let name = with_alias.as_deref().unwrap_or(&event.name);
+        match &row.description {
             Some(description) => {
-                let topic = row
+                let topic = event
                     .description
                     .as_ref()
                     .map(|vendor_entry| &vendor_entry.topic);
@@ -61,7 +61,7 @@ pub fn write_text(out: &mut dyn Write, events: &[EventRow]) -> io::Result<()> {
                 writeln!(out, "  {name:<NAME$}")?;
                 writeln!(out, "       [{}]", wrapped(description))?;
             }
-            None => writeln!(out, "  {name:<NAME$} [{}]", row.kind)?,
+            None => writeln!(out, "  {name:<NAME$} [{}]", event.kind)?,
         }
         for line in details {
             writeln!(out, "       {line}")?;
@@ -126,7 +126,7 @@ pub fn write_metrics(
     Ok(())
 }
 
-/// Writes the names of events, and of metrics or their groups, on one line, each followed by a blank. Raw events and breakpoints, which
+/// Writes the names of events, and of metrics, their groups or both, on one line, each followed by a blank. Raw events and breakpoints, which
 /// are listed as patterns (`rNNN`), are skipped.
 ///
 /// # Errors
@@ -137,12 +137,12 @@ pub fn write_names(
     metrics: &[&VendorMetric],
     listing: MetricListing,
 ) -> io::Result<()> {
-    let mut rows = events.iter().map(|event_row| &event_row.row);
-    rows.try_for_each(|row| match row.kind {
+    let mut events = events.iter().map(|row| &row.event);
+    events.try_for_each(|event| match event.kind {
         EventKind::Raw | EventKind::Breakpoint => Ok(()),
         // A name with a PMU is unambiguous.
-        EventKind::Pmu => write!(out, "{} ", row.alias.as_ref().unwrap_or(&row.name)),
-        _ => write!(out, "{} ", row.name),
+        EventKind::Pmu => write!(out, "{} ", event.alias.as_ref().unwrap_or(&event.name)),
+        _ => write!(out, "{} ", event.name),
     })?;
     if listing == MetricListing::Groups {
         let mut groups = metric_groups(metrics.iter().copied()).into_keys();
@@ -170,8 +170,8 @@ pub fn write_json(
     events: &[EventRow],
     metrics: &[&VendorMetric],
 ) -> io::Result<()> {
-    let events = events.iter().map(of_event);
-    let metrics = metrics.iter().map(|metric| of_metric(metric));
+    let events = events.iter().map(event_json);
+    let metrics = metrics.iter().map(|metric| metric_json(metric));
     let objects: Vec<String> = events.chain(metrics).collect();
     writeln!(out, "[")?;
     if !objects.is_empty() {
@@ -180,14 +180,14 @@ pub fn write_json(
     writeln!(out, "]")
 }
 
-fn of_event(EventRow { row, details, .. }: &EventRow) -> String {
-    let vendor_entry = row.description.as_ref();
-    let encoding = row.terms.clone().map(|terms| match vendor_entry {
+fn event_json(EventRow { event, details, .. }: &EventRow) -> String {
+    let vendor_entry = event.description.as_ref();
+    let encoding = event.terms.clone().map(|terms| match vendor_entry {
         Some(vendor_entry) => format!("{}/{terms}/", vendor_entry.pmu),
         None => terms,
     });
     let encoding = encoding.or_else(|| {
-        let (kind, config) = row.config?;
+        let (kind, config) = event.config?;
         Some(format!("type={},config={config:#x}", kind.0))
     });
     let details = (!details.is_empty()).then(|| details.join("\n"));
@@ -201,9 +201,9 @@ fn of_event(EventRow { row, details, .. }: &EventRow) -> String {
             "Topic",
             vendor_entry.map(|vendor_entry| vendor_entry.topic.clone()),
         ),
-        ("EventName", Some(row.name.clone())),
-        ("EventAlias", row.alias.clone()),
-        ("EventType", Some(row.kind.to_string())),
+        ("EventName", Some(event.name.clone())),
+        ("EventAlias", event.alias.clone()),
+        ("EventType", Some(event.kind.to_string())),
         ("Encoding", encoding),
         (
             "ScaleUnit",
@@ -223,7 +223,7 @@ fn of_event(EventRow { row, details, .. }: &EventRow) -> String {
     ])
 }
 
-fn of_metric(metric: &VendorMetric) -> String {
+fn metric_json(metric: &VendorMetric) -> String {
     object([
         ("MetricGroup", Some(metric.groups.join(";"))),
         ("MetricName", Some(metric.name.clone())),
@@ -239,7 +239,7 @@ fn scale(scale: Option<&UnitScale>) -> Option<String> {
     scale.map(|scale| format!("{}{}", scale.factor, scale.unit))
 }
 
-/// An object of the pairs that have a value.
+/// Returns a JSON object of the pairs that have a value.
 fn object<const N: usize>(pairs: [(&str, Option<String>); N]) -> String {
     let pairs = pairs.into_iter().filter_map(|(key, value)| {
         let value = value?;

@@ -8,7 +8,7 @@ use std::fmt;
 /// Blanks written at once.
 const BLANK_CHUNK: &str = "                                                                ";
 
-/// Writes this many blanks.
+/// This many blanks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blanks(pub usize);
 

@@ -40,8 +40,7 @@ impl Percent {
 }
 
 impl Percent {
-    /// Colour sequences around a percentage: red for large ones, green for small ones, none for the
-    /// smallest.
+    /// Returns the colour sequences before and after the percentage: red from 5 % on, green above 0.5 %, otherwise none.
     pub(crate) fn paint(self, colors: Option<Csi>) -> (Sgr, Sgr) {
         let color = match self.0 {
             share if share >= 5.0 => Sgr::RED,

@@ -336,7 +336,7 @@ fn recordings_of_different_length_are_compared_by_rates() {
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
     for line in [
-        "# Allocations per second: baseline 10.000000 s, new 20.000000 s. Growth: bytes that were not freed, per second",
+        "# Duration: baseline 10.000000 s, new 20.000000 s. Growth: bytes that were not freed, per second",
         "0 2560 +2560 0 5 0 2560 0 51200 +51200 objects late_burst",
         "8192 4096 -4096 1 0 8192 4096 81920 81920 +0 pages leaking_pages",
         "... 3 more; -l shows more",

@@ -65,7 +65,7 @@ impl ShownDetails<'_> {
         }
         EventRow {
             description: self.description(&row),
-            row,
+            event: row,
             details,
         }
     }

@@ -25,13 +25,14 @@ fn date(days: i64) -> Date {
     /// Days from 1 March 0000 to 1 January 1970.
     const DAYS_BEFORE_1970: i64 = 719_468;
     let days = days.saturating_add(DAYS_BEFORE_1970);
-    let (era, day) = (days.div_euclid(DAYS_IN_ERA), days.rem_euclid(DAYS_IN_ERA));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let (era, day_of_era) = (days.div_euclid(DAYS_IN_ERA), days.rem_euclid(DAYS_IN_ERA));
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let march_month = (5 * day_of_year + 2) / 153;
     let month = (march_month + 2) % 12 + 1;
     Date {
-        year: year + era * 400 + i64::from(month <= 2),
+        year: year_of_era + era * 400 + i64::from(month <= 2),
         month,
         day: day_of_year - (153 * march_month + 2) / 5 + 1,
     }
@@ -54,7 +55,7 @@ fn name<'a>(names: &[&'a str], index: i64) -> &'a str {
     names.get(index).copied().unwrap_or("???")
 }
 
-/// Formats like ctime(3), without the newline: `Sat Nov 21 07:53:31 2026`.
+/// `Sat Nov 21 07:53:31 2026`, as ctime(3) without the newline, from seconds since 1970 plus the offset of the time zone.
 pub(crate) fn ctime(seconds: i64) -> String {
     let days = seconds.div_euclid(DAY);
     let date = date(days);

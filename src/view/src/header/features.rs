@@ -128,7 +128,7 @@ fn cpus(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     writeln!(out, "# nrcpus avail : {available}")
 }
 
-/// Writes the words of the command line. As in perf, single quotes are escaped, but no other character of the shell.
+/// Writes the words of the command line. As in perf, single quotes are escaped, but no other characters that are special in a shell.
 fn cmdline(out: &mut dyn Write, words: &[String]) -> io::Result<()> {
     write!(out, "# cmdline : ")?;
     for word in words {
@@ -165,14 +165,18 @@ fn topology(out: &mut dyn Write, topology: &CpuTopology) -> io::Result<()> {
             writeln!(out, "# sibling {kind} : {list}")?;
         }
     }
-    let dies = !topology.die_siblings.is_empty();
+    let has_dies = !topology.die_siblings.is_empty();
     if topology.cpus.is_empty() {
-        let ids = if dies { "Core ID, Die ID" } else { "Core ID" };
+        let ids = if has_dies {
+            "Core ID, Die ID"
+        } else {
+            "Core ID"
+        };
         return writeln!(out, "# {ids} and Socket ID information is not available");
     }
     for (cpu, place) in topology.cpus.iter().enumerate() {
         write!(out, "# CPU {cpu}: Core ID {}, ", place.core)?;
-        if dies {
+        if has_dies {
             write!(out, "Die ID {}, ", place.die.unwrap_or(-1))?;
         }
         writeln!(out, "Socket ID {}", place.socket)?;
@@ -346,7 +350,7 @@ fn domains(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes one instant in the times of both clocks; the time of day also as a local date.
+/// Writes the clock of the recording, and one instant in its time and in the time of day, the latter also as a local date.
 fn clock_data(
     out: &mut dyn Write,
     clock: &ClockData,
@@ -364,11 +368,11 @@ fn clock_data(
     let seconds = i64::try_from(clock.wall_clock / NANOS).unwrap_or(i64::MAX);
     let micros = clock.wall_clock % NANOS / 1000;
     let date = calendar::iso(seconds.saturating_add((options.zone)(seconds)));
-    let (own, own_nanos) = (clock.clockid_time / NANOS, clock.clockid_time % NANOS);
+    let (clock_seconds, clock_nanos) = (clock.clockid_time / NANOS, clock.clockid_time % NANOS);
     writeln!(out, "# clockid: {name} ({})", clock.clockid)?;
     writeln!(
         out,
-        "# reference time: {date}.{micros:06} = {seconds}.{micros:06} (TOD) = {own}.{own_nanos:09} ({name})"
+        "# reference time: {date}.{micros:06} = {seconds}.{micros:06} (TOD) = {clock_seconds}.{clock_nanos:09} ({name})"
     )
 }
 

@@ -23,7 +23,7 @@ pub struct RecordedUsage {
     pub totals: UsageTotals,
 }
 
-/// Sums of the allocations with one key in one recording.
+/// Sums of allocations in one recording: of those with one key, of one kind of memory, or of all.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct UsageSums {
     /// All allocations.
@@ -50,9 +50,9 @@ pub enum UsageDiffKey {
 /// The memory of one key in both recordings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedUsage {
-    /// A row with the names of the key; its numbers are those of one of the recordings.
+    /// The first row with this key, for its kind, names and frames only: its numbers are those of one recording.
     named: NamedUsage,
-    /// The sums in the baseline and in the other recording; zeros if it has no such allocation.
+    /// The sums in the baseline and in the other recording. The counts are 0 in a recording without such allocations.
     pub sums: [UsageSums; 2],
 }
 
@@ -66,7 +66,7 @@ impl UsageSums {
         }
     }
 
-    /// Returns the number by which rows are sorted.
+    /// Returns the number that `key` selects.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "compared with a rate")]
     pub fn number(&self, key: UsageDiffKey) -> f64 {
@@ -96,7 +96,7 @@ impl ComparedUsage {
     }
 }
 
-/// Compares the rows of two recordings that have the same kind, names and stack. Rows with the largest absolute difference of `key` come first.
+/// Pairs the rows of two recordings by kind, names and stack. Pairs with the largest absolute difference of `key` come first.
 #[must_use]
 pub fn compare(recordings: &[RecordedUsage; 2], key: UsageDiffKey) -> Vec<ComparedUsage> {
     type RowNames<'r> = (MemoryKind, &'r [String], &'r [String]);
@@ -125,7 +125,7 @@ pub fn compare(recordings: &[RecordedUsage; 2], key: UsageDiffKey) -> Vec<Compar
     rows
 }
 
-/// The sums of a kind of memory, or of all memory, in both recordings.
+/// Returns the sums of a kind of memory, or of all memory, in both recordings. `of` returns what was allocated, and what was not freed.
 fn total_sums(
     recordings: &[RecordedUsage; 2],
     of: impl Fn(&UsageTotals) -> [RequestCount; 2],
@@ -140,7 +140,7 @@ fn total_sums(
     })
 }
 
-/// Returns the sums of each kind of memory that occurs, and those of [`UsageTotals::counted`], with their titles.
+/// Returns the sums of each kind of memory that occurs, and those of [`UsageTotals::counted_sum`], with their titles.
 fn totals(recordings: &[RecordedUsage; 2]) -> Vec<(&'static str, [UsageSums; 2])> {
     let kinds = [
         MemoryKind::Objects,
@@ -165,8 +165,8 @@ fn totals(recordings: &[RecordedUsage; 2]) -> Vec<(&'static str, [UsageSums; 2])
         .collect();
     let counted = |totals: &UsageTotals| {
         [
-            totals.counted(|totals| totals.allocated),
-            totals.counted(|totals| totals.live),
+            totals.counted_sum(|totals| totals.allocated),
+            totals.counted_sum(|totals| totals.live),
         ]
     };
     rows.push(("total", total_sums(recordings, counted)));
@@ -201,7 +201,7 @@ pub fn write(
     let [before, after] = recordings;
     writeln!(
         out,
-        "# Allocations per second: baseline {:.6} s, new {:.6} s. Growth: bytes that were not freed, per second\n#",
+        "# Duration: baseline {:.6} s, new {:.6} s. Growth: bytes that were not freed, per second\n#",
         before.seconds, after.seconds
     )?;
     let numbers = TITLES.into_iter().map(Column::right);

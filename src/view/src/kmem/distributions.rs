@@ -43,15 +43,16 @@ impl Quantity {
     }
 }
 
-/// Values with their 50th, 90th and 99th percentile; `None` without values.
+/// Values with their percentiles.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SummarizedValues<'v> {
     values: &'v LogHistogram,
+    /// The 50th, 90th and 99th; `None` without values.
     percentiles: Option<[u64; 3]>,
 }
 
 impl<'v> SummarizedValues<'v> {
-    /// Returns values with the percentiles of their histogram.
+    /// Returns values with the percentiles that their histogram gives, which are not exact.
     pub(super) fn of(values: &'v LogHistogram) -> Self {
         let percentile = |per_mille| values.percentile(per_mille).unwrap_or_default();
         let percentiles = [500, 900, 990].map(percentile);
@@ -159,6 +160,7 @@ fn write_rates(out: &mut dyn Write, rates: &[AllocationRate], end: u64) -> io::R
     let mut rows = Table::new(Vec::from(titles.map(Column::right)));
     let begin = rates.first().map_or(0, |rate| rate.from);
     for rate in rates {
+        // The last interval ends with the last event.
         let to = rate.to.min(end.max(rate.from.saturating_add(1)));
         let width = to.saturating_sub(rate.from);
         let per_second = |number: u64| {

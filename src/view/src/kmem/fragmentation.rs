@@ -29,7 +29,7 @@ pub struct FragmentationView<'a> {
     pub has_pages: bool,
     /// Whether objects of the slab allocator were recorded.
     pub has_objects: bool,
-    /// Maximum number of callers and caches that are shown.
+    /// Maximum number of rows of each table of callers or caches.
     pub most: usize,
     /// Names of callers.
     pub names: &'a CallSiteNames<'a>,
@@ -52,8 +52,8 @@ pub fn migrate_type(types: MigrateTypes, number: i32) -> String {
     name.to_owned()
 }
 
-/// Returns the name of a cache as in /proc/slabinfo; for objects of kmalloc() that of the plain cache of their size, and for others without a name
-/// their size.
+/// Returns the name of a cache as in /proc/slabinfo. Objects of kmalloc() have that of the plain `kmalloc-*` cache of their size; `objects of N bytes`
+/// if the event does not name the cache.
 #[must_use]
 pub fn cache_name(cache: &SlabCache) -> String {
     match cache {
@@ -102,10 +102,24 @@ impl FragmentationView<'_> {
             Some(blocks) => self.write_pageblocks(out, blocks)?,
             None => writeln!(
                 out,
-                "\nPageblocks are not shown: their size is unknown without the event kmem:mm_page_alloc_extfrag, which 'kmem record --page' records."
+                "\nPageblocks are not shown: {}.",
+                self.unknown_pageblocks()
             )?,
         }
         self.write_fallbacks(out)
+    }
+
+    /// Returns why the distribution over pageblocks is unknown.
+    fn unknown_pageblocks(&self) -> &'static str {
+        match (self.pageblock_order, self.has_fallbacks) {
+            (Some(_), _) => "the frame numbers of some pages were not recorded",
+            (None, true) => {
+                "the recorded format of the event kmem:mm_page_alloc_extfrag does not contain their size"
+            }
+            (None, false) => {
+                "their size is unknown without the event kmem:mm_page_alloc_extfrag, which 'kmem record --page' records"
+            }
+        }
     }
 
     /// Writes the numbers of pages whose allocation or free was not recorded.
@@ -192,6 +206,7 @@ impl FragmentationView<'_> {
         self.write_limited(out, &callers, report.fallback_callers.len())
     }
 
+    /// Writes a table, and how many of `all` rows it does not have.
     fn write_limited(&self, out: &mut dyn Write, table: &Table, all: usize) -> io::Result<()> {
         table.write_text(out, TextStyle::PLAIN)?;
         match all.saturating_sub(self.most) {

@@ -1,6 +1,6 @@
 //! Short names of allocation flags.
 
-/// Names of the kernel (`include/trace/events/mmflags.h`) and how perf's tables abbreviate them.
+/// The kernel's names of flags (`include/trace/events/mmflags.h`), each with its short form in perf's tables.
 const SHORT: &[(&str, &str)] = &[
     ("GFP_TRANSHUGE", "THP"),
     ("GFP_TRANSHUGE_LIGHT", "THL"),

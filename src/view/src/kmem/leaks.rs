@@ -27,7 +27,7 @@ pub struct NamedStack {
     pub processes: Vec<(u32, String, u64)>,
 }
 
-/// The limits of the text.
+/// How much of the stacks the text shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackLimits {
     /// Number of stacks that are not shown because of a limit.
@@ -36,8 +36,8 @@ pub struct StackLimits {
     pub frames: usize,
 }
 
-/// Writes the sums of all stacks, the curve of live bytes, and `stacks`. The bars of the curve are those of pages, which contain the objects of
-/// the slab allocator, or of these objects if no pages were live.
+/// Writes the sums of all stacks, the curve of live bytes, and `stacks`. The bars of the curve show the bytes of pages, which include those of slab
+/// objects, or the bytes of slab objects if no pages were live.
 ///
 /// # Errors
 ///

@@ -31,7 +31,7 @@ pub struct CallSite {
 /// A function that returns the symbol of a caller; `None` if unknown, or if addresses are requested.
 pub type CallSiteNames<'n> = dyn Fn(u64) -> Option<CallSite> + 'n;
 
-/// The rows of a table, with the number of those that are shown.
+/// The rows of a table, and the limit of how many of them are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownRows<R> {
     /// All rows.

@@ -28,7 +28,7 @@ pub struct NamedUsage {
 }
 
 impl NamedUsage {
-    /// Returns the names in one line, of a stack the innermost frame; `unknown` if there are none.
+    /// Returns the names and the innermost frame in one line; `unknown` if there are none.
     #[must_use]
     pub fn title(&self) -> String {
         let names = self.names.iter().map(String::as_str);
@@ -98,7 +98,7 @@ impl UsageTotals {
 
     /// Returns a sum over the kinds that are counted.
     #[must_use]
-    pub fn counted(&self, part: fn(&KindTotals) -> RequestCount) -> RequestCount {
+    pub fn counted_sum(&self, part: fn(&KindTotals) -> RequestCount) -> RequestCount {
         let counted = self.kinds.iter().filter(|totals| totals.is_counted);
         counted.map(part).fold(RequestCount::default(), add)
     }
@@ -130,7 +130,7 @@ pub fn kind_name(kind: MemoryKind) -> &'static str {
 
 /// Returns the name of the cache or order of a row; `unknown` for `None`.
 #[must_use]
-pub fn cache(cache: Option<&UsageCache>) -> String {
+pub fn cache_or_order(cache: Option<&UsageCache>) -> String {
     match cache {
         Some(UsageCache::Slab(cache)) => cache_name(cache),
         Some(UsageCache::Order(order)) => format!("order {order}"),
@@ -200,8 +200,8 @@ impl UsageTable {
             writeln!(out, "{note}")?;
         }
         if self.totals.kinds.len() > 1 {
-            let allocated = self.totals.counted(|totals| totals.allocated);
-            let live = self.totals.counted(|totals| totals.live);
+            let allocated = self.totals.counted_sum(|totals| totals.allocated);
+            let live = self.totals.counted_sum(|totals| totals.live);
             write_sum(out, allocated, live, "in total")?;
             writeln!(out)?;
         }
@@ -216,7 +216,7 @@ impl UsageTable {
 
     fn write_row(&self, out: &mut dyn Write, named: &NamedUsage) -> io::Result<()> {
         let row = &named.row;
-        let all = self.totals.counted(|totals| totals.allocated).bytes;
+        let all = self.totals.counted_sum(|totals| totals.allocated).bytes;
         let share = match self.totals.counts(row.kind) {
             true => Percent::of(row.allocated.bytes, all).to_string(),
             false => "-".to_owned(),
@@ -262,9 +262,9 @@ impl UsageTable {
         });
         let [objects, pages] = self.totals.unmatched_frees;
         let total = json!({
-            "allocated": count(self.totals.counted(|totals| totals.allocated)),
-            "freed": count(self.totals.counted(|totals| totals.freed)),
-            "live": count(self.totals.counted(|totals| totals.live)),
+            "allocated": count(self.totals.counted_sum(|totals| totals.allocated)),
+            "freed": count(self.totals.counted_sum(|totals| totals.freed)),
+            "live": count(self.totals.counted_sum(|totals| totals.live)),
         });
         write!(
             out,

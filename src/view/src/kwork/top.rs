@@ -26,9 +26,11 @@ pub fn write(out: &mut dyn Write, table: &TopTable) -> io::Result<()> {
     )?;
     for (cpu, times) in &table.cpus {
         let load = percent(times.load(), times.total);
-        let bar = u128::from(times.load()) * u128::from(BAR);
-        let bar = bar.checked_div(u128::from(times.total)).unwrap_or_default();
-        let bar = "|".repeat(usize::try_from(bar).unwrap_or_default());
+        let scaled = u128::from(times.load()) * u128::from(BAR);
+        let length = scaled
+            .checked_div(u128::from(times.total))
+            .unwrap_or_default();
+        let bar = "|".repeat(usize::try_from(length).unwrap_or_default());
         writeln!(out, "%Cpu{cpu:<4}[{bar:<30} {load:6.2}%]")?;
     }
     writeln!(
