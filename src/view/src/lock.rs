@@ -113,7 +113,7 @@ pub struct NamedRow {
     pub row: LockRow,
     /// The caller, the lock, the thread or the path of the cgroup.
     pub name: String,
-    /// The process of an owner of locks that threads of other processes waited for.
+    /// The process of the owner that the row is of; `None` if the first wait was one of a thread of the same process, and for other rows.
     pub owner_process: Option<u32>,
     /// The container of the cgroup, if it belongs to one.
     pub container: Option<String>,
@@ -132,7 +132,7 @@ pub struct NamedThread {
     pub tid: u32,
     /// Its name.
     pub comm: String,
-    /// The number of the waits.
+    /// The number of these waits.
     pub waits: u64,
 }
 
@@ -145,7 +145,7 @@ pub enum ContentionTable {
     Threads,
     /// Address, kind and name of locks.
     Addresses,
-    /// Thread id and name of those that had the locks.
+    /// Id and name of the threads that held the locks.
     Owners,
     /// Paths of cgroups.
     Cgroups,
@@ -162,7 +162,7 @@ pub struct ContentionLayout<'l> {
     pub separator: Option<&'l str>,
     /// Whether the distribution of the waits follows each row of a table.
     pub with_histograms: bool,
-    /// Whether the container of a cgroup follows its row.
+    /// Whether the container of a cgroup follows its row in a table.
     pub with_containers: bool,
 }
 
@@ -271,7 +271,7 @@ fn owner_process(row: &NamedRow) -> String {
     }
 }
 
-/// Writes which threads had the locks of a row, and which ended its waits.
+/// Writes which threads held the locks of a row, and which ended its waits.
 fn write_threads_of(out: &mut dyn Write, row: &NamedRow) -> io::Result<()> {
     for (verb, threads) in [("held by", &row.owners), ("woken by", &row.wakers)] {
         let threads = threads.iter();
@@ -333,7 +333,7 @@ fn write_values(out: &mut dyn Write, columns: &[LockColumn], row: &LockRow) -> i
 
 /// The width of names in `lock report`.
 const NAME_WIDTH: usize = 20;
-/// The number of characters that are left of a truncated name.
+/// The number of characters of a truncated name before the `...`.
 const TRUNCATED_NAME: usize = 16;
 
 /// Writes the titles of `lock report`.
@@ -379,9 +379,9 @@ pub fn write_report(
 /// What `lock` prints below its tables about sequences of events in an impossible order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SequenceChecks {
-    /// Rows with such a sequence, of those that `total` counts.
+    /// The number of checked rows with such a sequence.
     pub bad: usize,
-    /// The rows of the checks: with `-E`, `lock report` counts up to the last one shown, `lock contention` all.
+    /// The number of checked rows: with `-E`, those of `lock report` up to the last one shown; all of `lock contention`.
     pub total: usize,
     /// Rows of the whole recording with such a sequence, by the event at which it was found.
     pub sequences: BadSequences,
@@ -421,7 +421,7 @@ pub fn write_checks(out: &mut dyn Write, checks: &SequenceChecks) -> io::Result<
 /// Numbers of waits that are missing in the sums of the BPF programs, by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MissingWaits {
-    /// Too many waits were open at the same time.
+    /// Too many waits were open at the same time, or too many tasks observed.
     pub tasks: u64,
     /// No stack, or no room for it.
     pub stacks: u64,
@@ -439,7 +439,7 @@ impl MissingWaits {
     }
 }
 
-/// Writes how many waits are missing, in the text of perf 7.2. `summed` is the number of those that are not.
+/// Writes how many waits are missing, in the text of perf 7.2. `summed` is the number of waits in the sums.
 ///
 /// # Errors
 ///

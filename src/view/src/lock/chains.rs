@@ -13,11 +13,11 @@ use super::json::LOCK_JSON_VERSION;
 pub struct WaitingThread {
     /// What the futex belongs to.
     pub object: FutexObject,
-    /// Its address.
+    /// The address of the futex.
     pub address: u64,
-    /// The variable at this address, if it has a name.
+    /// The name of the variable at this address, if it is known.
     pub variable: Option<String>,
-    /// The thread that holds it, or that is joined; `None` if it is unknown.
+    /// The thread that holds the lock, or that is joined; `None` if unknown.
     pub holder: Option<u32>,
     /// Whether the wait ends by itself after some time.
     pub has_timeout: bool,
@@ -25,7 +25,7 @@ pub struct WaitingThread {
     pub stack: Vec<String>,
 }
 
-/// A process that was requested, or that has locks that threads of the requested ones wait for.
+/// A process that was requested, or that has locks that threads of the requested ones wait for, also through other threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProcessState {
     /// The process id.
@@ -85,7 +85,7 @@ impl ProcessWaits {
         self.names.get(&tid).is_some_and(|name| name.pid == pid)
     }
 
-    /// Whether it is unknown if a thread waits.
+    /// Whether the thread is one of a process whose threads cannot be read: whether it waits is unknown.
     fn is_hidden(&self, tid: u32) -> bool {
         let mut processes = self.processes.iter();
         processes.any(|process| process.threads.is_none() && self.is_in(tid, process.pid))
@@ -208,7 +208,7 @@ pub(super) fn write_wait(
     Ok(())
 }
 
-/// Returns the name of an object.
+/// Returns the name of what a futex belongs to.
 #[must_use]
 pub fn object_name(object: FutexObject) -> &'static str {
     match object {
@@ -252,7 +252,7 @@ pub fn write_waits(
         let (name, pid) = (process_waits.thread(process.pid), process.pid);
         writeln!(
             out,
-            "\nprocess {name} is a Java virtual machine, which keeps the locks of Java code itself: 'jcmd {pid} Thread.print' lists them and their deadlocks"
+            "\nprocess {name} is a Java virtual machine, which implements the locks of Java code itself: 'jcmd {pid} Thread.print' lists them and their deadlocks"
         )?;
     }
     Ok(())
@@ -344,14 +344,14 @@ mod tests {
         }
     }
 
-    /// Process 1 has 5 threads. With `others`, thread 2 is a process of its own, and thread 4 is one of process 6, whose threads cannot be read.
-    fn process_waits(waits: Vec<(u32, WaitingThread)>, others: bool) -> ProcessWaits {
+    /// Process 1 has 5 threads. With `has_others`, thread 2 is a process of its own, and thread 4 is one of process 6, whose threads cannot be read.
+    fn process_waits(waits: Vec<(u32, WaitingThread)>, has_others: bool) -> ProcessWaits {
         let mut processes = vec![ProcessState {
             pid: 1,
             threads: Some(5),
             ..ProcessState::default()
         }];
-        if others {
+        if has_others {
             let holder = |pid, threads| ProcessState {
                 pid,
                 threads,
@@ -360,7 +360,7 @@ mod tests {
             };
             processes.extend([holder(2, Some(1)), holder(6, None)]);
         }
-        let pid = |tid: u32| match (others, tid) {
+        let pid = |tid: u32| match (has_others, tid) {
             (true, 4 | 6) => 6,
             (true, 2) => 2,
             _ => 1,
@@ -412,7 +412,7 @@ chain:
   t5 (5, process 1) waits for mutex 0x4040 (first) held by t4 (4, process 6)
   t4 (4, process 6) cannot be read
 
-process t2 (2) is a Java virtual machine, which keeps the locks of Java code itself: 'jcmd 2 Thread.print' lists them and their deadlocks
+process t2 (2) is a Java virtual machine, which implements the locks of Java code itself: 'jcmd 2 Thread.print' lists them and their deadlocks
 ";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
         let mut out = Vec::new();

@@ -7,12 +7,13 @@ use rperf_analysis::lock::LockRow;
 use super::time;
 use crate::sched::delay_histogram::{counts_by_power, write_counts};
 
-/// The first line counts all waits shorter than two to the power of this, in nanoseconds: spin locks are often waited for for less than 1 us.
+/// The first line counts all waits shorter than two to the power of this, in nanoseconds: waits for spin locks are often shorter than 1 us.
 const FIRST_POWER: u32 = 7;
 /// What the lines begin with, so that they are below the values of their row.
 const INDENTATION: &str = "        ";
 
-/// Writes percentiles, if they are known, and a line with a bar for each power of two nanoseconds; nothing if no wait has ended.
+/// Writes percentiles, if they are known, and a line with a bar for each power of two nanoseconds from the shortest wait on; nothing if no wait
+/// has ended.
 ///
 /// # Errors
 ///

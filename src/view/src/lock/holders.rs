@@ -14,7 +14,7 @@ pub struct HolderSum {
     pub state: HolderState,
     /// The function.
     pub name: String,
-    /// The number of samples, or of intervals.
+    /// The number of samples if the holders ran, otherwise of intervals.
     pub count: u64,
     /// The time, in ns.
     pub nanos: u64,
@@ -27,7 +27,7 @@ pub struct HolderSum {
 pub struct HolderSums {
     /// Most time first.
     pub rows: Vec<HolderSum>,
-    /// For how long others waited for holders, summed over the holders, in ns.
+    /// For how long at least one other thread waited for a holder, summed over the holders, in ns.
     pub waited: u64,
     /// The number of records lost while recording.
     pub lost: u64,

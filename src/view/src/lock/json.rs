@@ -79,8 +79,8 @@ fn threads(threads: &[NamedThread]) -> Vec<serde_json::Value> {
     threads.collect()
 }
 
-/// Returns the number of waits by power of two, without empty ranges: `[from, to, count]`, in nanoseconds, `to`
-/// exclusive.
+/// Returns the number of waits by power of two, without empty ranges: `[from, to, count]`, in nanoseconds, `to` exclusive unless it is the
+/// maximum of `u64`.
 fn histogram(row: &LockRow) -> Vec<[u64; 3]> {
     if let Some(powers) = &row.powers {
         let counts = (0..).zip(powers).filter(|(_, count)| **count > 0);

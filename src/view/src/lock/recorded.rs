@@ -14,11 +14,11 @@ use super::time;
 pub struct RecordedDeadlock {
     /// The threads and their waits, each for the next one, the last for the first.
     pub waits: Vec<(u32, WaitingThread)>,
-    /// How often it was closed.
+    /// How often the cycle was closed: waits end by timeouts and signals, and begin again.
     pub count: u64,
-    /// When it began, in ns of the recording's clock.
+    /// When it was closed for the first time, in ns of the recording's clock.
     pub from: u64,
-    /// When it ended, in ns; `None` if it lasted until the end of the recording.
+    /// When it ended for the last time, in ns of the same clock; `None` if it lasted until the end of the recording.
     pub until: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ pub struct RecordedChain {
     pub ends_in_deadlock: bool,
     /// How often it occurred.
     pub count: u64,
-    /// How long the first thread waited in it, in ns.
+    /// How long the first thread waited in it, summed over all times that it occurred, in ns.
     pub total: u64,
     /// The longest of these times, in ns.
     pub max: u64,
@@ -60,8 +60,8 @@ pub struct RecordedWaits {
 
 impl RecordedWaits {
     fn write_deadlock(&self, out: &mut dyn Write, deadlock: &RecordedDeadlock) -> io::Result<()> {
-        let mut timeouts = deadlock.waits.iter();
-        let kind = match timeouts.any(|(_, wait)| wait.has_timeout) {
+        let mut waits = deadlock.waits.iter();
+        let kind = match waits.any(|(_, wait)| wait.has_timeout) {
             true => "deadlock until a timeout",
             false => "deadlock",
         };

@@ -50,9 +50,9 @@ fn table(blocks: &BlockTable, min_percent: f64) -> Table {
         let [start, end] = &block.range;
         table.push([
             Cell::share(block.cycles, blocks.cycles),
-            Cell::count(block.cycles, short_count(block.cycles)),
+            Cell::count(block.cycles, short_cycles(block.cycles)),
             Cell::share(block.average(), sum_of_averages),
-            Cell::count(block.average(), short_count(block.average())),
+            Cell::count(block.average(), short_cycles(block.average())),
             format!("[{start} -> {end}]").into(),
             block.object.clone().into(),
         ]);
@@ -61,7 +61,7 @@ fn table(blocks: &BlockTable, min_percent: f64) -> Table {
 }
 
 /// A number of cycles, from 1000 on in thousands or millions.
-fn short_count(cycles: u64) -> String {
+fn short_cycles(cycles: u64) -> String {
     match cycles {
         0..1_000 => cycles.to_string(),
         1_000..1_000_000 => format!("{:.1}K", cycles as f64 / 1e3),

@@ -2,10 +2,10 @@
 
 use rperf_hist::{ColumnSum, Histogram, HistogramRow};
 
-use super::table::{ColumnKind, ReportLayout, TableColumn, key_cell, number_cells};
+use super::table::{ColumnKind, ReportLayout, TableColumn, number_cells, push_key_cell};
 use crate::percent::{Percent, ShortCount};
 
-/// The columns of a table, with widths that fit all its rows unless widths were given.
+/// The columns of a table. Those of sort keys fit all its rows unless widths were given.
 pub struct ReportCells {
     columns: Vec<TableColumn>,
 }
@@ -58,7 +58,7 @@ impl ReportCells {
     }
 
     /// The cells of a column in a row. A numeric column has a cell for each event, with percentages of `totals`, and a cell of
-    /// blanks if these do not fill the column. `key` is the index of the row's sort key, if the column shows one. Empty
+    /// blanks if these do not fill the column. `key` is the index of the sort key that any other column shows. Empty
     /// if there is no such column.
     #[must_use]
     pub fn cells(
@@ -82,7 +82,7 @@ impl ReportCells {
         }
         let text = row.cells.get(key).map(String::as_str).unwrap_or_default();
         let mut padded = String::new();
-        key_cell(
+        push_key_cell(
             &mut padded,
             text,
             table_column,

@@ -77,7 +77,7 @@ impl ReportData<'_> {
         for table in self.tables {
             for (event, whole) in table.events.iter().zip(&table.totals) {
                 let cells = [
-                    self.event(*event),
+                    self.event_cell(*event),
                     whole.samples.into(),
                     whole.period.into(),
                 ];
@@ -116,7 +116,7 @@ impl ReportData<'_> {
     fn row(&self, table: &Histogram, row: &HistogramRow, index: usize) -> Vec<Cell> {
         let mut keys = row.cells.iter();
         let event = table.events.get(index).copied().unwrap_or(usize::MAX);
-        let mut cells = vec![self.event(event)];
+        let mut cells = vec![self.event_cell(event)];
         cells.extend(table.columns.iter().map(|field| {
             match field {
                 ReportField::Number(number) => number_cell(table, row, *number, index),
@@ -129,7 +129,7 @@ impl ReportData<'_> {
         cells
     }
 
-    fn event(&self, event: usize) -> Cell {
+    fn event_cell(&self, event: usize) -> Cell {
         self.events
             .get(event)
             .map_or_else(Cell::missing, |name| Cell::from(*name))

@@ -44,7 +44,7 @@ const CLOSED: &str = "           ";
 /// Placeholder for the branches that are not shown.
 const HIDDEN_BRANCHES: &str = "[...]";
 
-/// Appends the call graph of `row`, if it has one. Percentages are of `total`.
+/// Appends the call graph of `row`, if it has one. Percentages are of `total`; those of a fractal graph are of the parent.
 pub(super) fn push(text: &mut String, row: &HistogramRow, total: u64, layout: &ReportLayout) {
     let chains = row.graph.iter().take(layout.most_branches());
     match layout.graph_form {
@@ -75,7 +75,7 @@ pub(super) fn push(text: &mut String, row: &HistogramRow, total: u64, layout: &R
     }
 }
 
-/// Appends a line of two parts.
+/// Appends a line of `lead` and `frame`.
 fn push_line(text: &mut String, lead: &str, frame: &str) {
     text.push_str(lead);
     text.push_str(frame);
@@ -97,19 +97,19 @@ fn push_tree(text: &mut String, row: &HistogramRow, total: u64, layout: &ReportL
         open: vec![true],
         layout,
     };
-    let mut empty = true;
+    let mut has_stem = false;
     if let [only] = fork.branches
         && only.all.period == row.weights.total
     {
         let skipped = usize::from(layout.skip_symbol);
         let stem = only.frames.get(skipped..).unwrap_or_default();
-        empty = stem.is_empty();
+        has_stem = !stem.is_empty();
         lines.push_stem(text, stem);
         fork.branches = &only.branches;
         fork.chains = only.all.without(only.own).samples;
     }
     lines.push_fork(text, fork);
-    if !empty || !fork.branches.is_empty() {
+    if has_stem || !fork.branches.is_empty() {
         text.push('\n');
     }
 }

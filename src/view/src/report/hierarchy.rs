@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use rperf_hist::{CellPadding, HierarchyLine, Histogram};
 
 use super::graph;
-use super::table::{ColumnKind, ReportLayout, TableColumn, push_numbers, shown, write_number};
+use super::table::{ColumnKind, ReportLayout, TableColumn, push_number_cell, push_numbers, shown};
 use crate::padding::Blanks;
 use crate::percent::Percent;
 use crate::table::Align;
@@ -33,7 +33,7 @@ impl HierarchyColumns {
     }
 }
 
-/// Writes titles and rule.
+/// Writes titles and rule; only titles if the layout has a separator.
 pub(super) fn write_titles(
     out: &mut dyn Write,
     histogram: &Histogram,
@@ -48,15 +48,16 @@ pub(super) fn write_titles(
         return writeln!(out, "# {}{separator}{keys}", numbers.join(separator));
     }
     let indent = columns.indent();
-    let numbers = numbers.join("  ");
-    writeln!(out, "# {}{numbers}  {keys}", Blanks(indent))?;
+    let number_titles = numbers.join("  ");
+    writeln!(out, "# {}{number_titles}  {keys}", Blanks(indent))?;
     let cells = columns.keys.iter().enumerate();
     let widest = cells
         .map(|(level, column)| level * INDENT + column.width)
         .max();
     let widest = widest.unwrap_or_default().max(keys.chars().count());
-    let numbers = indent + numbers.chars().count();
-    writeln!(out, "# {}  {}\n#", ".".repeat(numbers), ".".repeat(widest))
+    let numbers_width = indent + number_titles.chars().count();
+    let rules = [numbers_width, widest].map(|width| ".".repeat(width));
+    writeln!(out, "# {}\n#", rules.join("  "))
 }
 
 /// Writes the rows, with call graphs below those of the last level.
@@ -67,16 +68,16 @@ pub(super) fn write_rows(
 ) -> io::Result<()> {
     let columns = HierarchyColumns::new(histogram, layout);
     let total = histogram.totals.first().copied().unwrap_or_default().period;
-    // A row that is not shown hides its children.
-    let mut hidden = None;
+    // The level of the last row if it is hidden: the rows below it are hidden as well.
+    let mut hidden_level = None;
     let mut text = String::new();
     for step in histogram.hierarchy() {
-        if hidden.is_some_and(|level| step.level > level) {
+        if hidden_level.is_some_and(|level| step.level > level) {
             continue;
         }
-        let below = Percent::of(step.row.weights.own, total).below(layout.min_percent);
-        hidden = below.then_some(step.level);
-        if below {
+        let is_hidden = Percent::of(step.row.weights.own, total).below(layout.min_percent);
+        hidden_level = is_hidden.then_some(step.level);
+        if is_hidden {
             continue;
         }
         text.clear();
@@ -100,7 +101,7 @@ fn write_padded(
     line.extend(std::iter::repeat_n(' ', step.level * INDENT));
     for column in &columns.numbers {
         line.push_str("  ");
-        write_number(line, &step.row, histogram, column);
+        push_number_cell(line, &step.row, histogram, column);
     }
     line.extend(std::iter::repeat_n(' ', columns.indent() + 2));
     let cell = step.row.cells.first().map_or("", String::as_str);

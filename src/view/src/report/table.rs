@@ -246,17 +246,17 @@ fn write_padded(
     for (index, column) in columns.iter().enumerate() {
         line.push_str("  ");
         match column.kind {
-            ColumnKind::Number(_) => write_number(line, row, histogram, column),
+            ColumnKind::Number(_) => push_number_cell(line, row, histogram, column),
             ColumnKind::Key { .. } => {
                 let cell = cells.next().map(String::as_str).unwrap_or_default();
-                key_cell(line, cell, column, index == last);
+                push_key_cell(line, cell, column, index == last);
             }
         }
     }
 }
 
 /// Appends the cell of a key. The last cell of a row has no trailing blanks if its key has [`CellPadding::UnlessLast`].
-pub(super) fn key_cell(line: &mut String, cell: &str, column: &TableColumn, is_last: bool) {
+pub(super) fn push_key_cell(line: &mut String, cell: &str, column: &TableColumn, is_last: bool) {
     let ColumnKind::Key { truncates, pads } = column.kind else {
         return;
     };
@@ -275,7 +275,7 @@ pub(super) fn key_cell(line: &mut String, cell: &str, column: &TableColumn, is_l
 }
 
 /// Appends the cell of a number, with one text per event.
-pub(super) fn write_number(
+pub(super) fn push_number_cell(
     line: &mut String,
     row: &HistogramRow,
     histogram: &Histogram,
@@ -295,7 +295,7 @@ pub(super) fn write_number(
     digits::push_blanks(line, column.title_width.saturating_sub(filled));
 }
 
-/// The numbers of a column as separate texts, each with its percentage, and blanks if these do not fill the column.
+/// The numbers of a column as separate texts, each with its value if it is a percentage, and blanks if these do not fill the column.
 pub(super) fn number_cells(
     row: &HistogramRow,
     totals: &[ColumnSum],
@@ -400,11 +400,11 @@ pub(super) fn push_numbers(
     number: NumberField,
     totals: &[ColumnSum],
 ) {
-    for (index, number) in numbers(row, number, totals).enumerate() {
+    for (index, value) in numbers(row, number, totals).enumerate() {
         if index > 0 {
             line.push(' ');
         }
-        number.push_to(line);
+        value.push_to(line);
     }
 }
 

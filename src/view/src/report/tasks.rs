@@ -36,13 +36,13 @@ pub fn write_tasks(out: &mut dyn Write, tasks: &[TaskEntry]) -> io::Result<()> {
         let row: Vec<Cell> = ids.into_iter().chain([comm]).map(Cell::from).collect();
         table.write_row(out, &row)?;
         for mapping in &task.mappings {
-            writeln!(out, "{}  {}", Blanks(indent), text(mapping))?;
+            writeln!(out, "{}  {}", Blanks(indent), mapping_text(mapping))?;
         }
     }
     Ok(())
 }
 
-fn text(mapping: &TaskMapping) -> String {
+fn mapping_text(mapping: &TaskMapping) -> String {
     let may = |bit: u32, letter| if mapping.prot & bit == 0 { '-' } else { letter };
     let letters: String = [may(1, 'r'), may(2, 'w'), may(4, 'x')]
         .into_iter()

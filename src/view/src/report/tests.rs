@@ -88,8 +88,8 @@ fn text(histogram: &Histogram, layout: ReportLayout, quiet: bool) -> String {
     String::from_utf8(out).expect("text")
 }
 
-/// `expected` without the `~` that mark trailing blanks.
-fn marked(expected: &str) -> String {
+/// Returns `expected` without the `~` that mark trailing blanks.
+fn without_marks(expected: &str) -> String {
     expected.replace('~', "")
 }
 
@@ -132,7 +132,7 @@ fn a_stem_of_all_samples_has_no_percentage() {
             ReportLayout::default(),
             false
         ),
-        marked(expected)
+        without_marks(expected)
     );
 }
 
@@ -180,7 +180,7 @@ fn cells_are_not_truncated_and_unresolved_rows_widen_columns() {
 ";
     assert_eq!(
         text(&histogram("sample,comm,dso,symbol", rows), layout, false),
-        marked(expected)
+        without_marks(expected)
     );
 }
 
@@ -267,7 +267,7 @@ fn fractal_graphs_show_the_remainder() {
 
 \n";
     let printed = text(&histogram("comm", rows), layout, true);
-    assert_eq!(printed, marked(expected));
+    assert_eq!(printed, without_marks(expected));
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn chains_are_listed_one_by_one() {
         ..ReportLayout::default()
     };
     let expected = "   100.00%  calc   ~\n           50.00%\n                main\n                leaf\n\n\n\n";
-    assert_eq!(report(flat), marked(expected));
+    assert_eq!(report(flat), without_marks(expected));
     let folded = ReportLayout {
         graph_form: GraphForm::Folded,
         graph_value: BranchValue::Period,
@@ -295,12 +295,12 @@ fn chains_are_listed_one_by_one() {
     };
     assert_eq!(
         report(folded),
-        marked("   100.00%  calc   ~\n2500 main;leaf\n\n\n")
+        without_marks("   100.00%  calc   ~\n2500 main;leaf\n\n\n")
     );
 }
 
-/// Two rows of a group of two events.
-fn group() -> Histogram {
+/// Returns a histogram of a group of two events, with two rows.
+fn group_histogram() -> Histogram {
     let with_second_event = |row: HistogramRow, own, total| HistogramRow {
         others: vec![weights(own, total)],
         ..row
@@ -334,8 +334,8 @@ fn the_events_of_a_group_are_side_by_side() {
 
 ";
     assert_eq!(
-        text(&group(), ReportLayout::default(), false),
-        marked(expected)
+        text(&group_histogram(), ReportLayout::default(), false),
+        without_marks(expected)
     );
 }
 
@@ -355,7 +355,7 @@ fn separated_cells_are_neither_padded_nor_ambiguous() {
 
 
 ";
-    assert_eq!(text(&group(), layout, false), expected);
+    assert_eq!(text(&group_histogram(), layout, false), expected);
 }
 
 #[test]

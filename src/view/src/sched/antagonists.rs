@@ -57,7 +57,8 @@ fn totals(table: &LatencyTable) -> Table {
     rows
 }
 
-/// Adds the rows of a task. Only the first one names it.
+/// Adds the rows of a task: one for each listed antagonist and one for the others, or a single one without antagonists. Only the first one
+/// names the task.
 fn push_task(rows: &mut Table, row: &LatencyRow) {
     let antagonists = row.sums.antagonists.by_time();
     let listed = antagonists.iter().take(MAX_LISTED);
@@ -69,25 +70,25 @@ fn push_task(rows: &mut Table, row: &LatencyRow) {
         others.iter().for_each(|(_, time)| sum += *time);
         entries.push((format!("<{} others>", others.len()), sum));
     }
-    let mut task = vec![
+    let mut cells = vec![
         comm_cell(row),
         thread_cell(row),
         row.sums.switches.into(),
         time_cell(row.sums.delay),
     ];
     if entries.is_empty() {
-        rows.push(task);
+        rows.push(cells);
         return;
     }
     for (name, time) in entries {
-        task.extend([
+        cells.extend([
             name.into(),
             time.runs.into(),
             time_cell(time.nanos),
             Cell::share(time.nanos, row.sums.delay),
         ]);
-        rows.push(std::mem::take(&mut task));
-        task = vec![Cell::missing(); 4];
+        let next = vec![Cell::missing(); 4];
+        rows.push(std::mem::replace(&mut cells, next));
     }
 }
 

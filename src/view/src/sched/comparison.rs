@@ -85,7 +85,7 @@ impl ComparedDelay {
 
 /// Compares the tasks of two recordings by name. Both tables have distributions (`LatencyOptions::with_distributions`) and one row per name.
 /// Tasks whose mean differs significantly come first, those with too few waits to decide last; within these groups, those with the
-/// largest difference of the mean come first.
+/// largest absolute difference of the mean come first.
 #[must_use]
 pub fn compare_delays(before: &LatencyTable, after: &LatencyTable) -> Vec<ComparedDelay> {
     let mut pairs: BTreeMap<&[u8], [Option<&LogHistogram>; 2]> = BTreeMap::new();
@@ -165,7 +165,7 @@ fn estimate(statistic: DelayStatistic, delays: &LogHistogram) -> Option<DelayEst
     Some(DelayEstimate { value, interval })
 }
 
-/// Returns the mean with its variance; `None` with fewer than two waits. Waits are taken to be in the middle of their bucket.
+/// Returns the mean with its variance; `None` with fewer than two waits. For the variance, waits are taken to be in the middle of their bucket.
 fn mean(delays: &LogHistogram) -> Option<Estimate> {
     let mean = delays.mean();
     let squares = delays.buckets().map(|bucket| {

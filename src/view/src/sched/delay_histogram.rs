@@ -91,13 +91,13 @@ pub(crate) fn write_counts(
     rows.write_text(out, TextStyle::PLAIN)
 }
 
-/// Returns the number of values below two to the power of `first`, and in each power of two from there on, up to the highest value.
-pub(crate) fn counts_by_power(values: &LogHistogram, first: u32) -> Vec<u64> {
+/// Returns the number of values below two to the power of `first_power`, and in each power of two from there on, up to the highest value.
+pub(crate) fn counts_by_power(values: &LogHistogram, first_power: u32) -> Vec<u64> {
     let mut counts = Vec::new();
     for bucket in values.buckets() {
         // A bucket is within a power of two.
         let power = bucket.from.checked_ilog2().map_or(0, |power| power + 1);
-        let line = power.saturating_sub(first) as usize;
+        let line = power.saturating_sub(first_power) as usize;
         if counts.len() <= line {
             counts.resize(line + 1, 0);
         }
