@@ -1,4 +1,4 @@
-//! The tables of `lock`, in the layout of perf 6.1.
+//! The tables of `lock`, in the layout of perf.
 
 pub mod chains;
 mod histograms;

@@ -214,11 +214,11 @@ fn groups(out: &mut dyn Write, recording: Metadata<'_>) -> io::Result<()> {
         let members = events
             .skip(group.leader as usize)
             .take(group.members as usize);
-        // `{anon_group}` is perf's name of a group without a name.
-        let name = group
-            .name
-            .strip_prefix("{anon_group}")
-            .unwrap_or(&group.name);
+        let name = match group.name.as_str() {
+            // perf's name of a group without a name.
+            "{anon_group}" => "",
+            name => name,
+        };
         let names: Vec<&str> = members.map(|event| event.name.as_str()).collect();
         writeln!(out, "# group: {name}{{{}}}", names.join(","))?;
     }

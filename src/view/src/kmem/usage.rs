@@ -61,7 +61,7 @@ pub struct KindTotals {
 pub struct UsageTotals {
     /// By kind; kinds without allocations are omitted.
     pub kinds: Vec<KindTotals>,
-    /// Frees of memory that was allocated earlier: of objects and of pages.
+    /// Frees without a recorded allocation, such as of memory that was allocated before the recording: of objects and of pages.
     pub unmatched_frees: [u64; 2],
 }
 
