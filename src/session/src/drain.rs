@@ -447,8 +447,7 @@ fn controlled_counters(events: &[OpenEvent]) -> Vec<ControlledCounters<'_>> {
         ControlledCounters {
             spec: &event.spec,
             attr: &event.attr,
-            is_switched_with_all: event.leader.is_none()
-                && !(event.tracking && event.spec.is_dummy()),
+            is_switched_with_all: event.leader.is_none() && !is_side_band,
             counters: counters
                 .iter()
                 .map(|open_counter| &open_counter.counter)
