@@ -181,7 +181,7 @@ fn a_collector_that_is_busy_is_asked_again() {
     assert_eq!(outcome.status, 0, "{outcome:?}");
     let service = "/v1development/profiles";
     let warning =
-        format!("{url}{service}: answered with status 503 in 1 attempts; trying again in 0.5 s\n");
+        format!("{url}{service}: answered with status 503 in 1 attempt; trying again in 0.5 s\n");
     assert!(outcome.stderr.contains(&warning), "{outcome:?}");
     assert!(
         outcome

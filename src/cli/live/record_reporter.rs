@@ -175,13 +175,11 @@ impl SessionObserver for RecordReporter<'_> {
                 "ring buffers have {actual} instead of {requested} pages: limited by {} or RLIMIT_MEMLOCK",
                 setting(LOCKED)
             )),
-            SessionNotice::KernelAddressesHidden => {
-                context.warn(format_args!(
-                    "kernel addresses are hidden by {} and {}: kernel samples have no symbols",
-                    setting("kptr_restrict"),
-                    setting("perf_event_paranoid")
-                ));
-            }
+            SessionNotice::KernelAddressesHidden => context.warn(format_args!(
+                "kernel addresses are hidden by {} and {}: kernel samples have no symbols",
+                setting("kptr_restrict"),
+                setting("perf_event_paranoid")
+            )),
             SessionNotice::Switched { on } => {
                 context.note(if on { "Events enabled" } else { "Events disabled" });
             }

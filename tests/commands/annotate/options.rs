@@ -18,9 +18,7 @@ fn files_colors_and_another_disassembler_show_the_same_code() {
     };
     let plain = run(&["-s", "burn_deep"]);
     assert!(
-        plain
-            .stderr
-            .contains("hits may belong to the instruction before"),
+        plain.stderr.contains("hits may belong to an earlier one"),
         "{plain:?}"
     );
     assert_eq!(run(&["-q", "-s", "burn_deep"]).stderr, "");

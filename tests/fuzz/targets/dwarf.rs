@@ -57,7 +57,7 @@ fn entries(disk: &Disk, info: &DebugInfo) {
             let names = WantedNames {
                 is_name: &is_name,
                 known: unit.known,
-                is_elsewhere: &|_| true,
+                is_named_elsewhere: &|_| true,
             };
             let header = &unit.unit.header;
             let _with_code = FunctionEntries::read(unit.dwarf, header, None);

@@ -398,8 +398,7 @@ impl<S: TraceSink> TraceObserver<S> {
         result: i64,
     ) {
         let tid = task.tid;
-        let start = begun.map(|begun| begun.time);
-        let duration = start.map(|start| time.saturating_sub(start));
+        let duration = begun.map(|begun| time.saturating_sub(begun.time));
         if self.options.sums_up {
             let thread = self.summary.threads.entry(tid).or_default();
             let statistics: &mut CallStatistics = thread.calls.entry(number).or_default();
@@ -447,7 +446,7 @@ impl<S: TraceSink> TraceObserver<S> {
             }
             None => {}
         }
-        self.print(tid, start, duration, text);
+        self.print(tid, begun.map(|begun| begun.time), duration, text);
     }
 }
 
