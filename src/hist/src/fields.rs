@@ -27,7 +27,7 @@ pub enum NumberField {
     Latency,
     /// [`Weights::total_latency`].
     TotalLatency,
-    /// The average of the first of [`Weights::costs`] over the samples: the weight.
+    /// The average of the first of [`Weights::costs`] over the samples: the weight (`PERF_SAMPLE_WEIGHT`).
     FirstCost,
     /// The average of the second of [`Weights::costs`]: on x86 the instruction latency.
     SecondCost,
@@ -60,7 +60,8 @@ impl NumberField {
         known.map_or("", |(name, _)| name)
     }
 
-    /// The value in `weights`. For an average this is the sum, which the caller divides by the number of samples.
+    /// The value in `weights`, the sums of a row. For an average this is the sum, which the caller divides by the number of
+    /// samples.
     #[must_use]
     pub fn of(self, weights: &Weights) -> u64 {
         match self {

@@ -73,7 +73,8 @@ impl BranchMarks {
         self.cycles.checked_div(self.count).unwrap_or_default()
     }
 
-    /// The text after the frame, with a leading blank; may be empty.
+    /// The text after the frame, with a leading blank; may be empty. A frame without marks is from the callchain, not from the
+    /// branch stack: `(calltrace)`, as in perf.
     pub(crate) fn text(&self) -> String {
         if self.count == 0 {
             return " (calltrace)".to_owned();
@@ -111,6 +112,7 @@ impl BranchMarks {
         }
         let passes = self.passes / self.count;
         if passes > 0 {
+            // As in perf: `loop_cycles` has only the last removed iteration of each sample, but is divided by the number of all.
             let each = self.loop_cycles / self.passes;
             let _ = write!(words, " iter:{passes} avg_cycles:{each}");
         }

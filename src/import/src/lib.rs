@@ -1,8 +1,8 @@
-//! Recordings of other tools as perf.data.
+//! Converts recordings of trace-cmd, and text of perf script, to perf.data.
 //!
 //! ```text
 //! trace.dat (trace-cmd) --TraceDat--> events of each CPU --write--> perf.data with tracepoint samples
-//! text of perf script --ScriptText--> samples of tasks   --write--> perf.data, and files with its functions
+//! text of perf script --ScriptText--> samples of tasks   --write--> perf.data, and files with the symbols of its objects
 //! ```
 //!
 //! **Invariants.** No input causes a panic. An error about a field, part or line names an offset in the file.

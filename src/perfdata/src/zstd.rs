@@ -97,6 +97,7 @@ impl Zstd {
 
     /// Number of bytes decoded so far, including those still in the decoder.
     pub(crate) fn produced(&self) -> u64 {
+        // `taken` has the zeros too many, `can_collect` the window too few: as many bytes.
         let frame = self
             .frame
             .as_ref()
@@ -109,7 +110,7 @@ impl Zstd {
         self.frame.is_none() && self.waiting.is_empty()
     }
 
-    /// Counts complete frames that were decoded elsewhere; `size` is their decompressed size in bytes.
+    /// Adds complete frames that were decoded elsewhere to [`Self::produced`]; `size` is their decompressed size in bytes.
     pub(crate) fn skip(&mut self, size: usize) {
         self.finished += size as u64;
     }
@@ -141,6 +142,7 @@ impl Zstd {
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), ZstdError> {
         if let Some(frame) = &self.frame {
             let mut end = END.to_vec();
+            // Any checksum will do: the decoder reads it, but does not compare it.
             end.resize(END.len() + if frame.checksum { 4 } else { 0 }, 0);
             self.block(&end, out)?;
         }

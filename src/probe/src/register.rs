@@ -101,6 +101,7 @@ pub(crate) fn is_known(architecture: Architecture, word: &str) -> bool {
 /// `%rip`; `None` if the kernel knows no such register.
 pub(crate) fn kernel_name(architecture: Architecture, word: &str) -> Option<String> {
     let bare = word.strip_prefix('%')?;
+    // rax, eax: ax; r8d, dil: r8, di; al: a, which with an x is ax. Candidates that are no registers are dropped.
     let candidates = [
         bare.strip_prefix(['r', 'e']),
         bare.strip_suffix(['d', 'w', 'b', 'l']),

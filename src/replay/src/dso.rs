@@ -140,7 +140,7 @@ pub struct Mapping {
     pub start: u64,
     /// End address, exclusive.
     pub end: u64,
-    /// File offset of the start, in bytes.
+    /// File offset of the start, in bytes; for a JIT-compiled function, its start address in the symbol table.
     pub pgoff: u64,
     /// The mapped DSO.
     pub dso: DsoId,
@@ -150,15 +150,16 @@ pub struct Mapping {
     pub flags: u32,
     /// The file's inode number; 0 if it has none, or a build-id was recorded instead.
     pub inode: u64,
-    /// Whether the DSO's symbols have the addresses of the mapping, not file offsets.
+    /// Whether the DSO's symbols have the mapped addresses: [`Mapping::object_address`] then returns `ip` itself.
     pub identity: bool,
-    /// For memory with JIT-compiled code: the number of the function.
+    /// For a JIT-compiled function ([`crate::World::add_functions`]): its number in the symbol table.
     pub function: Option<u32>,
 }
 
 impl Mapping {
-    /// Converts an address to the address space of the DSO's symbols: a file offset, or `ip` itself
-    /// for kernels, modules, and memory without a file.
+    /// Converts an address to the address space of the DSO's symbols: a file offset; `ip` itself for kernels, modules and
+    /// memory without a file; for BPF programs the offset from the start; for JIT-compiled functions
+    /// ([`Mapping::function`]) the address in the symbol table.
     #[must_use]
     pub fn object_address(&self, ip: u64) -> u64 {
         if self.identity {

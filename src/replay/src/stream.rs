@@ -36,7 +36,8 @@ pub struct Stream<R> {
     intake: RecordBuffer,
     /// Number of build-ids passed to the World.
     passed_build_ids: usize,
-    /// Samples ready for delivery, in order.
+    /// Samples and records of `delivered_kinds` ready for delivery, in order. Samples released without their deferred
+    /// callchains come last.
     ready: Vec<Order>,
     /// Increases of the counters whose values are in the ready samples.
     shares: GroupSamples,
@@ -70,7 +71,7 @@ struct RecordBuffer {
     metadata_read: bool,
 }
 
-/// Kinds of the records of `stat record`, which have counts instead of samples.
+/// Kinds of the records of `stat record`, which has counts instead of samples: the counts, and what describes them.
 pub const COUNT_RECORDS: [RecordKind; 6] = [
     RecordKind::CPU_MAP,
     RecordKind::STAT_CONFIG,
@@ -186,6 +187,8 @@ impl<R: StreamInput> Stream<R> {
     /// Renders the ready samples in order of time, with at most one worker for each scratch. Scratches may keep ids of the
     /// World, which only grows.
     ///
+    /// At the end of the stream, or if too much is buffered, samples whose deferred callchains are missing come last.
+    ///
     /// Samples that cannot be decoded are counted in [`Stream::diagnostics`].
     ///
     /// # Panics
@@ -222,8 +225,8 @@ impl<R: StreamInput> Stream<R> {
         );
     }
 
-    /// Reads until a round has ended and many samples are collected or no more input is available without waiting; also until
-    /// too much is buffered, or the stream ends.
+    /// Reads until a round has ended, and then on while more input is available without waiting and fewer than
+    /// [`BATCH_SAMPLES`] are collected. Also stops if too much is buffered, or at the end of the stream.
     fn read(&mut self) -> Result<(), Error> {
         let mut round_ended = false;
         loop {
@@ -298,7 +301,7 @@ impl<R: StreamInput> Stream<R> {
     }
 
     /// Holds back samples whose callchains are missing, and releases those whose callchains
-    /// arrived.
+    /// arrived. At the end of the stream, or if too much is buffered, releases all, after the others.
     fn complete_callchains(&mut self, limit: u64) {
         let mut chains = take_up_to(&mut self.intake.chains, limit, |(_, order)| *order)
             .into_iter()
@@ -383,6 +386,7 @@ impl RecordBuffer {
             push(&mut self.counts, position).map_err(Error::no_room(SAMPLE_INDEX))?;
         }
         if self.delivered_kinds.contains(&raw.kind) {
+            // Not with `Rounds::order`: called again below, it would count a late record twice.
             let time = self.events.record_time(raw);
             let limit = self.order.limit();
             let time = time.unwrap_or(limit);

@@ -170,7 +170,7 @@ impl BpfMap {
         }
     }
 
-    /// Sets the value of a key.
+    /// Sets the value of a key. For maps per CPU, `value` has the values of all possible CPUs, each padded to 8 bytes.
     ///
     /// # Errors
     /// What bpf(2) reports: `E2BIG` if the map is full; [`io::ErrorKind::InvalidInput`] for other sizes than the map's.

@@ -38,7 +38,7 @@ const X86_64: &[u32] = &[
 ];
 /// The same for 32-bit x86.
 const X86: &[u32] = &[0, 2, 3, 1, 7, 6, 4, 5, PERF_X86_IP];
-/// The same for 64-bit Arm, but without a return address, which is in a register.
+/// The same for 64-bit Arm, but the last is the stack pointer: the return address is in the link register, 30.
 const AARCH64: &[u32] = &[
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
     26, 27, 28, 29, 30, 31,
@@ -106,7 +106,8 @@ impl Arch {
         }
     }
 
-    /// DWARF number of the frame pointer, if there is a convention common to all compilers.
+    /// DWARF number of the frame pointer, if there is a convention common to all compilers: it is the register that is also
+    /// cleared in the outermost frame.
     pub(crate) fn frame_pointer(self) -> Option<u8> {
         (self != Self::Arm).then(|| self.outermost_marker())
     }

@@ -18,7 +18,7 @@ pub(super) struct Intervals {
 pub(super) struct IntervalSums([i64; MAX_INTERVALS]);
 
 impl Intervals {
-    /// Returns the index of the interval of a time in nanoseconds. If the time is beyond the last interval, the width
+    /// Adds a time in nanoseconds, and returns the index of its interval. If the time is beyond the last interval, the width
     /// doubles until it is not, and pairs of intervals of all `sums` are merged. A time before the first is in interval 0.
     pub(super) fn of<'s>(
         &mut self,
@@ -99,7 +99,8 @@ impl IntervalSums {
         u64::try_from(sum).unwrap_or_default()
     }
 
-    /// Returns the sum of all intervals up to the end of each of the first `intervals`: the live bytes then. Negative sums are 0.
+    /// Returns a running total for each of the first `intervals` intervals: the sum of it and all earlier ones, the live bytes at
+    /// its end. A negative total is 0.
     pub(super) fn cumulative(&self, intervals: usize) -> Vec<u64> {
         let mut live = 0_i64;
         let changes = self.0.iter().take(intervals);

@@ -174,6 +174,7 @@ impl KworkRuns<KworkTotals> {
             let order = by_key.fold(Ordering::Equal, Ordering::then);
             order.then_with(|| by_work(&left.work, &right.work))
         });
+        // Of the events; the sums by work are in `sink`.
         let totals = self.totals;
         let first = totals.first.unwrap_or_default();
         KworkTable {

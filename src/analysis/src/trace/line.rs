@@ -125,7 +125,7 @@ pub struct NamedText {
     pub text: String,
 }
 
-/// The text of a line.
+/// The text of a line: of a call, another event or lost records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallText<'a> {
     /// A call as `name(arguments`, and its result; `None` if it never returns.

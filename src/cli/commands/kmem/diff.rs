@@ -106,7 +106,7 @@ fn sort_key(matches: &ArgMatches) -> Result<UsageDiffKey, CliError> {
     })
 }
 
-/// Returns the memory of a recording with its names.
+/// Returns the allocations of a recording, summed up by `keys` and with names. Warns of lost records.
 fn recorded_usage(
     path: PathBuf,
     keys: &UsageKeys,

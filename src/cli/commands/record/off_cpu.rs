@@ -43,7 +43,8 @@ pub(super) struct Callchains {
 }
 
 impl OffCpuSampling {
-    /// Adds the event to `request`, if `--off-cpu` is given.
+    /// Sets up `--off-cpu`: loads the BPF programs, or else requests samples and records of context switches, and adds the event
+    /// to `request`. `None` if the option is not given.
     pub(super) fn requested(
         matches: &ArgMatches,
         context: &Context,

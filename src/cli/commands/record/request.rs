@@ -74,7 +74,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     })
 }
 
-/// Reports options that are accepted but not needed, because rperf achieves their effect in another way.
+/// Reports options that are accepted but have no effect, because rperf does not need them.
 fn note_emulated_options(matches: &ArgMatches, context: &Context) {
     if matches.contains_id("aio") {
         context.note("--aio has no effect: records are written with write(2) into the page cache, which does not wait for the disk");

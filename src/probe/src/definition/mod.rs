@@ -1,4 +1,4 @@
-//! Parses definitions: `[GROUP:][EVENT=]POINT [[NAME=]ARGUMENT[:TYPE]…]` (perf-probe(1), "PROBE
+//! Parses definitions: `[[GROUP:]EVENT=]POINT [[NAME=]ARGUMENT[:TYPE]…]` (perf-probe(1), "PROBE
 //! SYNTAX").
 
 mod argument;

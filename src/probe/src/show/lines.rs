@@ -50,7 +50,7 @@ impl LineRange {
     ///
     /// The cause and its position.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
-        // Paths of C++ and Rust contain colons.
+        // The `::` of C++ and Rust names does not begin a range.
         let colon = text.rfind(':').filter(|at| !text[..*at].ends_with(':'));
         let (name, range) = match colon {
             Some(at) => (&text[..at], text.get(at + 1..).unwrap_or_default()),
@@ -115,10 +115,11 @@ struct RangeMatches {
     base: u32,
     first: u32,
     last: u32,
+    /// The lines that can be probed.
     probed: BTreeSet<u32>,
 }
 
-/// Returns the source text of a range, with the lines that have code.
+/// Returns the source text of a range; the lines that can be probed have numbers.
 ///
 /// # Errors
 ///
@@ -180,6 +181,7 @@ pub fn lines(
     })
 }
 
+/// Returns the lines of a range in a unit; `None` if the unit has no such file or function.
 fn in_unit(compile_unit: &CompileUnit<'_>, range: &LineRange) -> Option<RangeMatches> {
     let is_there = |path: &str| match &range.file {
         Some(file) => is_path_end(path, file),
@@ -236,8 +238,8 @@ fn copies<'w, 'u>(compile_unit: &'w CompileUnit<'u>, function: &Die<'w, 'u>) -> 
     }
 }
 
-/// Returns the lines of `places` that represent at least one of their addresses: the entry of a function that is declared in
-/// the line, or an address that the line table attributes to the line or to another file.
+/// Returns the lines of `places` that can be probed. A line counts for an address that is the entry of a function if the
+/// function is declared in the line; for other addresses, if the line table has this line or another file there.
 fn representatives(
     compile_unit: &CompileUnit<'_>,
     functions: &Functions<'_, '_>,

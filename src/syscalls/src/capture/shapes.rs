@@ -1,8 +1,8 @@
-//! Structures and arrays that arguments point to, and their lengths.
+//! Structures, arrays and numbers that arguments point to, and their lengths.
 
 use super::Direction::{self, In, Out};
 
-/// A structure or an array, and the calls that have it as an argument.
+/// A structure, an array or a number, and the calls that have it as an argument.
 pub(super) struct Shape {
     pub(super) calls: &'static [&'static str],
     /// The name of the argument; `None` for any name.
@@ -42,7 +42,7 @@ const fn shape(
 
 use ShapeLength::{Counted, Fixed, Pointed, Returned};
 
-/// Structures and arrays, with the sizes of 64-bit programs.
+/// Structures, arrays and numbers, with the sizes of 64-bit programs.
 pub(super) const STRUCTURES: &[Shape] = &[
     shape(&["connect"], None, "sockaddr", In, Counted("addrlen", 1)),
     shape(
@@ -87,6 +87,7 @@ pub(super) const STRUCTURES: &[Shape] = &[
         In,
         Fixed(16),
     ),
+    // In calls.txt, the types of the next three have no `const`.
     shape(&["nanosleep"], Some("rqtp"), "timespec", In, Fixed(16)),
     shape(&["ppoll"], Some("tsp"), "timespec", In, Fixed(16)),
     shape(&["recvmmsg"], Some("timeout"), "timespec", In, Fixed(16)),

@@ -1,4 +1,4 @@
-//! Constants of calls of files, mounts and asynchronous input and output.
+//! Constants in arguments of system calls: on files and mounts, of io_uring, and of quotactl(2).
 
 use super::{FlagNames, UnknownValue, ValueNames};
 

@@ -75,6 +75,7 @@ fn write_number(field: &Field, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
             false => put_decimal(out, value),
         };
     }
+    // As in libtraceevent: `0x%x` for a long of 4 bytes, `%2d` for 2 bytes.
     match field.size {
         4 if field.is_long => put_prefixed(out, value),
         4 => put_signed(out, (value as i32).into()),

@@ -105,6 +105,7 @@ fn push_tree(text: &mut String, row: &HistogramRow, total: u64, layout: &ReportL
         let stem = only.frames.get(skipped..).unwrap_or_default();
         has_stem = !stem.is_empty();
         lines.push_stem(text, stem);
+        // Below the stem, the percentages of a fractal graph are still of the row's total.
         fork.branches = &only.branches;
         fork.chains = only.all.without(only.own).samples;
     }
@@ -120,7 +121,7 @@ struct ForkBranches<'a> {
     branches: &'a [Branch],
     /// The total for percentages.
     total: u64,
-    /// Samples of all chains that continue here, shown or not.
+    /// Number of samples whose chains continue here, shown or not.
     chains: u64,
 }
 
@@ -143,6 +144,7 @@ impl GraphLines<'_> {
         text.push_str(&self.margin);
         push_line(text, "---", first.as_ref());
         self.margin.push_str("   ");
+        // The limit of branches also limits the lines of a stem; the first one is already printed.
         for frame in rest.iter().take(self.layout.most_branches() - 1) {
             push_line(text, &self.margin, frame.as_ref());
         }

@@ -34,7 +34,7 @@ impl Aux {
     pub const TRUNCATED: u64 = 1;
     /// `PERF_AUX_FLAG_PARTIAL`: there are gaps in the data.
     pub const PARTIAL: u64 = 4;
-    /// `PERF_AUX_FLAG_COLLISION`: the hardware was in use by another session.
+    /// `PERF_AUX_FLAG_COLLISION`: a sample collided with another, as with Arm SPE if the period is too short.
     pub const COLLISION: u64 = 8;
 
     pub(super) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
