@@ -502,7 +502,7 @@ fn a_signal_ends_the_process_after_its_table() {
             .spawn()
             .expect("rperf starts");
         let mut lines = BufReader::new(counting.stderr.take().expect("a pipe")).lines();
-        let is_count = |line: &String| line.ends_with(" cs");
+        let is_count = |line: &String| line.trim_end().ends_with(" cs");
         let counted = lines
             .by_ref()
             .map_while(Result::ok)
