@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rperf_sys::CgroupFolder;
-use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+use rperf_testkit::{Outcome, Run, Scratch, may_trace, real_perf, skip};
 
 /// A loop of about 50 ms.
 pub(crate) const BUSY: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
@@ -23,13 +23,27 @@ pub(crate) fn rperf_in(scratch: &Scratch, words: &[&str]) -> Run {
 pub(crate) struct Cgroups(pub(crate) Vec<PathBuf>);
 
 impl Cgroups {
-    /// Creates the cgroups. If that is impossible, prints that the test is skipped and returns `None`.
+    /// Creates the cgroups, of either version. If that is impossible, prints that the test is skipped and returns `None`.
     pub(crate) fn create(test: &str, names: &[&str]) -> Option<Self> {
+        Self::create_where(test, names, |_| true)
+    }
+
+    /// Like [`Self::create`], but only below the root of version 2.
+    pub(crate) fn create_below_root(test: &str, names: &[&str]) -> Option<Self> {
+        Self::create_where(test, names, |folder| {
+            matches!(folder.place("/"), Ok(Some((_, 0))))
+        })
+    }
+
+    fn create_where(
+        test: &str,
+        names: &[&str],
+        is_suitable: impl Fn(&CgroupFolder) -> bool,
+    ) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts").expect("readable");
-        let folder = CgroupFolder::find(&mounts);
-        let folder = folder.filter(|folder| matches!(folder.place("/"), Ok(Some((_, 0)))));
+        let folder = CgroupFolder::find(&mounts).filter(is_suitable);
         let Some(folder) = folder else {
-            skip(test, "needs cgroups of version 2");
+            skip(test, "there is no suitable hierarchy of cgroups");
             return None;
         };
         let own = Self(names.iter().map(|name| folder.path().join(name)).collect());
@@ -67,6 +81,15 @@ pub(crate) fn perf_in(perf: &std::path::Path, scratch: &Scratch, words: &[&str])
 /// Whether the tests run as root; system-wide recording needs root.
 pub(crate) fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
+}
+
+/// Whether this test can trace the whole system; otherwise prints that it is skipped.
+pub(crate) fn can_trace(test: &str) -> bool {
+    if !is_root() {
+        skip(test, "needs root");
+        return false;
+    }
+    may_trace(test)
 }
 
 /// An unprivileged user, different for each test, with a copy of rperf in a world-writable directory.

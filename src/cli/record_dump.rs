@@ -47,10 +47,18 @@ pub(crate) fn print(
         .without_threads();
     analysis.end_progress();
     analysis.context.paginate(command)?;
+    Ok(write_whole(analysis, dump)?)
+}
+
+/// Writes the start of a dump and all records on the standard output.
+///
+/// # Errors
+///
+/// Those of the output.
+pub(crate) fn write_whole(analysis: &Analysis<'_>, dump: Dump<'_>) -> io::Result<()> {
     let out = &mut analysis.context.stdout();
     dump.write_start(out)?;
-    write(out, &analysis.replay, dump, |_, _| Ok(()))?;
-    Ok(())
+    write(out, &analysis.replay, dump, |_, _| Ok(()))
 }
 
 /// A dumped record, passed to a command that adds text after the record.

@@ -44,7 +44,7 @@ pub(super) fn printed(tools: &Tools, reader: Tool, words: &[&str]) -> String {
     lines.filter(|line| !line.contains("(Tip: ")).collect()
 }
 
-/// Runs a shell line in which `linux-perf` and `rperf` stand for the two programs.
+/// Runs a shell line in which `linux-perf` and `rperf` are the two programs.
 pub(super) fn shell(tools: &Tools, line: &str) -> Outcome {
     let line = line
         .replace(

@@ -3,14 +3,14 @@
 mod oracle;
 mod recording;
 
-use rperf_testkit::{Outcome, Scratch, may_trace, skip};
+use rperf_testkit::{Outcome, Scratch, skip};
 
 use self::recording::{
     ALL, IRQ_ENTRY, KworkFile, SOFTIRQ_ENTRY, SOFTIRQ_EXIT, SOFTIRQ_RAISE, SWITCH, WORK_ACTIVATE,
     WORK_END, WORK_START, at,
 };
 use super::{outcome, rperf};
-use crate::kernel::is_root;
+use crate::kernel::can_trace;
 
 #[track_caller]
 fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
@@ -378,10 +378,7 @@ fn invalid_ranges_are_refused() -> std::io::Result<()> {
 #[test]
 fn work_is_recorded() {
     const NAME: &str = "commands::kwork::work_is_recorded";
-    if !is_root() {
-        return skip(NAME, "needs root");
-    }
-    if !may_trace(NAME) {
+    if !can_trace(NAME) {
         return;
     }
     let scratch = Scratch::new();

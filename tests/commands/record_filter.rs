@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
-use rperf_testkit::{Outcome, Scratch, may_trace, real_perf, skip};
+use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 
 use super::record_faults::lines;
 use crate::differential::settled;
-use crate::kernel::{BUSY, Running, is_root, rperf_in};
+use crate::kernel::{BUSY, Running, can_trace, is_root, rperf_in};
 
 fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     let words = [&["record", "-N", "-o", "perf.data"], options, workload].concat();
@@ -219,11 +219,7 @@ fn unsupported_filters_are_refused() {
 fn a_recording_of_the_device_that_it_is_written_to_is_reported() -> io::Result<()> {
     const NAME: &str =
         "commands::record_filter::a_recording_of_the_device_that_it_is_written_to_is_reported";
-    if !is_root() {
-        skip(NAME, "system-wide recording needs root");
-        return Ok(());
-    }
-    if !may_trace(NAME) {
+    if !can_trace(NAME) {
         return Ok(());
     }
     let scratch = Scratch::new();

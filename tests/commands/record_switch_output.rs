@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rperf_sys::CgroupFolder;
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
 use super::record_faults::lost_samples;
 use crate::differential::{difference, settled};
-use crate::kernel::{BUSY, is_root, rperf_in};
+use crate::kernel::{BUSY, Cgroups, is_root, rperf_in};
 
 fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     let words = [
@@ -271,45 +270,21 @@ fn no_samples_are_lost_between_files_under_load() {
     );
 }
 
-/// A cgroup of either version, removed when this is dropped.
-struct Cgroup(PathBuf);
-
-impl Cgroup {
-    /// Creates the cgroup; `None` if that is impossible, as for users other than root.
-    fn new() -> Option<Self> {
-        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-        let folder = CgroupFolder::find(&mounts)?;
-        let path = folder
-            .path()
-            .join(format!("rperf-test-{}", std::process::id()));
-        fs::create_dir(&path).ok().map(|()| Self(path))
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        // It is empty once its processes are reaped.
-        let _ = fs::remove_dir(&self.0);
-    }
-}
-
 #[test]
 fn a_cgroup_is_recorded_alone() {
     let test = "commands::record_switch_output::a_cgroup_is_recorded_alone";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
-    let Some(cgroup) = Cgroup::new() else {
-        return skip(test, "there can be no cgroup");
+    let name = format!("rperf-record-{}", std::process::id());
+    let Some(cgroups) = Cgroups::create(test, &[&name]) else {
+        return;
     };
     let scratch = Scratch::new();
-    let name = cgroup
-        .0
-        .file_name()
-        .expect("a name")
-        .to_string_lossy()
-        .into_owned();
-    let inside = format!("echo $$ > {}/cgroup.procs && {BUSY}", cgroup.0.display());
+    let inside = format!(
+        "echo $$ > {}/cgroup.procs && {BUSY}",
+        cgroups.0[0].display()
+    );
     record(&scratch, &["-a", "-G", &name], &["sh", "-c", &inside]);
     let [theirs, ours] = printed(
         &perf,

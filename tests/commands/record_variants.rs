@@ -10,7 +10,7 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use crate::differential::{difference, settled};
 use crate::kernel::{Running, is_root};
 
-/// Options of `record` that are each tested in a recording of their own; those without an event get `-e cpu-clock`. `PID` stands for the id of a running
+/// Options of `record` that are each tested in a recording of their own; those without an event get `-e cpu-clock`. `PID` is replaced by the id of a running
 /// process.
 const ALONE: &[&str] = &[
     "-e cpu-clock",

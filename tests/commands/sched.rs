@@ -13,11 +13,11 @@ pub(super) mod stats;
 
 use std::path::Path;
 
-use rperf_testkit::{Outcome, Scratch, may_trace, skip};
+use rperf_testkit::{Outcome, Scratch, skip};
 
 use self::recording::SchedFile;
 use super::{outcome, rperf};
-use crate::kernel::is_root;
+use crate::kernel::can_trace;
 
 /// Subcommands that analyse a recording.
 const ANALYSES: &[&str] = &["latency", "timehist", "map", "off-cpu"];
@@ -403,10 +403,7 @@ fn other_subcommands_are_refused_by_name() {
 #[test]
 fn events_are_recorded_and_printed() {
     const NAME: &str = "commands::sched::events_are_recorded_and_printed";
-    if !is_root() {
-        return skip(NAME, "needs root");
-    }
-    if !may_trace(NAME) {
+    if !can_trace(NAME) {
         return;
     }
     let scratch = Scratch::new();

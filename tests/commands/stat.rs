@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use rperf_testkit::{Outcome, Run, Scratch, may_trace};
 
-use crate::kernel::{Running, is_root, rperf_in};
+use super::record::signal;
+use crate::kernel::{Running, can_trace, is_root, rperf_in};
 
 fn stat(words: &[&str]) -> Outcome {
     let scratch = Scratch::new();
@@ -389,10 +390,7 @@ fn counted_system_calls_cost_little() {
 #[test]
 fn system_wide_tracepoints_are_counted_separately() {
     let test = "commands::stat::system_wide_tracepoints_are_counted_separately";
-    if !is_root() {
-        return rperf_testkit::skip(test, "needs root");
-    }
-    if !rperf_testkit::may_trace(test) {
+    if !can_trace(test) {
         return;
     }
     // Most of these events occur rarely; reboot(2) is never called.
@@ -496,25 +494,23 @@ fn a_signal_ends_the_process_after_its_table() {
     for (name, number) in [("-INT", 2), ("-TERM", 15)] {
         let target = Running::spin();
         let pid = target.0.id().to_string();
-        let mut counting = Command::new(env!("CARGO_BIN_EXE_rperf"))
-            .args(["stat", "-e", "cs", "-I", "50", "-p", &pid])
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("rperf starts");
-        let mut lines = BufReader::new(counting.stderr.take().expect("a pipe")).lines();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
+        // Without the signal, counting ends after 30 s, and the test fails.
+        let words = "stat -e cs -I 50 --interval-count 600 -p";
+        command.args(words.split(' ').chain([pid.as_str()]));
+        command.stderr(Stdio::piped());
+        let mut counting = Running(command.spawn().expect("rperf starts"));
+        let mut lines = BufReader::new(counting.0.stderr.take().expect("a pipe")).lines();
         let is_count = |line: &String| line.trim_end().ends_with(" cs");
         let counted = lines
             .by_ref()
             .map_while(Result::ok)
             .any(|line| is_count(&line));
         assert!(counted, "stat ended");
-        let sent = Command::new("kill")
-            .args([name, &counting.id().to_string()])
-            .status();
-        assert!(sent.is_ok_and(|sent| sent.success()));
+        signal(&counting, name);
         let rest: Vec<String> = lines.map_while(Result::ok).collect();
         assert!(rest.last().is_some_and(is_count), "{rest:?}");
-        let status = counting.wait().expect("a child");
+        let status = counting.0.wait().expect("a child");
         assert_eq!(status.signal(), Some(number));
     }
 }

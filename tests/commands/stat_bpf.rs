@@ -129,7 +129,7 @@ fn cgroups_have_the_counts_of_ordinary_counters() {
     }
     let own = format!("rperf-test-{}", std::process::id());
     let inner = format!("{own}/inner");
-    let Some(cgroups) = Cgroups::create(test, &[&own, &inner]) else {
+    let Some(cgroups) = Cgroups::create_below_root(test, &[&own, &inner]) else {
         return;
     };
     let scratch = Scratch::new();

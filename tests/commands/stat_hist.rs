@@ -1,8 +1,8 @@
 //! `stat --hist`: a tracepoint counted by ranges of a field.
 
-use rperf_testkit::{Outcome, Scratch, may_trace};
+use rperf_testkit::{Outcome, Scratch};
 
-use crate::kernel::{is_root, rperf_in};
+use crate::kernel::{can_trace, rperf_in};
 
 const EVENT: &str = "syscalls:sys_exit_write";
 
@@ -23,10 +23,7 @@ fn counts(text: &str) -> Vec<(String, u64)> {
 #[test]
 fn ranges_of_a_field_are_counted_by_the_kernel() {
     let test = "commands::stat_hist::ranges_of_a_field_are_counted_by_the_kernel";
-    if !is_root() {
-        return rperf_testkit::skip(test, "needs root");
-    }
-    if !may_trace(test) {
+    if !can_trace(test) {
         return;
     }
     let scratch = Scratch::new();
@@ -86,10 +83,7 @@ fn ranges_of_a_field_are_counted_by_the_kernel() {
 #[test]
 fn events_without_the_field_are_refused() {
     let test = "commands::stat_hist::events_without_the_field_are_refused";
-    if !is_root() {
-        return rperf_testkit::skip(test, "needs root");
-    }
-    if !may_trace(test) {
+    if !can_trace(test) {
         return;
     }
     let scratch = Scratch::new();

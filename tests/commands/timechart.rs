@@ -6,13 +6,13 @@ mod recording;
 use std::fs;
 
 use flate2::read::GzDecoder;
-use rperf_testkit::{Outcome, Scratch, may_trace, skip};
+use rperf_testkit::{Outcome, Scratch, skip};
 use rperf_wire::Endian;
 
 use self::recording::ChartFile;
 use super::flamegraph::{browse, shown};
 use super::rperf;
-use crate::kernel::is_root;
+use crate::kernel::can_trace;
 
 /// `prev_state` of a sleeping, a blocked and a preempted task.
 const ASLEEP: u64 = 1;
@@ -416,10 +416,7 @@ const RECORDED: &[(&[&str], &str)] = &[
 #[test]
 fn record_opens_the_events_of_its_options() {
     const NAME: &str = "record_opens_the_events_of_its_options";
-    if !is_root() {
-        return skip(NAME, "needs root");
-    }
-    if !may_trace(NAME) {
+    if !can_trace(NAME) {
         return;
     }
     let scratch = Scratch::new();

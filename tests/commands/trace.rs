@@ -1,9 +1,9 @@
 //! `rperf trace`: lines and tables compared with perf's, selections, recordings and refusals.
 
-use rperf_testkit::{Outcome, Run, Scratch, may_trace, real_perf, skip};
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
 use super::{assert_refused, rperf};
-use crate::kernel::is_root;
+use crate::kernel::can_trace;
 
 #[track_caller]
 pub(super) fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
@@ -11,17 +11,6 @@ pub(super) fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
         .within(scratch.path())
         .env("HOME", scratch.path());
     run.finish().expect("rperf starts")
-}
-
-/// Whether this test can trace; prints why not.
-pub(super) fn can_trace(test: &str) -> bool {
-    match may_trace(test) && is_root() {
-        true => true,
-        false => {
-            skip(test, "tracing needs root and tracefs");
-            false
-        }
-    }
 }
 
 /// Returns a call with addresses instead of the memory that perf does not show.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rperf_testkit::{Run, Scratch, skip};
 
-use super::trace::can_trace;
+use crate::kernel::can_trace;
 
 /// Memory of a command is read after its calls have begun, and marked as late. Memory of other processes is not read.
 #[test]

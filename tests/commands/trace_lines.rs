@@ -5,8 +5,9 @@ use std::process::Command;
 
 use rperf_testkit::{Scratch, skip};
 
-use super::trace::{can_trace, run};
+use super::trace::run;
 use super::{assert_refused, rperf};
+use crate::kernel::can_trace;
 
 /// Runs a trace that shows memory, and returns its calls without times and threads; `None` if this machine cannot.
 pub(super) fn run_with_memory(

@@ -3,7 +3,8 @@
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 
 use super::assert_refused;
-use super::trace::{can_trace, run};
+use super::trace::run;
+use crate::kernel::can_trace;
 
 /// Returns the frames of the first call as they are printed, with the blanks before them.
 fn frames(lines: &str) -> Vec<String> {

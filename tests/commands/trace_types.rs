@@ -4,8 +4,9 @@ use std::path::Path;
 
 use rperf_testkit::{Scratch, skip};
 
-use super::trace::{can_trace, run};
+use super::trace::run;
 use super::trace_lines::run_with_memory;
+use crate::kernel::can_trace;
 
 /// Whether this kernel has type information; otherwise prints that the test is skipped.
 fn has_types(test: &str) -> bool {

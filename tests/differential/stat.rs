@@ -4,7 +4,7 @@ use regex::Regex;
 use rperf_testkit::{may_trace, skip};
 
 use super::{Tool, Tools, assert_alike, difference, settled};
-use crate::kernel::{Running, is_root};
+use crate::kernel::{Running, can_trace, is_root};
 
 /// Command lines that any user may run. `PID` is replaced by the pid of a running process.
 const LINES: &[&[&str]] = &[
@@ -537,10 +537,7 @@ fn counts_of_a_program_match_perf() {
     let Some(tools) = Tools::find_for(test) else {
         return;
     };
-    if !is_root() {
-        return skip(test, "needs root");
-    }
-    if !may_trace(test) {
+    if !can_trace(test) {
         return;
     }
     let events = "syscalls:sys_enter_write,syscalls:sys_enter_read,sched:sched_process_exec";

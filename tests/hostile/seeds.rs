@@ -32,7 +32,7 @@ pub(crate) struct Seeds {
     pub(crate) workload: String,
 }
 
-/// Recordings of the workload to make: name, and options. `%` stands for the path of the workload.
+/// Recordings of the workload to make: name, and options. `%` is replaced by the path of the workload.
 const RECORDINGS: [(&str, &str); 19] = [
     ("graphs", "-e cpu-clock:u -F 2000 -g"),
     ("stacks", "-e cpu-clock:u -F 1000 --call-graph dwarf,512"),

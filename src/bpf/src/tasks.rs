@@ -1,7 +1,7 @@
 //! The tasks that programs observe: each has a slot in a map.
 
 use crate::Condition::{Equal, NotEqual, SignedLess};
-use crate::Operation::Add;
+use crate::Operation::{Add, And};
 use crate::Register::{R0, R1, R2, R3, R4, R6, R10};
 use crate::Width::{Double, Word};
 use crate::loaded::LoadedPrograms;
@@ -116,6 +116,15 @@ pub(crate) fn count_loss(b: &mut ProgramBuilder, index: i32) {
     b.operate(Add, R1, 1);
     b.store(Double, R0, 0, R1);
     b.place(end);
+}
+
+/// At `sched_switch(preempt, previous, next, state)`, whose arguments `R6` points to: jumps to `preempted` if the task that is switched
+/// out was preempted, so that it is runnable in any state. Changes `R1`.
+pub(crate) fn jump_if_preempted(b: &mut ProgramBuilder, preempted: Label) {
+    b.load(Double, R1, R6, 0);
+    // A bool; the other bytes of its word are not defined.
+    b.operate(And, R1, 0xff);
+    b.jump_if(NotEqual, R1, 0, preempted);
 }
 
 /// Stores a new slot on the stack: without an open call, born now.

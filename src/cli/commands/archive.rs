@@ -124,7 +124,7 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
     })
 }
 
-/// Returns the error for a recording none of whose sampled `objects` has a build-id.
+/// Returns the error for a recording whose sampled `objects` all lack build-ids.
 fn no_build_ids(objects: &[RecordedObject], context: &Context) -> CliError {
     let program = context.program;
     let why = match objects.is_empty() {

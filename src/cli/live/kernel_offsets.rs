@@ -98,9 +98,11 @@ pub(crate) fn lock_owner_layout() -> Result<OwnerLayout, Error> {
 /// Returns how the running kernel's locks are recognized; `None` without its type information, or if that lacks a member on the
 /// way from `task_struct` to `mmap_lock` or `siglock`.
 pub(crate) fn lock_layout() -> Option<LockLayout> {
-    let bytes = kernel_types()?;
-    let types = Btf::parse(&bytes).ok()?;
-    let offset = |structure: &str, member: &str| member_offset(&types, structure, member).ok();
+    with_types(|types| find_lock_layout(types).ok_or(Error::NoBtf)).ok()
+}
+
+fn find_lock_layout(types: &Btf<'_>) -> Option<LockLayout> {
+    let offset = |structure: &str, member: &str| member_offset(types, structure, member).ok();
     let run_queue = || {
         let queue = offset("task_struct", "se")?.checked_add(offset("sched_entity", "cfs_rq")?)?;
         Some([queue, offset("cfs_rq", "rq")?, offset("rq", "__lock")?])

@@ -14,7 +14,7 @@ const SCOPES: [(&str, &str); 4] = [
 ];
 
 /// Returns the name of the innermost container that a cgroup belongs to: the container's runtime with the first 12 digits of its
-/// id, or with its name. If the path does not name the runtime, `pod`, `container` or `machine` stands for it. `None` if the path
+/// id, or with its name. If the path does not name the runtime, it is `pod`, `container` or `machine`. `None` if the path
 /// names no container.
 ///
 /// ```text

@@ -86,7 +86,7 @@ impl RecordedCounts {
                 self.cpus = if cpus.is_empty() { vec![None] } else { cpus };
             }
             UserRecord::ThreadMap(map) => {
-                // A process id with all bits set stands for any thread.
+                // A process id with all bits set means any thread.
                 let thread = |pid: u64| u32::try_from(pid).ok();
                 self.threads = map.threads.iter().map(|entry| thread(entry.pid)).collect();
             }

@@ -221,6 +221,18 @@ impl Catalogue<'_> {
         }
     }
 
+    /// Returns the names of the events of a PMU: those in sysfs, then those that are only in vendor tables.
+    pub(crate) fn event_names(&self, pmu: &str) -> Vec<String> {
+        let mut names = self.machine.events(pmu);
+        let vendor_events = self.machine.vendor().events().iter();
+        let vendor_only = vendor_events
+            .filter(|event| self.is_of(event, pmu) && !names.contains(&event.name))
+            .map(|event| event.name.clone());
+        let vendor_only: Vec<String> = vendor_only.collect();
+        names.extend(vendor_only);
+        names
+    }
+
     /// All tracepoints as `system:name`, except those of systems that can't be read; none if tracefs can't be read.
     pub(crate) fn all_tracepoints(&self) -> Vec<String> {
         let mut all = Vec::new();

@@ -236,10 +236,7 @@ fn unknown(term: &Term<'_>, pmu: &str, catalogue: &Catalogue<'_>) -> BadTerm {
     let mut names = catalogue.machine.formats(pmu);
     let formats = names.join(",");
     if term.value.is_none() {
-        names.extend(catalogue.machine.events(pmu));
-        let vendor_events = catalogue.machine.vendor().events().iter();
-        let of_pmu = vendor_events.filter(|event| catalogue.is_of(event, pmu));
-        names.extend(of_pmu.map(|event| event.name.clone()));
+        names.extend(catalogue.event_names(pmu));
     }
     let all = names.iter().map(String::as_str).chain(KEYS);
     let mut reason = format!("unknown term '{}' for pmu '{pmu}'", term.key);

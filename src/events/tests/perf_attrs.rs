@@ -57,7 +57,7 @@ fn machine() -> Catalogue<'static> {
 struct Case {
     /// The value of `-e`; empty for the default event.
     events: &'static str,
-    /// The other options; `SLEEPER` stands for the pid of a sleeping process.
+    /// The other options; `SLEEPER` is replaced by the pid of a sleeping process.
     arguments: &'static str,
     options: RecordOptions,
 }

@@ -162,7 +162,6 @@ impl Opener<'_> {
                 is_side_band: index >= specs.len(),
                 all_tasks: event.spec.all_tasks,
             };
-            let is_side_band = context.is_side_band;
             let event = self.adapted(event.clone());
             match self.open_everywhere(event, context, observer) {
                 Ok(opened) => open.push(opened),
@@ -173,14 +172,8 @@ impl Opener<'_> {
                     events = record_events(&specs, &self.options);
                 }
                 Err(refused) => {
-                    // The restriction of the side-band event to user space does not change its records.
-                    let mut silent = NoObserver;
-                    let notices: &mut dyn SessionObserver = match is_side_band {
-                        true => &mut silent,
-                        false => &mut *observer,
-                    };
                     let spec = self
-                        .other_event(&refused, notices)
+                        .other_event(&refused, index >= specs.len(), observer)
                         .ok_or_else(|| self.error(*refused))?;
                     if let Some(replaced) = specs.get_mut(index) {
                         *replaced = spec;
@@ -339,6 +332,7 @@ impl Opener<'_> {
     fn other_event(
         &self,
         refused: &RefusedEvent,
+        is_side_band: bool,
         observer: &mut dyn SessionObserver,
     ) -> Option<EventSpec> {
         let spec = &refused.event.spec;
@@ -354,11 +348,14 @@ impl Opener<'_> {
         if is_denied(&refused.cause) && paranoid.is_none_or(|level| level > 1) {
             let on_cpus = self.options.target == rperf_events::SamplingTarget::Cpus;
             let instead = user_only(spec).filter(|_| !on_cpus)?;
-            observer.on_event(SessionNotice::UserOnly {
-                event: &instead.name,
-                paranoid,
-                is_silent: fires_only_in_kernel(&instead.attr),
-            });
+            // The restriction of the side-band event to user space does not change its records.
+            if !is_side_band {
+                observer.on_event(SessionNotice::UserOnly {
+                    event: &instead.name,
+                    paranoid,
+                    is_silent: fires_only_in_kernel(&instead.attr),
+                });
+            }
             return Some(instead);
         }
         None
@@ -444,13 +441,6 @@ pub(crate) fn break_group(specs: &mut [EventSpec], observer: &mut dyn SessionObs
         }
         spec.group = GroupPosition::None;
     }
-}
-
-/// Ignores notices.
-struct NoObserver;
-
-impl SessionObserver for NoObserver {
-    fn on_event(&mut self, _: SessionNotice<'_>) {}
 }
 
 /// An event refused by the kernel.

@@ -24,8 +24,8 @@ use crate::counted_output::CountedOutput;
 /// Maximum number of bytes that are passed on to the rewriting thread and not written yet, unless a single pass over the rings
 /// reads more. At this limit the draining thread waits for results instead of draining.
 const MAX_QUEUED: usize = 64 << 20;
-/// Number of queued bytes above which the rewriter is told that it is behind, so that it takes no longer than copying the
-/// records.
+/// Number of queued bytes above which [`Rewriter::rewrite`] is called with `is_behind`, so that it takes no longer than
+/// copying the records.
 const BEHIND_THRESHOLD: usize = MAX_QUEUED / 2;
 /// Number of bytes collected before they are passed on to a busy rewriting thread.
 const BATCH_BYTES: usize = 1 << 20;

@@ -18,7 +18,7 @@ pub struct EventGroup {
 }
 
 /// The name that perf writes to the header for a group without a name.
-const ANONYMOUS: &str = "{anon_group}";
+pub(crate) const ANONYMOUS: &str = "{anon_group}";
 
 impl EventGroup {
     /// Indices of the events, the leader first.

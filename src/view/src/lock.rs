@@ -10,65 +10,53 @@ use std::io::{self, Write};
 
 use rperf_analysis::lock::{BadSequences, FUTEX, FUTEX_PI, LockColumn, LockKey, LockRow};
 
-/// The names of the kinds of locks by the flags of their waits: `LCB_F_*` of `lock:contention_begin`, or those of waits
-/// of user programs.
-const KINDS: [(u64, &str); 14] = [
-    (0, "semaphore"),
-    (1, "spinlock"),
-    (1 | 2, "rwlock:R"),
-    (1 | 4, "rwlock:W"),
-    (2, "rwsem:R"),
-    (4, "rwsem:W"),
-    (8, "rt-mutex"),
-    (8 | 2, "rwlock-rt:R"),
-    (8 | 4, "rwlock-rt:W"),
-    (16 | 2, "pcpu-sem:R"),
-    (16 | 4, "pcpu-sem:W"),
-    (32, "mutex"),
-    (FUTEX, "futex"),
-    (FUTEX_PI, "futex:PI"),
+/// The kinds of locks: the flags of waits (`LCB_F_*` of `lock:contention_begin`, or those of waits of user programs), the name, and the
+/// name without the access.
+const KINDS: [(u64, &str, &str); 16] = [
+    (0, "semaphore", "semaphore"),
+    (1, "spinlock", "spinlock"),
+    (1 | 2, "rwlock:R", "rwlock"),
+    (1 | 4, "rwlock:W", "rwlock"),
+    (2, "rwsem:R", "rwsem"),
+    (4, "rwsem:W", "rwsem"),
+    (8, "rt-mutex", "rt-mutex"),
+    (8 | 2, "rwlock-rt:R", "rwlock-rt"),
+    (8 | 4, "rwlock-rt:W", "rwlock-rt"),
+    (16 | 2, "pcpu-sem:R", "percpu-rwsem"),
+    (16 | 4, "pcpu-sem:W", "percpu-rwsem"),
+    (32, "mutex", "mutex"),
+    (32 | 1, "mutex", "mutex"),
+    // Only selects waits: the kind of these flags is the one before.
+    (32 | 1, "mutex:spin", "mutex-spin"),
+    (FUTEX, "futex", "futex"),
+    (FUTEX_PI, "futex:PI", "futex:PI"),
 ];
-/// The flags of a wait for a mutex by spinning.
-const SPINNING_MUTEX: u64 = 32 | 1;
 
 /// Returns the name of the kind of lock with these flags; `unknown` if there is none.
 #[must_use]
 pub fn kind(flags: u64) -> &'static str {
-    if flags == SPINNING_MUTEX {
-        return "mutex";
-    }
-    let known = KINDS.iter().find(|(own, _)| *own == flags);
-    known.map_or("unknown", |(_, name)| name)
+    let known = KINDS.iter().find(|(own, ..)| *own == flags);
+    known.map_or("unknown", |(_, name, _)| name)
 }
 
 /// Returns the name of the kind of lock without the access, as perf names locks of `-l`: readers and writers wait for the
 /// same lock.
 #[must_use]
 pub fn lock_kind(flags: u64) -> &'static str {
-    let name = kind(flags);
-    let lock = [":R", ":W"]
-        .iter()
-        .find_map(|access| name.strip_suffix(access));
-    match lock {
-        Some("pcpu-sem") => "percpu-rwsem",
-        Some(lock) => lock,
-        None => name,
-    }
+    let known = KINDS.iter().find(|(own, ..)| *own == flags);
+    known.map_or("unknown", |(.., lock)| lock)
 }
 
 /// Returns the flags of a kind of lock: `spinlock`, `rwlock`, `rwlock:R`, `mutex:spin`; empty if it is unknown.
 #[must_use]
 pub fn kind_flags(name: &str) -> Vec<u64> {
-    if matches!(name, "mutex:spin" | "mutex-spin") {
-        return vec![SPINNING_MUTEX];
-    }
-    let all = KINDS.iter().chain(&[(SPINNING_MUTEX, "mutex")]);
-    let matching = all.filter(|(flags, own)| {
+    let matching = KINDS.iter().filter(|(_, own, lock)| {
         let rest = own.strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
-            || lock_kind(*flags) == name
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':')) || *lock == name
     });
-    matching.map(|(flags, _)| *flags).collect()
+    let mut flags: Vec<u64> = matching.map(|(flags, ..)| *flags).collect();
+    flags.dedup();
+    flags
 }
 
 /// Returns nanoseconds with a unit, in at least `width` columns.
@@ -228,7 +216,6 @@ pub fn write_contention(
             row, name, stack, ..
         } = named;
         write_values(out, columns, row)?;
-        let kind = kind(row.flags);
         match (table, &row.key) {
             (ContentionTable::Addresses, _) => {
                 let lock = lock_kind(row.flags);
@@ -238,7 +225,7 @@ pub fn write_contention(
             (_, key) if let Some(tid) = thread(key) => {
                 writeln!(out, "  {tid:10}   {name}{}", owner_process(named))?;
             }
-            _ => writeln!(out, "  {kind:>10}   {name}")?,
+            _ => writeln!(out, "  {:>10}   {name}", kind(row.flags))?,
         }
         for frame in stack {
             writeln!(out, "\t\t\t{frame}")?;
@@ -299,7 +286,6 @@ fn write_separated(
         for column in columns {
             write!(out, "{}{separator} ", column.value(row))?;
         }
-        let kind = kind(row.flags);
         match (table, &row.key) {
             (ContentionTable::Addresses, _) => {
                 let lock = lock_kind(row.flags);
@@ -309,7 +295,7 @@ fn write_separated(
             (_, key) if let Some(tid) = thread(key) => {
                 write!(out, "{tid}{separator} {name}{}", owner_process(named))?;
             }
-            _ => write!(out, "{kind}{separator} {name}")?,
+            _ => write!(out, "{}{separator} {name}", kind(row.flags))?,
         }
         for frame in stack {
             write!(out, "{separator} {frame}")?;

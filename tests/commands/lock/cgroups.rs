@@ -110,7 +110,7 @@ fn programs_in_two_cgroups_have_their_own_waits() {
         return;
     }
     let names = [0, 1].map(|number| format!("rperf-locks-{}-{number}", std::process::id()));
-    let Some(cgroups) = Cgroups::create(NAME, &[&names[0], &names[1]]) else {
+    let Some(cgroups) = Cgroups::create_below_root(NAME, &[&names[0], &names[1]]) else {
         return;
     };
     // The second one is created again during the recording.

@@ -39,9 +39,11 @@ fn output_names_the_file_of_the_table() {
         let printed = run(&scratch, &format!("{command} --output -"));
         assert_eq!(printed.stdout, table.stderr, "{command}");
         let json = run(&scratch, &format!("{command} --json")).stdout;
-        run(&scratch, &format!("{command} --json --output rows.json"));
+        let written = run(&scratch, &format!("{command} --json --output rows.json"));
+        assert_eq!((written.status, written.stdout.as_str()), (0, ""));
         let path = scratch.path().join("rows.json");
-        assert_eq!(std::fs::read_to_string(path).expect("JSON"), json);
+        assert_eq!(std::fs::read_to_string(&path).expect("JSON"), json);
+        std::fs::remove_file(path).expect("the rows are removed");
     }
     let refused = run(&scratch, "lock report --output none/table.txt");
     assert_eq!(refused.status, 255, "{refused:?}");

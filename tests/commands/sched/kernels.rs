@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use rperf_testkit::{Scratch, may_trace, skip};
+use rperf_testkit::{Scratch, skip};
 
 use super::recording::SchedFile;
 use super::{TABLE, run, waits};
-use crate::kernel::is_root;
+use crate::kernel::can_trace;
 
 /// Copies the page and event headers from tracefs, and the formats and ids of the scheduler's events except one.
 fn copy_events(from: &Path, to: &Path, except: &str) -> std::io::Result<()> {
@@ -34,11 +34,7 @@ fn copy_events(from: &Path, to: &Path, except: &str) -> std::io::Result<()> {
 #[test]
 fn wakeups_are_recorded_on_old_kernels() -> std::io::Result<()> {
     const NAME: &str = "commands::sched::kernels::wakeups_are_recorded_on_old_kernels";
-    if !is_root() {
-        skip(NAME, "needs root");
-        return Ok(());
-    }
-    if !may_trace(NAME) {
+    if !can_trace(NAME) {
         return Ok(());
     }
     let scratch = Scratch::new();

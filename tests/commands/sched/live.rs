@@ -4,11 +4,11 @@ mod programs;
 
 use std::collections::BTreeMap;
 
-use rperf_testkit::{Scratch, may_trace, skip};
+use rperf_testkit::{Scratch, skip};
 
 use super::run;
 use crate::commands::outcome;
-use crate::kernel::is_root;
+use crate::kernel::can_trace;
 
 /// The numbers of a thread that both `--live` and a recording report.
 struct Waits {
@@ -41,10 +41,7 @@ fn threads(printed: &str) -> BTreeMap<u64, Waits> {
 fn the_waits_are_those_of_a_recording() {
     const NAME: &str = "commands::sched::live::the_waits_are_those_of_a_recording";
     const SLEEPS: usize = 10;
-    if !is_root() {
-        return skip(NAME, "needs root");
-    }
-    if !may_trace(NAME) {
+    if !can_trace(NAME) {
         return;
     }
     let scratch = Scratch::new();
@@ -91,10 +88,7 @@ fn the_waits_are_those_of_a_recording() {
 fn live_latency_has_formats_and_the_status_of_the_command() {
     const NAME: &str =
         "commands::sched::live::live_latency_has_formats_and_the_status_of_the_command";
-    if !is_root() {
-        return skip(NAME, "needs root");
-    }
-    if !may_trace(NAME) {
+    if !can_trace(NAME) {
         return;
     }
     let live = ["sched", "latency", "--live"];

@@ -13,7 +13,7 @@ pub const LOCK_WAITS: &str = "lock-waits";
 /// The names of locks that are no variables, as perf 7.2 shows them: `mm_struct::mmap_lock` and `sighand_struct::siglock` of the waiting task,
 /// and the lock of a run queue. In records they are numbered from 1.
 pub const KNOWN_LOCKS: [&str; 3] = ["mmap_lock", "siglock", "rq_lock"];
-/// The number that stands for a lock in an object of a slab cache; the name of the cache follows.
+/// The number of locks in objects of slab caches, after which the name of the cache is stored.
 const SLAB: u32 = 4;
 
 /// Offsets in bytes, as in `rperf_bpf`: address, the owner or 0, the number of the name or 0, the name of a slab cache if it is one.

@@ -174,9 +174,10 @@ impl Sequences {
     /// Skips the begin of a wait that is not selected, so that its end does not count as an event in an impossible order. If this begin
     /// continues a selected wait, that wait continues.
     pub(super) fn skip_begin(&mut self, tid: u32, address: u64) {
-        let key = (tid, address);
-        if matches!(self.current.get(&key), Some(current) if current.state != State::Waiting) {
-            self.current.remove(&key);
+        if let Entry::Occupied(known) = self.current.entry((tid, address))
+            && known.get().state != State::Waiting
+        {
+            known.remove();
         }
     }
 

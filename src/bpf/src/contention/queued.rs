@@ -1,10 +1,10 @@
 //! How long waiting threads wait for a CPU: the programs at wakeups and context switches.
 
 use crate::Condition::{Equal, NotEqual, SignedLess};
-use crate::Operation::{Add, And, Sub};
+use crate::Operation::{Add, Sub};
 use crate::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
-use crate::tasks::{INDEX, LOST_TASKS, TASK, add, look_up};
+use crate::tasks::{INDEX, LOST_TASKS, TASK, add, jump_if_preempted, look_up};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
 use super::programs::{SUM_KEY, WAIT};
@@ -88,10 +88,7 @@ pub(super) fn switch(pid: i16) -> ProgramBuilder {
     b.load(Double, R3, R6, 8);
     find(&mut b, pid, next);
     b.store(Double, R0, thread::IS_OFF, 1);
-    // A preempted task is runnable in any state. A bool; the other bytes of its word are not defined.
-    b.load(Double, R1, R6, 0);
-    b.operate(And, R1, 0xff);
-    b.jump_if(NotEqual, R1, 0, runnable);
+    jump_if_preempted(&mut b, runnable);
     // The state is an unsigned int; 0 is TASK_RUNNING.
     b.load(Word, R1, R6, 24);
     b.jump_if(NotEqual, R1, 0, next);

@@ -5,7 +5,9 @@ use crate::Operation::{Add, And, ShiftRight, Sub};
 use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::stacks::{FAST_COMPARISON, StackMaps, USER_STACK};
-use crate::tasks::{INDEX, TASK, TASKS, count_loss, current_task, key, look_up, slot};
+use crate::tasks::{
+    INDEX, TASK, TASKS, count_loss, current_task, jump_if_preempted, key, look_up, slot,
+};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
 /// CPU to the event that long waits are written to.
@@ -166,10 +168,7 @@ fn add_up(b: &mut ProgramBuilder) {
 
 /// Jumps to `out` unless the task that is switched out waits; preempted and ended tasks do not wait.
 pub(super) fn waits(b: &mut ProgramBuilder, out: Label) {
-    // A bool; the other bytes of its word are not defined.
-    b.load(Double, R1, R6, 0);
-    b.operate(And, R1, 0xff);
-    b.jump_if(NotEqual, R1, 0, out);
+    jump_if_preempted(b, out);
     b.load(Double, R1, R6, 24);
     b.operate(And, R1, WAITING);
     b.jump_if(Equal, R1, 0, out);

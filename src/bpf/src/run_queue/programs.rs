@@ -5,7 +5,9 @@ use crate::Operation::{Add, And, ShiftLeft, ShiftRight, Sub};
 use crate::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::buckets::bucket_number;
-use crate::tasks::{INDEX, LOST_TASKS, TASK, add, add_copy, current_task, key, look_up};
+use crate::tasks::{
+    INDEX, LOST_TASKS, TASK, add, add_copy, current_task, jump_if_preempted, key, look_up,
+};
 use crate::{Helper, Label, MapId, ProgramBuilder, Register};
 
 use super::TaskOffsets;
@@ -158,10 +160,7 @@ fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     own_name(b, R7, state::COMM);
     b.store(Double, R7, state::RUNS, 0);
     b.store(Double, R7, state::SINCE, 0);
-    // A bool; the other bytes of its word are not defined.
-    b.load(Double, R1, R6, 0);
-    b.operate(And, R1, 0xff);
-    b.jump_if(NotEqual, R1, 0, waits);
+    jump_if_preempted(b, waits);
     b.load(Double, R1, R6, 24);
     b.operate(ShiftLeft, R1, 32);
     b.operate(ShiftRight, R1, 32);

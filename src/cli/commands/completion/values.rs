@@ -263,7 +263,7 @@ fn sort_keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// The alternatives in a value's name, such as `svg|json` or `n|max`; none if the name has no `|`. Single letters are left out:
-/// they stand for numbers.
+/// they are placeholders of numbers.
 fn alternatives(name: &str) -> impl Iterator<Item = &str> {
     let list = if name.contains('|') { name } else { "" };
     let words = list.split('|');

@@ -244,8 +244,5 @@ pub(super) fn dump(analysis: &Analysis<'_>) -> Result<(), CliError> {
     let records = Dump::new(analysis.metadata(), &path)
         .with_unhandled(record_dump::UNHANDLED_RECORDS)
         .with_unhandled(UNHANDLED_RECORDS);
-    let out = &mut analysis.context.stdout();
-    records.write_start(out)?;
-    record_dump::write(out, &analysis.replay, records, |_, _| Ok(()))?;
-    Ok(())
+    Ok(record_dump::write_whole(analysis, records)?)
 }

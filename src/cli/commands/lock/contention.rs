@@ -38,7 +38,7 @@ const MAX_LIVE_SKIP: usize = 255;
 const MAX_MAP_ROWS: u64 = 1 << 24;
 
 /// The hint for an unknown type of lock.
-const TYPES: &str = "the types are spinlock, mutex, mutex:spin, semaphore, rt-mutex, futex and futex:PI, and rwlock, rwsem, rwlock-rt and pcpu-sem, which :R or :W may follow";
+const TYPES: &str = "the types are spinlock, mutex, mutex:spin, semaphore, rt-mutex, futex and futex:PI, and rwlock, rwsem, rwlock-rt and pcpu-sem (percpu-rwsem), which :R or :W may follow";
 
 /// The columns shown by default, in order.
 const SHOWN: [LockColumn; 4] = [

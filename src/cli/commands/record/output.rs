@@ -82,7 +82,7 @@ fn kernel_code(
     }
     let unreadable =
         |why: String| CliError::message(255, "ERROR: kcore is not readable.").detail(why);
-    // Only checks the permission: `KernelCopy` does not open the file before it copies the code.
+    // Only checks the permission: `KernelFiles` does not open the file before it copies the code.
     let opened = DiskFiles.open(Path::new(KCORE));
     opened.map_err(|error| unreadable(format!("{KCORE}: {}", reason(&error))))?;
     let kernel = KernelFiles::read(Path::new(KCORE)).map_err(unreadable)?;

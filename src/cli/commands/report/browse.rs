@@ -143,10 +143,7 @@ impl RecordingReader<'_> {
             None => Input::open(matches, context)?,
             Some(path) => {
                 let force = flag(matches, "force") == Some(true);
-                match OpenedInput::named(Some(path.clone()), force, context)? {
-                    OpenedInput::Whole(input) => input,
-                    OpenedInput::Stream(stream) => stream.spool(context)?,
-                }
+                OpenedInput::named(Some(path.clone()), force, context)?.complete(context)?
             }
         };
         let decoded = super::with_trace(matches, context, &input)?;

@@ -69,11 +69,7 @@ pub(super) fn run_file(
             reading.run_stream(matches, stream)
         }
         // A hardware trace can only be decoded as a whole.
-        OpenedInput::Stream(stream) => {
-            let input = stream.spool(context)?;
-            reading.run_decoded(matches, &input)
-        }
-        OpenedInput::Whole(input) => reading.run_decoded(matches, &input),
+        opened => reading.run_decoded(matches, &opened.complete(context)?),
     }
 }
 

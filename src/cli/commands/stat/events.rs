@@ -181,7 +181,7 @@ fn default_events(
         names.push(',');
         names.push_str(more);
     }
-    // On hybrid CPUs, a name stands for an event of each PMU, which the catalogue lists. Otherwise the names need no catalogue.
+    // On hybrid CPUs, a name means an event of each PMU, which the catalogue lists. Otherwise the names need no catalogue.
     let tracepoints;
     let catalogue = match pmus.sysfs.pmu_file(HYBRID_PMU, "", "type") {
         Some(_) => {

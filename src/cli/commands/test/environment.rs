@@ -108,7 +108,7 @@ impl<'a> TestRun<'a> {
     }
 
     /// Runs this program in the test's temporary folder. `line` is its arguments, separated by one blank each; the argument
-    /// `PROGRAM` stands for the program's path.
+    /// `PROGRAM` is replaced by the program's path.
     pub(super) fn run(&mut self, line: &str) -> Result<ProgramOutput, TestEnding> {
         let environment = self.environment;
         let program = environment.program.display().to_string();

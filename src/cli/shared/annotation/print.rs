@@ -131,7 +131,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
             request: self.request,
             resolver: self.resolver,
             counted: self.counted(table),
-            share: self.request.percent_type.text(),
+            percent_type: self.request.percent_type.text(),
             totals: self.totals(table, SampledFunctions::total),
         }
     }
@@ -150,7 +150,7 @@ struct TableContext<'t, 'p> {
     request: &'p AnnotationRequest,
     resolver: &'p Resolver<'p>,
     counted: AnnotatedEvents<'t>,
-    share: String,
+    percent_type: String,
     totals: Vec<HitCount>,
 }
 
@@ -172,7 +172,7 @@ impl TableContext<'_, '_> {
                 true => &self.totals,
                 false => &function.sums,
             },
-            percent_type: &self.share,
+            percent_type: &self.percent_type,
             source,
         };
         write_annotation(out, &annotated, &self.request.looks)

@@ -60,12 +60,7 @@ fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
 /// Returns the names of the PMU's events in sysfs and in vendor tables whose attr has this `config`, and 0 in `config1` and
 /// `config2`.
 fn names(config: u64, pmu: &str, kind: u32, catalogue: &Catalogue<'_>) -> Vec<String> {
-    let vendor_events = catalogue.machine.vendor().events().iter();
-    let vendor_events = vendor_events.filter(|event| catalogue.is_of(event, pmu));
-    let mut names = catalogue.machine.events(pmu);
-    let in_sysfs = names.clone();
-    let vendor_names = vendor_events.map(|event| event.name.clone());
-    names.extend(vendor_names.filter(|name| !in_sysfs.contains(name)));
+    let mut names = catalogue.event_names(pmu);
     names.retain(|name| {
         let event = PmuEvent::named(pmu, kind, name, &[], catalogue);
         event.is_ok_and(|event| {

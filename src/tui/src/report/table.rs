@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rperf_hist::{ColumnSum, Histogram, HistogramRow, NumberField, ReportField};
+use rperf_hist::{ColumnSum, Histogram, HistogramRow, NumberField};
 use rperf_view::report::{ReportCells, RowPart, share, short_count};
 
 use super::chain::ChainOptions;
@@ -207,8 +207,5 @@ fn sums(items: &[RowItem], events: usize) -> Vec<ColumnSum> {
 
 /// Returns the number shown in a column, if it shows one.
 pub(super) fn number_of(histogram: &Histogram, column: usize) -> Option<NumberField> {
-    match histogram.columns.get(column)? {
-        ReportField::Number(number) => Some(*number),
-        ReportField::Key(_) => None,
-    }
+    histogram.columns.get(column)?.number()
 }

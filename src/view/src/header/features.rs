@@ -10,6 +10,7 @@ use rperf_perfdata::{FeatureId, Features, Metadata};
 use rperf_wire::AttrText;
 
 use super::{HeaderOptions, bpf, calendar};
+use crate::groups::ANONYMOUS;
 
 /// The text that printf(3) of glibc prints for a null string.
 const NULL: &str = "(null)";
@@ -215,8 +216,7 @@ fn groups(out: &mut dyn Write, recording: Metadata<'_>) -> io::Result<()> {
             .skip(group.leader as usize)
             .take(group.members as usize);
         let name = match group.name.as_str() {
-            // perf's name of a group without a name.
-            "{anon_group}" => "",
+            ANONYMOUS => "",
             name => name,
         };
         let names: Vec<&str> = members.map(|event| event.name.as_str()).collect();

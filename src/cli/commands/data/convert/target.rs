@@ -11,7 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::given_value;
 
-/// The path that stands for the standard output.
+/// The path that means the standard output.
 pub(super) const STDOUT: &str = "-";
 
 /// An output format.
