@@ -496,7 +496,7 @@ fn a_signal_ends_the_process_after_its_table() {
         let pid = target.0.id().to_string();
         let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
         // Without the signal, counting ends after 30 s, and the test fails.
-        let words = "stat -e cs -I 50 --interval-count 600 -p";
+        let words = "stat -e cs -I 50 --timeout 30000 -p";
         command.args(words.split(' ').chain([pid.as_str()]));
         command.stderr(Stdio::piped());
         let mut counting = Running(command.spawn().expect("rperf starts"));

@@ -274,5 +274,6 @@ fn the_32_bit_vdso_is_unwound_to_its_caller() {
     let called = |pair: &&[&str]| is_in(pair[0], gettime) && is_in(pair[1], "ask");
     let (calls, all) = (frames.windows(2).filter(called).count(), in_vdso.count());
     // Frame pointers lead out of the function, except in its prologue and in a function without a symbol that it calls.
-    assert!(calls > 0 && 10 * calls >= 8 * all, "{calls} of {all}");
+    // A loaded virtual machine can lose most samples. Then one such frame is a large share.
+    assert!(calls > 0 && 10 * calls + 10 >= 8 * all, "{calls} of {all}");
 }

@@ -51,7 +51,7 @@ __attribute__((noinline, noclone)) static void ask(int (*gettime)(int, int *))
 {
 	int time[2];
 
-	for (int i = 0; i < 3000000; i++)
+	for (int i = 0; i < 12000000; i++)
 		gettime(1, time);
 	__asm__ volatile("" ::"r"(time) : "memory");
 }
