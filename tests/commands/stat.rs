@@ -488,6 +488,25 @@ fn a_signal_after_the_workloads_end_ends_the_repetition() {
     assert!((1..4).contains(&runs), "{runs} runs: {}", outcome.stderr);
 }
 
+#[test]
+fn each_repetition_has_its_intervals() {
+    let words = "-e cs -r 2 -I 30 sleep 0.05";
+    let outcome = stat(&words.split(' ').collect::<Vec<_>>());
+    let (titles, rows): (Vec<&str>, Vec<&str>) = outcome
+        .stderr
+        .lines()
+        .partition(|line| line.starts_with('#'));
+    assert_eq!(titles.len(), 1, "{outcome:?}");
+    let seconds = rows.iter().map(|row| {
+        let first = row.split_whitespace().next().expect("a time");
+        first.parse::<f64>().expect("seconds")
+    });
+    // Times are those since the start of the repetition.
+    let seconds: Vec<f64> = seconds.collect();
+    let restarts = seconds.windows(2).filter(|pair| pair[1] < pair[0]);
+    assert_eq!(restarts.count(), 1, "{outcome:?}");
+}
+
 /// So a shell's loop around the command ends, too.
 #[test]
 fn a_signal_ends_the_process_after_its_table() {

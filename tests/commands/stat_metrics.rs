@@ -112,6 +112,12 @@ fn metrics_of_software_events_are_computed_everywhere() {
     // With -a the CPUs' clock is the base: all CPUs are always counted.
     let of_system = stat(&["-a", "-M", "CPUs_utilized", "sleep", "0.1"]);
     assert!(of_system.contains(",cpu-clock,"), "{of_system}");
+    // Each cgroup has its own values.
+    let (of_cgroups, switches) = (["--for-each-cgroup", "/,/"], "cs_per_second");
+    let words = [&["-a"], &of_cgroups[..], &["-M", switches, "sleep", "0.1"]].concat();
+    let text = stat(&words);
+    let rates = text.lines().filter(|line| line.ends_with(switches));
+    assert_eq!(rates.count(), 2, "{text}");
     for group in ["Default", "Default2", "Default3", "Default4"] {
         stat(&["-a", "-M", group, "sleep", "0.01"]);
     }

@@ -8,6 +8,7 @@
 //! expression := term { ("&&" | "||") term }
 //! term       := "!" term | "(" expression ")" | field operator value
 //! operator   := "==" | "!=" | "<" | "<=" | ">" | ">=" | "&" | "~"
+//! value      := number | quoted text | "CPUS{" list "}"
 //! ```
 
 use std::fmt;
@@ -226,7 +227,7 @@ impl<'a> Parser<'a> {
                 )
             });
         }
-        self.value(name, kind)
+        self.value(name, kind, operator)
     }
 
     /// Whether the field is a pointer to text in the memory of a system call's caller, which the kernel reads only with the suffix
@@ -237,11 +238,20 @@ impl<'a> Parser<'a> {
         self.event.starts_with("syscalls:") && field.is_some_and(is_text)
     }
 
-    fn value(&mut self, name: &str, kind: Kind) -> Result<(), FilterError> {
+    fn value(&mut self, name: &str, kind: Kind, operator: &str) -> Result<(), FilterError> {
         let (token, position) = self.tokens.next();
         let reason = match (kind, token) {
             (_, Token::End) => "expected a value".to_owned(),
-            (Kind::Any, Token::Word(_) | Token::Text) | (Kind::Text, Token::Text) => return Ok(()),
+            (Kind::Any, Token::Word(_) | Token::Text | Token::Cpus(_))
+            | (Kind::Text, Token::Text) => return Ok(()),
+            (Kind::Number, Token::Cpus(list)) => match operator {
+                "==" | "!=" | "&" if list.trim().is_empty() => {
+                    "expected CPU numbers and ranges, such as CPUS{0-3,5}".to_owned()
+                }
+                // The kernel checks the list: its CPUs must exist.
+                "==" | "!=" | "&" => return Ok(()),
+                _ => format!("`{operator}' does not compare with CPUs: use ==, != or &"),
+            },
             (Kind::Number | Kind::Device, Token::Word(word)) if is_number(word) => {
                 return Ok(());
             }

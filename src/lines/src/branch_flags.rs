@@ -6,7 +6,6 @@ use rperf_resolve::AddressContext;
 use rperf_wire::CpuMode;
 
 use crate::LineBuilder;
-use crate::flow::KERNEL_START;
 
 /// Flags of a branch, as Linux perf numbers them for scripts (`perf_sample.flags`); 0 if the kind of the branch is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -98,8 +97,10 @@ impl LineBuilder<'_, '_> {
         };
         let kind = insn.branch_kind();
         // As in perf, every branch from user space to the kernel is a hardware interrupt, unless it is a system call.
-        match from < KERNEL_START && target >= KERNEL_START {
-            true if kind != Some(BranchKind::SystemCall) => BranchFlags::HARDWARE_INTERRUPT,
+        match (CpuMode::of_address(from), CpuMode::of_address(target)) {
+            (CpuMode::User, CpuMode::Kernel) if kind != Some(BranchKind::SystemCall) => {
+                BranchFlags::HARDWARE_INTERRUPT
+            }
             _ => BranchFlags::of_instruction(kind),
         }
     }

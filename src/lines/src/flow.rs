@@ -17,8 +17,6 @@ const MAX_CODE_RANGE: u64 = 16384 - MAX_LEN as u64;
 /// Maximum number of bytes searched for the next branch, from the target of the newest branch on, if the sample is before this
 /// target: then another branch was not recorded.
 const MAX_SEARCHED_BYTES: u64 = 128;
-/// Addresses from here on are the kernel's (x86-64, arm64).
-pub(crate) const KERNEL_START: u64 = 1 << 63;
 
 /// An element of the code flow.
 #[derive(Debug)]
@@ -275,13 +273,8 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         if start == 0 || end == 0 {
             return Err(MissingCode::NoCode);
         }
-        let in_kernel = start >= KERNEL_START;
-        self.mode = if in_kernel {
-            CpuMode::Kernel
-        } else {
-            CpuMode::User
-        };
-        if in_kernel != (end >= KERNEL_START) {
+        self.mode = CpuMode::of_address(start);
+        if self.mode != CpuMode::of_address(end) {
             return Err(MissingCode::Crossing);
         }
         let length = end.wrapping_sub(start);

@@ -20,8 +20,6 @@ use crate::jit::DumpedFunction;
 use crate::object::{LoadInputs, LoadedObject};
 use crate::truncated;
 
-/// Data addresses from this one on are those of the kernel.
-const KERNEL_START: u64 = 1 << 63;
 /// In unwinding, numbers from this one on identify JIT functions; lower ones are [`DsoId`]s of objects.
 const FIRST_JIT: u32 = 1 << 31;
 
@@ -196,7 +194,7 @@ impl<'w> Resolver<'w> {
     #[must_use]
     pub fn locate_data(&self, at: AddressContext, mode: CpuMode, addr: u64) -> Frame {
         let frame = self.locate(at, mode, addr);
-        let in_kernel_half = addr >= KERNEL_START;
+        let in_kernel_half = CpuMode::of_address(addr) == CpuMode::Kernel;
         let other = match mode {
             CpuMode::User if in_kernel_half => CpuMode::Kernel,
             CpuMode::Kernel if !in_kernel_half => CpuMode::User,

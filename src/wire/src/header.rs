@@ -65,6 +65,18 @@ pub enum CpuMode {
     GuestUser,
 }
 
+impl CpuMode {
+    /// The mode that uses an address of the host: [`Self::Kernel`] in the upper half of the address space, as on x86-64 and
+    /// arm64, otherwise [`Self::User`].
+    #[must_use]
+    pub const fn of_address(address: u64) -> Self {
+        match address >> 63 {
+            0 => Self::User,
+            _ => Self::Kernel,
+        }
+    }
+}
+
 /// `struct perf_event_header`, eight bytes before every record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordHeader {

@@ -219,7 +219,7 @@ fn time_in_run_queues_is_taken_off_waits() {
     // Another program takes the processor that the waiting threads need.
     let script = "#!/bin/sh\n(while :; do :; done) & busy=$!\n./chains rwlock\nkill $busy\n";
     scratch.write("busy.sh", script).expect("a file");
-    let command = "lock record --user --holders -q -o perf.data -- taskset -c 0 sh busy.sh";
+    let command = "lock record --user --hold -q -o perf.data -- taskset -c 0 sh busy.sh";
     let made = run(&scratch, command);
     assert_eq!(made.status, 0, "{made:?}");
     let report = json(&scratch, "lock contention -t -Y futex --json");

@@ -35,9 +35,11 @@ fn percentiles_of_waits_are_printed() -> std::io::Result<()> {
         (&55_000.into(), &100_000.into())
     );
     // Refused before the input is opened.
-    let words = ["sched", "latency", "--json", "--percentiles", "-i", "none"];
-    let outcome = run(&scratch, &words);
-    assert_eq!(outcome.status, 129, "{outcome:?}");
+    for excluded in ["--percentiles", "-D"] {
+        let words = ["sched", "latency", "--json", excluded, "-i", "none"];
+        let outcome = run(&scratch, &words);
+        assert_eq!(outcome.status, 129, "{outcome:?}");
+    }
     Ok(())
 }
 

@@ -107,7 +107,7 @@ impl KernelStacks<'_> {
         if let Some(chain) = sample.wire.callchain {
             self.0.callchain(at, chain, usize::MAX, &mut frames);
         }
-        frames.retain(|frame| frame.ip >= 1 << 63);
+        frames.retain(|frame| CpuMode::of_address(frame.ip) == CpuMode::Kernel);
         frames
     }
 

@@ -40,7 +40,9 @@ impl<'n, 'r> LockFunctions<'n, 'r> {
     }
 
     fn contain(&self, frame: &Frame) -> bool {
-        let dso = frame.dso.filter(|_| frame.ip >= 1 << 63);
+        let dso = frame
+            .dso
+            .filter(|_| CpuMode::of_address(frame.ip) == CpuMode::Kernel);
         dso.is_some_and(|dso| self.contain_address(dso, frame.address))
     }
 
@@ -48,7 +50,7 @@ impl<'n, 'r> LockFunctions<'n, 'r> {
     fn callers_of(&self, at: AddressContext, frames: &[(CpuMode, u64)], skip: usize) -> Vec<u64> {
         let callers = frames.iter().skip(skip);
         let callers = callers.filter(|(mode, ip)| {
-            let mapping = Some(*ip).filter(|ip| *ip >= 1 << 63);
+            let mapping = Some(*ip).filter(|ip| CpuMode::of_address(*ip) == CpuMode::Kernel);
             let mapping = mapping.and_then(|ip| self.resolver.mapping(at, *mode, ip));
             !mapping.is_some_and(|mapping| {
                 let mapping = self.resolver.world().mapping(mapping);
@@ -304,7 +306,7 @@ impl<'r> LockDetails<'r> {
     /// Returns the detail of a wait for a futex.
     fn user_detail(&self, sample: &Sample<'_>) -> LockDetail {
         let mut frames = self.frames(sample, usize::MAX);
-        frames.retain(|frame| frame.ip < 1 << 63);
+        frames.retain(|frame| CpuMode::of_address(frame.ip) == CpuMode::User);
         frames.truncate(self.query.max_stack);
         LockDetail {
             stack: LockStack {

@@ -108,13 +108,7 @@ impl<'n, 'r> StackNamer<'n, 'r> {
                 pid: stack.process.unwrap_or_default(),
                 order: Order::MAX,
             };
-            let is_kernel = *ip >= 1 << 63;
-            let mode = if is_kernel {
-                CpuMode::Kernel
-            } else {
-                CpuMode::User
-            };
-            self.resolver.locate(at, mode, *ip)
+            self.resolver.locate(at, CpuMode::of_address(*ip), *ip)
         });
         frames.collect()
     }
@@ -142,7 +136,7 @@ impl<'n, 'r> StackNamer<'n, 'r> {
     fn kind(&self, frame: &Frame) -> FrameKind {
         let dso = frame.dso.map(|dso| &self.resolver.world().dso(dso).kind);
         match dso {
-            _ if frame.ip >= 1 << 63 => FrameKind::Kernel,
+            _ if CpuMode::of_address(frame.ip) == CpuMode::Kernel => FrameKind::Kernel,
             Some(DsoKind::PerfMap(_)) => FrameKind::Jit,
             _ => FrameKind::User,
         }

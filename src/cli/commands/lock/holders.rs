@@ -11,6 +11,7 @@ use rperf_resolve::Frame;
 use rperf_view::lock::holders::{
     HolderSum, HolderSums, state_name, write_holders, write_holders_json,
 };
+use rperf_wire::CpuMode;
 
 use super::analysis::{
     LockQuery, SCHED_EVENTS, address_name, capture_event, has_switches, processes, without_owners,
@@ -158,7 +159,7 @@ impl HolderNames<'_, '_> {
     /// Returns the name of the innermost user function outside the C library, otherwise of the innermost function; `Unknown` if the stack is empty.
     fn function(&self, row: &HolderRow) -> String {
         let frames = self.namer.frames(&row.stack);
-        let of_program = |frame: &&Frame| frame.ip < 1 << 63;
+        let of_program = |frame: &&Frame| CpuMode::of_address(frame.ip) == CpuMode::User;
         let user: Vec<Frame> = frames.iter().filter(of_program).copied().collect();
         let caller = user_callers(self.world, &user).first().copied();
         let caller_frame = frames.iter().find(|frame| Some(frame.ip) == caller);
@@ -171,7 +172,10 @@ impl HolderNames<'_, '_> {
     fn stack(&self, row: &HolderRow) -> Vec<String> {
         let frames = row.stack.frames.iter().take(self.max_stack);
         let named = frames.map(|ip| {
-            let process = row.stack.process.filter(|_| *ip < 1 << 63);
+            let process = row
+                .stack
+                .process
+                .filter(|_| CpuMode::of_address(*ip) == CpuMode::User);
             match address_name(self.namer.resolver, process, *ip) {
                 name if name.starts_with("0x") => format!("{ip:#x}  "),
                 name => format!("{ip:#x}  {name}"),

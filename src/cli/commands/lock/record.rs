@@ -136,12 +136,17 @@ fn without_events(machine: &MachineTracepoints, with_owners: bool) -> CliError {
     }
 }
 
-/// Removes `switch`, which `record` does not have, from the options before the workload; returns whether it was given.
+/// Removes `switch`, which `record` does not have, and its abbreviations from the options before the workload; returns whether it
+/// was given. The options have been parsed, so no abbreviation is ambiguous.
 fn without_switch(switch: &str, words: &[OsString], command: &Command) -> (Vec<OsString>, bool) {
     let end = words.iter().position(|word| word == "--");
     let end = first_word(command, words).or(end);
     let (options, workload) = words.split_at(end.unwrap_or(words.len()));
-    let kept = options.iter().filter(|word| *word != switch);
+    let is_switch = |word: &&OsString| {
+        let word = word.to_str().filter(|word| word.len() > "--".len());
+        word.is_some_and(|word| switch.starts_with(word))
+    };
+    let kept = options.iter().filter(|word| !is_switch(word));
     let kept: Vec<OsString> = kept.chain(workload).cloned().collect();
     let is_given = kept.len() < words.len();
     (kept, is_given)

@@ -18,6 +18,7 @@ use crate::cli::input::Input;
 use crate::cli::jobs::{self, jobs};
 use crate::cli::live::workload;
 use crate::cli::options::{flag, number, switch, value};
+use crate::cli::record_dump;
 use crate::cli::shared::analysis::Analysis;
 
 const ABOUT: &str = "\
@@ -56,6 +57,10 @@ impl LatencyFormat {
             (Some((PERCENTILES, _)), _) if is_set("json") => Err(CliError::usage(
                 "--percentiles and --json exclude each other: JSON has the percentiles",
             )),
+            _ if is_set("json") && record_dump::is_wanted(matches) => {
+                Err(CliError::usage("--json and -D exclude each other")
+                    .hint("both print on the standard output"))
+            }
             _ if is_set("json") => Ok(Self::Json),
             (Some((one, _)), Some((other, _))) => Err(CliError::usage(format!(
                 "--{one} and --{other} exclude each other; --json can have both"

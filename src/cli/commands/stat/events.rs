@@ -83,7 +83,7 @@ pub(super) fn events_to_count(
         .into_iter()
         .any(|id| matches.contains_id(id))
         || metrics::are_requested(matches);
-    let (specs, metrics) = match has_events {
+    let (specs, mut metrics) = match has_events {
         true => requested_events(matches, context, target, pmus)?,
         false => {
             let default = default_events(matches, context, target, pmus)?;
@@ -105,7 +105,10 @@ pub(super) fn events_to_count(
             row_event.event.spec = level.of(row_event.event.spec.clone());
         }
     }
-    Ok((in_cgroups(matches, target, row_events)?, metrics))
+    let single = row_events.len();
+    let row_events = in_cgroups(matches, target, row_events)?;
+    metrics.repeat(single, row_events.len());
+    Ok((row_events, metrics))
 }
 
 fn requested_events(

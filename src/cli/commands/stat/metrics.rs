@@ -37,7 +37,7 @@ pub(super) struct StatMetrics {
 }
 
 /// A metric with its events.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct PlannedMetric {
     plan: MetricPlan,
     /// The names of the events, each with the indices of its specs. If an earlier metric counts the events, all events of that
@@ -140,6 +140,20 @@ impl StatMetrics {
         let ungrouped = self.planned.iter().filter(|planned| !planned.is_grouped);
         let mut events = ungrouped.flat_map(|planned| &planned.events);
         events.find_map(|(known, indices)| (known == name).then(|| indices.clone()))
+    }
+
+    /// Repeats the metrics for each copy of the events that `--for-each-cgroup` makes: `count` events, the first `single` of
+    /// which are those that the metrics were planned with.
+    pub(super) fn repeat(&mut self, single: usize, count: usize) {
+        let planned = std::mem::take(&mut self.planned);
+        for offset in (0..count).step_by(single.max(1)) {
+            let of_copy = planned.iter().cloned().map(|mut metric| {
+                let indices = metric.events.iter_mut().flat_map(|(_, indices)| indices);
+                indices.for_each(|index| *index += offset);
+                metric
+            });
+            self.planned.extend(of_copy);
+        }
     }
 
     /// Computes every metric for each aggregation unit of a table, and adds it to the row of the metric's first event.

@@ -41,9 +41,6 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), CliError> {
     if is_given("field-separator") && is_set("big-num") {
         return usage("-B option not supported with -x");
     }
-    if is_given("repeat") && is_given("interval-print") {
-        return usage("-I and -r exclude each other");
-    }
     let has_target = ["pid", "tid", "uid", "cpu"].into_iter().any(is_given) || is_set("all-cpus");
     if is_set("per-thread") && !has_target && !words.is_empty() {
         return usage(

@@ -31,6 +31,8 @@ pub(super) struct StatRuns<'a> {
     sink: &'a mut StatOutput,
     format: TableFormat,
     control: Option<Control>,
+    /// The number of intervals printed in all runs. The line of titles is repeated after a number of them.
+    intervals: u64,
 }
 
 impl<'a> StatRuns<'a> {
@@ -47,6 +49,7 @@ impl<'a> StatRuns<'a> {
             sink,
             format: TableFormat::new(matches, context),
             control: control::control(matches)?,
+            intervals: 0,
         })
     }
 
@@ -99,7 +102,7 @@ impl<'a> StatRuns<'a> {
             plan: self.plan,
             format: &self.format,
             sink: self.sink,
-            number: 0,
+            intervals: &mut self.intervals,
             failed: None,
         };
         let summary = count(&self.plan.request, self.control.as_mut(), &mut reporter);
@@ -199,8 +202,8 @@ struct StatReporter<'a> {
     plan: &'a StatPlan,
     format: &'a TableFormat,
     sink: &'a mut StatOutput,
-    /// The number of intervals printed in this run.
-    number: u64,
+    /// The number of intervals printed so far, with those of earlier runs.
+    intervals: &'a mut u64,
     /// The first error of writing an interval.
     failed: Option<CliError>,
 }
@@ -252,8 +255,8 @@ impl CountObserver for StatReporter<'_> {
         aggregator.add(took, &readings.cells);
         let table = tables::table(self.plan, &aggregator);
         let subject = self.plan.subject();
-        let text = self.format.interval(subject, self.number, at, &table);
-        self.number += 1;
+        let text = self.format.interval(subject, *self.intervals, at, &table);
+        *self.intervals += 1;
         let written = text.map_err(CliError::from);
         let written = written.and_then(|text| match self.format.clears() {
             true => self.sink.write_screen(&text),

@@ -81,7 +81,7 @@ fn title(
         status.scope,
         session.interval().own_cpu
     )?;
-    match session.interval().losses > 0 && status.lost.0 > 0 {
+    match session.interval().has_losses() {
         true => writeln!(out, "     ({})", super::LOST),
         false => Ok(()),
     }

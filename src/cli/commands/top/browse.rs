@@ -267,10 +267,10 @@ fn live(
         Some(DisplayedRate::Hertz(rate)) => format!(", {rate} Hz"),
         _ => String::new(),
     };
-    let suffix = match (table.histogram().rows.is_empty(), session.interval().losses) {
-        (true, _) => session.why_empty(),
-        (false, 0) => String::new(),
-        (false, _) => super::LOST.to_owned(),
+    let suffix = match table.histogram().rows.is_empty() {
+        true => session.why_empty(),
+        false if session.interval().has_losses() => super::LOST.to_owned(),
+        false => String::new(),
     };
     LiveStatus {
         rate,

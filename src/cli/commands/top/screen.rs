@@ -127,7 +127,7 @@ impl<'a> TopScreen<'a> {
         })?;
         writeln!(out, "{}", "-".repeat(columns.saturating_sub(1)))?;
         let mut warning_lines = 0;
-        if session.interval().losses > 0 {
+        if session.interval().has_losses() {
             let line = format!("WARNING: {LOST}");
             write_truncated(out, &line, columns.saturating_sub(1), None)?;
             warning_lines = 1;

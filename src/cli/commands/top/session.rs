@@ -57,8 +57,6 @@ pub(super) struct IntervalResult {
     lost: u64,
     /// Samples since the start that could not be decoded.
     damaged: u64,
-    /// Number of LOST records since the start.
-    pub(super) losses: u64,
     /// The length of the last interval.
     length: Duration,
     /// The CPU usage of this process in the last interval, in percent of one CPU.
@@ -289,12 +287,16 @@ impl TopSession {
 }
 
 impl IntervalResult {
+    /// Whether the last interval has LOST records.
+    pub(super) fn has_losses(&self) -> bool {
+        self.counts.losses > 0
+    }
+
     fn begin() -> Self {
         Self {
             counts: LiveCounts::default(),
             lost: 0,
             damaged: 0,
-            losses: 0,
             length: Duration::ZERO,
             own_cpu: 0.0,
             began: Instant::now(),
@@ -310,7 +312,6 @@ impl IntervalResult {
         self.counts = counts;
         self.lost = self.lost.saturating_add(counts.lost);
         self.damaged += counts.damaged;
-        self.losses += counts.losses;
         (self.began, self.own_time) = (now, own_time);
     }
 }

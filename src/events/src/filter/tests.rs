@@ -35,6 +35,7 @@ fn accepted_filters_are_passed_unchanged() {
         r#"filename ~ "/etc*""#,
         r#"filename.ustring == "x""#,
         "dev == 0x800000",
+        "CPU & CPUS{0-1, 3} && prev_pid != CPUS{1}",
     ] {
         assert_eq!(parse(text).as_ref().map(EventFilter::as_str), Ok(text));
     }
@@ -71,6 +72,10 @@ fn errors_have_the_position_of_the_word() {
         ("prev_pid == abc", "abc", "is a number"),
         ("prev_pid == \"1\"", "\"1\"", "is a number"),
         ("prev_pid >", "", "expected a value"),
+        ("CPU & CPUS{}", "CPUS{}", "expected CPU numbers"),
+        ("CPU < CPUS{1}", "CPUS{1}", "`<' does not compare with CPUs"),
+        ("CPU & CPUS{1", "CPUS{1", "is a number"),
+        ("prev_comm == CPUS{1}", "CPUS{1}", "in quotes"),
         ("prev_pid", "", "expected an operator"),
         ("(prev_pid > 1", "(", "unbalanced"),
         ("prev_pid > 1)", ")", "unbalanced"),

@@ -10,6 +10,8 @@ pub(super) enum Token<'a> {
     Word(&'a str),
     /// A quoted text.
     Text,
+    /// A set of CPUs, `CPUS{0-3,5}`: the text between the braces.
+    Cpus(&'a str),
     Operator(&'a str),
     /// An operator of other languages, which filters do not have.
     Wrong(&'a str),
@@ -82,6 +84,12 @@ fn first_token(rest: &str) -> (Token<'_>, usize) {
     }
     if let Some((text, token)) = OPERATORS.iter().find(|(text, _)| rest.starts_with(text)) {
         return (*token, text.len());
+    }
+    if let Some(list) = rest.strip_prefix("CPUS{")
+        && let Some(end) = list.find('}')
+    {
+        let size = rest.len() - list.len() + end + 1;
+        return (Token::Cpus(list.get(..end).unwrap_or_default()), size);
     }
     let is_end = |c: char| c.is_whitespace() || "=!<>&|~()\"'".contains(c);
     let size = rest
