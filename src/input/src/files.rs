@@ -18,25 +18,24 @@ pub struct DiskFiles;
 /// anyone can create them (perf maps): a sparse file of any size costs nothing to create.
 const MAX_READ: u64 = 1 << 30;
 
-/// Whether the path is one of the files of the kernel that may be read: in `/proc` its symbols, modules and memory, and maps,
-/// status and auxiliary vector of a process; in `/sys` its build-id, types and modules. Reading other files there may block
-/// or consume data.
+/// Whether the path is one of the kernel's files that may be read: in `/proc` the kernel's symbols, modules and memory, and the
+/// maps, status and auxiliary vector of a process; in `/sys` the kernel's build-id (notes), all BTF types, and all files about
+/// modules. Reading other files there may block or consume data.
 fn is_readable_kernel_file(path: &Path) -> bool {
     const IN_PROC: [&str; 4] = ["kallsyms", "modules", "kcore", "iomem"];
     const OF_PROCESS: [&str; 3] = ["maps", "status", "auxv"];
-    const IN_KERNEL: [&str; 2] = ["notes", "btf/vmlinux"];
     let in_folder = |folder: &str| path.strip_prefix(folder).ok();
     let is_any = |names: &[&str], rest: &Path| names.iter().any(|name| rest == Path::new(name));
     if let Some(rest) = in_folder("/proc") {
-        let in_process = rest
-            .components()
-            .nth(1)
-            .map(|name| Path::new(name.as_os_str()));
-        let is_deep = rest.components().nth(2).is_some();
+        // Below the folder of a process, `PID/NAME`.
+        let mut in_process = rest.components().skip(1);
+        let name = in_process.next().map(|name| Path::new(name.as_os_str()));
+        let is_deeper = in_process.next().is_some();
         return is_any(&IN_PROC, rest)
-            || (!is_deep && in_process.is_some_and(|name| is_any(&OF_PROCESS, name)));
+            || (!is_deeper && name.is_some_and(|name| is_any(&OF_PROCESS, name)));
     }
-    in_folder("/sys/kernel").is_some_and(|rest| is_any(&IN_KERNEL, rest) || rest.starts_with("btf"))
+    in_folder("/sys/kernel")
+        .is_some_and(|rest| rest == Path::new("notes") || rest.starts_with("btf"))
         || in_folder("/sys/module").is_some()
 }
 
@@ -47,13 +46,13 @@ impl Files for DiskFiles {
 
     fn read_trusted(&self, path: &Path) -> io::Result<Option<FileBytes>> {
         let found = FoundFile::find(path)?;
-        if !found.metadata().is_file() || found.is_users() {
-            return match is_sparse(found.metadata()) {
-                true => Err(Refusal::TooLarge { limit: MAX_READ }.into()),
-                false => bytes_of(&found, path).map(Some),
-            };
+        if found.metadata().is_file() && !found.is_users() {
+            return Ok(None);
         }
-        Ok(None)
+        if is_large_and_sparse(found.metadata()) {
+            return Err(Refusal::TooLarge { limit: MAX_READ }.into());
+        }
+        bytes_of(&found, path).map(Some)
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>> {
@@ -85,12 +84,12 @@ impl Files for DiskFiles {
     }
 }
 
-/// Whether a large file has fewer allocated blocks (512 bytes) than its size.
-fn is_sparse(metadata: &Metadata) -> bool {
+/// Whether a file is larger than [`MAX_READ`], and its allocated blocks (of 512 bytes) are smaller than the file.
+fn is_large_and_sparse(metadata: &Metadata) -> bool {
     metadata.len() > MAX_READ && metadata.blocks().saturating_mul(512) < metadata.len()
 }
 
-/// Opens a regular file on a disk, or a readable file of the kernel.
+/// Opens a regular file on a disk, or a file of the kernel that may be read ([`is_readable_kernel_file`]).
 fn open_regular(found: &FoundFile, path: &Path) -> io::Result<File> {
     match found.metadata().is_file() && is_readable_kernel_file(path) {
         true => found.for_reading_any_type(),
@@ -100,7 +99,7 @@ fn open_regular(found: &FoundFile, path: &Path) -> io::Result<File> {
 
 fn bytes_of(found: &FoundFile, path: &Path) -> io::Result<FileBytes> {
     let file = open_regular(found, path)?;
-    // Files in /proc have size 0; files in /sys have the size of a page, whatever they contain.
+    // Most files in /proc have size 0, and most files in /sys the size of a page, whatever they contain.
     if found.metadata().len() == 0 || path.starts_with("/sys") {
         return rperf_safefs::read_all(file, MAX_READ).map(FileBytes::from);
     }

@@ -1,8 +1,8 @@
 //! The input of the front ends from this machine: the bytes of recordings and objects, mapped, buffered in memory or in an
 //! unnamed file, decompressed and joined; and the machine's PMUs, event tables and tracepoints.
 //!
-//! Nothing is printed, and no environment is read: folders are passed, and problems are returned or collected
-//! ([`UnmappedObjects`]).
+//! Nothing is printed, and no environment variable is read: folders that the user can choose are passed, and problems are
+//! returned or collected ([`UnmappedObjects`]).
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -17,12 +17,12 @@ pub struct MachinePmus {
     pub sysfs: Sysfs,
     /// The tables.
     pub tables: MachineTables,
-    /// The PMU to select if a name matches several; `None` for all of them.
+    /// The PMU to select if an event's name matches several PMUs (`--cputype`, `--pmu`); `None` for all of them.
     pub only: Option<String>,
 }
 
 impl MachinePmus {
-    /// The PMUs of `sysfs`.
+    /// The PMUs of `sysfs`, none preferred, and the events in `tables`.
     #[must_use]
     pub fn new(sysfs: Sysfs, tables: MachineTables) -> Self {
         Self {
@@ -81,8 +81,8 @@ impl EventSources for MachinePmus {
 pub struct MachineTracepoints(pub Tracefs);
 
 impl MachineTracepoints {
-    /// Returns tracefs below `debugfs` if given (`--debugfs-dir`): a mounted debugfs, a tracefs, or a copy of one. Otherwise
-    /// returns tracefs at its mount point.
+    /// If `debugfs` is given (`--debugfs-dir`), returns its subfolder `tracing`, or if it has none, the folder itself: the user
+    /// may give a debugfs, a tracefs, or a copy of either. Otherwise returns tracefs at its mount point.
     #[must_use]
     pub fn find(debugfs: Option<&Path>) -> Self {
         if let Some(folder) = debugfs {

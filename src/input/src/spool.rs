@@ -18,7 +18,7 @@ const IN_MEMORY: usize = 64 << 20;
 pub enum RecordingBytes {
     /// A mapped file.
     Mapped(MappedFile),
-    /// In memory.
+    /// Bytes in memory.
     Read(Vec<u8>),
 }
 
@@ -58,8 +58,8 @@ impl Spool {
         &self.directory
     }
 
-    /// Whether `more` bytes can be added in memory. If allocation fails, the file is used before the limit is reached.
-    fn has_room(&mut self, more: usize) -> bool {
+    /// Allocates memory for `more` bytes; returns `false` if that fails, and the file must be used before the limit is reached.
+    fn make_room(&mut self, more: usize) -> bool {
         let held = self.memory.len();
         self.memory.capacity() - held >= more || reserve(&mut self.memory, more.max(held)).is_ok()
     }
@@ -81,7 +81,7 @@ impl Write for Spool {
         if let Some(file) = &mut self.file {
             return file.write(bytes);
         }
-        if self.memory.len() + bytes.len() <= IN_MEMORY && self.has_room(bytes.len()) {
+        if self.memory.len() + bytes.len() <= IN_MEMORY && self.make_room(bytes.len()) {
             self.memory.extend_from_slice(bytes);
             return Ok(bytes.len());
         }

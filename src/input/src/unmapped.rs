@@ -1,4 +1,4 @@
-//! A list of the objects that could not be mapped.
+//! A list of the files that could not be mapped for lack of memory.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,7 +14,7 @@ pub struct UnmappedObjects {
     pub paths: BTreeSet<PathBuf>,
 }
 
-/// The unmapped objects of this process.
+/// The objects that this process could not map.
 static UNMAPPED: Mutex<Option<UnmappedObjects>> = Mutex::new(None);
 
 impl UnmappedObjects {
@@ -28,7 +28,7 @@ impl UnmappedObjects {
         unmapped.paths.insert(path.to_owned());
     }
 
-    /// The objects of this process so far; `None` if there are none.
+    /// The objects that this process could not map so far; `None` if there are none.
     #[must_use]
     pub fn found() -> Option<Self> {
         UNMAPPED

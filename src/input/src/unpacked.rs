@@ -13,7 +13,7 @@ use rperf_sys::MappedFile;
 
 use crate::{RecordingBytes, Spool};
 
-/// Name of the file with the header in a directory created by `record --threads`.
+/// Name of the file with the header in a directory created by `record --threads`. The names of the other files start with it.
 pub const DIRECTORY_HEADER: &str = "data";
 
 /// A file of a directory of `record --threads` that contains only records.
@@ -85,14 +85,14 @@ fn part_number(name: &OsStr) -> Option<u32> {
     name.strip_prefix('.')?.parse().ok()
 }
 
-/// The records of all parts in one slice, decompressed.
+/// The records of a recording and all files of its directory in one slice, decompressed.
 #[derive(Debug)]
 pub struct UnpackedRecords {
     /// The records.
     pub records: RecordingBytes,
     /// The numbers of compressed records, and the first error.
     pub summary: UnpackSummary,
-    /// The message about a damaged file of the directory, if that caused the first error.
+    /// The message about the first error if it is in a [`DirectoryFile`], with the path of that file.
     pub damage: Option<String>,
 }
 

@@ -1,44 +1,39 @@
-//! 64-bit Arm: branches by their encodings (Arm Architecture Reference Manual, C4.1.66).
+//! 64-bit Arm: branches by their encodings (Arm Architecture Reference Manual, "A64 Instruction Set Encoding").
 
 use crate::Insn;
 
-/// Encodings of branches: mask and value.
-const BRANCHES: [(u32, u32); 6] = [
+/// Encodings of branches: mask and value, and for direct branches the lowest bit and the width of the offset.
+const BRANCHES: [(u32, u32, Option<(u32, u32)>); 6] = [
     // B, BL
-    (0x7c00_0000, 0x1400_0000),
+    (0x7c00_0000, 0x1400_0000, Some((0, 26))),
     // B.cond, BC.cond
-    (0xff00_0000, 0x5400_0000),
+    (0xff00_0000, 0x5400_0000, Some((5, 19))),
     // CBZ, CBNZ
-    (0x7e00_0000, 0x3400_0000),
+    (0x7e00_0000, 0x3400_0000, Some((5, 19))),
     // TBZ, TBNZ
-    (0x7e00_0000, 0x3600_0000),
-    // BR, BLR, RET, ERET
-    (0xfe00_0000, 0xd600_0000),
+    (0x7e00_0000, 0x3600_0000, Some((5, 14))),
+    // BR, BLR, RET and ERET, also with pointer authentication, and DRPS
+    (0xfe00_0000, 0xd600_0000, None),
     // SVC, HVC, SMC
-    (0xffe0_001c, 0xd400_0000),
+    (0xffe0_001c, 0xd400_0000, None),
 ];
 
 pub(crate) fn decode(bytes: &[u8]) -> Option<Insn> {
     // Instructions are little-endian for either byte order of data.
     let word = u32::from_le_bytes(*bytes.first_chunk()?);
-    let kind = BRANCHES
+    let branch = BRANCHES
         .iter()
-        .position(|(mask, value)| word & mask == *value);
-    let displacement = match kind {
-        Some(0) => Some(field(word, 0, 26)),
-        Some(1 | 2) => Some(field(word, 5, 19)),
-        Some(3) => Some(field(word, 5, 14)),
-        _ => None,
-    };
+        .find(|(mask, value, _)| word & mask == *value);
+    let offset = branch.and_then(|(_, _, offset)| *offset);
     Some(Insn {
         len: 4,
-        is_branch: kind.is_some(),
-        displacement,
+        is_branch: branch.is_some(),
+        displacement: offset.map(|(low, bits)| byte_offset(word, low, bits)),
     })
 }
 
-/// A signed word offset in `bits` bits from bit `low` on, converted to bytes.
-fn field(word: u32, low: u32, bits: u32) -> i64 {
+/// The signed number of words in `bits` bits from bit `low` on, converted to bytes.
+fn byte_offset(word: u32, low: u32, bits: u32) -> i64 {
     let shifted = (word << (32 - low - bits)).cast_signed() >> (32 - bits);
     i64::from(shifted) * 4
 }

@@ -26,7 +26,7 @@ pub struct Insn {
 pub enum BranchKind {
     /// An unconditional jump.
     Jump,
-    /// A conditional jump or a loop.
+    /// A conditional jump, also one that tests a counter register (`jrcxz`, `loop`).
     Conditional,
     /// A call of a function.
     Call,

@@ -1,11 +1,11 @@
 //! x86, in 32 and 64 bits.
 
-use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, Mnemonic};
+use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 
 use crate::{BranchKind, Insn, MAX_LEN};
 
-/// Opcodes that are invalid in 64-bit mode, without far calls and jumps and those that became prefixes. They occur
-/// where data are decoded as code, and get their length in 32-bit mode.
+/// One-byte opcodes that are invalid in 64-bit mode, without far calls and jumps and those that became prefixes. They occur
+/// where data are decoded as code, and are decoded as in 32-bit mode, so that they have a length.
 const ONLY_32: [u8; 18] = [
     0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x82, 0xce, 0xd4,
     0xd5, 0xd6,
@@ -23,8 +23,17 @@ pub(crate) fn decode(bits: u32, bytes: &[u8]) -> Option<Insn> {
     Some(Insn {
         len: insn.len(),
         is_branch: is_branch(&insn),
-        displacement: is_near.then(|| insn.near_branch_target().cast_signed()),
+        displacement: is_near.then(|| displacement(&insn)),
     })
+}
+
+/// The target of a near branch at address 0, as a signed number: in 32-bit mode the target has 32 bits.
+fn displacement(insn: &Instruction) -> i64 {
+    match insn.op0_kind() {
+        OpKind::NearBranch16 => insn.near_branch16().cast_signed().into(),
+        OpKind::NearBranch32 => insn.near_branch32().cast_signed().into(),
+        _ => insn.near_branch_target().cast_signed(),
+    }
 }
 
 fn instruction(bits: u32, bytes: &[u8]) -> Option<Instruction> {
@@ -71,7 +80,14 @@ fn is_branch(insn: &Instruction) -> bool {
         | FlowControl::Return
         | FlowControl::Interrupt => true,
         // The decoder classifies hypercalls as calls, but they are not branches of the program.
-        FlowControl::Call => !matches!(insn.mnemonic(), Mnemonic::Vmcall | Mnemonic::Vmmcall),
+        FlowControl::Call => !matches!(
+            insn.mnemonic(),
+            Mnemonic::Vmcall
+                | Mnemonic::Vmmcall
+                | Mnemonic::Vmgexit
+                | Mnemonic::Tdcall
+                | Mnemonic::Seamcall
+        ),
         _ => false,
     }
 }
@@ -129,6 +145,7 @@ mod tests {
             (&[0x0f, 0x0b], false, None),                         // ud2
             (&[0x0f, 0x01, 0xc1], false, None),                   // vmcall
             (&[0x0f, 0x01, 0xc2], true, None),                    // vmlaunch
+            (&[0xf3, 0x0f, 0x01, 0xd9], false, None),             // vmgexit
             (&[0xf3, 0x0f, 0x1e, 0xfa], false, None),             // endbr64
             (&[0x62, 0xf1, 0x7c, 0x48, 0x28, 0xc1], false, None), // vmovaps zmm0, zmm1
         ] {
@@ -153,6 +170,8 @@ mod tests {
         assert_eq!(decode64(&bytes).unwrap().len, 3);
         assert_eq!(decode(32, &bytes).unwrap().len, 1);
         assert_eq!(decode64(&[0x66; 16]), None);
+        // A jump backwards, by its 32-bit target.
+        assert_eq!(decode(32, &[0xeb, 0xfc]).unwrap().displacement, Some(-2));
         // pop ss, aam
         assert_eq!(decode64(&[0x17]).unwrap().len, 1);
         assert_eq!(decode64(&[0xd4, 0x0a]).unwrap().len, 2);

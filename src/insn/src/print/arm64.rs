@@ -1,4 +1,4 @@
-//! 64-bit Arm: the output of yaxpeax-arm, with numbers and conditions in objdump's format.
+//! 64-bit Arm: the output of yaxpeax-arm, rewritten in objdump's format.
 
 use std::fmt::Write as _;
 
@@ -71,7 +71,7 @@ fn flow(name: &str) -> InsnFlow {
     }
 }
 
-/// objdump's name of a conditional branch, if it has another one.
+/// objdump's name of a conditional branch, if it differs from the decoder's.
 fn branch_name(name: &str) -> Option<&'static str> {
     match name {
         "b.hs" => Some("b.cs"),
@@ -80,7 +80,7 @@ fn branch_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Replaces widening shifts by zero bits by their aliases.
+/// Replaces a widening shift by zero bits (`ushll v6.8h, v6.8b, #0x0`) with its alias (`uxtl v6.8h, v6.8b`).
 fn with_alias<'t>(name: &'t str, operands: &'t str) -> (&'t str, &'t str) {
     let names = [
         ("ushll", "uxtl"),
@@ -105,7 +105,8 @@ struct Operands<'n> {
 }
 
 impl Operands<'_> {
-    /// Rewrites operands one by one. A memory operand is enclosed in brackets, and its parts are separated by commas, too.
+    /// Rewrites operands one by one. A memory operand is enclosed in brackets, and its parts are separated by commas, too. An
+    /// operand after the brackets is the increment of the address, and is printed like a part of the memory operand.
     fn rewrite(&mut self, operands: &str) {
         let (mut in_brackets, mut after_brackets) = (false, false);
         for (index, part) in operands.split(", ").enumerate() {
@@ -120,10 +121,10 @@ impl Operands<'_> {
         }
     }
 
-    /// Handles details that are only in the encoding, and register lists.
+    /// Adds an extension of the last register that only the encoding shows, and abbreviates register lists.
     fn finish(&mut self, word: u32) {
-        // Additions and subtractions of extended registers (C4.1.90) with a 64-bit and an unsigned
-        // 32-bit operand.
+        // Additions and subtractions, "add/subtract (extended register)" in the manual, of a 64-bit and an
+        // unsigned 32-bit operand.
         let extends = word & 0x9fe0_0000 == 0x8b20_0000;
         if extends && word >> 13 & 7 == 0b010 {
             match self.text.rsplit_once(", lsl ") {
@@ -141,6 +142,7 @@ impl Operands<'_> {
         }
     }
 
+    /// Appends one operand, or one part of a memory operand.
     fn part(&mut self, part: &str, is_memory: bool) {
         if let Some(register) = part.strip_suffix(" #0]") {
             self.text.push_str(register);
@@ -166,16 +168,15 @@ impl Operands<'_> {
         }
     }
 
-    /// Appends an address, given relative to the instruction or its page.
-    fn distance(&mut self, distance: &str) {
+    /// Appends the address at the distance in `text` from the instruction or its page.
+    fn distance(&mut self, text: &str) {
         const PAGE: u64 = 4096;
         let from = match self.name {
             "adrp" => self.address / PAGE * PAGE,
             _ => self.address,
         };
-        let number = distance.trim_start_matches('+');
-        let Some(distance) = signed(number) else {
-            self.text.push_str(distance);
+        let Some(distance) = signed(text.trim_start_matches('+')) else {
+            self.text.push_str(text);
             return;
         };
         let absolute = from.wrapping_add_signed(distance);
@@ -184,7 +185,7 @@ impl Operands<'_> {
     }
 }
 
-/// Parses a decimal number, or a hexadecimal one with `0x`.
+/// Parses a decimal number, or a hexadecimal one with `0x`, after an optional minus sign.
 fn signed(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),

@@ -3,18 +3,19 @@
 use iced_x86::{Formatter, GasFormatter, Instruction, Mnemonic, OpKind, Register};
 
 use super::x86::{
-    Style, has_implied_one, is_destination, is_source, is_string_operation, pops_in_place,
-    repeats_destination,
+    Style, has_implied_one, is_string_destination, is_string_operation, is_string_source,
+    pops_in_place, repeats_destination,
 };
 
 impl Style for GasFormatter {
     fn fix_name(&self, insn: &Instruction, name: &mut String) {
-        // In 64-bit mode these instructions have a fixed size, for which objdump prints no suffix.
-        let sized = matches!(
+        // objdump prints no suffix for the default size: 64 bits for these instructions in 64-bit mode, 32 bits for a far
+        // return.
+        let has_default_size = matches!(
             insn.mnemonic(),
             Mnemonic::Jmp | Mnemonic::Call | Mnemonic::Push | Mnemonic::Pop
         );
-        let has_suffix = sized && name.ends_with('q');
+        let has_suffix = has_default_size && name.ends_with('q');
         if has_suffix || insn.mnemonic() == Mnemonic::Retf && name.ends_with('l') {
             name.pop();
         }
@@ -32,10 +33,10 @@ impl Style for GasFormatter {
             let last = format!(",{last}");
             operands.push_str(&last);
         } else if is_string_operation(insn) {
-            name_segments(insn, operands);
-            name_port(insn, operands);
+            add_segments(insn, operands);
+            parenthesize_port(insn, operands);
         } else if matches!(insn.mnemonic(), Mnemonic::In | Mnemonic::Out) {
-            name_port(insn, operands);
+            parenthesize_port(insn, operands);
         } else if operands.is_empty() && pops_in_place(insn) {
             operands.push_str("%st,%st(1)");
         } else if operands.is_empty() && insn.mnemonic() == Mnemonic::Fxch {
@@ -44,14 +45,14 @@ impl Style for GasFormatter {
     }
 }
 
-/// Adds explicit segment registers to memory operands.
-fn name_segments(insn: &Instruction, operands: &mut String) {
+/// Adds the implied segment registers to the memory operands of a string instruction.
+fn add_segments(insn: &Instruction, operands: &mut String) {
     let kinds = (0..insn.op_count()).rev().map(|index| insn.op_kind(index));
-    let has_segment = insn.segment_prefix() != Register::None;
+    let has_segment_prefix = insn.segment_prefix() != Register::None;
     let parts = operands.split(',').zip(kinds).map(|(part, kind)| {
-        if is_destination(kind) && !part.starts_with('%') {
+        if is_string_destination(kind) && !part.starts_with('%') {
             format!("%es:{part}")
-        } else if is_source(kind) && !has_segment {
+        } else if is_string_source(kind) && !has_segment_prefix {
             format!("%ds:{part}")
         } else {
             part.to_owned()
@@ -61,7 +62,7 @@ fn name_segments(insn: &Instruction, operands: &mut String) {
 }
 
 /// Puts a port register into parentheses.
-fn name_port(insn: &Instruction, operands: &mut String) {
+fn parenthesize_port(insn: &Instruction, operands: &mut String) {
     let is_port =
         |index| insn.op_kind(index) == OpKind::Register && insn.op_register(index) == Register::DX;
     if (0..insn.op_count()).any(is_port) {

@@ -51,8 +51,8 @@ fn fix_address(insn: &Instruction, operands: &mut String) {
     };
     match insn.memory_base() {
         Register::RIP | Register::EIP => {
-            let bytes = insn.memory_displacement64().wrapping_sub(insn.next_ip());
-            operands.replace_range(begin..=end, &format!("[rip+0x{bytes:x}]"));
+            let displacement = insn.memory_displacement64().wrapping_sub(insn.next_ip());
+            operands.replace_range(begin..=end, &format!("[rip+0x{displacement:x}]"));
         }
         Register::None if insn.memory_index() == Register::None => {
             operands.remove(end);
@@ -66,7 +66,8 @@ fn fix_address(insn: &Instruction, operands: &mut String) {
     }
 }
 
-/// Whether objdump omits the top of the x87 stack as an implied operand.
+/// Whether objdump omits `st`, the top of the x87 stack, as an implied operand. Also true for instructions with a memory
+/// operand that don't use the x87 stack.
 fn hides_top(insn: &Instruction) -> bool {
     use Mnemonic as M;
     let mnemonic = insn.mnemonic();
@@ -82,7 +83,7 @@ fn hides_top(insn: &Instruction) -> bool {
         M::Fucompp,
         M::Fcompp,
     ];
-    // Other instructions on two registers are printed with both.
+    // Other instructions without a memory operand are printed with both registers.
     with_one_operand.contains(&mnemonic) || insn.memory_size() != MemorySize::Unknown
 }
 
@@ -112,7 +113,7 @@ fn string_operands(insn: &Instruction) -> String {
     operands.collect::<Vec<_>>().join(",")
 }
 
-/// Whether it is a move with an eight-byte immediate or an eight-byte absolute address.
+/// Whether the instruction is a move with an eight-byte immediate or an eight-byte absolute address.
 fn is_long_move(insn: &Instruction) -> bool {
     let of_immediate = insn.code() == Code::Mov_r64_imm64;
     let of_address = matches!(

@@ -20,7 +20,7 @@ pub enum Syntax {
 /// Control flow after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InsnFlow {
-    /// To the next instruction; also of traps and system calls.
+    /// To the next instruction; also after traps and system calls.
     Next,
     /// To another address, always or conditionally.
     Jump,
@@ -62,8 +62,8 @@ impl Printer {
         })
     }
 
-    /// Appends the instruction at the start of `bytes`, located at `address`, to `text`; before operands, the
-    /// mnemonic is padded to six characters. Invalid and truncated instructions are printed as `(bad)`, complete
+    /// Appends the instruction at the start of `bytes`, located at `address`, to `text`. If it has operands, its mnemonic is
+    /// padded to six characters. Invalid and truncated instructions are printed as `(bad)`, complete
     /// invalid ones of Arm as their encoding. Returns `None` if `bytes` is empty.
     pub fn print(&mut self, address: u64, bytes: &[u8], text: &mut String) -> Option<Printed> {
         if bytes.is_empty() {

@@ -14,14 +14,14 @@ use crate::MAX_LEN;
 pub(super) struct X86 {
     bits: u32,
     style: Box<dyn Style>,
-    /// Buffers for name and operands, reused.
+    /// Buffers for the mnemonic and the operands, reused.
     name: String,
     operands: String,
 }
 
 /// A formatter, and its differences from objdump.
 pub(super) trait Style: Formatter {
-    /// Replaces a mnemonic by objdump's.
+    /// Changes a mnemonic to objdump's.
     fn fix_name(&self, insn: &Instruction, name: &mut String);
 
     /// Writes the operands of an instruction other than a direct branch to `operands`, which is empty.
@@ -133,8 +133,8 @@ fn set_options(options: &mut FormatterOptions) {
     options.set_memory_size_options(MemorySizeOptions::Always);
 }
 
-/// Options that depend on the encoding: an index has its scale, and an encoded displacement is
-/// printed.
+/// Options that depend on the instruction: an index is printed with its scale even if that is 1, and an encoded displacement
+/// even if it is 0.
 fn set_memory_options(options: &mut FormatterOptions, insn: &Instruction) {
     options.set_always_show_scale(insn.memory_index() != Register::None);
     options.set_show_zero_displacements(insn.memory_displ_size() != 0);
@@ -151,13 +151,13 @@ fn padding(insn: &Instruction, bytes: &[u8]) -> Option<String> {
         .iter()
         .take_while(|byte| [OPERAND_SIZE, CS].contains(byte));
     let (sizes, segments): (Vec<u8>, Vec<u8>) = prefixes.partition(|byte| **byte == OPERAND_SIZE);
-    // One operand size prefix makes it a 16-bit nop; for the one-byte nop it changes the register.
+    // One operand size prefix is not redundant: it makes a longer nop 16 bits wide, and the one-byte nop `xchg %ax,%ax`.
     let superfluous = sizes.len().saturating_sub(1);
     let segment = if segments.is_empty() { "" } else { "cs " };
     Some("data16 ".repeat(superfluous) + segment)
 }
 
-/// Whether the operand 1 is implied by the opcode: shifts and rotations.
+/// Whether the opcode implies the operand 1, in shifts and rotations.
 pub(super) fn has_implied_one(insn: &Instruction, bytes: &[u8]) -> bool {
     use Mnemonic as M;
     let shifts = [
@@ -196,17 +196,17 @@ pub(super) fn repeats_destination(insn: &Instruction) -> bool {
 }
 
 fn is_string_operand(kind: OpKind) -> bool {
-    is_source(kind) || is_destination(kind)
+    is_string_source(kind) || is_string_destination(kind)
 }
 
-pub(super) fn is_source(kind: OpKind) -> bool {
+pub(super) fn is_string_source(kind: OpKind) -> bool {
     matches!(
         kind,
         OpKind::MemorySegSI | OpKind::MemorySegESI | OpKind::MemorySegRSI
     )
 }
 
-pub(super) fn is_destination(kind: OpKind) -> bool {
+pub(super) fn is_string_destination(kind: OpKind) -> bool {
     matches!(
         kind,
         OpKind::MemoryESDI | OpKind::MemoryESEDI | OpKind::MemoryESRDI
@@ -217,7 +217,7 @@ pub(super) fn is_string_operation(insn: &Instruction) -> bool {
     (0..insn.op_count()).any(|index| is_string_operand(insn.op_kind(index)))
 }
 
-/// Whether it is x87 arithmetic that pops the stack.
+/// Whether the instruction is x87 arithmetic that pops the stack.
 pub(super) fn pops_in_place(insn: &Instruction) -> bool {
     use Mnemonic as M;
     let popping = [M::Faddp, M::Fmulp, M::Fsubp, M::Fsubrp, M::Fdivp, M::Fdivrp];
