@@ -102,7 +102,7 @@ impl<'d> RecordedStat<'d> {
         let Some(event) = self.events.get_mut(index) else {
             return;
         };
-        match update.update {
+        match update.property {
             EventProperty::Unit(unit) => event.unit = unit,
             EventProperty::Scale(scale) => event.scale = scale,
             EventProperty::Name(name) => {

@@ -10,18 +10,18 @@ use std::cell::Cell;
 use std::io::{self, Read};
 
 thread_local! {
-    /// Whether allocations of this thread may fail.
+    /// Whether a failed allocation of this thread returns an error, instead of ending the process.
     static FALLIBLE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Initial buffer size for reading, in bytes.
-const INITIAL_BUFFER: usize = 8 << 10;
+/// The smallest growth of a buffer for reading, in bytes.
+const MIN_GROWTH: usize = 8 << 10;
 
 /// A failed allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("out of memory: {bytes} bytes could not be allocated")]
 pub struct OutOfMemory {
-    /// Requested bytes.
+    /// Number of requested bytes; of a list that could not grow, its whole new size.
     pub bytes: usize,
 }
 
@@ -81,7 +81,7 @@ pub fn zeros(size: usize) -> Result<Vec<u8>, OutOfMemory> {
 pub fn read_to_end(mut reader: impl Read, to: &mut Vec<u8>) -> io::Result<()> {
     loop {
         if to.len() == to.capacity() {
-            reserve(to, to.capacity().max(INITIAL_BUFFER))?;
+            reserve(to, to.capacity().max(MIN_GROWTH))?;
         }
         // The standard library allocates nothing while there is spare capacity.
         let room = to.capacity() - to.len();
@@ -103,7 +103,7 @@ fn fallibly<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Restores the old value when dropped, also while unwinding from a panic.
+/// Restores the old value of [`FALLIBLE`] when dropped, also while unwinding from a panic.
 struct Restored(bool);
 
 impl Drop for Restored {
@@ -139,7 +139,7 @@ mod tests {
         assert!(list.iter().copied().eq(0..100_000));
         assert_eq!(zeros(70_000).unwrap(), vec![0; 70_000]);
         let text = vec![3; 100_000];
-        for start in [0, 1, INITIAL_BUFFER] {
+        for start in [0, 1, MIN_GROWTH] {
             let mut read = vec![1; start];
             read_to_end(text.as_slice(), &mut read).unwrap();
             assert_eq!(read, [vec![1; start], text.clone()].concat());

@@ -5,7 +5,8 @@
 
 use strsim::osa_distance;
 
-/// The name closest to `word`, if it has at most one edit for each three characters of `word`, rounded up.
+/// The name closest to `word`, the first of several. `None` if all names need more than one edit for each three characters of
+/// `word`, rounded up.
 #[must_use]
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = word.chars().count().div_ceil(3).max(1);

@@ -6,13 +6,14 @@ pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// Whether `pattern` matches all of `name`: `*` matches any run of bytes, `?` any byte, `[a-c]` one
-/// of a set, `[!a-c]` any other, `\` escapes the next byte. An unbalanced bracket is literal.
+/// Whether `pattern` matches all of `name`: `*` matches any run of bytes, `?` any byte, `[a-c]` one of a set, and `[!a-c]` any
+/// byte outside a set; `\` escapes the next byte outside of sets. A `]` at the start of a set is one of its bytes. A `[` whose
+/// set has no end is literal.
 #[must_use]
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     let (mut pattern, mut name) = (pattern.as_bytes(), name.as_bytes());
-    // Backtracking position after a mismatch: after the last star, which then matches one more
-    // byte.
+    // The pattern after the last star, and the part of the name that it was last compared with. After a mismatch, the
+    // star matches one more byte.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         if let [b'*', rest @ ..] = pattern {
@@ -20,36 +21,33 @@ pub fn matches_pattern(pattern: &str, name: &str) -> bool {
             retry = Some((rest, name));
             continue;
         }
-        let next = match (match_element(pattern, name.first().copied()), name) {
-            (Some(rest), [_, after @ ..]) => Some((rest, after)),
-            _ => None,
-        };
-        if let Some(next) = next {
-            (pattern, name) = next;
+        if let Some((byte, after)) = name.split_first()
+            && let Some(rest) = match_element(pattern, *byte)
+        {
+            (pattern, name) = (rest, after);
             continue;
         }
         if pattern.is_empty() && name.is_empty() {
             return true;
         }
         match retry {
-            Some((star, [_, after @ ..])) => {
-                (pattern, name) = (star, after);
-                retry = Some((star, after));
+            Some((after_star, [_, after @ ..])) => {
+                (pattern, name) = (after_star, after);
+                retry = Some((after_star, after));
             }
             _ => return false,
         }
     }
 }
 
-/// The pattern after its first element, if that matches `byte`.
-fn match_element(pattern: &[u8], byte: Option<u8>) -> Option<&[u8]> {
-    let byte = byte?;
+/// The pattern after its first element, a byte, `?` or a set, if that element matches `byte`.
+fn match_element(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     match pattern {
         [b'?', rest @ ..] => Some(rest),
         [b'\\', escaped, rest @ ..] => (*escaped == byte).then_some(rest),
-        [b'[', inside @ ..] => match inside.iter().skip(1).position(|end| *end == b']') {
-            Some(end) => {
-                let (set, rest) = inside.split_at(end + 1);
+        [b'[', inside @ ..] => match set_size(inside) {
+            Some(size) => {
+                let (set, rest) = inside.split_at(size);
                 in_set(set, byte).then_some(rest.get(1..)?)
             }
             None => (byte == b'[').then_some(inside),
@@ -57,6 +55,14 @@ fn match_element(pattern: &[u8], byte: Option<u8>) -> Option<&[u8]> {
         [plain, rest @ ..] => (*plain == byte).then_some(rest),
         [] => None,
     }
+}
+
+/// The number of bytes before the `]` that ends the set; `None` if it has no end. A `]` at the start, also after `!`, does not
+/// end it.
+fn set_size(inside: &[u8]) -> Option<usize> {
+    let first = usize::from(inside.first() == Some(&b'!'));
+    let end = inside.iter().skip(first + 1).position(|end| *end == b']')?;
+    Some(first + 1 + end)
 }
 
 fn in_set(set: &[u8], byte: u8) -> bool {
@@ -130,6 +136,7 @@ mod tests {
         ));
         assert!(matches_pattern("x[!a-c]", "xd") && !matches_pattern("x[!a-c]", "xb"));
         assert!(matches_pattern("x[]]", "x]") && matches_pattern("x[", "x["));
+        assert!(matches_pattern("x[!]]", "xa") && !matches_pattern("x[!]]", "x]"));
         assert!(matches_pattern(r"x\*", "x*") && !matches_pattern(r"x\*", "xy"));
     }
 

@@ -1,7 +1,7 @@
-//! Converts Intel BTS traces into samples of branches, in place of AUXTRACE records.
+//! Replaces the AUXTRACE records of Intel BTS traces with samples of branches.
 //!
-//! A trace consists of entries of three words: source, target, flags. An AUXTRACE_INFO record of
-//! type INTEL_BTS describes it; the record's first private word is the type of the PMU whose event was traced.
+//! A trace consists of entries of three 64-bit words: source, target, flags. An AUXTRACE_INFO record of type INTEL_BTS
+//! describes it.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,6 +15,10 @@ use crate::pipe_writer::encode_attr_record;
 use crate::writer::Preamble;
 use crate::{EventDesc, FileHeader, PerfData, WriteError, Writer};
 
+/// Index of the word of AUXTRACE_INFO with the type of the PMU whose event was traced.
+const PMU_TYPE: usize = 0;
+/// Index of the word of AUXTRACE_INFO that is 1 if the trace consists of snapshots.
+const SNAPSHOT_MODE: usize = 5;
 /// Size of an entry in bytes.
 const ENTRY: usize = AuxTraceInfo::BTS_BRANCH;
 /// Difference between the branch event's id and the id of the traced event, as in perf.
@@ -35,19 +39,19 @@ const USER: Misc = Misc(2);
 struct TraceConversion {
     /// The id of the branch event's samples.
     id: u64,
-    /// Whether each part is a snapshot of the end of the trace, so that parts overlap.
+    /// Whether the part of the trace in each AUXTRACE record is a snapshot of the end of the ring, so that parts overlap.
     overlaps: bool,
     /// The process of each thread.
     processes: HashMap<u32, u32>,
     /// The last part of each ring, if parts overlap.
-    parts: HashMap<u32, Vec<u8>>,
+    last_parts: HashMap<u32, Vec<u8>>,
 }
 
 impl PerfData<'_> {
     /// Converts the recording to a file or stream in memory in which each branch of the trace is a
     /// sample of an event `branches`. The instruction pointer of a sample is the source of the branch, its address the
-    /// target. `None` if the recording has no Intel BTS trace of one of its events, or if an event has no IDENTIFIER, by which
-    /// samples of the new event are recognized.
+    /// target. `None` if the recording has no Intel BTS trace of one of its events, if the traced event has no id, or if an event
+    /// has no IDENTIFIER, by which samples of the new event are recognized.
     ///
     /// # Errors
     /// [`WriteError`] of writing to memory.
@@ -97,7 +101,7 @@ impl PerfData<'_> {
         let info = infos
             .filter(|info| info.kind == AuxTraceInfo::INTEL_BTS)
             .last()?;
-        let pmu = info.private.get(0)?;
+        let pmu = info.private.get(PMU_TYPE)?;
         let is_traced = |event: &&EventDesc| u64::from(event.attr.kind.0) == pmu;
         let traced = self.events().iter().find(is_traced)?;
         let has_id = |event: &EventDesc| event.attr.sample_type.contains(SampleType::IDENTIFIER);
@@ -122,9 +126,9 @@ impl PerfData<'_> {
         };
         let trace = TraceConversion {
             id,
-            overlaps: info.private.get(5) == Some(1),
+            overlaps: info.private.get(SNAPSHOT_MODE) == Some(1),
             processes: HashMap::new(),
-            parts: HashMap::new(),
+            last_parts: HashMap::new(),
         };
         Some((trace, EventDesc::new(attr, vec![id])))
     }
@@ -144,9 +148,9 @@ impl TraceConversion {
             rest = after;
             match UserRecord::decode(&record.raw, endian) {
                 Ok(UserRecord::AuxTraceInfo(_)) => {
-                    event
-                        .iter()
-                        .for_each(|event| encode_attr_record(to, event, endian));
+                    if let Some(event) = event {
+                        encode_attr_record(to, event, endian);
+                    }
                 }
                 Ok(UserRecord::AuxTrace(aux_trace)) => {
                     let new = self.new_part(aux_trace.index, record.payload);
@@ -185,7 +189,10 @@ impl TraceConversion {
         if !self.overlaps {
             return part;
         }
-        let before = self.parts.insert(ring, part.to_vec()).unwrap_or_default();
+        let before = self
+            .last_parts
+            .insert(ring, part.to_vec())
+            .unwrap_or_default();
         let entries = |bytes: &[u8]| bytes.as_chunks::<ENTRY>().0.to_vec();
         let common = overlap(&entries(&before), &entries(part));
         part.get(common * ENTRY..).unwrap_or_default()
@@ -199,8 +206,9 @@ impl TraceConversion {
             // As in perf, branches without addresses are skipped.
             return;
         }
-        // Kernel addresses are in the upper half.
+        // Kernel addresses are in the upper half of the address space.
         let misc = if from.cast_signed() < 0 { KERNEL } else { USER };
+        // A thread without a record of its process is taken for the main thread.
         let pid = self.processes.get(&tid).copied().unwrap_or(tid);
         RecordHeader::encode_record(
             RecordKind::SAMPLE,
@@ -222,20 +230,22 @@ impl TraceConversion {
 /// The length, in entries, of the longest suffix of `before` that is a prefix of `part`. Runs in linear time with
 /// the failure function of `part` (Knuth, Morris and Pratt).
 fn overlap<T: PartialEq>(before: &[T], part: &[T]) -> usize {
-    let step = |borders: &[usize], mut known: usize, entry: &T| {
-        while known > 0 && part.get(known) != Some(entry) {
-            known = borders.get(known - 1).copied().unwrap_or_default();
+    // The number of entries of `part` that match after `entry`, if `matched` of them match before it.
+    let step = |borders: &[usize], mut matched: usize, entry: &T| {
+        while matched > 0 && part.get(matched) != Some(entry) {
+            matched = borders.get(matched - 1).copied().unwrap_or_default();
         }
-        known + usize::from(part.get(known) == Some(entry))
+        matched + usize::from(part.get(matched) == Some(entry))
     };
     let mut borders = vec![0; part.len().min(1)];
     for entry in part.iter().skip(1) {
-        let known = borders.last().copied().unwrap_or_default();
-        borders.push(step(&borders, known, entry));
+        let matched = borders.last().copied().unwrap_or_default();
+        borders.push(step(&borders, matched, entry));
     }
-    let last = before.get(before.len().saturating_sub(part.len())..);
-    let last = last.unwrap_or_default().iter();
-    last.fold(0, |known, entry| step(&borders, known, entry))
+    // No more entries than `part` has, so that it can match completely only at the end.
+    let tail = before.get(before.len().saturating_sub(part.len())..);
+    let tail = tail.unwrap_or_default().iter();
+    tail.fold(0, |matched, entry| step(&borders, matched, entry))
 }
 
 #[cfg(test)]

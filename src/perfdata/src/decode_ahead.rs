@@ -16,7 +16,7 @@ const RECORDS_PER_THREAD: usize = 4;
 
 /// Decodes the complete frames of compressed records before the merging thread needs them.
 pub(crate) struct DecodeAhead<'a> {
-    /// The records that are not read yet, in the order in which the merging thread reads them.
+    /// The records that are not queued for decoding yet, in the order in which the merging thread reads them.
     merged: MergedFiles<'a>,
     jobs: Sender<DecodeJob<'a>>,
     in_flight: VecDeque<AwaitedRecord>,
@@ -32,7 +32,7 @@ struct DecodeJob<'a> {
     reply: SyncSender<Option<Vec<u8>>>,
 }
 
-/// A record that is being decoded.
+/// A record that is queued for decoding, being decoded, or decoded.
 struct AwaitedRecord {
     file: usize,
     position: u64,
@@ -53,7 +53,7 @@ impl<'a> DecodeAhead<'a> {
         let queue = Arc::new(Mutex::new(queue));
         for _ in 0..threads.get() {
             let queue = Arc::clone(&queue);
-            // If no thread can be started, the replies' senders are dropped, and the caller decodes the records itself.
+            // If no thread can be started, no record is decoded here, and the caller decodes all records itself.
             drop(Builder::new().spawn_scoped(scope, move || work(&queue)));
         }
         Self {
@@ -80,7 +80,7 @@ impl<'a> DecodeAhead<'a> {
         }
     }
 
-    /// Takes back a buffer.
+    /// Takes back a buffer that [`Self::take`] returned.
     pub(crate) fn reuse(&mut self, buffer: Vec<u8>) {
         self.spare.push(buffer);
     }
@@ -103,7 +103,7 @@ impl<'a> DecodeAhead<'a> {
                 decoded,
             });
             let buffer = self.spare.pop().unwrap_or_default();
-            // A record without content is an error, which the caller reports.
+            // A record whose content has an invalid size is not decoded here: the caller decodes it and reports the error.
             let endian = self.merged.endian();
             let body = endian.and_then(|endian| content(&record, endian).ok());
             let job = DecodeJob {
@@ -117,7 +117,7 @@ impl<'a> DecodeAhead<'a> {
     }
 }
 
-/// Decodes records until there are no more.
+/// Decodes records until the [`DecodeAhead`] is dropped.
 fn work(queue: &Mutex<Receiver<DecodeJob<'_>>>) {
     let mut frames = CompleteFrames::new(0);
     loop {

@@ -33,13 +33,13 @@ pub struct Decompressor {
     /// Uncompressed records that are held back, each with the number of decompressed bytes before
     /// it.
     held: VecDeque<(u64, Vec<u8>)>,
-    /// Number of compressed bytes so far.
+    /// Number of compressed bytes decompressed so far.
     compressed: u64,
 }
 
 /// Maximum average compression ratio.
 const MAX_RATIO: u64 = 1024;
-/// Decompressed size that is always allowed, in bytes.
+/// Decompressed size that is allowed in addition to that by [`MAX_RATIO`], in bytes.
 const ALLOWED_SIZE: u64 = 1 << 20;
 
 impl Decompressor {
@@ -128,6 +128,7 @@ impl Decompressor {
         let body = content(record, self.endian)?;
         self.compressed += body.len() as u64;
         let mut buffer = std::mem::take(&mut self.buffer);
+        // Complete frames can only be used if the previous frame is complete.
         let decoded = match decoded {
             _ if !self.zstd.is_between_frames() => None,
             None => self.frames.decode(body, &mut buffer).then_some(&buffer[..]),

@@ -153,7 +153,7 @@ pub enum Error {
     /// A file of a directory cannot be read to its end.
     #[error("part {part}: {source}")]
     Part {
-        /// Number of the file, from 1.
+        /// Position of the file among those that were passed to the reader, from 1.
         part: u32,
         /// Cause; its offsets are relative to that file.
         source: Box<Error>,
@@ -188,7 +188,7 @@ pub enum FileFinding {
         "the recording was not completed: reading to the end of the file, without header features"
     )]
     Unfinished,
-    /// The file is shorter than its header says.
+    /// The data section reaches beyond the end of the file.
     #[error(
         "the file is truncated: data at offset {offset:#x} should have {need} bytes, but {have} are left"
     )]
@@ -238,14 +238,14 @@ pub enum FileFinding {
         /// Offset of the record.
         offset: u64,
     },
-    /// Event descriptions are longer than the known layouts.
+    /// The attrs in event descriptions are longer than the known layouts.
     #[error(
         "event descriptions have {size} bytes, of which {known} are known here; the rest is skipped"
     )]
     AttrLarger {
-        /// Size in the file, in bytes.
+        /// Size of an attr in the file, in bytes.
         size: u64,
-        /// Size of the known layout, in bytes.
+        /// Size of the largest known layout, in bytes.
         known: u64,
     },
 }

@@ -37,7 +37,7 @@ pub(crate) fn decode_events(file: &[u8], header: &FileHeader) -> Result<Vec<Even
             size: header.attr_size,
         });
     }
-    let bytes = section_of(file, "event descriptions", section)?;
+    let bytes = section_bytes(file, "event descriptions", section)?;
     let mut events = Vec::new();
     let mut offset = section.offset;
     for entry in bytes.chunks_exact(entry_size) {
@@ -64,11 +64,16 @@ fn decode_event(
         source,
     };
     let attr_size = entry.len().saturating_sub(Section::SIZE);
-    let (attr, ids) = entry.split_at(attr_size);
+    let (attr, ids_section) = entry.split_at(attr_size);
     let attr = decode_attr(attr, endian).map_err(failed)?;
-    let ids = Section::decode(&mut Cursor::new(ids, endian)).map_err(failed)?;
-    let ids = section_of(file, "event ids", ids)?;
-    let ids = ids.as_chunks().0.iter().map(|id| endian.u64(*id)).collect();
+    let ids_section = Section::decode(&mut Cursor::new(ids_section, endian)).map_err(failed)?;
+    let id_bytes = section_bytes(file, "event ids", ids_section)?;
+    let ids = id_bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|id| endian.u64(*id))
+        .collect();
     Ok(EventDesc::new(attr, ids))
 }
 
@@ -82,7 +87,11 @@ pub(crate) fn decode_attr(reserved: &[u8], endian: Endian) -> Result<Attr, Decod
     Attr::decode(reserved.get(..size).unwrap_or(reserved), endian)
 }
 
-fn section_of<'a>(file: &'a [u8], what: &'static str, section: Section) -> Result<&'a [u8], Error> {
+fn section_bytes<'a>(
+    file: &'a [u8],
+    what: &'static str,
+    section: Section,
+) -> Result<&'a [u8], Error> {
     section.of(file).ok_or(Error::Section {
         what,
         offset: section.offset,

@@ -8,7 +8,7 @@ pub struct EventUpdate {
     /// An id of the event.
     pub id: u64,
     /// The property.
-    pub update: EventProperty,
+    pub property: EventProperty,
 }
 
 /// A property in an EVENT_UPDATE record (`PERF_EVENT_UPDATE__*` of perf 6.1).
@@ -41,14 +41,14 @@ impl EventUpdate {
         let at = &mut Cursor::new(body, endian);
         let kind = at.u64("update type")?;
         let id = at.u64("event id")?;
-        let update = match kind {
+        let property = match kind {
             UNIT => EventProperty::Unit(text(at)),
             SCALE => EventProperty::Scale(f64::from_bits(at.u64("scale")?)),
             NAME => EventProperty::Name(text(at)),
             CPUS => EventProperty::Cpus(CpuMap::decode(at)?.cpus()),
             other => EventProperty::Other(other),
         };
-        Ok(Self { id, update })
+        Ok(Self { id, property })
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
         let update = EventUpdate::decode(&body.done(), Endian::Little);
         let update = update.unwrap();
         assert_eq!(update.id, 7);
-        update.update
+        update.property
     }
 
     #[test]

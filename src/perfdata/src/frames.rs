@@ -30,9 +30,9 @@ impl CompleteFrames {
         }
     }
 
-    /// Replaces `out` by the decoded `bytes`, if these are complete, undamaged frames of at most [`MAX_BLOCKS`] blocks, with
-    /// allowed windows. Otherwise returns `false`, and the caller must pass `bytes` to [`Zstd`](crate::zstd::Zstd),
-    /// which decodes block by block and reports damage.
+    /// Replaces the content of `out` with the decoded `bytes`, if these are complete, undamaged frames of at most
+    /// [`MAX_BLOCKS`] blocks, with allowed windows. Otherwise returns `false`, and the caller must pass `bytes` to
+    /// [`Zstd`](crate::zstd::Zstd), which decodes block by block and reports damage.
     pub(crate) fn decode(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
         out.clear();
         let mut rest = bytes;
@@ -45,7 +45,8 @@ impl CompleteFrames {
         true
     }
 
-    /// Appends the first frame of `bytes`, and returns its size.
+    /// Appends the content of the first frame of `bytes`, and returns the frame's compressed size. `None` if it can't be decoded
+    /// as a whole; `out` may then have a part of the content.
     fn frame(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize> {
         let extent = FrameExtent::of(bytes, MAX_BLOCKS)?;
         if extent.window > self.window {

@@ -1,4 +1,4 @@
-//! The first 104 bytes of a file.
+//! The header at the start of a file: 104 bytes, in very old files 72, in pipe mode 16.
 
 use rperf_wire::{Cursor, DecodeError, Encoder, Endian};
 
@@ -86,7 +86,7 @@ impl FileHeader {
     /// # Errors
     /// [`Error`] for an unknown magic number or layout, or too few bytes.
     pub fn decode(file: &[u8]) -> Result<Self, Error> {
-        let endian = magic(file)?;
+        let endian = byte_order(file)?;
         let truncated = |_| Error::HeaderTruncated { have: file.len() };
         let at = &mut Cursor::new(file, endian);
         at.u64("magic").map_err(truncated)?;
@@ -181,7 +181,8 @@ fn has(bitmap: &[u64; 4], feature: FeatureId) -> bool {
     word.is_some_and(|word| word >> (feature.0 % 64) & 1 == 1)
 }
 
-fn magic(file: &[u8]) -> Result<Endian, Error> {
+/// Returns the byte order of `file`, by its magic number and for version 1 by its header size.
+fn byte_order(file: &[u8]) -> Result<Endian, Error> {
     if file.is_empty() {
         return Err(Error::Empty);
     }
@@ -189,7 +190,7 @@ fn magic(file: &[u8]) -> Result<Endian, Error> {
     match start {
         start if start == MAGIC => Ok(Endian::Little),
         start if start == MAGIC_BIG => Ok(Endian::Big),
-        start if start == MAGIC_VERSION_1 => version_1(file),
+        start if start == MAGIC_VERSION_1 => byte_order_of_version_1(file),
         start
             if [MAGIC, MAGIC_BIG, MAGIC_VERSION_1]
                 .iter()
@@ -205,7 +206,7 @@ fn magic(file: &[u8]) -> Result<Endian, Error> {
 
 /// Detects the byte order of a file of version 1 by its header size, since the magic number doesn't depend on the
 /// byte order.
-fn version_1(file: &[u8]) -> Result<Endian, Error> {
+fn byte_order_of_version_1(file: &[u8]) -> Result<Endian, Error> {
     let sizes = [
         FileHeader::SIZE as u64,
         FileHeader::SIZE_WITHOUT_FEATURES,
@@ -225,10 +226,10 @@ fn version_1(file: &[u8]) -> Result<Endian, Error> {
     Ok(endian)
 }
 
-/// Decodes the bitmap, an array of the recording machine's `unsigned long`. On big-endian machines
-/// 32-bit words are in another order than 64-bit ones. All but the oldest recorders write HOSTNAME, so
-/// its bit shows the word size. If neither size gives known features only, the file has build-ids alone,
-/// as perf assumes: the oldest recorders wrote nothing else.
+/// Decodes the bitmap, an array of the recording machine's `unsigned long`. On big-endian machines 32-bit words are in another
+/// order than 64-bit ones. All but the oldest recorders write HOSTNAME, so its bit shows the word size. Without it, 64-bit words
+/// are assumed if they give only known features, otherwise 32-bit words if these do. If neither do, the file has build-ids
+/// alone, as perf assumes: the oldest recorders wrote nothing else.
 fn features(bitmap: &[u8; 32], endian: Endian) -> [u64; 4] {
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(bitmap.as_chunks().0) {

@@ -134,10 +134,12 @@ impl<'a> PipeHead<'a> {
                     .put(FeatureId::TRACING_DATA, section, keep(data));
                 name_tracepoints(&mut self.events, &self.features);
             }
-            RecordKind::HEADER_BUILD_ID => match BuildIdEntry::decode(&record.raw, self.endian) {
-                Ok(entry) => self.features.add_build_id(entry),
-                Err(_) => self.malformed(record),
-            },
+            RecordKind::HEADER_BUILD_ID => {
+                match BuildIdEntry::decode_record(&record.raw, self.endian) {
+                    Ok(entry) => self.features.add_build_id(entry),
+                    Err(_) => self.malformed(record),
+                }
+            }
             RecordKind::EVENT_UPDATE => match EventUpdate::decode(body, self.endian) {
                 Ok(update) => self.update(update),
                 Err(_) => self.malformed(record),
@@ -184,11 +186,11 @@ impl<'a> PipeHead<'a> {
         let event = event
             .into_iter()
             .find(|event| event.ids.contains(&update.id));
-        match (event, update.update) {
+        match (event, update.property) {
             (Some(event), EventProperty::Name(name)) => event.name = name,
             (_, other) => self.updates.push(EventUpdate {
                 id: update.id,
-                update: other,
+                property: other,
             }),
         }
     }

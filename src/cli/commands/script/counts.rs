@@ -132,7 +132,7 @@ impl CountTable {
             && let Ok(update) = EventUpdate::decode(raw.body, record.endian)
             && let Some(event) = counts.event(update.id)
         {
-            match (update.update, self.names.get_mut(event)) {
+            match (update.property, self.names.get_mut(event)) {
                 (EventProperty::Cpus(cpus), _) => counts.set_cpus(event, cpus),
                 (EventProperty::Name(name), Some(known)) => *known = name,
                 _ => {}

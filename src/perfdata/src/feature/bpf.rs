@@ -18,7 +18,7 @@ pub struct BpfProgram {
     pub data: Vec<u8>,
 }
 
-/// A function of JIT-compiled machine code of a program.
+/// A function in a program's JIT-compiled machine code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BpfFunction {
     /// Address in the kernel.
@@ -34,8 +34,8 @@ pub struct BpfFunction {
 /// A function of a program with its name in symbol tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BpfSymbol {
-    /// `bpf_prog_TAG_NAME`, as in /proc/kallsyms. NAME comes from BTF; `_NAME` is missing if BTF has none. Without BTF it is the
-    /// name of a program with a single function, otherwise `F`.
+    /// `bpf_prog_TAG_NAME`, as in /proc/kallsyms. NAME is the function's name in the BTF. Without BTF it is the program's name if
+    /// the program has a single function, otherwise `F`. If there is no such name, `_NAME` is omitted.
     pub name: String,
     /// The function.
     pub function: BpfFunction,
@@ -52,8 +52,8 @@ mod at {
     pub(super) const KSYMS: usize = 112;
     pub(super) const LENGTHS: usize = 120;
     pub(super) const BTF_ID: usize = 128;
-    pub(super) const TYPE_SIZE: usize = 132;
-    pub(super) const TYPES: usize = 136;
+    pub(super) const FUNC_INFO_SIZE: usize = 132;
+    pub(super) const FUNC_INFO: usize = 136;
     pub(super) const TAG_COUNT: usize = 180;
     pub(super) const TAGS: usize = 184;
 }
@@ -94,24 +94,25 @@ impl BpfProgram {
         self.number(at::BTF_ID, endian)
     }
 
-    /// The functions of the machine code; `None` if the numbers of addresses, sizes and tags differ, which happens
-    /// when the kernel hides addresses from the recorder.
+    /// The functions of the machine code, up to the first whose address, size or tag is missing in the arrays; `None` if the
+    /// numbers of addresses, sizes and tags differ, which happens when the kernel hides addresses from the recorder.
     #[must_use]
     pub fn functions(&self, endian: Endian) -> Option<Vec<BpfFunction>> {
         let count = self.number(at::KSYM_COUNT, endian);
-        let counts = [at::LENGTH_COUNT, at::TAG_COUNT].map(|at| self.number(at, endian));
+        let counts = [at::LENGTH_COUNT, at::TAG_COUNT].map(|field| self.number(field, endian));
         if counts != [count; 2] {
             return None;
         }
-        let types = self.number(at::TYPE_SIZE, endian) as usize;
+        // 0 if the program has no type information.
+        let func_info_size = self.number(at::FUNC_INFO_SIZE, endian) as usize;
         let functions = (0..count as usize).map_while(|index| {
-            let type_id = self.element(at::TYPES, index * types.max(8) + 4, endian);
+            let type_id = self.element(at::FUNC_INFO, index * func_info_size.max(8) + 4, endian);
             Some(BpfFunction {
                 address: endian.u64(*self.element(at::KSYMS, index * 8, endian)?),
                 size: endian.u32(*self.element(at::LENGTHS, index * 4, endian)?),
                 tag: *self.element(at::TAGS, index * 8, endian)?,
                 type_id: type_id
-                    .filter(|_| types > 0)
+                    .filter(|_| func_info_size > 0)
                     .map_or(0, |id| endian.u32(*id)),
             })
         });
@@ -129,10 +130,10 @@ impl BpfProgram {
             for byte in function.tag {
                 let _cannot_fail = write!(name, "{byte:02x}");
             }
-            let own = self.name();
+            let program = self.name();
             let short = match types {
                 Some(types) => types.type_name(function.type_id, endian),
-                None if is_single => Some(own.as_str()).filter(|own| !own.is_empty()),
+                None if is_single => Some(program.as_str()).filter(|name| !name.is_empty()),
                 None => Some("F"),
             };
             if let Some(short) = short {
@@ -144,11 +145,11 @@ impl BpfProgram {
         Some(symbols.collect())
     }
 
-    fn number(&self, at: usize, endian: Endian) -> u32 {
-        endian.u32_at(&self.info, at).unwrap_or_default()
+    fn number(&self, field: usize, endian: Endian) -> u32 {
+        endian.u32_at(&self.info, field).unwrap_or_default()
     }
 
-    /// An element of an array whose offset is in the structure.
+    /// The bytes at `offset` of an array; `pointer` is the offset of the structure's field that locates the array.
     fn element<const N: usize>(
         &self,
         pointer: usize,
@@ -163,13 +164,13 @@ impl BpfProgram {
         let count = at.u32("bpf program count")?;
         (0..count)
             .map(|_| {
-                let info = at.u32("bpf info length")?;
-                let data = at.u32("bpf data length")?;
+                let info_size = at.u32("bpf info length")?;
+                let data_size = at.u32("bpf data length")?;
                 let arrays = at.u64("bpf arrays")?;
                 Ok(Self {
                     arrays,
-                    info: at.take(info as usize, "bpf info")?.to_vec(),
-                    data: at.take(data as usize, "bpf data")?.to_vec(),
+                    info: at.take(info_size as usize, "bpf info")?.to_vec(),
+                    data: at.take(data_size as usize, "bpf data")?.to_vec(),
                 })
             })
             .collect()
@@ -218,7 +219,8 @@ impl BpfBtf {
         }
     }
 
-    /// The name of a type. Type ids start at 1: `None` for 0, unknown ids, and damaged type information.
+    /// The name of a type, empty if it is anonymous. Type ids start at 1: `None` for 0, unknown ids, and damaged type
+    /// information.
     #[must_use]
     pub fn type_name(&self, type_id: u32, endian: Endian) -> Option<&str> {
         let header_size = endian.u32_at(&self.data, 4)? as usize;

@@ -12,7 +12,7 @@ use super::text;
 pub struct BuildIdEntry {
     /// Machine: -1 for the host, otherwise the pid of a guest.
     pub pid: i32,
-    /// CPU mode of the file: kernel, user or guest.
+    /// CPU mode of the file: kernel, user or guest; and whether the record specifies [`BuildIdEntry::size`].
     pub misc: Misc,
     /// The build-id, padded with zeros.
     pub build_id: [u8; 20],
@@ -59,7 +59,7 @@ impl BuildIdEntry {
             to.u32(self.pid.cast_unsigned());
             to.bytes(&self.build_id);
             to.bytes(&[self.size.min(20), 0, 0, 0]);
-            // The size of the whole body is a multiple of eight: perf of newer releases refuses others.
+            // The size of the whole body is a multiple of eight: newer releases of perf refuse other sizes.
             let name = &*name_bytes(&self.filename);
             to.bytes(name);
             let fixed = size_of::<i32>() + BUILD_ID_FIELD;
@@ -68,16 +68,21 @@ impl BuildIdEntry {
         });
     }
 
-    /// Decodes a HEADER_BUILD_ID record.
+    /// Decodes a HEADER_BUILD_ID record. If it has the old layout, only the kernel's name reveals that.
     ///
     /// # Errors
     /// [`DecodeError`] if the body is too short.
     pub fn decode_record(raw: &RawRecord<'_>, endian: Endian) -> Result<Self, DecodeError> {
-        Self::decode(raw, endian)
+        let entry = Self::decode_fields(raw.body, raw.misc, endian)?;
+        match entry.lacks_pid() {
+            true => Self::decode_without_pid(raw, endian),
+            false => Ok(entry),
+        }
     }
 
+    /// Decodes all entries of a section. If one reveals the old layout, all entries have it, as in perf.
     pub(crate) fn decode_list(mut bytes: &[u8], endian: Endian) -> Result<Vec<Self>, DecodeError> {
-        let mut entries = Vec::new();
+        let mut records = Vec::new();
         while !bytes.is_empty() {
             let short = DecodeError::Short {
                 field: "build-id record",
@@ -86,13 +91,24 @@ impl BuildIdEntry {
                 have: bytes.len(),
             };
             let (raw, size) = RawRecord::split(bytes, endian).ok_or(short)?;
-            entries.push(Self::decode(&raw, endian)?);
+            records.push(raw);
             bytes = bytes.get(size..).unwrap_or_default();
+        }
+        let entries = records
+            .iter()
+            .map(|raw| Self::decode_fields(raw.body, raw.misc, endian))
+            .collect::<Result<Vec<_>, _>>()?;
+        if entries.iter().any(Self::lacks_pid) {
+            return records
+                .iter()
+                .map(|raw| Self::decode_without_pid(raw, endian))
+                .collect();
         }
         Ok(entries)
     }
 
-    /// Appends the entries as records with their size. Paths too long for a record are omitted.
+    /// Appends the entries as records that specify the size of the build-id. Entries whose path is too long for a record are
+    /// omitted.
     pub(crate) fn encode_list(entries: &[Self], to: &mut Encoder<'_>) {
         for entry in entries {
             let name = &*name_bytes(&entry.filename);
@@ -114,29 +130,31 @@ impl BuildIdEntry {
         }
     }
 
-    /// Decodes an entry. Recorders before 2.6.35 wrote no pid, so all fields are four bytes earlier
-    /// and the kernel's name loses its start; only that name reveals the old layout.
-    pub(crate) fn decode(raw: &RawRecord<'_>, endian: Endian) -> Result<Self, DecodeError> {
-        let entry = Self::decode_fields(&mut Cursor::new(raw.body, endian), raw.misc)?;
-        if !entry.filename.starts_with("nel.kallsyms]") {
-            return Ok(entry);
-        }
+    /// Whether the entry has the old layout, by the kernel's name: recorders before 2.6.35 wrote no pid, so all fields are four
+    /// bytes earlier, and a name decoded with the present layout loses its start.
+    fn lacks_pid(&self) -> bool {
+        self.filename.starts_with("nel.kallsyms]")
+    }
+
+    /// Decodes an entry of the old layout, with the pid of the host.
+    fn decode_without_pid(raw: &RawRecord<'_>, endian: Endian) -> Result<Self, DecodeError> {
         let mut shifted = (-1_i32).cast_unsigned().to_le_bytes().to_vec();
         if endian == Endian::Big {
             shifted.reverse();
         }
         shifted.extend_from_slice(raw.body);
-        Self::decode_fields(&mut Cursor::new(&shifted, endian), raw.misc)
+        Self::decode_fields(&shifted, raw.misc, endian)
     }
 
-    fn decode_fields(at: &mut Cursor<'_>, misc: Misc) -> Result<Self, DecodeError> {
+    fn decode_fields(body: &[u8], misc: Misc, endian: Endian) -> Result<Self, DecodeError> {
+        let at = &mut Cursor::new(body, endian);
         let pid = at.u32("build-id pid")?.cast_signed();
-        let room: [u8; BUILD_ID_FIELD] = at.array("build-id")?;
+        let field: [u8; BUILD_ID_FIELD] = at.array("build-id")?;
         let mut build_id = [0; 20];
-        for (to, from) in build_id.iter_mut().zip(room) {
+        for (to, from) in build_id.iter_mut().zip(field) {
             *to = from;
         }
-        let [.., stored_size, _, _, _] = room;
+        let [.., stored_size, _, _, _] = field;
         let size = if misc.contains(Misc::BUILD_ID_SIZE) {
             stored_size.min(20)
         } else {
@@ -149,5 +167,30 @@ impl BuildIdEntry {
             size,
             filename: name_text(until_nul(at.rest())).into_owned(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_name_reveals_that_no_entry_has_a_pid() {
+        let mut section = Vec::new();
+        for (byte, name) in [(1, "[kernel.kallsyms]"), (2, "/usr/bin/true")] {
+            let (kind, misc) = (RecordKind(0), Misc(1));
+            RecordHeader::encode_record(kind, misc, &mut section, Endian::Little, |to| {
+                to.bytes(&[byte; BUILD_ID_FIELD]);
+                to.padded_str(name.as_bytes(), text::ALIGN);
+            });
+        }
+        let entries = BuildIdEntry::decode_list(&section, Endian::Little).unwrap();
+        let names: Vec<&str> = entries
+            .iter()
+            .map(|entry| entry.filename.as_str())
+            .collect();
+        assert_eq!(names, ["[kernel.kallsyms]", "/usr/bin/true"]);
+        assert!(entries.iter().all(|entry| entry.pid == -1));
+        assert_eq!(entries[1].id(), [2; 20]);
     }
 }

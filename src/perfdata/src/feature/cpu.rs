@@ -1,4 +1,4 @@
-//! CPUs: their number, topology and caches.
+//! CPUs: their number, topology, caches and ELF machine.
 
 use rperf_wire::{Cursor, DecodeError, Encoder};
 
@@ -53,8 +53,8 @@ pub struct CpuTopologyEntry {
 }
 
 impl CpuTopology {
-    /// Decodes a section; `cpus` is the number of available CPUs. Sections of old recorders end
-    /// after the lists, those of slightly newer ones after cores and sockets.
+    /// Decodes a section; `cpus` is the number of available CPUs. Sections of old recorders end after the two lists, those of
+    /// slightly newer ones after the CPUs' cores and sockets.
     pub(crate) fn decode(at: &mut Cursor<'_>, cpus: Option<u32>) -> Result<Self, DecodeError> {
         let core_siblings = text::take_list(at)?;
         let thread_siblings = text::take_list(at)?;
@@ -83,7 +83,7 @@ impl CpuTopology {
         Ok(topology)
     }
 
-    /// Encodes a section; without dies if it has no list of dies and no CPU has one.
+    /// Encodes a section; without dies if there is no list of them and no CPU has a die.
     pub(crate) fn encode(&self, to: &mut Encoder<'_>) {
         text::put_list(to, &self.core_siblings);
         text::put_list(to, &self.thread_siblings);

@@ -1,4 +1,4 @@
-//! EVENT_DESC: attrs, ids and names of the events, in addition to the attr section.
+//! EVENT_DESC: attrs, ids and names of the events; the attr section has the same attrs and ids, without names.
 
 use rperf_wire::{Cursor, DecodeError, Encoder, Endian};
 
@@ -12,9 +12,9 @@ pub(crate) fn decode(at: &mut Cursor<'_>, endian: Endian) -> Result<Vec<EventDes
     (0..count)
         .map(|_| {
             let attr = decode_attr(at.take(attr_size as usize, "attr")?, endian)?;
-            let ids = at.u32("id count")?;
+            let id_count = at.u32("id count")?;
             let name = text::take(at)?;
-            let ids = at.u64s(u64::from(ids), "ids")?.iter().collect();
+            let ids = at.u64s(u64::from(id_count), "ids")?.iter().collect();
             Ok(EventDesc { attr, ids, name })
         })
         .collect()

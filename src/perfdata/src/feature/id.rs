@@ -15,7 +15,7 @@ macro_rules! features {
             /// All named features, in numerical order.
             pub const NAMED: &'static [(Self, &'static str)] = &[$((Self::$name, stringify!($name))),*];
 
-            /// The name without `HEADER_`, if this version knows it.
+            /// The name, if this version of rperf knows it: perf's name without `HEADER_`, or simpleperf's with `SIMPLEPERF_`.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
@@ -40,11 +40,11 @@ features! {
     VERSION = 5;
     /// Architecture from uname(2).
     ARCH = 6;
-    /// Number of CPUs.
+    /// Numbers of available and of online CPUs.
     NRCPUS = 7;
     /// Name of the CPU.
     CPUDESC = 8;
-    /// Vendor, family, model and stepping of the CPU.
+    /// Identifier of the CPU: on x86 vendor, family, model and stepping.
     CPUID = 9;
     /// Memory in kB.
     TOTAL_MEM = 10;
@@ -92,7 +92,7 @@ features! {
     PMU_CAPS = 31;
     /// Domains of the scheduler.
     CPU_DOMAIN_INFO = 32;
-    /// Machine of the recorded programs.
+    /// ELF machine of the recorded programs.
     E_MACHINE = 33;
     /// Bytes of a cache line.
     CLN_SIZE = 34;

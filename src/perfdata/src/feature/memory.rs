@@ -84,10 +84,14 @@ impl MemoryTopology {
         for node in &self.nodes {
             to.u64(node.node);
             to.u64(node.size);
-            // The size of the bitmap: readers derive the number of words from it, so it must match `blocks`.
+            // The number of bits of the bitmap: readers derive the number of words from it, so it must match `blocks`.
             let words = node.blocks.len() as u64;
-            let fits = node.size.div_ceil(64) == words;
-            to.u64(if fits { node.size } else { words * 64 });
+            let is_size_of_blocks = node.size.div_ceil(64) == words;
+            to.u64(if is_size_of_blocks {
+                node.size
+            } else {
+                words * 64
+            });
             node.blocks.iter().for_each(|word| to.u64(*word));
         }
     }

@@ -1,4 +1,4 @@
-//! PMUs and events: numbers, capabilities, groups, compression.
+//! PMUs (numbers, CPUs and capabilities), groups of events, and compression.
 
 use rperf_wire::{Cursor, DecodeError, Encoder};
 
@@ -129,7 +129,8 @@ impl PmuCapabilities {
             .collect()
     }
 
-    pub(crate) fn encode_cpu(&self, to: &mut Encoder<'_>) {
+    /// Encodes the values without the name: the section of CPU_PMU_CAPS, and the start of an entry of PMU_CAPS.
+    pub(crate) fn encode_values(&self, to: &mut Encoder<'_>) {
         text::put_count(to, self.values.len());
         for (key, value) in &self.values {
             text::put(to, key);
@@ -140,7 +141,7 @@ impl PmuCapabilities {
     pub(crate) fn encode_list(pmus: &[Self], to: &mut Encoder<'_>) {
         text::put_count(to, pmus.len());
         for pmu in pmus {
-            pmu.encode_cpu(to);
+            pmu.encode_values(to);
             text::put(to, &pmu.name);
         }
     }
@@ -162,7 +163,7 @@ pub struct CompressionInfo {
     pub level: u32,
     /// Compression ratio, rounded.
     pub ratio: u32,
-    /// Ring size in bytes, the maximum size of a chunk.
+    /// Size of a ring in bytes, and of the buffer into which perf decompresses one record.
     pub mmap_len: u32,
 }
 

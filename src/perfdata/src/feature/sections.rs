@@ -14,9 +14,8 @@ use super::{
 use crate::header::Section;
 use crate::{Error, EventDesc, FileFinding, FileHeader};
 
-/// The feature sections of a file. Getters that return an `Option` return `None` for a feature that is
-/// absent or cannot be decoded; [`Features::malformed`] lists the latter, without
-/// empty sections.
+/// The feature sections of a recording. Getters that return an `Option` return `None` for a feature that is absent or cannot
+/// be decoded; [`Features::malformed`] lists those that cannot be decoded.
 #[derive(Debug, Clone)]
 pub struct Features<'a> {
     sections: Vec<(FeatureId, Section, Cow<'a, [u8]>)>,
@@ -88,12 +87,12 @@ impl<'a> Features<'a> {
         self.build_ids.push(entry);
     }
 
-    /// The features in section order: numerical order, or in pipe mode the order of their records.
+    /// The features in section order: numerical order, or in pipe mode the order of their records, the last of each feature.
     pub fn present(&self) -> impl Iterator<Item = FeatureId> + '_ {
         self.sections.iter().map(|(feature, ..)| *feature)
     }
 
-    /// Whether the file has this feature.
+    /// Whether the recording has a section of this feature.
     #[must_use]
     pub fn has(&self, feature: FeatureId) -> bool {
         self.present().any(|present| present == feature)
@@ -160,7 +159,7 @@ impl<'a> Features<'a> {
         self.string(FeatureId::ARCH)
     }
 
-    /// Number of CPUs.
+    /// Numbers of available and of online CPUs.
     #[must_use]
     pub fn nr_cpus(&self) -> Option<NrCpus> {
         self.get(FeatureId::NRCPUS, NrCpus::decode)
@@ -231,8 +230,8 @@ impl<'a> Features<'a> {
         self.get(FeatureId::GROUP_DESC, GroupDesc::decode_list)
     }
 
-    /// Build-ids of recorded files: those of the feature, if present, and in pipe mode those
-    /// of HEADER_BUILD_ID records.
+    /// Build-ids of recorded files: those of the feature, if it is present and can be decoded, and in pipe mode those of
+    /// HEADER_BUILD_ID records.
     #[must_use]
     pub fn build_ids(&self) -> Vec<BuildIdEntry> {
         let decode = |at: &mut Cursor<'_>| BuildIdEntry::decode_list(at.rest(), self.endian);
@@ -297,7 +296,7 @@ impl<'a> Features<'a> {
         self.get(FeatureId::HYBRID_TOPOLOGY, HybridPmu::decode_list)
     }
 
-    /// Capabilities of PMUs, with the PMUs' names.
+    /// Capabilities of PMUs other than `cpu`.
     #[must_use]
     pub fn pmu_caps(&self) -> Option<Vec<PmuCapabilities>> {
         self.get(FeatureId::PMU_CAPS, PmuCapabilities::decode_list)
@@ -309,7 +308,7 @@ impl<'a> Features<'a> {
         self.get(FeatureId::CPU_DOMAIN_INFO, SchedDomains::decode)
     }
 
-    /// Machine of the recorded programs.
+    /// ELF machine of the recorded programs.
     #[must_use]
     pub fn elf_machine(&self) -> Option<ElfMachine> {
         self.get(FeatureId::E_MACHINE, ElfMachine::decode)
@@ -333,7 +332,7 @@ impl<'a> Features<'a> {
         self.get(FeatureId::BPF_PROG_INFO, BpfProgram::decode_list)
     }
 
-    /// Types of BPF programs.
+    /// Type information of BPF programs.
     #[must_use]
     pub fn btf(&self) -> Option<Vec<BpfBtf>> {
         self.get(FeatureId::BPF_BTF, BpfBtf::decode_list)
@@ -361,8 +360,7 @@ impl<'a> Features<'a> {
             .collect()
     }
 
-    /// Whether the section of a present feature can be decoded; true for `TRACING_DATA` and features
-    /// without a getter.
+    /// Whether the section of a present feature can be decoded; also true for `TRACING_DATA` and features without a getter.
     pub(crate) fn decodes(&self, feature: FeatureId) -> bool {
         match feature {
             FeatureId::HOSTNAME

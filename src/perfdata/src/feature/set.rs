@@ -91,7 +91,7 @@ impl FeatureSet {
         self.set(FeatureId::ARCH, |to| text::put(to, arch))
     }
 
-    /// Number of CPUs; CPU_TOPOLOGY must describe `cpus.available` CPUs.
+    /// Numbers of available and of online CPUs; CPU_TOPOLOGY must describe `cpus.available` CPUs.
     pub fn nr_cpus(&mut self, cpus: NrCpus) -> &mut Self {
         self.set(FeatureId::NRCPUS, |to| cpus.encode(to))
     }
@@ -140,7 +140,7 @@ impl FeatureSet {
         })
     }
 
-    /// Samples have branches that `report` shows by default. The section is empty.
+    /// Samples have branch stacks, which `report` shows by default. The section is empty.
     pub fn branch_stack(&mut self) -> &mut Self {
         self.set(FeatureId::BRANCH_STACK, |_| {})
     }
@@ -199,7 +199,7 @@ impl FeatureSet {
         })
     }
 
-    /// Types of BPF programs.
+    /// Type information of BPF programs.
     pub fn btf(&mut self, sets: &[BpfBtf]) -> &mut Self {
         self.set(FeatureId::BPF_BTF, |to| BpfBtf::encode_list(sets, to))
     }
@@ -211,7 +211,7 @@ impl FeatureSet {
 
     /// Capabilities of the `cpu` PMU.
     pub fn cpu_pmu_caps(&mut self, pmu: &PmuCapabilities) -> &mut Self {
-        self.set(FeatureId::CPU_PMU_CAPS, |to| pmu.encode_cpu(to))
+        self.set(FeatureId::CPU_PMU_CAPS, |to| pmu.encode_values(to))
     }
 
     /// PMUs of a machine with several kinds of cores.
@@ -221,7 +221,7 @@ impl FeatureSet {
         })
     }
 
-    /// Capabilities of PMUs, with the PMUs' names.
+    /// Capabilities of PMUs other than `cpu`.
     pub fn pmu_caps(&mut self, pmus: &[PmuCapabilities]) -> &mut Self {
         self.set(FeatureId::PMU_CAPS, |to| {
             PmuCapabilities::encode_list(pmus, to);
@@ -233,7 +233,7 @@ impl FeatureSet {
         self.set(FeatureId::CPU_DOMAIN_INFO, |to| domains.encode(to))
     }
 
-    /// Machine of the recorded programs.
+    /// ELF machine of the recorded programs.
     pub fn elf_machine(&mut self, machine: ElfMachine) -> &mut Self {
         self.set(FeatureId::E_MACHINE, |to| machine.encode(to))
     }

@@ -34,7 +34,7 @@ pub(crate) fn put_list<T: AsRef<str>>(to: &mut Encoder<'_>, strings: &[T]) {
     }
 }
 
-/// Appends a 32-bit count.
+/// Appends a 32-bit count or size.
 pub(crate) fn put_count(to: &mut Encoder<'_>, count: usize) {
     to.u32(u32::try_from(count).unwrap_or(u32::MAX));
 }

@@ -261,7 +261,10 @@ fn a_name_for_an_undescribed_event_is_kept() {
     let data = PerfData::parse(&bytes).unwrap();
     let updates = data.updates();
     assert_eq!(updates.len(), 1);
-    assert_eq!(updates[0].update, EventProperty::Name("lonely".to_owned()));
+    assert_eq!(
+        updates[0].property,
+        EventProperty::Name("lonely".to_owned())
+    );
 }
 
 /// A HEADER_TRACING_DATA record with the format of one tracepoint.

@@ -138,7 +138,7 @@ impl Redactor {
         let Ok(update) = EventUpdate::decode(raw.body, endian) else {
             return;
         };
-        let EventProperty::Name(name) = &update.update else {
+        let EventProperty::Name(name) = &update.property else {
             return to.extend_from_slice(record);
         };
         let mut breakpoints = self.descriptions.iter().filter(|event| {

@@ -145,7 +145,7 @@ fn ranges(cpus: &[u32]) -> String {
 }
 
 fn event_update(event: &EventUpdate) -> String {
-    let property = match &event.update {
+    let property = match &event.property {
         EventProperty::Unit(unit) => format!("unit:  {unit}"),
         EventProperty::Scale(scale) => format!("scale: {scale:.6}"),
         EventProperty::Name(name) => format!("name:  {name}"),
