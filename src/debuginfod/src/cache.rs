@@ -99,16 +99,16 @@ impl Cache {
         Ok(PartialFile { folder, name, file })
     }
 
-    /// Moves a download to its final name. `changed` is the modification time from the server.
+    /// Moves a download to its final name. `modified` is the modification time from the server.
     pub(crate) fn store(
         &self,
         received: &PartialFile,
         id: &str,
         part: &str,
-        changed: Option<SystemTime>,
+        modified: Option<SystemTime>,
     ) -> io::Result<PathBuf> {
-        if let Some(changed) = changed {
-            let times = FileTimes::new().set_modified(changed);
+        if let Some(modified) = modified {
+            let times = FileTimes::new().set_modified(modified);
             received.file.set_times(times)?;
         }
         received

@@ -31,14 +31,14 @@ pub struct Client {
 struct ClientState {
     /// Servers that have not failed.
     servers: Vec<Server>,
-    /// Files that the servers were queried for; no file is queried twice.
+    /// Files that the servers were queried for, by build-id and part; no file is queried twice.
     queried: HashSet<(String, FilePart)>,
-    /// The HTTP client without https and the one with https, each created on first use.
+    /// The HTTP agent without https and the one with https, each created on first use.
     agents: [Option<Agent>; 2],
     cleaned: bool,
 }
 
-/// A file and its name in URLs.
+/// A requested file, with its build-id and part as in URLs and in the cache.
 struct Query<'a> {
     id: String,
     part: &'static str,
@@ -61,8 +61,9 @@ impl Client {
         }
     }
 
-    /// The path of the requested file in the cache, downloaded if necessary. `None` if no server
-    /// has it; failures of servers are reported to [`DownloadObserver`].
+    /// The path of the requested file in the cache, downloaded if necessary. `None` if a recent miss is cached, if no usable
+    /// server has the file, or if an earlier call queried the servers for it in vain. Failures are reported to
+    /// [`DownloadObserver::failed`].
     pub fn find(&self, wanted: &FileRequest<'_>) -> Option<PathBuf> {
         let query = Query {
             id: query_id(wanted.build_id),
@@ -89,7 +90,7 @@ impl Client {
         self.query_servers(&mut state, &query)
     }
 
-    /// Queries the servers in turn.
+    /// Queries the servers in turn, until one has the file. Caches a miss if all of them answer that they do not have it.
     fn query_servers(&self, state: &mut ClientState, query: &Query<'_>) -> Option<PathBuf> {
         let mut is_absent = !state.servers.is_empty();
         for server in state.servers.clone() {
@@ -129,7 +130,7 @@ impl Client {
         let url = server.url_of(&query.id, query.part);
         rperf_http::check_threads().map_err(|error| explain(error, server))?;
         let agent = self.agent(state, server)?;
-        let mut receiving = self
+        let mut partial = self
             .cache
             .start(&query.id, query.part)
             .map_err(|source| self.cache_error(query, source))?;
@@ -138,11 +139,11 @@ impl Client {
             server,
             url: &url,
             limits: self.limits,
-            temporary: &receiving.path(),
+            temporary: &partial.path(),
         };
         let server_name = server.to_string();
         let mut has_progress = false;
-        let received = transfer.run(&mut receiving.file, &mut |received, total| {
+        let result = transfer.run(&mut partial.file, &mut |received, total| {
             has_progress = true;
             self.observer.progress(&Progress {
                 object: query.wanted.object,
@@ -154,36 +155,36 @@ impl Client {
         if has_progress {
             self.observer.ended();
         }
-        let placed = match received {
-            Ok(Received::Complete(changed)) => self.store(&receiving, query, &url, changed),
+        let stored = match result {
+            Ok(Received::Complete(modified)) => self.store(&partial, query, &url, modified),
             Ok(Received::NotFound) => Ok(None),
             Err(error) => Err(error),
         };
-        if !matches!(placed, Ok(Some(_))) {
-            receiving.discard();
+        if !matches!(stored, Ok(Some(_))) {
+            partial.discard();
             self.cache.forget_empty(&query.id);
         }
-        placed
+        stored
     }
 
-    /// Checks the download and moves it into the cache.
+    /// Checks the build-id of the download and moves the file to its final name in the cache.
     fn store(
         &self,
-        received: &PartialFile,
+        partial: &PartialFile,
         query: &Query<'_>,
         url: &str,
-        changed: Option<SystemTime>,
+        modified: Option<SystemTime>,
     ) -> Result<Option<PathBuf>, Error> {
         let bytes =
-            rperf_sys::map(&received.file).map_err(|source| self.cache_error(query, source))?;
+            rperf_sys::map(&partial.file).map_err(|source| self.cache_error(query, source))?;
         let found = build_id_of_elf(&bytes);
         drop(bytes);
         if found.is_none_or(|found| !found.matches(query.wanted.build_id)) {
             let url = url.to_owned();
             return Err(Error::OtherBuild { url, found });
         }
-        let placed = self.cache.store(received, &query.id, query.part, changed);
-        placed
+        let stored = self.cache.store(partial, &query.id, query.part, modified);
+        stored
             .map(Some)
             .map_err(|source| self.cache_error(query, source))
     }
@@ -193,7 +194,7 @@ impl Client {
         Error::Cache { path, source }
     }
 
-    /// The HTTP agent for this type of server.
+    /// The HTTP agent for `server`: with https only if its address needs it.
     fn agent<'s>(&self, state: &'s mut ClientState, server: &Server) -> Result<&'s Agent, Error> {
         let encrypted = server.is_encrypted();
         let [plain, secure] = &mut state.agents;

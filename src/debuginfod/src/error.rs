@@ -46,7 +46,7 @@ pub enum Error {
         /// HTTP status.
         status: u16,
     },
-    /// A server that does not respond in time, or a stalled download.
+    /// A server that does not respond in time, or stalls a download.
     #[error("debuginfod server {server} cannot be used: it sent less than 100 kB in {} s", within.as_secs_f32())]
     Slow {
         /// Its address.
@@ -78,7 +78,7 @@ pub enum Error {
         /// Build-id of the file, if it has one.
         found: Option<BuildId>,
     },
-    /// The cache can't be written.
+    /// The cache can't be written, or a download in it can't be read.
     #[error("{}", path.display())]
     Cache {
         /// The file or folder.

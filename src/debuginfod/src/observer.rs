@@ -22,10 +22,10 @@ pub trait DownloadObserver: Send + Sync {
     /// Reports progress. Called for every chunk; the implementation limits the update rate.
     fn progress(&self, progress: &Progress<'_>);
 
-    /// Reports the end of the current download, successful or not.
+    /// Reports the end of a download, successful or not. Only called for a download whose progress was reported.
     fn ended(&self);
 
-    /// Reports a file or a server that cannot be used, or a cache that cannot be written. Such a server is not queried again; with
-    /// such a cache, no server is.
+    /// Reports an error: a file that cannot be used; a server that cannot be used, which is not queried again; or a cache that
+    /// cannot be written, after which no server is queried.
     fn failed(&self, error: &Error);
 }

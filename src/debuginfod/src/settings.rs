@@ -15,14 +15,15 @@ pub struct Settings {
     pub cache: PathBuf,
     /// Limits of downloads.
     pub limits: DownloadLimits,
-    /// Certificate bundles (PEM) to verify https servers: the first existing file is used.
+    /// Certificate bundles (PEM) to verify https servers: the first readable one is used.
     pub authorities: Vec<PathBuf>,
 }
 
 /// Limits of a download; `None` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DownloadLimits {
-    /// Time limit for a response, and for every further 100 kB (`$DEBUGINFOD_TIMEOUT`).
+    /// Time limit for each step until the response (resolving the host name, connecting, the header), for the first 100 kB since
+    /// the request was sent, and for every further 100 kB (`$DEBUGINFOD_TIMEOUT`).
     pub stall: Option<Duration>,
     /// Time limit for the download of a file (`$DEBUGINFOD_MAXTIME`).
     pub total_time: Option<Duration>,
@@ -31,7 +32,7 @@ pub struct DownloadLimits {
 }
 
 impl Default for DownloadLimits {
-    /// The limits of elfutils: 90 seconds for a response and for every further 100 kB.
+    /// The limits of elfutils: a download may stall for 90 seconds; total time and size are not limited.
     fn default() -> Self {
         Self {
             stall: Some(Duration::from_secs(90)),
@@ -81,10 +82,10 @@ impl Server {
             Some(_) => return Err(bad("it begins with neither http:// nor https://")),
         };
         let parsed: Result<ureq::http::Uri, _> = url.parse();
-        let host = parsed.is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()));
+        let has_host = parsed.is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()));
         let base = url.trim_end_matches('/');
         let base = base.strip_suffix("/buildid").unwrap_or(base);
-        match host {
+        match has_host {
             true => Ok(Self {
                 url: base.to_owned(),
             }),

@@ -62,43 +62,43 @@ impl DownloadTransfer<'_> {
         }
         let headers = response.headers();
         let total = total(headers);
-        let changed = header(headers, "last-modified").and_then(date);
+        let modified = header(headers, "last-modified").and_then(date);
         if total.is_some_and(|total| self.limits.size.is_some_and(|limit| total > limit)) {
             return Err(self.too_large());
         }
         let mut body = response.into_body().into_reader();
-        let mut pace = SpeedCheck::new(started, self.limits.stall);
-        let mut piece = vec![0; 64 << 10];
+        let mut speed = SpeedCheck::new(started, self.limits.stall);
+        let mut buffer = vec![0; 64 << 10];
         progress(0, total);
         loop {
-            let length = match body.read(&mut piece) {
-                Ok(0) => return Ok(Received::Complete(changed)),
+            let length = match body.read(&mut buffer) {
+                Ok(0) => return Ok(Received::Complete(modified)),
                 Ok(length) => length,
                 Err(error) => return Err(self.explain(error.into())),
             };
-            let read = piece.get(..length).unwrap_or_default();
-            into.write_all(read).map_err(|source| Error::Cache {
+            let chunk = buffer.get(..length).unwrap_or_default();
+            into.write_all(chunk).map_err(|source| Error::Cache {
                 path: self.temporary.to_owned(),
                 source,
             })?;
-            let received = pace.add(length);
+            let received = speed.add(length);
             progress(received, total);
-            self.check(received, &pace)?;
+            self.check(received, &speed)?;
         }
     }
 
     /// Checks the limits.
-    fn check(&self, received: u64, pace: &SpeedCheck) -> Result<(), Error> {
+    fn check(&self, received: u64, speed: &SpeedCheck) -> Result<(), Error> {
         if self.limits.size.is_some_and(|limit| received > limit) {
             return Err(self.too_large());
         }
         if let Some(after) = self.limits.total_time
-            && pace.started.elapsed() > after
+            && speed.started.elapsed() > after
         {
             return Err(self.too_long(after));
         }
         match self.limits.stall {
-            Some(within) if pace.is_slow() => Err(self.slow(within)),
+            Some(within) if speed.is_slow() => Err(self.slow(within)),
             _ => Ok(()),
         }
     }
@@ -136,12 +136,13 @@ impl DownloadTransfer<'_> {
     }
 }
 
-/// Checks that a download does not stall.
+/// Measures the speed of a download, to detect that it stalls.
 struct SpeedCheck {
+    /// Time at which the request was sent.
     started: Instant,
     stall: Option<Duration>,
     received: u64,
-    /// Start time and received bytes of the current measurement.
+    /// Start time of the current measurement, and the bytes received before it.
     mark: (Instant, u64),
 }
 
@@ -155,6 +156,7 @@ impl SpeedCheck {
         }
     }
 
+    /// Adds received bytes and returns the number of all bytes received so far.
     fn add(&mut self, length: usize) -> u64 {
         self.received = self.received.saturating_add(length as u64);
         if self.received - self.mark.1 >= MIN_BYTES_PER_STALL {
@@ -172,8 +174,8 @@ impl SpeedCheck {
 /// The size of the decompressed file, if the server sent it.
 fn total(headers: &HeaderMap) -> Option<u64> {
     let number = |name| header(headers, name)?.trim().parse().ok();
-    let is_packed = headers.contains_key("content-encoding");
-    number("x-debuginfod-size").or_else(|| number("content-length").filter(|_| !is_packed))
+    let is_compressed = headers.contains_key("content-encoding");
+    number("x-debuginfod-size").or_else(|| number("content-length").filter(|_| !is_compressed))
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

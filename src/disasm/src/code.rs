@@ -57,24 +57,25 @@ pub struct Instruction {
     pub full: String,
     /// Where control flow goes, unless only to the next instruction.
     pub arrow: Option<Arrow>,
-    /// The target, if known.
+    /// The target of a direct jump or call.
     pub target: Option<BranchTarget>,
     /// Whether it is a call.
     pub is_call: bool,
     /// Number of jumps within the function to this instruction.
-    pub sources: usize,
+    pub jump_count: usize,
     /// Samples by event.
     pub hits: Vec<HitCount>,
     /// Index of its location in [`FunctionCode::sites`].
     pub site: Option<usize>,
 }
 
-/// Target of an instruction.
+/// Target of a direct jump or call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BranchTarget {
-    /// The instruction with this index.
+    /// A jump to the instruction with this index in [`FunctionCode::instructions`].
     Within(usize),
-    /// Another address in the object: a call's target, a place outside the function, or one that is not an instruction's start.
+    /// An address in the object: the target of a call, or of a jump that leads out of the function or into the middle of an
+    /// instruction.
     To(u64),
 }
 
@@ -94,7 +95,7 @@ impl FunctionCode {
     ///
     /// # Errors
     ///
-    /// The function can't be listed.
+    /// The reason why the function can't be listed.
     pub fn new(
         resolver: &Resolver<'_>,
         function: &SampledFunction,
@@ -112,7 +113,7 @@ impl FunctionCode {
             arrow: labels.arrow(line),
             target: branch_target(&listing, &labels, line),
             is_call: line.flow == InsnFlow::Call,
-            sources: labels.sources(line),
+            jump_count: labels.jump_count(line),
             hits: line.hits.clone(),
             site: line.site.map(|site| sites.number(site)),
         });
@@ -132,8 +133,8 @@ impl FunctionCode {
     /// The address of an instruction in the process of the sample that `begin` comes from.
     #[must_use]
     pub fn in_memory(&self, instruction: &Instruction) -> u64 {
-        let bytes = instruction.address.wrapping_sub(self.start);
-        self.begin.0.ip.wrapping_add(bytes)
+        let offset = instruction.address.wrapping_sub(self.start);
+        self.begin.0.ip.wrapping_add(offset)
     }
 }
 
@@ -144,7 +145,7 @@ impl CodeLocation {
         Self(frame)
     }
 
-    /// The frame at an address of the same object, if there is one.
+    /// The frame at an address of the same object, as in a listing; see [`Resolver::frame_in_object`].
     #[must_use]
     pub fn frame_at(&self, resolver: &Resolver<'_>, address: u64) -> Option<Frame> {
         resolver.frame_in_object(&self.0, address)
@@ -157,16 +158,16 @@ impl CodeLocation {
     }
 }
 
-/// The target of a jump or call, if its disassembly has one.
+/// The target of a direct jump or call; `None` for other instructions.
 fn branch_target(
     listing: &Listing<'_>,
     labels: &Labels<'_>,
     line: &InstructionLine<'_>,
 ) -> Option<BranchTarget> {
     let lines = &listing.lines;
-    let number = |address| lines.binary_search_by_key(&address, |line| line.address);
-    match labels.jump_within(line).map(number) {
-        Some(Ok(number)) => Some(BranchTarget::Within(number)),
+    let find = |address| lines.binary_search_by_key(&address, |line| line.address);
+    match labels.jump_within(line).map(find) {
+        Some(Ok(index)) => Some(BranchTarget::Within(index)),
         _ if matches!(line.flow, InsnFlow::Jump | InsnFlow::Call) => {
             line.target.map(|target| BranchTarget::To(target.address))
         }

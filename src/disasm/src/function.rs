@@ -7,7 +7,7 @@ use rperf_replay::{DsoId, EventIndex};
 use rperf_resolve::{Frame, SymbolId};
 use rustc_hash::FxHashMap;
 
-/// Number and weight of samples at one location.
+/// Number and period of samples: at an address, in a function, or of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HitCount {
     /// Number of samples.
@@ -23,14 +23,14 @@ impl HitCount {
         self.period = self.period.saturating_add(other.period);
     }
 
-    /// The percentage of the period of `total`.
+    /// The period as a percentage of that of `total`.
     #[must_use]
     pub fn share_of(self, total: Self) -> f64 {
         self.period as f64 * 100.0 / total.period.max(1) as f64
     }
 }
 
-/// A function with its samples of several events.
+/// A function with its samples of selected events.
 #[derive(Debug, Clone)]
 pub struct SampledFunction {
     /// The function.
@@ -39,7 +39,7 @@ pub struct SampledFunction {
     pub frame: Frame,
     /// Address (as in [`Frame::address`]), index in [`SampledFunction::sums`], and hits; by ascending address.
     pub hits: Vec<(u64, usize, HitCount)>,
-    /// Totals, by index of the event.
+    /// Hits of the whole function, by index in the list of selected events.
     pub sums: Vec<HitCount>,
 }
 
@@ -66,8 +66,9 @@ impl SampledFunction {
     }
 }
 
-/// The first frame in a function, and hits by address.
+/// The hits of all events in a function, by event and address.
 pub(crate) struct FunctionHits {
+    /// A frame in the function.
     pub(crate) frame: Frame,
     pub(crate) hits: FxHashMap<(EventIndex, u64), HitCount>,
 }
@@ -100,9 +101,10 @@ impl FunctionHits {
     }
 }
 
-/// All functions with samples.
+/// The functions with samples, and totals by event.
 pub struct SampledFunctions {
     pub(crate) functions: FxHashMap<SymbolId, FunctionHits>,
+    /// Samples with an address, except those that the filters ignore.
     pub(crate) totals: FxHashMap<EventIndex, HitCount>,
     /// Samples accepted by the filters, in any function or none.
     pub(crate) accepted: FxHashMap<EventIndex, HitCount>,
@@ -111,7 +113,8 @@ pub struct SampledFunctions {
 }
 
 impl SampledFunctions {
-    /// The functions with samples of `events`, by descending period: that of the first event, then of the next.
+    /// The functions with samples of `events`, by descending period of the first event, then of the second,
+    /// and so on.
     #[must_use]
     pub fn of(&self, events: &[EventIndex]) -> Vec<SampledFunction> {
         let functions = self.functions.iter();
@@ -144,7 +147,7 @@ impl SampledFunctions {
         unnamed
     }
 
-    /// Whether any samples are counted in the totals.
+    /// Whether [`SampledFunctions::total`] of any event has samples.
     #[must_use]
     pub fn has_samples(&self) -> bool {
         !self.totals.is_empty()

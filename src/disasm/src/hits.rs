@@ -1,4 +1,4 @@
-//! Counts samples by function and address.
+//! Counts samples by address, and groups the addresses by function.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -26,13 +26,13 @@ pub struct AddressCounts<'r, 'w> {
     select: Option<&'r dyn SelectSamples>,
     addresses: FxHashMap<SampledAddress, (AddressContext, HitCount)>,
     totals: FxHashMap<EventIndex, HitCount>,
-    /// Minimum percentage of an event for a function.
+    /// Percentage of an event's period below which a function may be omitted.
     min_percent: f64,
 }
 
 impl<'r, 'w> AddressCounts<'r, 'w> {
-    /// Counts the samples accepted by `select`, or all; the totals also include rejected samples, unless they are ignored
-    /// ([`SampleTreatment::Ignored`]).
+    /// Counts the samples that `select` accepts, or all without `select`. Totals also include the samples that `select` filters,
+    /// but not those that it ignores ([`SampleTreatment`]).
     #[must_use]
     pub fn new(resolver: &'r Resolver<'w>, select: Option<&'r dyn SelectSamples>) -> Self {
         Self {
@@ -44,17 +44,17 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
         }
     }
 
-    /// Allows functions below this percentage of every event to be omitted: symbols of objects with
-    /// smaller totals may not be read.
+    /// Allows functions below this percentage of every event to be omitted: the symbols of an object whose samples are below
+    /// it for every event need not be read.
     #[must_use]
     pub fn with_min_percent(mut self, min_percent: f64) -> Self {
         self.min_percent = min_percent;
         self
     }
 
-    /// Objects that reach the minimum. Returns all objects if none reaches it (so that a message can name functions with
-    /// samples), or if there is a filter, which may select functions by name.
-    fn hot(&self) -> BTreeSet<DsoId> {
+    /// Returns the objects that reach the minimum percentage of an event. Returns all objects if none reaches it (so that a
+    /// message can name functions with samples), or if there is a filter, which may select functions by name.
+    fn hot_objects(&self) -> BTreeSet<DsoId> {
         let world = self.resolver.world();
         let mut sums: FxHashMap<(DsoId, EventIndex), HitCount> = FxHashMap::default();
         for (address, (_, hit)) in &self.addresses {
@@ -63,14 +63,14 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
                 sums.entry(key).or_default().add(*hit);
             }
         }
-        let objects = sums.keys().map(|(dso, _)| *dso);
+        let all = sums.keys().map(|(dso, _)| *dso);
         let hot = sums.iter().filter(|((_, event), sum)| {
             let total = self.totals.get(event).copied().unwrap_or_default();
             sum.share_of(total) >= self.min_percent
         });
         let hot: BTreeSet<DsoId> = hot.map(|((dso, _), _)| *dso).collect();
         match hot.is_empty() || self.select.is_some() {
-            true => objects.collect(),
+            true => all.collect(),
             false => hot,
         }
     }
@@ -79,8 +79,8 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
     #[must_use]
     pub fn functions(self, threads: NonZeroUsize) -> SampledFunctions {
         let world = self.resolver.world();
-        let objects = self.hot();
-        parallel::map(objects.iter().copied().collect(), threads, |dso| {
+        let hot = self.hot_objects();
+        parallel::map(hot.iter().copied().collect(), threads, |dso| {
             self.resolver.read(dso)
         });
         let mut functions = SampledFunctions {
@@ -89,9 +89,9 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
             accepted: FxHashMap::default(),
             unnamed: FxHashMap::default(),
         };
-        let is_hot = |at: MappingId| objects.contains(&world.mapping(at).dso);
+        let is_omitted = |mapping: MappingId| !hot.contains(&world.mapping(mapping).dso);
         for (address, (at, hit)) in self.addresses {
-            if !address.mapping.is_none_or(is_hot) {
+            if address.mapping.is_some_and(is_omitted) {
                 functions
                     .accepted
                     .entry(address.event)
@@ -101,8 +101,7 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
             }
             let frame = self.resolver.locate(at, address.mode, address.ip);
             let is_counted = |select: &dyn SelectSamples| {
-                let choice = select.frame(self.resolver, &frame);
-                choice == SampleTreatment::Counted
+                select.frame(self.resolver, &frame) == SampleTreatment::Counted
             };
             if self.select.is_none_or(is_counted) {
                 functions.add(&frame, address.event, hit);
@@ -132,13 +131,12 @@ impl SampledFunctions {
 
 impl Fold for AddressCounts<'_, '_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        let choice = |select: &dyn SelectSamples| select.sample(world, sample);
-        let choice = self.select.map_or(SampleTreatment::Counted, choice);
-        let Some(ip) = sample
-            .wire
-            .ip
-            .filter(|_| choice != SampleTreatment::Ignored)
-        else {
+        let select = |select: &dyn SelectSamples| select.sample(world, sample);
+        let treatment = self.select.map_or(SampleTreatment::Counted, select);
+        if treatment == SampleTreatment::Ignored {
+            return;
+        }
+        let Some(ip) = sample.wire.ip else {
             return;
         };
         let hit = HitCount {
@@ -146,7 +144,7 @@ impl Fold for AddressCounts<'_, '_> {
             period: sample.period,
         };
         self.totals.entry(sample.event).or_default().add(hit);
-        if choice != SampleTreatment::Counted {
+        if treatment != SampleTreatment::Counted {
             return;
         }
         let at = AddressContext::of(sample);

@@ -19,7 +19,7 @@ pub enum Arrow {
 }
 
 impl Arrow {
-    /// The symbol of the arrow.
+    /// The arrow as a character.
     #[must_use]
     pub const fn sign(self) -> char {
         match self {
@@ -31,11 +31,11 @@ impl Arrow {
     }
 }
 
-/// The jump labels of a listing.
+/// The jump labels of a listing, and the short disassembly with them.
 pub struct Labels<'l> {
     listing: &'l Listing<'l>,
-    /// Number of the function's own jumps to each address.
-    sources: FxHashMap<u64, usize>,
+    /// Number of jumps within the function to each target; jumps to its end are not counted.
+    jump_counts: FxHashMap<u64, usize>,
     /// Width of the longest mnemonic in characters.
     mnemonic_width: usize,
 }
@@ -48,20 +48,20 @@ impl<'l> Labels<'l> {
         let widths = lines.map(|line| split(&line.text).0.len());
         let mut labels = Self {
             listing,
-            sources: FxHashMap::default(),
+            jump_counts: FxHashMap::default(),
             mnemonic_width: widths.max().unwrap_or_default(),
         };
         for line in &listing.lines {
             if let Some(target) = labels.jump_within(line)
                 && target < listing.end
             {
-                *labels.sources.entry(target).or_default() += 1;
+                *labels.jump_counts.entry(target).or_default() += 1;
             }
         }
         labels
     }
 
-    /// Width of the longest label in characters.
+    /// Width of the longest possible label in characters: the function's size in hexadecimal.
     #[must_use]
     pub fn width(&self) -> usize {
         let size = self.listing.end - self.listing.start;
@@ -70,15 +70,9 @@ impl<'l> Labels<'l> {
 
     /// Number of jumps within the function to an instruction.
     #[must_use]
-    pub fn sources(&self, line: &InstructionLine<'_>) -> usize {
-        let sources = self.sources.get(&line.address);
-        sources.copied().unwrap_or_default()
-    }
-
-    /// Maximum number of jumps to one instruction.
-    #[must_use]
-    pub fn max_sources(&self) -> usize {
-        self.sources.values().copied().max().unwrap_or_default()
+    pub fn jump_count(&self, line: &InstructionLine<'_>) -> usize {
+        let count = self.jump_counts.get(&line.address);
+        count.copied().unwrap_or_default()
     }
 
     /// The target of a jump within the function or, as in perf, to its end.
@@ -104,7 +98,7 @@ impl<'l> Labels<'l> {
         }
     }
 
-    /// The short disassembly, with the mnemonic padded to the longest.
+    /// The short disassembly, with the mnemonic padded to the longest. Operands of `nop` are omitted.
     #[must_use]
     pub fn text(&self, line: &InstructionLine<'_>) -> String {
         let (name, operands) = split(&line.text);
@@ -114,36 +108,36 @@ impl<'l> Labels<'l> {
         self.instruction(name, operands, line)
     }
 
+    /// Mnemonic and operands; for a `lock` prefix, the prefix and the instruction after it.
     fn instruction(&self, name: &str, operands: &str, line: &InstructionLine<'_>) -> String {
         let width = self.mnemonic_width;
-        let operands = match (name, split(operands)) {
-            ("lock", (name, operands)) => self.instruction(name, operands, line),
+        let rest = match name {
+            "lock" => {
+                let (locked, operands) = split(operands);
+                self.instruction(locked, operands, line)
+            }
             _ => self.operands(operands, line),
         };
-        format!("{name:<width$} {operands}")
+        format!("{name:<width$} {rest}")
     }
 
+    /// The operands with symbols. Those of a direct jump or call end with the target's address, which an offset or symbol replaces.
     fn operands(&self, operands: &str, line: &InstructionLine<'_>) -> String {
         let head = operands.trim_end_matches(|letter: char| letter.is_ascii_hexdigit());
         match (line.flow, &line.target, &line.refers) {
             (InsnFlow::Jump, Some(target), _) => match self.jump_within(line) {
-                Some(inside) => format!("{head}{:x}", inside - self.listing.start),
-                // As in perf, addresses before the function are printed as addresses.
+                Some(address) => format!("{head}{:x}", address - self.listing.start),
+                // As in perf, a target before the function keeps its address, followed by its symbol.
                 None if target.address < self.listing.start => with_symbol(operands, target),
                 None => external_target(head, target),
             },
             (InsnFlow::Call, Some(target), _) => external_target(head, target),
             (_, Some(target), _) => with_symbol(operands, target),
-            (_, None, Some(place)) => {
-                let named = place
-                    .symbol
-                    .as_ref()
-                    .and_then(|_| replace_pc_relative(operands, place));
-                named.unwrap_or_else(|| match place.symbol {
-                    Some(_) => format!("{operands}        # {:x} <{place}>", place.address),
-                    None => format!("{operands}        # {:x}", place.address),
-                })
+            (_, None, Some(place)) if place.symbol.is_some() => {
+                replace_pc_relative(operands, place)
+                    .unwrap_or_else(|| format!("{operands}        # {:x} <{place}>", place.address))
             }
+            (_, None, Some(place)) => format!("{operands}        # {:x}", place.address),
             (_, None, None) => operands.to_owned(),
         }
     }
@@ -163,7 +157,7 @@ fn with_symbol(operands: &str, target: &OperandAddress<'_>) -> String {
     }
 }
 
-/// A target in another function, after the preceding operands.
+/// The operands before the target of a call or of a jump out of the function, and its symbol; without one, `*` and its address.
 fn external_target(head: &str, target: &OperandAddress<'_>) -> String {
     match target.symbol {
         Some(_) => format!("{head}{target}"),
@@ -215,7 +209,7 @@ mod tests {
         let labels = Labels::new(&listing);
         let line = |line| {
             let arrow = labels.arrow(line).map_or(' ', Arrow::sign);
-            format!("{arrow}{} {}", labels.sources(line), labels.text(line))
+            format!("{arrow}{} {}", labels.jump_count(line), labels.text(line))
         };
         listing.lines.iter().map(line).collect()
     }

@@ -32,7 +32,7 @@ impl fmt::Display for OperandAddress<'_> {
         match self.symbol {
             None => Ok(()),
             Some((name, 0)) => f.write_str(name),
-            Some((name, bytes)) => write!(f, "{name}+0x{bytes:x}"),
+            Some((name, offset)) => write!(f, "{name}+0x{offset:x}"),
         }
     }
 }
@@ -46,13 +46,13 @@ pub struct InstructionLine<'r> {
     pub bytes: Vec<u8>,
     /// Disassembly. The text of a direct jump or call ends with the address of [`InstructionLine::target`].
     pub text: String,
-    /// Control flow after it.
+    /// Control flow after the instruction.
     pub flow: InsnFlow,
     /// The target of a direct jump or call.
     pub target: Option<OperandAddress<'r>>,
     /// The address that an operand refers to relative to the program counter.
     pub refers: Option<OperandAddress<'r>>,
-    /// Samples by event.
+    /// Samples by event, indexed as [`SampledFunction::sums`](crate::SampledFunction::sums).
     pub hits: Vec<HitCount>,
     /// Its source location.
     pub site: Option<LineSite<'r>>,

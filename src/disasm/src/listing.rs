@@ -14,9 +14,9 @@ const MAX_FUNCTION_BYTES: u64 = 16 << 20;
 /// The reason why a function can't be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoCode {
-    /// No available file contains the code.
+    /// No available file, image of the kernel or JIT dump contains the code.
     Missing,
-    /// The architecture is not supported.
+    /// The architecture is not supported, and objdump's output is not given.
     Foreign,
     /// The symbol is unknown or covers no bytes.
     Empty,
@@ -121,18 +121,21 @@ fn moved(frame: &Frame, bytes: u64) -> Frame {
     }
 }
 
-/// Assigns hits to instructions.
+/// Assigns the hits of `function` to the instructions that contain their addresses, or else precede them. The function's start is
+/// `symbol_start` in terms of [`Frame::address`], and `object_start` in the object.
 fn assign_hits(
     lines: &mut [InstructionLine<'_>],
     function: &SampledFunction,
     symbol_start: u64,
-    start: u64,
+    object_start: u64,
 ) {
     for line in &mut *lines {
         line.hits = vec![HitCount::default(); function.sums.len()];
     }
     for (address, event, hit) in &function.hits {
-        let in_object = address.wrapping_sub(symbol_start).wrapping_add(start);
+        let in_object = address
+            .wrapping_sub(symbol_start)
+            .wrapping_add(object_start);
         let after = lines.partition_point(|line| line.address <= in_object);
         let line = after.checked_sub(1).and_then(|index| lines.get_mut(index));
         if let Some(sum) = line.and_then(|line| line.hits.get_mut(*event)) {
@@ -141,32 +144,34 @@ fn assign_hits(
     }
 }
 
-/// Iterates over the code of one function.
+/// Disassembles the code of one function.
 struct Walk<'r, 'w, 'o> {
     resolver: &'r Resolver<'w>,
+    /// The frame at the start of the function.
     first: Frame,
+    /// The address of `first` in the object.
     start: u64,
     options: ListOptions<'o>,
 }
 
 impl<'r> Walk<'r, '_, '_> {
-    /// The parts of the function's `size` bytes that are in sections with code. A symbol without a size extends to the next
-    /// symbol, which may be in another section.
+    /// The parts of the function's `size` bytes that are in code sections; all of them if the sections are unknown. A symbol
+    /// without a size extends to the next symbol, which may be in another section.
     fn parts(&self, size: usize) -> Vec<Range<usize>> {
         let Some(sections) = self.resolver.code_sections(&self.first) else {
             return std::iter::once(0..size).collect();
         };
-        let inside = |address: u64| {
-            let bytes = address.saturating_sub(self.first.address);
-            usize::try_from(bytes).map_or(size, |bytes| bytes.min(size))
+        let offset = |address: u64| {
+            let offset = address.saturating_sub(self.first.address);
+            usize::try_from(offset).map_or(size, |offset| offset.min(size))
         };
         let parts = sections
             .iter()
-            .map(|section| inside(section.start)..inside(section.end));
+            .map(|section| offset(section.start)..offset(section.end));
         parts.filter(|part| !part.is_empty()).collect()
     }
 
-    /// Appends the instructions of a code range.
+    /// Appends the instructions in the range `part` of `code`, up to the first that neither objdump nor `printer` disassembles.
     fn list(
         &self,
         code: &[u8],
@@ -176,7 +181,7 @@ impl<'r> Walk<'r, '_, '_> {
     ) {
         let mut calls = Vec::new();
         let mut rest = part;
-        while let Some(bytes) = code.get(rest.clone()) {
+        while let Some(bytes) = code.get(rest.clone()).filter(|bytes| !bytes.is_empty()) {
             let offset = rest.start as u64;
             let address = self.start.wrapping_add(offset);
             let mut text = String::new();
@@ -200,7 +205,8 @@ impl<'r> Walk<'r, '_, '_> {
         }
     }
 
-    /// Disassembles an instruction with the selected disassembler; `None` if that is not possible.
+    /// Disassembles the instruction at the start of `bytes`: as objdump does, if its output has the instruction, otherwise with
+    /// `printer`. `None` if neither is possible.
     fn print(
         &self,
         address: u64,
@@ -215,11 +221,11 @@ impl<'r> Walk<'r, '_, '_> {
         };
         text.clear();
         match printed.filter(|printed| printed.len == len) {
-            // The symbol is removed here, and added as for lines without objdump.
+            // objdump's symbol is removed: it is added later, as for text of `printer`.
             Some(printed) if printed.target.or(printed.refers).is_some() => {
-                let instruction = instruction.split(" <").next().unwrap_or(instruction);
-                let instruction = instruction.split("  #").next().unwrap_or(instruction);
-                text.push_str(instruction.trim_end());
+                let without_symbol = instruction.split(" <").next().unwrap_or(instruction);
+                let without_comment = without_symbol.split("  #").next();
+                text.push_str(without_comment.unwrap_or(without_symbol).trim_end());
                 Some(printed)
             }
             printed => {
@@ -239,15 +245,16 @@ impl<'r> Walk<'r, '_, '_> {
         let frame = self.resolver.frame_in_object(&self.first, address);
         let symbol = frame.and_then(|frame| {
             let symbol = frame.symbol?;
-            let bytes = frame.address - self.resolver.symbol(symbol)?.start;
-            Some((self.resolver.symbol_name(symbol), bytes))
+            let offset = frame.address - self.resolver.symbol(symbol)?.start;
+            Some((self.resolver.symbol_name(symbol), offset))
         });
         OperandAddress { address, symbol }
     }
 
-    fn site(&self, bytes: u64, calls: &mut Vec<CallFrame<'r>>) -> Option<LineSite<'r>> {
+    /// The source location at an offset in the function; `None` if no function is known there. `calls` is a buffer.
+    fn site(&self, offset: u64, calls: &mut Vec<CallFrame<'r>>) -> Option<LineSite<'r>> {
         calls.clear();
-        self.resolver.expand(&moved(&self.first, bytes), calls);
+        self.resolver.expand(&moved(&self.first, offset), calls);
         let innermost = calls.first()?;
         let symbol = innermost.frame.symbol?;
         let line = innermost.source_line.filter(|line| line.line > 0);

@@ -8,7 +8,7 @@ pub struct ObjdumpListing(BTreeMap<u64, (usize, String)>);
 
 impl ObjdumpListing {
     /// Parses the output of `objdump -d` of GNU or LLVM: address and colon, bytes, a tab, the
-    /// instruction. A line without an instruction continues the bytes of the previous one.
+    /// instruction. A line without an instruction has further bytes of the previous instruction.
     #[must_use]
     pub fn parse(output: &str) -> Self {
         let mut objdump: BTreeMap<u64, (usize, String)> = BTreeMap::new();

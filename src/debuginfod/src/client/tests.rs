@@ -74,8 +74,8 @@ fn wanted(build_id: &BuildId, part: FilePart) -> FileRequest<'_> {
 fn a_file_is_fetched_once_and_cached() {
     let (bytes, id) = executable();
     let sent = bytes.clone();
-    let modified = &["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"];
-    let server = HttpServer::start(move |_| HttpResponse::File(sent.clone(), modified)).unwrap();
+    let headers = &["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"];
+    let server = HttpServer::start(move |_| HttpResponse::File(sent.clone(), headers)).unwrap();
     let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
     let client = Client::new(settings(&[&server.url()], &scratch), callbacks.clone());
     let path = client

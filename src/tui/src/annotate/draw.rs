@@ -179,7 +179,7 @@ impl AnnotateScreen {
     ) {
         if self.looks.jump_counts {
             let width = self.jump_counts_width() - 1;
-            let text = match instruction.sources {
+            let text = match instruction.jump_count {
                 0 => format!("{:width$} ", ""),
                 count => format!("{count:>width$} "),
             };
@@ -237,7 +237,7 @@ impl AnnotateScreen {
         }
         let counts = self.shown.code.instructions.iter();
         let most = counts
-            .map(|instruction| instruction.sources)
+            .map(|instruction| instruction.jump_count)
             .max()
             .unwrap_or_default();
         most.to_string().len() + 1
@@ -253,7 +253,7 @@ impl AnnotateScreen {
     /// Returns the label of an instruction, if any.
     fn label(&self, instruction: &Instruction) -> Option<u64> {
         let is_shown = self.looks.addresses
-            || instruction.sources > 0
+            || instruction.jump_count > 0
             || match self.looks.offsets {
                 ShownOffsets::Targets => false,
                 ShownOffsets::Calls => instruction.is_call,

@@ -27,7 +27,7 @@ fn instruction(number: u64, text: &str, samples: u64, site: usize) -> Instructio
         arrow: None,
         target: None,
         is_call: false,
-        sources: 0,
+        jump_count: 0,
         hits: vec![hit(samples)],
         site: Some(site),
     }
@@ -47,7 +47,7 @@ fn code() -> FunctionCode {
         ..instruction(3, "call twist", 0, 1)
     };
     let target = Instruction {
-        sources: 1,
+        jump_count: 1,
         ..instruction(1, "add  $1,%rax", 3, 0)
     };
     let back = Instruction {

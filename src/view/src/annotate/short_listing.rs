@@ -100,7 +100,7 @@ impl<'a> BriefPrinter<'_, 'a> {
         self.site(line.site)?;
         self.numbers(line)?;
         let (width, label) = (self.numbers_width, self.labels.width());
-        match self.labels.sources(line) {
+        match self.labels.jump_count(line) {
             0 => write!(self.out, " {:label$}  ", "")?,
             _ => {
                 let offset = line.address - self.annotation.listing.start;
