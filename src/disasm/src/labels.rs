@@ -121,7 +121,8 @@ impl<'l> Labels<'l> {
         format!("{name:<width$} {rest}")
     }
 
-    /// The operands with symbols. Those of a direct jump or call end with the target's address, which an offset or symbol replaces.
+    /// The operands with symbols. Those of a direct jump or call end with the target's address, which an offset or a symbol
+    /// replaces.
     fn operands(&self, operands: &str, line: &InstructionLine<'_>) -> String {
         let head = operands.trim_end_matches(|letter: char| letter.is_ascii_hexdigit());
         match (line.flow, &line.target, &line.refers) {

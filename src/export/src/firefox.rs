@@ -1,11 +1,12 @@
 //! The processed format of the Firefox Profiler, version 48 (`docs-developer/CHANGELOG-formats.md` of
 //! github.com/firefox-devtools/profiler): profiler.firefox.com and Perfetto's viewer open it.
 //!
-//! Samples of the main event, the one with most samples, become the samples of the profile's threads. Samples of other events become
-//! markers with stacks.
+//! Samples of the main event, the one with most samples, become the samples of the profile's threads. Samples of other events
+//! become markers with stacks.
 //!
-//! If the main event is a clock, the weight of a sample is its period in milliseconds (`tracing-ms`), otherwise each sample counts as
-//! one. Periods of clocks and of CPU cycles are also the CPU time of the thread, which the profiler's graphs show.
+//! If the periods of the main event are nanoseconds (clocks and off-CPU time), the weight of a sample is its period in
+//! milliseconds (`tracing-ms`), otherwise each sample counts as one. Periods of clocks and of CPU cycles are also the CPU time
+//! of the thread, which the profiler's graphs show.
 
 mod meta;
 mod tables;

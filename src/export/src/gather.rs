@@ -78,6 +78,7 @@ impl<'r, 'w> ProfileFold<'r, 'w> {
     }
 }
 
+/// The unit of the event's periods.
 fn unit(event: &EventDesc) -> PeriodUnit {
     let attr = &event.attr;
     match (attr.kind, attr.config) {
@@ -110,15 +111,18 @@ pub struct GatheredProfile<'r, 'w> {
     path: Vec<(CpuMode, u64)>,
     cache: CallerCache,
     stacks: Interner<ProfileStack>,
+    /// Indices in `rows`.
     tracks: FxHashMap<TrackKey, usize>,
+    /// The samples of each track.
     rows: Vec<(TrackKey, Vec<ProfileSample>)>,
 }
 
 /// The callers resolved last. Consecutive samples usually have their outer callers in common.
 #[derive(Default)]
 struct CallerCache {
-    /// Inputs, other than addresses, with which the callers were resolved.
-    at: Option<(Epoch, Machine, bool)>,
+    /// Epoch, machine and whether inlined functions have frames: the inputs, other than addresses, with which the callers were
+    /// resolved.
+    context: Option<(Epoch, Machine, bool)>,
     /// Mode and address, outermost first, each with the stack that ends in it.
     callers: Vec<((CpuMode, u64), Option<u32>)>,
 }
@@ -127,8 +131,8 @@ impl CallerCache {
     /// Keeps the outer callers that `callers` (outermost first) has in common with the cache, and returns their number.
     fn keep(&mut self, at: SampleContext, callers: impl Iterator<Item = (CpuMode, u64)>) -> usize {
         let context = Some((at.epoch, at.place.machine, at.inlines));
-        if self.at != context {
-            self.at = context;
+        if self.context != context {
+            self.context = context;
             self.callers.clear();
         }
         let pairs = callers.zip(&self.callers);
@@ -144,6 +148,7 @@ impl CallerCache {
 struct SampleContext {
     place: AddressContext,
     epoch: Epoch,
+    /// Whether inlined functions have frames.
     inlines: bool,
 }
 
@@ -154,6 +159,7 @@ impl GatheredProfile<'_, '_> {
         tables::finish(self)
     }
 
+    /// Returns the stack of a sample; `None` for a callchain that is corrupted or has no frames.
     fn stack(&mut self, sample: &Sample<'_>, event: &EventProperties, epoch: Epoch) -> Option<u32> {
         let at = SampleContext {
             place: AddressContext::of(sample),
@@ -222,13 +228,14 @@ impl GatheredProfile<'_, '_> {
         stack
     }
 
+    /// Returns the samples of a track; adds the track if it is new.
     fn rows(&mut self, key: TrackKey) -> Option<&mut Vec<ProfileSample>> {
-        let rows = &mut self.rows;
-        let at = *self.tracks.entry(key).or_insert_with(|| {
-            rows.push((key, Vec::new()));
-            rows.len() - 1
+        let tracks = &mut self.rows;
+        let index = *self.tracks.entry(key).or_insert_with(|| {
+            tracks.push((key, Vec::new()));
+            tracks.len() - 1
         });
-        self.rows.get_mut(at).map(|(_, rows)| rows)
+        self.rows.get_mut(index).map(|(_, rows)| rows)
     }
 }
 
@@ -259,6 +266,7 @@ impl Fold for GatheredProfile<'_, '_> {
 
     fn merge(&mut self, later: Self) {
         let frames = self.code.merge(later.code);
+        // The new number of each stack of `later`.
         let mut stacks: Vec<u32> = Vec::new();
         for stack in later.stacks.items() {
             // A caller's stack precedes those of its callees, so its new number is known.
@@ -272,8 +280,8 @@ impl Fold for GatheredProfile<'_, '_> {
             };
             stacks.push(self.stacks.number(stack));
         }
-        for (key, later) in later.rows {
-            let rows = later.into_iter().map(|row| ProfileSample {
+        for (key, rows) in later.rows {
+            let rows = rows.into_iter().map(|row| ProfileSample {
                 stack: row
                     .stack
                     .and_then(|stack| stacks.get(stack as usize).copied()),

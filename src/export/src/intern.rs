@@ -38,7 +38,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         &self.items
     }
 
-    /// Adds the items of `later`, converted by `renumber`, and returns their numbers here.
+    /// Adds the items of `later`, converted by `renumber`, and returns their numbers in this interner.
     pub(crate) fn merge(&mut self, later: &[T], renumber: impl Fn(&T) -> T) -> Vec<u32> {
         let items = later.iter().map(renumber);
         items.map(|item| self.number(item)).collect()

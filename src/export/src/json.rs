@@ -1,5 +1,5 @@
 //! The JSON format of Linux perf (`perf data convert --to-json`), version 1: header data, then an
-//! object for each sample. Also an encoder of objects in single lines.
+//! object for each sample. Also [`JsonObject`], which writes an object in one line.
 
 mod header;
 mod object;

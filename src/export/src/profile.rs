@@ -151,7 +151,7 @@ pub struct ProfileSample {
     pub time: u64,
     /// Its period.
     pub period: u64,
-    /// Its stack; `None` for a corrupted callchain.
+    /// Its stack; `None` for a callchain that is corrupted or has no frames.
     pub stack: Option<u32>,
     /// The CPU; `u32::MAX` if not recorded.
     pub cpu: u32,

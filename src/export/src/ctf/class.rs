@@ -64,7 +64,7 @@ pub struct CtfLayout {
     /// First the class of each event of the recording, then those of other records.
     pub(super) classes: Vec<CtfClass>,
     /// Index of the first class of other records; `None` if there are none.
-    records: Option<usize>,
+    first_record_class: Option<usize>,
 }
 
 /// One event class.
@@ -80,7 +80,7 @@ impl CtfLayout {
     /// The layout of a recording's samples, and of other records if `with_records`.
     #[must_use]
     pub fn new(recording: Metadata<'_>, with_records: bool) -> Self {
-        // Tracepoints without a readable format keep their raw data.
+        // Raw data without a readable format of a tracepoint is one field.
         let formats = recording.formats().unwrap_or_default();
         let mut classes: Vec<CtfClass> = recording
             .events
@@ -105,7 +105,7 @@ impl CtfLayout {
                 CtfClass::new(&event.name, fields)
             })
             .collect();
-        let records = with_records.then_some(classes.len());
+        let first_record_class = with_records.then_some(classes.len());
         if with_records {
             classes.extend(RECORDS.iter().map(|(_, name, fields)| {
                 let fields = fields.iter().map(|(name, kind)| {
@@ -115,13 +115,16 @@ impl CtfLayout {
                 CtfClass::new(name, fields.collect())
             }));
         }
-        Self { classes, records }
+        Self {
+            classes,
+            first_record_class,
+        }
     }
 
     /// The id of the class of records of this type; `None` if the trace does not have them.
     pub(super) fn record_class(&self, kind: RecordKind) -> Option<u32> {
         let index = RECORDS.iter().position(|(known, _, _)| *known == kind)?;
-        u32::try_from(self.records? + index).ok()
+        u32::try_from(self.first_record_class? + index).ok()
     }
 
     /// The types of records, other than samples, that the trace has.
@@ -153,7 +156,7 @@ impl CtfClass {
     }
 }
 
-/// Fields of samples. Each exists if `sample_type` has any of its bits.
+/// Fields of samples. Each exists if `sample_type` has any of its bits; the period always exists.
 const SAMPLE_FIELDS: [(SampleType, &str, CtfType, SampleField); 12] = [
     (SampleType::IP, "perf_ip", CtfType::HEX64, SampleField::Ip),
     (SampleType::TID, "perf_tid", CtfType::S32, SampleField::Tid),

@@ -7,7 +7,7 @@ use rperf_replay::Sample;
 use rperf_tracepoint::{Field, FieldReader, Value};
 use rperf_wire::{Endian, U64s};
 
-/// Keywords of TSDL, and the type aliases `timestamp_t` and `utf8`; [`is_alias`] finds the aliases of integers.
+/// Keywords of TSDL, and the type aliases `timestamp_t` and `utf8`; [`is_alias`] recognizes the other type aliases.
 const RESERVED: [&str; 30] = [
     "align",
     "callsite",
@@ -220,13 +220,14 @@ fn put_low_bytes(out: &mut Vec<u8>, number: u64, size: u8) {
     out.extend_from_slice(bytes.get(..size.into()).unwrap_or(&bytes));
 }
 
-/// Appends text and its NUL. Invalid UTF-8 is replaced, since readers reject it.
+/// Appends text up to its first NUL, and a NUL. Invalid UTF-8 is replaced, since readers reject it.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     out.extend_from_slice(String::from_utf8_lossy(text).as_bytes());
     out.push(0);
 }
 
+/// Appends the number of numbers, and the `size` low bytes of each.
 fn put_sequence(out: &mut Vec<u8>, size: u8, numbers: impl Iterator<Item = u64>) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -235,16 +236,16 @@ fn put_sequence(out: &mut Vec<u8>, size: u8, numbers: impl Iterator<Item = u64>)
         put_low_bytes(out, number, size);
         count += 1;
     }
-    if let Some(length) = out.get_mut(start..start + 4) {
-        length.copy_from_slice(&count.to_le_bytes());
+    if let Some(field) = out.get_mut(start..start + 4) {
+        field.copy_from_slice(&count.to_le_bytes());
     }
 }
 
-/// Appends raw data as words of 32 bits, padded with zeros.
+/// Appends raw data as a sequence of 32-bit words, the last one padded with zeros.
 fn put_words(out: &mut Vec<u8>, bytes: &[u8]) {
-    let words = bytes.chunks(4).map(|word| {
-        let bytes = word.iter().rev();
-        bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
+    let words = bytes.chunks(4).map(|chunk| {
+        let reversed = chunk.iter().rev();
+        reversed.fold(0, |word, byte| word << 8 | u64::from(*byte))
     });
     put_sequence(out, 4, words);
 }
@@ -256,16 +257,17 @@ pub(super) struct FieldNames {
 }
 
 impl FieldNames {
-    /// Returns `name` as an identifier that the class does not have yet. Keywords, type aliases, and names that do not begin
-    /// with a letter, get a leading underscore: readers remove one.
+    /// Returns `name` as an identifier that the class does not have yet: other characters become underscores, a repeated name
+    /// gets a number. Keywords, type aliases, and names that do not begin with a letter, get a leading underscore: readers remove
+    /// one.
     fn unique(&mut self, name: &str) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let mut name: String = name
             .chars()
             .map(|letter| if is_plain(letter) { letter } else { '_' })
             .collect();
-        let starts_plain = name.starts_with(|first: char| first.is_ascii_alphabetic());
-        if !starts_plain || RESERVED.contains(&name.as_str()) || is_alias(&name) {
+        let starts_with_letter = name.starts_with(|first: char| first.is_ascii_alphabetic());
+        if !starts_with_letter || RESERVED.contains(&name.as_str()) || is_alias(&name) {
             name.insert(0, '_');
         }
         let length = name.len();

@@ -5,14 +5,16 @@ use std::io::{self, Write};
 use super::CtfLayout;
 use super::fields::CtfType;
 
-const NANOSECONDS: i64 = 1_000_000_000;
+/// Nanoseconds per second: the frequency of the clock.
+const NS_PER_SECOND: i64 = 1_000_000_000;
 
 /// Properties of the recording in the trace's environment.
 #[derive(Debug, Clone, Default)]
 pub struct CtfEnvironment<'e> {
-    /// Name and text of each property: `host`, `release`, `machine`.
+    /// Name and value of each property, such as `host`, `release` and `machine`.
     pub properties: Vec<(&'static str, String)>,
-    /// Nanoseconds from 1970 to the zero of the recording's clock, which readers add to each time. 0: readers show times of the clock.
+    /// The time at which the recording's clock is 0, in nanoseconds since 1970; readers add it to each time. With 0, they show
+    /// times of the recording's clock.
     pub clock_offset: i64,
     /// Name and version of the program that writes the trace.
     pub exporter: &'e str,
@@ -50,7 +52,7 @@ pub fn write_metadata(
     Ok(())
 }
 
-/// Writes the aliases of integers and text, and the packet header of [`super::CtfWriter`].
+/// Declares the aliases of integers and text, and the layout of the packet headers that [`super::CtfWriter`] writes.
 fn write_types(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "/* CTF 1.8 */\n")?;
     for size in [8, 16, 32, 64] {
@@ -77,7 +79,8 @@ trace {
     )
 }
 
-/// Writes the environment and the clock, and the packet context and event header of [`super::CtfWriter`].
+/// Writes the environment, and declares the clock and the layouts of the packet contexts and event headers that
+/// [`super::CtfWriter`] writes.
 fn write_environment(environment: &CtfEnvironment<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nenv {{")?;
     for (name, text) in &environment.properties {
@@ -95,12 +98,12 @@ fn write_environment(environment: &CtfEnvironment<'_>, out: &mut dyn Write) -> i
 clock {{
 	name = perf_clock;
 	description = \"clock of the recording\";
-	freq = {NANOSECONDS};
+	freq = {NS_PER_SECOND};
 	offset_s = {};
 	offset = {};
 }};",
-        offset.div_euclid(NANOSECONDS),
-        offset.rem_euclid(NANOSECONDS)
+        offset.div_euclid(NS_PER_SECOND),
+        offset.rem_euclid(NS_PER_SECOND)
     )?;
     out.write_all(
         b"

@@ -21,18 +21,18 @@ pub struct CtfBlock {
     pub(super) events: Vec<CtfEvent>,
     /// The payloads, one after the other.
     pub(super) payloads: Vec<u8>,
-    /// Number of samples.
+    /// Number of samples in the block.
     pub samples: u64,
 }
 
-/// An event whose payload is in the block.
+/// An event or a loss of records in a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CtfEvent {
     /// Nanoseconds of the recording's clock; 0 for records that precede the recording.
     pub(super) time: u64,
     pub(super) cpu: u32,
     pub(super) content: CtfContent,
-    /// Where the payload ends in [`CtfBlock::payloads`].
+    /// Where the payload ends in [`CtfBlock::payloads`]; that of a loss is empty.
     pub(super) end: usize,
 }
 
@@ -137,7 +137,7 @@ impl Render for CtfRender<'_, '_> {
 fn put_record(record: &Record<'_>, out: &mut Vec<u8>) {
     match record {
         Record::Comm(comm) => {
-            put_ids(out, &[comm.pid, comm.tid]);
+            put_u32s(out, &[comm.pid, comm.tid]);
             put_text(out, comm.comm);
         }
         Record::Fork(task) | Record::Exit(task) => put_task(out, task),
@@ -147,24 +147,24 @@ fn put_record(record: &Record<'_>, out: &mut Vec<u8>) {
         }
         Record::Mmap2(mapped) => {
             put_mapping(out, &mapped.mmap);
-            put_ids(out, &[mapped.prot, mapped.flags]);
+            put_u32s(out, &[mapped.prot, mapped.flags]);
             put_text(out, mapped.mmap.filename);
         }
         _ => {}
     }
 }
 
-fn put_ids(out: &mut Vec<u8>, ids: &[u32]) {
-    out.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+fn put_u32s(out: &mut Vec<u8>, numbers: &[u32]) {
+    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
 
 fn put_task(out: &mut Vec<u8>, task: &Task) {
-    put_ids(out, &[task.pid, task.ppid, task.tid, task.ptid]);
+    put_u32s(out, &[task.pid, task.ppid, task.tid, task.ptid]);
     out.extend(task.time.to_le_bytes());
 }
 
 fn put_mapping(out: &mut Vec<u8>, mapped: &Mmap<'_>) {
-    put_ids(out, &[mapped.pid.cast_unsigned(), mapped.tid]);
+    put_u32s(out, &[mapped.pid.cast_unsigned(), mapped.tid]);
     for word in [mapped.start, mapped.len, mapped.pgoff] {
         out.extend(word.to_le_bytes());
     }

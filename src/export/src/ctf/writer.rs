@@ -10,8 +10,8 @@ use super::render::CtfContent;
 const MAGIC: u32 = 0xC1FC_1FC1;
 /// Bytes before a packet's events: magic, stream, and six fields of the context.
 const PACKET_HEADER: usize = 52;
-/// A packet ends with the event that reaches this size, in bytes.
-const PACKET_SIZE: usize = 256 << 10;
+/// A packet ends with the event that brings its events to this size, in bytes.
+const FULL_PACKET: usize = 256 << 10;
 
 /// Writes events to one stream for each CPU. `S` opens the output of a CPU's stream.
 pub struct CtfWriter<S, W> {
@@ -31,7 +31,7 @@ struct Stream<W> {
     cpu: u32,
     /// Events of the current packet.
     events: Vec<u8>,
-    /// Times at which the current packet begins and ends, in nanoseconds; `None` if there is nothing to write.
+    /// Times at which the current packet begins and ends, in nanoseconds; `None` if no packet is begun.
     times: Option<(u64, u64)>,
     /// Time of the last event of the stream.
     last: u64,
@@ -68,7 +68,7 @@ where
             match event.content {
                 CtfContent::Lost(count) => {
                     let stream = self.stream(event.cpu)?;
-                    let bytes = stream.lose(event.time, count)?;
+                    let bytes = stream.add_loss(event.time, count)?;
                     self.bytes += bytes;
                 }
                 CtfContent::Event(class) => self.event(event.time, event.cpu, class, payload)?,
@@ -78,7 +78,7 @@ where
         Ok(())
     }
 
-    /// Ends all streams; returns their size in bytes.
+    /// Ends all streams; returns their total size in bytes.
     ///
     /// # Errors
     /// A stream cannot be written.
@@ -160,24 +160,24 @@ impl<W: Write> Stream<W> {
 
     /// Counts lost records, in a packet without events: readers compare the counts of consecutive packets. Returns the
     /// bytes written.
-    fn lose(&mut self, time: u64, count: u64) -> io::Result<u64> {
+    fn add_loss(&mut self, time: u64, count: u64) -> io::Result<u64> {
         let time = time.max(self.last);
         if !self.has_packets && self.times.is_none() {
             // A loss before any event needs a packet to compare with.
             self.times = Some((time, time));
         }
-        let before = self.flush()?;
+        let flushed = self.flush()?;
         self.lost = self.lost.saturating_add(count);
         self.times = Some((time, time));
         self.last = time;
-        Ok(before + self.flush()?)
+        Ok(flushed + self.flush()?)
     }
 
     fn is_full(&self) -> bool {
-        self.events.len() >= PACKET_SIZE
+        self.events.len() >= FULL_PACKET
     }
 
-    /// Writes the packet, if it has anything; returns its size in bytes.
+    /// Writes the current packet, if [`Stream::times`] is set, and begins the next. Returns its size in bytes.
     fn flush(&mut self) -> io::Result<u64> {
         let Some((first, last)) = self.times.take() else {
             return Ok(0);

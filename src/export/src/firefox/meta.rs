@@ -14,7 +14,7 @@ const GECKO_VERSION: u32 = 30;
 /// Metadata of a recording.
 #[derive(Debug, Clone, Default)]
 pub struct MetaInputs<'a> {
-    /// The recorded program, or the file.
+    /// The title of the profile: the path of the recording.
     pub product: &'a str,
     /// The exporting program.
     pub exporter: &'a str,
@@ -28,13 +28,13 @@ pub struct MetaInputs<'a> {
     pub start: Option<i64>,
 }
 
-/// Types of code, with their colours.
+/// The categories of code and their colours, by the index that [`category`] returns.
 const CATEGORIES: [(&str, &str); 3] = [("User", "yellow"), ("Kernel", "orange"), ("JIT", "green")];
 
 /// Index of the category `Other`, which markers have.
 pub(super) const OTHER: usize = CATEGORIES.len();
 
-/// Index of a type's category.
+/// Index of the category of this type of code.
 pub(super) fn category(kind: CodeKind) -> usize {
     match kind {
         CodeKind::User => 0,
@@ -167,7 +167,8 @@ impl<'p> Meta<'p> {
     }
 }
 
-/// Milliseconds between samples: the period of a clock, otherwise the mean of the thread with most samples.
+/// Milliseconds between samples of the main event, in the thread with most of them: the first period if periods are nanoseconds,
+/// otherwise the mean distance. `None` if that is unknown or 0.
 fn interval(view: &ProfileView<'_>) -> Option<f64> {
     let main = view.main?;
     let tracks = view.profile.tracks.iter();

@@ -11,7 +11,8 @@ use crate::profile::{CodeKind, Profile, ProfileFrame, ProfileFunction};
 pub(super) struct Tables<'p> {
     profile: &'p Profile,
     strings: Interner<&'p str>,
-    /// This map and the following ones convert indices in the profile to indices in the thread's tables.
+    /// This map and the following ones convert indices in the profile to indices in the thread's tables. A symbol has the index
+    /// of its function, and a resource that of its object.
     stacks: FxHashMap<u32, usize>,
     frames: FxHashMap<u32, usize>,
     functions: FxHashMap<u32, usize>,
@@ -115,7 +116,8 @@ impl<'p> Tables<'p> {
         self.strings.number(text)
     }
 
-    /// The index of a stack, which is added with its callers if necessary; `None` if the profile has no such stack.
+    /// The index of a stack, which is added with its callers if necessary; `None` if the profile
+    /// lacks the stack, or one that it refers to.
     pub(super) fn stack(&mut self, stack: u32) -> Option<usize> {
         if let Some(known) = self.stacks.get(&stack) {
             return Some(*known);
@@ -154,7 +156,7 @@ impl<'p> Tables<'p> {
         Some(at)
     }
 
-    /// The index of a frame, which is added if necessary. `outer` is the index of its caller.
+    /// The index of a frame, which is added if necessary. `outer` is the index of its caller's frame in the thread's table.
     fn frame(&mut self, number: u32, outer: Option<usize>) -> Option<usize> {
         if let Some(known) = self.frames.get(&number) {
             return Some(*known);
@@ -185,6 +187,7 @@ impl<'p> Tables<'p> {
         Some(at)
     }
 
+    /// The index of the function of `frame`, which is added if necessary, with the source file of `frame`.
     fn function(&mut self, frame: &ProfileFrame, function: &'p ProfileFunction) -> usize {
         if let Some(known) = self.functions.get(&frame.function) {
             return *known;
@@ -211,6 +214,8 @@ impl<'p> Tables<'p> {
         at
     }
 
+    /// The index of the symbol of a function, which is added if necessary; `None` for JIT-compiled code, and for functions
+    /// without a range or an object.
     fn symbol(&mut self, number: u32, function: &'p ProfileFunction) -> Option<usize> {
         if let Some(known) = self.symbols.get(&number) {
             return Some(*known);

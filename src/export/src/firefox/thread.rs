@@ -13,6 +13,7 @@ pub(super) struct Tracks<'p> {
     view: &'p ProfileView<'p>,
     /// Samples of the main event.
     main: &'p [ProfileSample],
+    /// Samples of the other events.
     others: Vec<&'p Track>,
 }
 
@@ -48,7 +49,7 @@ struct Samples<T, W, D> {
     time: T,
     /// `None`: each sample counts as one.
     weight: Option<W>,
-    /// `tracing-ms`: weights are milliseconds.
+    /// `tracing-ms` if weights are milliseconds, otherwise `samples`.
     weight_type: &'static str,
     /// CPU time since the previous sample of the thread, in the unit of the metadata.
     #[serde(rename = "threadCPUDelta", skip_serializing_if = "Option::is_none")]
@@ -109,7 +110,7 @@ impl<'p> Tracks<'p> {
         let rows = others.iter().flat_map(|track| &track.rows).chain(main);
         let times = rows.map(|row| row.time);
         let unit = view.unit();
-        let is_clock = unit == PeriodUnit::Nanoseconds;
+        let is_time = unit == PeriodUnit::Nanoseconds;
         let is_cpu_time = unit != PeriodUnit::Count && !view.is_off_cpu();
         let (first, last) = (times.clone().min(), times.max());
         Thread {
@@ -128,10 +129,10 @@ impl<'p> Tracks<'p> {
                 length: main.len(),
                 stack,
                 time: Column(move || main.iter().map(move |row| view.milliseconds(row.time))),
-                weight: is_clock.then_some(Column(move || {
+                weight: is_time.then_some(Column(move || {
                     main.iter().map(|row| row.period as f64 / 1e6)
                 })),
-                weight_type: match is_clock {
+                weight_type: match is_time {
                     true => "tracing-ms",
                     false => "samples",
                 },
@@ -149,7 +150,7 @@ impl<'p> Tracks<'p> {
     }
 }
 
-/// Samples of the other events, in order of time.
+/// The markers for samples of the other events, in order of time.
 fn markers<'p>(
     view: &'p ProfileView<'p>,
     tracks: &[&'p Track],

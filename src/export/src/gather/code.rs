@@ -16,7 +16,7 @@ pub(super) struct CodeAddress {
     pub(super) guest: Option<u32>,
     /// A [`CpuMode`].
     pub(super) mode: u8,
-    /// Whether inlined functions are frames.
+    /// Whether inlined functions have frames.
     pub(super) inlines: bool,
     pub(super) ip: u64,
 }
@@ -34,7 +34,7 @@ pub(super) struct FrameKey {
     pub(super) location: Option<(u32, u32)>,
 }
 
-/// Resolved distinct frames.
+/// The distinct frames at the resolved addresses.
 pub(super) struct CodeTables<'r, 'w> {
     pub(super) resolver: &'r Resolver<'w>,
     /// Indices in `frames` of the frames at each resolved address, outermost first.
@@ -69,6 +69,7 @@ impl<'r, 'w> CodeTables<'r, 'w> {
         self.known.get(address).map_or(&[], |frames| frames)
     }
 
+    /// Resolves an address, and returns the indices of its frames, outermost first.
     #[cold]
     fn look_up(&mut self, address: &CodeAddress, mode: CpuMode, at: AddressContext) -> Box<[u32]> {
         let frame = self.resolver.locate(at, mode, address.ip);

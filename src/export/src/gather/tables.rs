@@ -1,4 +1,4 @@
-//! Resolves ids to names.
+//! Creates a [`Profile`] from gathered samples: resolves ids to names.
 
 use rperf_replay::{Dso, DsoId, DsoKind, Order, World};
 use rperf_resolve::{Level, Resolver};
@@ -34,10 +34,13 @@ pub(super) fn finish(gathered: GatheredProfile<'_, '_>) -> Profile {
     tables.profile
 }
 
+/// A profile being created.
 struct Tables<'r, 'w> {
     resolver: &'r Resolver<'w>,
     world: &'w World,
+    /// Indices in [`Profile::objects`].
     objects: FxHashMap<DsoId, u32>,
+    /// Indices in [`Profile::functions`], by object, type of code and name.
     functions: FxHashMap<(Option<u32>, CodeKind, String), u32>,
     profile: Profile,
 }
@@ -54,6 +57,7 @@ impl Tables<'_, '_> {
         }
     }
 
+    /// Returns the index of the function of a frame; adds the function if it is new.
     fn function(&mut self, key: &FrameKey) -> u32 {
         let dso = key.dso.map(|id| self.world.dso(id));
         let object = key.dso.map(|id| self.object(id));
@@ -86,6 +90,7 @@ impl Tables<'_, '_> {
             })
     }
 
+    /// Returns the index of an object; adds the object if it is new.
     fn object(&mut self, id: DsoId) -> u32 {
         let dso = self.world.dso(id);
         let objects = &mut self.profile.objects;
@@ -99,7 +104,8 @@ impl Tables<'_, '_> {
         })
     }
 
-    /// Adds processes, threads and tracks, sorted by ids; samples are sorted by time.
+    /// Adds processes, threads and tracks, sorted by process id, thread id, name of the thread, and event. The samples of a track
+    /// are sorted by time.
     fn add_tracks(&mut self, rows: Vec<(TrackKey, Vec<ProfileSample>)>) {
         let tracks = rows.into_iter().map(|(key, mut rows)| {
             // Stable: samples with equal times stay in file order.

@@ -43,7 +43,8 @@ pub fn write_start(
     out.write_all(&text)
 }
 
-/// Writes the end of the samples and of the document. `records` are the objects of other records with `--all`, each after a comma.
+/// Writes the end of the samples and of the document. `records` are the objects of other records with `--all`, each after a
+/// comma.
 ///
 /// # Errors
 /// Those of `out`.

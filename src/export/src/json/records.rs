@@ -45,10 +45,10 @@ impl Members<'_> {
     }
 
     fn task(&mut self, task: &Task) {
-        self.number("pid", task.pid.into());
-        self.number("tid", task.tid.into());
-        self.number("ppid", task.ppid.into());
-        self.number("ptid", task.ptid.into());
+        self.number("pid", task.pid.cast_signed().into());
+        self.number("tid", task.tid.cast_signed().into());
+        self.number("ppid", task.ppid.cast_signed().into());
+        self.number("ptid", task.ptid.cast_signed().into());
     }
 
     fn mapping(&mut self, mapping: &Mmap<'_>) {
@@ -61,8 +61,8 @@ impl Members<'_> {
     }
 }
 
-/// Appends a comma and the object of a record; nothing if its type is not in [`WRITTEN`]. `time` is in nanoseconds; `None` is written as
-/// null.
+/// Appends a comma and the object of a record; nothing if its type is not in [`WRITTEN`]. `time` is in nanoseconds; `None` is
+/// written as null.
 pub(super) fn push_record(record: &Record<'_>, time: Option<i64>, out: &mut Vec<u8>) {
     let kind = match record {
         Record::Comm(_) => "comm",

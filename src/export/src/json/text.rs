@@ -14,7 +14,7 @@ use rperf_wire::{
 use super::records::{WRITTEN, push_record};
 use super::{push_key, push_line, push_string};
 
-/// Renders the samples of one recording. The text of each sample begins with a comma.
+/// Renders the samples of one recording, and with `--all` its other records. The text of each begins with a comma.
 pub struct JsonText<'r, 'w> {
     resolver: &'r Resolver<'w>,
     stacks: &'r UserStacks<'r, 'w>,
@@ -23,16 +23,16 @@ pub struct JsonText<'r, 'w> {
     cpus: Vec<bool>,
     /// Nanoseconds added to times.
     offset: i64,
-    /// With `--all`, the names of the events, in JSON.
-    events: Option<Vec<String>>,
+    /// With `--all`, the names of the events as JSON strings.
+    event_names: Option<Vec<String>>,
     /// By event: its tracepoint, whose fields are members of its samples.
     tracepoints: Vec<Option<Arc<Tracepoint>>>,
 }
 
-/// The text of a block of samples.
+/// The text of a block of samples and other records.
 #[derive(Debug, Default)]
 pub struct JsonBlock {
-    /// The objects.
+    /// The objects of samples, each after a comma.
     pub text: Vec<u8>,
     /// Number of samples.
     pub samples: u64,
@@ -45,9 +45,9 @@ pub struct JsonBlock {
 pub struct JsonCache {
     recent: ThreadCache,
     unwinding: StackScratch,
-    /// The text of single frames, and of parts of callchains. Each frame begins with a comma.
+    /// The text of single frames, and of the parts of callchains between markers. Each frame begins with a comma.
     known: [TextCache; 2],
-    /// The value of a field.
+    /// Buffer for the value of a field.
     value: Vec<u8>,
 }
 
@@ -76,7 +76,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
                 .map(|kind| kind.contains(SampleType::CPU))
                 .collect(),
             offset: 0,
-            events: None,
+            event_names: None,
             tracepoints: Vec::new(),
         }
     }
@@ -106,13 +106,13 @@ impl<'r, 'w> JsonText<'r, 'w> {
             push_string(&mut text, name);
             String::from_utf8(text).unwrap_or_default()
         });
-        self.events = Some(quoted.collect());
+        self.event_names = Some(quoted.collect());
         self
     }
 
-    /// With `--all`, the name of a sample's event, in JSON.
+    /// With `--all`, the name of a sample's event as a JSON string.
     fn event_name(&self, sample: &Sample<'_>) -> Option<&str> {
-        let names = self.events.as_ref()?;
+        let names = self.event_names.as_ref()?;
         names.get(sample.event.0 as usize).map(String::as_str)
     }
 
@@ -134,9 +134,9 @@ impl<'r, 'w> JsonText<'r, 'w> {
         }
     }
 
-    /// The time with the offset; `None` for a record without a time.
-    fn shifted(&self, time: Option<u64>) -> Option<i64> {
-        Some(time?.cast_signed().wrapping_add(self.offset))
+    /// The time with the offset.
+    fn shifted(&self, time: u64) -> i64 {
+        time.cast_signed().wrapping_add(self.offset)
     }
 
     /// Appends the frames of a callchain, with commas between them.
@@ -176,7 +176,8 @@ impl<'r, 'w> JsonText<'r, 'w> {
         }
     }
 
-    /// Appends the frames of a callchain with invalid context markers. As in perf's JSON, these markers are skipped.
+    /// Appends the frames of a callchain without frames or with invalid context markers, with commas between them. As in perf's
+    /// JSON, invalid markers are skipped.
     #[cold]
     fn corrupted(
         &self,
@@ -197,6 +198,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
             }
         }
         if out.len() > start {
+            // Removes the comma before the first frame.
             out.remove(start);
         }
     }
@@ -223,6 +225,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
         known.insert(&key, out.get(from..).unwrap_or_default());
     }
 
+    /// Appends the object of one frame.
     fn push_frame(&self, frame: &Frame, out: &mut Vec<u8>) {
         push_line(out, 4);
         out.push(b'{');
@@ -245,6 +248,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
     }
 }
 
+/// Appends a member with a number, and a comma.
 fn push_number(out: &mut Vec<u8>, key: &'static str, number: i64) {
     push_key(out, 3, key);
     let _ = serde_json::to_writer(&mut *out, &number);
@@ -262,7 +266,7 @@ impl Render for JsonText<'_, '_> {
     }
 
     fn wanted(&self) -> &[RecordKind] {
-        match self.events {
+        match self.event_names {
             Some(_) => &WRITTEN,
             None => &[],
         }
@@ -277,7 +281,7 @@ impl Render for JsonText<'_, '_> {
     ) {
         // Records that cannot be decoded were counted when the World was built.
         if let Ok(decoded) = Record::decode(&record.raw, self.endian) {
-            let time = self.shifted(record.id.time);
+            let time = record.id.time.map(|time| self.shifted(time));
             push_record(&decoded, time, &mut block.records);
         }
     }
@@ -299,8 +303,9 @@ impl Render for JsonText<'_, '_> {
         out.push(b',');
         push_line(out, 2);
         out.push(b'{');
-        let time = self.shifted(sample.wire.time.or(Some(u64::MAX)));
-        push_number(out, "timestamp", time.unwrap_or_default());
+        // As in perf's JSON, a missing time is -1.
+        let time = sample.wire.time.unwrap_or(u64::MAX);
+        push_number(out, "timestamp", self.shifted(time));
         push_number(out, "pid", sample.pid.cast_signed().into());
         push_number(out, "tid", sample.tid.cast_signed().into());
         if self.cpus.get(sample.event.0 as usize) == Some(&true) {
