@@ -57,7 +57,7 @@ pub struct Instruction {
     pub full: String,
     /// Where control flow goes, unless only to the next instruction.
     pub arrow: Option<Arrow>,
-    /// The target of a direct jump or call.
+    /// The target of a direct jump or call, if known.
     pub target: Option<BranchTarget>,
     /// Whether it is a call.
     pub is_call: bool,
@@ -158,7 +158,7 @@ impl CodeLocation {
     }
 }
 
-/// The target of a direct jump or call; `None` for other instructions.
+/// The target of a direct jump or call, if known.
 fn branch_target(
     listing: &Listing<'_>,
     labels: &Labels<'_>,
