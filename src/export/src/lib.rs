@@ -1,14 +1,15 @@
 //! Recordings in the formats of other tools.
 //!
 //! ```text
-//! samples --ProfileFold--> Profile (tables of frames and stacks, samples by thread) --> firefox | perfetto | otlp | pprof | speedscope
+//! samples --ProfileFold--> Profile (tables of frames and stacks, samples by thread)
+//!     --> firefox | perfetto | otlp | pprof | speedscope
 //! samples --json::JsonText--> a JSON object for each sample, as Linux perf writes it
 //! records in order of time --ctf::CtfWriter--> packets for each CPU
+//! scheduler events, system calls --perfetto::sched::SchedTraceWriter--> packets for each CPU, slices for each thread
 //! ```
 //!
-//! **Invariants.** The output doesn't depend on the number of threads: tables are numbered in order
-//! of first use in the recording. The writers of a [`Profile`] read no recording, so that they can be tested
-//! without one.
+//! **Invariants.** The output doesn't depend on the number of rperf's threads: the entries of tables are in order of first use
+//! in the recording, or sorted by id. The writers of a [`Profile`] read no recording, so that they can be tested without one.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -14,13 +14,14 @@ pub(crate) struct Locations {
 }
 
 impl Locations {
-    /// The ids of a stack's locations, innermost first.
+    /// Returns the ids of a stack's locations, innermost first; adds new locations.
     pub(crate) fn of_stack(&mut self, profile: &Profile, stack: Option<u32>) -> Vec<u64> {
         let mut ids = Vec::new();
         let mut location = Vec::new();
         profile.walk(stack, |number| {
             location.push(number);
             let frame = profile.frames.get(number as usize);
+            // The function that is not inlined is the outermost one of its location.
             if frame.is_none_or(|frame| frame.inline_depth == 0) {
                 ids.push(self.id(&location));
                 location.clear();

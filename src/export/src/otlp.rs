@@ -26,23 +26,22 @@ pub const SERVICE_PATH: &str = "/v1development/profiles";
 /// Properties of the recording that its profiles contain.
 #[derive(Debug, Clone, Default)]
 pub struct OtlpRecording<'r> {
-    /// Identifies the recording; profile ids are hashes of it.
+    /// Identifies the recording; the id of a profile is a hash of this id and the event's index.
     pub id: &'r str,
     /// Time of the first sample, in nanoseconds since 1970.
     pub start: i64,
-    /// Attributes of the machine: `host.name`, `os.type`.
+    /// Attributes of the machine, such as `host.name` and `os.type`.
     pub resource: Vec<(&'static str, String)>,
     /// Name and version of the program that writes the profile.
     pub exporter: (&'r str, &'r str),
 }
 
-/// Encodes a message `ProfilesData`. A collector's `ExportProfilesServiceRequest` has the same encoding.
+/// Encodes a `ProfilesData` message. A collector's `ExportProfilesServiceRequest` has the same encoding.
 #[must_use]
 pub fn encode(profile: &Profile, recording: &OtlpRecording<'_>) -> Vec<u8> {
     let mut builder = Builder::new(profile, recording);
-    let events: Vec<_> = profile.sampled().collect();
-    let profiles = events
-        .into_iter()
+    let profiles = profile
+        .sampled()
         .map(|(number, event)| builder.event(number, event))
         .collect();
     let attributes = recording.resource.iter().map(|(key, text)| KeyValue {
@@ -70,8 +69,8 @@ pub fn encode(profile: &Profile, recording: &OtlpRecording<'_>) -> Vec<u8> {
     data.encode_to_vec()
 }
 
-/// Returns a text with the number of profiles that a collector rejected and the reason; `None` if its response reports none or
-/// cannot be decoded.
+/// Returns a text with the number of profiles that a collector rejected and the reason; `None` if no profile was rejected or the
+/// response cannot be decoded.
 #[must_use]
 pub fn rejection(response: &[u8]) -> Option<String> {
     let partial = ExportResponse::decode(response).ok()?.partial_success?;
@@ -79,8 +78,8 @@ pub fn rejection(response: &[u8]) -> Option<String> {
     (count != 0).then(|| format!("{count} profiles rejected: {message}"))
 }
 
-/// Returns the warning in the response of a collector that accepted all profiles (`ExportProfilesPartialSuccess`); `None` without
-/// one or if the response cannot be decoded.
+/// Returns the warning (`ExportProfilesPartialSuccess`) in the response of a collector that accepted all profiles; `None` if there
+/// is no warning or the response cannot be decoded.
 #[must_use]
 pub fn warning(response: &[u8]) -> Option<String> {
     let partial = ExportResponse::decode(response).ok()?.partial_success?;
@@ -91,16 +90,19 @@ pub fn warning(response: &[u8]) -> Option<String> {
 /// Key of a sample: thread, CPU and stack.
 type SampleKey = (u32, u32, Option<u32>);
 /// Times and values of the samples with one key.
-type SampleRows = (Vec<u64>, Vec<i64>);
+type TimesAndValues = (Vec<u64>, Vec<i64>);
 
 struct Builder<'p> {
     profile: &'p Profile,
     recording: &'p OtlpRecording<'p>,
+    /// Time of the first sample, in nanoseconds of the recording's clock.
+    first_time: u64,
     strings: Interner<String>,
+    /// Key (an index in `strings`) and value of each attribute; `None` is the empty entry 0.
     attributes: Interner<Option<(i32, AttributeValue)>>,
     locations: Locations,
     stacks: Vec<Stack>,
-    /// Index in `stacks`, by the number in the profile.
+    /// Index in `stacks`, by the stack's index in the profile.
     stack_numbers: FxHashMap<u32, i32>,
 }
 
@@ -113,6 +115,7 @@ impl<'p> Builder<'p> {
         Self {
             profile,
             recording,
+            first_time: profile.first_time(),
             strings,
             attributes,
             locations: Locations::default(),
@@ -143,7 +146,7 @@ impl<'p> Builder<'p> {
         };
         let (first, last) = self.profile.span();
         let mut samples = Vec::new();
-        for ((thread, cpu, stack), (times, values)) in self.rows(number) {
+        for ((thread, cpu, stack), (times, values)) in self.grouped_samples(number) {
             samples.push(Sample {
                 stack: self.stack(stack),
                 attributes: self.sample_attributes(thread, cpu),
@@ -162,24 +165,24 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// The samples of an event, in order of threads, CPUs and stacks.
-    fn rows(&self, event: u32) -> BTreeMap<SampleKey, SampleRows> {
-        let mut rows: BTreeMap<SampleKey, SampleRows> = BTreeMap::new();
-        let mut tracks = self.profile.tracks.iter();
-        while let Some(track) = tracks.find(|track| track.event == event) {
+    /// The samples of an event by thread, CPU and stack.
+    fn grouped_samples(&self, event: u32) -> BTreeMap<SampleKey, TimesAndValues> {
+        let mut groups: BTreeMap<SampleKey, TimesAndValues> = BTreeMap::new();
+        let tracks = self.profile.tracks.iter();
+        for track in tracks.filter(|track| track.event == event) {
             for row in &track.rows {
                 let key = (track.thread, row.cpu, row.stack);
-                let (times, values) = rows.entry(key).or_default();
+                let (times, values) = groups.entry(key).or_default();
                 times.push(self.wall_time(row.time));
                 values.push(i64::try_from(row.period).unwrap_or(i64::MAX));
             }
         }
-        rows
+        groups
     }
 
     /// Converts a time of the recording to nanoseconds since 1970.
     fn wall_time(&self, time: u64) -> u64 {
-        let since = i128::from(time) - i128::from(self.profile.first_time());
+        let since = i128::from(time) - i128::from(self.first_time);
         u64::try_from(i128::from(self.recording.start) + since).unwrap_or_default()
     }
 
@@ -188,7 +191,7 @@ impl<'p> Builder<'p> {
         if let Some(thread) = self.profile.threads.get(thread as usize) {
             let process = self.profile.process_name(thread.pid);
             for (key, id) in [("process.pid", thread.pid), ("thread.id", thread.tid)] {
-                // All ones: the id was not recorded.
+                // `u32::MAX`: the id was not recorded.
                 if id != u32::MAX {
                     let id = AttributeValue::Number(id.into());
                     attributes.push(self.attribute(key, id));
@@ -211,6 +214,7 @@ impl<'p> Builder<'p> {
         attributes
     }
 
+    /// Returns the index of a stack, which is added if it is new; 0 for a sample without a stack.
     fn stack(&mut self, stack: Option<u32>) -> i32 {
         let Some(number) = stack else {
             return 0;
@@ -232,6 +236,7 @@ impl<'p> Builder<'p> {
 
     /// Returns the tables. Call it after the last sample: samples add entries.
     fn dictionary(mut self) -> Dictionary {
+        // Mappings, functions and locations add strings and attributes.
         let mappings = self.mappings();
         let functions = self.functions();
         let locations = self.location_table();
@@ -255,7 +260,7 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// One mapping per object, from 0 to the end of its highest frame address.
+    /// The empty entry 0, then a mapping for each object, from 0 to its highest frame address.
     fn mappings(&mut self) -> Vec<Mapping> {
         let profile = self.profile;
         let mut mappings = vec![Mapping::default()];
@@ -285,21 +290,11 @@ impl<'p> Builder<'p> {
     fn functions(&mut self) -> Vec<Function> {
         let profile = self.profile;
         let mut functions = vec![Function::default()];
-        for function in &profile.functions {
+        for (function, file) in profile.functions.iter().zip(profile.function_files()) {
             functions.push(Function {
                 name: self.string(&function.name),
-                filename: 0,
+                filename: file.map_or(0, |file| self.string(file)),
             });
-        }
-        for frame in &profile.frames {
-            let file = frame.place.map(|place| place.file as usize);
-            let file = file.and_then(|file| profile.files.get(file));
-            if let Some(file) = file {
-                let file = self.string(file);
-                if let Some(function) = functions.get_mut(frame.function as usize + 1) {
-                    function.filename = file;
-                }
-            }
         }
         functions
     }
@@ -347,10 +342,10 @@ fn index(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-/// An id that is the same whenever this recording is converted, so that receivers recognise a copy.
+/// Returns an id that is the same whenever this recording is converted, so that receivers recognise a copy.
 fn profile_id(recording: &str, event: u32) -> Vec<u8> {
-    let half = |seed: u64| {
-        let seed = seed << 32 | u64::from(event);
+    let half = |number: u64| {
+        let seed = number << 32 | u64::from(event);
         rperf_replay::hash(seed, recording.as_bytes()).to_le_bytes()
     };
     let mut id = [half(1), half(2)].concat();

@@ -58,7 +58,7 @@ impl<W: Write> Writer<'_, W> {
         self.out.write_all(&self.buffer)
     }
 
-    /// Names of processes and threads. Readers use the last name of a thread, so its names are in order of time.
+    /// Writes the names of processes and threads. Readers use the last name of a thread, so its names are in order of time.
     fn write_threads(&mut self) -> io::Result<()> {
         let mut last = vec![0; self.profile.threads.len()];
         for track in &self.profile.tracks {
@@ -89,7 +89,7 @@ impl<W: Write> Writer<'_, W> {
         })
     }
 
-    /// The samples of an event, as a sequence of packets with separate tables.
+    /// Writes the samples of an event, as a sequence of packets with tables of its own.
     fn write_event(&mut self, number: u32, event: &ProfileEvent) -> io::Result<()> {
         // The first sequence has the names, the following ones the events.
         let sequence = number + 2;
@@ -130,22 +130,23 @@ impl<W: Write> Writer<'_, W> {
     ) -> io::Result<()> {
         let tracks = &self.profile.tracks;
         let tracks: Vec<_> = tracks.iter().filter(|track| track.event == event).collect();
+        // The next sample of each track: its time, and the indices of the track and the sample.
         let mut next: BinaryHeap<_> = (0..tracks.len())
-            .filter_map(|track| {
-                let first = tracks.get(track)?.rows.first()?;
-                Some(Reverse((first.time, track, 0)))
+            .filter_map(|track_index| {
+                let first = tracks.get(track_index)?.rows.first()?;
+                Some(Reverse((first.time, track_index, 0)))
             })
             .collect();
         let mut count = 0_u64;
-        while let Some(Reverse((_, at, index))) = next.pop() {
-            let Some(track) = tracks.get(at) else {
+        while let Some(Reverse((_, track_index, index))) = next.pop() {
+            let Some(track) = tracks.get(track_index) else {
                 continue;
             };
             let Some(row) = track.rows.get(index) else {
                 continue;
             };
             if let Some(later) = track.rows.get(index + 1) {
-                next.push(Reverse((later.time, at, index + 1)));
+                next.push(Reverse((later.time, track_index, index + 1)));
             }
             count = count.saturating_add(row.period);
             let thread = self.profile.threads.get(track.thread as usize);

@@ -1,7 +1,7 @@
 //! The pprof format: `profile.proto` of github.com/google/pprof, compressed with gzip.
 //!
-//! Samples with equal stacks in one thread are summed up. Each event has two values: number of
-//! samples, and sum of periods.
+//! Samples with equal stacks in one thread are summed up. Each event with samples has two values: number of samples, and sum of
+//! periods.
 
 mod proto;
 
@@ -19,7 +19,7 @@ use crate::intern::Interner;
 use crate::locations::Locations;
 use crate::profile::{PeriodUnit, Profile, Thread};
 
-/// Writes `profile`. `start` is the time of the recording in nanoseconds since 1970, if known.
+/// Writes `profile`. `start` is the time of the first sample in nanoseconds since 1970, if known.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub fn write(profile: &Profile, start: Option<i64>, out: impl Write) -> io::Resu
 /// Bytes of a thread's name that the kernel keeps.
 const COMM_LENGTH: usize = 15;
 
-/// Sums by thread and stack, one per value.
+/// The sums of all values of the samples with one thread and stack.
 type StackSums = FxHashMap<(u32, Option<u32>), Box<[i64]>>;
 
 struct Writer<'p, W: Write> {
@@ -81,11 +81,11 @@ impl<'p, W: Write> Writer<'p, W> {
         self.out.write_all(&self.buffer)
     }
 
-    /// Writes the types of the values, and the mean period of the first event.
+    /// Writes the types of the values. The periods of the first event are the default type; their mean is the period.
     fn write_types(&mut self) -> io::Result<()> {
         let events: Vec<_> = self.profile.sampled().collect();
         let single = events.len() == 1;
-        let mut default_kind = 0;
+        let mut default_kind = None;
         for (number, event) in events {
             let samples = match single {
                 true => Cow::Borrowed("samples"),
@@ -99,13 +99,13 @@ impl<'p, W: Write> Writer<'p, W> {
             self.put(tag::SAMPLE_TYPE, &samples)?;
             let periods = self.value_type(event.name.as_str(), unit);
             self.put(tag::SAMPLE_TYPE, &periods)?;
-            if default_kind == 0 {
-                default_kind = periods.kind;
+            if default_kind.is_none() {
+                default_kind = Some(periods.kind);
                 self.put(tag::PERIOD_TYPE, &periods)?;
                 self.put_number(tag::PERIOD, self.profile.mean_period(number))?;
             }
         }
-        self.put_number(tag::DEFAULT_SAMPLE_TYPE, default_kind)
+        self.put_number(tag::DEFAULT_SAMPLE_TYPE, default_kind.unwrap_or_default())
     }
 
     fn value_type(&mut self, kind: impl Into<Cow<'p, str>>, unit: &'p str) -> ValueType {
@@ -118,18 +118,13 @@ impl<'p, W: Write> Writer<'p, W> {
     fn write_samples(&mut self) -> io::Result<()> {
         let mut sums: Vec<_> = self.sums().into_iter().collect();
         sums.sort_unstable_by_key(|(key, _)| *key);
-        let [comm, pid, tid] = ["comm", "pid", "tid"].map(|key| self.string(key));
+        let [comm_key, pid_key, tid_key] = ["comm", "pid", "tid"].map(|key| self.string(key));
         for ((thread, stack), values) in sums {
             let mut labels = Vec::with_capacity(3);
-            if let Some(Thread {
-                pid: process,
-                tid: thread,
-                name,
-            }) = self.profile.threads.get(thread as usize)
-            {
-                labels.push(Label::text(comm, self.string(name.as_str())));
-                labels.push(Label::number(pid, *process));
-                labels.push(Label::number(tid, *thread));
+            if let Some(Thread { pid, tid, name }) = self.profile.threads.get(thread as usize) {
+                labels.push(Label::text(comm_key, self.string(name.as_str())));
+                labels.push(Label::number(pid_key, *pid));
+                labels.push(Label::number(tid_key, *tid));
             }
             let sample = Sample {
                 location_id: self.locations.of_stack(self.profile, stack),
@@ -141,6 +136,7 @@ impl<'p, W: Write> Writer<'p, W> {
         Ok(())
     }
 
+    /// Returns the sums, with the two values of each event in the order of [`Profile::sampled`].
     fn sums(&self) -> StackSums {
         let events: Vec<u32> = self.profile.sampled().map(|(event, _)| event).collect();
         let mut sums = StackSums::default();
@@ -161,42 +157,39 @@ impl<'p, W: Write> Writer<'p, W> {
         sums
     }
 
-    /// One mapping per object, from 0 to the end of its highest frame address: addresses are file offsets, or the kernel's
-    /// addresses.
+    /// Writes a mapping for each object, from 0 to its highest frame address: addresses are file offsets, or the kernel's
+    /// addresses. The mapping of the program is first; if the program is unknown, a mapping without a file.
     fn write_mappings(&mut self) -> io::Result<()> {
-        let mut limits = vec![0; self.profile.objects.len()];
-        let mut inlines = vec![false; self.profile.objects.len()];
+        let mut contents = vec![ObjectFrames::default(); self.profile.objects.len()];
         for frame in &self.profile.frames {
             let function = self.profile.functions.get(frame.function as usize);
             let object = function.and_then(|function| function.object);
-            let object = object.map_or(usize::MAX, |object| object as usize);
-            if let (Some(limit), Some(inline)) = (limits.get_mut(object), inlines.get_mut(object)) {
-                *limit = frame.address.saturating_add(1).max(*limit);
-                *inline |= frame.inline_depth > 0;
+            if let Some(content) = object.and_then(|object| contents.get_mut(object as usize)) {
+                content.limit = frame.address.saturating_add(1).max(content.limit);
+                content.has_lines |= frame.place.is_some();
+                content.has_inlined |= frame.inline_depth > 0;
             }
         }
         let main = self.main_object();
         if main.is_none() {
             self.write_mapping_without_file()?;
         }
-        let rows = (1..)
-            .zip(&self.profile.objects)
-            .zip(limits.iter().zip(inlines));
-        let mut rows: Vec<_> = rows.collect();
+        let objects = (1..).zip(&self.profile.objects).zip(contents);
+        let mut objects: Vec<_> = objects.collect();
         // Readers treat the first mapping as the mapping of the program.
-        rows.sort_by_key(|((id, _), _)| Some(*id) != main);
-        for ((id, object), (limit, inline)) in rows {
+        objects.sort_by_key(|((id, _), _)| Some(*id) != main);
+        for ((id, object), content) in objects {
             let build_id = object.build_id.as_deref().map(hex).unwrap_or_default();
             let mapping = Mapping {
                 id,
-                memory_limit: *limit,
+                memory_limit: content.limit,
                 filename: self.string(object.path.as_str()),
                 build_id: self.string(build_id),
                 // All symbols are resolved.
                 has_functions: true,
-                has_filenames: inline,
-                has_line_numbers: inline,
-                has_inline_frames: inline,
+                has_filenames: content.has_lines,
+                has_line_numbers: content.has_lines,
+                has_inline_frames: content.has_inlined,
             };
             self.put(tag::MAPPING, &mapping)?;
         }
@@ -214,8 +207,8 @@ impl<'p, W: Write> Writer<'p, W> {
         self.put(tag::MAPPING, &mapping)
     }
 
-    /// The id of the program's object if more than half of the samples are from threads of one name. The object has this name;
-    /// if the name may be truncated by the kernel, the object's name begins with it.
+    /// Returns the id of the program's object, if more than half of the samples are from threads of one name, and an object has
+    /// this name. If the kernel may have truncated the name, the object's name need only begin with it.
     fn main_object(&self) -> Option<u64> {
         let mut samples: FxHashMap<&str, usize> = FxHashMap::default();
         for track in &self.profile.tracks {
@@ -236,23 +229,15 @@ impl<'p, W: Write> Writer<'p, W> {
     }
 
     fn write_functions(&mut self) -> io::Result<()> {
-        let mut sources = vec![None; self.profile.functions.len()];
-        for frame in &self.profile.frames {
-            if let Some(source) = sources.get_mut(frame.function as usize)
-                && let Some(place) = frame.place
-            {
-                source.get_or_insert(place.file);
-            }
-        }
-        for ((id, function), source) in (1..).zip(&self.profile.functions).zip(sources) {
+        let files = self.profile.function_files();
+        for ((id, function), file) in (1..).zip(&self.profile.functions).zip(files) {
             let name = self.string(function.name.as_str());
-            let file = source.and_then(|file| self.profile.files.get(file as usize));
             let function = Function {
                 id,
                 name,
                 // Readers shorten a name that is equal to its system name, since they assume that it is mangled.
                 system_name: 0,
-                filename: file.map_or(0, |file| self.string(file.as_str())),
+                filename: file.map_or(0, |file| self.string(file)),
             };
             self.put(tag::FUNCTION, &function)?;
         }
@@ -309,6 +294,17 @@ impl<'p, W: Write> Writer<'p, W> {
     }
 }
 
+/// Properties of the frames of one object.
+#[derive(Debug, Clone, Copy, Default)]
+struct ObjectFrames {
+    /// The highest address, plus one.
+    limit: u64,
+    /// Whether the source location of a frame is known.
+    has_lines: bool,
+    /// Whether there are inlined functions.
+    has_inlined: bool,
+}
+
 /// A build-id in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -319,7 +315,7 @@ mod tests {
     use super::*;
     use crate::profile::{ProfileObject, ProfileSample, Track};
 
-    /// The id of the main object if threads of these names have these numbers of samples.
+    /// The id of the main object of a profile in which threads have these names and numbers of samples.
     fn main_object(threads: &[(&str, usize)]) -> Option<u64> {
         let object = |name: &str| ProfileObject {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! A recording as tables that refer to each other by index: the common input of all exporters.
+//! The samples of a recording as tables that refer to each other by index: the common input of the writers of profiles.
 
 use std::cmp::Reverse;
 
@@ -64,7 +64,7 @@ pub enum CodeKind {
     User,
     /// A kernel, the host's or a guest's.
     Kernel,
-    /// JIT-compiled.
+    /// JIT-compiled, in memory without a file, with symbols from `/tmp/perf-PID.map`.
     Jit,
 }
 
@@ -77,7 +77,7 @@ pub struct ProfileFunction {
     pub object: Option<u32>,
     /// Type of its code.
     pub kind: CodeKind,
-    /// Its start and size in the object; `None` for inlined functions and placeholders.
+    /// Its start and size in the object; `None` for placeholders, and if the function is inlined where it is first used.
     pub range: Option<(u64, u64)>,
 }
 
@@ -86,8 +86,8 @@ pub struct ProfileFunction {
 pub struct ProfileFrame {
     /// The function.
     pub function: u32,
-    /// Its address in the object: a file offset; the address itself for kernels and code without an
-    /// object.
+    /// Its address in the object: a file offset. For kernels, JIT code and code without an object the sampled address; in a
+    /// kernel module without a symbol, the offset from its start.
     pub address: u64,
     /// Number of enclosing functions at this address: 0 for a function that is not inlined.
     pub inline_depth: u32,
@@ -100,7 +100,7 @@ pub struct ProfileFrame {
 pub struct ProfileLocation {
     /// The file.
     pub file: u32,
-    /// From 1; 0 if unknown.
+    /// From 1.
     pub line: u32,
 }
 
@@ -118,7 +118,7 @@ pub struct ProfileStack {
 pub struct Process {
     /// Its id; `u32::MAX` if not recorded.
     pub pid: u32,
-    /// The last name of its first thread.
+    /// The last name of its main thread.
     pub name: String,
 }
 
@@ -168,7 +168,7 @@ impl Profile {
         }
     }
 
-    /// The frames of a stack, outermost first.
+    /// Replaces `path` with the frames of a stack, outermost first.
     pub(crate) fn path(&self, stack: Option<u32>, path: &mut Vec<u32>) {
         path.clear();
         self.walk(stack, |frame| path.push(frame));
@@ -188,6 +188,20 @@ impl Profile {
         (0..)
             .zip(&self.events)
             .filter(move |(number, _)| has_samples(*number))
+    }
+
+    /// The source file of each function: that of its first frame with a source location.
+    pub(crate) fn function_files(&self) -> Vec<Option<&str>> {
+        let mut files = vec![None; self.functions.len()];
+        for frame in &self.frames {
+            if let Some(file) = files.get_mut(frame.function as usize)
+                && let Some(place) = frame.place
+                && let Some(path) = self.files.get(place.file as usize)
+            {
+                file.get_or_insert(path.as_str());
+            }
+        }
+        files
     }
 
     /// The mean period of an event's samples; 0 without samples.
@@ -219,11 +233,11 @@ impl Profile {
     /// The times of the first and the last sample, in nanoseconds of the recording's clock; 0 without samples.
     #[must_use]
     pub fn span(&self) -> (u64, u64) {
-        let rows = || self.tracks.iter();
-        let first = rows()
+        let tracks = || self.tracks.iter();
+        let first = tracks()
             .filter_map(|track| track.rows.first())
             .map(|row| row.time);
-        let last = rows()
+        let last = tracks()
             .filter_map(|track| track.rows.last())
             .map(|row| row.time);
         (

@@ -16,7 +16,7 @@ const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 ///
 /// Errors of `out`.
 pub fn write(profile: &Profile, name: &str, exporter: &str, mut out: impl Write) -> io::Result<()> {
-    let several = profile.sampled().count() > 1;
+    let has_several_events = profile.sampled().count() > 1;
     let weights = profile.tracks.iter().map(weight).enumerate();
     // Of tracks with the same weight, the first one.
     let heaviest = weights.max_by_key(|(index, weight)| (*weight, Reverse(*index)));
@@ -30,14 +30,14 @@ pub fn write(profile: &Profile, name: &str, exporter: &str, mut out: impl Write)
                 profile
                     .functions
                     .iter()
-                    .map(|function| name_of(profile, function))
+                    .map(|function| shared_frame(profile, function))
             }),
         },
         profiles: Column(|| {
             profile
                 .tracks
                 .iter()
-                .map(|track| sampled(profile, track, several))
+                .map(|track| sampled(profile, track, has_several_events))
         }),
     };
     serde_json::to_writer(&mut out, &file)?;
@@ -62,16 +62,17 @@ struct SharedFrames<F> {
 }
 
 #[derive(Serialize)]
-struct Name<'p> {
+struct SharedFrame<'p> {
     name: &'p str,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'p str>,
 }
 
-fn name_of<'p>(profile: &'p Profile, function: &'p ProfileFunction) -> Name<'p> {
+/// Returns the frame of a function: speedscope's frames have no addresses.
+fn shared_frame<'p>(profile: &'p Profile, function: &'p ProfileFunction) -> SharedFrame<'p> {
     let object = function.object;
     let object = object.and_then(|object| profile.objects.get(object as usize));
-    Name {
+    SharedFrame {
         name: &function.name,
         file: object.map(|object| object.path.as_str()),
     }
@@ -90,15 +91,15 @@ struct SampledProfile<S, W> {
     weights: W,
 }
 
-/// Returns the profile of one thread and event. Its name contains the event if the recording has `several` events with samples.
-fn sampled(profile: &Profile, track: &Track, several: bool) -> impl Serialize {
+/// Returns the profile of one thread and event. Its name contains the event if several events have samples.
+fn sampled(profile: &Profile, track: &Track, has_several_events: bool) -> impl Serialize {
     let event = profile.events.get(track.event as usize);
     let thread = profile.threads.get(track.thread as usize);
     let mut name = thread.map_or_else(String::new, |thread| {
         let (pid, tid) = (thread.pid.cast_signed(), thread.tid.cast_signed());
         format!("{} {pid}/{tid}", thread.name)
     });
-    if let Some(event) = event.filter(|_| several) {
+    if let Some(event) = event.filter(|_| has_several_events) {
         name.push_str(&format!(" ({})", event.name));
     }
     SampledProfile {
@@ -128,6 +129,7 @@ fn functions(profile: &Profile, frames: &[u32]) -> Vec<u32> {
     frames.map(|frame| frame.function).collect()
 }
 
+/// Returns the sum of the periods.
 fn weight(track: &Track) -> u64 {
     let periods = track.rows.iter().map(|row| row.period);
     periods.fold(0, u64::saturating_add)

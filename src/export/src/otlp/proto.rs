@@ -1,7 +1,8 @@
-//! The messages of OTLP profiles: `opentelemetry/proto/profiles/v1development/profiles.proto`, and the parts of
-//! `common/v1/common.proto` and `resource/v1/resource.proto` that they contain.
+//! The messages of OTLP profiles: `opentelemetry/proto/profiles/v1development/profiles.proto`, the parts of
+//! `common/v1/common.proto` and `resource/v1/resource.proto` that they contain, and the response of
+//! `collector/profiles/v1development/profiles_service.proto`.
 //!
-//! Entry 0 of each table of the dictionary is empty and means "none".
+//! Messages refer to entries of the dictionary's tables by index. Entry 0 of each table is empty and means "none".
 
 use prost::{Message, Oneof};
 

@@ -95,12 +95,12 @@ fn encoded() -> Vec<u8> {
 }
 
 /// Key and value of the attributes with these indices.
-fn attributes(data: &[u8], numbers: &[u64]) -> Vec<String> {
+fn attributes(data: &[u8], indices: &[u64]) -> Vec<String> {
     let dictionary = only(data, 2);
     let strings = messages(dictionary, 5);
     let table = messages(dictionary, 6);
     let index = |number: u64| usize::try_from(number).expect("an index");
-    let pairs = numbers.iter().map(|attribute| {
+    let pairs = indices.iter().map(|attribute| {
         let attribute = table[index(*attribute)];
         let key = String::from_utf8_lossy(strings[index(number(attribute, 1))]);
         let value = only(attribute, 2);

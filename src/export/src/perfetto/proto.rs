@@ -104,7 +104,7 @@ pub(super) struct PerfSample {
     pub(super) tid: u32,
     #[prost(uint64, optional, tag = "4")]
     pub(super) callstack: Option<u64>,
-    /// The current count of the event.
+    /// The count of the event up to this sample.
     #[prost(uint64, tag = "6")]
     pub(super) timebase_count: u64,
 }
@@ -232,7 +232,8 @@ pub(super) struct FtraceEvent {
     pub(super) wakeup_new: Option<SchedWakeup>,
 }
 
-/// `CpuFrequencyFtraceEvent` (kHz) and `CpuIdleFtraceEvent` (the index of the state; `u32::MAX` at its end).
+/// `CpuFrequencyFtraceEvent` (kHz) and `CpuIdleFtraceEvent` (the index of the state; `u32::MAX` when the CPU
+/// leaves it).
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct CpuState {
     #[prost(uint32, optional, tag = "1")]

@@ -1,4 +1,4 @@
-//! Traces in Perfetto's format of the scheduler's events, of idle states and frequencies of CPUs, and of system calls.
+//! Traces in Perfetto's format: events of the scheduler, idle states and frequencies of CPUs, and system calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -42,7 +42,7 @@ pub struct SchedEventContext {
     pub cpu: u32,
     /// The thread that was running; 0 if idle.
     pub tid: i32,
-    /// `common_flags` of the tracepoint, if recorded; they have a bit for each kind of interrupt context.
+    /// `common_flags` of the tracepoint, if recorded: bits of the context, such as "in a hardware interrupt".
     pub flags: Option<u32>,
 }
 
@@ -57,7 +57,7 @@ pub struct EventTask {
     pub priority: i32,
 }
 
-/// Writes a trace. The scheduler's events are grouped by CPU into packets.
+/// Writes a trace. Events other than system calls are grouped by CPU into packets.
 pub struct SchedTraceWriter<W> {
     out: W,
     bundles: BTreeMap<u32, FtraceBundle>,
@@ -169,7 +169,7 @@ impl<W: Write> SchedTraceWriter<W> {
         self.add(at.cpu, event)
     }
 
-    /// Adds a change of the idle state of `cpu`: the index of the state, or `u32::MAX` at its end.
+    /// Adds a change of the idle state of `cpu`: the index of the state, or `u32::MAX` when the CPU leaves it.
     ///
     /// # Errors
     ///
@@ -252,7 +252,7 @@ impl<W: Write> SchedTraceWriter<W> {
         })
     }
 
-    /// Marks that events of a CPU were lost before those that are added next.
+    /// Records that events of a CPU were lost between those added so far and the next one.
     ///
     /// # Errors
     ///
@@ -322,9 +322,10 @@ fn track(tid: i32) -> u64 {
     u64::from(tid.cast_unsigned()) + 1
 }
 
-fn cpu_state(cpu: u32, state: u32) -> CpuState {
+/// Returns the event data of an idle state or of a frequency in kHz, which has the same fields.
+fn cpu_state(cpu: u32, value: u32) -> CpuState {
     CpuState {
-        state: Some(state),
+        state: Some(value),
         cpu: Some(cpu),
     }
 }

@@ -18,7 +18,7 @@ pub(super) mod tag {
     pub(in crate::pprof) const DEFAULT_SAMPLE_TYPE: u32 = 14;
 }
 
-/// Type and unit of the values of samples, as strings.
+/// Type and unit of one value of each sample.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ValueType {
     #[prost(int64, tag = "1")]
@@ -27,7 +27,7 @@ pub(super) struct ValueType {
     pub(super) unit: i64,
 }
 
-/// Samples of one stack.
+/// The samples of a thread with one stack.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Sample {
     /// Innermost first.
