@@ -73,13 +73,13 @@ fn seconds_are_columns_and_a_browser_selects_a_time_range() {
     let picture = drawn(&scratch, &[]);
     let expected = [
         (0, 0, "31536000s, 0 ns: 2 samples, 66.7% of the column"),
-        (0, 1, "31536000.02s, 20 ms: 1 samples, 33.3% of the column"),
+        (0, 1, "31536000.02s, 20 ms: 1 sample, 33.3% of the column"),
         (
             1,
             49,
-            "31536001.98s, 980 ms: 1 samples, 100.0% of the column",
+            "31536001.98s, 980 ms: 1 sample, 100.0% of the column",
         ),
-        (3, 0, "31536003s, 0 ns: 1 samples, 100.0% of the column"),
+        (3, 0, "31536003s, 0 ns: 1 sample, 100.0% of the column"),
     ];
     let drawn_cells = cells(&picture);
     let drawn_cells: Vec<_> = drawn_cells

@@ -78,8 +78,8 @@ pub fn rejection(response: &[u8]) -> Option<String> {
     (count != 0).then(|| format!("{count} profiles rejected: {message}"))
 }
 
-/// Returns the warning (`ExportProfilesPartialSuccess`) in the response of a collector that accepted all profiles; `None` if there
-/// is no warning or the response cannot be decoded.
+/// Returns the warning (`ExportProfilesPartialSuccess`) in the response of a collector that accepted all profiles; `None` if
+/// there is no warning or the response cannot be decoded.
 #[must_use]
 pub fn warning(response: &[u8]) -> Option<String> {
     let partial = ExportResponse::decode(response).ok()?.partial_success?;

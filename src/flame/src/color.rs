@@ -12,7 +12,7 @@ pub enum Palette {
     /// Warm colours.
     #[default]
     Hot,
-    /// By type of code: kernel orange, inlined cyan, JIT green, C++ yellow, the rest red.
+    /// By type of code: kernel orange, inlined cyan, JIT green, names with `::` (C++, Rust) yellow, the rest red.
     Kind,
     /// Java with perf-PID.map: compiled green, inlined cyan, C++ yellow, kernel orange, the rest red.
     Java,
@@ -104,7 +104,8 @@ impl Palette {
 }
 
 fn java(name: &str, kind: FrameKind) -> Hue {
-    // Java functions are named `Lorg/example/Thing;::run`, `org/example/Thing::run` or `org.example.Thing.run`.
+    // Java functions are named `Lorg/example/Thing;::run`, `org/example/Thing::run` or `org.example.Thing.run`; names of
+    // generated classes contain `$$`.
     let is_class = |name: &str| name.contains('/') || name.contains("$$") || is_dotted(name);
     match kind {
         FrameKind::Kernel => Hue::Orange,
@@ -172,12 +173,13 @@ impl Hue {
     }
 }
 
-/// The colour of a difference: red for growth, blue for decline, grey for none. `most` is the largest difference of all frames.
-pub(crate) fn difference(growth: i64, most: u64) -> Rgb {
-    if growth == 0 || most == 0 {
+/// The colour of a difference: red for growth, blue for decline, grey for none. `max_change` is the largest growth or decline of
+/// a frame.
+pub(crate) fn difference(growth: i64, max_change: u64) -> Rgb {
+    if growth == 0 || max_change == 0 {
         return Rgb(242, 242, 242);
     }
-    let share = growth.unsigned_abs() as f64 / most as f64;
+    let share = growth.unsigned_abs() as f64 / max_change as f64;
     // Small differences must be visible, too.
     let rest = mix(215, 70, share.clamp(0.0, 1.0).sqrt());
     if growth > 0 {
@@ -192,6 +194,7 @@ fn shade(name: &str) -> f64 {
     (hash(name) >> 32) as f64 / f64::from(u32::MAX)
 }
 
+/// A second number from 0 to 1, independent of [`shade`].
 fn shade2(name: &str) -> f64 {
     (hash(name) & 0xffff_ffff) as f64 / f64::from(u32::MAX)
 }
@@ -225,7 +228,6 @@ mod tests {
             hot.color("main", FrameKind::User),
             hot.color("mains", FrameKind::User)
         );
-        let java = |name, kind| super::java(name, kind);
         assert_eq!(
             java("Lorg/mozilla/javascript/Context;::call", FrameKind::Jit),
             Hue::Green

@@ -17,7 +17,7 @@ const BOTTOM: f64 = HEIGHT - 40.0;
 /// The number of intervals between the horizontal lines, and between the times below the plot.
 const LINES: u64 = 4;
 const TIMES: u64 = 6;
-/// The number of curves that are drawn: the style sheet has a color for each.
+/// The maximum number of curves that are drawn: the style sheet has a color for each.
 const COLORS: usize = 2;
 
 /// Amounts over time.
@@ -98,7 +98,8 @@ struct Scales {
     end: f64,
 }
 
-/// Returns the lowest of 4, 8, 12, 16, 20, 24, 32, 40, 80, … that is not below `most`: the lines across the plot then have round amounts.
+/// Returns the lowest of 4, 8, 12, 16, 20, 24, 32, 40, 80, … that is not below `most`, so that the lines across the plot have
+/// round amounts.
 fn scale(most: u64) -> u64 {
     let mut step: u64 = 1;
     loop {

@@ -49,20 +49,20 @@ pub fn read(text: impl BufRead) -> io::Result<Result<Stacks, Error>> {
 /// Splits a line into stack and weight; `None` without a non-negative weight. Fractions, which some tools write, are rounded.
 fn split(line: &str) -> Option<(&str, u64)> {
     let (stack, word) = line.rsplit_once(char::is_whitespace)?;
-    let weight: f64 = word.parse().ok()?;
-    let weight = (weight.is_finite() && weight >= 0.0).then_some(weight)?;
-    let exact = word.parse().unwrap_or(weight.round() as u64);
+    let number: f64 = word.parse().ok()?;
+    let number = (number.is_finite() && number >= 0.0).then_some(number)?;
+    // Large integers are not exact as `f64`.
+    let weight = word.parse().unwrap_or(number.round() as u64);
     let stack = stack.trim_end();
     // Differential text has two weights; the first one is not part of the stack.
-    let earlier = stack.rsplit_once(char::is_whitespace);
-    match earlier {
-        Some((stack, word)) if word.parse::<u64>().is_ok() => Some((stack.trim_end(), exact)),
-        _ => Some((stack, exact)),
+    match stack.rsplit_once(char::is_whitespace) {
+        Some((rest, first)) if first.parse::<u64>().is_ok() => Some((rest.trim_end(), weight)),
+        _ => Some((stack, weight)),
     }
 }
 
-/// Writes the stacks sorted by their text. A first name that begins with `#` gets a `_` before it. With `marks`, names have
-/// suffixes for kernel, inlined and JIT code.
+/// Writes the stacks sorted by their text; weights of equal text are summed up. A first name that begins with `#` gets a `_`
+/// before it. With `marks`, names have suffixes for kernel, inlined and JIT code.
 ///
 /// # Errors
 ///
@@ -89,7 +89,7 @@ pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()
         lines.push((line, weight));
     }
     lines.sort_unstable();
-    // Lines with equal text are summed up: without `marks` also stacks that differ only in marks.
+    // Without `marks`, stacks that differ only in their types of code have equal text.
     let mut lines = lines.into_iter().peekable();
     while let Some((line, mut weight)) = lines.next() {
         while let Some((_, more)) = lines.next_if(|(next, _)| *next == line) {

@@ -21,67 +21,68 @@ pub enum HeatScale {
 pub struct HeatMap {
     /// The title.
     pub title: String,
-    /// The counted unit: `samples`.
+    /// The counted unit, such as `samples`.
     pub unit: String,
     scale: HeatScale,
     /// Start of the first column in nanoseconds of the recording's clock.
     start: u64,
     /// Duration of a column in nanoseconds.
-    column: u64,
+    column_duration: u64,
     rows: u32,
     columns: u64,
-    /// The shortest durations of the rows in nanoseconds, ascending; empty for [`HeatScale::Offset`].
+    /// The lower edge of each row in nanoseconds, ascending; empty for [`HeatScale::Offset`].
     edges: Vec<u64>,
     counts: FxHashMap<(u64, u32), u64>,
 }
 
 impl HeatMap {
-    /// Creates columns of a second each, from the second of `first` to that of `last`, with `rows` rows. Times are in nanoseconds.
+    /// Creates columns of a second each, from the second of `first` to that of `last`, with `rows` rows. Times are in
+    /// nanoseconds.
     #[must_use]
     pub fn of_seconds(first: u64, last: u64, rows: u32) -> Self {
         let start = first - first % SECOND;
         Self::new(HeatScale::Offset, start, last, SECOND, rows)
     }
 
-    /// Creates at most `columns` columns from `first` to `last`, and a row from each of the `edges` to the next. Times and edges are in
-    /// nanoseconds. The first row also counts shorter durations; the last row counts all durations from the last edge.
+    /// Creates at most `columns` columns from `first` to `last`, and a row from each of the `edges` to the next. Times and edges
+    /// are in nanoseconds. The first row also counts shorter durations; the last row counts all durations from the last edge.
     #[must_use]
     pub fn of_durations(first: u64, last: u64, columns: u64, mut edges: Vec<u64>) -> Self {
-        let column = last.saturating_sub(first) / columns.max(1) + 1;
+        let column_duration = last.saturating_sub(first) / columns.max(1) + 1;
         edges.sort_unstable();
         edges.dedup();
         let rows = u32::try_from(edges.len()).unwrap_or(u32::MAX);
         Self {
             edges,
-            ..Self::new(HeatScale::Duration, first, last, column, rows)
+            ..Self::new(HeatScale::Duration, first, last, column_duration, rows)
         }
     }
 
-    fn new(scale: HeatScale, start: u64, last: u64, column: u64, rows: u32) -> Self {
+    fn new(scale: HeatScale, start: u64, last: u64, column_duration: u64, rows: u32) -> Self {
         Self {
             title: String::new(),
             unit: String::new(),
             scale,
             start,
-            column,
+            column_duration,
             rows: rows.max(1),
-            columns: last.saturating_sub(start) / column + 1,
+            columns: last.saturating_sub(start) / column_duration + 1,
             edges: Vec::new(),
             counts: FxHashMap::default(),
         }
     }
 
-    /// Counts an event at `time`, in nanoseconds of the recording's clock, on the scale [`HeatScale::Offset`]. Times outside of the map
-    /// are counted in its first or last column.
+    /// Counts an event at `time`, in nanoseconds of the recording's clock, on the scale [`HeatScale::Offset`]. Times outside of
+    /// the map are counted in its first or last column.
     pub fn add(&mut self, time: u64) {
         let since = time.saturating_sub(self.start);
-        let row = u32::try_from(since % self.column / self.slot()).unwrap_or(u32::MAX);
+        let row = u32::try_from(since % self.column_duration / self.slot()).unwrap_or(u32::MAX);
         self.count(since, row.min(self.rows - 1));
     }
 
-    /// Duration of a cell in nanoseconds, if rows are fractions of columns.
+    /// Duration of a cell in nanoseconds, on the scale [`HeatScale::Offset`].
     fn slot(&self) -> u64 {
-        (self.column / u64::from(self.rows)).max(1)
+        (self.column_duration / u64::from(self.rows)).max(1)
     }
 
     /// Counts an interval that ended at `time` after `duration` nanoseconds. [`HeatScale::Offset`] ignores the duration.
@@ -94,8 +95,9 @@ impl HeatMap {
         self.count(time.saturating_sub(self.start), row);
     }
 
+    /// Counts an event `since` nanoseconds after the start of the map.
     fn count(&mut self, since: u64, row: u32) {
-        let column = (since / self.column).min(self.columns - 1);
+        let column = (since / self.column_duration).min(self.columns - 1);
         *self.counts.entry((column, row)).or_default() += 1;
     }
 
@@ -133,13 +135,13 @@ pub fn linear_edges(most: u64, rows: u32) -> Vec<u64> {
         .collect()
 }
 
-/// Returns the lower edges of `rows` rows from `least` to `most` nanoseconds, each edge the same multiple of the one before, and of one
-/// more row for longer durations. Edges are rounded, and equal ones are merged.
+/// Returns the lower edges of `rows` rows from `least` to `most` nanoseconds, each edge the same multiple of the one before, and
+/// of one more row for durations from `most`. Edges are rounded, and equal ones are merged.
 #[must_use]
 pub fn logarithmic_edges(least: u64, most: u64, rows: u32) -> Vec<u64> {
     let least = least.max(1);
-    let ratio = (most.max(least) as f64 / least as f64).ln() / f64::from(rows.max(1));
-    let edge = |row: u32| (least as f64 * (ratio * f64::from(row)).exp()).round() as u64;
+    let log_ratio = (most.max(least) as f64 / least as f64).ln() / f64::from(rows.max(1));
+    let edge = |row: u32| (least as f64 * (log_ratio * f64::from(row)).exp()).round() as u64;
     let mut edges: Vec<u64> = (0..=rows).map(edge).collect();
     edges.dedup();
     edges
@@ -168,7 +170,10 @@ mod tests {
     fn durations_beyond_the_range_are_in_the_last_row() {
         let edges = linear_edges(1000, 10);
         let mut heat = HeatMap::of_durations(100, 199, 10, edges);
-        assert_eq!((heat.column, heat.columns, heat.rows), (10, 10, 11));
+        assert_eq!(
+            (heat.column_duration, heat.columns, heat.rows),
+            (10, 10, 11)
+        );
         for (time, duration) in [(100, 0), (109, 100), (110, 101), (199, 5000)] {
             heat.add_duration(time, duration);
         }

@@ -6,14 +6,17 @@ use std::io::{self, Write};
 use crate::kind::FrameKind;
 use crate::tree::{Flame, FlameFrame};
 
-/// Writes nested frames: `n` is the name, `l` the type of code (`root` for the root), `v` the own weight, `c` the callees.
+/// Writes nested frames: `n` is the name, `l` the type of code (`root` for the root, empty for user space), `v` the own weight,
+/// `c` the callees.
 ///
 /// # Errors
 ///
 /// Those of `out`.
 pub fn write(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
+    // Number of frames whose objects are not closed.
     let mut open = 0;
     for (frame, own) in flame.frames.iter().zip(own_weights(&flame.frames)) {
+        // Whether the frame is the first callee of its caller, or the root.
         let is_first = open <= frame.depth;
         while open > frame.depth {
             out.write_all(b"]}")?;
@@ -49,8 +52,8 @@ fn own_weights(frames: &[FlameFrame]) -> Vec<u64> {
     let mut callers: Vec<usize> = Vec::new();
     for (at, frame) in frames.iter().enumerate() {
         callers.truncate(frame.depth);
-        if let Some(caller) = callers.last().and_then(|caller| own.get_mut(*caller)) {
-            *caller = caller.saturating_sub(frame.total);
+        if let Some(weight) = callers.last().and_then(|caller| own.get_mut(*caller)) {
+            *weight = weight.saturating_sub(frame.total);
         }
         callers.push(at);
     }

@@ -29,7 +29,7 @@ impl FrameKind {
         }
     }
 
-    /// Splits the suffix off a name.
+    /// Splits the suffix off a name; a name without a suffix is [`Self::User`].
     #[must_use]
     pub fn split(text: &str) -> (&str, Self) {
         let marked = |kind: &Self| Some((text.strip_suffix(kind.mark())?, *kind));

@@ -1,4 +1,4 @@
-//! Charts as SVG files, and flame graphs also as JSON and folded text:
+//! Charts as SVG files, flame graphs and time charts also as HTML pages, and flame graphs also as JSON and folded text:
 //!
 //! - flame graphs: stacks merged into a tree, with zoom and search
 //! - heat maps: counts in a grid, in which time ranges can be selected
@@ -6,7 +6,8 @@
 //! - bar charts, and curves of amounts over time
 //!
 //! ```text
-//! stacks of names, or folded text --add--> Stacks --tree--> Flame (frames in drawing order) --svg::write--> SVG
+//! stacks of names --add--> Stacks; folded text --read_folded--> Stacks
+//! Stacks --Flame::new, Flame::compare--> Flame (frames in drawing order) --svg::write--> SVG
 //! times --add--> HeatMap (a grid of counts) --write--> SVG
 //! rows of boxes --> TimeChart --write_svg--> SVG
 //! labels with counts --> BarChart --write--> SVG

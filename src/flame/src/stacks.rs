@@ -4,12 +4,12 @@ use rustc_hash::FxHashMap;
 
 use crate::kind::FrameKind;
 
-/// Name and type of code of a frame.
+/// The name of a frame and the type of its code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label {
     /// The name, usually of a function.
     pub name: Box<str>,
-    /// The kind of code.
+    /// The type of its code.
     pub kind: FrameKind,
 }
 
@@ -18,7 +18,7 @@ pub struct Label {
 pub struct Stacks {
     labels: Vec<Label>,
     numbers: FxHashMap<Label, u32>,
-    /// The frames of all stacks, concatenated.
+    /// The numbers of the labels of all stacks, concatenated.
     frames: Vec<u32>,
     /// End of the frames of each stack, and its weight.
     stacks: Vec<(usize, u64)>,
@@ -40,7 +40,7 @@ impl Stacks {
         number
     }
 
-    /// Adds a stack of these labels, outermost first.
+    /// Adds a stack of the labels with these numbers, outermost first.
     pub fn add(&mut self, frames: &[u32], weight: u64) {
         self.frames.extend_from_slice(frames);
         self.stacks.push((self.frames.len(), weight));
@@ -57,7 +57,7 @@ impl Stacks {
         &self.labels
     }
 
-    /// The stacks.
+    /// The numbers of the labels of each stack, and its weight.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u32], u64)> {
         let mut start = 0;
         self.stacks.iter().map(move |(end, weight)| {

@@ -38,7 +38,7 @@ pub struct SvgOptions {
     pub inverted: bool,
     /// Colour scheme, unless recordings are compared.
     pub palette: Palette,
-    /// The counted unit: `samples`.
+    /// The counted unit, such as `samples`.
     pub unit: String,
 }
 
@@ -52,7 +52,7 @@ pub fn write(flame: &Flame, options: &SvgOptions, out: &mut dyn Write) -> io::Re
     SvgWriter::new(flame, options).write(out)
 }
 
-/// Writes a page with the picture, which needs no other file.
+/// Writes an HTML page with the picture. It needs no other file.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ impl<'a> SvgWriter<'a> {
         let total = flame.frames.first().map_or(0, |root| root.width);
         let scale = (width - 2.0 * MARGIN) / total.max(1) as f64;
         let min_width = options.min_width / scale;
-        let growth = flame.frames.iter().map(|frame| frame.growth.unsigned_abs());
+        let changes = flame.frames.iter().map(|frame| frame.growth.unsigned_abs());
         Self {
             flame,
             options,
@@ -95,7 +95,7 @@ impl<'a> SvgWriter<'a> {
             scale,
             min_width,
             rows: flame.rows(min_width),
-            max_change: growth.max().unwrap_or_default(),
+            max_change: changes.max().unwrap_or_default(),
         }
     }
 
@@ -162,7 +162,7 @@ impl<'a> SvgWriter<'a> {
     fn write_frame(&self, frame: &FlameFrame, out: &mut dyn Write) -> io::Result<()> {
         let row = match self.options.inverted {
             true => frame.depth,
-            // A drawn frame is never deeper than the number of rows.
+            // The depth of a drawn frame is below the number of rows.
             false => self.rows.saturating_sub(frame.depth + 1),
         };
         let y = HEADER_HEIGHT + row * ROW;
@@ -204,38 +204,40 @@ impl<'a> SvgWriter<'a> {
         }
     }
 
-    /// `name (1,234 samples, 12.34%)`, which the script splits at the last bracket.
+    /// Writes `name (1,234 samples, 12.34%)`, which the script splits at the last opening parenthesis. A comparison adds the
+    /// weight before.
     fn write_details(&self, frame: &FlameFrame, out: &mut dyn Write) -> io::Result<()> {
         let (name, kind) = self.flame.label(frame);
         let inlined = match kind {
             FrameKind::Inlined => " [inlined]",
             FrameKind::User | FrameKind::Kernel | FrameKind::Jit => "",
         };
-        let share = share(frame.total, self.flame.total());
+        let percent = percentage(frame.total, self.flame.total());
         write!(
             out,
-            "{}{inlined} ({}, {share:.2}%",
+            "{}{inlined} ({}, {percent:.2}%",
             Escaped(name),
             Escaped(&amount(frame.total, &self.options.unit)),
         )?;
         if self.flame.compares {
             let total = self.flame.frames.first().map_or(0, |root| root.before);
-            let was = self::share(frame.before, total);
+            let percent = percentage(frame.before, total);
             let before = match &*self.options.unit {
                 "ns" => amount(frame.before, "ns"),
                 _ => Grouped(frame.before).to_string(),
             };
-            write!(out, "; before {before}, {was:.2}%")?;
+            write!(out, "; before {before}, {percent:.2}%")?;
         }
         write!(out, ")")
     }
 }
 
-fn share(part: u64, total: u64) -> f64 {
+fn percentage(part: u64, total: u64) -> f64 {
     part as f64 * 100.0 / total.max(1) as f64
 }
 
-/// The part of a name that fits.
+/// Returns a name if it fits into `width` pixels. Otherwise returns its beginning with `..`, or nothing if fewer than 3
+/// characters fit.
 fn fitting(name: &str, width: f64) -> String {
     let room = ((width - 6.0) / CHARACTER).max(0.0) as usize;
     if name.chars().count() <= room {

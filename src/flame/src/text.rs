@@ -40,7 +40,8 @@ impl Display for Grouped {
     }
 }
 
-/// Returns a number with its unit: nanoseconds in a readable unit, others with thousands separators; `1 sample`.
+/// Returns a number with its unit: `ns` in a readable unit of time, other numbers with thousands separators. The units `samples`
+/// and `latencies` become singular after 1.
 #[must_use]
 pub fn amount(value: u64, unit: &str) -> String {
     const TIMES: [(u64, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];

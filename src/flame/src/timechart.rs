@@ -20,9 +20,9 @@ pub struct TimeChart {
     pub width: Option<u32>,
     /// The rows, from top to bottom.
     pub rows: Vec<ChartRow>,
-    /// Arrows between rows.
+    /// Wakeups, drawn as arrows between rows.
     pub arrows: Vec<ChartArrow>,
-    /// Times without complete data.
+    /// Time ranges without complete data.
     pub gaps: Vec<ChartGap>,
 }
 
@@ -52,7 +52,7 @@ pub struct ChartRow {
     pub names: Vec<String>,
     /// The boxes, in any order.
     pub boxes: Vec<ChartBox>,
-    /// A line: times in nanoseconds with heights from 0 to 100.
+    /// A line of steps: times in nanoseconds, each with the height from then on, in percent of the row's height.
     pub line: Vec<(u64, u8)>,
 }
 
@@ -75,18 +75,18 @@ pub struct ChartBox {
     pub name: Option<u32>,
 }
 
-/// An arrow from one row to another.
+/// A wakeup, drawn as an arrow from one row to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChartArrow {
     /// The time in nanoseconds.
     pub time: u64,
-    /// Index of the row where it begins.
+    /// Index of the waker's row.
     pub from: usize,
-    /// Index of the row where it ends.
+    /// Index of the row of the woken task.
     pub to: usize,
 }
 
-/// A time without complete data.
+/// A time range without complete data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChartGap {
     /// The start time in nanoseconds.

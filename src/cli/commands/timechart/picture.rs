@@ -320,7 +320,7 @@ fn color(name: Option<&String>) -> u8 {
     let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     });
-    ((hash >> 16) % u32::from(Paint::TASKS)) as u8
+    ((hash >> 16) % u32::from(Paint::TASK_COLORS)) as u8
 }
 
 fn sort_by_topology(cpus: &mut [u32], analysis: &Analysis<'_>) -> Result<(), CliError> {

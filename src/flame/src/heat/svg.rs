@@ -6,27 +6,28 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use super::{HeatMap, HeatScale};
-use crate::text::{Escaped, Grouped};
+use crate::text::{Escaped, amount};
 
 const SCRIPT: &str = include_str!("script.js");
 const STYLE: &str = include_str!("style.css");
 
-/// Width left of the cells, in pixels: the scale.
+/// Width of the labels left of the cells, in pixels as all sizes.
 const LEFT: u64 = 120;
 /// Height above the cells: title and selection.
 const HEADER_HEIGHT: u64 = 64;
 /// Height below the cells: times, and details of the cell under the pointer.
 const FOOTER_HEIGHT: u64 = 56;
+/// Width of the margin right of the cells.
 const RIGHT: u64 = 20;
 /// Height of a cell.
 const CELL: u64 = 8;
 /// Maximum width of a cell.
 const MAX_CELL_WIDTH: u64 = 16;
 const MIN_CELL_WIDTH: u64 = 2;
-/// Width of all columns in pixels, unless the limits of a cell's width make it smaller or larger.
+/// Width of all columns, unless the limits of a cell's width make it smaller or larger.
 const GRID_WIDTH: u64 = 1120;
-/// Minimum distance of times below the picture.
-const LABEL: u64 = 120;
+/// Distance between the times below the cells, rounded down to whole columns.
+const TIME_DISTANCE: u64 = 120;
 
 impl HeatMap {
     /// Writes the picture.
@@ -39,9 +40,9 @@ impl HeatMap {
         self.write_head(cell_width, out)?;
         let cells = self.cells();
         let max_count = cells.iter().map(|(_, count)| *count).max().unwrap_or(1);
-        let mut columns: FxHashMap<u64, u64> = FxHashMap::default();
+        let mut column_totals: FxHashMap<u64, u64> = FxHashMap::default();
         for ((column, _), count) in &cells {
-            *columns.entry(*column).or_default() += count;
+            *column_totals.entry(*column).or_default() += count;
         }
         for ((column, row), count) in cells {
             let x = LEFT + column * cell_width;
@@ -53,12 +54,11 @@ impl HeatMap {
                 out,
                 "<rect class=\"c\" data-c=\"{column}\" data-r=\"{row}\" x=\"{x}\" y=\"{y}\" width=\"{cell_width}\" \
                  height=\"{CELL}\" fill=\"rgb(255,{green:.0},{blue:.0})\">\
-                 <title>{}, {}: {} {}, {:.1}% of the column</title></rect>",
+                 <title>{}, {}: {}, {:.1}% of the column</title></rect>",
                 Seconds(self.begin(column, row)),
                 Row(self, row),
-                Grouped(count),
-                Escaped(&self.unit),
-                100.0 * count as f64 / columns.get(&column).copied().unwrap_or(1) as f64,
+                Escaped(&amount(count, &self.unit)),
+                100.0 * count as f64 / column_totals.get(&column).copied().unwrap_or(1) as f64,
             )?;
         }
         writeln!(out, "</g>\n<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>")
@@ -66,7 +66,7 @@ impl HeatMap {
 
     /// Start time of a cell.
     fn begin(&self, column: u64, row: u32) -> u64 {
-        let start = self.start + column * self.column;
+        let start = self.start + column * self.column_duration;
         match self.scale {
             HeatScale::Offset => start + self.slot() * u64::from(row),
             HeatScale::Duration => start,
@@ -74,15 +74,15 @@ impl HeatMap {
     }
 
     fn write_head(&self, cell_width: u64, out: &mut dyn Write) -> io::Result<()> {
-        let (high, across) = (u64::from(self.rows) * CELL, self.columns * cell_width);
+        let (grid_width, grid_height) = (self.columns * cell_width, u64::from(self.rows) * CELL);
         let (width, height) = (
-            (LEFT + across + RIGHT).max(640),
-            HEADER_HEIGHT + high + FOOTER_HEIGHT,
+            (LEFT + grid_width + RIGHT).max(640),
+            HEADER_HEIGHT + grid_height + FOOTER_HEIGHT,
         );
-        // Selectable units: a cell, or a whole column.
+        // The selectable times of a column: those of its cells, or only the whole column.
         let (slots, slot) = match self.scale {
             HeatScale::Offset => (self.rows, self.slot()),
-            HeatScale::Duration => (1, self.column),
+            HeatScale::Duration => (1, self.column_duration),
         };
         writeln!(
             out,
@@ -93,7 +93,7 @@ impl HeatMap {
              data-high=\"{CELL}\">\n<style>{STYLE}</style>\n<rect id=\"paper\" width=\"100%\" height=\"100%\"/>\n\
              <text id=\"title\" x=\"{}\" y=\"24\">{}</text>\n\
              <text id=\"chosen\" x=\"{LEFT}\" y=\"48\">click where a stretch of time begins, and again where it ends</text>\n\
-             <rect id=\"field\" x=\"{LEFT}\" y=\"{HEADER_HEIGHT}\" width=\"{across}\" height=\"{high}\"/>",
+             <rect id=\"field\" x=\"{LEFT}\" y=\"{HEADER_HEIGHT}\" width=\"{grid_width}\" height=\"{grid_height}\"/>",
             self.start,
             self.columns,
             self.rows,
@@ -101,7 +101,7 @@ impl HeatMap {
             Escaped(&self.title),
         )?;
         self.write_scales(cell_width, out)?;
-        let foot = HEADER_HEIGHT + high + FOOTER_HEIGHT - 12;
+        let foot = height - 12;
         writeln!(
             out,
             "<text id=\"details\" x=\"{LEFT}\" y=\"{foot}\"> </text>\n<g id=\"cells\">"
@@ -119,14 +119,14 @@ impl HeatMap {
                 Row(self, row)
             )?;
         }
-        let every = (LABEL / cell_width).max(1);
+        let every = (TIME_DISTANCE / cell_width).max(1);
         let y = HEADER_HEIGHT + u64::from(self.rows) * CELL + 16;
         for column in (0..self.columns).step_by(every as usize) {
             writeln!(
                 out,
                 "<text class=\"column\" x=\"{}\" y=\"{y}\">{}</text>",
                 LEFT + column * cell_width,
-                // As many digits as fit.
+                // Whole milliseconds: more digits would not fit.
                 Seconds(self.begin(column, 0) / MILLISECOND * MILLISECOND)
             )?;
         }
@@ -147,7 +147,7 @@ impl Display for Seconds {
     }
 }
 
-/// Label of a row.
+/// Label of a row: its lower edge.
 struct Row<'h>(&'h HeatMap, u32);
 
 impl Display for Row<'_> {

@@ -1,6 +1,6 @@
 //! The colours of boxes.
 
-/// The number of idle states with a colour of their own.
+/// The number of colours of idle states; the last one is that of all deeper states, too.
 pub const IDLE_PAINTS: u8 = 7;
 
 /// The colour of a box, by what it shows.
@@ -16,7 +16,7 @@ pub enum Paint {
     Waiting,
     /// A task runs.
     Running,
-    /// A task runs on a CPU; the number selects one of [`Paint::TASKS`] colours.
+    /// A task runs on a CPU; the number selects one of [`Paint::TASK_COLORS`] colours.
     Task(u8),
     /// A task runs, and is highlighted.
     Highlighted,
@@ -38,7 +38,7 @@ pub enum Paint {
 
 impl Paint {
     /// The number of colours of tasks on CPUs.
-    pub const TASKS: u8 = 8;
+    pub const TASK_COLORS: u8 = 8;
 
     /// Returns the class in the style sheet.
     pub(super) fn class(self) -> String {
@@ -48,7 +48,7 @@ impl Paint {
             Self::Blocked => "bl".to_owned(),
             Self::Waiting => "wa".to_owned(),
             Self::Running => "ru".to_owned(),
-            Self::Task(number) => format!("ru t{}", number % Self::TASKS),
+            Self::Task(number) => format!("ru t{}", number % Self::TASK_COLORS),
             Self::Highlighted => "hi".to_owned(),
             Self::Poll => "po".to_owned(),
             Self::Read => "rd".to_owned(),
@@ -64,6 +64,9 @@ impl Paint {
     pub(super) fn name(self) -> String {
         match self {
             Self::Idle(0) => "idle, polling".to_owned(),
+            Self::Idle(depth) if depth >= IDLE_PAINTS - 1 => {
+                format!("idle state {} or deeper", IDLE_PAINTS - 1)
+            }
             Self::Idle(depth) => format!("idle state {depth}"),
             Self::Sleeping => "sleeping".to_owned(),
             Self::Blocked => "blocked (uninterruptible)".to_owned(),

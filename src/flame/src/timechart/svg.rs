@@ -52,7 +52,7 @@ impl TimeChart {
         ChartWriter::new(self).write(out)
     }
 
-    /// Writes a page with the picture, which needs no other file.
+    /// Writes an HTML page with the picture. It needs no other file.
     ///
     /// # Errors
     ///
@@ -142,7 +142,8 @@ impl<'c> ChartWriter<'c> {
         let scale = f64::from(self.rows_width()) / UNITS as f64;
         writeln!(
             out,
-            "<g id=\"axis\">{}</g>\n<g clip-path=\"url(#clip)\"><g id=\"plot\" transform=\"translate({LEFT},0) scale({scale:.12},1)\">\n\
+            "<g id=\"axis\">{}</g>\n<g clip-path=\"url(#clip)\">\
+             <g id=\"plot\" transform=\"translate({LEFT},0) scale({scale:.12},1)\">\n\
              <rect id=\"field\" x=\"0\" y=\"{}\" width=\"{UNITS}\" height=\"{}\" fill-opacity=\"0\"/>",
             Ticks(self),
             self.top,
@@ -238,7 +239,8 @@ impl<'c> ChartWriter<'c> {
         };
         writeln!(
             out,
-            "<g class=\"row box\" transform=\"translate(0,{top})\" data-y=\"{top}\" data-h=\"{height}\" data-w=\"{}\" data-n=\"{}\">\
+            "<g class=\"row box\" transform=\"translate(0,{top})\" data-y=\"{top}\" data-h=\"{height}\" \
+             data-w=\"{}\" data-n=\"{}\">\
              <rect class=\"lane{kind}\" width=\"{UNITS}\" height=\"{height}\"/>",
             row.weight,
             Escaped(&row.label),
@@ -337,11 +339,11 @@ impl<'c> ChartWriter<'c> {
     fn write_gaps(&self, out: &mut dyn Write) -> io::Result<()> {
         for gap in &self.chart.gaps {
             let (from, to) = (self.x(gap.from), self.x(gap.to));
-            let row = gap.row.and_then(|index| {
+            let bounds = gap.row.and_then(|index| {
                 let row = self.chart.rows.get(index)?;
                 Some((*self.tops.get(index)?, row_height(row)))
             });
-            let (y, high) = row.unwrap_or((self.top, self.height - self.top));
+            let (y, high) = bounds.unwrap_or((self.top, self.height - self.top));
             writeln!(
                 out,
                 "<rect class=\"gap\" x=\"{from}\" y=\"{y}\" width=\"{}\" height=\"{high}\"><title>{}</title></rect>",
@@ -381,7 +383,7 @@ impl<'c> ChartWriter<'c> {
     }
 }
 
-/// Properties that boxes of one path have in common, in drawing order.
+/// Properties that the boxes of one path have in common. Paths are drawn in the order of their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PathKey {
     paint: Paint,
@@ -428,9 +430,9 @@ impl Display for InnerLabels<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let writer = self.0;
         let scale = f64::from(writer.rows_width()) / UNITS as f64;
-        for (row, top) in writer.chart.rows.iter().zip(&writer.tops) {
-            let named = row.boxes.iter().filter(|_| row.kind == RowKind::Cpu);
-            for item in named {
+        let rows = writer.chart.rows.iter().zip(&writer.tops);
+        for (row, top) in rows.filter(|(row, _)| row.kind == RowKind::Cpu) {
+            for item in &row.boxes {
                 let name = item.name.and_then(|name| row.names.get(name as usize));
                 let (from, to) = (writer.x(item.from), writer.x(item.to));
                 let box_width = to.saturating_sub(from) as f64 * scale;
@@ -453,7 +455,7 @@ impl Display for InnerLabels<'_> {
     }
 }
 
-/// Times above the rows, with lines through them.
+/// Times above the rows, with vertical lines through the rows.
 struct Ticks<'w>(&'w ChartWriter<'w>);
 
 impl Display for Ticks<'_> {
@@ -488,8 +490,8 @@ impl Display for Ticks<'_> {
     }
 }
 
-/// Returns the distance of the marks on the time axis in nanoseconds: the least 1, 2 or 5 times a power of ten of which `span`
-/// nanoseconds contain at most `most`.
+/// Returns the distance of the marks on the time axis in nanoseconds: the least of 1, 2, 5, 10, 20, … that fits at most `most`
+/// times into `span` nanoseconds.
 fn tick_step(span: u64, most: f64) -> u64 {
     let least = (span as f64 / most.max(1.0)).max(1.0);
     let mut power = 1_u64;

@@ -88,8 +88,8 @@ fn svg_of(chart: &TimeChart) -> String {
 }
 
 #[track_caller]
-fn assert_has(svg: &str, line: &str) {
-    assert!(svg.contains(line), "no {line} in {svg}");
+fn assert_has(svg: &str, part: &str) {
+    assert!(svg.contains(part), "no {part} in {svg}");
 }
 
 #[test]
