@@ -1,4 +1,4 @@
-//! Stacks merged from the root, as frames in drawing order.
+//! Merges stacks into a flame graph: a tree of frames in drawing order.
 
 use crate::kind::FrameKind;
 use crate::stacks::{Label, Stacks};
@@ -15,13 +15,14 @@ pub struct FlameFrame {
     label: Option<u32>,
     /// Horizontal position, in the unit of `width`.
     pub start: u64,
-    /// Weight in the recording that determines the widths.
+    /// The frame's weight in the recording that determines the widths ([`FrameWidths`]).
     pub width: u64,
-    /// The weight of the stacks through the frame.
+    /// The weight of the stacks through the frame in the displayed recording.
     pub total: u64,
-    /// The weight of these stacks in the recording that the displayed one is compared with, scaled if requested.
+    /// The weight of the stacks through the frame in the recording that the displayed one is compared with, scaled if requested;
+    /// 0 without a comparison.
     pub before: u64,
-    /// Increase of its own weight, without that of its children.
+    /// Increase of the frame's own weight (without its children) from that recording to the displayed one.
     pub growth: i64,
 }
 
@@ -66,17 +67,17 @@ impl Weights {
     }
 }
 
-/// The paths of all stacks in drawing order.
+/// The paths of all stacks, in drawing order once sorted by rank.
 #[derive(Default)]
 struct Paths {
-    /// The labels by rank, which is the order of siblings.
+    /// All labels, sorted; the index is the rank, which orders siblings.
     labels: Vec<Label>,
     /// The ranks of all paths' frames, concatenated.
     ranks: Vec<u32>,
     paths: Vec<Path>,
 }
 
-/// A path: its range in [`Paths::ranks`], and its weight.
+/// A path: its range in [`Paths::ranks`], and its weights.
 struct Path {
     start: usize,
     end: usize,
@@ -93,7 +94,7 @@ impl Flame {
     }
 
     /// The flame graph of `after` compared with `before`. With `normalize` the weights of `before`
-    /// are scaled to the same total.
+    /// are scaled so that its total is that of `after`. `reverse` merges stacks from the innermost frame.
     #[must_use]
     pub fn compare(
         before: &Stacks,
@@ -128,7 +129,7 @@ impl Flame {
         label.map_or(ROOT, |label| (&label.name, label.kind))
     }
 
-    /// The total weight.
+    /// The total weight of the displayed recording.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.frames.first().map_or(0, |root| root.total)
@@ -146,9 +147,9 @@ impl Flame {
 }
 
 impl Paths {
-    /// Creates an empty collection with the labels of all stacks.
-    fn with_labels(all: &[&Stacks]) -> Self {
-        let labels = all.iter().flat_map(|stacks| stacks.labels());
+    /// Creates an empty collection with the labels of these stacks.
+    fn with_labels(stacks: &[&Stacks]) -> Self {
+        let labels = stacks.iter().flat_map(|stacks| stacks.labels());
         let mut labels: Vec<Label> = labels.cloned().collect();
         labels.sort_unstable();
         labels.dedup();
@@ -158,6 +159,7 @@ impl Paths {
         }
     }
 
+    /// Adds the path of each stack; `weights` places a stack's weight in its recording.
     fn add(&mut self, stacks: &Stacks, reverse: bool, weights: impl Fn(u64) -> Weights) {
         let ranks: Vec<Option<u32>> = stacks
             .labels()
@@ -166,9 +168,9 @@ impl Paths {
             .collect();
         for (frames, weight) in stacks.iter() {
             let start = self.ranks.len();
-            let of = |frame: &u32| ranks.get(*frame as usize).copied().flatten();
-            self.ranks.extend(frames.iter().filter_map(of));
-            if let Some(path) = self.ranks.get_mut(start..).filter(|_| reverse) {
+            let rank = |frame: &u32| ranks.get(*frame as usize).copied().flatten();
+            self.ranks.extend(frames.iter().filter_map(rank));
+            if reverse && let Some(path) = self.ranks.get_mut(start..) {
                 path.reverse();
             }
             self.paths.push(Path {
@@ -190,9 +192,9 @@ impl Paths {
         let mut previous: &[u32] = &[];
         for path in &self.paths {
             let frames = frames_of(path);
-            let both = frames.iter().zip(previous);
-            let common = both.take_while(|(one, other)| one == other).count();
-            tree.grow(
+            let pairs = frames.iter().zip(previous);
+            let common = pairs.take_while(|(one, other)| one == other).count();
+            tree.add(
                 common,
                 frames.get(common..).unwrap_or_default(),
                 path.weights,
@@ -200,25 +202,27 @@ impl Paths {
             previous = frames;
         }
         Flame {
-            frames: tree.draw(widths),
+            frames: tree.into_frames(widths),
             labels: self.labels,
             compares,
         }
     }
 }
 
-/// Weights of a frame while paths are added in order.
+/// A frame while paths are added in order.
 struct Node {
     depth: usize,
     label: Option<u32>,
+    /// The weights of the paths that end in the frame.
     own: Weights,
-    all: Weights,
+    /// The weights of all paths through the frame.
+    total: Weights,
 }
 
 /// All frames, parents before children.
 struct Tree {
     nodes: Vec<Node>,
-    /// The frames of the last path, the root first.
+    /// Indices of the last path's frames in `nodes`, the root first.
     open: Vec<usize>,
 }
 
@@ -229,7 +233,7 @@ impl Default for Tree {
             depth: 0,
             label: None,
             own: Weights::default(),
-            all: Weights::default(),
+            total: Weights::default(),
         };
         Self {
             nodes: vec![root],
@@ -239,21 +243,21 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// Adds a path that shares `common` frames with the previous one, followed by `more`.
-    fn grow(&mut self, common: usize, more: &[u32], weights: Weights) {
+    /// Adds a path that shares `common` frames (not counting the root) with the previous one, followed by `more`.
+    fn add(&mut self, common: usize, more: &[u32], weights: Weights) {
         self.open.truncate(common + 1);
         for label in more {
             self.nodes.push(Node {
                 depth: self.open.len(),
                 label: Some(*label),
                 own: Weights::default(),
-                all: Weights::default(),
+                total: Weights::default(),
             });
             self.open.push(self.nodes.len() - 1);
         }
         for index in &self.open {
             if let Some(node) = self.nodes.get_mut(*index) {
-                node.all.add(weights);
+                node.total.add(weights);
             }
         }
         let last = self.open.last().and_then(|last| self.nodes.get_mut(*last));
@@ -262,14 +266,14 @@ impl Tree {
         }
     }
 
-    /// The frames with positions: side by side from the start of their parent.
-    fn draw(self, widths: FrameWidths) -> Vec<FlameFrame> {
-        // Position of the next frame at each depth.
+    /// The frames with their positions: siblings are placed side by side from the start of their parent.
+    fn into_frames(self, widths: FrameWidths) -> Vec<FlameFrame> {
+        // Position of the next frame at each depth, up to the children of the last frame.
         let mut next: Vec<u64> = vec![0];
         let place = |node: &Node| {
             next.truncate(node.depth + 1);
             let start = next.last().copied().unwrap_or_default();
-            let width = node.all.of(widths);
+            let width = node.total.of(widths);
             if let Some(next) = next.last_mut() {
                 *next = start.saturating_add(width);
             }
@@ -288,8 +292,8 @@ fn frame(node: &Node, start: u64, width: u64) -> FlameFrame {
         label: node.label,
         start,
         width,
-        total: node.all.after,
-        before: node.all.before,
+        total: node.total.after,
+        before: node.total.before,
         growth: growth.clamp(lowest, i128::from(i64::MAX)) as i64,
     }
 }

@@ -1,4 +1,4 @@
-//! Agents, which send requests to servers.
+//! HTTP agents, which send requests to servers.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,20 +12,21 @@ use crate::tls::with_tls;
 /// Time limits of requests; `None` for no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// For each step: resolving the host name, connecting, the header of a response, and each further read.
+    /// For each step: resolving the host name, connecting (with the TLS handshake), the header of a response, and each read and
+    /// write.
     pub step: Option<Duration>,
-    /// For a complete request.
+    /// For a complete request, from resolving the host name to the end of the response.
     pub total: Option<Duration>,
 }
 
-/// Error if requests cannot be sent.
+/// Why requests cannot be sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
     /// https is not available.
     #[error("https is not available: {reason}")]
     NoTls {
-        /// The cause, for the message.
+        /// The cause, as text.
         reason: String,
     },
     /// No thread can be started; resolving a host name needs one.
@@ -34,11 +35,11 @@ pub enum AgentError {
 }
 
 /// Creates an agent. It supports https if `authorities` are given: certificate bundles (PEM), of which the first readable
-/// one is used. A response with an error status (4xx, 5xx) is not an error of the request.
+/// one is used. Its requests return a response with an error status (4xx, 5xx) like any other response, not as an error.
 ///
 /// # Errors
 ///
-/// [`AgentError::NoTls`].
+/// [`AgentError::NoTls`] if `authorities` are given, and https is not available or none of them can be used.
 pub fn agent(limits: ClientLimits, authorities: Option<&[PathBuf]>) -> Result<Agent, AgentError> {
     let config = Agent::config_builder()
         .http_status_as_error(false)
@@ -47,7 +48,8 @@ pub fn agent(limits: ClientLimits, authorities: Option<&[PathBuf]>) -> Result<Ag
         .timeout_resolve(limits.step)
         .timeout_connect(limits.step)
         .timeout_recv_response(limits.step)
-        .timeout_per_read(limits.step);
+        .timeout_per_read(limits.step)
+        .timeout_per_write(limits.step);
     let config = match authorities {
         Some(authorities) => with_tls(config, authorities)?,
         None => config,
@@ -55,8 +57,8 @@ pub fn agent(limits: ClientLimits, authorities: Option<&[PathBuf]>) -> Result<Ag
     Ok(config.build().into())
 }
 
-/// Checks that a thread can be started. Call it before each request: ureq resolves host names in a thread, and panics if
-/// it cannot start one.
+/// Checks that a thread can be started. Call it before each request: with a time limit, ureq resolves host names in a thread, and
+/// panics if it cannot start one.
 ///
 /// # Errors
 ///
@@ -64,7 +66,7 @@ pub fn agent(limits: ClientLimits, authorities: Option<&[PathBuf]>) -> Result<Ag
 pub fn check_threads() -> Result<(), AgentError> {
     let spawned = thread::Builder::new().spawn(|| ());
     let thread = spawned.map_err(AgentError::NoThread)?;
-    // Nothing in the thread can panic.
+    // The thread does nothing, so it cannot panic.
     let _ = thread.join();
     Ok(())
 }

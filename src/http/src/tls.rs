@@ -11,7 +11,8 @@ use crate::client::AgentError;
 ///
 /// # Errors
 ///
-/// [`AgentError::NoTls`] if the processor lacks instructions, no bundle of `authorities` is readable, or the bundle has no certificates.
+/// [`AgentError::NoTls`] if the processor lacks instructions that the cryptography needs, no bundle of `authorities` is
+/// readable, or the first readable one has no certificates.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) fn with_tls(
     config: ConfigBuilder<AgentScope>,
@@ -23,15 +24,19 @@ pub(crate) fn with_tls(
 
     /// Maximum size of a certificate bundle in bytes.
     const MAX_BUNDLE: u64 = 16 << 20;
+    /// The instruction sets that the cryptography needs.
+    const INSTRUCTIONS: &str = match cfg!(target_arch = "x86_64") {
+        true => "AES, PCLMULQDQ, BMI1, ADX and AVX2",
+        false => "AES, PMULL, SHA2 and NEON",
+    };
 
     let no_tls = |reason: String| AgentError::NoTls { reason };
     if !graviola::util::is_cpu_supported() {
-        let reason = "this processor lacks the instructions (AES, and AVX2 or NEON)";
-        return Err(no_tls(reason.to_owned()));
+        let reason = format!("this processor lacks one of the instruction sets {INSTRUCTIONS}");
+        return Err(no_tls(reason));
     }
     let read = |path: &PathBuf| rperf_safefs::read(path, MAX_BUNDLE).ok();
-    let bundle = authorities.iter().find_map(read);
-    let bundle = bundle.unwrap_or_default();
+    let bundle = authorities.iter().find_map(read).unwrap_or_default();
     let certificates: Vec<_> = parse_pem(&bundle)
         .filter_map(|item| match item {
             Ok(PemItem::Certificate(certificate)) => Some(certificate),

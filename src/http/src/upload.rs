@@ -1,4 +1,4 @@
-//! Uploads that are repeated while a server is busy.
+//! Uploads that are repeated while a server is busy or unreachable.
 
 use std::path::PathBuf;
 use std::thread;
@@ -31,7 +31,7 @@ pub enum UploadError {
     /// The client cannot be created, or no thread can be started.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// The last attempt failed before the server answered.
+    /// No answer was received: the last attempt failed while it connected, sent the data or waited for the answer.
     #[error("{url}: no answer in {}", counted(*attempts as u64, "attempt"))]
     Unreachable {
         /// The address to which the data were sent.
@@ -58,7 +58,7 @@ pub enum UploadError {
         url: String,
         /// Status of the answer.
         status: u16,
-        /// First line of the answer, at most 200 characters; empty if it is not text.
+        /// First line of the answer, at most 200 characters; empty if the answer is not UTF-8 or the line has control characters.
         answer: String,
     },
 }
@@ -85,18 +85,24 @@ pub struct Upload<'u> {
 
 /// The result of one attempt.
 enum Attempt {
+    /// The data were accepted, with this answer.
     Accepted(Vec<u8>),
-    /// A further attempt may succeed, after this time if the server asks for it.
-    Failed(UploadError, Option<Duration>),
+    /// A further attempt may succeed.
+    Failed {
+        error: UploadError,
+        /// The delay that the server asks for, if any.
+        retry_after: Option<Duration>,
+    },
 }
 
 impl Upload<'_> {
-    /// Sends the data. If the server is busy or unreachable, tries again, at most four times. Returns the server's answer.
-    /// `before_retry` is called with the error and the delay before each further attempt.
+    /// Sends the data. If the server is busy or unreachable, tries again, at most four times. Before each delay,
+    /// `before_retry` is called with the error and the delay. Returns the server's answer, which is empty if it is too large
+    /// or cannot be read.
     ///
     /// # Errors
     ///
-    /// [`UploadError`].
+    /// [`UploadError`] if no agent can be created, the last attempt failed, or the server refused the data.
     pub fn send(
         &self,
         before_retry: &mut dyn FnMut(&UploadError, Duration),
@@ -108,10 +114,12 @@ impl Upload<'_> {
         let is_encrypted = self.url.starts_with("https://");
         let agent = agent(limits, is_encrypted.then_some(self.authorities))?;
         let mut delays = DELAYS.into_iter();
-        for attempts in 1.. {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
             match self.attempt(&agent, attempts)? {
                 Attempt::Accepted(answer) => return Ok(answer),
-                Attempt::Failed(error, retry_after) => {
+                Attempt::Failed { error, retry_after } => {
                     let Some(delay) = delays.next() else {
                         return Err(error);
                     };
@@ -121,9 +129,9 @@ impl Upload<'_> {
                 }
             }
         }
-        Ok(Vec::new())
     }
 
+    /// Sends the data once. `attempts` is the number of attempts, with this one.
     fn attempt(&self, agent: &Agent, attempts: usize) -> Result<Attempt, UploadError> {
         check_threads()?;
         let mut request = agent.post(self.url);
@@ -140,7 +148,10 @@ impl Upload<'_> {
                     attempts,
                     source,
                 };
-                return Ok(Attempt::Failed(error, None));
+                return Ok(Attempt::Failed {
+                    error,
+                    retry_after: None,
+                });
             }
         };
         let status = response.status().as_u16();
@@ -149,13 +160,16 @@ impl Upload<'_> {
         let answer = body.read_to_vec().unwrap_or_default();
         match status {
             200..300 => Ok(Attempt::Accepted(answer)),
-            429 | 502..505 => {
+            429 | 502..=504 => {
                 let error = UploadError::Busy {
                     url,
                     status,
                     attempts,
                 };
-                Ok(Attempt::Failed(error, retry_after(&response)))
+                Ok(Attempt::Failed {
+                    error,
+                    retry_after: retry_after(&response),
+                })
             }
             status => Err(UploadError::Refused {
                 url,
@@ -166,18 +180,20 @@ impl Upload<'_> {
     }
 }
 
-/// The delay in `Retry-After`. Its other form, a date, is ignored.
+/// The delay in `Retry-After`; `None` if the header is missing, or is a date instead of a number of seconds.
 fn retry_after<T>(response: &Response<T>) -> Option<Duration> {
     let value = response.headers().get("retry-after")?.to_str().ok()?;
     value.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// The first line of an answer, at most 200 characters; empty if it is not text.
+/// The first line of an answer, at most 200 characters; empty if the answer is not UTF-8 or the line has control characters.
 fn first_line(answer: &[u8]) -> String {
     let text = str::from_utf8(answer).unwrap_or_default();
     let line = text.lines().next().unwrap_or_default();
-    let is_text = !line.contains(char::is_control);
-    line.chars().take(200).filter(|_| is_text).collect()
+    if line.contains(char::is_control) {
+        return String::new();
+    }
+    line.chars().take(200).collect()
 }
 
 #[cfg(test)]

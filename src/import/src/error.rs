@@ -23,7 +23,7 @@ pub enum Error {
         offset: u64,
         /// Name of the part.
         part: &'static str,
-        /// The field, and its offset from the start of the file or of the part.
+        /// The field. Its offset counts from the start of the file (header, version 6), or of the part (version 7).
         source: DecodeError,
     },
     /// A part of the file cannot be used.

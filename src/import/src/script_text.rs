@@ -7,8 +7,8 @@
 //! load 2614  3004.135046:  250000 cpu-clock:u:  55e9 leaf+0x1 (/tmp/load)  without one: address, function and object
 //! ```
 //!
-//! The text is read twice: once for the events, functions and fields that occur, once to write samples. Functions become symbol tables
-//! ([`SymbolFile`]), which readers find in the build-id cache; tracepoints get descriptions with the fields of their texts.
+//! The text is read twice: once for the events, functions and fields that occur, once to write samples. Functions become symbol
+//! tables ([`SymbolFile`]), which readers find in the build-id cache; tracepoints get descriptions with the fields of their texts.
 
 mod addresses;
 mod events;

@@ -90,8 +90,8 @@ impl<'d> TraceDat<'d> {
     /// Parses a file: descriptions of events, options, and the places of the events of each CPU.
     ///
     /// # Errors
-    /// Not a trace.dat, a damaged part, or one that is not supported: the version, the compression, the kind of data, or a clock that does
-    /// not count nanoseconds.
+    /// Not a trace.dat, a damaged part, or one that is not supported: the version, the compression, the kind of data, or a
+    /// clock that does not count nanoseconds.
     pub fn parse(bytes: &'d [u8]) -> Result<Self, Error> {
         if !is_trace_dat(bytes) {
             return Err(Error::Magic);

@@ -1,4 +1,4 @@
-//! Trees compared with a simple oracle: the sum over all stacks that start with the path.
+//! Flame graphs compared with a simple oracle: a path's total is the weight of all stacks that start with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ fn oracle(given: &WeightedPaths) -> BTreeMap<Vec<String>, (u64, u64)> {
     sums
 }
 
-/// The path of every frame.
+/// Every frame with its path; the root's is empty.
 fn paths(flame: &Flame) -> Vec<(Vec<String>, &FlameFrame)> {
     let mut path: Vec<String> = Vec::new();
     let frames = flame.frames.iter().map(|frame| {
@@ -61,7 +61,7 @@ proptest! {
     fn frames_are_all_paths_with_their_sums(given in given()) {
         let flame = Flame::new(&stacks(&given), false);
         let found: BTreeMap<_, _> = paths(&flame).into_iter().map(|(path, frame)| (path, frame.total)).collect();
-        let expected: BTreeMap<_, _> = oracle(&given).into_iter().map(|(path, (all, _))| (path, all)).collect();
+        let expected: BTreeMap<_, _> = oracle(&given).into_iter().map(|(path, (total, _))| (path, total)).collect();
         prop_assert_eq!(found, expected);
         prop_assert_eq!(flame.frames.len(), oracle(&given).len());
     }

@@ -47,25 +47,25 @@ impl<'o, 't> Mappings<'o, 't> {
     ) -> Vec<u64> {
         let mut addresses = Vec::with_capacity(frames.len());
         for (number, frame) in frames.iter().enumerate() {
-            let address = match self.objects.known_owner(frames, number) {
-                CodeOwner::Unknown => frame.address,
-                CodeOwner::Kernel => {
-                    let inlined = frame.symbol.filter(|_| frame.is_inlined);
-                    let inlined = inlined.and_then(|symbol| self.objects.kernel.inlined(symbol));
+            let address = match self.objects.owner(frames, number) {
+                CodeOwner::Kernel if frame.is_inlined => {
+                    let kernel = &self.objects.kernel;
+                    let inlined = frame.symbol.and_then(|symbol| kernel.inlined(symbol));
                     inlined.unwrap_or(frame.address)
                 }
-                CodeOwner::User(object) => {
-                    let piece = self.piece(object, frame);
-                    let known = self.objects.user.get(object);
-                    let known = known.filter(|_| self.add_mapping(pid, object, piece));
-                    if let Some(known) = known {
+                CodeOwner::Kernel | CodeOwner::Unknown => frame.address,
+                CodeOwner::User(index) => {
+                    let piece = self.piece(index, frame);
+                    if let Some(object) = self.objects.user.get(index)
+                        && self.add_mapping(pid, index, piece)
+                    {
                         map(&Mmap {
                             pid: pid.cast_signed(),
                             tid,
                             start: piece.start,
                             len: piece.len,
                             pgoff: piece.pgoff,
-                            filename: known.recorded_name().as_bytes(),
+                            filename: object.recorded_name().as_bytes(),
                         });
                     }
                     piece.address
@@ -76,9 +76,9 @@ impl<'o, 't> Mappings<'o, 't> {
         addresses
     }
 
-    /// Returns the part of an object that contains a frame, and the frame's address.
-    fn piece(&mut self, number: usize, frame: &TextFrame<'t>) -> Piece {
-        let Some(object) = self.objects.user.get(number) else {
+    /// Returns the part of the object with this index that contains a frame, and the frame's address.
+    fn piece(&mut self, index: usize, frame: &TextFrame<'t>) -> Piece {
+        let Some(object) = self.objects.user.get(index) else {
             return Piece::at(frame.address);
         };
         if frame.address < LOW_END && !frame.is_inlined {
@@ -92,7 +92,7 @@ impl<'o, 't> Mappings<'o, 't> {
         }
         let place = frame.symbol.and_then(|symbol| object.place(symbol));
         let (Some(symbol), Some(place)) = (frame.symbol, place) else {
-            // All functions of the object are at lower offsets, so readers find none at this one.
+            // The object's functions are normally at lower offsets, so readers find none at this one.
             return Piece {
                 pgoff: frame.address,
                 ..Piece::at(frame.address)
@@ -100,7 +100,7 @@ impl<'o, 't> Mappings<'o, 't> {
         };
         if frame.is_inlined {
             let next = INLINED_BASE + 16 * self.inlined.len() as u64;
-            let start = *self.inlined.entry((number, symbol)).or_insert(next);
+            let start = *self.inlined.entry((index, symbol)).or_insert(next);
             return Piece {
                 pgoff: place,
                 ..Piece::at(start)
@@ -121,17 +121,18 @@ impl<'o, 't> Mappings<'o, 't> {
         }
     }
 
-    /// Adds the mapping of a piece; returns false if it is mapped already.
-    fn add_mapping(&mut self, pid: u32, object: usize, piece: Piece) -> bool {
+    /// Adds the mapping of a piece of the object with this index. Returns false if the piece's address is already mapped to
+    /// the same place in the object.
+    fn add_mapping(&mut self, pid: u32, index: usize, piece: Piece) -> bool {
         let process = self.processes.entry(pid).or_default();
         if piece.is_low {
-            return process.low.insert(object);
+            return process.low.insert(index);
         }
         let end = piece.start.saturating_add(piece.len);
         let below = process.pieces.range(..=piece.address).next_back();
         if let Some((start, (known_end, known, pgoff))) = below
             && piece.address < *known_end
-            && *known == object
+            && *known == index
             && pgoff.wrapping_add(piece.start.wrapping_sub(*start)) == piece.pgoff
         {
             return false;
@@ -145,26 +146,28 @@ impl<'o, 't> Mappings<'o, 't> {
         }
         process
             .pieces
-            .insert(piece.start, (end, object, piece.pgoff));
+            .insert(piece.start, (end, index, piece.pgoff));
         true
     }
 }
 
-/// A part of an object in a process.
+/// A part of an object that is mapped for a frame.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
+    /// Start address of the mapping.
     start: u64,
+    /// Size in bytes.
     len: u64,
-    /// Offset in the object.
+    /// Offset of the part in the object.
     pgoff: u64,
-    /// The frame's address.
+    /// The frame's address in the recording.
     address: u64,
     /// Whether this is the part with low addresses.
     is_low: bool,
 }
 
 impl Piece {
-    /// A single address.
+    /// One byte at an address, mapped from the start of the object.
     fn at(address: u64) -> Self {
         Self {
             start: address,

@@ -13,7 +13,7 @@ const FIRST_TRACEPOINT: u16 = 1;
 /// Maximum number of events: ids of tracepoints have 16 bits.
 const MAX_EVENTS: usize = u16::MAX as usize - 1;
 
-/// Configs of events with unknown names begin here.
+/// Configs of events with unknown names (`PERF_TYPE_RAW`) begin here.
 const FIRST_RAW: u64 = 0x1_0000;
 
 /// Names of hardware events, and their numbers (`PERF_COUNT_HW_*`).
@@ -52,21 +52,26 @@ const SOFTWARE: &[(&str, u64)] = &[
 /// An event that occurs in the text.
 #[derive(Debug)]
 pub(super) struct TextEvent<'t> {
+    /// The name as printed: with the system of a tracepoint, or with modifiers.
     pub(super) name: &'t str,
     /// Number of its samples.
     samples: u64,
     /// Whether all samples have a CPU.
     has_cpu: bool,
+    /// Whether any sample has a callchain.
     pub(super) has_chains: bool,
     /// The fields of a tracepoint; `None` for other events.
     pattern: Option<FieldPattern<'t>>,
+    /// The tracepoint's description; `None` for other events, and before [`TextEvents::finish`].
     pub(super) tracepoint: Option<TextTracepoint>,
 }
 
 /// The events of a text, by name.
 #[derive(Debug, Default)]
 pub(super) struct TextEvents<'t> {
+    /// The events, in order of their first samples.
     pub(super) list: Vec<TextEvent<'t>>,
+    /// Indices in `list` by name.
     numbers: HashMap<&'t str, usize>,
 }
 
@@ -107,11 +112,13 @@ impl<'t> TextEvents<'t> {
                     .ok_or("the text of the event is too long for a sample")
             }
             (None, None) => Ok(()),
-            _ => Err("samples of this event have a period, others of it have none"),
+            _ => Err(
+                "samples of this event differ: some have the fields of a tracepoint, others do not",
+            ),
         }
     }
 
-    /// The number of an event.
+    /// The index of an event in `list`.
     pub(super) fn number(&self, name: &str) -> Option<usize> {
         self.numbers.get(name).copied()
     }
@@ -121,7 +128,7 @@ impl<'t> TextEvents<'t> {
         self.list.iter().map(|event| event.samples).sum()
     }
 
-    /// Describes the events.
+    /// Describes the tracepoints, and returns descriptions of all events for the perf.data.
     pub(super) fn finish(&mut self) -> Vec<EventDesc> {
         let mut descriptions = Vec::new();
         for ((number, event), id) in (0..).zip(&mut self.list).zip(FIRST_TRACEPOINT..) {

@@ -3,15 +3,15 @@
 /// A frame of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextFrame<'t> {
-    /// The address as printed: the address of the code, or its offset in the object (perf 6.1 in callchains).
+    /// The address as printed: the address of the code, or its offset in the object (user space in callchains of perf 6.1).
     pub(super) address: u64,
     /// The function's name; `None` if unknown.
     pub(super) symbol: Option<&'t str>,
-    /// Distance of the address from the function's start, if printed.
+    /// Distance of the address from the function's start; `None` if not printed, or larger than the address.
     pub(super) offset: Option<u64>,
     /// The object's name; `None` if unknown.
     pub(super) object: Option<&'t str>,
-    /// Whether the function is inlined in the function of the next frame.
+    /// Whether the function is inlined into the function of the next frame.
     pub(super) is_inlined: bool,
 }
 
@@ -19,28 +19,29 @@ const UNKNOWN: &str = "[unknown]";
 const INLINED: &str = "inlined";
 
 impl<'t> TextFrame<'t> {
-    /// Parses `114a leaf+0x11 (/tmp/load)`. The function and the object may be missing.
+    /// Parses `114a leaf+0x11 (/tmp/load)`. The function and the object may be missing; `None` if the address is missing or the
+    /// text is truncated.
     pub(super) fn parse(text: &'t str) -> Option<Self> {
         let text = text.trim();
         let (address, rest) = text.split_once([' ', '\t']).unwrap_or((text, ""));
         let address = hexadecimal(address)?;
         let rest = rest.trim();
-        let (code, object) = match rest.ends_with(')') {
+        let (function, object) = match rest.ends_with(')') {
             true => {
                 let start = group_start(rest)?;
                 let object = rest.get(start + 1..rest.len() - 1)?;
                 (rest.get(..start)?.trim_end(), Some(object))
             }
-            // Only part of a line, not a function without an object.
+            // A truncated object, not a function without an object.
             false if rest.contains(" (") => return None,
             false => (rest, None),
         };
-        let (symbol, offset) = match code.rsplit_once("+0x") {
+        let (symbol, offset) = match function.rsplit_once("+0x") {
             Some((symbol, offset)) => match hexadecimal(offset) {
                 Some(offset) => (symbol, Some(offset)),
-                None => (code, None),
+                None => (function, None),
             },
-            None => (code, None),
+            None => (function, None),
         };
         let is_inlined = object == Some(INLINED);
         Some(Self {
@@ -58,12 +59,12 @@ impl<'t> TextFrame<'t> {
     }
 }
 
-/// Whether an address is the kernel's: the upper half of 48 bits, or of 57.
+/// Whether an address is the kernel's: in the upper half of 57-bit addresses, which includes the upper half of 48-bit ones.
 pub(super) fn is_kernel(address: u64) -> bool {
     address >= 0xff00_0000_0000_0000
 }
 
-/// Parses digits without a prefix.
+/// Parses hexadecimal digits without a prefix or sign.
 pub(super) fn hexadecimal(text: &str) -> Option<u64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     (is_plain && !text.is_empty())
@@ -71,7 +72,8 @@ pub(super) fn hexadecimal(text: &str) -> Option<u64> {
         .flatten()
 }
 
-/// Returns the offset of the parenthesis that the last one closes. Paths can have parentheses, too: `(/tmp/load (deleted))`.
+/// Returns the offset of the opening parenthesis that matches the `)` at the end of the text. Paths can have parentheses, too:
+/// `(/tmp/load (deleted))`.
 fn group_start(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate().rev() {

@@ -4,25 +4,25 @@ use rperf_wire::{Encoder, Endian};
 
 use crate::digest::digest;
 
-/// How readers find a file of symbols.
+/// The format of a symbol file, and how readers find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolFileKind {
-    /// Text of `/proc/kallsyms`.
+    /// The kernel's functions, as text of `/proc/kallsyms`.
     Kernel,
-    /// An ELF file of the vdso.
+    /// The functions of the vdso, as an ELF file.
     Vdso,
-    /// An ELF file.
+    /// The functions of any other object, as an ELF file.
     Object,
 }
 
 /// The functions of one object, without their code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolFile {
-    /// How readers find the file.
+    /// The format, and how readers find the file.
     pub kind: SymbolFileKind,
     /// The object's name in the recording.
     pub name: String,
-    /// Hash of the functions, used as build-id.
+    /// Hash of the symbols, used as build-id.
     pub build_id: [u8; 20],
     /// The content.
     pub bytes: Vec<u8>,
@@ -42,9 +42,17 @@ const ET_DYN: u16 = 3;
 const EM_X86_64: u16 = 62;
 const PT_LOAD: u32 = 1;
 const PT_NOTE: u32 = 4;
+/// `PF_R | PF_X`.
 const READ_EXECUTE: u32 = 5;
+/// `PF_R`.
 const READ: u32 = 4;
 const NT_GNU_BUILD_ID: u32 = 3;
+const SHT_SYMTAB: u32 = 2;
+const SHT_STRTAB: u32 = 3;
+const SHT_NOTE: u32 = 7;
+const SHT_NOBITS: u32 = 8;
+const SHF_ALLOC: u64 = 2;
+const SHF_EXECINSTR: u64 = 4;
 /// A global function (`STB_GLOBAL`, `STT_FUNC`).
 const FUNCTION: u8 = 1 << 4 | 2;
 
@@ -62,16 +70,18 @@ struct SectionHeader {
     entry: u64,
 }
 
-/// Builds an ELF file (System V ABI, 64 bits, little-endian) with these functions: address, size, name. Addresses are offsets in the
-/// file; the section of the code has no bytes (`SHT_NOBITS`). Returns the file and its build-id.
+/// Builds an ELF file (System V ABI, 64 bits, little-endian) with these functions: address, size, name. Addresses are the same as
+/// offsets in mappings of the file, but the section of the code has no bytes (`SHT_NOBITS`). Returns the file and its build-id.
 pub(super) fn object(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
     let mut strings = vec![0];
     let mut symbols = vec![0; SYMBOL as usize];
+    // End of the code: at least a page.
     let mut end = 0x1000;
     for (address, size, name) in functions {
         let mut to = Encoder::new(&mut symbols, Endian::Little);
         to.u32(strings.len() as u32);
         to.bytes(&[FUNCTION, 0]);
+        // Index of the section `.text`.
         to.u16(1);
         to.u64(*address);
         to.u64(*size);
@@ -130,33 +140,33 @@ impl SectionPlaces {
             align: 1,
             entry: 0,
         };
-        let (nobits, note, symtab, strtab) = (8, 7, 2, 3);
         [
             section(0, 0, (0, 0)),
-            // Allocated and executable.
             SectionHeader {
-                flags: 2 | 4,
-                ..section(1, nobits, (0, self.end))
+                flags: SHF_ALLOC | SHF_EXECINSTR,
+                ..section(1, SHT_NOBITS, (0, self.end))
             },
             SectionHeader {
-                flags: 2,
+                flags: SHF_ALLOC,
                 address: self.note_at,
                 align: 4,
-                ..section(7, note, (self.note_at, NOTE))
+                ..section(7, SHT_NOTE, (self.note_at, NOTE))
             },
             SectionHeader {
+                // The section `.strtab`, and the first global symbol.
                 link: 4,
                 info: 1,
                 align: 8,
                 entry: SYMBOL,
-                ..section(26, symtab, self.symbols)
+                ..section(26, SHT_SYMTAB, self.symbols)
             },
-            section(34, strtab, self.strings),
-            section(42, strtab, (self.names_at, NAMES.len() as u64)),
+            section(34, SHT_STRTAB, self.strings),
+            section(42, SHT_STRTAB, (self.names_at, NAMES.len() as u64)),
         ]
     }
 }
 
+/// Appends the file header and the program headers.
 fn put_headers(file: &mut Vec<u8>, note_at: u64, sections_at: u64, end: u64) {
     let mut to = Encoder::new(file, Endian::Little);
     // 64 bits, little-endian, version 1.
@@ -164,11 +174,13 @@ fn put_headers(file: &mut Vec<u8>, note_at: u64, sections_at: u64, end: u64) {
     to.zeros(9);
     to.u16(ET_DYN);
     to.u16(EM_X86_64);
+    // Version, entry point, offsets of the program and section headers, flags.
     to.u32(1);
     to.u64(0);
     to.u64(FILE_HEADER);
     to.u64(sections_at);
     to.u32(0);
+    // Sizes and counts of the headers, and the index of the section `.shstrtab`.
     for field in [FILE_HEADER, PROGRAM_HEADER, 2, SECTION_HEADER, 6, 5] {
         to.u16(field as u16);
     }
@@ -178,6 +190,7 @@ fn put_headers(file: &mut Vec<u8>, note_at: u64, sections_at: u64, end: u64) {
     ] {
         to.u32(kind);
         to.u32(flags);
+        // Offset, virtual and physical address, size in the file and in memory, alignment.
         for word in [offset, offset, offset, size, size, 4] {
             to.u64(word);
         }

@@ -8,7 +8,8 @@ use super::frame::TextFrame;
 /// Names of the kernel itself begin like this.
 const CORE: &str = "[kernel";
 const PAGE: u64 = 0x1000;
-/// Distance in bytes between the addresses that inlined functions get. The text has only addresses in the containing functions.
+/// Distance in bytes between the addresses that inlined functions get: the text has only the addresses of the functions that
+/// contain them.
 const INLINED_SIZE: u64 = 16;
 /// The name of code without a function: otherwise the function at the next lower address would be shown.
 const UNKNOWN: &str = "[unknown]";
@@ -16,11 +17,14 @@ const UNKNOWN: &str = "[unknown]";
 /// Functions and modules of the kernel.
 #[derive(Debug, Default)]
 pub(super) struct KernelCode<'t> {
-    /// Name and module by the first known address.
+    /// Name and module by start address; without a printed offset, by each sampled address. The kernel itself is the module
+    /// `None`.
     functions: BTreeMap<u64, (&'t str, Option<&'t str>)>,
-    /// First and last address of each module; `None` is the kernel itself.
+    /// First and last address of each module and of the kernel itself (`None`).
     ranges: BTreeMap<Option<&'t str>, (u64, u64)>,
+    /// Addresses of inlined functions; 0 before [`Self::finish`].
     inlined: BTreeMap<&'t str, u64>,
+    /// Whether any function has a name.
     has_names: bool,
 }
 
@@ -49,30 +53,22 @@ impl<'t> KernelCode<'t> {
             *first &= !(PAGE - 1);
             *last = (*last | (PAGE - 1)).max(*first);
         }
-        let highest = self.ranges.values().map(|(_, last)| *last).max();
-        if let Some(highest) = highest.filter(|_| !self.inlined.is_empty()) {
-            // A frame may have the highest possible address.
-            let after = highest.saturating_add(1).min(u64::MAX - (1 << 32));
-            let mut next = after;
-            for (name, address) in &mut self.inlined {
-                *address = next;
-                self.functions.entry(next).or_insert((name, None));
-                next += INLINED_SIZE;
-            }
-            let (first, last) = self.ranges.entry(None).or_insert((after, next));
-            *first = (*first).min(after);
-            *last = (*last).max(next | (PAGE - 1));
+        match self.ranges.values().map(|(_, last)| *last).max() {
+            Some(highest) if !self.inlined.is_empty() => self.place_inlined(highest),
+            Some(_) => {}
+            // No frame of a containing function is known: the frames keep their addresses.
+            None => self.inlined.clear(),
         }
         let core = self.ranges.get(&None).copied();
         let overlaps = |(first, last): &(u64, u64)| {
             core.is_some_and(|(core_first, core_last)| *first <= core_last && core_first <= *last)
         };
         let ranges = std::mem::take(&mut self.ranges);
-        let (inside, apart): (BTreeMap<_, _>, BTreeMap<_, _>) = ranges
+        let (overlapping, separate): (BTreeMap<_, _>, BTreeMap<_, _>) = ranges
             .into_iter()
             .partition(|(module, range)| module.is_some() && overlaps(range));
-        self.ranges = apart;
-        for (module, (first, last)) in inside {
+        self.ranges = separate;
+        for (module, (first, last)) in overlapping {
             if let Some((core_first, core_last)) = self.ranges.get_mut(&None) {
                 *core_first = first.min(*core_first);
                 *core_last = last.max(*core_last);
@@ -83,7 +79,22 @@ impl<'t> KernelCode<'t> {
         }
     }
 
-    /// Whether any function is known.
+    /// Gives inlined functions addresses after `highest`, and extends the kernel itself to them.
+    fn place_inlined(&mut self, highest: u64) {
+        // A frame may have the highest possible address.
+        let start = highest.saturating_add(1).min(u64::MAX - (1 << 32));
+        let mut next = start;
+        for (name, address) in &mut self.inlined {
+            *address = next;
+            self.functions.entry(next).or_insert((name, None));
+            next += INLINED_SIZE;
+        }
+        let (first, last) = self.ranges.entry(None).or_insert((start, next));
+        *first = (*first).min(start);
+        *last = (*last).max(next | (PAGE - 1));
+    }
+
+    /// Whether any function has a name.
     pub(super) fn has_names(&self) -> bool {
         self.has_names
     }
@@ -103,7 +114,7 @@ impl<'t> KernelCode<'t> {
         })
     }
 
-    /// The functions as text of `/proc/kallsyms`, with the bounds of the kernel itself; `None` if they are unknown.
+    /// The functions as text of `/proc/kallsyms`, with the bounds of the kernel itself; `None` if the bounds are unknown.
     pub(super) fn kallsyms(&self) -> Option<String> {
         let (first, last) = self.ranges.get(&None)?;
         let mut text = String::new();

@@ -6,13 +6,14 @@ use std::ops::Range;
 use super::frame::TextFrame;
 use super::kernel::KernelCode;
 
-/// The end of low addresses, 4 GiB. An address below is an offset in its object, or an address in a program at a fixed address.
+/// The end of low addresses, 4 GiB. A lower address is an offset in its object, or an address in a program that is not
+/// position-independent.
 pub(super) const LOW_END: u64 = 1 << 32;
-/// The first address of objects that must be moved, because another object has the same low addresses. It is above the addresses of
-/// 32-bit programs and below the usual addresses of 64-bit programs.
+/// The first address of objects that must be moved, because another object has the same low addresses. It is above the
+/// addresses of 32-bit programs and below the usual addresses of 64-bit programs.
 const FIRST_BASE: u64 = 0x1000_0000_0000;
 const PAGE: u64 = 0x1000;
-/// Alignment of functions that have a name and no known place in their object.
+/// Alignment of functions whose place in the object is unknown and therefore chosen.
 const ALIGN: u64 = 16;
 /// Name of the object for functions without an object.
 const NO_OBJECT: &str = "unknown";
@@ -23,15 +24,15 @@ pub(super) struct UserObject<'t> {
     pub(super) name: &'t str,
     /// Functions at low addresses: the start, the name, and the size as far as known.
     placed: BTreeMap<u64, (&'t str, u64)>,
-    /// Low addresses in functions with unknown starts.
+    /// Names of functions with unknown starts, by low addresses in them.
     marks: BTreeMap<u64, &'t str>,
     /// Functions at other addresses, and inlined functions: the name, and the size as far as known.
     named: BTreeMap<&'t str, u64>,
-    /// The low addresses in whole pages; empty if there are none.
+    /// The range of low addresses, extended to whole pages; empty if there are none.
     pub(super) low: Range<u64>,
     /// The offset by which low addresses are moved: 0 unless an earlier object has some of the same addresses.
     pub(super) base: u64,
-    /// Places of `named` in the object.
+    /// Offsets of `named` in the object.
     places: HashMap<&'t str, u64>,
 }
 
@@ -39,6 +40,7 @@ pub(super) struct UserObject<'t> {
 #[derive(Debug, Default)]
 pub(super) struct Objects<'t> {
     pub(super) user: Vec<UserObject<'t>>,
+    /// Indices in `user` by name.
     numbers: HashMap<&'t str, usize>,
     pub(super) kernel: KernelCode<'t>,
 }
@@ -57,8 +59,7 @@ impl<'t> Objects<'t> {
     /// Adds the functions of a sample's frames.
     pub(super) fn add(&mut self, frames: &[TextFrame<'t>]) {
         for (number, frame) in frames.iter().enumerate() {
-            let owner = self.owner(frames, number);
-            match owner {
+            match self.add_owner(frames, number) {
                 CodeOwner::Kernel if frame.is_inlined => self.kernel.add_inlined(frame),
                 CodeOwner::Kernel => self.kernel.add(frame),
                 CodeOwner::User(object) => {
@@ -71,13 +72,12 @@ impl<'t> Objects<'t> {
         }
     }
 
-    /// The owner of a frame. An inlined function has the owner of the function that contains it. New objects are added.
-    fn owner(&mut self, frames: &[TextFrame<'t>], number: usize) -> CodeOwner {
-        let Some(name) = owner_name(frames, number) else {
-            return CodeOwner::Unknown;
-        };
-        let Some(name) = name else {
-            return CodeOwner::Kernel;
+    /// Returns the owner of a frame; adds an object that is new.
+    fn add_owner(&mut self, frames: &[TextFrame<'t>], number: usize) -> CodeOwner {
+        let name = match owner_name(frames, number) {
+            None => return CodeOwner::Unknown,
+            Some(None) => return CodeOwner::Kernel,
+            Some(Some(name)) => name,
         };
         let next = self.user.len();
         let object = *self.numbers.entry(name).or_insert(next);
@@ -90,8 +90,8 @@ impl<'t> Objects<'t> {
         CodeOwner::User(object)
     }
 
-    /// Like [`Self::owner`], for frames that were added before.
-    pub(super) fn known_owner(&self, frames: &[TextFrame<'t>], number: usize) -> CodeOwner {
+    /// Returns the owner of a frame that was added before.
+    pub(super) fn owner(&self, frames: &[TextFrame<'t>], number: usize) -> CodeOwner {
         match owner_name(frames, number) {
             None => CodeOwner::Unknown,
             Some(None) => CodeOwner::Kernel,
@@ -121,7 +121,8 @@ impl<'t> Objects<'t> {
     }
 }
 
-/// The name of a frame's object: `None` if neither function nor object is known, `Some(None)` for the kernel.
+/// The name of a frame's object: `None` if neither function nor object is known, `Some(None)` for the kernel. An inlined
+/// function has the object of the function that contains it.
 fn owner_name<'t>(frames: &[TextFrame<'t>], number: usize) -> Option<Option<&'t str>> {
     let (_, from) = frames.split_at_checked(number)?;
     let frame = from.first()?;
@@ -148,27 +149,52 @@ impl<'t> UserObject<'t> {
         let Some(symbol) = frame.symbol else {
             return;
         };
-        let known = frame.offset.unwrap_or_default().saturating_add(1);
+        let known_size = frame.offset.unwrap_or_default().saturating_add(1);
         match frame.offset {
             Some(offset) if is_low => {
                 let (_, size) = self
                     .placed
                     .entry(frame.address - offset)
-                    .or_insert((symbol, known));
-                *size = known.max(*size);
+                    .or_insert((symbol, known_size));
+                *size = known_size.max(*size);
             }
             None if is_low => {
                 self.marks.insert(frame.address, symbol);
             }
             _ => {
-                let size = self.named.entry(symbol).or_insert(known);
-                *size = known.max(*size);
+                let size = self.named.entry(symbol).or_insert(known_size);
+                *size = known_size.max(*size);
             }
         }
     }
 
+    /// Limits each function in `placed` to the start of the next one, and gives each function in `named` a place.
     fn finish(&mut self) {
-        // Consecutive addresses of one function are one piece of code.
+        self.place_marks();
+        let starts: Vec<u64> = self.placed.keys().copied().collect();
+        for ((start, (_, size)), next) in self.placed.iter_mut().zip(starts.iter().skip(1)) {
+            *size = (*size).min(next - start);
+        }
+        let by_name = self.placed.iter().map(|(start, (name, _))| (*name, *start));
+        let by_name: HashMap<&str, u64> = by_name.collect();
+        let mut next = LOW_END;
+        for (name, size) in &self.named {
+            // A function that is also in `placed`, and large enough there, has that place; another one is placed at `next`.
+            let low_place = by_name.get(name).copied();
+            let fits = |start: &u64| self.placed.get(start).is_some_and(|(_, room)| room >= size);
+            let place = low_place.filter(fits).unwrap_or_else(|| {
+                let place = next;
+                // Damaged text can have functions of any size; past the end of the address space they share a place.
+                next = next.saturating_add(*size).saturating_add(ALIGN - 1) / ALIGN * ALIGN;
+                place
+            });
+            self.places.insert(*name, place);
+        }
+    }
+
+    /// Moves `marks` to `placed`: consecutive addresses of one function are one piece of code.
+    fn place_marks(&mut self) {
+        // Start, name and end of the current piece.
         let mut run: Option<(u64, &'t str, u64)> = None;
         for (address, name) in std::mem::take(&mut self.marks) {
             match &mut run {
@@ -183,29 +209,11 @@ impl<'t> UserObject<'t> {
         if let Some((start, known, end)) = run {
             self.placed.entry(start).or_insert((known, end - start));
         }
-        // A function ends where the next one starts.
-        let starts: Vec<u64> = self.placed.keys().copied().collect();
-        for ((start, (_, size)), next) in self.placed.iter_mut().zip(starts.iter().skip(1)) {
-            *size = (*size).min(next - start);
-        }
-        let by_name = self.placed.iter().map(|(start, (name, _))| (*name, *start));
-        let by_name: HashMap<&str, u64> = by_name.collect();
-        let mut next = LOW_END;
-        for (name, size) in &self.named {
-            let low_place = by_name.get(name).copied();
-            let fits = |start: &u64| self.placed.get(start).is_some_and(|(_, room)| room >= size);
-            let place = low_place.filter(fits).unwrap_or_else(|| {
-                let place = next;
-                // Damaged text can have functions of any size; past the end of the address space they share a place.
-                next = next.saturating_add(*size).saturating_add(ALIGN - 1) / ALIGN * ALIGN;
-                place
-            });
-            self.places.insert(*name, place);
-        }
     }
 
-    /// The object's name in mappings. Readers look for the functions of anonymous memory in a perf map instead of the imported
-    /// ones, so the names of anonymous memory and of perf maps (`/tmp/perf-PID.map`) are changed if functions are known.
+    /// The object's name in mappings. Readers look for the functions of anonymous memory in a perf map instead of the symbol
+    /// files, so the names of anonymous memory, and all names that begin like a perf map (`/tmp/perf-`), are changed if
+    /// functions are known. The vdso keeps its name.
     pub(super) fn recorded_name(&self) -> &'t str {
         if self.placed.is_empty() && self.named.is_empty() || self.is_vdso() {
             return self.name;
@@ -233,7 +241,7 @@ impl<'t> UserObject<'t> {
         self.named.get(symbol).copied().unwrap_or(1)
     }
 
-    /// The functions: start, size and name.
+    /// The functions: offset in the object, size and name.
     pub(super) fn functions(&self) -> Vec<(u64, u64, &'t str)> {
         let placed = self.placed.iter();
         let placed = placed.map(|(start, (name, size))| (*start, *size, *name));

@@ -23,6 +23,7 @@ pub(super) struct TextHead<'t> {
     pub(super) cpu: Option<u32>,
     /// Nanoseconds.
     pub(super) time: u64,
+    /// `None` if not printed.
     pub(super) period: Option<u64>,
     /// Name of the event, with its modifiers.
     pub(super) event: &'t str,
@@ -46,7 +47,7 @@ pub(super) struct TextSample<'t> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TextItem<'t> {
     Sample(TextSample<'t>),
-    /// A line of `perf script --header`: name and value.
+    /// A line that begins with `#`, as in `perf script --header`: name and value, which is empty without a colon.
     Header(&'t str, &'t str),
     /// A record that is not a sample, such as PERF_RECORD_MMAP2.
     Other,
@@ -56,6 +57,7 @@ pub(super) enum TextItem<'t> {
 #[derive(Debug, Clone)]
 pub(super) struct Items<'t> {
     lines: std::iter::Peekable<std::str::Lines<'t>>,
+    /// Number of the last line that was read.
     line: u64,
 }
 
@@ -71,9 +73,9 @@ impl<'t> Items<'t> {
     fn frames(&mut self) -> Result<Vec<TextFrame<'t>>, LineProblem> {
         let mut frames = Vec::new();
         while let Some(line) = self.lines.peek().copied() {
-            // Frames begin with a tab, which copied text may have lost.
+            // Frames begin with a tab, which may have become blanks when the text was copied.
             let is_frame = line.starts_with('\t')
-                || (line.starts_with(' ') && head(line).is_none() && !line.trim().is_empty());
+                || (line.starts_with(' ') && parse_head(line).is_none() && !line.trim().is_empty());
             if !is_frame {
                 break;
             }
@@ -88,6 +90,7 @@ impl<'t> Items<'t> {
         Ok(frames)
     }
 
+    /// Parses the item that begins with the line `text`; reads the lines of its callchain.
     fn item(&mut self, text: &'t str) -> Result<TextItem<'t>, LineProblem> {
         let line = self.line;
         let problem = |cause| LineProblem { line, cause };
@@ -98,13 +101,13 @@ impl<'t> Items<'t> {
         if text.starts_with('\t') {
             return Err(problem("a frame without a sample above"));
         }
-        let (start, rest) = head(text).ok_or(problem(
+        let (head, rest) = parse_head(text).ok_or(problem(
             "not a sample, which is a command name, a thread id, a time with a colon, and an event",
         ))?;
         if rest.starts_with("PERF_RECORD_") {
             return Ok(TextItem::Other);
         }
-        let (head, rest) = start.event(rest).ok_or(problem(
+        let (head, rest) = head.with_event(rest).ok_or(problem(
             "no event after the time; its name ends with a colon",
         ))?;
         if head.fields.is_none() && rest.contains(DATA_SOURCE) {
@@ -158,8 +161,8 @@ fn sampled_frame(text: &str) -> Option<TextFrame<'_>> {
     TextFrame::parse(code)
 }
 
-/// Parses the part of a sample's line up to its time; returns it with the rest.
-fn head(line: &str) -> Option<(TextHead<'_>, &str)> {
+/// Parses the part of a sample's line up to its time; returns it, still without an event, and the rest of the line.
+fn parse_head(line: &str) -> Option<(TextHead<'_>, &str)> {
     // A comm can contain colons, too: the first colon after a valid time counts.
     let mut colons = line.match_indices(':').map(|(at, _)| at);
     colons.find_map(|at| {
@@ -193,7 +196,7 @@ fn head(line: &str) -> Option<(TextHead<'_>, &str)> {
     })
 }
 
-/// Parses a process or thread id; -1 (none) is `u32::MAX`.
+/// Parses a process or thread id; -1 (unknown) is `u32::MAX`.
 fn id(text: &str) -> Option<u32> {
     match text {
         "-1" => Some(u32::MAX),
@@ -201,7 +204,7 @@ fn id(text: &str) -> Option<u32> {
     }
 }
 
-/// Parses seconds with six or nine decimals.
+/// Parses seconds with six or nine decimals into nanoseconds.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (seconds, decimals) = text.split_once('.')?;
     let seconds: u64 = seconds.parse().ok()?;
@@ -216,8 +219,8 @@ fn nanoseconds(text: &str) -> Option<u64> {
 }
 
 impl<'t> TextHead<'t> {
-    /// Adds period and event from the text after the time; returns the rest.
-    fn event(self, text: &'t str) -> Option<(Self, &'t str)> {
+    /// Adds period, event and fields from the text after the time; returns also the text after the event.
+    fn with_event(self, text: &'t str) -> Option<(Self, &'t str)> {
         let (first, rest) = text.split_once([' ', '\t']).unwrap_or((text, ""));
         let (period, name, rest) = match first.ends_with(':') {
             true => (None, first, rest),
@@ -242,8 +245,8 @@ impl<'t> TextHead<'t> {
     }
 }
 
-/// Whether the event is a tracepoint (`sched:sched_switch`), not an event with modifiers (`cycles:u`). If the part after the colon could be
-/// either, the event is a tracepoint unless `rest`, the text after it, is empty or begins with a code address.
+/// Whether the event is a tracepoint (`sched:sched_switch`), not an event with modifiers (`cycles:u`). If the part after the
+/// colon could be either, the event is a tracepoint unless `rest`, the text after it, is empty or a frame.
 fn is_tracepoint(event: &str, rest: &str) -> bool {
     const MODIFIERS: &str = "ukhIGHpPSDWeb";
     let Some((system, name)) = event.split_once(':') else {

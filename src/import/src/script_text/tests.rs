@@ -120,7 +120,7 @@ fn frames_are_parsed() {
     }
 }
 
-/// The description made from texts, and the texts that the description prints for their data.
+/// Makes a tracepoint from texts; returns its format, and each text as the format prints it from the text's data.
 fn printed(event: &str, texts: &[&str]) -> (String, Vec<String>) {
     let mut pattern = FieldPattern::new(event);
     texts.iter().for_each(|text| pattern.add(text));
@@ -224,7 +224,7 @@ fn broken_lines_are_named_with_their_offset() {
     );
 }
 
-/// The recording of a text.
+/// Converts a text; returns the perf.data and the result.
 fn written(text: &str) -> (Vec<u8>, ImportedText) {
     let mut out = Cursor::new(Vec::new());
     let imported = ScriptText::new(text.as_bytes()).write(&mut out, &[]);

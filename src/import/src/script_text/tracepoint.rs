@@ -13,13 +13,13 @@ const STATES: [(u64, &str); 8] = [
     (0x40, "P"),
     (0x80, "I"),
 ];
-/// The bit of a task that was preempted, `+`.
+/// The bit that is printed as `+`: the task was preempted.
 const PREEMPTED: u64 = 0x100;
-/// Size of the fields that all events have: type, flags, preemption count, thread.
+/// Size in bytes of the fields that all events have: type, flags, preemption count, thread.
 const COMMON: usize = 8;
 /// Size of a comm in bytes.
 const COMM: usize = 16;
-/// The longest text that a sample can hold, in bytes.
+/// Maximum length of a text in bytes: the data of a text can be twice as long, and a record has at most 64 KiB.
 const MAX_TEXT: usize = 32_000;
 
 /// The common pattern of all texts of a tracepoint.
@@ -33,13 +33,14 @@ pub(super) struct FieldPattern<'t> {
     is_empty: bool,
     /// Length of the longest text in bytes.
     longest: usize,
+    /// Whether the tracepoint is `sched:sched_switch`.
     is_switch: bool,
 }
 
 /// The common properties of all values of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FieldTexts<'t> {
-    /// The text before the key; empty unless it is the first one.
+    /// The text before the first key; empty for the other keys.
     before: &'t str,
     key: &'t str,
     /// Whether all values are decimal numbers up to their first blank.
@@ -52,7 +53,9 @@ struct FieldTexts<'t> {
     is_same_width: bool,
     /// Whether all numbers fit into 32 bits.
     is_short: bool,
+    /// Whether all values are hexadecimal numbers with `0x` up to their first blank.
     is_hexadecimal: bool,
+    /// Whether all values are states of tasks up to their first blank.
     is_state: bool,
     /// The text from the first blank on, if it is the same in all values.
     tail: Option<&'t str>,
@@ -63,7 +66,7 @@ struct FieldTexts<'t> {
 /// How a field is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Storage {
-    /// A number of `size` bytes, padded with zeros to `width` characters; not padded if `width` is 0.
+    /// A number of `size` bytes, printed with leading zeros up to `width` characters; without if `width` is 0.
     Number {
         size: usize,
         width: usize,
@@ -111,8 +114,8 @@ fn pairs(text: &str) -> Vec<(&str, &str, &str)> {
             .rev()
             .take_while(|byte| is_word(byte));
         let start = end - word.count();
-        let is_first = start == 0 || bytes.get(start - 1) == Some(&b' ');
-        if start < end && is_first {
+        let starts_word = start == 0 || bytes.get(start - 1) == Some(&b' ');
+        if start < end && starts_word {
             keys.push((start, end));
         }
     }
@@ -161,7 +164,7 @@ impl<'t> FieldTexts<'t> {
             before,
             key,
             is_number: true,
-            width: head(value).len(),
+            width: first_word(value).len(),
             is_padded: false,
             is_same_width: true,
             is_short: true,
@@ -175,7 +178,7 @@ impl<'t> FieldTexts<'t> {
     }
 
     fn add(&mut self, value: &'t str) {
-        let word = head(value);
+        let word = first_word(value);
         self.tail = self.tail.filter(|known| *known == tail(value));
         let number: Option<i64> = word.parse().ok();
         let digits = word.strip_prefix('-').unwrap_or(word);
@@ -192,6 +195,7 @@ impl<'t> FieldTexts<'t> {
 
     /// The storage of the values, and the text after each value.
     fn storage(&self, is_switch: bool) -> (Storage, &'t str) {
+        // Numbers with leading zeros are printed alike only if all have the same width.
         let is_number = self.is_number && (!self.is_padded || self.is_same_width);
         if let Some(tail) = self.tail {
             if is_switch && self.key == "prev_state" && self.is_state {
@@ -206,7 +210,7 @@ impl<'t> FieldTexts<'t> {
                 return (Storage::Hexadecimal, tail);
             }
         }
-        // A common end without letters is punctuation (` ==>`); any other end is part of the values.
+        // A common tail without letters and digits is punctuation (` ==>`); any other tail is part of the values.
         let is_punctuation = |tail: &&str| !tail.bytes().any(|byte| byte.is_ascii_alphanumeric());
         let tail = self.tail.filter(is_punctuation).unwrap_or_default();
         let is_comm = self.key == "comm" || self.key.ends_with("_comm");
@@ -218,13 +222,13 @@ impl<'t> FieldTexts<'t> {
 }
 
 /// The text up to the first blank.
-fn head(value: &str) -> &str {
+fn first_word(value: &str) -> &str {
     value.split(' ').next().unwrap_or_default()
 }
 
-/// The text from the first blank.
+/// The text from the first blank on; empty if there is none.
 fn tail(value: &str) -> &str {
-    value.get(head(value).len()..).unwrap_or_default()
+    value.get(first_word(value).len()..).unwrap_or_default()
 }
 
 impl<'t> FieldPattern<'t> {
@@ -277,14 +281,10 @@ impl<'t> FieldPattern<'t> {
             let (storage, tail) = texts.storage(self.is_switch);
             layout.add(texts.before, texts.key, storage, tail);
         }
-        let is_free = self.fields.is_empty();
-        if is_free {
+        if self.fields.is_empty() {
             layout.add_free_text();
         }
-        TextTracepoint {
-            is_free,
-            ..layout.finish(name, id)
-        }
+        layout.finish(name, id)
     }
 
     /// Whether each text fits into a sample.
@@ -297,14 +297,18 @@ impl<'t> FieldPattern<'t> {
 #[derive(Debug, Default)]
 struct Layout {
     fields: Vec<StoredField>,
-    offset: usize,
+    is_free: bool,
+    /// Size in bytes of the fields so far, without the common ones.
+    size: usize,
     declarations: String,
-    /// The format of the text, and its arguments.
+    /// The format string of `print fmt`.
     text: String,
+    /// The arguments of `print fmt`.
     arguments: String,
 }
 
 impl Layout {
+    /// Adds a field, and the text around its value.
     fn add(&mut self, before: &str, key: &str, storage: Storage, tail: &str) {
         if !self.text.is_empty() {
             self.text.push(' ');
@@ -319,6 +323,7 @@ impl Layout {
 
     /// Adds one field for the whole text, which is printed as it is.
     fn add_free_text(&mut self) {
+        self.is_free = true;
         self.value("text", Storage::Text);
         self.declare("text", Storage::Text, "");
     }
@@ -366,6 +371,7 @@ impl Layout {
         let _ = write!(self.arguments, ", {argument}");
     }
 
+    /// Adds the field's declaration and its place in the data.
     fn declare(&mut self, key: &str, storage: Storage, tail: &str) {
         let (declaration, size, is_signed) = match storage {
             Storage::Number { size: 4, .. } => (format!("int {key}"), 4, 1),
@@ -376,12 +382,12 @@ impl Layout {
             Storage::Text => (format!("__data_loc char[] {key}"), 4, 0),
         };
         let align = size.min(8);
-        let offset = (COMMON + self.offset).next_multiple_of(align);
+        let offset = (COMMON + self.size).next_multiple_of(align);
         let _ = writeln!(
             self.declarations,
             "\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{is_signed};"
         );
-        self.offset = offset + size - COMMON;
+        self.size = offset + size - COMMON;
         self.fields.push(StoredField {
             storage,
             offset,
@@ -405,8 +411,8 @@ impl Layout {
         );
         TextTracepoint {
             id,
-            is_free: false,
-            size: COMMON + self.offset,
+            is_free: self.is_free,
+            size: COMMON + self.size,
             fields: self.fields,
             format,
         }
@@ -414,12 +420,12 @@ impl Layout {
 }
 
 impl TextTracepoint {
-    /// Its id, `common_type`.
+    /// The tracepoint's id, `common_type`.
     pub(super) fn id(&self) -> u16 {
         self.id
     }
 
-    /// The data of an event of thread `tid`, little-endian, padded as the kernel pads raw data.
+    /// The raw data of an event of thread `tid` with this text: little-endian, padded as by the kernel.
     pub(super) fn data(&self, tid: u32, text: &str) -> Vec<u8> {
         let mut data = vec![0; self.size];
         put(&mut data, 0, &self.id.to_le_bytes());

@@ -25,7 +25,7 @@ const BLOCK: usize = 1 << 20;
 const ENDIAN: Endian = Endian::Little;
 const KERNEL_MODE: Misc = Misc(1);
 const USER_MODE: Misc = Misc(2);
-/// Sizes in bytes of a `long` and of a page on the recorded machine.
+/// Assumed sizes in bytes of a `long` and of a page on the recorded machine.
 const LONG: u8 = 8;
 const PAGE: u32 = 4096;
 /// The part of tracefs' `header_page` that readers need.
@@ -38,9 +38,9 @@ pub struct ImportedText {
     pub samples: u64,
     /// Size of the perf.data in bytes.
     pub bytes: u64,
-    /// Number of lines with other records, which are left out.
+    /// Number of lines with records other than samples, which are not converted.
     pub skipped: u64,
-    /// The functions, which readers find by the build-ids in the recording.
+    /// Files with the functions, which readers find by the build-ids in the recording.
     pub symbols: Vec<SymbolFile>,
 }
 
@@ -49,18 +49,19 @@ pub struct ImportedText {
 struct Survey<'t> {
     events: TextEvents<'t>,
     objects: Objects<'t>,
+    /// Number of lines with records other than samples.
     skipped: u64,
-    /// Lines of `perf script --header`.
+    /// Values of `perf script --header` by name.
     headers: HashMap<&'t str, &'t str>,
-    /// Time of the first and the last sample.
+    /// The lowest and the highest time of the samples.
     times: Option<(u64, u64)>,
 }
 
 impl ScriptText<'_> {
-    /// Writes the samples as a perf.data. `command` becomes the command line in its header.
+    /// Writes the samples as a perf.data with the command line `command`.
     ///
     /// # Errors
-    /// [`Error`] for a line that cannot be used (with its number), for a text without samples, and if writing fails.
+    /// [`Error`] if a line cannot be used, the text has no samples, or writing fails.
     pub fn write<O: Output>(&self, out: O, command: &[String]) -> Result<ImportedText, Error> {
         let mut survey = self.survey()?;
         if survey.events.samples() == 0 {
@@ -90,7 +91,8 @@ impl ScriptText<'_> {
         }
         samples.flush()?;
         let features = survey.features(&events, &symbols, command);
-        // A kernel without names needs no file: its build-id in the recording keeps readers from using the running kernel's functions.
+        // A kernel without names needs no file: its build-id in the recording keeps readers from using the running kernel's
+        // functions.
         if !survey.objects.kernel.has_names() {
             symbols.retain(|file| file.kind != SymbolFileKind::Kernel);
         }
@@ -127,7 +129,7 @@ impl ScriptText<'_> {
     }
 }
 
-/// The functions of the kernel and of each object.
+/// The files with the functions of the kernel and of each object.
 fn symbol_files(objects: &Objects<'_>, kernel: Option<&KernelSymbols<'_>>) -> Vec<SymbolFile> {
     let kernel = kernel.map(|kernel| SymbolFile {
         kind: SymbolFileKind::Kernel,
@@ -135,18 +137,18 @@ fn symbol_files(objects: &Objects<'_>, kernel: Option<&KernelSymbols<'_>>) -> Ve
         build_id: kernel.build_id,
         bytes: kernel.text.to_vec(),
     });
-    let user = objects.user.iter().filter_map(|known| {
-        let functions = known.functions();
+    let user = objects.user.iter().filter_map(|owner| {
+        let functions = owner.functions();
         if functions.is_empty() {
             return None;
         }
         let (bytes, build_id) = object(&functions);
         Some(SymbolFile {
-            kind: match known.is_vdso() {
+            kind: match owner.is_vdso() {
                 true => SymbolFileKind::Vdso,
                 false => SymbolFileKind::Object,
             },
-            name: known.recorded_name().to_owned(),
+            name: owner.recorded_name().to_owned(),
             build_id,
             bytes,
         })
@@ -202,8 +204,10 @@ impl Survey<'_> {
     }
 }
 
+/// Why a sample cannot be put.
 enum PutFailure {
     Write(Error),
+    /// The reason why its line cannot be used.
     Line(&'static str),
 }
 
@@ -211,11 +215,14 @@ enum PutFailure {
 struct TextWriter<'s, 't, O> {
     out: Writer<O>,
     events: &'s TextEvents<'t>,
+    /// By the event's index.
     layouts: Vec<(SampleLayout, SampleType)>,
+    /// Of the sample id at the end of other records: that of the first event.
     trailer: SampleIdLayout,
     mappings: Mappings<'s, 't>,
-    /// The name of each thread so far.
+    /// The last comm of each thread.
     comms: HashMap<u32, &'t str>,
+    /// Encoded records that are not written yet.
     records: Vec<u8>,
 }
 
@@ -266,6 +273,7 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
         }
     }
 
+    /// Adds a sample, after the comm and the mappings that it needs.
     fn put(&mut self, sample: &TextSample<'t>) -> Result<(), PutFailure> {
         let head = &sample.head;
         let Some(number) = self.events.number(head.event) else {
@@ -274,6 +282,7 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
         let id = SampleId {
             pid_tid: Some((head.pid, head.tid)),
             time: Some(head.time),
+            // The first event, whose layout `trailer` has.
             id: Some(1),
             cpu: Some(head.cpu.unwrap_or_default()),
             ..SampleId::default()
@@ -313,6 +322,7 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
         let tracepoint = event.tracepoint.as_ref().zip(head.fields);
         let raw = tracepoint.map(|(tracepoint, fields)| tracepoint.data(head.tid, fields));
         let ip = addresses.first().copied();
+        // A tracepoint without frames is in the kernel.
         let mode = match ip.map_or(raw.is_some(), is_kernel) {
             true => KERNEL_MODE,
             false => USER_MODE,
@@ -336,7 +346,7 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
         });
         match fits {
             true => Ok(()),
-            false => Err(PutFailure::Line("the sample is too long: more than 64 kB")),
+            false => Err(PutFailure::Line("the sample is too long: more than 64 KiB")),
         }
     }
 
@@ -351,21 +361,22 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
 fn callchain(addresses: &[u64]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut to = Encoder::new(&mut bytes, ENDIAN);
-    let mut before = None;
+    let mut previous = None;
     for address in addresses {
         let context = match is_kernel(*address) {
             true => PERF_CONTEXT_KERNEL,
             false => PERF_CONTEXT_USER,
         };
-        if before != Some(context) {
+        if previous != Some(context) {
             to.u64(context);
-            before = Some(context);
+            previous = Some(context);
         }
         to.u64(*address);
     }
     bytes
 }
 
+/// Appends a record that is not a sample.
 fn put_record(
     records: &mut Vec<u8>,
     record: &Record<'_>,
