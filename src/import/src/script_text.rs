@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The text is read twice: once for the events, functions and fields that occur, once to write samples. Functions become symbol
-//! tables ([`SymbolFile`]), which readers find in the build-id cache; tracepoints get descriptions with the fields of their texts.
+//! tables ([`SymbolFile`]), which readers find in the build-id cache; tracepoints get descriptions with the fields of their
+//! texts.
 
 mod addresses;
 mod events;

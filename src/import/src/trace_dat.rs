@@ -43,7 +43,7 @@ pub fn is_trace_dat(bytes: &[u8]) -> bool {
 #[derive(Debug)]
 pub struct TraceDat<'d> {
     /// The descriptions of events, encoded as perf.data's TRACING_DATA.
-    described: Vec<u8>,
+    descriptions: Vec<u8>,
     layout: PageLayout,
     options: Options,
     cpus: Vec<CpuPages<'d>>,
@@ -54,12 +54,13 @@ pub struct TraceDat<'d> {
 #[derive(Debug)]
 struct CpuPages<'d> {
     cpu: u32,
+    /// The pages, decompressed.
     pages: Cow<'d, [u8]>,
     /// Offset of the pages in the file.
     offset: u64,
 }
 
-/// The header, which is the same in both versions.
+/// The part of the header after the version, as far as it is the same in both versions.
 #[derive(Debug, Clone, Copy)]
 struct Head<'d> {
     endian: Endian,
@@ -112,26 +113,29 @@ impl<'d> TraceDat<'d> {
 
     fn version_6(bytes: &'d [u8], head: Head<'d>) -> Result<Self, Error> {
         let rest = bytes.get(head.end..).unwrap_or_default();
-        let mut described = head.tracing_data_start();
-        let head_size = described.len();
-        described.extend_from_slice(rest);
-        let (data, end) = TracingData::parse_prefix(&described).map_err(Error::Formats)?;
+        let mut descriptions = head.tracing_data_start();
+        let prefix_size = descriptions.len();
+        descriptions.extend_from_slice(rest);
+        let (data, end) = TracingData::parse_prefix(&descriptions).map_err(Error::Formats)?;
         let layout = PageLayout::parse(data.header_page, head.endian, head.page_size);
-        described.truncate(end);
-        let start = head.end + (end - head_size);
+        descriptions.truncate(end);
+        let descriptions_end = head.end + (end - prefix_size);
         let mut from = Cursor::new(bytes, head.endian);
-        let failed = at(start, "options");
-        from.take(start, "descriptions").map_err(&failed)?;
+        let failed = at(descriptions_end, "options");
+        from.take(descriptions_end, "descriptions")
+            .map_err(&failed)?;
         let count = from.u32("count of CPUs").map_err(&failed)?;
         let mut options = Options::new(head.endian);
+        let mut kind_at = from.offset();
         let mut kind = take_kind(&mut from)?;
         if kind == "options  " {
             options.read_version_6(&mut from)?;
+            kind_at = from.offset();
             kind = take_kind(&mut from)?;
         }
         if kind != "flyrecord" {
             return Err(Error::Part {
-                offset: from.offset() as u64,
+                offset: kind_at as u64,
                 part: "data of CPUs",
                 problem: format!("'{}' is not supported, only flyrecord is", kind.trim_end()),
             });
@@ -149,7 +153,7 @@ impl<'d> TraceDat<'d> {
         }
         options.read_clock_after_cpus(&mut from);
         Ok(Self {
-            described,
+            descriptions,
             layout,
             options,
             cpus,
@@ -165,16 +169,16 @@ impl<'d> TraceDat<'d> {
         take_text(&mut from, "version of the compression").map_err(&header)?;
         let first = from.u64("offset of the options").map_err(&header)?;
         let sections = Sections::new(bytes, head.endian, &compression)?;
-        let options = Options::read_version_7(&sections, first)?;
-        let mut described = head.tracing_data_start();
+        let mut options = Options::read_version_7(&sections, first)?;
+        let mut descriptions = head.tracing_data_start();
         for (id, empty) in sections::DESCRIPTIONS {
-            described.extend_from_slice(&options.section(&sections, id, empty)?);
+            descriptions.extend_from_slice(&options.section(&sections, id, empty)?);
         }
-        let (data, _) = TracingData::parse_prefix(&described).map_err(Error::Formats)?;
+        let (data, _) = TracingData::parse_prefix(&descriptions).map_err(Error::Formats)?;
         let layout = PageLayout::parse(data.header_page, head.endian, head.page_size);
-        let cpus = options.cpus(&sections)?;
+        let cpus = options.read_cpus(&sections)?;
         Ok(Self {
-            described,
+            descriptions,
             layout,
             options,
             cpus,
@@ -185,7 +189,7 @@ impl<'d> TraceDat<'d> {
     /// The symbols of the traced kernel, if the trace has them.
     #[must_use]
     pub fn kernel_symbols(&self) -> Option<KernelSymbols<'_>> {
-        let data = TracingData::parse(&self.described).ok()?;
+        let data = TracingData::parse(&self.descriptions).ok()?;
         KernelSymbols::new(data.kallsyms)
     }
 
@@ -197,7 +201,7 @@ impl<'d> TraceDat<'d> {
 }
 
 impl<'d> Head<'d> {
-    /// Parses the part after the version, which begins at `start`.
+    /// Parses the part of the header after the version. The part begins at `start`.
     fn parse(bytes: &'d [u8], start: usize) -> Result<Self, DecodeError> {
         let mut order = Cursor::new(bytes, Endian::Little);
         order.take(start, "version")?;

@@ -1,4 +1,4 @@
-//! This machine's event tables: its processor, and the folder of the tables.
+//! The event tables of a processor, by default this machine's: from a folder, or built in.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,14 @@ pub const EVENT_TABLES: &str = "/usr/share/rperf/events";
 #[derive(Debug)]
 pub struct MachineTables {
     folder: PathBuf,
+    /// The processor's name in tables; `None` if unknown.
     cpuid: Option<String>,
     loaded: OnceLock<LoadedTables>,
 }
 
 impl MachineTables {
-    /// The tables in `folder` for the processor `cpuid`, named as in tables. By default, the processor is this machine's; some
-    /// architectures read its name from `sysfs`.
+    /// The tables in `folder` for the processor `cpuid`, which is its name in tables. `None` stands for this machine's processor,
+    /// whose name some architectures read from `sysfs`.
     #[must_use]
     pub fn new(folder: PathBuf, cpuid: Option<String>, sysfs: &Path) -> Self {
         Self {
@@ -32,8 +33,8 @@ impl MachineTables {
         }
     }
 
-    /// Returns the processor's tables from the folder, or the few built-in events if the folder has none; in both cases
-    /// with the metrics of generic events.
+    /// Returns the processor's tables from the folder, or the few built-in events if the folder has no tables of the processor;
+    /// in both cases with the metrics of generic events.
     #[must_use]
     pub fn get(&self) -> &VendorTables {
         let loaded = self.loaded.get_or_init(|| {
@@ -66,7 +67,7 @@ impl MachineTables {
         &self.folder
     }
 
-    /// Unusable parts of the tables; also empty before the first [`Self::get`].
+    /// Unusable parts of the folder's tables; empty before the first [`Self::get`].
     #[must_use]
     pub fn findings(&self) -> &[TableFinding] {
         let loaded = self.loaded.get();
@@ -74,7 +75,7 @@ impl MachineTables {
     }
 }
 
-/// Returns the processor's name in tables: `GenuineIntel-6-55-4` for the header's `GenuineIntel,6,85,4`. Other forms are
+/// Returns the processor's name in tables: `GenuineIntel-6-55-4` for perf's `GenuineIntel,6,85,4`. Other forms are
 /// returned unchanged.
 fn table_name(cpuid: &str) -> String {
     let fields: Vec<&str> = cpuid.split(',').collect();
@@ -105,15 +106,15 @@ impl TableFolder for DiskFolder<'_> {
             return Vec::new();
         };
         let names = folder.names().unwrap_or_default().into_iter();
-        let named = names.filter_map(|name| {
+        let entries = names.filter_map(|name| {
             let found = FoundFile::find(&folder.path().join(&name)).ok()?;
             let name = name.into_string().ok()?;
-            // Hidden files are not tables but belong to a repository.
+            // Hidden files, such as those of a repository, are not tables.
             let is_hidden = name.starts_with('.');
             let slash = if found.metadata().is_dir() { "/" } else { "" };
             (!is_hidden).then(|| format!("{name}{slash}"))
         });
-        let mut names: Vec<String> = named.collect();
+        let mut names: Vec<String> = entries.collect();
         names.sort_unstable();
         names
     }

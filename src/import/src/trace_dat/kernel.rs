@@ -1,4 +1,4 @@
-//! The symbols of the traced kernel, which a trace.dat contains.
+//! The symbols of the recorded kernel, as text of `/proc/kallsyms`.
 
 use rperf_perfdata::feature::BuildIdEntry;
 use rperf_wire::{Encoder, Endian, Misc};
@@ -10,27 +10,28 @@ const NAME: &str = "[kernel.kallsyms]";
 /// The CPU mode of the samples, the kernel's MMAP record and its build-id (`PERF_RECORD_MISC_KERNEL`).
 pub(super) const KERNEL_MODE: Misc = Misc(1);
 
-/// The symbols of the traced kernel.
+/// The symbols of the recorded kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelSymbols<'d> {
     /// Text of `/proc/kallsyms`.
     pub text: &'d [u8],
-    /// Hash of `text`, used as the kernel's build-id: a trace.dat has no build-ids.
+    /// Hash of `text`, used as the kernel's build-id: the imported formats have no build-ids.
     pub build_id: [u8; 20],
     /// First address of the kernel's code, and its size in bytes.
     pub(super) range: (u64, u64),
-    /// The symbol at that address, which follows the kernel's name in its MMAP record.
+    /// The symbol at the first address. It follows the kernel's name in the MMAP record.
     symbol: &'static str,
 }
 
 impl<'d> KernelSymbols<'d> {
-    /// Finds the code of the kernel; `None` if addresses are missing or hidden.
+    /// Finds the code of the kernel; `None` if the addresses of its start or end are missing, or hidden (0).
     pub(crate) fn new(text: &'d [u8]) -> Option<Self> {
         let lines = text.split(|byte| *byte == b'\n');
         let address_of = |symbol: &[u8]| {
             let mut lines = lines.clone();
             lines.find_map(|line| {
                 let line = line.trim_ascii();
+                // The name, with the blank before it.
                 let (rest, name) =
                     line.split_at_checked(line.len().checked_sub(symbol.len() + 1)?)?;
                 let address = rest.split(|byte| *byte == b' ').next()?;

@@ -15,7 +15,7 @@ const TRACECLOCK: u16 = 4;
 const UNAME: u16 = 5;
 /// Clocks of tracefs that count nanoseconds.
 const NANOSECOND_CLOCKS: [&str; 7] = ["local", "global", "perf", "mono", "mono_raw", "boot", "tai"];
-/// Size in bytes of an entry of the table of CPUs: CPU, offset and size of its pages.
+/// Size in bytes of an entry of the table of CPUs: the CPU, and the offset and size of its pages.
 const CPU_ENTRY: usize = 20;
 /// Maximum number of sections of options; further sections are ignored.
 const MAX_OPTIONS: usize = 1000;
@@ -32,10 +32,10 @@ pub(super) struct Options {
     pub(super) instances: Vec<String>,
     /// The option BUFFER of the top instance: offset of the section that contains the option, and the option's content.
     top: Option<(u64, Vec<u8>)>,
-    /// The first 8 bytes of other options, by the option's id: the offset of a section in options that refer to one.
+    /// Id and first 8 bytes of each option of another kind. In options that refer to a section, the bytes are its offset.
     sections: Vec<(u16, u64)>,
-    /// Whether the clock's name follows the table of CPUs, in version 6.
-    has_clock: bool,
+    /// Whether the clock's name follows the table of CPUs. Only in version 6.
+    has_clock_after_cpus: bool,
 }
 
 impl Options {
@@ -47,7 +47,7 @@ impl Options {
             instances: Vec::new(),
             top: None,
             sections: Vec::new(),
-            has_clock: false,
+            has_clock_after_cpus: false,
         }
     }
 
@@ -68,7 +68,7 @@ impl Options {
                     self.instances.push(name.into_owned());
                 }
                 TRACECLOCK => {
-                    self.has_clock = true;
+                    self.has_clock_after_cpus = true;
                     self.clock = selected_clock(content);
                 }
                 _ => self.keep_option(id, content),
@@ -76,9 +76,10 @@ impl Options {
         }
     }
 
-    /// Reads the clock's name after the table of CPUs in version 6. The name exists only with the option TRACECLOCK.
+    /// Reads the clock's name after the table of CPUs in version 6. The name exists only with the option TRACECLOCK; it is
+    /// ignored if truncated.
     pub(super) fn read_clock_after_cpus(&mut self, from: &mut Cursor<'_>) {
-        if !self.has_clock {
+        if !self.has_clock_after_cpus {
             return;
         }
         let size = from.u64("size of the clock").unwrap_or_default();
@@ -96,8 +97,8 @@ impl Options {
         let mut visited = BTreeSet::new();
         while next != 0 && visited.len() < MAX_OPTIONS && visited.insert(next) {
             let offset = next;
-            let content = sections.read(DONE, offset)?;
-            let mut from = Cursor::new(&content, sections.endian);
+            let section = sections.read(DONE, offset)?;
+            let mut from = Cursor::new(&section, sections.endian);
             next = 0;
             while !from.rest().is_empty() {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -128,7 +129,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Keeps an option that has the same content in both versions.
+    /// Keeps an option other than BUFFER and TRACECLOCK.
     fn keep_option(&mut self, id: u16, content: &[u8]) {
         match id {
             UNAME => {
@@ -157,19 +158,25 @@ impl Options {
         }
     }
 
-    /// The pages of each CPU in the top instance.
-    pub(super) fn cpus<'d>(&self, sections: &Sections<'d>) -> Result<Vec<CpuPages<'d>>, Error> {
-        let Some((option, content)) = &self.top else {
+    /// Returns the pages of each CPU in the top instance, and keeps the name of its clock.
+    pub(super) fn read_cpus<'d>(
+        &mut self,
+        sections: &Sections<'d>,
+    ) -> Result<Vec<CpuPages<'d>>, Error> {
+        let Some((section, content)) = &self.top else {
             return Err(Error::Empty);
         };
-        let start = usize::try_from(*option).unwrap_or(usize::MAX);
+        let start = usize::try_from(*section).unwrap_or(usize::MAX);
         let failed = at(start, "option for the events");
         let mut from = Cursor::new(content, self.endian);
         from.u64("offset of the section").map_err(&failed)?;
         take_text(&mut from, "instance").map_err(&failed)?;
         let clock = take_text(&mut from, "clock").map_err(&failed)?;
         check_clock(&clock)?;
-        // Some versions of trace-cmd write the size of a page before the count.
+        if !clock.is_empty() {
+            self.clock = Some(clock);
+        }
+        // Some versions of trace-cmd write the size of a page before the count: 8 bytes precede the entries instead of 4.
         if from.rest().len() % CPU_ENTRY == 8 {
             from.u32("size of a page").map_err(&failed)?;
         }
@@ -208,7 +215,8 @@ fn check_clock(clock: &str) -> Result<(), Error> {
     }
 }
 
-/// The clock in the text of `trace_clock`, `local [mono] boot`, or in just a name.
+/// Returns the selected clock in the text of tracefs' `trace_clock` (`local [mono] boot`). A text without brackets is the
+/// name; `None` if the name is empty.
 fn selected_clock(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(until_nul(text));
     let selected = text

@@ -5,7 +5,7 @@
 //! event  type_len 5 bits, time_delta 27 bits; the lower bits first in little-endian files
 //!        1..=28  data of type_len words
 //!        0       u32 length, which includes itself, and data
-//!        29      padding: the rest of the page if time_delta is 0, otherwise u32 length
+//!        29      padding: the rest of the page if time_delta is 0, otherwise a discarded event, with a length as for 0
 //!        30      u32: time_delta + (word << 27) is added to the time
 //!        31      u32: time_delta + (word << 27) is the time, without its five upper bits
 //! ```
@@ -33,18 +33,20 @@ const LENGTH: u64 = (1 << 27) - 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PageLayout {
     pub(super) endian: Endian,
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     size: usize,
-    /// Offset and bytes of `commit`.
+    /// Offset and size of `commit` in bytes.
     commit: (usize, usize),
     /// Offset of the events.
     data: usize,
 }
 
 impl PageLayout {
-    /// Parses the text of `header_page`. Missing fields are assumed as in 64-bit kernels, with pages of `page_size` bytes.
+    /// Parses the text of `header_page`. Missing fields are assumed as in 64-bit kernels, with pages of `page_size` bytes (at
+    /// least 64).
     pub(super) fn parse(text: &[u8], endian: Endian, page_size: u32) -> Self {
         let text = String::from_utf8_lossy(text);
+        // Offset and size of a field.
         let field = |name: &str| {
             let mut lines = text.lines();
             let line = lines.find(|line| {
@@ -77,23 +79,26 @@ impl PageLayout {
 pub(super) enum RingItem<'p> {
     /// An event: its time in nanoseconds of the trace's clock, and its data.
     Event { time: u64, raw: &'p [u8] },
-    /// Events were overwritten before this time; their number, if known.
+    /// Events were overwritten before this time; `count` is their number, if known.
     Lost { time: u64, count: Option<u64> },
 }
 
-/// Iterates over the pages of one CPU.
+/// Iterates over the events and losses in the pages of one CPU.
 #[derive(Debug, Clone)]
 pub(super) struct RingEvents<'p> {
     layout: PageLayout,
     pages: &'p [u8],
-    /// Offset of the pages in the file, compressed or not.
+    /// Offset of the pages in the file. Errors add the offset in `pages` to it, even if the file has compressed pages.
     origin: u64,
-    /// Offset of the current page.
+    /// Offset of the current page in `pages`.
     page: usize,
+    /// Offset of the page after the current one in `pages`.
+    next_page: usize,
     /// Offset of the next entry in the current page.
     at: usize,
     /// End of the entries of the current page.
     end: usize,
+    /// Time of the last entry.
     time: u64,
 }
 
@@ -104,6 +109,7 @@ impl<'p> RingEvents<'p> {
             pages,
             origin,
             page: 0,
+            next_page: 0,
             at: 0,
             end: 0,
             time: 0,
@@ -118,8 +124,10 @@ impl<'p> RingEvents<'p> {
         }
     }
 
-    /// Reads the header of the page at `self.page`; returns a loss before it.
+    /// Reads the header of the next page; returns the loss before the page, if any.
     fn open_page(&mut self) -> Result<Option<RingItem<'p>>, Error> {
+        self.page = self.next_page;
+        self.next_page = self.page.saturating_add(self.layout.size);
         let page = self.current_page();
         let PageLayout {
             endian,
@@ -209,9 +217,9 @@ impl<'p> RingEvents<'p> {
 
 /// Adds the upper bits of the time `before` to the lower bits of an absolute time. Times do not decrease, so a smaller
 /// result means that the lower bits overflowed.
-fn complete_time(time: u64, before: u64) -> u64 {
+fn complete_time(lower: u64, before: u64) -> u64 {
     let upper = before >> TIME_STAMP_BITS << TIME_STAMP_BITS;
-    let time = upper | time & ((1 << TIME_STAMP_BITS) - 1);
+    let time = upper | lower & ((1 << TIME_STAMP_BITS) - 1);
     match time < before {
         true => time.wrapping_add(1 << TIME_STAMP_BITS),
         false => time,
@@ -225,27 +233,17 @@ impl<'p> Iterator for RingEvents<'p> {
         loop {
             let result = if self.at < self.end {
                 self.entry()
+            } else if self.next_page < self.pages.len() {
+                self.open_page()
             } else {
-                if self.end > 0 {
-                    self.page = self.page.saturating_add(self.layout.size);
-                    (self.at, self.end) = (0, 0);
-                }
-                if self.page >= self.pages.len() {
-                    return None;
-                }
-                let opened = self.open_page();
-                if self.end <= self.at {
-                    // A page without events: the next call proceeds to the next page.
-                    self.end = self.end.max(1);
-                    self.at = self.at.max(self.end);
-                }
-                opened
+                return None;
             };
             match result {
                 Ok(None) => {}
                 Ok(Some(item)) => return Some(Ok(item)),
                 Err(error) => {
-                    self.page = self.pages.len();
+                    // No further items.
+                    self.next_page = self.pages.len();
                     (self.at, self.end) = (0, 0);
                     return Some(Err(error));
                 }

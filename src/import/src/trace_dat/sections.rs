@@ -37,14 +37,15 @@ enum Compression {
 /// Reads sections of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sections<'d> {
-    pub(super) bytes: &'d [u8],
+    bytes: &'d [u8],
     pub(super) endian: Endian,
     compression: Compression,
 }
 
 impl<'d> Sections<'d> {
-    pub(super) fn new(bytes: &'d [u8], endian: Endian, name: &str) -> Result<Self, Error> {
-        let compression = match name {
+    /// `compression` is the name in the file's header.
+    pub(super) fn new(bytes: &'d [u8], endian: Endian, compression: &str) -> Result<Self, Error> {
+        let compression = match compression {
             "none" => Compression::None,
             "zlib" => Compression::Zlib,
             "zstd" => Compression::Zstd,
@@ -52,7 +53,7 @@ impl<'d> Sections<'d> {
                 return Err(Error::Part {
                     offset: 0,
                     part: "header",
-                    problem: format!("compression '{name}' is unknown"),
+                    problem: format!("compression '{compression}' is unknown"),
                 });
             }
         };
@@ -64,19 +65,19 @@ impl<'d> Sections<'d> {
     }
 
     /// The rest of the file from an offset.
-    pub(super) fn from(&self, offset: u64) -> Cursor<'d> {
+    fn cursor_at(&self, offset: u64) -> Cursor<'d> {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         Cursor::new(self.bytes.get(start..).unwrap_or_default(), self.endian)
     }
 
-    /// The content of the section `id` at an offset.
+    /// Returns the content of the section `id` at an offset, decompressed.
     pub(super) fn read(&self, id: u16, offset: u64) -> Result<Cow<'d, [u8]>, Error> {
         let failed = |source: DecodeError| Error::Field {
             offset,
             part: "section",
             source,
         };
-        let mut from = self.from(offset);
+        let mut from = self.cursor_at(offset);
         let stored_id = from.u16("id").map_err(failed)?;
         if stored_id != id {
             return Err(Error::Part {
@@ -108,7 +109,7 @@ impl<'d> Sections<'d> {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let failed = at(start, "compressed pages of a CPU");
         // The size in the file's table of CPUs does not include the count of chunks.
-        let mut from = self.from(offset);
+        let mut from = self.cursor_at(offset);
         let count = from.u32("count of chunks").map_err(failed)?;
         let mut pages = Vec::new();
         for _ in 0..count {
@@ -117,7 +118,8 @@ impl<'d> Sections<'d> {
         Ok(Cow::Owned(pages))
     }
 
-    /// Unpacks a chunk: its sizes, then its data. `offset` is that of the section or pages, for errors.
+    /// Reads a chunk (its sizes, then its data), and appends its decompressed data to `unpacked`. `offset` is that of the section
+    /// or pages, for errors.
     fn unpack(
         &self,
         from: &mut Cursor<'_>,
@@ -159,7 +161,7 @@ impl<'d> Sections<'d> {
         match unpacked.len() - before == size as usize {
             true => Ok(()),
             false => Err(problem(format!(
-                "uncompressed, it does not have {size} bytes"
+                "the decompressed data do not have {size} bytes"
             ))),
         }
     }

@@ -75,7 +75,7 @@ fn tick(endian: Endian, pid: u32, value: u32) -> Vec<u8> {
     data.u32(pid).u32(value).1
 }
 
-/// A page with these entries, and the flags of its commit.
+/// A page with these entries, and `flags` in its commit.
 fn page(endian: Endian, time: u64, flags: u64, entries: &[u8]) -> Vec<u8> {
     let header = Bytes::new(endian)
         .u64(time)
@@ -114,16 +114,16 @@ fn pages(endian: Endian) -> [Vec<u8>; 2] {
         .u64(0xffff_ffff_8100_0110)
         .u64(0xffff_ffff_8100_0200)
         .1;
-    let other = bytes().u32(word(3, 50)).raw(&tick(endian, 8, 4));
-    let other = other.u32(word(8, 0)).raw(&stack).1;
-    let lost = bytes().u32(word(3, 0)).raw(&tick(endian, 7, 5)).1;
-    // The number of lost events follows the events.
-    let mut lost = page(endian, 1 << 29, 1 << 31 | 1 << 30, &lost);
+    let other_cpu = bytes().u32(word(3, 50)).raw(&tick(endian, 8, 4));
+    let other_cpu = other_cpu.u32(word(8, 0)).raw(&stack).1;
+    let last = bytes().u32(word(3, 0)).raw(&tick(endian, 7, 5)).1;
+    // The number of the events that were lost before the page follows the events.
+    let mut second = page(endian, 1 << 29, 1 << 31 | 1 << 30, &last);
     let count = bytes().u64(12).1;
-    lost[16 + 16..16 + 24].copy_from_slice(&count);
+    second[16 + 16..16 + 24].copy_from_slice(&count);
     [
-        [page(endian, 1000, 0, &first), lost].concat(),
-        page(endian, 1000, 0, &other),
+        [page(endian, 1000, 0, &first), second].concat(),
+        page(endian, 1000, 0, &other_cpu),
     ]
 }
 
@@ -196,7 +196,8 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
     let mut file = start(endian, "7")
         .raw(compression.as_bytes())
         .raw(b"\x001\0");
-    let options_at = file.1.len();
+    // The offset of the options is written at the end.
+    let offset_at = file.1.len();
     file = file.u64(0);
     let mut options = bytes().u16(5).u32(UNAME.len() as u32).raw(UNAME);
     for (id, content) in (16..).zip(descriptions(endian)) {
@@ -225,7 +226,7 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
     options = options.u16(3).u32(instance.len() as u32).raw(&instance);
     options = options.u16(0).u32(8).u64(0);
     let first = bytes().u64(file.1.len() as u64).1;
-    file.1[options_at..options_at + 8].copy_from_slice(&first);
+    file.1[offset_at..offset_at + 8].copy_from_slice(&first);
     file.raw(&section(0, &options.1)).1
 }
 

@@ -41,15 +41,15 @@ pub struct Imported {
 struct StackedEvent<'p> {
     time: u64,
     raw: &'p [u8],
-    /// The raw data of the `kernel_stack` that follows it.
+    /// The raw data of the `kernel_stack` that follows the event.
     stack: Option<&'p [u8]>,
 }
 
-/// Events and losses of one CPU.
+/// Iterates over the events, each with its stack, and the losses of one CPU.
 struct CpuEvents<'t, 'p> {
-    kinds: &'t Kinds,
+    tracepoints: &'t Tracepoints,
     ring: RingEvents<'p>,
-    /// The next item, if it was already read in search of a stack.
+    /// The next item, if it was read in search of a stack and is not a stack.
     next: Option<RingItem<'p>>,
 }
 
@@ -68,37 +68,41 @@ impl CpuItem<'_> {
     }
 }
 
-/// The events of the trace by their id, `common_type`.
-struct Kinds {
-    events: BTreeMap<u64, Kind>,
+/// The descriptions of events in the trace.
+struct Tracepoints {
+    /// By `common_type`.
+    by_id: BTreeMap<u64, CountedTracepoint>,
     abi: Abi,
     /// Id of `kernel_stack`, and its fields.
     stack: Option<(u64, StackFields)>,
 }
 
-struct Kind {
+struct CountedTracepoint {
     tracepoint: Tracepoint,
+    /// The description as in tracefs.
     text: Vec<u8>,
     common_pid: Option<FieldReader>,
+    /// Number of samples; 0 before [`TraceDat::count`].
     samples: u64,
 }
 
+/// The fields of `kernel_stack`.
 #[derive(Debug, Clone, Copy)]
 struct StackFields {
-    /// Number of addresses.
+    /// Number of addresses; `None` if the kernel does not write it.
     size: Option<FieldReader>,
     /// Offset of the addresses.
     caller: usize,
 }
 
-impl Kinds {
+impl Tracepoints {
     fn new(data: &TracingData<'_>) -> Self {
         let abi = Abi {
             endian: data.endian,
             long_size: data.long_size,
         };
-        let mut kinds = Self {
-            events: BTreeMap::new(),
+        let mut tracepoints = Self {
+            by_id: BTreeMap::new(),
             abi,
             stack: None,
         };
@@ -120,17 +124,17 @@ impl Kinds {
                     size: tracepoint.reader("size"),
                     caller: caller.offset,
                 };
-                kinds.stack = Some((id, fields));
+                tracepoints.stack = Some((id, fields));
             }
-            let kind = Kind {
+            let counted = CountedTracepoint {
                 common_pid: tracepoint.reader("common_pid"),
                 tracepoint,
                 text: event.text.to_vec(),
                 samples: 0,
             };
-            kinds.events.insert(id, kind);
+            tracepoints.by_id.insert(id, counted);
         }
-        kinds
+        tracepoints
     }
 
     /// The id of an event: the first two bytes of its data.
@@ -158,7 +162,7 @@ impl Kinds {
             let short = || endian.u32_at(address, 0).map(u64::from);
             endian.u64_at(address, 0).or_else(short).unwrap_or_default()
         });
-        // Unused elements are 0 or all ones.
+        // The addresses end at an element that is 0 or all ones, or at a marker (`PERF_CONTEXT_*`).
         let limit: u64 = match long {
             4 => u32::MAX.into(),
             _ => PERF_CONTEXT_KERNEL,
@@ -170,6 +174,7 @@ impl Kinds {
 }
 
 impl<'p> CpuEvents<'_, 'p> {
+    /// Takes the item that was already read, or reads one.
     fn item(&mut self) -> Option<Result<RingItem<'p>, Error>> {
         match self.next.take() {
             Some(item) => Some(Ok(item)),
@@ -192,9 +197,9 @@ impl<'p> Iterator for CpuEvents<'_, 'p> {
                 RingItem::Event { time, raw } => (time, raw),
             };
             let mut stack = None;
-            if self.kinds.stack.is_some() {
+            if self.tracepoints.stack.is_some() {
                 match self.ring.next().transpose()? {
-                    Some(RingItem::Event { raw, .. }) if self.kinds.is_stack(raw) => {
+                    Some(RingItem::Event { raw, .. }) if self.tracepoints.is_stack(raw) => {
                         stack = Some(raw);
                     }
                     other => self.next = other,
@@ -206,35 +211,38 @@ impl<'p> Iterator for CpuEvents<'_, 'p> {
 }
 
 impl TraceDat<'_> {
-    /// Writes the events as a perf.data: a sample for each, ordered by time, with the descriptions of the events that
-    /// occur. `command` is stored as the recorder's command line.
+    /// Writes the events as a perf.data: a sample for each, ordered by time, with the descriptions of the events that occur. A
+    /// kernel stack after an event becomes the callchain of the event's sample. `command` is stored as the command line.
     ///
     /// # Errors
     /// Descriptions cannot be parsed; a damaged page; an event without a description or too large for a sample; no events;
     /// `output` cannot be written.
     pub fn write(&self, output: impl Output, command: &[String]) -> Result<Imported, Error> {
-        let data = TracingData::parse(&self.described).map_err(Error::Formats)?;
-        let mut kinds = Kinds::new(&data);
-        let (samples, has_stacks) = self.count(&mut kinds)?;
+        let data = TracingData::parse(&self.descriptions).map_err(Error::Formats)?;
+        let mut tracepoints = Tracepoints::new(&data);
+        let (samples, has_stacks) = self.count(&mut tracepoints)?;
         if samples == 0 {
             return Err(Error::Empty);
         }
-        let events = self.events(&kinds, has_stacks);
-        let mut features = self.features(&data, &kinds, &events, command);
-        let kernel = KernelSymbols::new(data.kallsyms).filter(|_| has_stacks);
+        let events = self.events(&tracepoints, has_stacks);
+        let mut features = self.features(&data, &tracepoints, &events, command);
+        let kernel = match has_stacks {
+            true => KernelSymbols::new(data.kallsyms),
+            false => None,
+        };
         features.add_build_ids(&Vec::from_iter(
             kernel.map(|kernel| kernel.build_id_entry()),
         ));
         let mut writer = SampleWriter::new(
             Writer::with_endian(output, &events, self.endian)?,
-            &kinds,
+            &tracepoints,
             &events,
         );
         if let Some(kernel) = kernel {
             writer.put_kernel(&kernel);
         }
         writer.put_comms(data.saved_cmdlines)?;
-        self.merge(&kinds, &mut writer)?;
+        self.merge(&tracepoints, &mut writer)?;
         writer.flush()?;
         let (finished, _) = writer.out.finish(&features)?;
         Ok(Imported {
@@ -246,12 +254,12 @@ impl TraceDat<'_> {
 
     fn cpu_events<'t>(
         &'t self,
-        kinds: &'t Kinds,
+        tracepoints: &'t Tracepoints,
     ) -> impl Iterator<Item = (u32, CpuEvents<'t, 't>)> {
         self.cpus.iter().map(|cpu| {
             let ring = RingEvents::new(self.layout, &cpu.pages, cpu.offset);
             let events = CpuEvents {
-                kinds,
+                tracepoints,
                 ring,
                 next: None,
             };
@@ -259,15 +267,15 @@ impl TraceDat<'_> {
         })
     }
 
-    /// Counts samples by event; returns their number, and whether some have a stack.
-    fn count(&self, kinds: &mut Kinds) -> Result<(u64, bool), Error> {
+    /// Counts the samples of each tracepoint; returns the number of all samples, and whether some have a stack.
+    fn count(&self, tracepoints: &mut Tracepoints) -> Result<(u64, bool), Error> {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         let mut has_stacks = false;
-        for (cpu, events) in self.cpu_events(kinds) {
+        for (cpu, events) in self.cpu_events(tracepoints) {
             for item in events {
                 if let CpuItem::Event(event) = item? {
-                    let id = kinds.id(event.raw);
-                    let Some(id) = id.filter(|id| kinds.events.contains_key(id)) else {
+                    let id = tracepoints.id(event.raw);
+                    let Some(id) = id.filter(|id| tracepoints.by_id.contains_key(id)) else {
                         let pages = self.cpus.iter().find(|pages| pages.cpu == cpu);
                         return Err(Error::Part {
                             offset: pages.map_or(0, |pages| pages.offset),
@@ -283,14 +291,14 @@ impl TraceDat<'_> {
                 }
             }
         }
-        for (id, kind) in &mut kinds.events {
-            kind.samples = counts.get(id).copied().unwrap_or_default();
+        for (id, counted) in &mut tracepoints.by_id {
+            counted.samples = counts.get(id).copied().unwrap_or_default();
         }
         Ok((counts.values().sum(), has_stacks))
     }
 
     /// The events that occur.
-    fn events(&self, kinds: &Kinds, has_stacks: bool) -> Vec<EventDesc> {
+    fn events(&self, tracepoints: &Tracepoints, has_stacks: bool) -> Vec<EventDesc> {
         let mut sample_type = SampleType::IDENTIFIER
             | SampleType::IP
             | SampleType::TID
@@ -302,10 +310,13 @@ impl TraceDat<'_> {
             sample_type |= SampleType::CALLCHAIN;
         }
         let is_monotonic = self.options.is_monotonic();
-        let used = kinds.events.iter().filter(|(_, kind)| kind.samples > 0);
+        let used = tracepoints
+            .by_id
+            .iter()
+            .filter(|(_, counted)| counted.samples > 0);
         (1..)
             .zip(used)
-            .map(|(number, (id, kind))| EventDesc {
+            .map(|(number, (id, counted))| EventDesc {
                 attr: Attr {
                     kind: EventType::TRACEPOINT,
                     config: *id,
@@ -316,7 +327,7 @@ impl TraceDat<'_> {
                     ..Attr::default()
                 },
                 ids: vec![number],
-                name: kind.tracepoint.name(),
+                name: counted.tracepoint.name(),
             })
             .collect()
     }
@@ -324,7 +335,7 @@ impl TraceDat<'_> {
     fn features(
         &self,
         data: &TracingData<'_>,
-        kinds: &Kinds,
+        tracepoints: &Tracepoints,
         events: &[EventDesc],
         command: &[String],
     ) -> FeatureSet {
@@ -334,8 +345,9 @@ impl TraceDat<'_> {
             .headers(data.header_page, data.header_event)
             .printk_formats(data.printk_formats)
             .saved_cmdlines(data.saved_cmdlines);
-        for kind in kinds.events.values().filter(|kind| kind.samples > 0) {
-            tracing_data.event(&kind.tracepoint.system, &kind.text);
+        let counted = tracepoints.by_id.values();
+        for used in counted.filter(|counted| counted.samples > 0) {
+            tracing_data.event(&used.tracepoint.system, &used.text);
         }
         features
             .tracing_data(&tracing_data)
@@ -353,10 +365,11 @@ impl TraceDat<'_> {
     /// Writes the items of all CPUs in order of time.
     fn merge<O: Output>(
         &self,
-        kinds: &Kinds,
+        tracepoints: &Tracepoints,
         writer: &mut SampleWriter<'_, O>,
     ) -> Result<(), Error> {
-        let mut cpus: Vec<_> = self.cpu_events(kinds).collect();
+        let mut cpus: Vec<_> = self.cpu_events(tracepoints).collect();
+        // The next item of each CPU, and a queue of the items' times.
         let mut heads = Vec::new();
         let mut queue = BinaryHeap::new();
         for (index, (_, events)) in cpus.iter_mut().enumerate() {
@@ -382,17 +395,19 @@ impl TraceDat<'_> {
 /// Encodes records.
 struct SampleWriter<'k, O> {
     out: Writer<O>,
-    kinds: &'k Kinds,
+    tracepoints: &'k Tracepoints,
     layout: SampleLayout,
+    /// Of the sample id at the end of records other than samples.
     trailer: SampleIdLayout,
     sample_type: SampleType,
     /// The sample id of each event, by the tracepoint's id.
     ids: BTreeMap<u64, u64>,
+    /// Encoded records that are not written yet.
     records: Vec<u8>,
 }
 
 impl<'k, O: Output> SampleWriter<'k, O> {
-    fn new(out: Writer<O>, kinds: &'k Kinds, events: &[EventDesc]) -> Self {
+    fn new(out: Writer<O>, tracepoints: &'k Tracepoints, events: &[EventDesc]) -> Self {
         let attr = events.first().map(|event| event.attr.clone());
         let attr = attr.unwrap_or_default();
         let ids = events.iter().map(|event| {
@@ -401,7 +416,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
         });
         Self {
             out,
-            kinds,
+            tracepoints,
             layout: SampleLayout::new(&attr),
             trailer: SampleIdLayout::new(attr.sample_type),
             sample_type: attr.sample_type,
@@ -411,7 +426,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
     }
 
     fn put_kernel(&mut self, kernel: &KernelSymbols<'_>) {
-        let endian = self.kinds.abi.endian;
+        let endian = self.tracepoints.abi.endian;
         let mut body = Vec::new();
         kernel.encode_mapping(endian, &mut body);
         let (kind, misc) = (RecordKind::MMAP, KERNEL_MODE);
@@ -421,9 +436,9 @@ impl<'k, O: Output> SampleWriter<'k, O> {
         });
     }
 
-    /// Writes a COMM record for each line of `saved_cmdlines`, such as `7 sh`.
+    /// Writes a COMM record for each line of `saved_cmdlines`, such as `7 sh`. Other lines are ignored.
     fn put_comms(&mut self, saved: &[u8]) -> Result<(), Error> {
-        let endian = self.kinds.abi.endian;
+        let endian = self.tracepoints.abi.endian;
         for line in String::from_utf8_lossy(saved).lines() {
             let Some((tid, name)) = line.trim().split_once(' ') else {
                 continue;
@@ -460,7 +475,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
     }
 
     fn put_lost(&mut self, cpu: u32, time: u64, count: u64) {
-        let endian = self.kinds.abi.endian;
+        let endian = self.tracepoints.abi.endian;
         let event = self.ids.values().next().copied().unwrap_or_default();
         let id = SampleId {
             pid_tid: Some((0, 0)),
@@ -478,15 +493,15 @@ impl<'k, O: Output> SampleWriter<'k, O> {
     }
 
     fn put_sample(&mut self, cpu: u32, event: &StackedEvent<'_>) -> Result<(), Error> {
-        let endian = self.kinds.abi.endian;
-        let Some(number) = self.kinds.id(event.raw) else {
+        let endian = self.tracepoints.abi.endian;
+        let Some(tracepoint_id) = self.tracepoints.id(event.raw) else {
             return Ok(());
         };
-        let kind = self.kinds.events.get(&number);
-        let pid = kind.and_then(|kind| kind.common_pid?.u64(event.raw));
-        // trace.dat has threads but not the processes they belong to.
-        let tid = pid.map_or(0, |pid| pid as u32);
-        let callchain = event.stack.map(|stack| self.kinds.callchain(stack));
+        let tracepoint = self.tracepoints.by_id.get(&tracepoint_id);
+        let tid = tracepoint.and_then(|counted| counted.common_pid?.u64(event.raw));
+        // A trace.dat has threads, but not the processes that they belong to.
+        let tid = tid.map_or(0, |tid| tid as u32);
+        let callchain = event.stack.map(|stack| self.tracepoints.callchain(stack));
         let callchain = callchain.filter(|chain| !chain.is_empty());
         let ip = callchain.as_ref().and_then(|chain| chain.first().copied());
         let mut chain_bytes = Vec::new();
@@ -499,7 +514,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
         let mut raw = event.raw.to_vec();
         raw.resize((raw.len() + 4).next_multiple_of(8) - 4, 0);
         let sample = SampleRecord {
-            id: self.ids.get(&number).copied(),
+            id: self.ids.get(&tracepoint_id).copied(),
             ip: Some(ip.unwrap_or_default()),
             pid_tid: Some((tid, tid)),
             time: Some(event.time),
@@ -525,7 +540,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
             false => Err(Error::Part {
                 offset: 0,
                 part: "events of a CPU",
-                problem: format!("the event at time {} is larger than 64 kB", event.time),
+                problem: format!("the event at time {} is larger than 64 KiB", event.time),
             }),
         }
     }
