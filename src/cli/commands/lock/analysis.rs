@@ -14,7 +14,7 @@ use rperf_resolve::{Frame, Resolver};
 use rperf_view::lock::{ContentionTable, NamedRow, NamedThread, SequenceChecks, json};
 use rperf_wire::{AttrFlags, Endian};
 
-use super::details::{LockDetails, context, user_callers};
+use super::details::{LockDetails, address_context, user_callers};
 use super::flame::FlameFile;
 use super::lock_names::{self, KernelVariables};
 use super::output::{print_json, print_text, refuse_dump_with_json};
@@ -403,11 +403,7 @@ impl RowNames<'_, '_> {
             _ => address_name(self.resolver, row.process, row.caller),
         };
         let frames = row.full_stack.iter().take(self.max_stack);
-        let named = |ip| address_name(self.resolver, row.process, ip);
-        let stack = frames.map(|ip| match named(*ip) {
-            name if name.starts_with("0x") => format!("{ip:#x}  "),
-            name => format!("{ip:#x}  {name}"),
-        });
+        let stack = frames.map(|ip| frame_text(self.resolver, row.process, *ip));
         let threads = [&row.wakers, &row.owners].map(|threads| self.threads(threads));
         let [wakers, owners] = threads;
         NamedRow {
@@ -461,7 +457,7 @@ impl RowNames<'_, '_> {
 
 /// Returns `symbol+0xOFFSET` of an address of `process`, or of the kernel if `None`; the address if it has no symbol.
 pub(super) fn address_name(resolver: &Resolver<'_>, process: Option<u32>, address: u64) -> String {
-    let (at, mode) = context(process);
+    let (at, mode) = address_context(process);
     let frame = resolver.locate(at, mode, address);
     let symbol = frame.symbol.filter(|_| address != 0);
     let Some((id, symbol)) = symbol.and_then(|id| Some((id, resolver.symbol(id)?))) else {
@@ -471,10 +467,18 @@ pub(super) fn address_name(resolver: &Resolver<'_>, process: Option<u32>, addres
     format!("{}+{offset:#x}", resolver.symbol_name(id))
 }
 
+/// Returns the text of a frame below a row: the address, and `symbol+0xOFFSET` if it has a symbol.
+pub(super) fn frame_text(resolver: &Resolver<'_>, process: Option<u32>, address: u64) -> String {
+    match address_name(resolver, process, address) {
+        name if name.starts_with("0x") => format!("{address:#x}  "),
+        name => format!("{address:#x}  {name}"),
+    }
+}
+
 /// Returns the name of the variable at an address of a process, with an offset unless it begins there. `None` if there is none: a lock on the heap, or in
 /// a mapping that is not recorded.
 pub(super) fn user_variable(resolver: &Resolver<'_>, pid: u32, address: u64) -> Option<String> {
-    let (at, mode) = context(Some(pid));
+    let (at, mode) = address_context(Some(pid));
     let frame = resolver.locate_data(at, mode, address);
     let id = frame.symbol?;
     let offset = frame.address.checked_sub(resolver.symbol(id)?.start)?;

@@ -153,7 +153,7 @@ pub(in crate::cli::commands) fn run(
         table,
         selection: selection(matches)?,
         run_queue: run_queue_use(matches, &shown),
-        lock_names: lock_names::words(matches),
+        lock_names: lock_names::names(matches),
         cgroups: words(matches, "cgroup-filter"),
         key,
         entries: entries(matches),

@@ -19,7 +19,8 @@ use super::cgroup_filter;
 use crate::cli::error::CliError;
 use crate::cli::shared::analysis::Analysis;
 
-/// The kernel's functions of locks and of the scheduler: the address ranges of their sections. Modules have none.
+/// The kernel's functions of locks and of the scheduler, both called functions of locks here: the address ranges of their
+/// sections. Those of modules are not known.
 pub(super) struct LockFunctions<'n, 'r> {
     resolver: &'n Resolver<'r>,
     /// By kernel. Found once, since stacks are prepared by all threads.
@@ -39,6 +40,7 @@ impl<'n, 'r> LockFunctions<'n, 'r> {
         callers.map(|frame| frame.ip).collect()
     }
 
+    /// Whether a frame is in a function of locks.
     fn contain(&self, frame: &Frame) -> bool {
         let dso = frame
             .dso
@@ -60,14 +62,26 @@ impl<'n, 'r> LockFunctions<'n, 'r> {
         callers.map(|(_, ip)| *ip).collect()
     }
 
-    /// Whether an address of an object is in a function of locks.
+    /// Like [`Self::contain`], for the address of a frame.
+    fn contain_ip(&self, at: AddressContext, mode: CpuMode, ip: u64) -> bool {
+        if !is_kernel_address(ip) {
+            return false;
+        }
+        let mapping = self.resolver.mapping(at, mode, ip);
+        mapping.is_some_and(|mapping| {
+            let mapping = self.resolver.world().mapping(mapping);
+            self.contain_address(mapping.dso, mapping.object_address(ip))
+        })
+    }
+
+    /// Whether an address in the address space of a DSO's symbols is in a function of locks.
     fn contain_address(&self, dso: DsoId, address: u64) -> bool {
         let text = self.text.get_or_init(|| lock_text(self.resolver));
         let mut own = text.iter().filter(|(kernel, _)| *kernel == dso);
         own.any(|(_, ranges)| ranges.iter().any(|range| range.contains(&address)))
     }
 
-    /// Whether there is a list of words and no function has one of them in its name.
+    /// Whether there is a list of words, and no function of `frames` has one of them in its name.
     pub(super) fn is_excluded(&self, frames: &[Frame], words: Option<&[String]>) -> bool {
         let Some(words) = words else {
             return false;
@@ -78,20 +92,25 @@ impl<'n, 'r> LockFunctions<'n, 'r> {
     }
 }
 
-/// Returns the frames of addresses of a process, or of the kernel if `None`, as of now or of the end of the recording.
+/// Whether an address is in the kernel's half of the address space.
+pub(super) const fn is_kernel_address(ip: u64) -> bool {
+    ip >= 1 << 63
+}
+
+/// Returns the frames of addresses of a process, or of the kernel if `None`, with the last known mappings.
 pub(super) fn frames_at(
     resolver: &Resolver<'_>,
     process: Option<u32>,
     addresses: &[u64],
 ) -> Vec<Frame> {
-    let (at, mode) = context(process);
+    let (at, mode) = address_context(process);
     let frames = addresses.iter();
     let frames = frames.map(|ip| resolver.locate(at, mode, *ip));
     frames.collect()
 }
 
-/// Returns where addresses of a process, or of the kernel if `None`, are looked up.
-pub(super) fn context(process: Option<u32>) -> (AddressContext, CpuMode) {
+/// Returns where addresses of a process, or of the kernel if `None`, are looked up: in the last known mappings of the host.
+pub(super) fn address_context(process: Option<u32>) -> (AddressContext, CpuMode) {
     let at = AddressContext {
         machine: Machine::Host,
         pid: process.unwrap_or_default(),
@@ -103,27 +122,29 @@ pub(super) fn context(process: Option<u32>) -> (AddressContext, CpuMode) {
     }
 }
 
-/// Computes the details of waits, of captured waits, and of the samples of holders.
+/// Computes the details of waits and of captured waits; for `--holders` also of context switches and of samples of clocks.
 pub(super) struct LockDetails<'r> {
     resolver: &'r Resolver<'r>,
     world: &'r World,
     query: &'r LockQuery,
     functions: LockFunctions<'r, 'r>,
-    /// Stacks of the host's kernel whose frames need no names.
-    known: KnownStacks,
+    /// The details of stacks of the host's kernel, if no names of functions are needed.
+    known_stacks: KnownStacks,
     /// The events of captured waits for futexes and for locks of the kernel.
     futex_waits: Option<EventIndex>,
     lock_waits: Option<EventIndex>,
-    /// The events of clocks, if the stacks of holders are read.
+    /// The events of clocks; none without `with_holders`.
     clocks: Vec<EventIndex>,
+    /// Whether details are computed for `--holders`.
     with_holders: bool,
-    /// The ids of the cgroups whose waits are selected, and the detail of other waits.
+    /// The ids of the cgroups whose waits are selected; all if `None`.
     cgroups: Option<Vec<u64>>,
+    /// The detail of waits in other cgroups.
     excluded: Arc<LockDetail>,
 }
 
 impl PrepareSamples for LockDetails<'_> {
-    /// `None` at events that need no detail, such as the ends of waits.
+    /// `None` for events that need no detail, such as the ends of waits.
     type Detail = Option<Arc<LockDetail>>;
 
     fn prepare(
@@ -162,18 +183,18 @@ impl PrepareSamples for LockDetails<'_> {
 }
 
 impl<'r> LockDetails<'r> {
-    /// Creates the preparation of a recording.
+    /// Creates the preparation of a recording's samples, not for `--holders`.
     ///
     /// # Errors
     ///
-    /// The recording has no cgroup of a name of `-G`.
+    /// The recording has no cgroup with one of the paths of `-G`.
     pub(super) fn new(
         analysis: &'r Analysis<'_>,
         resolver: &'r Resolver<'r>,
         query: &'r LockQuery,
     ) -> Result<Self, CliError> {
         let world = analysis.replay.world();
-        let known: Vec<(u64, &Path)> = world
+        let recorded_cgroups: Vec<(u64, &Path)> = world
             .cgroups()
             .map(|(id, path)| (id, Path::new(path)))
             .collect();
@@ -186,17 +207,17 @@ impl<'r> LockDetails<'r> {
             world,
             query,
             functions: LockFunctions::new(resolver),
-            known: KnownStacks::default(),
+            known_stacks: KnownStacks::default(),
             futex_waits: capture_event(analysis, FUTEX_WAITS),
             lock_waits: capture_event(analysis, LOCK_WAITS),
             clocks: Vec::new(),
             with_holders: false,
-            cgroups: cgroup_filter::ids(query, known.iter().copied())?,
+            cgroups: cgroup_filter::ids(query, recorded_cgroups.iter().copied())?,
             excluded: Arc::new(excluded),
         })
     }
 
-    /// Whether cgroups are selected, and that of the sample is none of them.
+    /// Whether cgroups are selected, and that of the sample is unknown or none of them.
     fn is_in_other_cgroup(&self, sample: &Sample<'_>) -> bool {
         let selected = self.cgroups.as_ref();
         selected.is_some_and(|selected| {
@@ -211,7 +232,8 @@ impl<'r> LockDetails<'r> {
         sample.wire.cgroup.filter(|_| is_needed)
     }
 
-    /// Also reads the stacks of samples of clocks and of switches.
+    /// Computes details for `--holders`: also the stacks of context switches and of samples of clocks, but not those of waits for
+    /// futexes. Captured waits for locks of the kernel are skipped.
     pub(super) fn with_holders(mut self, analysis: &Analysis<'_>) -> Self {
         let events = (0..).map(EventIndex).zip(analysis.metadata().events);
         let clocks = events.filter(|(_, event)| {
@@ -222,7 +244,8 @@ impl<'r> LockDetails<'r> {
         self
     }
 
-    /// Returns the pass over the samples of these tracepoints, of captured waits and of clocks.
+    /// Returns the pass over the samples of these tracepoints and of captured waits; for `--holders` also those of clocks, but not
+    /// those of captured waits for locks of the kernel.
     pub(super) fn pass<'p>(
         self,
         layouts: &'p EventLayouts,
@@ -238,7 +261,7 @@ impl<'r> LockDetails<'r> {
         events.into_iter().fold(pass, ObserverPass::reading_event)
     }
 
-    /// Decodes a sample of an event of captured waits.
+    /// Decodes a sample of an event of captured waits; `None` if it is one of another event, or invalid.
     fn captured(&self, sample: &Sample<'_>) -> Option<LockDetail> {
         let raw = sample.wire.raw?;
         let mut detail = LockDetail::default();
@@ -252,25 +275,29 @@ impl<'r> LockDetails<'r> {
         Some(detail)
     }
 
+    /// Returns the detail of a wait for a lock of the kernel.
     fn kernel_detail(&self, sample: &Sample<'_>) -> Arc<LockDetail> {
         let chain = sample.wire.callchain;
         let size = chain.and_then(|chain| bytes_within(chain, self.query.max_stack));
         let bytes = chain.and_then(|chain| chain.as_bytes().get(..size?));
         let cgroup = self.cgroup(sample);
-        match (self.query.callstack.is_some(), sample.machine(), bytes) {
+        let needs_names = self.query.callstack.is_some();
+        // The kernel's functions of locks stay where they are, so equal bytes have equal callers.
+        match (needs_names, sample.machine(), bytes) {
             (true, ..) => Arc::new(self.named_kernel_detail(sample)),
             (_, Machine::Host, Some(bytes)) if let Some(cgroup) = cgroup => {
                 let key = [bytes, &cgroup.to_ne_bytes()].concat();
-                self.known.get(&key, || self.unnamed_kernel_detail(sample))
+                self.known_stacks
+                    .get(&key, || self.unnamed_kernel_detail(sample))
             }
-            // The kernel's functions of locks stay where they are, so equal bytes have equal callers.
-            (_, Machine::Host, Some(bytes)) => {
-                self.known.get(bytes, || self.unnamed_kernel_detail(sample))
-            }
+            (_, Machine::Host, Some(bytes)) => self
+                .known_stacks
+                .get(bytes, || self.unnamed_kernel_detail(sample)),
             _ => Arc::new(self.unnamed_kernel_detail(sample)),
         }
     }
 
+    /// Returns the detail of a wait for a lock of the kernel, which the names of functions may exclude (`-S`).
     fn named_kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
         let frames = self.frames(sample, self.query.max_stack);
         LockDetail {
@@ -285,7 +312,7 @@ impl<'r> LockDetails<'r> {
         }
     }
 
-    /// Like [`Self::named_kernel_detail`], if no names are needed.
+    /// Like [`Self::named_kernel_detail`], without looking up names: for queries without `-S`.
     fn unnamed_kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
         let chain = sample.wire.callchain;
         let frames = chain.map(|chain| chain_addresses(chain, self.query.max_stack));
@@ -334,10 +361,10 @@ impl<'r> LockDetails<'r> {
     }
 }
 
-/// `PERF_COUNT_SW_CPU_CLOCK` and `_TASK_CLOCK`, whose periods are times.
+/// `PERF_COUNT_SW_CPU_CLOCK` and `_TASK_CLOCK`, whose periods are nanoseconds.
 const CLOCKS: [u64; 2] = [0, 1];
 
-/// Returns all frames of a sample, of the kernel and of the program.
+/// Returns all frames of a sample, of the kernel and of the program, with the functions of locks.
 fn whole_stack(sample: &Sample<'_>) -> LockStack {
     let chain = sample.wire.callchain;
     let frames = chain.map(|chain| chain_addresses(chain, usize::MAX));
@@ -355,6 +382,7 @@ pub(super) fn user_callers(world: &World, frames: &[Frame]) -> Vec<u64> {
     callers.map(|frame| frame.ip).collect()
 }
 
+/// Whether a frame is in the C library, the dynamic loader or the vDSO.
 fn is_c_library(world: &World, frame: &Frame) -> bool {
     let Some(dso) = frame.dso else {
         return false;
@@ -379,22 +407,22 @@ fn section_ranges(resolver: &Resolver<'_>, dso: DsoId) -> Vec<Range<u64>> {
         ("__sched_text_start", "__sched_text_end"),
         ("__lock_text_start", "__lock_text_end"),
     ];
-    let mut limits_found = [(None, None); 2];
+    let mut found = [(None, None); 2];
     for (id, symbol) in resolver.symbols(dso) {
         let name = resolver.symbol_name(id);
         if !name.starts_with("__") {
             continue;
         }
-        for ((start, end), limits) in limits_found.iter_mut().zip(limits) {
-            if name == limits.0 {
+        for ((start, end), (start_name, end_name)) in found.iter_mut().zip(limits) {
+            if name == start_name {
                 start.get_or_insert(symbol.start);
-            } else if name == limits.1 {
+            } else if name == end_name {
                 end.get_or_insert(symbol.start);
             }
         }
     }
-    let limits_found = limits_found.into_iter();
-    limits_found
+    let ranges = found.into_iter();
+    ranges
         .filter_map(|(start, end)| Some(start?..end?))
         .collect()
 }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 use rperf_analysis::lock::{LockKey, LockRow, LockStack};
 use rperf_flame::{Flame, FrameKind, Palette, Stacks, svg};
-use rperf_replay::{DsoKind, Machine, Order};
-use rperf_resolve::{AddressContext, Frame, Resolver};
+use rperf_replay::DsoKind;
+use rperf_resolve::{Frame, Resolver};
 use rperf_view::lock::{NamedRow, kind};
-use rperf_wire::CpuMode;
 
+use super::details::{address_context, is_kernel_address};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::given_value;
@@ -20,7 +20,7 @@ pub(super) struct FlameFile(PathBuf);
 
 /// A stack and its time.
 pub(super) struct FlameStack {
-    /// The name of the outermost frame, above `frames`.
+    /// The name of the outermost frame.
     pub(super) root: String,
     /// The other frames, outermost first.
     pub(super) frames: Vec<(String, FrameKind)>,
@@ -34,7 +34,7 @@ impl FlameFile {
         file.map(|file| Self(PathBuf::from(file)))
     }
 
-    /// Draws rows, by caller.
+    /// Draws the rows of callers.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl FlameFile {
         context: &Context,
     ) -> Result<(), CliError> {
         let namer = StackNamer::new(resolver);
-        let stacks = rows.iter().map(|named| of_row(&named.row, &namer));
+        let stacks = rows.iter().map(|named| row_stack(&named.row, &namer));
         self.write(stacks, "Waits for Locks Flame Graph", context)
     }
 
@@ -118,7 +118,7 @@ impl<'n, 'r> StackNamer<'n, 'r> {
         let frames = self.frames(stack);
         let frames = frames.iter().rev();
         frames
-            .map(|frame| (self.name(frame), self.kind(frame)))
+            .map(|frame| (self.name(frame), self.frame_kind(frame)))
             .collect()
     }
 
@@ -133,7 +133,7 @@ impl<'n, 'r> StackNamer<'n, 'r> {
         }
     }
 
-    fn kind(&self, frame: &Frame) -> FrameKind {
+    fn frame_kind(&self, frame: &Frame) -> FrameKind {
         let dso = frame.dso.map(|dso| &self.resolver.world().dso(dso).kind);
         match dso {
             _ if CpuMode::of_address(frame.ip) == CpuMode::Kernel => FrameKind::Kernel,
@@ -143,8 +143,8 @@ impl<'n, 'r> StackNamer<'n, 'r> {
     }
 }
 
-/// Returns the stack and total wait of a row; its root frame is the kind of lock.
-fn of_row(row: &LockRow, namer: &StackNamer<'_, '_>) -> FlameStack {
+/// Returns the caller's stack and the total wait of a row; the root frame is the kind of lock.
+fn row_stack(row: &LockRow, namer: &StackNamer<'_, '_>) -> FlameStack {
     let frames = match &row.key {
         LockKey::Caller(stack) => namer.named(stack),
         _ => Vec::new(),

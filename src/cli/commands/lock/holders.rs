@@ -14,10 +14,10 @@ use rperf_view::lock::holders::{
 use rperf_wire::CpuMode;
 
 use super::analysis::{
-    LockQuery, SCHED_EVENTS, address_name, capture_event, has_switches, processes, without_owners,
+    LockQuery, SCHED_EVENTS, capture_event, frame_text, has_switches, processes, without_owners,
     without_switches,
 };
-use super::details::{LockDetails, user_callers};
+use super::details::{LockDetails, is_kernel_address, user_callers};
 use super::flame::{FlameFile, FlameStack, StackNamer};
 use super::output::{print_json, print_text, refuse_dump_with_json};
 use crate::cli::context::Context;
@@ -98,11 +98,11 @@ fn print_sums(matches: &ArgMatches, context: &Context, sums: &HolderSums) -> Res
     print_text(matches, context, |out| write_holders(out, sums, !is_quiet))
 }
 
-/// Says that no holder of a futex is known.
+/// Prints a note that no holder of a futex is known.
 ///
 /// # Errors
 ///
-/// Nothing can be drawn.
+/// A flame graph is requested: there is nothing to draw.
 fn note_without_holders(analysis: &Analysis<'_>, draws: bool) -> Result<(), CliError> {
     let (path, program) = (analysis.input.path.display(), analysis.context.program);
     let message = format!(
@@ -124,7 +124,7 @@ struct HolderNames<'n, 'r> {
 }
 
 impl HolderNames<'_, '_> {
-    /// Returns the sums by state and function, most time first. Each has the stack with most time.
+    /// Returns the sums by state and function, most time first. Each has the one of its stacks that has most time.
     fn sums(&self, table: &HolderTable) -> Vec<HolderSum> {
         let mut sums: Vec<HolderSum> = Vec::new();
         let mut by_name: HashMap<(HolderState, String), usize> = HashMap::new();
@@ -132,9 +132,9 @@ impl HolderNames<'_, '_> {
             let name = self.function(row);
             match by_name.get(&(row.state, name.clone())) {
                 Some(place) => {
-                    if let Some(first) = sums.get_mut(*place) {
-                        first.count += row.count;
-                        first.nanos += row.nanos;
+                    if let Some(sum) = sums.get_mut(*place) {
+                        sum.count += row.count;
+                        sum.nanos += row.nanos;
                     }
                 }
                 None => {
@@ -156,7 +156,8 @@ impl HolderNames<'_, '_> {
         sums
     }
 
-    /// Returns the name of the innermost user function outside the C library, otherwise of the innermost function; `Unknown` if the stack is empty.
+    /// Returns the name of the innermost user function, outside the C library if there is one; of the innermost function if there is no
+    /// user function; `Unknown` if the stack is empty.
     fn function(&self, row: &HolderRow) -> String {
         let frames = self.namer.frames(&row.stack);
         let of_program = |frame: &&Frame| CpuMode::of_address(frame.ip) == CpuMode::User;

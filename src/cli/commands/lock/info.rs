@@ -20,8 +20,8 @@ use crate::cli::shared::losses::conclude;
 use crate::cli::symbol_options::SymbolSources;
 
 const ABOUT: &str = "\
-Lists the threads that waited for locks (-t), and the addresses and names of the locks (-m); both if neither is given. In recordings of lockdep's \
-events these are all that took locks, and the names are those of classes; otherwise a lock is named by its first caller.";
+Lists the threads that waited for locks (-t), and the addresses and names of the locks (-m); both if neither is given. From a recording of \
+lockdep's events, it lists all threads that took locks and all locks taken, named by their classes; otherwise a lock is named by its first caller.";
 
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -40,15 +40,16 @@ pub(in crate::cli::commands) fn command() -> Command {
         ))
 }
 
-/// Prints the lists on stderr, as perf does, or as JSON on stdout.
+/// Prints the lists as text or as JSON.
 pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let [mut threads, mut locks] = ["threads", "map"].map(|id| flag(matches, id) == Some(true));
-    if !threads && !locks {
-        (threads, locks) = (true, true);
+    let mut lists = ["threads", "map"].map(|id| flag(matches, id) == Some(true));
+    if lists == [false, false] {
+        lists = [true, true];
     }
+    let [lists_threads, lists_locks] = lists;
     refuse_dump_with_json(matches)?;
     let query = query();
     let symbols = SymbolSources::for_recording(matches, context)?;
@@ -66,23 +67,24 @@ pub(in crate::cli::commands) fn run(
         variables: None,
     };
     let tids = contention.threads().into_iter();
-    let named_threads: Vec<(u32, String)> = tids.map(|tid| (tid, names.thread(tid))).collect();
+    let threads: Vec<(u32, String)> = tids.map(|tid| (tid, names.thread(tid))).collect();
     let mut rows = contention.rows(query.key);
     rows.sort_by_key(|row| row.address);
-    let rows: Vec<_> = rows.into_iter().map(|row| names.named(row)).collect();
-    let (named_threads, rows) = (threads.then_some(&*named_threads), locks.then_some(&*rows));
+    let locks: Vec<_> = rows.into_iter().map(|row| names.named(row)).collect();
+    let threads = lists_threads.then_some(&*threads);
+    let locks = lists_locks.then_some(&*locks);
     let write = |out: &mut dyn Write| -> io::Result<()> {
-        if let Some(threads) = named_threads {
+        if let Some(threads) = threads {
             write_threads(out, threads)?;
         }
-        if named_threads.is_some() && rows.is_some() {
+        if threads.is_some() && locks.is_some() {
             writeln!(out)?;
         }
-        rows.map_or(Ok(()), |rows| write_instances(out, rows))
+        locks.map_or(Ok(()), |locks| write_instances(out, locks))
     };
     match flag(matches, "json") == Some(true) {
         true => print_json(matches, context, |out| {
-            json::write_info(out, named_threads, rows)
+            json::write_info(out, threads, locks)
         })?,
         false => print_text(matches, context, write)?,
     }

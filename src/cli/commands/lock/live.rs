@@ -41,7 +41,7 @@ use crate::cli::symbol_options::SymbolSources;
 /// The default of `--map-nr-entries`, as in perf.
 const ENTRIES: u64 = 10240;
 
-/// Options that select waits of the running system, and how messages name them.
+/// Options that ask for waits of the running system, and how messages name them.
 const LIVE: [(&str, &str); 11] = [
     ("use-bpf", "-b"),
     ("all-cpus", "-a"),
@@ -56,7 +56,7 @@ const LIVE: [(&str, &str); 11] = [
     ("lock-cgroup", "--lock-cgroup"),
 ];
 
-/// The options of [`LIVE`] that also apply to recordings.
+/// The options of [`LIVE`] that apply to a recording if `-i` is given.
 const ALSO_RECORDED: [&str; 3] = ["lock-owner", "cgroup-filter", "lock-cgroup"];
 
 /// Whether the options ask for waits of the running system instead of those of a recording.
@@ -66,15 +66,15 @@ pub(super) fn is_requested(matches: &ArgMatches) -> bool {
 
 /// Returns the first given option that asks for waits of the running system.
 fn live_option(matches: &ArgMatches) -> Option<&'static str> {
-    let reads = is_given(matches, "input");
+    let has_input = is_given(matches, "input");
     let mut live = LIVE
         .iter()
-        .filter(|(id, _)| !reads || !ALSO_RECORDED.contains(id));
+        .filter(|(id, _)| !(has_input && ALSO_RECORDED.contains(id)));
     let given = live.find(|(id, _)| is_given(matches, id));
     given.map(|(_, option)| *option)
 }
 
-/// Refuses options of recordings with waits of the running system.
+/// Refuses options that read a recording, if another option asks for waits of the running system.
 ///
 /// # Errors
 ///
@@ -85,8 +85,8 @@ pub(super) fn refuse_reading_options(matches: &ArgMatches) -> Result<(), CliErro
     };
     let mut reading = [("input", "-i"), ("dump-raw-trace", "-D")].into_iter();
     match reading.find(|(id, _)| is_given(matches, id)) {
-        Some((_, reading)) => Err(CliError::usage(format!(
-            "{reading} reads a recording, {live} shows the running system"
+        Some((_, option)) => Err(CliError::usage(format!(
+            "{option} reads a recording, {live} shows the running system"
         ))),
         None => Ok(()),
     }
@@ -101,7 +101,7 @@ pub(super) fn run(
 ) -> Result<ExitStatus, CliError> {
     let symbols = SymbolSources::new(matches, context)?;
     let request = request(matches, context, query)?;
-    let is_family = matches!(request.observe.target, Target::Workload);
+    let is_workload = matches!(request.observe.target, Target::Workload);
     let cgroup_paths = cgroups::paths();
     let options = options(matches, query, &cgroup_paths, context)?;
     let watched = watch(&request, &options, matches, context)?;
@@ -111,7 +111,7 @@ pub(super) fn run(
     let names = LiveNames {
         resolver: &resolver,
         world,
-        owners: LiveOwners::new(Proc::new(PROC), processes(world), is_family),
+        owners: LiveOwners::new(Proc::new(PROC), processes(world), is_workload),
         cgroups: &cgroup_paths,
         summary,
         query,
@@ -127,7 +127,7 @@ pub(super) fn run(
     };
     let rows = rows.into_iter().take(query.entries);
     let rows: Vec<NamedRow> = rows.map(|row| names.named(row, &row_names)).collect();
-    let missing = missing(summary.losses().map_err(failed)?);
+    let missing = missing_waits(summary.losses().map_err(failed)?);
     if let Some(file) = FlameFile::given(matches) {
         file.write_rows(&rows, &resolver, context)?;
     } else if flag(matches, "json") == Some(true) {
@@ -135,10 +135,11 @@ pub(super) fn run(
             json::write_rows(out, &rows, missing.total())
         })?;
     } else {
-        let is_verbose = missing.total() > 0 || context.verbosity(matches) > 0;
+        let is_text = layout.separator.is_none() && !context.output.is_quiet();
+        let shows_missing = is_text && (missing.total() > 0 || context.verbosity(matches) > 0);
         print_text(matches, context, |out| {
             write_rows(out, layout, &rows, context)?;
-            match is_verbose && !context.output.is_quiet() && layout.separator.is_none() {
+            match shows_missing {
                 true => write_missing(out, &missing, waits),
                 false => Ok(()),
             }
@@ -161,20 +162,20 @@ fn request(
         cgroups: false,
     };
     let mut request = kernel_sums::request(target, kinds, matches, context)?;
-    // Variables, which are names of locks, are in mappings of data.
+    // Locks of programs are named by variables, which are in mappings of data.
     request.observe.details.samples.data =
         with_futexes && query.table == ContentionTable::Addresses;
     Ok(request)
 }
 
-/// Whether waits for futexes are summed: with `--user`, or if `-Y` names their types.
+/// Whether waits for futexes are summed: with `--user`, or if `-Y` names a type of futex.
 fn with_futexes(matches: &ArgMatches, query: &LockQuery) -> bool {
     let flags = query.selection.flags.iter().flatten();
     let mut futexes = flags.filter(|flags| **flags >= lock::FUTEX);
     flag(matches, "user") == Some(true) || futexes.next().is_some()
 }
 
-/// The flags of futexes in rows, and those of the BPF programs.
+/// By type of futex: its flag in rows, and that of the BPF programs.
 const FUTEX_FLAGS: [(u64, u32); 2] = [
     (lock::FUTEX, rperf_bpf::FUTEX),
     (lock::FUTEX_PI, rperf_bpf::FUTEX_PI),
@@ -218,7 +219,7 @@ fn watch(
     })
 }
 
-fn missing(losses: ContentionLosses) -> MissingWaits {
+fn missing_waits(losses: ContentionLosses) -> MissingWaits {
     MissingWaits {
         tasks: losses.tasks,
         stacks: losses.stacks,
@@ -245,23 +246,24 @@ fn options(
         ContentionTable::Owners => ContentionKey::Owner(lock_owner_layout().map_err(failed)?),
     };
     let with_futexes = with_futexes(matches, query);
-    let has_owners = with_futexes && table == ContentionTable::Owners;
-    let namespaces = has_owners.then(namespace_layout).transpose();
-    let by_stack = matches!(table, ContentionTable::Callers | ContentionTable::Addresses);
+    let has_futex_owners = with_futexes && table == ContentionTable::Owners;
+    let namespaces = has_futex_owners.then(namespace_layout).transpose();
+    // Locks without a name are named by their callers.
+    let needs_callers = matches!(table, ContentionTable::Callers | ContentionTable::Addresses);
     let entries = matches.get_one::<u64>("map-nr-entries").copied();
-    let flags = query.selection.flags.as_ref();
+    let selected = query.selection.flags.as_ref();
     Ok(ContentionOptions {
         tasks: TaskSet::All,
         excluded_process: Some(std::process::id()),
         key,
-        with_stacks: by_stack || query.callstack.is_some(),
+        with_stacks: needs_callers || query.callstack.is_some(),
         cpus: None,
         locks: lock_names::live_filter(query, layout.as_ref(), context)?,
         layout,
         task_pid: task_pid(query).map_err(failed)?,
         with_futexes,
         namespaces: namespaces.map_err(failed)?,
-        flags: flags.map(|flags| flags.iter().filter_map(|flags| bpf_flags(*flags)).collect()),
+        flags: selected.map(|all| all.iter().filter_map(|flags| bpf_flags(*flags)).collect()),
         cgroups: selected_cgroups(query, cgroups)?,
         max_stack: u32::try_from(query.max_stack).unwrap_or(u32::MAX),
         stack_skip: u8::try_from(query.stack_skip).unwrap_or(u8::MAX),
@@ -269,7 +271,8 @@ fn options(
     })
 }
 
-/// Returns the offset of `task_struct.pid`, by which programs sum the time in run queues; `None` if that is not requested.
+/// Returns the offset of `task_struct.pid`, which BPF programs need to keep the time in run queues apart; `None` if that is not
+/// requested.
 fn task_pid(query: &LockQuery) -> Result<Option<u16>, Error> {
     if query.run_queue != RunQueueUse::Separate {
         return Ok(None);
@@ -278,6 +281,7 @@ fn task_pid(query: &LockQuery) -> Result<Option<u16>, Error> {
     Ok(Some(pid))
 }
 
+/// Returns the flags of BPF programs for the flags of a wait; `None` if there are none.
 fn bpf_flags(flags: u64) -> Option<u32> {
     let futex = FUTEX_FLAGS.iter().find(|(own, _)| *own == flags);
     futex.map_or_else(|| flags.try_into().ok(), |(_, bpf)| Some(*bpf))
@@ -351,7 +355,7 @@ struct LiveNames<'n, 'r> {
 }
 
 impl LiveNames<'_, '_> {
-    /// Returns the rows in the order of the query, and the number of waits.
+    /// Returns the rows in the order of the query, and the number of their waits.
     fn rows(
         &self,
         sums: impl IntoIterator<Item = (WaitKey, WaitSummary)>,
@@ -400,12 +404,13 @@ impl LiveNames<'_, '_> {
         Ok((rows, waits))
     }
 
-    /// Returns the key of a row. `lock` is the address of the lock of its first wait.
+    /// Returns the key of the row of a sum. `lock` is the address of the lock of the first wait that was summed.
     fn key(&self, key: WaitKey, lock: u64, callers: &LockStack) -> LockKey {
-        let thread = u32::try_from(key.value).ok();
         match (self.query.table, key.process) {
             (ContentionTable::Callers, _) => LockKey::Caller(callers.clone()),
-            (ContentionTable::Threads, _) => LockKey::Thread(thread.unwrap_or_default()),
+            (ContentionTable::Threads, _) => {
+                LockKey::Thread(u32::try_from(key.value).unwrap_or_default())
+            }
             (ContentionTable::Addresses, None) => LockKey::Address(key.value),
             (ContentionTable::Addresses, Some(pid)) => LockKey::UserAddress {
                 pid,
@@ -425,7 +430,7 @@ impl LiveNames<'_, '_> {
                 Some(path) => path.display().to_string(),
                 None => format!("cgroup:{id}"),
             }),
-            LockKey::Owner(Some(tid)) => self.unobserved(*tid),
+            LockKey::Owner(Some(tid)) => self.unobserved_name(*tid),
             _ => None,
         };
         let mut named = names.named(row);
@@ -441,7 +446,7 @@ impl LiveNames<'_, '_> {
     }
 
     /// Returns the name of a thread that was not observed; `None` for observed threads, or if it has ended.
-    fn unobserved(&self, tid: u32) -> Option<String> {
+    fn unobserved_name(&self, tid: u32) -> Option<String> {
         let comm = self.world.comm(self.world.comm_last(tid, Order::MAX));
         let is_observed = !comm.is_empty() && comm != format!(":{tid}");
         let name = (!is_observed).then(|| self.owners.name(tid));

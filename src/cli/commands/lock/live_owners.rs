@@ -1,4 +1,4 @@
-//! Owners of locks of the running system, by the numbers that BPF programs read from locks.
+//! Owners of locks of the running system, from the thread ids that BPF programs read from the locks.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,21 +15,22 @@ pub(super) struct LiveOwners {
     /// The process of each observed thread.
     processes: HashMap<u32, u32>,
     /// Whether a workload and its children were observed.
-    is_family: bool,
+    is_workload: bool,
 }
 
 impl LiveOwners {
-    pub(super) fn new(proc: Proc, processes: HashMap<u32, u32>, is_family: bool) -> Self {
+    pub(super) fn new(proc: Proc, processes: HashMap<u32, u32>, is_workload: bool) -> Self {
         Self {
             machine: MachineThreads::new(&proc),
             proc,
             processes,
-            is_family,
+            is_workload,
         }
     }
 
-    /// Returns the thread that owns a lock of the kernel, or the futex at `address` of `process`; `None` if it is unknown. `value` is the owner as the BPF
-    /// programs report it; memory of a process may contain any number.
+    /// Returns the thread that owns the futex at `address` of `process`, or a lock of the kernel if `process` is `None`; `None` if
+    /// the owner is unknown. `value` is the owner as the BPF programs report it. That of a futex is a number from memory of the
+    /// process, so it is only returned if it is the id of a thread that can own the futex.
     pub(super) fn owner(&self, value: u64, process: Option<u32>, address: u64) -> Option<u32> {
         if value == UNKNOWN_OWNER {
             return None;
@@ -40,20 +41,24 @@ impl LiveOwners {
         };
         let is_foreign = value & FOREIGN_OWNER != 0;
         if value & SHARED_OWNER != 0 {
-            let waiting = self.proc.status(pid, pid);
-            if let Ok(waiting) = waiting {
-                if let Some(place) = self.machine.place(pid, address) {
-                    let is_translated = waiting.namespaces > 1 && !is_foreign;
-                    let own = if is_translated {
-                        self.own_id(tid)?
-                    } else {
-                        tid
-                    };
-                    let owner = self.machine.sharing(place, pid, own);
-                    return owner.map(|owner| owner.tid);
+            match self.proc.status(pid, pid) {
+                Ok(waiting) => {
+                    if let Some(place) = self.machine.place(pid, address) {
+                        // The BPF programs have replaced an id of the process's PID namespace by that of the initial one.
+                        let is_translated = waiting.namespaces > 1 && !is_foreign;
+                        let own = match is_translated {
+                            true => self.own_id(tid)?,
+                            false => tid,
+                        };
+                        let owner = self.machine.sharing(place, pid, own);
+                        return owner.map(|owner| owner.tid);
+                    }
                 }
-            } else if self.is_family && !is_foreign && self.processes.contains_key(&tid) {
-                return Some(tid);
+                // The process has ended, so its mappings are unknown: any process of the workload may share the futex.
+                Err(_) if self.is_workload && !is_foreign && self.processes.contains_key(&tid) => {
+                    return Some(tid);
+                }
+                Err(_) => {}
             }
         }
         (!is_foreign && self.processes.get(&tid) == Some(&pid)).then_some(tid)
@@ -79,7 +84,7 @@ impl LiveOwners {
     }
 }
 
-/// Returns the threads outside of the first PID namespace. Threads whose files in procfs cannot be read are left out.
+/// Returns the threads outside the initial PID namespace. Threads whose files in procfs cannot be read are left out.
 ///
 /// # Errors
 ///

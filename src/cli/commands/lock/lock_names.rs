@@ -1,4 +1,4 @@
-//! Names of locks of the kernel: variables, and what BPF programs recognize; `-L`.
+//! Names of locks of the kernel: those of variables, and of locks that BPF programs recognize. Selection by name or address: `-L`.
 
 use std::io::{BufRead as _, BufReader};
 use std::ops::Range;
@@ -7,12 +7,12 @@ use std::path::Path;
 use clap::ArgMatches;
 use rperf_analysis::lock::{KNOWN_LOCKS, LockSelection};
 use rperf_bpf::{LockFilter, LockLayout, LockName};
-use rperf_replay::{DsoId, DsoKind, Machine, Order};
-use rperf_resolve::{AddressContext, Resolver, SymbolId};
+use rperf_replay::{DsoId, DsoKind};
+use rperf_resolve::{Resolver, SymbolId};
 use rperf_symbol::{Files as _, Symbol, SymbolKind};
-use rperf_wire::CpuMode;
 
 use super::analysis::LockQuery;
+use super::details::address_context;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::filter;
@@ -37,8 +37,9 @@ pub(super) fn text(name: &LockName) -> String {
 /// The variables of the kernel.
 pub(super) struct KernelVariables<'n, 'r> {
     resolver: &'n Resolver<'r>,
-    /// Whether the kernel lists all variables. Kernels without `CONFIG_KALLSYMS_ALL` list a few, which do not extend to the next symbol.
-    are_listed: bool,
+    /// Whether the symbols include all variables. Kernels without `CONFIG_KALLSYMS_ALL` list a few in kallsyms, which do not extend to the
+    /// next symbol.
+    are_complete: bool,
 }
 
 impl<'n, 'r> KernelVariables<'n, 'r> {
@@ -53,46 +54,41 @@ impl<'n, 'r> KernelVariables<'n, 'r> {
         }
         Self {
             resolver,
-            are_listed: are_listed(counts),
+            are_complete: are_complete(counts),
         }
     }
 
-    /// Returns the name of the variable that contains an address, or only of one that starts there if not all variables are listed.
+    /// Returns the name of the variable that contains an address, or only of one that starts there if not all variables are known;
+    /// `None` if there is none.
     pub(super) fn at(&self, address: u64) -> Option<String> {
-        let at = AddressContext {
-            machine: Machine::Host,
-            pid: 0,
-            order: Order::MAX,
-        };
-        let frame = self.resolver.locate(at, CpuMode::Kernel, address);
+        let (at, mode) = address_context(None);
+        let frame = self.resolver.locate(at, mode, address);
         let symbol = self.resolver.symbol(frame.symbol?)?;
         let is_variable = symbol.kind == SymbolKind::Variable
-            && (self.are_listed || symbol.start == frame.address);
+            && (self.are_complete || symbol.start == frame.address);
         let variable = frame.symbol.filter(|_| is_variable);
         variable.map(|id| self.resolver.symbol_name(id).to_owned())
     }
 
-    /// Returns the address ranges of the variables with this name.
+    /// Returns the address ranges of the variables with this name, of one byte each if not all variables are known.
     fn named(&self, name: &str) -> Vec<Range<u64>> {
         let symbols = kernel_symbols(self.resolver);
         let named = symbols.filter(|(id, symbol)| {
             symbol.kind == SymbolKind::Variable && self.resolver.symbol_name(*id) == name
         });
         let ranges = named.map(|(_, symbol)| {
-            let end = symbol.start.saturating_add(1);
-            let end = if self.are_listed {
-                symbol.end.max(end)
-            } else {
-                end
-            };
-            symbol.start..end
+            let least_end = symbol.start.saturating_add(1);
+            match self.are_complete {
+                true => symbol.start..symbol.end.max(least_end),
+                false => symbol.start..least_end,
+            }
         });
         ranges.collect()
     }
 }
 
-/// Whether a listing with these numbers of variables and of other symbols is assumed to have all variables.
-fn are_listed([variables, others]: [u64; 2]) -> bool {
+/// Whether symbols, with these numbers of variables and of others, are assumed to include all variables.
+fn are_complete([variables, others]: [u64; 2]) -> bool {
     variables.saturating_mul(100) >= others
 }
 
@@ -102,13 +98,13 @@ fn kernel_symbols(resolver: &Resolver<'_>) -> impl Iterator<Item = (SymbolId, Sy
     kernels.flat_map(|(kernel, _)| resolver.symbols(kernel))
 }
 
-/// Parses a word of `-L` as an address.
+/// Parses a word of `-L` as an address: hexadecimal digits, with or without `0x`.
 fn address(word: &str) -> Option<u64> {
     let digits = word.strip_prefix("0x").unwrap_or(word);
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// Returns the addresses of `-L`; `None` without this option.
+/// Returns the addresses of `-L`, none if it has only names; `None` without this option.
 pub(super) fn addresses(matches: &ArgMatches) -> Option<Vec<Range<u64>>> {
     let given = filter::words(matches, "lock-filter")?.into_iter();
     let addresses = given.filter_map(|word| address(&word));
@@ -120,7 +116,7 @@ pub(super) fn addresses(matches: &ArgMatches) -> Option<Vec<Range<u64>>> {
 }
 
 /// Returns the names of `-L`.
-pub(super) fn words(matches: &ArgMatches) -> Vec<String> {
+pub(super) fn names(matches: &ArgMatches) -> Vec<String> {
     let words = filter::words(matches, "lock-filter").unwrap_or_default();
     words
         .into_iter()
@@ -128,8 +124,8 @@ pub(super) fn words(matches: &ArgMatches) -> Vec<String> {
         .collect()
 }
 
-/// Returns the query's selection for a recording, with the addresses of variables named by `-L`. `has_records` is whether the recording has names of
-/// other locks.
+/// Returns the query's selection for a recording: also the addresses of the variables, and the names of other locks, that `-L` names.
+/// `has_lock_records` is whether the recording has captured waits, which have these names.
 ///
 /// # Errors
 ///
@@ -137,7 +133,7 @@ pub(super) fn words(matches: &ArgMatches) -> Vec<String> {
 pub(super) fn selection(
     query: &LockQuery,
     resolver: &Resolver<'_>,
-    has_records: bool,
+    has_lock_records: bool,
 ) -> Result<LockSelection, CliError> {
     let mut selection = query.selection.clone();
     if query.lock_names.is_empty() {
@@ -146,7 +142,7 @@ pub(super) fn selection(
     let variables = KernelVariables::new(resolver);
     for name in &query.lock_names {
         if KNOWN_LOCKS.contains(&name.as_str()) || name.starts_with('&') {
-            if !has_records {
+            if !has_lock_records {
                 let message =
                     format!("--lock-filter: the recording has no names of locks, such as '{name}'");
                 return Err(CliError::message(255, message)
@@ -169,7 +165,7 @@ pub(super) fn selection(
 ///
 /// # Errors
 ///
-/// A name is neither that of a symbol of the kernel nor of locks that BPF programs recognize on it.
+/// A name is neither that of a symbol of the kernel nor that of locks that BPF programs can recognize in this kernel.
 pub(super) fn live_filter(
     query: &LockQuery,
     layout: Option<&LockLayout>,
@@ -226,8 +222,17 @@ fn unknown(name: &str, of_kernel: &str) -> CliError {
     CliError::usage(message).hint("'lock contention -l' shows the addresses and names of locks; kernels without CONFIG_KALLSYMS_ALL list few variables. Of the running system, and of recordings with 'lock record --owners', mmap_lock, siglock, rq_lock and '&CACHE' are known, too")
 }
 
-/// Returns the ranges of the kernel's symbols with this name, each to the next symbol, or of one byte if not all variables are listed; none if the
-/// kernel hides addresses from this user.
+/// A symbol of `/proc/kallsyms`, in order of addresses.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct ListedSymbol {
+    address: u64,
+    is_variable: bool,
+    /// Whether it has the name that is looked for.
+    is_wanted: bool,
+}
+
+/// Returns the ranges of the running kernel's symbols with this name, each to the next symbol, or of one byte if not all variables are
+/// listed; none if the kernel hides addresses from this user.
 fn symbol_addresses(name: &str, context: &Context) -> Vec<(u64, u64)> {
     let files = SystemFiles::new(context.buildid_dir());
     let Ok(listing) = files.open(Path::new("/proc/kallsyms")) else {
@@ -239,20 +244,24 @@ fn symbol_addresses(name: &str, context: &Context) -> Vec<(u64, u64)> {
         let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);
         let address = u64::from_str_radix(address, 16).ok();
         let address = address.filter(|address| *address != 0)?;
-        let is_variable = matches!(kind, "B" | "b" | "D" | "d");
-        Some((address, is_variable, symbol == name))
+        Some(ListedSymbol {
+            address,
+            is_variable: matches!(kind, "B" | "b" | "D" | "d"),
+            is_wanted: symbol == name,
+        })
     });
-    let mut symbols: Vec<(u64, bool, bool)> = symbols.collect();
+    let mut symbols: Vec<ListedSymbol> = symbols.collect();
     symbols.sort_unstable();
-    let variables = symbols.iter().filter(|(_, is_variable, _)| *is_variable);
+    let variables = symbols.iter().filter(|symbol| symbol.is_variable);
     let variables = variables.count() as u64;
-    let are_listed = are_listed([variables, symbols.len() as u64 - variables]);
-    let named = symbols.iter().filter(|(.., is_named)| *is_named);
-    let ranges = named.map(|(first, ..)| {
-        let next = symbols.partition_point(|(address, ..)| address <= first);
-        let next = symbols.get(next).filter(|_| are_listed);
-        let next = next.map(|(address, ..)| *address);
-        (*first, next.unwrap_or(first.saturating_add(1)))
+    let are_complete = are_complete([variables, symbols.len() as u64 - variables]);
+    let wanted = symbols.iter().filter(|symbol| symbol.is_wanted);
+    let ranges = wanted.map(|symbol| {
+        let start = symbol.address;
+        let next = symbols.partition_point(|other| other.address <= start);
+        let next = symbols.get(next).filter(|_| are_complete);
+        let end = next.map_or(start.saturating_add(1), |next| next.address);
+        (start, end)
     });
     ranges.collect()
 }

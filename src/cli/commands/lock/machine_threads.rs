@@ -18,13 +18,14 @@ pub(super) struct FoundThread {
     pub(super) tid: u32,
 }
 
-/// The threads of the machine, listed at the first query.
+/// The threads of the machine that are no kernel threads, listed at the first query.
 pub(super) struct MachineThreads {
     proc: Proc,
+    /// By thread id in the thread's own PID namespace.
     by_own_tid: OnceCell<BTreeMap<u32, Vec<FoundThread>>>,
 }
 
-/// A place in a file or in shared memory, which has an inode too.
+/// A place in a mapped file; shared memory is a file with an inode, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SharedPlace {
     device: (u32, u32),
@@ -33,6 +34,7 @@ pub(super) struct SharedPlace {
 }
 
 impl SharedPlace {
+    /// Returns the place at `address`; `None` if the mapping does not contain it, or is not shared.
     fn of(entry: &MapEntry<'_>, address: u64) -> Option<Self> {
         let is_within = (entry.start..entry.end).contains(&address);
         let is_shared = entry.permissions[3] == b's' && entry.inode != 0;
@@ -65,9 +67,10 @@ impl MachineThreads {
         map_entries(&maps).find_map(|entry| SharedPlace::of(&entry, address))
     }
 
-    /// Returns the thread with the id `own_tid` in its PID namespace whose process maps `place`. `pid` is a process that maps it.
+    /// Returns the thread with the id `own_tid` in its PID namespace whose process maps `place`. `pid` is a process that maps `place`.
     ///
-    /// `None` if no such thread or several are found: the memory has an id without its namespace.
+    /// `None` if no such thread is found, or several: the memory has an id without its namespace. If this user may not read the mappings
+    /// of the only possible process, that process is assumed to map `place` if it is in the initial PID namespace, as `pid` is.
     pub(super) fn sharing(
         &self,
         place: SharedPlace,
@@ -90,16 +93,16 @@ impl MachineThreads {
         }
         match (&sharing[..], &hidden[..]) {
             ([thread], _) => Some(*thread),
-            // This user may not read the mappings of this process, but no other thread has the id in the namespace of the waiting one.
-            ([], [thread]) if self.are_in_first_namespace([pid, thread.pid]) => Some(*thread),
+            // No other thread has the id in this namespace.
+            ([], [thread]) if self.are_in_initial_namespace([pid, thread.pid]) => Some(*thread),
             _ => None,
         }
     }
 
-    fn are_in_first_namespace(&self, pids: [u32; 2]) -> bool {
+    fn are_in_initial_namespace(&self, pids: [u32; 2]) -> bool {
         let statuses = pids.map(|pid| self.proc.status(pid, pid));
-        let mut namespaces = statuses.iter();
-        namespaces.all(|status| status.as_ref().is_ok_and(|status| status.namespaces == 1))
+        let mut statuses = statuses.iter();
+        statuses.all(|status| status.as_ref().is_ok_and(|status| status.namespaces == 1))
     }
 
     fn by_own_tid(&self) -> &BTreeMap<u32, Vec<FoundThread>> {
@@ -109,8 +112,8 @@ impl MachineThreads {
                 for tid in self.proc.threads(pid).unwrap_or_default() {
                     let status = self.proc.status(pid, tid).ok();
                     if let Some(status) = status.filter(|status| !status.is_kernel) {
-                        let named = threads.entry(status.own_tid).or_default();
-                        named.push(FoundThread { pid, tid });
+                        let same_id = threads.entry(status.own_tid).or_default();
+                        same_id.push(FoundThread { pid, tid });
                     }
                 }
             }
@@ -119,12 +122,12 @@ impl MachineThreads {
     }
 }
 
-/// Returns the text of the mappings of a process.
+/// Returns the text of the mappings of a process, as far as it can be read within [`MAPS_LIMIT`].
 fn mappings(proc: &Proc, pid: u32) -> io::Result<Vec<u8>> {
     proc.maps(pid, MAPS_LIMIT).map(|(text, _)| text)
 }
 
-/// Whether a process is a Java virtual machine: it maps HotSpot's library.
+/// Whether a process is a Java virtual machine: it maps `libjvm.so`.
 pub(super) fn is_java(proc: &Proc, pid: u32) -> bool {
     let maps = mappings(proc, pid).unwrap_or_default();
     let mut names = map_entries(&maps).map(|entry| entry.name);

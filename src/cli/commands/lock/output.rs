@@ -1,4 +1,4 @@
-//! Where the tables of `lock` are written: on stderr, as perf does, or to the file of `--output`.
+//! Where the tables of `lock` are written: on stderr, as perf does, to the file of `--output`, or on stdout for a pager.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -33,7 +33,8 @@ pub(super) fn refuse_dump_with_json(matches: &ArgMatches) -> Result<(), CliError
     }
 }
 
-/// Prints text: to the file of `--output`, otherwise on stderr; in a pager if stdout and stderr are a terminal.
+/// Prints text: to the file of `--output`; otherwise on stdout, through the pager if one is enabled, if stdout and stderr are terminals;
+/// otherwise on stderr.
 pub(super) fn print_text(
     matches: &ArgMatches,
     context: &Context,

@@ -17,14 +17,14 @@ use crate::cli::record_dump;
 use crate::cli::shared::system_recording::{known_events, refuse_reading_options};
 use crate::cli::tracefs::MachineTracepoints;
 
-/// The command in messages.
+/// The name of the command in messages.
 const RECORDER: &str = "lock record";
 
 const ABOUT: &str = "\
 Records waits for locks of the kernel with their stacks, in kernels with lockdep all events of locks. It takes all \
 options of 'record'. 'lock contention' and 'lock report' show the recording.";
 
-/// The first options of `record`.
+/// The options of `record` that are always passed, before those of the user.
 const OPTIONS: [&str; 5] = ["-R", "-m", "1024", "-c", "1"];
 
 /// The options for `--holders`: what threads do, and when they wait for a CPU.
@@ -46,7 +46,7 @@ fn with_switches(record: Command) -> Command {
             "also record what threads do: context switches, wakeups and samples of the CPU clock",
         ),
         switch("owners").help(
-            "also record who has the locks of the kernel, and their names, with a BPF program",
+            "also record the owners and the names of locks of the kernel, with a BPF program",
         ),
     ])
 }
@@ -112,7 +112,7 @@ pub(super) fn run(
     dispatch(context, OsStr::new("record"), &arguments)
 }
 
-/// Refuses options of tables before the word `record`.
+/// Refuses options of tables and dumps before the word `record`.
 fn refuse_output_options(matches: &ArgMatches) -> Result<(), CliError> {
     let given = [("dump-raw-trace", "-D"), ("output", "--output")];
     match given.iter().find(|(id, _)| is_given(matches, id)) {
@@ -124,7 +124,7 @@ fn refuse_output_options(matches: &ArgMatches) -> Result<(), CliError> {
     }
 }
 
-/// Returns the error for a kernel without the events.
+/// Returns the error for a kernel without the events to record.
 fn without_events(machine: &MachineTracepoints, with_owners: bool) -> CliError {
     let folder = machine.folder().join("lock");
     let folder = folder.display();
@@ -139,8 +139,8 @@ fn without_events(machine: &MachineTracepoints, with_owners: bool) -> CliError {
 /// Removes `switch`, which `record` does not have, and its abbreviations from the options before the workload; returns whether it
 /// was given. The options have been parsed, so no abbreviation is ambiguous.
 fn without_switch(switch: &str, words: &[OsString], command: &Command) -> (Vec<OsString>, bool) {
-    let end = words.iter().position(|word| word == "--");
-    let end = first_word(command, words).or(end);
+    let dashes = words.iter().position(|word| word == "--");
+    let end = first_word(command, words).or(dashes);
     let (options, workload) = words.split_at(end.unwrap_or(words.len()));
     let is_switch = |word: &&OsString| {
         let word = word.to_str().filter(|word| word.len() > "--".len());
@@ -148,8 +148,8 @@ fn without_switch(switch: &str, words: &[OsString], command: &Command) -> (Vec<O
     };
     let kept = options.iter().filter(|word| !is_switch(word));
     let kept: Vec<OsString> = kept.chain(workload).cloned().collect();
-    let is_given = kept.len() < words.len();
-    (kept, is_given)
+    let was_given = kept.len() < words.len();
+    (kept, was_given)
 }
 
 /// Returns lockdep's events if the kernel has all of them, as in perf, and owners are not requested; otherwise the

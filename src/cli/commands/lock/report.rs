@@ -11,8 +11,8 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::{flag, switch};
 
 const ABOUT: &str = "\
-Shows a row for each lock that was waited for, named by its first caller, or for each thread (-t). In recordings of lockdep's events these are all \
-locks that were taken, named by their class.";
+Shows a row for each lock that was waited for, named by its first caller, or for each thread (-t) or owner (-o). From a recording of \
+lockdep's events, it shows all locks that were taken, named by their classes.";
 
 /// The default columns.
 const DEFAULT_COLUMNS: [LockColumn; 6] = [
