@@ -25,15 +25,15 @@ pub struct AggregationRules {
 pub struct Aggregator<'a> {
     rules: &'a AggregationRules,
     events: Vec<CountedEvent>,
-    /// By event: the sums of each unit.
-    units: Vec<BTreeMap<AggregationUnit, EventSums>>,
+    /// By event: the statistics of each unit.
+    units: Vec<BTreeMap<AggregationUnit, RunStatistics>>,
     elapsed: Spread,
 }
 
-/// Sums of an event in one unit.
+/// An event in one unit, over all runs in which it was counted.
 #[derive(Debug, Clone, Default)]
-struct EventSums {
-    /// Largest number of readings that a run added up.
+struct RunStatistics {
+    /// Largest number of readings that a run added up, also of runs without a count.
     merged: usize,
     value: Spread,
     enabled: Spread,
@@ -66,21 +66,21 @@ impl<'a> Aggregator<'a> {
     /// Adds a run of duration `elapsed`: the readings of each event.
     pub fn add(&mut self, elapsed: Duration, readings: &[Vec<CounterReading>]) {
         self.elapsed.add(elapsed.as_secs_f64() * 1e9);
-        let mut runs: Vec<BTreeMap<AggregationUnit, RunSums>> =
+        let mut run: Vec<BTreeMap<AggregationUnit, RunSums>> =
             vec![BTreeMap::new(); self.events.len()];
         for (index, (event, readings)) in self.events.iter().zip(readings).enumerate() {
-            let Some(units) = runs.get_mut(event.merged_into.unwrap_or(index)) else {
+            let Some(units) = run.get_mut(event.merged_into.unwrap_or(index)) else {
                 continue;
             };
             let by = self.rules.by_of(event);
             for reading in readings {
-                let run = units.entry(self.rules.unit(by, reading)).or_default();
-                run.add(reading, self.rules.unscaled);
+                let sums = units.entry(self.rules.unit(by, reading)).or_default();
+                sums.add(reading, self.rules.unscaled);
             }
         }
-        for (units, runs) in self.units.iter_mut().zip(runs) {
-            for (unit, run) in runs {
-                units.entry(unit).or_default().add(&run);
+        for (statistics, units) in self.units.iter_mut().zip(run) {
+            for (unit, sums) in units {
+                statistics.entry(unit).or_default().add(&sums);
             }
         }
     }
@@ -95,26 +95,21 @@ impl<'a> Aggregator<'a> {
     /// and then by event.
     #[must_use]
     pub fn table(&self) -> CountTable {
-        let all: BTreeSet<AggregationUnit> = self
+        let units: BTreeSet<AggregationUnit> = self
             .units
             .iter()
             .flat_map(BTreeMap::keys)
             .copied()
             .collect();
-        let row_events: Vec<usize> = (0..self.events.len())
-            .filter(|index| {
-                self.events
-                    .get(*index)
-                    .is_some_and(|event| event.merged_into.is_none())
-            })
-            .collect();
+        let events = self.events.iter().enumerate();
+        let row_events = events.filter(|(_, event)| event.merged_into.is_none());
         let mut rows: Vec<CountRow> = Vec::new();
-        for unit in &all {
+        for unit in &units {
             let counted = self.counted(*unit);
             rows.extend(
                 row_events
-                    .iter()
-                    .filter_map(|index| self.row(*index, *unit, &counted)),
+                    .clone()
+                    .filter_map(|(index, event)| self.row(index, event, *unit, &counted)),
             );
         }
         if matches!(self.rules.by, Aggregation::Cpu | Aggregation::Thread) {
@@ -127,12 +122,12 @@ impl<'a> Aggregator<'a> {
         }
     }
 
-    /// The counts of a unit for metrics.
+    /// The counts of a unit that metrics use.
     fn counted(&self, unit: AggregationUnit) -> UnitCounts<'_> {
         let bases = self.events.iter().enumerate().filter_map(|(index, event)| {
-            let sums = self.units.get(index)?.get(&unit)?;
-            let is_base = event.role != Role::Other && event.supported && sums.value.number() > 0;
-            is_base.then(|| (index, sums.value.mean()))
+            let value = self.units.get(index)?.get(&unit)?.value;
+            let is_base = event.role != Role::Other && event.supported && value.number() > 0;
+            is_base.then(|| (index, value.mean()))
         });
         UnitCounts {
             events: &self.events,
@@ -141,19 +136,19 @@ impl<'a> Aggregator<'a> {
         }
     }
 
-    /// The row of an event in a unit; `None` if it isn't counted there.
+    /// The row of an event in a unit; `None` if the event has no reading there.
     fn row(
         &self,
         index: usize,
+        event: &CountedEvent,
         unit: AggregationUnit,
         counted: &UnitCounts<'_>,
     ) -> Option<CountRow> {
-        let event = self.events.get(index)?;
-        let sums = self.units.get(index)?.get(&unit)?;
+        let statistics = self.units.get(index)?.get(&unit)?;
         let mut row = CountRow {
             event: index,
             unit,
-            merged: sums.merged,
+            merged: statistics.merged,
             state: CountState::NotCounted,
             metrics: Vec::new(),
         };
@@ -161,15 +156,15 @@ impl<'a> Aggregator<'a> {
             row.state = CountState::NotSupported;
             // perf opens the event on the first CPU only.
             row.merged = 1;
-        } else if sums.value.number() > 0 {
-            let raw = sums.value.mean();
+        } else if statistics.value.number() > 0 {
+            let raw = statistics.value.mean();
             let value = raw * event.scale;
             row.metrics = counted.metrics(event, raw, value);
             row.state = CountState::Counted(CountValue {
                 value,
-                deviation: sums.value.percent(),
-                enabled: sums.enabled.mean(),
-                running: sums.running.mean(),
+                deviation: statistics.value.percent(),
+                enabled: statistics.enabled.mean(),
+                running: statistics.running.mean(),
             });
         }
         Some(row)
@@ -185,6 +180,7 @@ impl AggregationRules {
         }
     }
 
+    /// The unit of a reading; [`AggregationUnit::All`] if its CPU or thread is unknown.
     fn unit(&self, by: Aggregation, reading: &CounterReading) -> AggregationUnit {
         match (by, reading.cpu, reading.thread) {
             (Aggregation::Global, ..) => AggregationUnit::All,
@@ -209,20 +205,20 @@ impl RunSums {
         }
     }
 
-    /// The count; if some counters never ran, it is extrapolated from the others. `None` if none ran.
+    /// The count; if counts are scaled and some counters never ran, it is extrapolated from the others. `None` if none ran.
     fn value(&self) -> Option<f64> {
         if self.running == 0 {
             return None;
         }
-        let missed = self.counted_time > 0 && self.counted_time < self.enabled;
-        Some(match missed {
+        let is_partial = self.counted_time > 0 && self.counted_time < self.enabled;
+        Some(match is_partial {
             true => (self.value * self.enabled as f64 / self.counted_time as f64).round(),
             false => self.value,
         })
     }
 }
 
-impl EventSums {
+impl RunStatistics {
     fn add(&mut self, run: &RunSums) {
         self.merged = self.merged.max(run.merged);
         if let Some(value) = run.value() {

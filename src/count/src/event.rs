@@ -19,9 +19,10 @@ pub struct CountedEvent {
     pub mode: CountingMode,
     /// Path of the cgroup whose tasks are counted; `None` for all tasks.
     pub cgroup: Option<String>,
-    /// Whether the kernel supports it.
+    /// Whether the kernel and the machine support it.
     pub supported: bool,
-    /// Index of the earlier event to which its counts are added: those of uncore PMUs of the same kind are summed up.
+    /// Index of the earlier event to which its counts are added, for example the same event of another uncore PMU; `None` if it
+    /// has its own rows.
     pub merged_into: Option<usize>,
     /// Whether the counts of a core's CPUs are summed up when other events have a row for each CPU (`-A`).
     pub per_core: bool,

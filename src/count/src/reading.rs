@@ -3,11 +3,11 @@
 /// Values read from a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CounterCounts {
-    /// The count while the event was on a hardware counter.
+    /// The count, not scaled.
     pub value: u64,
     /// Nanoseconds that the event was enabled.
     pub enabled: u64,
-    /// Nanoseconds that the event was on a hardware counter.
+    /// Nanoseconds that the event was on a counter.
     pub running: u64,
 }
 
@@ -22,7 +22,7 @@ impl CounterCounts {
         }
     }
 
-    /// The count extrapolated to the time enabled. `None` if the event was never on a counter.
+    /// The count extrapolated to the time enabled, rounded. `None` if the event was never on a counter.
     #[must_use]
     pub fn scaled(self) -> Option<u64> {
         if self.running == 0 {

@@ -15,16 +15,24 @@ type CpuAndThread = (Option<u32>, Option<u32>);
 pub struct RecordedCounts {
     /// Event index by counter id.
     events: BTreeMap<u64, usize>,
-    /// By event: the last reading of each counter, and its reading at the end of the last interval.
-    counters: Vec<BTreeMap<CpuAndThread, (CounterCounts, CounterCounts)>>,
+    /// By event: the readings of each counter.
+    counters: Vec<BTreeMap<CpuAndThread, RecordedReadings>>,
     /// The CPUs of events that are not counted on all CPUs.
     own_cpus: BTreeMap<usize, BTreeSet<u32>>,
     /// The CPUs of the CPU map; one `None` if it has no CPUs.
     cpus: Vec<Option<u32>>,
     /// The threads of the thread map; `None` for all threads.
     threads: Vec<Option<u32>>,
-    /// The end of the last interval.
-    last: Duration,
+    /// The time of the last STAT_ROUND record since the start: the end of an interval.
+    last_end: Duration,
+}
+
+/// The readings of a counter, totals since the start.
+#[derive(Debug, Clone, Copy, Default)]
+struct RecordedReadings {
+    last: CounterCounts,
+    /// The last reading before the last STAT_ROUND record.
+    at_last_end: CounterCounts,
 }
 
 /// Counts of an interval.
@@ -42,7 +50,7 @@ pub struct IntervalCounts {
 }
 
 impl RecordedCounts {
-    /// Creates a collector for events with these counter ids.
+    /// Creates a collector for events; `ids` has the counter ids of each event.
     #[must_use]
     pub fn new<'i>(ids: impl IntoIterator<Item = &'i [u64]>) -> Self {
         let mut events = BTreeMap::new();
@@ -57,7 +65,7 @@ impl RecordedCounts {
             own_cpus: BTreeMap::new(),
             cpus: vec![None],
             threads: vec![None],
-            last: Duration::ZERO,
+            last_end: Duration::ZERO,
         }
     }
 
@@ -67,7 +75,7 @@ impl RecordedCounts {
         self.events.get(&id).copied()
     }
 
-    /// Sets the CPUs on which an event is counted (EVENT_UPDATE).
+    /// Sets the CPUs on which an event is counted, from an EVENT_UPDATE record.
     pub fn set_cpus(&mut self, event: usize, cpus: impl IntoIterator<Item = u32>) {
         self.own_cpus.insert(event, cpus.into_iter().collect());
     }
@@ -105,8 +113,8 @@ impl RecordedCounts {
         let cpu = Some(stat.cpu).filter(|cpu| *cpu != u32::MAX);
         let thread = usize::try_from(stat.thread).ok();
         let thread = thread.and_then(|thread| *self.threads.get(thread)?);
-        let (now, _) = counters.entry((cpu, thread)).or_default();
-        *now = CounterCounts {
+        let readings = counters.entry((cpu, thread)).or_default();
+        readings.last = CounterCounts {
             value: stat.value,
             enabled: stat.enabled,
             running: stat.running,
@@ -117,12 +125,12 @@ impl RecordedCounts {
         const INTERVAL: u64 = 0;
         let at = Duration::from_nanos(round.time);
         let is_total = round.kind != INTERVAL;
-        let default_keys = self.default_keys();
+        let expected = self.expected_counters();
         let mut readings = Vec::with_capacity(self.counters.len());
         for (event, counters) in self.counters.iter_mut().enumerate() {
             let event_cpus = self.own_cpus.get(&event);
             // Counters without a STAT record have a reading, too.
-            for (cpu, thread) in &default_keys {
+            for (cpu, thread) in &expected {
                 let is_excluded = cpu.is_some_and(|cpu| {
                     event_cpus.is_some_and(|event_cpus| !event_cpus.contains(&cpu))
                 });
@@ -130,20 +138,26 @@ impl RecordedCounts {
                     counters.entry((*cpu, *thread)).or_default();
                 }
             }
-            let reading =
-                |(key, (now, before)): (&CpuAndThread, &mut (CounterCounts, CounterCounts))| {
-                    let counts = if is_total { *now } else { now.since(*before) };
-                    *before = *now;
-                    CounterReading {
-                        cpu: key.0,
-                        thread: key.1,
-                        counts,
-                    }
+            let mut event_readings = Vec::with_capacity(counters.len());
+            for ((cpu, thread), counter) in counters {
+                let counts = match is_total {
+                    true => counter.last,
+                    false => counter.last.since(counter.at_last_end),
                 };
-            readings.push(counters.iter_mut().map(reading).collect());
+                counter.at_last_end = counter.last;
+                event_readings.push(CounterReading {
+                    cpu: *cpu,
+                    thread: *thread,
+                    counts,
+                });
+            }
+            readings.push(event_readings);
         }
-        let began = if is_total { Duration::ZERO } else { self.last };
-        self.last = at;
+        let began = match is_total {
+            true => Duration::ZERO,
+            false => self.last_end,
+        };
+        self.last_end = at;
         IntervalCounts {
             at,
             duration: at.saturating_sub(began),
@@ -157,10 +171,10 @@ impl RecordedCounts {
     #[must_use]
     pub fn totals(&self, event: usize) -> Vec<CounterReading> {
         let counters = self.counters.get(event).into_iter().flatten();
-        let readings = counters.map(|((cpu, thread), (counts, _))| CounterReading {
+        let readings = counters.map(|((cpu, thread), counter)| CounterReading {
             cpu: *cpu,
             thread: *thread,
-            counts: *counts,
+            counts: counter.last,
         });
         self.sorted(readings.collect())
     }
@@ -174,8 +188,9 @@ impl RecordedCounts {
         readings
     }
 
-    /// All CPUs with the first thread, then the other threads with the first CPU.
-    fn default_keys(&self) -> Vec<CpuAndThread> {
+    /// The counters that have a reading even without a STAT record: all CPUs with the first thread, then the other threads with the
+    /// first CPU.
+    fn expected_counters(&self) -> Vec<CpuAndThread> {
         let (cpu, thread) = (self.cpus.first(), self.threads.first());
         let on_cpus = self
             .cpus

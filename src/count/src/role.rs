@@ -63,7 +63,8 @@ impl Role {
         }
     }
 
-    /// For a role that counts misses: the role that counts all accesses, and the text of their ratio.
+    /// For a role that counts misses: the role that counts all branches or accesses, and the text of their ratio. `None` for other
+    /// roles.
     #[must_use]
     pub fn miss_ratio_base(self) -> Option<(Self, &'static str)> {
         Some(match self {
@@ -85,7 +86,7 @@ impl Role {
     }
 
     /// Decodes a cache event: cache in the first byte, operation (0 is a load) in the second,
-    /// result in the third.
+    /// result (0 is an access, 1 a miss) in the third.
     fn of_cache(config: u64) -> Self {
         let [cache, operation, outcome, rest, ..] = config.to_le_bytes();
         match (cache, operation, outcome, rest) {
@@ -101,6 +102,7 @@ impl Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CountingMode {
     excluded: [bool; 5],
+    /// The type of the PMU on hybrid machines, otherwise 0.
     pmu: u64,
 }
 

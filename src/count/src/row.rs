@@ -1,4 +1,4 @@
-//! The resulting rows.
+//! Rows of counts: the result of an aggregation.
 
 use crate::{AggregationUnit, CountedEvent, MetricValue};
 
@@ -16,11 +16,12 @@ pub struct CountTable {
 /// An event in one unit of aggregation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountRow {
-    /// Index of the event.
+    /// Index of the event in [`CountTable::events`].
     pub event: usize,
     /// The unit of aggregation.
     pub unit: AggregationUnit,
-    /// Number of counters, each of a CPU or thread, whose counts were summed up; 1 if the event is not supported.
+    /// Number of counters, each of a CPU or thread, whose counts were summed up; of several runs the largest. 1 if the event is not
+    /// supported.
     pub merged: usize,
     /// The count, or why it is missing.
     pub state: CountState,
@@ -53,7 +54,7 @@ pub struct CountValue {
 }
 
 impl CountValue {
-    /// Percentage of the time enabled during which the event was on a counter.
+    /// Percentage of the time enabled during which the event was on a counter; 100 if it was never enabled.
     #[must_use]
     pub fn percent_running(&self) -> f64 {
         if self.enabled == 0.0 {

@@ -1,4 +1,4 @@
-//! Built-in metrics that perf shows next to counts of generic events.
+//! Built-in metrics, which perf shows next to counts.
 
 use crate::{CountedEvent, MetricValue, NumberFormat, Role};
 
@@ -23,7 +23,7 @@ impl UnitCounts<'_> {
         let metric = match event.role {
             Role::Clock => self.utilized(raw),
             Role::Cycles => {
-                let clock = self.clock();
+                let clock = self.clock(event);
                 clock.map(|clock| MetricValue::new(raw / clock, NumberFormat::Rate, "GHz"))
             }
             Role::Instructions => return self.of_instructions(event, raw),
@@ -36,13 +36,14 @@ impl UnitCounts<'_> {
             Role::StalledBackend => percent_of(Role::Cycles, "backend cycles idle"),
             Role::Time => None,
             Role::CacheReferences | Role::Branches | Role::Loads(_) | Role::Other => {
-                let clock = self.clock();
+                let clock = self.clock(event);
                 clock.map(|clock| MetricValue::per_second(value, clock))
             }
         };
         metric.into_iter().collect()
     }
 
+    /// Instructions per cycle, and stalled cycles per instruction: of the frontend or the backend, whichever are more.
     fn of_instructions(&self, event: &CountedEvent, raw: f64) -> Vec<MetricValue> {
         let cycles = self.base(Role::Cycles, event);
         let per_cycle = cycles
@@ -87,11 +88,12 @@ impl UnitCounts<'_> {
         })
     }
 
-    /// Nanoseconds of the first clock event, in any mode.
-    fn clock(&self) -> Option<f64> {
-        self.find(|base| base.role == Role::Clock)
+    /// Nanoseconds of the first clock event with the cgroup of `event`, in any mode; `None` if missing or zero.
+    fn clock(&self, event: &CountedEvent) -> Option<f64> {
+        self.find(|base| base.role == Role::Clock && base.cgroup == event.cgroup)
     }
 
+    /// The raw count of the first base that fits; `None` if missing or zero.
     fn find(&self, fits: impl Fn(&CountedEvent) -> bool) -> Option<f64> {
         let fitting = self
             .bases

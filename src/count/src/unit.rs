@@ -79,7 +79,7 @@ pub enum AggregationUnit {
         /// The cluster.
         cluster: i32,
     },
-    /// A cache, by the first CPU that uses it.
+    /// A cache, by the first CPU that shares it.
     Cache {
         /// Its socket.
         socket: i32,

@@ -28,10 +28,10 @@ fn default_events() -> Vec<CountedEvent> {
 }
 
 fn reading(cpu: u32, value: u64) -> CounterReading {
-    multiplexed(cpu, value, (1000, 1000))
+    multiplexed(cpu, value, 1000, 1000)
 }
 
-fn multiplexed(cpu: u32, value: u64, (enabled, running): (u64, u64)) -> CounterReading {
+fn multiplexed(cpu: u32, value: u64, enabled: u64, running: u64) -> CounterReading {
     CounterReading {
         cpu: Some(cpu),
         thread: None,
@@ -43,7 +43,7 @@ fn multiplexed(cpu: u32, value: u64, (enabled, running): (u64, u64)) -> CounterR
     }
 }
 
-/// The metrics of all rows, each as value and unit.
+/// The metrics of all rows, each as its value and unit.
 fn metric_texts(table: &CountTable) -> Vec<String> {
     let metrics = table.rows.iter().flat_map(|row| &row.metrics);
     let text = |metric: &crate::MetricValue| match metric.format {
@@ -222,11 +222,35 @@ fn privilege_levels_and_cgroups_are_not_mixed() {
 }
 
 #[test]
+fn rates_use_the_clock_of_the_same_cgroup() {
+    let in_cgroup = |cgroup: &str, event: CountedEvent| CountedEvent {
+        cgroup: Some(cgroup.to_owned()),
+        ..event
+    };
+    let clock = event("task-clock", EventType::SOFTWARE, 1);
+    let cycles = event("cycles", EventType::HARDWARE, 0);
+    let events = vec![
+        in_cgroup("a", clock.clone()),
+        in_cgroup("b", cycles.clone()),
+        in_cgroup("b", clock),
+        in_cgroup("c", cycles),
+    ];
+    let readings = [100, 300, 200, 400].map(|count| vec![reading(0, count)]);
+    let rules = AggregationRules::default();
+    let mut aggregator = Aggregator::new(events, &rules);
+    aggregator.add(Duration::from_secs(1), &readings);
+    assert_eq!(
+        metric_texts(&aggregator.table()),
+        ["0.000 CPUs utilized", "1.500 GHz", "0.000 CPUs utilized"]
+    );
+}
+
+#[test]
 fn events_that_did_not_run_have_no_count_and_no_metric() {
     let mut events = default_events();
     events[5].supported = false;
     let mut readings = [0, 5, 10, 20, 30, 40].map(|count| vec![reading(0, count)]);
-    readings[2] = vec![multiplexed(0, 0, (1000, 0))];
+    readings[2] = vec![multiplexed(0, 0, 1000, 0)];
     let rules = AggregationRules::default();
     let mut aggregator = Aggregator::new(events, &rules);
     aggregator.add(Duration::from_secs(1), &readings);
@@ -248,9 +272,9 @@ fn events_that_did_not_run_have_no_count_and_no_metric() {
 fn multiplexed_counters_are_scaled_separately() {
     let hardware = |name, config| event(name, EventType::HARDWARE, config);
     let readings = vec![
-        multiplexed(0, 50, (100, 50)),
-        multiplexed(1, 10, (100, 100)),
-        multiplexed(2, 0, (100, 0)),
+        multiplexed(0, 50, 100, 50),
+        multiplexed(1, 10, 100, 100),
+        multiplexed(2, 0, 100, 0),
     ];
     let aggregate = |unscaled| {
         let rules = AggregationRules {
