@@ -180,7 +180,7 @@ impl AggregationRules {
         }
     }
 
-    /// The unit of a reading; [`AggregationUnit::All`] if its CPU or thread is unknown.
+    /// The unit of a reading; [`AggregationUnit::All`] also if its CPU or thread is unknown.
     fn unit(&self, by: Aggregation, reading: &CounterReading) -> AggregationUnit {
         match (by, reading.cpu, reading.thread) {
             (Aggregation::Global, ..) => AggregationUnit::All,

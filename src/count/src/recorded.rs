@@ -188,8 +188,8 @@ impl RecordedCounts {
         readings
     }
 
-    /// The counters that have a reading even without a STAT record: all CPUs with the first thread, then the other threads with the
-    /// first CPU.
+    /// The counters that have a reading even without a STAT record: all CPUs with the first thread, then the other threads with
+    /// the first CPU.
     fn expected_counters(&self) -> Vec<CpuAndThread> {
         let (cpu, thread) = (self.cpus.first(), self.threads.first());
         let on_cpus = self

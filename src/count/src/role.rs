@@ -63,8 +63,8 @@ impl Role {
         }
     }
 
-    /// For a role that counts misses: the role that counts all branches or accesses, and the text of their ratio. `None` for other
-    /// roles.
+    /// For a role that counts misses: the role that counts all branches or accesses, and the text of their ratio. `None` for
+    /// other roles.
     #[must_use]
     pub fn miss_ratio_base(self) -> Option<(Self, &'static str)> {
         Some(match self {

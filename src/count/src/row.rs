@@ -20,7 +20,7 @@ pub struct CountRow {
     pub event: usize,
     /// The unit of aggregation.
     pub unit: AggregationUnit,
-    /// Number of counters, each of a CPU or thread, whose counts were summed up; of several runs the largest. 1 if the event is not
+    /// Number of counters, each of a CPU or thread, whose counts were summed up; the largest of all runs. 1 if the event is not
     /// supported.
     pub merged: usize,
     /// The count, or why it is missing.

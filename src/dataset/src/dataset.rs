@@ -18,7 +18,7 @@ pub struct Dataset<'a> {
 /// Properties of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordingInfo {
-    /// The id, as of [`RecordingInfo::id_of`]. A column of every table.
+    /// The id from [`RecordingInfo::id_of`]: the first column of every table.
     pub id: String,
     /// The recorded machine's name; empty if not recorded.
     pub host: String,
@@ -39,8 +39,8 @@ pub struct RecordingInfo {
 }
 
 impl RecordingInfo {
-    /// The id of a recording: its host, the time of its first sample on its own clock, and the size of its data. None of these
-    /// changes when the file is copied.
+    /// The id of a recording: its host, the time of its first sample on the recording's clock, and the size of its data section.
+    /// None of these changes when the file is copied.
     #[must_use]
     pub fn id_of(host: &str, first_time: u64, data_bytes: u64) -> String {
         let host = if host.is_empty() { "unknown" } else { host };

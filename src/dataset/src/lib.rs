@@ -7,8 +7,8 @@
 //! [`TABLES`] is the schema: each table has its columns and the function that makes its rows. Both
 //! formats have the same tables, columns and values; docs/dataset.md describes them for users.
 //!
-//! **Invariants.** Rows do not depend on the number of threads or on the path of the file.
-//! A column that a recording does not have is null.
+//! **Invariants.** Rows do not depend on the number of threads that read the recording, or on the path of its file.
+//! A value that was not recorded is null.
 
 mod dataset;
 pub mod ndjson;

@@ -47,8 +47,8 @@ pub fn path(table: &Table, dataset: &Dataset<'_>, date: &str) -> PathBuf {
 }
 
 /// Text as part of a file name: other characters than letters, digits, `-`, `_` and `.` become `%XX`, as Hive writes
-/// them, and so does a leading dot. The host's name comes from the recording, so it may be `../..`. Long texts are truncated, and
-/// end with a hash of the whole text.
+/// them, and so does a leading dot: the host's name comes from the recording, so it may be `../..`. A result longer than
+/// [`MAX_NAME`] is truncated, and ends with a hash of the text.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for (index, byte) in text.bytes().enumerate() {
@@ -72,10 +72,10 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Maximum length of a part of a file name: a whole one has at most 255 bytes.
+/// Maximum length of a text in a file name, in bytes: a whole name has at most 255.
 const MAX_NAME: usize = 200;
 
-/// The 64-bit FNV-1a hash. It must not change between versions: long names of files contain it.
+/// The 64-bit FNV-1a hash. It must not change between versions: long file names contain it.
 fn stable_hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -101,24 +101,24 @@ pub(crate) fn write_groups<W: Write + Send>(
     let schema = Arc::new(schema(table).map_err(io_error)?);
     let properties = Arc::new(properties(table));
     let mut writer = SerializedFileWriter::new(out, schema, properties).map_err(io_error)?;
-    let mut group: Vec<ColumnBuffer> = table
+    let mut buffers: Vec<ColumnBuffer> = table
         .columns
         .iter()
         .map(|column| ColumnBuffer::new(column.kind))
         .collect();
     let mut rows = 0;
     table.rows(dataset, &mut |row| {
-        for (column, cell) in group.iter_mut().zip(row) {
-            column.push(*cell);
+        for (buffer, cell) in buffers.iter_mut().zip(row) {
+            buffer.push(*cell);
         }
         rows += 1;
         if rows % group_rows == 0 {
-            flush(&mut writer, &mut group).map_err(io_error)?;
+            flush(&mut writer, &mut buffers).map_err(io_error)?;
         }
         Ok(())
     })?;
     if rows % group_rows != 0 {
-        flush(&mut writer, &mut group).map_err(io_error)?;
+        flush(&mut writer, &mut buffers).map_err(io_error)?;
     }
     writer.close().map_err(io_error)?;
     Ok(())
@@ -127,16 +127,16 @@ pub(crate) fn write_groups<W: Write + Send>(
 /// Writes the buffered rows as a row group.
 fn flush<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
-    group: &mut [ColumnBuffer],
+    buffers: &mut [ColumnBuffer],
 ) -> Result<(), ParquetError> {
-    let mut to = writer.next_row_group()?;
-    for column in group {
-        if let Some(mut chunk) = to.next_column()? {
-            column.write(chunk.untyped())?;
+    let mut group = writer.next_row_group()?;
+    for buffer in buffers {
+        if let Some(mut chunk) = group.next_column()? {
+            buffer.write(chunk.untyped())?;
             chunk.close()?;
         }
     }
-    to.close()?;
+    group.close()?;
     Ok(())
 }
 

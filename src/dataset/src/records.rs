@@ -1,10 +1,10 @@
-//! Rows of records of mappings, threads and losses.
+//! Rows made from the records of mappings, threads and losses.
 
 use rperf_replay::{NonSampleRecord, Replay};
 use rperf_wire::{Endian, Mmap, MmapId, PROT_EXEC, Record, RecordKind, Task, name_text};
 use rustc_hash::FxHashMap;
 
-/// Rows of mappings, threads and losses of a recording.
+/// The mappings, threads and losses of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordRows {
     /// Mappings, in order of time.
@@ -47,7 +47,7 @@ pub struct TaskRow {
     pub parent_pid: Option<u32>,
     /// Its last recorded name; before the first, that of its parent at the FORK. Empty if neither is recorded.
     pub comm: String,
-    /// Nanoseconds of the recording's clock; `None` without a FORK record in the recorded time.
+    /// Nanoseconds of the recording's clock; `None` without a FORK record of a thread created during the recording.
     pub started: Option<u64>,
     /// Nanoseconds of the recording's clock; `None` without an EXIT record.
     pub ended: Option<u64>,
@@ -101,8 +101,8 @@ impl RecordRows {
 #[derive(Default)]
 struct RowCollector {
     rows: RecordRows,
-    /// The running threads' rows by thread id.
-    running: FxHashMap<u32, usize>,
+    /// By thread id: the index of the row of the thread that has this id now.
+    current: FxHashMap<u32, usize>,
 }
 
 impl RowCollector {
@@ -119,8 +119,8 @@ impl RowCollector {
                     MmapId::BuildId { size, bytes } => bytes.get(..usize::from(*size)),
                     MmapId::Inode { .. } => None,
                 };
-                let executable = mapped.prot & PROT_EXEC != 0;
-                self.mapping(time, &mapped.mmap, build_id, Some(executable));
+                let is_executable = mapped.prot & PROT_EXEC != 0;
+                self.mapping(time, &mapped.mmap, build_id, Some(is_executable));
             }
             Record::Comm(comm) => {
                 let row = self.task(comm.pid, comm.tid);
@@ -129,7 +129,7 @@ impl RowCollector {
             Record::Fork(task) => self.fork(&task, time),
             Record::Exit(task) => {
                 self.task(task.pid, task.tid).ended = Some(task.time);
-                self.running.remove(&task.tid);
+                self.current.remove(&task.tid);
             }
             Record::Lost(lost) => self.loss(non_sample, LossKind::Records, lost.lost),
             Record::LostSamples(lost) => self.loss(non_sample, LossKind::Samples, lost.lost),
@@ -156,10 +156,10 @@ impl RowCollector {
         });
     }
 
-    /// The row of a running thread, created if there is none.
+    /// The row of the thread that has this id now, created if there is none.
     fn task(&mut self, pid: u32, tid: u32) -> &mut TaskRow {
         let tasks = &mut self.rows.tasks;
-        let index = *self.running.entry(tid).or_insert_with(|| {
+        let index = *self.current.entry(tid).or_insert_with(|| {
             tasks.push(TaskRow {
                 pid,
                 tid,
@@ -171,19 +171,20 @@ impl RowCollector {
     }
 
     fn fork(&mut self, task: &Task, time: Option<u64>) {
-        // A FORK record without a time describes a thread that runs when the recording starts.
+        // A FORK record without a time describes a thread that existed before the recording.
         let started = time.map(|_| task.time);
         if started.is_some() {
-            self.running.remove(&task.tid);
+            // If another thread had this id, its EXIT record was lost.
+            self.current.remove(&task.tid);
         }
-        let parent = self.running.get(&task.ptid);
-        let comm = parent.and_then(|index| self.rows.tasks.get(*index));
-        let comm = comm.map(|parent| parent.comm.clone()).unwrap_or_default();
+        let parent = self.current.get(&task.ptid);
+        let parent = parent.and_then(|index| self.rows.tasks.get(*index));
+        let parent_comm = parent.map(|parent| parent.comm.clone());
         let row = self.task(task.pid, task.tid);
         row.started = started;
         row.parent_pid = Some(task.ppid);
         if row.comm.is_empty() {
-            row.comm = comm;
+            row.comm = parent_comm.unwrap_or_default();
         }
     }
 

@@ -12,7 +12,7 @@ use crate::{Cell, Column, Dataset, RowSink, SCHEMA_VERSION, Table};
 /// The first column of every table.
 const RECORDING: Column = Column::new("recording", Text);
 
-/// All tables. `recordings` is first: a row for each recording.
+/// All tables. `recordings` is first; it has one row, which describes the recording.
 pub const TABLES: [Table; 8] = [
     Table {
         name: "recordings",
@@ -141,8 +141,8 @@ fn recordings(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
         Cell::text_or_null(&info.cpu),
         Cell::text_or_null(&info.command_line),
         Cell::text_or_null(&info.recorder),
-        Cell::count(first),
-        Cell::count(last),
+        Cell::number(first),
+        Cell::number(last),
         Cell::Signed(info.start),
         Cell::Flag(info.has_clock),
     ])
@@ -165,8 +165,8 @@ fn events(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
                 PeriodUnit::Cycles => "cycles",
                 PeriodUnit::Count => "count",
             }),
-            Cell::count(rows().count() as u64),
-            Cell::count(rows().fold(0, |sum: u64, row| sum.saturating_add(row.period))),
+            Cell::number(rows().count() as u64),
+            Cell::number(rows().fold(0, |sum: u64, row| sum.saturating_add(row.period))),
         ])?;
     }
     Ok(())
@@ -188,7 +188,7 @@ fn samples(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
         for row in &track.rows {
             sink(&[
                 Cell::Text(&dataset.recording.id),
-                Cell::count(row.time),
+                Cell::number(row.time),
                 Cell::Signed(dataset.wall(row.time)),
                 Cell::id(row.cpu),
                 Cell::id(thread.pid),
@@ -196,7 +196,7 @@ fn samples(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
                 Cell::text_or_null(process),
                 Cell::text_or_null(&thread.name),
                 Cell::Text(&event.name),
-                Cell::count(row.period),
+                Cell::number(row.period),
                 row.stack
                     .map_or(Cell::Null, |stack| Cell::Signed(stack.into())),
             ])?;
@@ -210,11 +210,12 @@ fn stacks(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
     let profile = dataset.profile;
     let mut is_used = vec![false; profile.stacks.len()];
     for row in profile.tracks.iter().flat_map(|track| &track.rows) {
-        if let Some(used) = row.stack.and_then(|stack| is_used.get_mut(stack as usize)) {
-            *used = true;
+        if let Some(is_used) = row.stack.and_then(|stack| is_used.get_mut(stack as usize)) {
+            *is_used = true;
         }
     }
-    for (stack, _) in (0..).zip(is_used).filter(|(_, is_used)| *is_used) {
+    let used = (0..).zip(is_used).filter(|(_, is_used)| *is_used);
+    for (stack, _) in used {
         let mut depth = 0;
         let mut written = Ok(());
         profile.walk(Some(stack), |frame| {
@@ -240,7 +241,7 @@ fn frames(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The row of a frame. `build_id` is a buffer for the text of the build-id.
+/// The row of a frame. `build_id` is an empty buffer for the text of the build-id.
 fn frame_cells<'c>(
     dataset: &'c Dataset<'_>,
     number: i64,
@@ -282,7 +283,7 @@ fn mappings(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
         let build_id = row.build_id.as_deref().map(hex).unwrap_or_default();
         sink(&[
             Cell::Text(&dataset.recording.id),
-            row.time.map_or(Cell::Null, Cell::count),
+            row.time.map_or(Cell::Null, Cell::number),
             Cell::id(row.pid),
             Cell::Unsigned(row.start),
             Cell::Unsigned(row.size),
@@ -303,8 +304,8 @@ fn tasks(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
             Cell::id(row.tid),
             row.parent_pid.map_or(Cell::Null, Cell::id),
             Cell::text_or_null(&row.comm),
-            row.started.map_or(Cell::Null, Cell::count),
-            row.ended.map_or(Cell::Null, Cell::count),
+            row.started.map_or(Cell::Null, Cell::number),
+            row.ended.map_or(Cell::Null, Cell::number),
         ])?;
     }
     Ok(())
@@ -317,14 +318,14 @@ fn losses(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
             .and_then(|event| dataset.profile.events.get(event as usize));
         sink(&[
             Cell::Text(&dataset.recording.id),
-            row.time.map_or(Cell::Null, Cell::count),
+            row.time.map_or(Cell::Null, Cell::number),
             Cell::id(row.cpu),
             event.map_or(Cell::Null, |event| Cell::Text(&event.name)),
             Cell::Text(match row.kind {
                 LossKind::Records => "records",
                 LossKind::Samples => "samples",
             }),
-            Cell::count(row.count),
+            Cell::number(row.count),
         ])?;
     }
     Ok(())

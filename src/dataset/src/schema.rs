@@ -52,8 +52,8 @@ pub enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// A number; values from 2^63 on become `i64::MAX`.
-    pub(crate) fn count(value: u64) -> Self {
+    /// A time, count or period; values from 2^63 on become `i64::MAX`.
+    pub(crate) fn number(value: u64) -> Self {
         Self::Signed(i64::try_from(value).unwrap_or(i64::MAX))
     }
 
@@ -91,7 +91,7 @@ pub type RowSink<'s> = dyn FnMut(&[Cell<'_>]) -> io::Result<()> + 's;
 /// A table.
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
-    /// Its name: that of its folder in a Parquet data set, and the value of the member `table` in NDJSON.
+    /// Its name: the folder in a Parquet data set, and the value of the member `table` in NDJSON.
     pub name: &'static str,
     /// Its columns.
     pub columns: &'static [Column],

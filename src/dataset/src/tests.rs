@@ -144,11 +144,11 @@ fn ndjson_has_a_line_per_row() {
     assert_eq!(text, expected);
 }
 
-/// The rows of a Parquet file as JSON objects without nulls.
+/// The rows of a Parquet file, each as the members of its JSON object: names and values without nulls.
 fn rows_of(bytes: Vec<u8>) -> Vec<BTreeMap<String, String>> {
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
     let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
-    let cells = rows.map(|row| {
+    let objects = rows.map(|row| {
         let cells = row
             .get_column_iter()
             .filter(|(_, field)| **field != Field::Null);
@@ -161,7 +161,7 @@ fn rows_of(bytes: Vec<u8>) -> Vec<BTreeMap<String, String>> {
         });
         cells.collect()
     });
-    cells.collect()
+    objects.collect()
 }
 
 #[test]
@@ -197,8 +197,8 @@ fn parquet_has_the_cells_of_ndjson() {
 #[test]
 fn rows_beyond_a_row_group_are_written() {
     let mut profile = profile();
-    let rows = 251;
-    profile.tracks[0].rows = (0..rows)
+    let row_count = 251;
+    profile.tracks[0].rows = (0..row_count)
         .map(|time| ProfileSample {
             time,
             period: time % 7,
@@ -210,7 +210,7 @@ fn rows_beyond_a_row_group_are_written() {
     let mut bytes = Vec::new();
     parquet::write_groups(samples, &dataset(&profile), &mut bytes, 100).unwrap();
     let written = rows_of(bytes);
-    assert_eq!(written.len() as u64, rows);
+    assert_eq!(written.len() as u64, row_count);
     for (time, row) in written.iter().enumerate() {
         assert_eq!(row["time"], time.to_string());
         assert_eq!(row["period"], (time % 7).to_string());

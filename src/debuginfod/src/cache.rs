@@ -4,8 +4,8 @@
 //! ROOT/cache_clean_interval_s      seconds between cleanups; its mtime is that of the last one
 //!      max_unused_age_s            seconds after their last use until files are removed
 //!      cache_miss_s                seconds for which a miss is cached
-//!      ID/debuginfo                empty if no server has it
-//!      ID/executable
+//!      ID/debuginfo                empty for a cached miss: no server has the file
+//!      ID/executable               the same
 //! ```
 
 use std::ffi::OsString;
@@ -20,22 +20,22 @@ use rperf_safefs::{FileKind, Folder, temporary_name};
 /// Maximum size of a settings file in bytes.
 const MAX_SETTING: u64 = 4096;
 
-/// A file with a duration in seconds.
-struct DurationFile {
+/// A setting: a file with a duration in seconds.
+struct DurationSetting {
     name: &'static str,
     /// The default, in seconds.
     default_seconds: u64,
 }
 
-const CLEAN_INTERVAL: DurationFile = DurationFile {
+const CLEAN_INTERVAL: DurationSetting = DurationSetting {
     name: "cache_clean_interval_s",
     default_seconds: 24 * 60 * 60,
 };
-const MAX_UNUSED_AGE: DurationFile = DurationFile {
+const MAX_UNUSED_AGE: DurationSetting = DurationSetting {
     name: "max_unused_age_s",
     default_seconds: 7 * 24 * 60 * 60,
 };
-const CACHE_MISS: DurationFile = DurationFile {
+const CACHE_MISS: DurationSetting = DurationSetting {
     name: "cache_miss_s",
     default_seconds: 10 * 60,
 };
@@ -51,8 +51,8 @@ pub(crate) struct Cache {
 pub(crate) enum CacheLookup {
     /// The file is in the cache.
     Found(PathBuf),
-    /// A recent miss is cached.
-    Absent,
+    /// A miss is cached, and has not expired.
+    Miss,
     /// Not in the cache, not readable, or a miss that has expired.
     Unknown,
 }
@@ -62,8 +62,9 @@ impl Cache {
         Self { root }
     }
 
+    /// Looks for a file, and deletes a miss that has expired. A found file counts as used now.
     pub(crate) fn look_up(&self, id: &str, part: &str) -> CacheLookup {
-        let Ok(folder) = self.existing(id) else {
+        let Ok(folder) = self.open_folder(id) else {
             return CacheLookup::Unknown;
         };
         let Ok(entry) = folder.find(part.as_ref()) else {
@@ -81,9 +82,9 @@ impl Cache {
                 Err(_) => CacheLookup::Unknown,
             };
         }
-        let valid_for = self.seconds(&CACHE_MISS);
+        let valid_for = self.duration(&CACHE_MISS);
         match age(metadata.modified()).is_none_or(|age| age <= valid_for) {
-            true => CacheLookup::Absent,
+            true => CacheLookup::Miss,
             false => {
                 let _ = folder.remove_file(part.as_ref());
                 CacheLookup::Unknown
@@ -93,7 +94,7 @@ impl Cache {
 
     /// Creates a temporary file for a download, with an unpredictable name.
     pub(crate) fn start(&self, id: &str, part: &str) -> io::Result<PartialFile> {
-        let folder = self.folder(id)?;
+        let folder = self.create_folder(id)?;
         let name = temporary_name(part.as_ref())?;
         let file = folder.create_file(&name, 0o600)?;
         Ok(PartialFile { folder, name, file })
@@ -119,12 +120,13 @@ impl Cache {
     }
 
     /// Caches a miss.
-    pub(crate) fn note_absence(&self, id: &str, part: &str) -> io::Result<()> {
-        self.folder(id)?.create_file(part.as_ref(), 0o600).map(drop)
+    pub(crate) fn store_miss(&self, id: &str, part: &str) -> io::Result<()> {
+        let folder = self.create_folder(id)?;
+        folder.create_file(part.as_ref(), 0o600).map(drop)
     }
 
     /// Removes the folder of a build-id if it is empty.
-    pub(crate) fn forget_empty(&self, id: &str) {
+    pub(crate) fn remove_if_empty(&self, id: &str) {
         if let Ok(root) = Folder::open_own(&self.root) {
             let _ = root.remove_folder(id.as_ref());
         }
@@ -134,26 +136,29 @@ impl Cache {
         self.root.join(id).join(part)
     }
 
-    fn existing(&self, id: &str) -> io::Result<Folder> {
+    /// Opens the folder of a build-id.
+    fn open_folder(&self, id: &str) -> io::Result<Folder> {
         Folder::open_own(&self.root)?.below(id.as_ref())
     }
 
-    fn folder(&self, id: &str) -> io::Result<Folder> {
+    /// Opens the folder of a build-id; creates it if it does not exist.
+    fn create_folder(&self, id: &str) -> io::Result<Folder> {
         Folder::open_own_or_create(&self.root, 0o700)?.create_below(id.as_ref(), 0o700)
     }
 
-    /// Removes files that have not been used for long, if the last cleanup was long ago.
+    /// Removes files that have not been used for [`MAX_UNUSED_AGE`], if the last cleanup was at least [`CLEAN_INTERVAL`] ago.
     pub(crate) fn clean(&self) -> io::Result<()> {
         let root = match Folder::open_own(&self.root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             root => root?,
         };
-        let interval = self.seconds(&CLEAN_INTERVAL);
-        let mark = root.find(CLEAN_INTERVAL.name.as_ref())?;
-        if age(mark.metadata().modified()).is_none_or(|age| age < interval) {
+        let interval = self.duration(&CLEAN_INTERVAL);
+        // `duration` has created this file if it was missing; its modification time is that of the last cleanup.
+        let interval_file = root.find(CLEAN_INTERVAL.name.as_ref())?;
+        if age(interval_file.metadata().modified()).is_none_or(|age| age < interval) {
             return Ok(());
         }
-        let max_age = self.seconds(&MAX_UNUSED_AGE);
+        let max_age = self.duration(&MAX_UNUSED_AGE);
         for name in root.names()? {
             let is_id = |name: &str| name.bytes().all(|byte| byte.is_ascii_hexdigit());
             if name.to_str().is_some_and(is_id) && root.kind(&name)? == Some(FileKind::Folder) {
@@ -163,11 +168,11 @@ impl Cache {
             }
         }
         let now = FileTimes::new().set_modified(SystemTime::now());
-        mark.for_reading()?.set_times(now)
+        interval_file.for_reading()?.set_times(now)
     }
 
     /// The value of a setting, or its default. Creates a missing file with the default, so that users find it.
-    fn seconds(&self, setting: &DurationFile) -> Duration {
+    fn duration(&self, setting: &DurationSetting) -> Duration {
         let default = Duration::from_secs(setting.default_seconds);
         let Ok(root) = Folder::open_own(&self.root) else {
             return default;
@@ -213,6 +218,7 @@ impl PartialFile {
 
 /// Removes the files of one build-id that have not been used for `max_age`.
 fn clean_folder(folder: &Folder, max_age: Duration) -> io::Result<()> {
+    // The first parts of the names of files in the cache, also of files being downloaded.
     const PARTS: [&str; 4] = ["debuginfo", "executable", "source", "section"];
     for name in folder.names()? {
         let is_part = |part: &&str| name.to_string_lossy().starts_with(*part);
@@ -239,7 +245,8 @@ mod tests {
     use super::*;
     use rperf_testkit::Scratch;
 
-    fn make_older(path: &Path, days: u64) {
+    /// Sets the access and modification times to `days` ago.
+    fn set_age(path: &Path, days: u64) {
         let then = SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60);
         let times = FileTimes::new().set_accessed(then).set_modified(then);
         let file = File::open(path).expect("it can be opened");
@@ -251,12 +258,10 @@ mod tests {
         let scratch = Scratch::new();
         let cache = Cache::new(scratch.path().join("cache"));
         assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Unknown);
-        cache
-            .note_absence("ab12", "debuginfo")
-            .expect("it is noted");
-        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Absent);
+        cache.store_miss("ab12", "debuginfo").expect("it is stored");
+        assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Miss);
         assert_eq!(cache.look_up("ab12", "executable"), CacheLookup::Unknown);
-        make_older(&cache.path("ab12", "debuginfo"), 1);
+        set_age(&cache.path("ab12", "debuginfo"), 1);
         assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Unknown);
         assert!(!cache.path("ab12", "debuginfo").exists());
         let setting = scratch.path().join("cache/cache_miss_s");
@@ -299,11 +304,11 @@ mod tests {
             let folder = scratch.path().join(name);
             fs::create_dir_all(folder.parent().expect("a folder")).expect("a folder");
             let path = scratch.write(name, "bytes").expect("a file");
-            make_older(&path, days);
+            set_age(&path, days);
         }
         cache.clean().expect("it was cleaned a moment ago");
         assert!(scratch.path().join("ef56").exists());
-        make_older(&scratch.path().join(CLEAN_INTERVAL.name), 2);
+        set_age(&scratch.path().join(CLEAN_INTERVAL.name), 2);
         cache.clean().expect("it is cleaned");
         let is_left = |name: &str| scratch.path().join(name).exists();
         assert!(!is_left("ab12/debuginfo") && is_left("ab12/mine") && !is_left("ef56"));

@@ -81,7 +81,7 @@ impl Client {
         }
         match self.cache.look_up(&query.id, query.part) {
             CacheLookup::Found(path) => return Some(path),
-            CacheLookup::Absent => return None,
+            CacheLookup::Miss => return None,
             CacheLookup::Unknown => {}
         }
         if !state.queried.insert((query.id.clone(), wanted.part)) {
@@ -116,7 +116,7 @@ impl Client {
         }
         if is_absent {
             // If this fails, the next run queries the servers again.
-            let _ = self.cache.note_absence(&query.id, query.part);
+            let _ = self.cache.store_miss(&query.id, query.part);
         }
         None
     }

@@ -18,7 +18,7 @@ use rperf_view::lock::chains::{
 use rperf_wire::{Endian, Regs, RegsAbi, U64s};
 
 use self::snapshot::{FoundWait, Snapshot, still_waits};
-use super::analysis::{address_name, user_variable};
+use super::analysis::{frame_text, user_variable};
 use super::machine_threads::is_java;
 use super::{VERBOSE, common};
 use crate::cli::context::Context;
@@ -276,10 +276,7 @@ impl WaitReader<'_, '_> {
         let frames = UserStacks::new(self.resolver, options).frames(&copy, self.max_stack);
         let named = frames
             .into_iter()
-            .map(|ip| match address_name(self.resolver, Some(pid), ip) {
-                name if name.starts_with("0x") => format!("{ip:#x}  "),
-                name => format!("{ip:#x}  {name}"),
-            });
+            .map(|ip| frame_text(self.resolver, Some(pid), ip));
         Some(named.collect())
     }
 }

@@ -244,8 +244,8 @@ impl<'r> LockDetails<'r> {
         self
     }
 
-    /// Returns the pass over the samples of these tracepoints and of captured waits; for `--holders` also those of clocks, but not
-    /// those of captured waits for locks of the kernel.
+    /// Returns the pass over the samples of these tracepoints and of captured waits; for `--holders` also those of clocks, but
+    /// not those of captured waits for locks of the kernel.
     pub(super) fn pass<'p>(
         self,
         layouts: &'p EventLayouts,

@@ -156,8 +156,8 @@ impl HolderNames<'_, '_> {
         sums
     }
 
-    /// Returns the name of the innermost user function, outside the C library if there is one; of the innermost function if there is no
-    /// user function; `Unknown` if the stack is empty.
+    /// Returns the name of the innermost user function, outside the C library if there is one; of the innermost function if
+    /// there is no user function; `Unknown` if the stack is empty.
     fn function(&self, row: &HolderRow) -> String {
         let frames = self.namer.frames(&row.stack);
         let of_program = |frame: &&Frame| CpuMode::of_address(frame.ip) == CpuMode::User;

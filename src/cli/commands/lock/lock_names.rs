@@ -37,8 +37,8 @@ pub(super) fn text(name: &LockName) -> String {
 /// The variables of the kernel.
 pub(super) struct KernelVariables<'n, 'r> {
     resolver: &'n Resolver<'r>,
-    /// Whether the symbols include all variables. Kernels without `CONFIG_KALLSYMS_ALL` list a few in kallsyms, which do not extend to the
-    /// next symbol.
+    /// Whether the symbols include all variables. Kernels without `CONFIG_KALLSYMS_ALL` list a few in kallsyms, which do not
+    /// extend to the next symbol.
     are_complete: bool,
 }
 
@@ -58,8 +58,8 @@ impl<'n, 'r> KernelVariables<'n, 'r> {
         }
     }
 
-    /// Returns the name of the variable that contains an address, or only of one that starts there if not all variables are known;
-    /// `None` if there is none.
+    /// Returns the name of the variable that contains an address, or only of one that starts there if not all variables are
+    /// known; `None` if there is none.
     pub(super) fn at(&self, address: u64) -> Option<String> {
         let (at, mode) = address_context(None);
         let frame = self.resolver.locate(at, mode, address);
@@ -124,8 +124,8 @@ pub(super) fn names(matches: &ArgMatches) -> Vec<String> {
         .collect()
 }
 
-/// Returns the query's selection for a recording: also the addresses of the variables, and the names of other locks, that `-L` names.
-/// `has_lock_records` is whether the recording has captured waits, which have these names.
+/// Returns the query's selection for a recording: also the addresses of the variables, and the names of other locks, that `-L`
+/// names. `has_lock_records` is whether the recording has captured waits, which have these names.
 ///
 /// # Errors
 ///
@@ -231,8 +231,8 @@ struct ListedSymbol {
     is_wanted: bool,
 }
 
-/// Returns the ranges of the running kernel's symbols with this name, each to the next symbol, or of one byte if not all variables are
-/// listed; none if the kernel hides addresses from this user.
+/// Returns the ranges of the running kernel's symbols with this name, each to the next symbol, or of one byte if not all
+/// variables are listed; none if the kernel hides addresses from this user.
 fn symbol_addresses(name: &str, context: &Context) -> Vec<(u64, u64)> {
     let files = SystemFiles::new(context.buildid_dir());
     let Ok(listing) = files.open(Path::new("/proc/kallsyms")) else {

@@ -61,16 +61,19 @@ impl MachineThreads {
         }
     }
 
-    /// Returns the place in shared memory at `address` of process `pid`; `None` if the memory is not shared or the mappings cannot be read.
+    /// Returns the place in shared memory at `address` of process `pid`; `None` if the memory is not shared or the mappings
+    /// cannot be read.
     pub(super) fn place(&self, pid: u32, address: u64) -> Option<SharedPlace> {
         let maps = mappings(&self.proc, pid).ok()?;
         map_entries(&maps).find_map(|entry| SharedPlace::of(&entry, address))
     }
 
-    /// Returns the thread with the id `own_tid` in its PID namespace whose process maps `place`. `pid` is a process that maps `place`.
+    /// Returns the thread with the id `own_tid` in its PID namespace whose process maps `place`. `pid` is a process that maps
+    /// `place`.
     ///
-    /// `None` if no such thread is found, or several: the memory has an id without its namespace. If this user may not read the mappings
-    /// of the only possible process, that process is assumed to map `place` if it is in the initial PID namespace, as `pid` is.
+    /// `None` if no such thread is found, or several: the memory has an id without its namespace. If this user may not read the
+    /// mappings of the only possible process, that process is assumed to map `place` if it is in the initial PID namespace, as
+    /// `pid` is.
     pub(super) fn sharing(
         &self,
         place: SharedPlace,

@@ -31,8 +31,8 @@ impl ColumnBuffer {
         }
     }
 
-    /// Appends a cell. A cell of another type than the column is stored as null; in debug builds, [`crate::Table::rows`] checks
-    /// that there is none.
+    /// Appends a cell. A cell that does not fit the buffer, such as text in a column of numbers, is stored as null; in debug
+    /// builds, [`crate::Table::rows`] checks that every cell has its column's type.
     pub(super) fn push(&mut self, cell: Cell<'_>) {
         let is_value = match (&mut self.values, cell) {
             (Values::Numbers(values), Cell::Signed(value)) => {
@@ -44,7 +44,7 @@ impl ColumnBuffer {
                 true
             }
             (Values::Texts(values), Cell::Text(text)) => {
-                // Rows often repeat the text of the row before, which is then shared.
+                // Rows often repeat the previous text, which is then shared.
                 let same = values.last().filter(|last| last.data() == text.as_bytes());
                 let value = same.cloned().unwrap_or_else(|| ByteArray::from(text));
                 values.push(value);
@@ -63,7 +63,7 @@ impl ColumnBuffer {
     ///
     /// # Errors
     ///
-    /// Errors of the output.
+    /// Errors of the output, and `to` is of another type than the buffer.
     pub(super) fn write(&mut self, to: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
         let levels = Some(self.levels.as_slice());
         match (&mut self.values, to) {

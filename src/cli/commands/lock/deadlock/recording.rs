@@ -15,7 +15,7 @@ use rperf_view::lock::recorded::{
 };
 
 use super::super::analysis::{
-    LockEvents, LockQuery, RowNames, RunQueueUse, address_name, capture_event, processes,
+    LockEvents, LockQuery, RowNames, RunQueueUse, capture_event, frame_text, processes,
     user_variable, without_owners,
 };
 use super::super::details::LockDetails;
@@ -187,10 +187,7 @@ impl WaitNamer<'_, '_> {
     fn stack(&self, pid: u32, stack: &[u64]) -> Vec<String> {
         let named = stack
             .iter()
-            .map(|ip| match address_name(self.resolver, Some(pid), *ip) {
-                name if name.starts_with("0x") => format!("{ip:#x}  "),
-                name => format!("{ip:#x}  {name}"),
-            });
+            .map(|ip| frame_text(self.resolver, Some(pid), *ip));
         named.collect()
     }
 }
