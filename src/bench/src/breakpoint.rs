@@ -13,10 +13,10 @@ use crate::BenchError;
 
 /// `HW_BREAKPOINT_RW` (linux/hw_breakpoint.h).
 const READ_WRITE: u32 = 3;
-/// Bytes that are watched: `HW_BREAKPOINT_LEN_1`.
+/// Number of bytes watched: `HW_BREAKPOINT_LEN_1`.
 const LENGTH: u64 = 1;
 
-/// Opens a breakpoint on a byte for the calling thread and the threads that it starts.
+/// Opens a breakpoint on a byte, for the calling thread and all threads that it starts afterwards.
 fn open(watched: &AtomicBool) -> Result<Counter, BenchError> {
     let attr = Attr {
         kind: EventType::BREAKPOINT,
@@ -40,9 +40,9 @@ fn unavailable(error: io::Error) -> BenchError {
 pub struct BreakpointThreads {
     /// Number of breakpoints.
     pub breakpoints: u32,
-    /// Number of threads that start and join others at the same time.
+    /// Number of parallel threads that start and join other threads.
     pub parallelism: u32,
-    /// Number of threads that each of those starts and joins, one after the other.
+    /// Number of threads that each parallel thread starts and joins, one after the other.
     pub threads: u32,
 }
 
@@ -50,7 +50,7 @@ impl BreakpointThreads {
     /// Runs the benchmark; returns the time until all threads have ended.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if a breakpoint cannot be opened, or the error of starting or joining a thread.
+    /// [`BenchError::Unavailable`] if a breakpoint cannot be opened, [`BenchError::System`] if a thread cannot be started.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let watched: Vec<AtomicBool> = (0..self.breakpoints)
             .map(|_| AtomicBool::new(false))
@@ -59,14 +59,14 @@ impl BreakpointThreads {
         let _opened = opened.collect::<Result<Vec<Counter>, BenchError>>()?;
         let start = Instant::now();
         thread::scope(|scope| {
-            let parallel = || {
+            let start_and_join = || {
                 for _ in 0..self.threads {
                     let thread = thread::Builder::new().spawn(|| ())?;
                     thread.join().map_err(|_| io::ErrorKind::Other)?;
                 }
                 Ok(())
             };
-            let spawn = |_| scope.spawn(parallel);
+            let spawn = |_| scope.spawn(start_and_join);
             let threads: Vec<_> = (0..self.parallelism).map(spawn).collect();
             threads.into_iter().try_for_each(|thread| {
                 let ended: io::Result<()> = thread.join().map_err(|_| BenchError::Thread)?;
@@ -93,7 +93,7 @@ impl BreakpointSwitch {
     /// Runs the benchmark; returns the total time of all switches.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if the breakpoint cannot be opened, or the error of switching it off or on.
+    /// [`BenchError::Unavailable`] if the breakpoint cannot be opened, [`BenchError::System`] if it cannot be switched off or on.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let watched = AtomicBool::new(false);
         let counter = open(&watched)?;
@@ -106,7 +106,7 @@ impl BreakpointSwitch {
                 scope.spawn(|| {
                     ready.wait();
                     let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
-                    // Ends when the sender is dropped.
+                    // One thread waits here, the others for the mutex. All end after the sender is dropped.
                     let _ = receiver.recv();
                 });
             }

@@ -12,29 +12,29 @@ use rperf_sys::{Epoll, EpollMode, EventFd, raise_open_files_limit};
 
 use crate::BenchError;
 
-/// Creates `each` descriptors for each of `threads` threads; raises the limit of open files first.
-fn events(threads: u32, each: u32) -> Result<Vec<Vec<EventFd>>, BenchError> {
+/// Raises the limit of open files, then creates `each` descriptors for each of `threads` threads.
+fn create_descriptors(threads: u32, each: u32) -> Result<Vec<Vec<EventFd>>, BenchError> {
     raise_open_files_limit().map_err(BenchError::of("setrlimit"))?;
     let own = || (0..each).map(|_| EventFd::new()).collect();
     let all: io::Result<_> = (0..threads).map(|_| own()).collect();
     all.map_err(BenchError::of("eventfd"))
 }
 
-/// Addresses of the first and the last descriptor of a thread.
+/// Returns the addresses in memory of a thread's first and last [`EventFd`]; 0 if it has none.
 fn addresses(own: &[EventFd]) -> [usize; 2] {
     [own.first(), own.last()]
-        .map(|event| event.map_or(0, |event| std::ptr::from_ref(event) as usize))
+        .map(|descriptor| descriptor.map_or(0, |event_fd| std::ptr::from_ref(event_fd) as usize))
 }
 
-/// An epoll set inside others.
+/// Epoll sets of which each is the only member of the next one; the innermost has the descriptors.
 #[derive(Debug)]
 struct Nested {
-    /// The set with the descriptors, and the sets around it in order.
+    /// The sets from the innermost to the outermost.
     levels: Vec<Epoll>,
 }
 
 impl Nested {
-    /// Creates a set inside this many others.
+    /// Creates an empty set inside `depth` other sets.
     fn new(depth: u32) -> io::Result<Self> {
         let mut levels = vec![Epoll::new()?];
         for _ in 0..depth {
@@ -47,13 +47,13 @@ impl Nested {
         Ok(Self { levels })
     }
 
-    /// Returns the set with the descriptors.
+    /// Returns the innermost set, which has the descriptors.
     fn inner(&self) -> io::Result<&Epoll> {
         self.levels.first().ok_or(io::ErrorKind::NotFound.into())
     }
 
-    /// Waits for a descriptor through all levels; `None` after the timeout, or if another thread took the event in
-    /// between.
+    /// Waits for an event of the outermost set, then looks for it in each set inside, without waiting. Returns the data of a
+    /// descriptor; `None` after the timeout, or if another thread took the event meanwhile.
     fn wait(&self, timeout_millis: i32) -> io::Result<Option<u64>> {
         let mut timeout = timeout_millis;
         let mut data = None;
@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn an_event_is_found_through_all_levels() {
         let nested = Nested::new(3).unwrap();
-        let event = EventFd::new().unwrap();
+        let descriptor = EventFd::new().unwrap();
         let inner = nested.inner().unwrap();
-        inner.add(&event, EpollMode::default(), 5).unwrap();
+        inner.add(&descriptor, EpollMode::default(), 5).unwrap();
         assert_eq!(nested.wait(0).unwrap(), None);
-        event.signal().unwrap();
+        descriptor.signal().unwrap();
         assert_eq!(nested.wait(1000).unwrap(), Some(5));
     }
 }

@@ -18,12 +18,12 @@ pub enum BenchError {
     /// This machine, kernel or user cannot run the benchmark.
     #[error("{0}")]
     Unavailable(String),
-    /// A task of the benchmark ended before all were ready.
+    /// A process or thread of the benchmark ended before all were ready.
     #[error("{worker} ended before the start: {reason}")]
     Ended {
-        /// The task: `sender 3 of group 1 (process 1234)`.
+        /// Its name, such as `sender 3 of group 1 (process 1234)`.
         worker: String,
-        /// Its exit status, or its error.
+        /// Its exit status, its error, or that it returned or panicked.
         reason: String,
     },
     /// A process of the benchmark failed.
@@ -35,7 +35,7 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// Returns a function that converts a system error; `action` says what failed.
+    /// Returns a function that converts an I/O error to [`BenchError::System`] with this action.
     pub(crate) fn of(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { action, source }
     }

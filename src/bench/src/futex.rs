@@ -1,4 +1,4 @@
-//! Futexes: the kernel's part of locks.
+//! Benchmarks of futex(2).
 
 mod hash;
 mod lock_pi;
@@ -15,17 +15,20 @@ pub use wake::{Wake, WakeParallel, WakeTime};
 
 use crate::BenchError;
 
-/// Sets the number of buckets of the process's table of futexes.
+/// Sets the number of buckets of this process's hash table of private futexes.
 ///
 /// # Errors
-/// [`BenchError::Unavailable`] if the kernel refuses, as those before 6.16 do.
+/// [`BenchError::Unavailable`] if the kernel is older than Linux 6.16, or for a number that is neither 0 nor a power of two above
+/// 1.
 pub fn set_buckets(buckets: u32) -> Result<(), BenchError> {
     rperf_sys::set_futex_buckets(buckets).map_err(|error| {
-        BenchError::Unavailable(format!("{buckets} futex buckets (Linux 6.16): {error}"))
+        BenchError::Unavailable(format!(
+            "cannot set {buckets} futex buckets, which must be a power of two (Linux 6.16): {error}"
+        ))
     })
 }
 
-/// Keeps all memory of this process in RAM.
+/// Keeps all memory of this process in RAM, also memory that it maps later.
 ///
 /// # Errors
 /// [`BenchError::System`] if mlockall(2) fails, such as beyond the limit of locked memory.

@@ -3,13 +3,14 @@
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rperf_sys::poll;
 
 use crate::BenchError;
 use crate::workers::Workers;
 
-/// The end of the main task, which waits until all workers are ready and then starts them.
+/// The main task's side of the gate: waits until all workers are ready, then starts them.
 #[derive(Debug)]
 pub(crate) struct Gate {
     ready: PipeReader,
@@ -17,7 +18,7 @@ pub(crate) struct Gate {
     worker: WorkerGate,
 }
 
-/// The end of a worker, which is a thread or a forked process.
+/// A worker's side of the gate. The worker is a thread or a forked process.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerGate {
     ready: Arc<PipeWriter>,
@@ -39,46 +40,48 @@ impl Gate {
         })
     }
 
-    /// Returns the end of a worker.
+    /// Returns a worker's side.
     pub(crate) fn worker(&self) -> WorkerGate {
         self.worker.clone()
     }
 
-    /// Waits until `count` of `workers` are ready, then starts them all.
+    /// Waits until all `workers`, whose number is `count`, are ready, then starts them. Returns the time of the start.
     ///
     /// # Errors
     ///
-    /// [`BenchError::Ended`] for a worker that ended before all were ready. The others wait for the start until they are killed, or until
-    /// the gate is dropped.
-    pub(crate) fn open(self, count: u64, workers: &mut Workers) -> Result<(), BenchError> {
+    /// [`BenchError::Ended`] for a worker that ended before all were ready. The other processes then wait until they are killed;
+    /// other threads end, as the gate is dropped.
+    pub(crate) fn open(self, count: u64, workers: &mut Workers) -> Result<Instant, BenchError> {
         let Self {
             mut ready,
             mut start,
             worker,
         } = self;
-        // Without this writer, a read finds the end of the pipe once all workers have ended.
+        // With this writer closed, a read finds the end of the pipe once all workers have ended.
         drop(worker.ready);
         let mut missing = count;
         while missing > 0 {
             let arrived = arrived(&mut ready, missing).map_err(BenchError::of("pipe"))?;
             match arrived {
                 Some(number) if number > 0 => missing -= number,
-                // A worker that was killed cannot report that, and the others keep the pipe open.
+                // No worker became ready: one may have ended without a message, while others keep the pipe open.
                 _ => workers.check_running()?,
             }
         }
-        // Workers only poll, so that the byte stays in the pipe for all of them.
-        start.write_all(b"s").map_err(BenchError::of("pipe"))
+        let begin = Instant::now();
+        // Workers only poll, so the byte stays in the pipe for all of them.
+        start.write_all(b"s").map_err(BenchError::of("pipe"))?;
+        Ok(begin)
     }
 }
 
-/// How long a worker may take before it is checked that all still run, in milliseconds.
-const PATIENCE: i32 = 100;
+/// If no worker becomes ready in this time, it is checked that all still run. In milliseconds.
+const CHECK_MILLIS: i32 = 100;
 
-/// Waits for workers to be ready, of which at most `most` are missing. Returns their number; 0 if all workers have ended, `None` if no worker
-/// became ready in time.
+/// Waits until workers become ready; returns how many did, at most `most`. Returns 0 if all workers have ended, `None` if none became
+/// ready in time.
 fn arrived(ready: &mut PipeReader, most: u64) -> io::Result<Option<u64>> {
-    let state = poll(&[ready.as_fd()], PATIENCE)?;
+    let state = poll(&[ready.as_fd()], CHECK_MILLIS)?;
     if !state.iter().any(|state| state.readable || state.closed) {
         return Ok(None);
     }
@@ -110,8 +113,8 @@ impl WorkerGate {
 mod tests {
     use super::*;
 
-    /// Opens a gate for two workers, of which the second one runs `second` instead of passing.
-    fn open(threads: bool, second: fn() -> io::Result<()>) -> String {
+    /// Opens a gate for two workers, of which the second one runs `second` instead of passing; returns the reason in the error.
+    fn failure_of_second(threads: bool, second: fn() -> io::Result<()>) -> String {
         let gate = Gate::new().unwrap();
         let mut workers = Workers::new(threads);
         let worker = gate.worker();
@@ -121,7 +124,8 @@ mod tests {
         let worker = gate.worker();
         workers
             .start("worker 2".to_owned(), move || {
-                let _open = worker;
+                // Dropped only after `second`: the pipe stays open until then.
+                let _worker = worker;
                 second()
             })
             .unwrap();
@@ -134,10 +138,10 @@ mod tests {
 
     #[test]
     fn a_worker_that_ends_before_the_start_is_named() {
-        let killed = open(false, || std::process::abort());
+        let killed = failure_of_second(false, || std::process::abort());
         assert!(killed.starts_with("signal: 6"), "{killed}");
         let failed: fn() -> _ = || Err(io::ErrorKind::NotFound.into());
-        assert_eq!(open(false, failed), "exit status: 1");
-        assert_eq!(open(true, failed), "entity not found");
+        assert_eq!(failure_of_second(false, failed), "exit status: 1");
+        assert_eq!(failure_of_second(true, failed), "entity not found");
     }
 }

@@ -1,7 +1,8 @@
-//! Benchmarks of the kernel and of this machine: each is a structure with its settings whose `run` returns plain times and
-//! counts.
+//! Benchmarks of the kernel and of this machine. The type of a benchmark holds its settings; its `run` returns times, counts or
+//! rates.
 //!
-//! [`Report`] holds the results of several benchmarks, is written and read as JSON, and is compared with another one.
+//! [`Report`] holds the results of several benchmarks, and is written and read as JSON. [`Comparison`] compares a result with
+//! an earlier one.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -19,7 +19,7 @@ pub(crate) enum Workers {
 }
 
 impl Workers {
-    /// Creates an empty set of threads, or of processes if not `threads`.
+    /// Creates an empty set, of threads if `threads`, otherwise of processes.
     pub(crate) fn new(threads: bool) -> Self {
         match threads {
             true => Self::Threads(Vec::new()),
@@ -27,7 +27,7 @@ impl Workers {
         }
     }
 
-    /// Starts a worker, which errors name `name`.
+    /// Starts a worker; `name` is its name in errors.
     pub(crate) fn start(
         &mut self,
         name: String,
@@ -48,10 +48,10 @@ impl Workers {
         Ok(())
     }
 
-    /// Checks that no worker has ended, without waiting.
+    /// Checks without waiting that no worker has ended.
     ///
     /// # Errors
-    /// [`BenchError::Ended`] for a worker that has ended, or an error of wait(2).
+    /// [`BenchError::Ended`] for a worker that has ended, [`BenchError::System`] if waiting for a process fails.
     pub(crate) fn check_running(&mut self) -> Result<(), BenchError> {
         match self {
             Self::Processes(children, names) => {
@@ -81,7 +81,8 @@ impl Workers {
         }
     }
 
-    /// Waits for the workers; returns an error if one failed.
+    /// Waits until all workers have ended. Returns the error of the first one that failed: other processes are then killed, other
+    /// threads are not waited for.
     pub(crate) fn wait(self) -> Result<(), BenchError> {
         match self {
             Self::Processes(children, _) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rperf_sys::{Epoll, EpollMode, EventFd};
 
-use super::{Nested, addresses, events};
+use super::{Nested, addresses, create_descriptors};
 use crate::BenchError;
 use crate::random::next_random;
 use crate::timed::TimedThreads;
@@ -22,7 +22,7 @@ pub struct Control {
     pub duration: Duration,
     /// Whether each thread is bound to a CPU.
     pub bound: bool,
-    /// Number of epoll instances nested around the one with the descriptors.
+    /// Number of epoll sets nested around the one with the descriptors.
     pub nested: u32,
     /// Whether operations and descriptors are chosen at random.
     pub random: bool,
@@ -31,27 +31,27 @@ pub struct Control {
 /// Result of a thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ControlThread {
-    /// Addresses in memory of its first and last descriptor, which perf prints as `fdmap`.
+    /// Addresses in memory of its first and last descriptor, which perf prints as `fdmap`; 0 without descriptors.
     pub addresses: [usize; 2],
     /// Numbers of successful operations that add, modify and remove descriptors.
     pub operations: [u64; 3],
 }
 
 impl Control {
-    /// Runs the benchmark: all threads use one epoll instance.
+    /// Runs the benchmark: all threads use one epoll set.
     ///
     /// # Errors
     /// A descriptor or a thread cannot be created, or an operation fails unexpectedly.
     pub fn run(&self) -> Result<Vec<ControlThread>, BenchError> {
-        let events = events(self.threads, self.descriptors)?;
+        let descriptors = create_descriptors(self.threads, self.descriptors)?;
         let set = Nested::new(self.nested).map_err(BenchError::of("epoll"))?;
         let threads = TimedThreads {
-            threads: events.len(),
+            threads: descriptors.len(),
             duration: self.duration,
             bound: self.bound,
         };
         let (counts, _) = threads.run(|number, stop| {
-            let own = events.get(number).map_or(&[][..], Vec::as_slice);
+            let own = descriptors.get(number).map_or(&[][..], Vec::as_slice);
             match self.random {
                 true => at_random(set.inner()?, own, stop, number as u64 + 1),
                 false => in_order(set.inner()?, own, stop),
@@ -61,35 +61,38 @@ impl Control {
             addresses: addresses(own),
             operations,
         };
-        Ok(events.iter().zip(counts).map(thread).collect())
+        Ok(descriptors.iter().zip(counts).map(thread).collect())
     }
 }
 
-/// Adds all descriptors, then modifies all, then removes all.
+/// Adds all descriptors, then modifies all, then removes all, until stopped. Returns the numbers of these operations.
 fn in_order(set: &Epoll, own: &[EventFd], stop: &AtomicBool) -> io::Result<[u64; 3]> {
-    let (mut operations, mode) = (0, EpollMode::default());
+    let (mut count_of_each, mode) = (0, EpollMode::default());
     while !stop.load(Ordering::Relaxed) {
-        own.iter().try_for_each(|event| set.add(event, mode, 0))?;
         own.iter()
-            .try_for_each(|event| set.modify(event, mode, 0))?;
-        own.iter().try_for_each(|event| set.remove(event))?;
-        operations += own.len() as u64;
+            .try_for_each(|descriptor| set.add(descriptor, mode, 0))?;
+        own.iter()
+            .try_for_each(|descriptor| set.modify(descriptor, mode, 0))?;
+        own.iter()
+            .try_for_each(|descriptor| set.remove(descriptor))?;
+        count_of_each += own.len() as u64;
     }
-    Ok([operations; 3])
+    Ok([count_of_each; 3])
 }
 
-/// Performs random operations on random descriptors. Operations that fail because of a descriptor's state are not counted.
+/// Performs random operations on random descriptors until stopped; returns the numbers of successful ones. Adding a member of
+/// the set, and modifying or removing a descriptor that is not a member, fail and are not counted.
 fn at_random(set: &Epoll, own: &[EventFd], stop: &AtomicBool, seed: u64) -> io::Result<[u64; 3]> {
     let (mut counts, mut state) = ([0; 3], seed);
     let mode = EpollMode::default();
     while !stop.load(Ordering::Relaxed) {
-        let event = own.get(next_random(&mut state) as usize % own.len().max(1));
-        let event = event.ok_or(io::ErrorKind::NotFound)?;
+        let descriptor = own.get(next_random(&mut state) as usize % own.len().max(1));
+        let descriptor = descriptor.ok_or(io::ErrorKind::NotFound)?;
         let operation = next_random(&mut state) as usize % counts.len();
         let result = match operation {
-            0 => set.add(event, mode, 0),
-            1 => set.modify(event, mode, 0),
-            _ => set.remove(event),
+            0 => set.add(descriptor, mode, 0),
+            1 => set.modify(descriptor, mode, 0),
+            _ => set.remove(descriptor),
         };
         match result {
             Ok(()) => counts

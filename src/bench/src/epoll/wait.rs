@@ -1,4 +1,4 @@
-//! Threads that wait for events which another thread causes.
+//! Threads that wait for descriptors which another thread makes readable.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use rperf_sys::{EpollMode, EventFd};
 
-use super::{Nested, addresses, events};
+use super::{Nested, addresses, create_descriptors};
 use crate::BenchError;
 use crate::random::next_random;
 use crate::timed::{TimedThreads, rate};
 
-/// The time after which a waiting thread checks whether it must stop.
+/// The longest wait for an event; after it, a thread checks whether it must stop.
 const STOP_CHECK_MILLIS: i32 = 20;
-/// The pause of the writing thread after each round, in which the waiting threads can use its CPU. As in perf.
+/// The pause of the writing thread after each round, during which waiting threads can use its CPU. As in perf.
 const WRITER_PAUSE: Duration = Duration::from_nanos(500);
 
 /// The benchmark `epoll wait`.
 #[derive(Debug, Clone, Copy)]
 pub struct Wait {
-    /// Number of threads.
+    /// Number of waiting threads.
     pub threads: u32,
     /// Number of descriptors of each thread.
     pub descriptors: u32,
@@ -32,7 +32,7 @@ pub struct Wait {
     pub multiple: bool,
     /// Number of epoll sets nested around the one with the descriptors.
     pub nested: u32,
-    /// Whether descriptors are written in random order.
+    /// Whether each write is to a random descriptor, instead of to one after the other.
     pub random: bool,
     /// Whether threads poll instead of blocking.
     pub nonblocking: bool,
@@ -43,7 +43,7 @@ pub struct Wait {
 /// Result of a thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WaitThread {
-    /// Addresses of its first and last descriptor.
+    /// Addresses in memory of its first and last descriptor, which perf prints as `fdmap`; 0 without descriptors.
     pub addresses: [usize; 2],
     /// Events per second.
     pub rate: f64,
@@ -54,7 +54,7 @@ pub struct WaitThread {
 pub struct WaitResult {
     /// The results of the waiting threads.
     pub threads: Vec<WaitThread>,
-    /// The number of rounds, in each of which as many descriptors are written as there are.
+    /// The number of rounds of the writing thread. A round has as many writes as there are descriptors.
     pub rounds: u64,
 }
 
@@ -64,15 +64,15 @@ impl Wait {
     /// # Errors
     /// A descriptor or a thread cannot be created, or an operation fails.
     pub fn run(&self) -> Result<WaitResult, BenchError> {
-        let events = events(self.threads, self.descriptors)?;
-        let sets = self.sets(&events).map_err(BenchError::of("epoll"))?;
+        let descriptors = create_descriptors(self.threads, self.descriptors)?;
+        let sets = self.sets(&descriptors).map_err(BenchError::of("epoll"))?;
         let threads = TimedThreads {
-            threads: events.len(),
+            threads: descriptors.len(),
             duration: self.duration,
             bound: self.bound,
         };
         let (done, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
-        let all: Vec<&EventFd> = events.iter().flatten().collect();
+        let all: Vec<&EventFd> = descriptors.iter().flatten().collect();
         let measured = thread::scope(|scope| {
             let writer = scope.spawn(|| self.write(&all, &done, &rounds));
             let measured = threads.run(|number, stop| {
@@ -89,22 +89,23 @@ impl Wait {
             rate: rate(count, time),
         };
         Ok(WaitResult {
-            threads: events.iter().zip(counts).map(thread).collect(),
+            threads: descriptors.iter().zip(counts).map(thread).collect(),
             rounds: rounds.load(Ordering::Relaxed),
         })
     }
 
-    /// The epoll set of each thread, or one for all. The data of a descriptor is its number among all.
-    fn sets(&self, events: &[Vec<EventFd>]) -> io::Result<Vec<Nested>> {
-        let count = if self.multiple { events.len() } else { 1 };
+    /// Creates an epoll set for each thread, or one for all threads, and adds the descriptors. The data of a descriptor is its
+    /// index among those of all threads.
+    fn sets(&self, descriptors: &[Vec<EventFd>]) -> io::Result<Vec<Nested>> {
+        let count = if self.multiple { descriptors.len() } else { 1 };
         let sets = (0..count).map(|_| Nested::new(self.nested));
         let sets: Vec<Nested> = sets.collect::<io::Result<_>>()?;
         let mut data = 0;
-        for (number, own) in events.iter().enumerate() {
-            for event in own {
+        for (number, own) in descriptors.iter().enumerate() {
+            for descriptor in own {
                 let set = sets.get(if self.multiple { number } else { 0 });
                 if let Some(set) = set {
-                    set.inner()?.add(event, self.mode, data)?;
+                    set.inner()?.add(descriptor, self.mode, data)?;
                 }
                 data += 1;
             }
@@ -112,7 +113,7 @@ impl Wait {
         Ok(sets)
     }
 
-    /// Waits for events until stopped; returns the number of those taken.
+    /// Waits for readable descriptors and reads them until stopped; returns the number of successful reads.
     fn receive(&self, set: &Nested, all: &[&EventFd], stop: &AtomicBool) -> io::Result<u64> {
         let timeout = if self.nonblocking {
             0
@@ -126,22 +127,23 @@ impl Wait {
                 data => data?,
             };
             let Some(data) = data else { continue };
-            let event = usize::try_from(data).ok().and_then(|index| all.get(index));
-            let event = event.ok_or(io::ErrorKind::InvalidData)?;
-            match event.take() {
+            let index = usize::try_from(data).ok();
+            let descriptor = index.and_then(|index| all.get(index));
+            let descriptor = descriptor.ok_or(io::ErrorKind::InvalidData)?;
+            match descriptor.take() {
                 Ok(_) => count += 1,
-                // Another thread was faster.
+                // Another thread has read it first.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
             if self.mode.oneshot {
-                set.inner()?.modify(event, self.mode, data)?;
+                set.inner()?.modify(descriptor, self.mode, data)?;
             }
         }
         Ok(count)
     }
 
-    /// Writes descriptors until done, in each round as many as there are.
+    /// Writes to descriptors until `done` is set, in each round as often as there are descriptors; counts the rounds.
     fn write(&self, all: &[&EventFd], done: &AtomicBool, rounds: &AtomicU64) {
         let mut state = 1;
         while !done.load(Ordering::Relaxed) {
@@ -150,9 +152,9 @@ impl Wait {
                     true => next_random(&mut state) as usize % all.len(),
                     false => index,
                 };
-                if let Some(event) = all.get(chosen) {
-                    // A counter at its limit stays readable.
-                    let _ = event.signal();
+                if let Some(descriptor) = all.get(chosen) {
+                    // Fails if the counter is at its limit, but then the descriptor is readable anyway.
+                    let _ = descriptor.signal();
                 }
             }
             rounds.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The kernel's table of futexes: waits that return at once.
+//! The kernel's futex hash table: waits that return at once.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,8 +8,8 @@ use super::FutexScope;
 use crate::BenchError;
 use crate::timed::{TimedThreads, rate};
 
-/// A value that no word has.
-const OTHER: u32 = 1234;
+/// A value that no word has: a wait that expects it returns at once.
+const OTHER_VALUE: u32 = 1234;
 /// `EAGAIN`, the result of each wait.
 const AGAIN: io::ErrorKind = io::ErrorKind::WouldBlock;
 
@@ -18,9 +18,9 @@ const AGAIN: io::ErrorKind = io::ErrorKind::WouldBlock;
 pub struct Hash {
     /// Number of threads.
     pub threads: u32,
-    /// Words of each thread.
+    /// Number of words (futexes) of each thread.
     pub futexes: u32,
-    /// How long it runs.
+    /// The duration of the run.
     pub duration: Duration,
     /// Which processes may wait.
     pub scope: FutexScope,
@@ -55,7 +55,7 @@ impl Hash {
             let mut operations = 0_u64;
             while !stop.load(Ordering::Relaxed) {
                 for word in own {
-                    match self.scope.wait(word, OTHER) {
+                    match self.scope.wait(word, OTHER_VALUE) {
                         Err(error) if error.kind() == AGAIN => {}
                         Err(error) => return Err(error),
                         Ok(()) => return Err(io::ErrorKind::InvalidData.into()),

@@ -1,4 +1,4 @@
-//! Locks with priority inheritance.
+//! Locks with priority inheritance (PI).
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use super::FutexScope;
 use crate::BenchError;
 use crate::timed::{TimedThreads, rate};
 
-/// How long a lock is held, at least.
+/// The shortest time that a lock is held.
 const HELD: Duration = Duration::from_micros(1);
 
 /// The benchmark `futex lock-pi`.
@@ -17,9 +17,9 @@ const HELD: Duration = Duration::from_micros(1);
 pub struct LockPi {
     /// Number of threads.
     pub threads: u32,
-    /// How long it runs.
+    /// The duration of the run.
     pub duration: Duration,
-    /// Which processes may wait.
+    /// Which processes may use the locks.
     pub scope: FutexScope,
     /// Whether each thread has a lock of its own.
     pub multiple: bool,

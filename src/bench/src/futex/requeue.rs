@@ -11,24 +11,24 @@ use crate::BenchError;
 /// The benchmark `futex requeue`.
 #[derive(Debug, Clone, Copy)]
 pub struct Requeue {
-    /// Waiting threads.
+    /// Number of waiting threads.
     pub threads: u32,
-    /// Threads moved by a call.
+    /// Maximum number of threads moved by a call.
     pub at_once: u32,
     /// Which processes may wait.
     pub scope: FutexScope,
-    /// Whether they are moved to a lock with priority inheritance.
+    /// Whether threads are moved to a lock with priority inheritance.
     pub pi: bool,
 }
 
 /// Result of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Requeued {
-    /// Threads that were moved.
+    /// Number of threads that were moved.
     pub moved: u32,
-    /// Threads that acquired the lock instead.
+    /// Number of threads that acquired the lock instead: one with priority inheritance, otherwise none.
     pub woken: u32,
-    /// How long it took.
+    /// The time of all calls that moved threads.
     pub time: Duration,
 }
 
@@ -36,7 +36,7 @@ impl Requeue {
     /// Lets the threads wait, moves them all, and wakes them.
     ///
     /// # Errors
-    /// Failure to start the threads; what futex(2) reports.
+    /// [`BenchError::System`] if a thread cannot be started, or for an error of futex(2).
     pub fn run(&self, words: &FutexWords) -> Result<Requeued, BenchError> {
         let wait = || match self.pi {
             false => self.scope.wait(&words.waiting, 0),
@@ -58,7 +58,7 @@ impl Requeue {
             let time = start.elapsed();
             waiters.finish()?;
             let reached = reached.map_err(BenchError::of("futex requeue"))?;
-            // With priority inheritance, the first thread acquires the free lock instead of being moved.
+            // With priority inheritance, the first thread acquires the free lock instead of being moved to it.
             let woken = u32::from(self.pi).min(reached);
             Ok(Requeued {
                 moved: reached - woken,
@@ -68,12 +68,12 @@ impl Requeue {
         })
     }
 
-    /// Waits to be moved to the lock and to acquire it.
+    /// Waits until this thread was moved to the lock and has acquired it.
     fn wait_pi(&self, words: &FutexWords) -> io::Result<()> {
         loop {
             match self.scope.wait_requeue_pi(&words.waiting, 0, &words.target) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                ended => return ended,
+                result => return result,
             }
         }
     }

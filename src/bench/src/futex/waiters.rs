@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::FutexScope;
 use crate::BenchError;
 
-/// How long the threads have to fall asleep after they are ready.
-const ASLEEP: Duration = Duration::from_millis(100);
+/// The pause in which all threads fall asleep after the last one is ready.
+const FALL_ASLEEP: Duration = Duration::from_millis(100);
 
-/// The words of a benchmark, which keep their addresses in all runs.
+/// The words of a benchmark. They are the same in all runs, so that their addresses can be shown before.
 #[derive(Debug, Default)]
 pub struct FutexWords {
     /// The word that threads wait on; always 0.
@@ -32,33 +32,33 @@ impl FutexWords {
 pub(super) struct Waiters<'scope> {
     threads: Vec<ScopedJoinHandle<'scope, io::Result<()>>>,
     words: &'scope FutexWords,
-    scope: FutexScope,
+    futex_scope: FutexScope,
 }
 
 impl<'scope> Waiters<'scope> {
-    /// Starts threads that call `wait`, again if it was interrupted, and lets them fall asleep.
+    /// Starts `count` threads that call `wait`, again if a signal interrupts it, and gives them time to fall asleep.
     pub(super) fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
         count: u32,
         words: &'scope FutexWords,
-        kind: FutexScope,
+        futex_scope: FutexScope,
         wait: impl Fn() -> io::Result<()> + Copy + Send + 'scope,
     ) -> Result<Self, BenchError> {
         let (sender, ready) = std::sync::mpsc::channel();
         let mut waiters = Self {
             threads: Vec::new(),
             words,
-            scope: kind,
+            futex_scope,
         };
         for _ in 0..count {
             let sender = sender.clone();
             let thread = thread::Builder::new().spawn_scoped(scope, move || {
-                // The receiver waits for all threads.
+                // Cannot fail: the receiver lives until all threads have sent.
                 let _ = sender.send(());
                 loop {
                     match wait() {
-                        Err(error) if is_spurious(&error) => {}
-                        ended => return ended,
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        result => return result,
                     }
                 }
             });
@@ -72,7 +72,7 @@ impl<'scope> Waiters<'scope> {
         }
         drop(sender);
         for () in ready.iter().take(waiters.threads.len()) {}
-        thread::sleep(ASLEEP);
+        thread::sleep(FALL_ASLEEP);
         Ok(waiters)
     }
 
@@ -80,8 +80,9 @@ impl<'scope> Waiters<'scope> {
     pub(super) fn finish(self) -> Result<(), BenchError> {
         while self.threads.iter().any(|thread| !thread.is_finished()) {
             for word in [&self.words.waiting, &self.words.target] {
-                // Threads that wait for a PI lock cannot be woken (the kernel returns an error); its owners wake each other.
-                let _ = self.scope.wake(word, u32::MAX >> 1);
+                // Threads that wait for a PI lock cannot be woken (the kernel returns an error): each gets the lock when its owner
+                // releases it.
+                let _ = self.futex_scope.wake(word, u32::MAX >> 1);
             }
             thread::yield_now();
         }
@@ -92,11 +93,8 @@ impl<'scope> Waiters<'scope> {
     }
 }
 
-fn is_spurious(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::Interrupted
-}
-
-/// Repeats an operation until it has reached all `threads`; returns the number that it reached.
+/// Repeats an operation, which returns the number of threads that it woke or moved, until their sum is `threads`; returns the
+/// sum. `EAGAIN` counts as none.
 pub(super) fn until_all(
     threads: u32,
     mut operation: impl FnMut() -> io::Result<u32>,
@@ -121,10 +119,10 @@ mod tests {
     #[test]
     fn finish_wakes_waiting_threads() {
         let words = FutexWords::default();
-        let kind = FutexScope::Private;
+        let futex_scope = FutexScope::Private;
         thread::scope(|scope| {
-            let wait = || kind.wait(&words.waiting, 0);
-            let waiters = Waiters::start(scope, 3, &words, kind, wait).unwrap();
+            let wait = || futex_scope.wait(&words.waiting, 0);
+            let waiters = Waiters::start(scope, 3, &words, futex_scope, wait).unwrap();
             assert_eq!(waiters.threads.len(), 3);
             waiters.finish().unwrap();
         });

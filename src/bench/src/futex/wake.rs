@@ -13,9 +13,9 @@ use crate::BenchError;
 /// The benchmark `futex wake`.
 #[derive(Debug, Clone, Copy)]
 pub struct Wake {
-    /// Waiting threads.
+    /// Number of waiting threads.
     pub threads: u32,
-    /// Threads woken by a call.
+    /// Maximum number of threads woken by a call.
     pub at_once: u32,
     /// Which processes may wait.
     pub scope: FutexScope,
@@ -24,9 +24,9 @@ pub struct Wake {
 /// Result of one run of [`Wake`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WakeTime {
-    /// Threads that were woken.
+    /// Number of threads that were woken.
     pub woken: u32,
-    /// How long it took.
+    /// The time of all calls that woke threads.
     pub time: Duration,
 }
 
@@ -34,7 +34,7 @@ impl Wake {
     /// Lets the threads wait and wakes them all.
     ///
     /// # Errors
-    /// Failure to start the threads; what futex(2) reports.
+    /// [`BenchError::System`] if a waiting thread cannot be started, or for an error of futex(2).
     pub fn run(&self, words: &FutexWords) -> Result<WakeTime, BenchError> {
         let wait = || self.scope.wait(&words.waiting, 0);
         thread::scope(|scope| {
@@ -54,19 +54,20 @@ impl Wake {
 /// The benchmark `futex wake-parallel`.
 #[derive(Debug, Clone, Copy)]
 pub struct WakeParallel {
-    /// Waiting threads.
+    /// Number of waiting threads.
     pub threads: u32,
-    /// Threads that wake others; each wakes the same number.
+    /// Number of waking threads. Each wakes `threads / wakers` threads with one call.
     pub wakers: u32,
     /// Which processes may wait.
     pub scope: FutexScope,
 }
 
 impl WakeParallel {
-    /// Lets the threads wait and wakes them; returns how long the waking threads took, in milliseconds.
+    /// Lets the threads wait and wakes them; returns the mean time of the calls of the waking threads, in milliseconds, and its
+    /// standard error.
     ///
     /// # Errors
-    /// Failure to start the threads; what futex(2) reports.
+    /// [`BenchError::System`] if a waiting thread cannot be started, or for an error of futex(2).
     pub fn run(&self, words: &FutexWords) -> Result<Spread, BenchError> {
         let each = self.threads / self.wakers.max(1);
         let wait = || self.scope.wait(&words.waiting, 0);

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rperf_sys::raise_open_files_limit;
 
@@ -13,7 +13,7 @@ use crate::BenchError;
 use crate::gate::{Gate, WorkerGate};
 use crate::workers::Workers;
 
-/// Number of senders in a group, and also of receivers.
+/// Number of senders in a group, and of receivers in a group.
 const SIDE: u32 = 20;
 /// Bytes of a message.
 const MESSAGE: usize = 100;
@@ -21,18 +21,18 @@ const MESSAGE: usize = 100;
 /// The benchmark `sched messaging`.
 #[derive(Debug, Clone, Copy)]
 pub struct Messaging {
-    /// Groups of 20 senders and 20 receivers.
+    /// Number of groups of 20 senders and 20 receivers.
     pub groups: u32,
-    /// Messages that each sender writes to each receiver.
+    /// Number of messages that each sender writes to each receiver.
     pub loops: u64,
     /// Whether the tasks are threads instead of processes.
     pub threads: bool,
-    /// Whether they use pipes instead of socket pairs.
+    /// Whether the tasks use pipes instead of socket pairs.
     pub pipes: bool,
 }
 
 impl Messaging {
-    /// Senders in a group, which is also the number of receivers in a group.
+    /// Number of senders in a group, and of receivers in a group.
     pub const SIDE: u32 = SIDE;
 
     /// Returns the number of senders and receivers in all groups.
@@ -54,8 +54,7 @@ impl Messaging {
         for group in 1..=self.groups {
             self.start_group(group, &gate, &mut workers)?;
         }
-        let start = Instant::now();
-        gate.open(self.tasks(), &mut workers)?;
+        let start = gate.open(self.tasks(), &mut workers)?;
         workers.wait()?;
         Ok(start.elapsed())
     }
@@ -66,25 +65,25 @@ impl Messaging {
         gate: &Gate,
         workers: &mut Workers,
     ) -> Result<(), BenchError> {
-        let mut ends = Vec::new();
+        let mut senders = Vec::new();
         for number in 1..=SIDE {
             let name = format!("receiver {number} of group {group}");
             let call = if self.pipes { "pipe" } else { "socketpair" };
             let (receiver, sender) = self.channel().map_err(BenchError::of(call))?;
             let (gate, messages) = (gate.worker(), self.loops * u64::from(SIDE));
             workers.start(name, move || receive(&gate, receiver, messages))?;
-            ends.push(sender);
+            senders.push(sender);
         }
-        let ends = Arc::new(ends);
+        let senders = Arc::new(senders);
         for number in 1..=SIDE {
             let name = format!("sender {number} of group {group}");
-            let (gate, ends, loops) = (gate.worker(), Arc::clone(&ends), self.loops);
-            workers.start(name, move || send(&gate, &ends, loops))?;
+            let (gate, senders, loops) = (gate.worker(), Arc::clone(&senders), self.loops);
+            workers.start(name, move || send(&gate, &senders, loops))?;
         }
         Ok(())
     }
 
-    /// Returns the ends of the receiver and of the senders.
+    /// Creates a pipe or socket pair; returns the end that the receiver reads and the end that the senders write.
     fn channel(&self) -> io::Result<(File, File)> {
         let (receiver, sender): (OwnedFd, OwnedFd) = if self.pipes {
             let (reader, writer) = io::pipe()?;
