@@ -59,17 +59,18 @@ impl BreakpointThreads {
         let _opened = opened.collect::<Result<Vec<Counter>, BenchError>>()?;
         let start = Instant::now();
         thread::scope(|scope| {
-            let start_and_join = || {
+            let start_and_join = || -> io::Result<()> {
                 for _ in 0..self.threads {
                     let thread = thread::Builder::new().spawn(|| ())?;
                     thread.join().map_err(|_| io::ErrorKind::Other)?;
                 }
                 Ok(())
             };
-            let spawn = |_| scope.spawn(start_and_join);
-            let threads: Vec<_> = (0..self.parallelism).map(spawn).collect();
+            let spawn = |_| thread::Builder::new().spawn_scoped(scope, start_and_join);
+            let threads: io::Result<Vec<_>> = (0..self.parallelism).map(spawn).collect();
+            let threads = threads.map_err(BenchError::of("cannot start a thread"))?;
             threads.into_iter().try_for_each(|thread| {
-                let ended: io::Result<()> = thread.join().map_err(|_| BenchError::Thread)?;
+                let ended = thread.join().map_err(|_| BenchError::Thread)?;
                 ended.map_err(BenchError::of("cannot start a thread"))
             })
         })?;

@@ -78,8 +78,8 @@ impl Gate {
 /// If no worker becomes ready in this time, it is checked that all still run. In milliseconds.
 const CHECK_MILLIS: i32 = 100;
 
-/// Waits until workers become ready; returns how many did, at most `most`. Returns 0 if all workers have ended, `None` if none became
-/// ready in time.
+/// Waits until workers become ready; returns how many did, at most `most`. Returns 0 if all workers have ended, `None` if none
+/// became ready in time.
 fn arrived(ready: &mut PipeReader, most: u64) -> io::Result<Option<u64>> {
     let state = poll(&[ready.as_fd()], CHECK_MILLIS)?;
     if !state.iter().any(|state| state.readable || state.closed) {

@@ -1,4 +1,4 @@
-//! Memory: copying, filling, mapping, and searching bits.
+//! Benchmarks of memory: copying, filling, mapping, and searching bitmaps.
 
 mod block;
 mod cycles;
@@ -8,4 +8,4 @@ mod mapping;
 pub use block::{Block, BlockFunction, BlockOperation};
 pub use cycles::{Clock, Cost};
 pub use find_bit::{BitTimes, FindBit};
-pub use mapping::{Mmap, MmapFunction, MmapSpeed};
+pub use mapping::{Mmap, MmapCosts, MmapFunction};

@@ -1,4 +1,5 @@
-//! Memory of several nodes: tasks that pass over memory of their own and memory that they share.
+//! Memory of NUMA nodes: threads of several processes pass over memory of their own and memory that they share. A task is one of
+//! these threads.
 
 mod access;
 mod tasks;
@@ -14,15 +15,15 @@ use crate::BenchError;
 pub struct NumaMem {
     /// Number of processes.
     pub processes: u32,
-    /// Threads of each process.
+    /// Number of threads of each process.
     pub threads: u32,
     /// The memory that the tasks pass over.
     pub sizes: MemorySizes,
-    /// Passes of each thread; `None`: until the time is over.
+    /// Maximum number of passes of each task; `None` for no limit but `duration`.
     pub loops: Option<u64>,
-    /// The maximum duration.
+    /// The time after which a task starts no further pass. Each task makes at least one, unless `loops` is 0.
     pub duration: Duration,
-    /// Time that each thread sleeps after a pass.
+    /// Time that each task sleeps after a pass.
     pub pause: Duration,
     /// How memory is accessed.
     pub access: MemoryAccess,
@@ -30,20 +31,21 @@ pub struct NumaMem {
     pub initial: InitialMemory,
     /// Whether transparent huge pages are requested or refused; `None` for the kernel's default.
     pub huge_pages: Option<bool>,
-    /// The CPUs of the first tasks; others run on any CPU.
+    /// The CPUs of the first tasks, one for each; other tasks run on any CPU.
     pub cpus: Vec<u32>,
-    /// The nodes with the memory of the first tasks; memory of others is on any node.
+    /// The nodes of the memory that the first tasks allocate, one for each; memory of other tasks is on any node.
     pub nodes: Vec<u32>,
 }
 
 /// Sizes of the memory that a task passes over, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemorySizes {
-    /// The memory shared by all processes.
+    /// The memory that all processes share.
     pub global: usize,
-    /// The memory of each process, shared by its threads.
+    /// The memory of each process, which its threads share.
     pub process: usize,
-    /// The part of the process's memory that one thread at a time passes over; not larger than `process`.
+    /// The first part of the process's memory that each thread passes over a second time, while it holds a lock of the process;
+    /// not larger than `process`.
     pub locked: usize,
     /// The memory of each thread.
     pub thread: usize,
@@ -52,7 +54,7 @@ pub struct MemorySizes {
 /// How memory is initialized, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InitialMemory {
-    /// Whether zeros are written, so that pages exist before the measurement.
+    /// Whether zeros are written, so that pages exist before the measurement. Ignored if `random`.
     pub zero: bool,
     /// Whether random numbers are written.
     pub random: bool,
@@ -88,7 +90,8 @@ impl NumaMem {
     /// Runs the tasks.
     ///
     /// # Errors
-    /// [`BenchError::System`] without enough memory, or for a CPU or node that the tasks may not use.
+    /// [`BenchError::System`] if there is not enough memory, or for a CPU or node that the tasks must not use;
+    /// [`BenchError::Child`] if a process is killed.
     pub fn run(&self) -> Result<NumaResult, BenchError> {
         tasks::run(self)
     }
@@ -113,7 +116,7 @@ impl NumaResult {
         self.seconds().sum::<f64>() / self.tasks.len().max(1) as f64
     }
 
-    /// Returns the bytes of all tasks.
+    /// Returns the number of bytes that all tasks passed over.
     #[must_use]
     pub fn total_bytes(&self) -> f64 {
         self.tasks.iter().map(|task| task.bytes as f64).sum()

@@ -10,7 +10,7 @@ const FORMAT: u32 = 1;
 /// The results of several benchmarks on one machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Version of the layout.
+    /// Version of the JSON layout.
     format: u32,
     /// Name and version of this program.
     pub program: String,
@@ -33,7 +33,7 @@ pub struct Entry {
     pub options: Vec<String>,
     /// The measured values.
     pub results: Vec<Series>,
-    /// The reason for which the benchmark was not run or did not end; `None` for a benchmark with results.
+    /// Why the benchmark did not run or failed; `None` if it succeeded. It can have results of functions that ran before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -76,7 +76,7 @@ impl Report {
         }
     }
 
-    /// Returns the report as JSON of several lines.
+    /// Returns the report as indented JSON.
     ///
     /// # Errors
     /// [`ReportError::Json`] if the report cannot be serialized.
@@ -93,12 +93,12 @@ mod tests {
     #[test]
     fn a_report_survives_json() {
         let mut report = Report::new("rperf 1".into(), "6.1".into(), "x86_64".into(), 2);
-        let value = Value::higher_is_better("GB/sec", 0.0).of("default");
+        let value = Value::higher_is_better("GB/sec", 0.0).with_variant("default");
         let mut series = Series::of(&value);
         series.add(3.5);
         report.benchmarks.push(Entry {
             name: "mem/memcpy".into(),
-            options: vec!["-l".into(), "2".into()],
+            options: vec!["--nr_loops=2".into()],
             results: vec![series],
             error: None,
         });

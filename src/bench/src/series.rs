@@ -1,9 +1,9 @@
-//! Measured values of repeated runs.
+//! Measured values of several runs, their mean and its confidence interval.
 
 use rperf_count::Spread;
 use serde::{Deserialize, Serialize};
 
-/// Two-sided quantiles of Student's t-distribution at 95 %, for 1, 2, … degrees of freedom.
+/// Two-sided quantiles of Student's t-distribution at 95 %, for 1 to 30 degrees of freedom.
 const T_95: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
@@ -16,16 +16,16 @@ const NORMAL_95: f64 = 1.960;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// Low ones, such as times.
+    /// Lower values are better, such as times.
     Lower,
-    /// High ones, such as rates.
+    /// Higher values are better, such as rates.
     Higher,
 }
 
 /// One measured value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
-    /// The name of the measured function, if a benchmark has several values; otherwise empty.
+    /// What was measured, such as a function or an operation, if the benchmark has several values; otherwise empty.
     pub variant: String,
     /// The unit, such as `usecs/op`.
     pub unit: &'static str,
@@ -36,7 +36,7 @@ pub struct Value {
 }
 
 impl Value {
-    /// Creates a value for which lower is better, such as a time. `unit` is that of `value`.
+    /// Creates a value for which lower is better, such as a time.
     #[must_use]
     pub fn lower_is_better(unit: &'static str, value: f64) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Value {
         }
     }
 
-    /// Creates a value for which higher is better, such as a rate. `unit` is that of `value`.
+    /// Creates a value for which higher is better, such as a rate.
     #[must_use]
     pub fn higher_is_better(unit: &'static str, value: f64) -> Self {
         Self {
@@ -56,9 +56,9 @@ impl Value {
         }
     }
 
-    /// Sets the name of the measured function, for a benchmark with several values.
+    /// Sets what was measured, for a benchmark with several values.
     #[must_use]
-    pub fn of(self, variant: impl Into<String>) -> Self {
+    pub fn with_variant(self, variant: impl Into<String>) -> Self {
         Self {
             variant: variant.into(),
             ..self
@@ -69,7 +69,7 @@ impl Value {
 /// The values of one measurement in all runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// The name of the measured function, if a benchmark has several values.
+    /// What was measured, if the benchmark has several values; otherwise empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub variant: String,
     /// The unit.
@@ -85,7 +85,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Returns an empty series for values of this measurement.
+    /// Returns an empty series for values like this one. Does not add the value.
     #[must_use]
     pub fn of(value: &Value) -> Self {
         Self {
@@ -114,8 +114,8 @@ impl Series {
         spread
     }
 
-    /// Returns half the width of the 95 % confidence interval of the mean, in percent of the mean. `None` for less than two
-    /// samples.
+    /// Returns half the width of the 95 % confidence interval of the mean, in percent of the mean. `None` for fewer than
+    /// two samples.
     #[must_use]
     pub fn interval_percent(&self) -> Option<f64> {
         let freedom = self.samples.len().checked_sub(1).filter(|n| *n > 0)?;
@@ -123,12 +123,13 @@ impl Series {
     }
 }
 
-/// Returns the two-sided quantile of Student's t-distribution at 95 %.
+/// Returns the two-sided quantile of Student's t-distribution at 95 %, for `freedom` degrees of freedom.
 pub(crate) fn t_95(freedom: usize) -> f64 {
     let index = freedom.max(1) - 1;
     let [.., last] = T_95;
     T_95.get(index).copied().unwrap_or_else(|| {
-        // Beyond the table the distance from the normal distribution falls as 1/n. The error is less than 0.001.
+        // Beyond the table, the difference from the normal distribution's quantile decreases about as 1/n. The error is less
+        // than 0.001.
         NORMAL_95 + (last - NORMAL_95) * T_95.len() as f64 / freedom as f64
     })
 }
@@ -145,7 +146,7 @@ mod tests {
         for sample in [12.0, 14.0] {
             series.add(sample);
         }
-        // Deviation of the samples 2, standard error 2 / sqrt 3, two degrees of freedom.
+        // Standard deviation of the samples 2, standard error 2 / sqrt 3, two degrees of freedom.
         let expected = 4.303 * 2.0 / 3.0_f64.sqrt() / 12.0 * 100.0;
         assert!((series.interval_percent().unwrap() - expected).abs() < 1e-9);
         assert_eq!((series.mean, series.samples.len()), (12.0, 3));

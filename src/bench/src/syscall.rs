@@ -33,10 +33,11 @@ impl Call {
         }
     }
 
-    /// Makes the call this many times; returns the total time.
+    /// Makes the call `loops` times; returns the total time.
     ///
     /// # Errors
-    /// Errors of fork(2), or a program that cannot be run.
+    /// [`BenchError::System`] if fork(2) or the wait for the child fails, [`BenchError::Child`] if `/bin/true` cannot be
+    /// executed.
     pub fn run(self, loops: u64) -> Result<Duration, BenchError> {
         let start = Instant::now();
         for _ in 0..loops {
@@ -58,6 +59,7 @@ impl Call {
     }
 }
 
+/// Forks a child that exits with the status that `work` returns, and waits for it.
 fn run_child(work: impl FnOnce() -> u8) -> Result<(), BenchError> {
     let mut children = Children::default();
     children.fork(work).map_err(BenchError::of("fork"))?;

@@ -1,8 +1,8 @@
 //! Threads that repeat an operation for a given time.
 
 use std::io;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,43 +10,58 @@ use rperf_sys::{AffinityGuard, allowed_cpus};
 
 use crate::BenchError;
 
-/// Threads that start at the same time and stop when a flag is set.
+/// Threads that start their work at the same time and are told by a flag to stop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimedThreads {
     pub(crate) threads: usize,
     pub(crate) duration: Duration,
-    /// Whether each thread is bound to a CPU.
+    /// Whether each thread is bound to one of the allowed CPUs, taken in turn.
     pub(crate) bound: bool,
 }
 
 impl TimedThreads {
-    /// Calls `work` in each thread with the thread's number and the flag; returns the results, and the time between start and
-    /// stop.
+    /// Calls `work` in each thread with the thread's number and the flag that is set when it must stop: after the duration, or
+    /// earlier if a thread fails. Returns the results, and the time from the start until the flag was set.
+    ///
+    /// # Errors
+    /// [`BenchError::System`] if a thread cannot be started or bound to a CPU, or for the error of `work`.
     pub(crate) fn run<T: Send>(
         &self,
         work: impl Fn(usize, &AtomicBool) -> io::Result<T> + Sync,
     ) -> Result<(Vec<T>, Duration), BenchError> {
         let cpus = allowed_cpus().map_err(BenchError::of("sched_getaffinity"))?;
         let cpus = cpus.numbers();
-        let (start, stop) = (Barrier::new(self.threads + 1), AtomicBool::new(false));
+        let (gate, stop) = (RwLock::new(()), AtomicBool::new(false));
+        let (ready, arrived) = mpsc::channel();
         thread::scope(|scope| {
+            // Threads cannot read-lock the gate before this is dropped.
+            let closed = gate.write().unwrap_or_else(PoisonError::into_inner);
             let spawn = |number: usize| {
-                let (work, start, stop) = (&work, &start, &stop);
+                let (work, gate, stop, ready) = (&work, &gate, &stop, ready.clone());
                 let cpu = cpus.get(number % cpus.len().max(1)).copied();
                 let cpu = cpu.filter(|_| self.bound);
-                scope.spawn(move || {
-                    let bound = cpu.map(|cpu| AffinityGuard::to(&std::iter::once(cpu).collect()));
-                    start.wait();
-                    let result = bound.transpose().and_then(|_bound| work(number, stop));
+                thread::Builder::new().spawn_scoped(scope, move || {
+                    let affinity =
+                        cpu.map(|cpu| AffinityGuard::to(&std::iter::once(cpu).collect()));
+                    // Cannot fail: the receiver lives until all threads have ended.
+                    let _ = ready.send(());
+                    drop(gate.read());
+                    let result = affinity
+                        .transpose()
+                        .and_then(|_affinity| work(number, stop));
                     if result.is_err() {
                         stop.store(true, Ordering::Relaxed);
                     }
                     result
                 })
             };
-            let threads: Vec<_> = (0..self.threads).map(spawn).collect();
-            start.wait();
+            let threads: io::Result<Vec<_>> = (0..self.threads).map(spawn).collect();
+            let threads = threads
+                .inspect_err(|_| stop.store(true, Ordering::Relaxed))
+                .map_err(BenchError::of("cannot start a thread"))?;
+            for () in arrived.iter().take(threads.len()) {}
             let begin = Instant::now();
+            drop(closed);
             while begin.elapsed() < self.duration && !stop.load(Ordering::Relaxed) {
                 let rest = self.duration.saturating_sub(begin.elapsed());
                 thread::sleep(rest.min(Duration::from_millis(100)));

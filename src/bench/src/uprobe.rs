@@ -20,7 +20,7 @@ const RETURN: u64 = 1;
 pub enum ProbeProgram {
     /// A program that does nothing.
     Empty,
-    /// A program that writes a line into the trace.
+    /// A program that writes a line to the trace buffer with `bpf_trace_printk`.
     TracePrintk,
 }
 
@@ -29,25 +29,25 @@ pub enum ProbeProgram {
 pub struct UsleepProbe {
     /// The program that runs when the probe is hit.
     pub program: ProbeProgram,
-    /// Whether the probe is at the function's return.
+    /// Whether the probe is at the function's return (uretprobe).
     pub at_return: bool,
 }
 
-/// A benchmark of `uprobe`: usleep(3), probed or not.
+/// A benchmark of `bench uprobe`: calls of usleep(3), with or without a probe.
 #[derive(Debug, Clone, Copy)]
 pub struct UprobeBench {
     /// Number of calls.
     pub loops: u64,
-    /// The probe, for all processes; `None` for the baseline.
+    /// The probe, which is hit by all processes; `None` for the baseline.
     pub probe: Option<UsleepProbe>,
 }
 
 impl UprobeBench {
-    /// Runs the benchmark; returns the time of all calls.
+    /// Runs the benchmark; returns the total time of all calls.
     ///
     /// # Errors
     /// [`BenchError::Unavailable`] if the kernel or the user's rights do not allow uprobes or BPF programs;
-    /// another error if usleep is not found in memory.
+    /// [`BenchError::System`] if the file with usleep is not found.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let _attached = self.probe.map(UsleepProbe::attach).transpose()?;
         let start = Instant::now();
@@ -59,7 +59,7 @@ impl UprobeBench {
 }
 
 impl UsleepProbe {
-    /// Creates the probe, which exists as long as the returned event.
+    /// Creates the probe with its program. Both exist as long as the returned event.
     fn attach(self) -> Result<Counter, BenchError> {
         let program = match self.program {
             ProbeProgram::Empty => BpfProgram::empty(),
@@ -75,23 +75,23 @@ impl UsleepProbe {
     fn open(self) -> Result<Counter, BenchError> {
         let pmus = Sysfs::new("/sys").pmu_types().unwrap_or_default();
         let pmu = pmus.iter().find(|(name, _)| name == "uprobe");
-        let Some((_, number)) = pmu else {
+        let Some((_, pmu_type)) = pmu else {
             let reason = "the kernel has no uprobe PMU";
             return Err(BenchError::Unavailable(reason.to_owned()));
         };
         let place = usleep_place().map_err(BenchError::of("cannot find usleep in memory"))?;
         let path = CString::new(place.path.as_os_str().as_bytes())
-            .map_err(|error| BenchError::of("usleep")(error.into()))?;
+            .map_err(|error| BenchError::of("path of the file with usleep")(error.into()))?;
         let attr = Attr {
-            kind: EventType(*number),
+            kind: EventType(*pmu_type),
             config: if self.at_return { RETURN } else { 0 },
             config1: path.as_ptr().addr() as u64,
             config2: place.offset,
             ..Attr::default()
         };
         // The program runs on every CPU, whatever CPU the event is opened on.
-        let everything = ObservedTask { pid: -1, cpu: 0 };
-        Counter::open(&attr, everything, None).map_err(unavailable("cannot create a uprobe"))
+        let all_tasks = ObservedTask { pid: -1, cpu: 0 };
+        Counter::open(&attr, all_tasks, None).map_err(unavailable("cannot create a uprobe"))
     }
 }
 

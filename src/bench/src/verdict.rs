@@ -1,4 +1,4 @@
-//! Comparison of results with earlier ones: whether they differ by more than chance explains.
+//! Comparison of a result with an earlier one: whether they differ by more than chance explains.
 
 use crate::series::t_95;
 use crate::{Better, Series};
@@ -10,18 +10,19 @@ pub enum Verdict {
     Better,
     /// Worse, at a confidence of 95 %.
     Worse,
-    /// No difference that exceeds chance.
+    /// No difference beyond chance, at a confidence of 95 %.
     Same,
-    /// Both have only one run, or one of them has none.
+    /// Both results have only one run, or one has none.
     Unknown,
 }
 
 /// A result compared with an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
-    /// Change of the mean, in percent of the earlier one; 0 if that is 0.
+    /// Change of the mean, in percent of the earlier mean; 0 if that is 0.
     pub change_percent: f64,
-    /// Half the width of the 95 % confidence interval of the change, in percent of the earlier mean; `None` if unknown.
+    /// Half the width of the 95 % confidence interval of the change, in percent of the earlier mean; 0 if that is 0. `None` if
+    /// the verdict is [`Verdict::Unknown`].
     pub interval_percent: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
@@ -31,24 +32,25 @@ impl Comparison {
     /// Compares `later` with `earlier` by Student's t-test for two samples of the same variance.
     #[must_use]
     pub fn new(earlier: &Series, later: &Series) -> Self {
-        let [old, new] = [earlier, later].map(|series| (series.samples.len(), series.spread()));
-        let (old_mean, difference) = (old.1.mean(), new.1.mean() - old.1.mean());
-        let percent = |value: f64| match old_mean {
+        let [old, new] = [earlier, later].map(Series::spread);
+        let [old_runs, new_runs] = [earlier, later].map(|series| series.samples.len());
+        let difference = new.mean() - old.mean();
+        let percent = |value: f64| match old.mean() {
             0.0 => 0.0,
             mean => 100.0 * value / mean.abs(),
         };
         // The sum of the squared deviations of all samples from the mean of their series.
         let squares: f64 = [old, new]
             .iter()
-            .map(|(number, spread)| {
-                let number = *number as f64;
-                spread.standard_error().powi(2) * number * (number - 1.0).max(0.0)
+            .map(|spread| {
+                let runs = f64::from(spread.number());
+                spread.standard_error().powi(2) * runs * (runs - 1.0).max(0.0)
             })
             .sum();
-        let freedom = (old.0 + new.0).saturating_sub(2);
-        let interval = (freedom > 0 && old.0 > 0 && new.0 > 0).then(|| {
+        let freedom = (old_runs + new_runs).saturating_sub(2);
+        let interval = (freedom > 0 && old_runs > 0 && new_runs > 0).then(|| {
             let variance = squares / freedom as f64;
-            t_95(freedom) * (variance * (1.0 / old.0 as f64 + 1.0 / new.0 as f64)).sqrt()
+            t_95(freedom) * (variance * (1.0 / old_runs as f64 + 1.0 / new_runs as f64)).sqrt()
         });
         let improved = match later.better {
             Better::Lower => difference < 0.0,

@@ -81,7 +81,7 @@ impl Workers {
         }
     }
 
-    /// Waits until all workers have ended. Returns the error of the first one that failed: other processes are then killed, other
+    /// Waits until all workers have ended. If one fails, returns its error: other processes are then killed, other
     /// threads are not waited for.
     pub(crate) fn wait(self) -> Result<(), BenchError> {
         match self {

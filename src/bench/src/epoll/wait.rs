@@ -74,7 +74,9 @@ impl Wait {
         let (done, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
         let all: Vec<&EventFd> = descriptors.iter().flatten().collect();
         let measured = thread::scope(|scope| {
-            let writer = scope.spawn(|| self.write(&all, &done, &rounds));
+            let writer = thread::Builder::new()
+                .spawn_scoped(scope, || self.write(&all, &done, &rounds))
+                .map_err(BenchError::of("cannot start a thread"))?;
             let measured = threads.run(|number, stop| {
                 let set = sets.get(if self.multiple { number } else { 0 });
                 self.receive(set.ok_or(io::ErrorKind::NotFound)?, &all, stop)

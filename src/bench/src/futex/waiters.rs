@@ -80,8 +80,8 @@ impl<'scope> Waiters<'scope> {
     pub(super) fn finish(self) -> Result<(), BenchError> {
         while self.threads.iter().any(|thread| !thread.is_finished()) {
             for word in [&self.words.waiting, &self.words.target] {
-                // Threads that wait for a PI lock cannot be woken (the kernel returns an error): each gets the lock when its owner
-                // releases it.
+                // Threads that wait for a PI lock cannot be woken (the kernel returns an error): each gets the lock when its
+                // owner releases it.
                 let _ = self.futex_scope.wake(word, u32::MAX >> 1);
             }
             thread::yield_now();

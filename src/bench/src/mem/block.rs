@@ -23,7 +23,7 @@ pub struct BlockFunction {
     pub name: &'static str,
     /// What it does.
     pub description: &'static str,
-    /// The instructions; `None` for the function of the C library.
+    /// The instructions that it uses; `None` for the function of the C library.
     instruction: Option<StringInstruction>,
 }
 
@@ -89,7 +89,7 @@ const fn function(
 }
 
 impl BlockOperation {
-    /// Returns the functions of this architecture.
+    /// Returns the functions for this architecture: other than x86-64 have only that of the C library.
     #[must_use]
     pub fn functions(self) -> &'static [BlockFunction] {
         let all = match self {
@@ -110,16 +110,16 @@ pub struct Block {
     pub operation: BlockOperation,
     /// Bytes of a block.
     pub size: usize,
-    /// Bytes of a call, not 0; the block is processed in several calls if it is larger.
+    /// Maximum number of bytes of a call, not 0. A larger block takes several calls.
     pub chunk: usize,
-    /// How often the block is processed.
+    /// How often the block is processed in the measurement.
     pub loops: u64,
     /// The memory's pages.
     pub pages: PageOptions,
 }
 
 impl Block {
-    /// Returns the number of bytes that are processed.
+    /// Returns the number of bytes that are processed in the measurement.
     #[must_use]
     pub fn bytes(&self) -> f64 {
         self.size as f64 * self.loops as f64
@@ -128,7 +128,7 @@ impl Block {
     /// Processes the block once to make its pages exist, then measures.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if there is not enough memory with such pages; what the clock reports.
+    /// [`BenchError::Unavailable`] if there is not enough memory with such pages; the errors of [`Clock::measure`].
     pub fn run(&self, function: BlockFunction, clock: &Clock) -> Result<Cost, BenchError> {
         let map = || {
             AnonymousMap::new(self.size, self.pages).map_err(|error| {

@@ -15,7 +15,7 @@ const CYCLES: u64 = 0;
 pub enum Clock {
     /// The monotonic clock.
     Time,
-    /// A counter of cycles.
+    /// A counter of processor cycles in user space.
     Cycles(Counter),
 }
 
@@ -24,7 +24,7 @@ pub enum Clock {
 pub enum Cost {
     /// Time.
     Time(Duration),
-    /// Cycles.
+    /// Processor cycles in user space.
     Cycles(u64),
 }
 
@@ -50,7 +50,7 @@ impl Clock {
     /// Calls `run` and returns its cost.
     ///
     /// # Errors
-    /// The counter cannot be read.
+    /// [`BenchError::System`] if the counter cannot be read.
     pub fn measure(&self, run: impl FnOnce()) -> Result<Cost, BenchError> {
         match self {
             Self::Time => {

@@ -1,4 +1,4 @@
-//! Bits of a bitmap that are set, found by words or one by one.
+//! Searches for the set bits of a bitmap, word by word or bit by bit.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -17,7 +17,7 @@ pub struct FindBit {
     pub inner: u64,
 }
 
-/// Times of the searches of one bitmap, in microseconds.
+/// Times of the measurements of one bitmap, in microseconds. Each measurement has [`FindBit::inner`] searches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BitTimes {
     /// By words, skipping bits that are not set.
@@ -27,10 +27,10 @@ pub struct BitTimes {
 }
 
 impl FindBit {
-    /// Bits of the largest bitmap.
+    /// Number of bits of the largest bitmap that perf searches.
     pub const LARGEST: usize = 2048;
 
-    /// Searches a bitmap of `bits` bits, of which `set` are set at equal distances.
+    /// Measures searches of a bitmap of `bits` bits, of which `set` are set at equal distances. `set` must not exceed `bits`.
     #[must_use]
     pub fn run(&self, bits: usize, set: usize) -> BitTimes {
         let map = bitmap(bits, set);
@@ -49,7 +49,7 @@ impl FindBit {
         times
     }
 
-    /// Returns the time of the searches of one measurement, in microseconds.
+    /// Returns the total time of the searches of one measurement, in microseconds.
     fn measure(&self, search: impl Fn() -> usize) -> f64 {
         let start = Instant::now();
         for _ in 0..self.inner {
@@ -69,7 +69,7 @@ fn bitmap(bits: usize, set: usize) -> Vec<u64> {
     map
 }
 
-/// Adds up the positions of the set bits.
+/// Returns the sum of the positions of the set bits, skipping others word by word.
 fn by_words(map: &[u64]) -> usize {
     let mut sum = 0;
     for (index, word) in map.iter().enumerate() {
@@ -82,7 +82,7 @@ fn by_words(map: &[u64]) -> usize {
     sum
 }
 
-/// Adds up the positions of the set bits.
+/// Returns the sum of the positions of the set bits, testing each bit.
 fn by_bits(map: &[u64], bits: usize) -> usize {
     let is_set = |bit: &usize| {
         map.get(bit / WORD)

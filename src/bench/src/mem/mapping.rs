@@ -10,7 +10,7 @@ use super::{Clock, Cost};
 use crate::BenchError;
 use crate::random::next_random;
 
-/// The time at which pages are allocated.
+/// A function that maps memory: they differ in when pages are allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MmapFunction {
     /// When they are first used.
@@ -23,9 +23,9 @@ impl MmapFunction {
     /// Every function.
     pub const ALL: [Self; 2] = [Self::Demand, Self::Populate];
 
-    /// Returns perf's name for it and its description.
+    /// Returns perf's name for the function, and its description.
     #[must_use]
-    pub fn names(self) -> (&'static str, &'static str) {
+    pub fn name_and_description(self) -> (&'static str, &'static str) {
         match self {
             Self::Demand => ("demand", "Demand loaded mmap()"),
             Self::Populate => ("populate", "Eagerly populated mmap()"),
@@ -36,26 +36,27 @@ impl MmapFunction {
 /// The benchmark `mem mmap`.
 #[derive(Debug, Clone, Copy)]
 pub struct Mmap {
-    /// Bytes of the memory.
+    /// Size of the memory in bytes.
     pub size: usize,
     /// Number of times that each thread maps it.
     pub loops: u64,
-    /// Threads that run at the same time.
+    /// Number of threads that run at the same time.
     pub threads: u32,
-    /// Seed for a random choice of the used pages; with `None`, each page is used, in the order of addresses.
+    /// Seed for a random choice of the used pages; with `None`, each page is used once, in the order of addresses.
     pub seed: Option<u64>,
-    /// Base-2 logarithm of the size of huge pages; `None` for ordinary ones.
+    /// Base-2 logarithm of the size of huge pages in bytes; `None` for ordinary pages.
     pub huge_bits: Option<u32>,
 }
 
-/// Costs of the threads.
+/// The cost of each thread.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MmapSpeed(pub Vec<Cost>);
+pub struct MmapCosts(pub Vec<Cost>);
 
-impl MmapSpeed {
-    /// Returns mean and deviation of the threads' values: bytes per second, or cycles per byte.
+impl MmapCosts {
+    /// Returns the mean speed of the threads and its standard error, in bytes per second, or in cycles per byte. `bytes` is
+    /// the number of bytes of each thread ([`Mmap::bytes`]).
     #[must_use]
-    pub fn spread(&self, bytes: f64) -> Spread {
+    pub fn speed(&self, bytes: f64) -> Spread {
         let mut spread = Spread::default();
         for cost in &self.0 {
             spread.add(match cost {
@@ -68,19 +69,21 @@ impl MmapSpeed {
 }
 
 impl Mmap {
-    /// Returns the number of bytes that each thread maps.
+    /// Returns the number of bytes that each thread maps in all loops.
     #[must_use]
     pub fn bytes(&self) -> f64 {
         self.size as f64 * self.loops as f64
     }
 
-    /// Maps, uses and unmaps the memory in each thread. There are as many accesses as the memory has pages.
+    /// Maps, uses and unmaps the memory in each thread, `loops` times. Each time, there are as many accesses as the memory
+    /// has pages. Measures cycles if `count_cycles`, otherwise time.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if there is not enough memory with pages of this size, or no counter of cycles.
-    pub fn run(&self, function: MmapFunction, cycles: bool) -> Result<MmapSpeed, BenchError> {
+    /// [`BenchError::Unavailable`] if there is not enough memory with pages of this size, or the cycles counter cannot be opened.
+    pub fn run(&self, function: MmapFunction, count_cycles: bool) -> Result<MmapCosts, BenchError> {
         let measured = std::thread::scope(|scope| {
-            let thread = |number| scope.spawn(move || self.run_thread(function, cycles, number));
+            let thread =
+                |number| scope.spawn(move || self.run_thread(function, count_cycles, number));
             let threads: Vec<_> = (0..u64::from(self.threads)).map(thread).collect();
             let costs = threads.into_iter().map(|thread| match thread.join() {
                 Ok(cost) => cost,
@@ -88,16 +91,16 @@ impl Mmap {
             });
             costs.collect::<Result<Vec<Cost>, BenchError>>()
         });
-        measured.map(MmapSpeed)
+        measured.map(MmapCosts)
     }
 
     fn run_thread(
         &self,
         function: MmapFunction,
-        cycles: bool,
+        count_cycles: bool,
         number: u64,
     ) -> Result<Cost, BenchError> {
-        let clock = match cycles {
+        let clock = match count_cycles {
             true => Clock::cycles()?,
             false => Clock::Time,
         };
@@ -160,9 +163,9 @@ mod tests {
                 seed,
                 huge_bits: None,
             };
-            let speed = bench.run(function, false).unwrap();
-            let spread = speed.spread(bench.bytes());
-            assert!(spread.number() == 2 && spread.mean() > 0.0, "{speed:?}");
+            let costs = bench.run(function, false).unwrap();
+            let spread = costs.speed(bench.bytes());
+            assert!(spread.number() == 2 && spread.mean() > 0.0, "{costs:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Passes over memory.
+//! Passes over memory, word by word.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use crate::random::next_random;
 pub struct MemoryAccess {
     /// Whether words are read.
     pub reads: bool,
-    /// Whether words are written; without `reads` they always are. With `reads`, each word is increased by one.
+    /// Whether words are written: each is increased by 1. Without `reads`, 1 is written to each word in any case.
     pub writes: bool,
     /// Whether zeros are written; then `reads` and `writes` are ignored.
     pub zeros: bool,
@@ -26,7 +26,7 @@ pub enum PassOrder {
     Forward,
     /// Forward, then backward, and so on.
     Alternating,
-    /// A random word each time, as many times as there are words.
+    /// Random words, as many as there are words; a word can be taken several times or never.
     Random,
 }
 
@@ -42,7 +42,7 @@ impl Default for MemoryAccess {
 }
 
 impl MemoryAccess {
-    /// Passes over the words. `round` counts the passes of a task.
+    /// Passes over the words once. `round` is the number of earlier passes of the task.
     pub(super) fn pass(self, words: &[AtomicU64], round: u64) {
         match self.order {
             PassOrder::Alternating if round % 2 == 1 => self.visit(words.iter().rev()),

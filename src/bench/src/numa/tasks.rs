@@ -12,15 +12,15 @@ use super::access::fill_randomly;
 use super::{NumaMem, NumaResult, TaskWork};
 use crate::BenchError;
 
-/// Interval at which words of the board are polled.
+/// Interval at which the shared state is polled.
 const PAUSE: Duration = Duration::from_micros(100);
-/// `EIO`, for an error without a number.
+/// `EIO`, reported for an error without a number.
 const IO_ERROR: u64 = 5;
 
-/// Words that the processes share: a header, and the results of each task in two words, bytes and nanoseconds.
-struct Board<'m>(&'m [AtomicU64]);
+/// Words that the processes share: the [`Header`], then two words for the result of each task: its bytes and its nanoseconds.
+struct SharedState<'m>(&'m [AtomicU64]);
 
-/// Words of the header.
+/// Words of the header, by their index.
 #[derive(Clone, Copy)]
 enum Header {
     /// Number of tasks that are ready.
@@ -31,9 +31,11 @@ enum Header {
     Failed,
 }
 
-impl Board<'_> {
+impl SharedState<'_> {
+    /// Number of words of the header.
     const HEADER: usize = 3;
 
+    /// Returns the size for this number of tasks, in bytes.
     fn bytes(tasks: usize) -> usize {
         (Self::HEADER + 2 * tasks) * size_of::<u64>()
     }
@@ -55,6 +57,7 @@ impl Board<'_> {
         }
     }
 
+    /// Stores the error with which a task has failed.
     fn fail(&self, error: &io::Error) {
         let number = error
             .raw_os_error()
@@ -62,7 +65,7 @@ impl Board<'_> {
         self.set(Header::Failed as usize, number.unwrap_or(IO_ERROR));
     }
 
-    /// The error of the task that failed last, if any.
+    /// Returns the error of the task that failed last, if any.
     fn error(&self) -> Option<io::Error> {
         match self.get(Header::Failed as usize) {
             0 => None,
@@ -85,7 +88,7 @@ impl Board<'_> {
         self.set(index + 1, nanos);
     }
 
-    /// Waits for the start; fails with `Interrupted` if a task fails before it.
+    /// Waits for the start; fails with `Interrupted` if any task fails before the start.
     fn wait_for_start(&self) -> io::Result<()> {
         while self.get(Header::Start as usize) == 0 {
             if self.get(Header::Failed as usize) != 0 {
@@ -100,17 +103,17 @@ impl Board<'_> {
 /// Forks the processes, starts the tasks when all are ready, and returns their measurements.
 pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
     let cannot_map = "cannot map the memory";
-    let board = SharedMemory::new(Board::bytes(bench.tasks()));
-    let board = board.map_err(BenchError::of(cannot_map))?;
-    let board = Board(board.words());
+    let state = SharedMemory::new(SharedState::bytes(bench.tasks()));
+    let state = state.map_err(BenchError::of(cannot_map))?;
+    let state = SharedState(state.words());
     let begin = Instant::now();
     let global = {
-        let _bound = initial_cpu(bench).map_err(BenchError::of("CPU 0"))?;
+        let _on_cpu0 = initial_cpu(bench).map_err(BenchError::of("CPU 0"))?;
         map(bench, bench.sizes.global).map_err(BenchError::of(cannot_map))?
     };
     let mut children = Children::default();
     for number in 0..bench.processes as usize {
-        let work = || match run_process(bench, number, &global, &board) {
+        let work = || match run_process(bench, number, &global, &state) {
             Ok(()) => 0,
             Err(_) => 1,
         };
@@ -118,23 +121,23 @@ pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
     }
     let (status, startup) = thread::scope(|scope| {
         let ended = scope.spawn(|| children.wait());
-        while board.get(Header::Ready as usize) < bench.tasks() as u64 && !ended.is_finished() {
+        while state.get(Header::Ready as usize) < bench.tasks() as u64 && !ended.is_finished() {
             thread::sleep(PAUSE);
         }
         let startup = begin.elapsed();
-        board.set(Header::Start as usize, 1);
+        state.set(Header::Start as usize, 1);
         (ended.join(), startup)
     });
     let status = status.map_err(|_| BenchError::Thread)?;
     let status = status.map_err(BenchError::of("wait"))?;
-    if let Some(error) = board.error() {
+    if let Some(error) = state.error() {
         return Err(BenchError::of("a task of the benchmark failed")(error));
     }
     match status {
         Some(status) => Err(BenchError::Child(status)),
         None => Ok(NumaResult {
             startup,
-            tasks: (0..bench.tasks()).map(|task| board.work(task)).collect(),
+            tasks: (0..bench.tasks()).map(|task| state.work(task)).collect(),
         }),
     }
 }
@@ -147,36 +150,37 @@ struct Process<'a> {
     own: SharedMemory,
     /// Held by the thread that accesses the locked part of the process's memory.
     lock: Mutex<()>,
-    board: &'a Board<'a>,
+    state: &'a SharedState<'a>,
 }
 
-/// Runs the threads of process `number`, in the forked process.
+/// In the forked process `number`: maps its memory and runs its threads.
 fn run_process(
     bench: &NumaMem,
     number: usize,
     global: &SharedMemory,
-    board: &Board<'_>,
+    state: &SharedState<'_>,
 ) -> io::Result<()> {
     let first = number * bench.threads as usize;
     let prepared = || {
-        let _bound = bind(bench, first)?;
-        let _initial = initial_cpu(bench)?;
+        // Memory of the process is initialized on the CPU and the node of its first task.
+        let _affinity = bind(bench, first)?;
+        let _on_cpu0 = initial_cpu(bench)?;
         map(bench, bench.sizes.process)
     };
-    let own = prepared().inspect_err(|error| board.fail(error))?;
+    let own = prepared().inspect_err(|error| state.fail(error))?;
     let process = Process {
         bench,
         global,
         own,
         lock: Mutex::new(()),
-        board,
+        state,
     };
     thread::scope(|scope| {
         let start = |task| {
             let thread = thread::Builder::new();
             let process = &process;
             let started = thread.spawn_scoped(scope, move || process.run_thread(task));
-            started.inspect_err(|error| board.fail(error))
+            started.inspect_err(|error| state.fail(error))
         };
         let tasks = first..first + bench.threads as usize;
         let threads = tasks.map(start).collect::<io::Result<Vec<_>>>()?;
@@ -191,16 +195,16 @@ impl Process<'_> {
     fn run_thread(&self, task: usize) -> io::Result<()> {
         let work = self.measure(task);
         let work = work.inspect_err(|error| {
-            // A task that was waiting when another one failed ends with `Interrupted`. Only the error of the failed task is reported.
+            // A task that waits for the start when another one fails ends with `Interrupted`: only the other's error is stored.
             if error.kind() != io::ErrorKind::Interrupted {
-                self.board.fail(error);
+                self.state.fail(error);
             }
         })?;
-        self.board.set_work(task, work);
+        self.state.set_work(task, work);
         Ok(())
     }
 
-    /// Waits for the start, then accesses memory until the number of loops or the time is reached.
+    /// Maps the memory of a task, waits for the start, then passes over memory until the number of loops or the time is reached.
     fn measure(&self, task: usize) -> io::Result<TaskWork> {
         let NumaMem {
             sizes,
@@ -210,16 +214,16 @@ impl Process<'_> {
             pause,
             ..
         } = self.bench;
-        let _bound = bind(self.bench, task)?;
+        let _affinity = bind(self.bench, task)?;
         let own = {
-            let _initial = initial_cpu(self.bench)?;
+            let _on_cpu0 = initial_cpu(self.bench)?;
             map(self.bench, sizes.thread)?
         };
         let process = self.own.words();
         let locked = process.get(..sizes.locked / size_of::<u64>());
         let locked = locked.unwrap_or(process);
-        self.board.add_ready();
-        self.board.wait_for_start()?;
+        self.state.add_ready();
+        self.state.wait_for_start()?;
         let parts = [self.global.words(), process, own.words()];
         let word_count = parts.iter().map(|part| part.len()).sum::<usize>() + locked.len();
         let (begin, mut round) = (Instant::now(), 0);
@@ -242,19 +246,20 @@ impl Process<'_> {
     }
 }
 
-/// Binds the calling thread to the CPU of a task as long as the guard lives, and its memory to the task's node.
+/// Binds the calling thread to the task's CPU as long as the guard lives, and memory that the thread allocates from now on to the
+/// task's node. Returns `None` if the task has no CPU of its own.
 fn bind(bench: &NumaMem, task: usize) -> io::Result<Option<AffinityGuard>> {
     bind_memory(bench.nodes.get(task).copied()).or_else(|error| {
-        // For a task without a node, an error is ignored: on kernels without NUMA no binding needs to be undone.
-        let is_bound = task < bench.nodes.len();
-        if is_bound { Err(error) } else { Ok(()) }
+        // For a task without a node, which only undoes an inherited binding, an error is ignored: kernels without NUMA have none.
+        let has_node = task < bench.nodes.len();
+        if has_node { Err(error) } else { Ok(()) }
     })?;
     let cpu = bench.cpus.get(task);
     cpu.map(|cpu| AffinityGuard::to(&std::iter::once(*cpu).collect()))
         .transpose()
 }
 
-/// Binds the calling thread to CPU 0, if memory is to be initialized there.
+/// Binds the calling thread to CPU 0 as long as the guard lives, if memory is to be initialized there; otherwise returns `None`.
 fn initial_cpu(bench: &NumaMem) -> io::Result<Option<AffinityGuard>> {
     let on_cpu0 = bench.initial.on_cpu0;
     on_cpu0

@@ -16,14 +16,14 @@ pub struct PingPong {
     pub loops: u64,
     /// Whether the tasks are threads instead of processes.
     pub threads: bool,
-    /// Whether reads return at once and are repeated when poll(2) reports data.
+    /// Whether reads do not block: if a pipe is empty, poll(2) waits for data.
     pub nonblocking: bool,
     /// Bytes of a message.
     pub size: usize,
 }
 
 impl PingPong {
-    /// Runs the benchmark; returns the time of all round trips, and of starting one task.
+    /// Runs the benchmark; returns the total time of all round trips, including that of starting and ending the other task.
     ///
     /// # Errors
     /// A system call failed, or a task ended too early.

@@ -8,7 +8,7 @@ use rperf_sys::{Pidfd, SyscallListener};
 
 use crate::BenchError;
 
-/// `EPERM`, for an error without a number.
+/// `EPERM`, reported for an error without a number.
 const NO_PERMISSION: i32 = 1;
 /// The answer to each call.
 const ANSWER: u32 = 0x7e11;
@@ -16,9 +16,9 @@ const ANSWER: u32 = 0x7e11;
 /// The benchmark `sched seccomp-notify`.
 #[derive(Debug, Clone, Copy)]
 pub struct SeccompNotify {
-    /// Number of system calls.
+    /// Number of system calls that are answered.
     pub loops: u64,
-    /// Whether the kernel switches to the other process at once (Linux 6.6).
+    /// Whether the kernel wakes the other process synchronously, on the same CPU (Linux 6.6).
     pub synchronous: bool,
 }
 
@@ -26,36 +26,37 @@ impl SeccompNotify {
     /// Runs the benchmark; returns the time of all system calls.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if the kernel does not support such notifications or a sandbox refuses them; others if a
-    /// system call failed.
+    /// [`BenchError::Unavailable`] if the kernel does not support such notifications or a sandbox refuses them;
+    /// [`BenchError::System`] if another system call fails; [`BenchError::Child`] if the calling process got a wrong answer.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let (mut reader, mut writer) = io::pipe().map_err(BenchError::of("pipe"))?;
         let loops = self.loops;
         let mut children = rperf_sys::Children::default();
         let caller = move || {
             let listener = SyscallListener::install();
-            let reply = match &listener {
+            // Sent to the parent: the listener's file descriptor, or a negative error number.
+            let outcome = match &listener {
                 Ok(listener) => listener.number(),
                 Err(error) => -error.raw_os_error().unwrap_or(NO_PERMISSION),
             };
-            let sent = writer.write_all(&reply.to_ne_bytes()).is_ok();
-            let are_right = listener.is_ok() && (0..loops).all(|_| parent_id() == ANSWER);
-            u8::from(!(sent && are_right))
+            let is_sent = writer.write_all(&outcome.to_ne_bytes()).is_ok();
+            let is_answered = listener.is_ok() && (0..loops).all(|_| parent_id() == ANSWER);
+            u8::from(!(is_sent && is_answered))
         };
         let pid = children.fork(caller).map_err(BenchError::of("fork"))?;
-        let mut reply = [0; 4];
+        let mut outcome = [0; 4];
         reader
-            .read_exact(&mut reply)
+            .read_exact(&mut outcome)
             .map_err(BenchError::of("the calling process ended"))?;
-        let number = i32::from_ne_bytes(reply);
-        if number < 0 {
-            let error = io::Error::from_raw_os_error(-number);
+        let descriptor = i32::from_ne_bytes(outcome);
+        if descriptor < 0 {
+            let error = io::Error::from_raw_os_error(-descriptor);
             return Err(BenchError::Unavailable(format!(
                 "seccomp filter that notifies another process: {error}"
             )));
         }
         let listener = Pidfd::of_process(pid)
-            .and_then(|process| SyscallListener::of_process(&process, number))
+            .and_then(|process| SyscallListener::of_process(&process, descriptor))
             .map_err(|error| BenchError::Unavailable(format!("pidfd_getfd: {error}")))?;
         if self.synchronous {
             listener.wake_synchronously().map_err(|error| {

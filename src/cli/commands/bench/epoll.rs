@@ -217,7 +217,7 @@ fn control(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
                     spread.mean(),
                     spread.percent()
                 ));
-                values.push(Value::higher_is_better("ops", spread.mean()).of(name));
+                values.push(Value::higher_is_better("ops", spread.mean()).with_variant(name));
             }
             RunOutput {
                 text,

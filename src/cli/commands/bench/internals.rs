@@ -272,7 +272,7 @@ fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
                     text,
                     "  Average {name} scanning took: {mean:.3} usec (+- {deviation:.3} usec)"
                 );
-                values.push(Value::lower_is_better("usec", mean).of(name));
+                values.push(Value::lower_is_better("usec", mean).with_variant(name));
             }
             RunOutput {
                 text,

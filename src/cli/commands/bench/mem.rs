@@ -3,7 +3,7 @@
 use clap::{Arg, ArgMatches, Command};
 use rperf_bench::Value;
 use rperf_bench::mem::{
-    Block, BlockFunction, BlockOperation, Clock, Cost, FindBit, Mmap, MmapFunction, MmapSpeed,
+    Block, BlockFunction, BlockOperation, Clock, Cost, FindBit, Mmap, MmapCosts, MmapFunction,
 };
 use rperf_sys::PageOptions;
 
@@ -214,7 +214,7 @@ fn speed_value(function: &str, cost: Cost, number: f64) -> Value {
         Cost::Time(_) => Value::higher_is_better("GB/sec", number / KILO.powi(3)),
         Cost::Cycles(_) => Value::lower_is_better("cycles/byte", number),
     };
-    value.of(function)
+    value.with_variant(function)
 }
 
 /// Formats a rate in bytes per second with a unit up to GB/sec.
@@ -244,7 +244,10 @@ fn mmap_command() -> Command {
 
 fn mmap(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
-    let chosen = choose(&MmapFunction::ALL.map(MmapFunction::names), options)?;
+    let chosen = choose(
+        &MmapFunction::ALL.map(MmapFunction::name_and_description),
+        options,
+    )?;
     let size_text = options.word("size").unwrap_or("1MB");
     let bench = Mmap {
         size: size(size_text)?,
@@ -259,23 +262,23 @@ fn mmap(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
         Clock::cycles().map_err(failed)?;
     }
     for function in MmapFunction::ALL {
-        let (name, description) = function.names();
+        let (name, description) = function.name_and_description();
         if !chosen.contains(&name) {
             continue;
         }
         announce(name, description, size_text, runner)?;
         runner.measure(
             || bench.run(function, count_cycles),
-            |speed| threads_speed(name, speed, &bench),
+            |costs| threads_speed(name, costs, &bench),
         )?;
     }
     Ok(())
 }
 
 /// Returns the result of a function in several threads for output.
-fn threads_speed(function: &str, speed: &MmapSpeed, bench: &Mmap) -> RunOutput {
-    let spread = speed.spread(bench.bytes());
-    let cost = speed.0.first().copied().unwrap_or(Cost::Cycles(0));
+fn threads_speed(function: &str, costs: &MmapCosts, bench: &Mmap) -> RunOutput {
+    let spread = costs.speed(bench.bytes());
+    let cost = costs.0.first().copied().unwrap_or(Cost::Cycles(0));
     let mut text = match cost {
         Cost::Time(_) => scaled(spread.mean()),
         Cost::Cycles(_) => format!(" {:>14.6} cycles/byte", spread.mean()),
@@ -321,7 +324,8 @@ fn find_bit(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
                 || Ok(bench.run(bits, set)),
                 |times| {
                     let value = |name: &str, mean| {
-                        Value::lower_is_better("usec", mean).of(format!("{name} {set}/{bits}"))
+                        Value::lower_is_better("usec", mean)
+                            .with_variant(format!("{name} {set}/{bits}"))
                     };
                     RunOutput {
                         text: format!(

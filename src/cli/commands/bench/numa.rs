@@ -181,7 +181,7 @@ fn measure(
 fn values(name: &str, result: &NumaResult) -> Vec<Value> {
     let speeds = text::Speeds::of(result);
     let named = |part: &str| format!("{name} {part}").trim_start().to_owned();
-    let value = |speed, part| Value::higher_is_better("GB/sec", speed).of(named(part));
+    let value = |speed, part| Value::higher_is_better("GB/sec", speed).with_variant(named(part));
     vec![value(speeds.total, "total"), value(speeds.thread, "thread")]
 }
 

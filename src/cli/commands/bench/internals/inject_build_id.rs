@@ -125,7 +125,7 @@ impl MeasuredInjection {
 
     /// Returns the time only. Memory varies so little between runs that every difference from a baseline would be significant.
     fn value(&self, name: &str, event_count: f64) -> Value {
-        Value::lower_is_better("usec/event", self.micros.mean() / event_count).of(name)
+        Value::lower_is_better("usec/event", self.micros.mean() / event_count).with_variant(name)
     }
 }
 
