@@ -1,16 +1,16 @@
-//! Log-linear buckets, computed by programs.
+//! Log-linear buckets, computed by BPF programs.
 
 use crate::Condition::Below;
 use crate::Operation::{Add, ShiftRight};
 use crate::ProgramBuilder;
 use crate::Register::{R1, R2, R3};
 
-/// Replaces `R1` by the number of its bucket: each power of two has 2 to the power of `sub_bits` buckets, and each number
-/// below the first divided power of two has its own. Changes `R2` and `R3`.
+/// Replaces the number in `R1` by the index of its bucket: each power of two has 2 to the power of `sub_bits` buckets, and each
+/// smaller number has its own bucket. Changes `R2` and `R3`.
 pub(crate) fn bucket_number(b: &mut ProgramBuilder, sub_bits: u32) {
     b.set(R2, 0);
-    // Shifts right until at most `sub_bits + 1` bits are left. The bucket is the number of these bits, plus the buckets of
-    // one power of two for each bit shifted out.
+    // Shifts right until the value has at most `sub_bits + 1` bits. The bucket is this value, plus the number of buckets of a
+    // power of two for each bit shifted out.
     for step in [32, 16, 8, 4, 2, 1] {
         let skip = b.label();
         b.set(R3, R1);

@@ -1,4 +1,4 @@
-//! Builds BPF programs whose jumps go to labels and whose maps are numbers.
+//! Builds BPF programs: jumps go to labels, and maps are named by their position in a list.
 
 use crate::{Condition, Helper, Instruction, Operand, Operation, Register, Width};
 
@@ -10,7 +10,7 @@ pub struct Label(usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapId(pub usize);
 
-/// Error of a program that cannot be encoded, with the index of the instruction.
+/// Why a program cannot be encoded, with the index of the instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -44,13 +44,13 @@ impl ProgramBuilder {
         Self::default()
     }
 
-    /// Creates a label, to be placed once.
+    /// Creates a label, to be placed once with [`ProgramBuilder::place`].
     pub fn label(&mut self) -> Label {
         self.labels.push(None);
         Label(self.labels.len() - 1)
     }
 
-    /// Places a label at the next instruction.
+    /// Places a label before the instruction that is added next.
     pub fn place(&mut self, label: Label) {
         if let Some(place) = self.labels.get_mut(label.0) {
             *place = Some(self.instructions.len());
@@ -87,13 +87,13 @@ impl ProgramBuilder {
         self.operate(Operation::Add, to, offset);
     }
 
-    /// `to = number`, with 64 bits. Takes two instructions.
+    /// `to = number`, with 64 bits. Counts as two instructions.
     pub fn set_wide(&mut self, to: Register, number: u64) {
         let half = |shift: u32| (((number >> shift) & 0xffff_ffff) as u32).cast_signed();
         self.wide(to, 0, [half(0), half(32)]);
     }
 
-    /// `to = ` the address of a map. Takes two instructions.
+    /// `to = ` the address of a map. Counts as two instructions.
     pub fn map(&mut self, to: Register, map: MapId) {
         self.maps.push((self.instructions.len(), map));
         // BPF_PSEUDO_MAP_FD.
@@ -175,12 +175,12 @@ impl ProgramBuilder {
         self.push(0x05, Register::R0, Operand::Number(0), 0);
     }
 
-    /// `R0 = helper(R1, ..., R5)`, a function of the kernel.
+    /// `R0 = helper(R1, ..., R5)`, a helper function of the kernel.
     pub fn call(&mut self, helper: Helper) {
         self.push(0x85, Register::R0, Operand::Number(helper.number()), 0);
     }
 
-    /// `R0 = function(R1, ..., R5)`, a function of the kernel by the id of its type (BTF).
+    /// `R0 = function(R1, ..., R5)`, a function of the kernel (kfunc), by the id of its BTF type.
     pub fn call_function(&mut self, function: u32) {
         self.instructions.push(Instruction {
             code: 0x85,
@@ -206,7 +206,7 @@ impl ProgramBuilder {
     /// Returns the instructions with the offsets of jumps, and with the file descriptors `maps`, indexed by [`MapId`].
     ///
     /// # Errors
-    /// [`BuildError`] with the index of the instruction.
+    /// [`BuildError`]: a label is not placed, a jump is too far, or a map is not in the list.
     pub fn instructions(&self, maps: &[i32]) -> Result<Vec<Instruction>, BuildError> {
         let mut built = self.instructions.clone();
         for (at, label) in &self.jumps {
@@ -229,7 +229,7 @@ impl ProgramBuilder {
     /// Like [`ProgramBuilder::instructions`], encoded for the kernel.
     ///
     /// # Errors
-    /// [`BuildError`] with the index of the instruction.
+    /// [`BuildError`]: a label is not placed, a jump is too far, or a map is not in the list.
     pub fn encode(&self, maps: &[i32]) -> Result<Vec<[u8; 8]>, BuildError> {
         let built = self.instructions(maps)?;
         Ok(built.into_iter().map(Instruction::encode).collect())

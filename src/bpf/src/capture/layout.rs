@@ -1,8 +1,8 @@
-//! Layouts of the maps' values. Offsets and sizes are in bytes.
+//! Layouts of the values of maps, and of the records. Offsets and sizes are in bytes.
 
 use rperf_syscalls::captured_record;
 
-/// Calls with this number or a larger one are not captured.
+/// The number of calls that can be captured: calls with this number or a larger one are not.
 pub(super) const CALLS: i32 = 512;
 /// The maximum number of entries of a plan.
 pub(super) const MAX_ENTRIES: i16 = rperf_syscalls::MAX_CAPTURES as i16;
@@ -11,11 +11,13 @@ pub(super) const MAX_ENTRIES: i16 = rperf_syscalls::MAX_CAPTURES as i16;
 pub(super) mod entry {
     /// The kind of memory (`SOURCE_*`); 0 after the last entry.
     pub(in super::super) const SOURCE: i16 = 0;
+    /// The index of the argument that is the address of the memory.
     pub(in super::super) const ARGUMENT: i16 = 1;
     /// The kind of the length (`LENGTH_*`).
     pub(in super::super) const LENGTH: i16 = 2;
+    /// The index of the argument that is the length, or points to it.
     pub(in super::super) const LENGTH_ARGUMENT: i16 = 3;
-    /// The number of bytes, or the factor of the length.
+    /// The number of bytes (`LENGTH_FIXED`), or the factor of the argument or result.
     pub(in super::super) const UNIT: i16 = 4;
     /// The maximum number of bytes to copy.
     pub(in super::super) const LIMIT: i16 = 8;
@@ -38,19 +40,20 @@ pub(super) const LENGTH_POINTED: i32 = 3;
 pub(super) mod buffer {
     /// `struct pt_regs`.
     pub(in super::super) const REGISTERS: i16 = 0;
-    /// Eight words, so that an index of three bits stays inside.
+    /// Room for eight arguments of 64 bits, so that an index of three bits stays inside.
     pub(in super::super) const ARGUMENTS: i16 = 288;
+    /// The result of the call; the largest number while there is none.
     pub(in super::super) const RESULT: i16 = 352;
-    /// The size of the record.
+    /// The size of the record so far.
     pub(in super::super) const SIZE: i16 = 360;
-    /// Whether memory could not be read.
+    /// Not 0 if memory could not be read.
     pub(in super::super) const FAILED: i16 = 368;
     pub(in super::super) const RECORD: i16 = 376;
-    /// No segment begins beyond this size of the record, except one of state `IS_MORE`.
+    /// No segment begins beyond this offset in the record, except one with the state `IS_MORE`.
     pub(in super::super) const LIMIT: i32 = 16384;
-    /// The longest data of a segment.
+    /// The maximum size of the data of a segment.
     pub(in super::super) const LONGEST: i32 = 4200;
-    /// The longest record: a segment that begins at the limit, and a segment `IS_MORE` without data.
+    /// The maximum size of a record: up to `LIMIT`, then a segment with its padding, and a segment `IS_MORE`, which has no data.
     pub(in super::super) const LONGEST_RECORD: i32 =
         LIMIT + 2 * super::record::DATA as i32 + LONGEST + 7;
     /// The size of the buffer.
@@ -61,15 +64,24 @@ pub(super) mod buffer {
 pub(super) mod record {
     use super::captured_record as wire;
 
+    // The header: offsets in the record.
+    /// The number of the call.
     pub(in super::super) const NUMBER: i16 = 0;
     pub(in super::super) const IS_RETURN: i16 = 4;
+    /// The size of the header.
     pub(in super::super) const HEADER: i16 = wire::HEADER as i16;
+
+    // A segment: offsets from its begin.
     pub(in super::super) const ARGUMENT: i16 = 0;
     pub(in super::super) const STATE: i16 = 1;
     pub(in super::super) const ITEM: i16 = 2;
+    /// The size of the data.
     pub(in super::super) const LENGTH: i16 = 4;
+    /// The size of the memory; for a text, the maximum size that is copied.
     pub(in super::super) const WANTED: i16 = 8;
     pub(in super::super) const DATA: i16 = wire::SEGMENT as i16;
+
+    // States of a segment.
     pub(in super::super) const IS_BYTES: i32 = wire::BYTES as i32;
     pub(in super::super) const IS_TEXT: i32 = wire::TEXT as i32;
     pub(in super::super) const IS_UNREADABLE: i32 = wire::UNREADABLE as i32;

@@ -11,26 +11,26 @@ use crate::{Helper, Label, ProgramBuilder};
 
 use super::layout::{buffer, entry};
 use super::programs::{
-    ADDRESS, COUNT, ITEM, LENGTH, WANTED, argument, begin_segment, fail_segment, read_bytes_up_to,
+    ADDRESS, COUNT, ITEM, LIST, WANTED, argument, begin_segment, fail_segment, read_bytes_up_to,
     read_item, read_vectors,
 };
 
-/// The item index of the structure of a message.
+/// The item index of a message's `struct user_msghdr`.
 const HEADER_ITEM: i16 = captured_record::HEADER_ITEM as i16;
-/// The item index of the address of a message.
+/// The item index of a message's socket address.
 const ADDRESS_ITEM: i16 = captured_record::ADDRESS_ITEM as i16;
-/// The distance between the items of two messages.
+/// The item indices of successive messages begin at multiples of this number.
 const MESSAGE_ITEMS: i16 = captured_record::MESSAGE_ITEMS as i16;
 /// The maximum number of messages of one list.
 const MAX_MESSAGES: i16 = captured_record::MAX_MESSAGES as i16;
 
 /// The beginning of `struct user_msghdr` on the stack.
 const MESSAGE: i16 = COUNT - message::SIZE;
-/// The address of a list of messages, their number, and the result of the call, on the stack.
+/// On the stack: the address of a list of messages, their number, and the result of the call.
 const MESSAGES: i16 = MESSAGE - 8;
 const MESSAGE_COUNT: i16 = MESSAGE - 16;
 const RESULT: i16 = MESSAGE - 24;
-/// `struct sockaddr_storage`.
+/// The size of `struct sockaddr_storage`.
 const LONGEST_ADDRESS: i32 = 128;
 
 /// Offsets in `struct user_msghdr`.
@@ -39,15 +39,15 @@ mod message {
     pub(super) const ADDRESS_LENGTH: i16 = 8;
     pub(super) const VECTORS: i16 = 16;
     pub(super) const COUNT: i16 = 24;
-    /// Up to the number of vectors.
+    /// The size of the beginning, up to the number of vectors and with it.
     pub(super) const SIZE: i16 = 32;
     pub(super) const WHOLE_SIZE: i32 = 56;
-    /// The size of `struct mmsghdr`: a message, and the number of bytes that were sent or received.
+    /// The size of `struct mmsghdr`: a `struct user_msghdr`, then the number of bytes that were sent or received.
     pub(super) const STRIDE: i32 = 64;
 }
 
-/// Reads the messages of `struct mmsghdr[]` at `ADDRESS`. Their number is an argument. When the call has returned, the number is
-/// at most the result, and each structure has the number of bytes that were sent or received.
+/// Reads the messages of `struct mmsghdr[]` at `ADDRESS`. Their number is an argument. When the call has returned, only as many
+/// messages as the result says are read, and of each only the bytes that were sent or received, whose number is in its structure.
 pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     let counted = b.label();
     b.load(Double, R1, R10, ADDRESS);
@@ -68,9 +68,10 @@ pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: 
         b.jump_if(AtMost, R1, i32::from(message), next);
         b.load(Double, R1, R10, RESULT);
         b.store(Double, R8, buffer::RESULT, R1);
+        // While the call has no result, the structures do not have these numbers yet.
         b.jump_if(Above, R1, i32::MAX, read);
         b.load(Double, R1, R10, MESSAGES);
-        b.store(Double, R10, LENGTH, R1);
+        b.store(Double, R10, LIST, R1);
         read_item(b, 4, start + message::WHOLE_SIZE);
         b.load(Double, R1, R10, ITEM);
         b.store(Double, R8, buffer::RESULT, R1);
@@ -84,8 +85,9 @@ pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: 
     }
 }
 
-/// Reads `struct user_msghdr` at `ADDRESS` as the item [`HEADER_ITEM`] and the address in it as [`ADDRESS_ITEM`], both
-/// after `first`, then sets `ADDRESS` and `COUNT` to its vectors. Jumps to `next` if the structure cannot be read.
+/// Reads `struct user_msghdr` at `ADDRESS` as the item [`HEADER_ITEM`] and the socket address in it as [`ADDRESS_ITEM`],
+/// both counted from `first`, then sets `ADDRESS` and `COUNT` to its vectors. Jumps to `next` if the structure cannot be read, and
+/// to `done` if the record is full.
 pub(super) fn read_message(b: &mut ProgramBuilder, at: i16, first: i16, next: Label, done: Label) {
     let (unreadable, no_address, end) = (b.label(), b.label(), b.label());
     b.address(R1, R10, i32::from(MESSAGE));

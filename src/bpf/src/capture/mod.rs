@@ -22,7 +22,7 @@ use programs::CaptureContext;
 /// The calls whose memory is captured, and their tasks.
 #[derive(Debug)]
 pub struct CaptureOptions<'a> {
-    /// The tasks.
+    /// The tasks whose calls are captured.
     pub tasks: TaskSet,
     /// A process that is not captured.
     pub excluded_process: Option<u32>,
@@ -33,7 +33,7 @@ pub struct CaptureOptions<'a> {
     pub cgroups: &'a [BorrowedFd<'a>],
     /// Numbers of system calls and the plan of each. Numbers from 512 on are ignored.
     pub plans: &'a [(u32, CapturePlan)],
-    /// The maximum size in bytes of buffers, and of texts other than paths.
+    /// The maximum size in bytes of a buffer, and of a text other than a path.
     pub string_size: u32,
 }
 
@@ -53,7 +53,7 @@ impl ArgumentCapture {
     /// # Errors
     /// [`Error`], such as for missing rights or kernel support, a rejected program, or an unsupported architecture.
     pub fn start(options: &CaptureOptions<'_>) -> Result<Self, Error> {
-        let follow = options.tasks.task_pid()?;
+        let task_pid = options.tasks.task_pid()?;
         let known_tasks_only = options.tasks.is_limited();
         let context = CaptureContext {
             known_tasks_only,
@@ -79,7 +79,7 @@ impl ArgumentCapture {
         }
         // The programs that follow tasks come first: otherwise tasks that are created in between would be missing.
         if known_tasks_only {
-            tasks::attach(&mut loaded, follow, true)?;
+            tasks::attach(&mut loaded, task_pid, true)?;
         }
         loaded.attach("capture_exit", "sys_exit", &programs::exit(context))?;
         loaded.attach("capture_enter", "sys_enter", &programs::enter(context))?;
@@ -122,11 +122,11 @@ fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
     use BpfMapKind::{Array, CgroupArray, Hash, LruHash, PerCpuArray, PerfEventArray};
     let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);
     let shape = NamedShape::new;
-    let plan = (MAX_ENTRIES * entry::SIZE).unsigned_abs().into();
+    let plan_size = (MAX_ENTRIES * entry::SIZE).unsigned_abs().into();
     let mut shapes = vec![
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
         shape("losses", PerCpuArray, [4, 8, 1]),
-        shape("plans", Array, [4, plan, 2 * CALLS.unsigned_abs()]),
+        shape("plans", Array, [4, plan_size, 2 * CALLS.unsigned_abs()]),
         shape("buffers", PerCpuArray, [4, buffer::BYTES.unsigned_abs(), 1]),
         shape("events", PerfEventArray, [4, 4, cpus]),
         shape("retries", LruHash, [4, 4, MAX_RETRIES]),
@@ -138,10 +138,10 @@ fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
     Ok(shapes)
 }
 
-/// Encodes a plan for the programs.
+/// Encodes the entries of a plan, at the begin or at the return of a call, for the programs.
 fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
     let longest = buffer::LONGEST.unsigned_abs();
-    // Room for the text, its NUL and one more byte: if all of it is used, the text is longer.
+    // Room for the text, its NUL and one more byte: if all of it is used, the text is longer than `size`.
     let text = |size: u32| size.saturating_add(2).min(longest);
     let size = usize::try_from(MAX_ENTRIES * entry::SIZE).unwrap_or_default();
     let mut plan = Vec::with_capacity(size);
@@ -188,5 +188,5 @@ fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
     plan
 }
 
-/// The longest path (linux/limits.h).
+/// The maximum size of a path in bytes (linux/limits.h).
 const PATH_MAX: u32 = 4096;

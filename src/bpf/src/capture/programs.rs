@@ -1,8 +1,8 @@
 //! The programs of the capture.
 //!
 //! Registers: `R6` context, `R7` plan, `R8` buffer of the CPU, `R9` number of the call, later the size of the record so far. The
-//! size is kept in the buffer and loaded again for each segment: the verifier does not know a loaded number, so all paths to an
-//! instruction look the same to it.
+//! size is kept in the buffer and loaded again for each segment: the verifier does not track the value of a loaded number, so all
+//! paths to an instruction look the same to it.
 
 use crate::Condition::{Above, AtMost, Equal, NotEqual, SignedLess};
 use crate::Operation::{Add, And, Mul, ShiftLeft, ShiftRight, Sub};
@@ -27,7 +27,6 @@ pub(super) const BUFFERS: MapId = MapId(3);
 pub(super) const EVENTS: MapId = MapId(4);
 /// Tasks whose memory could not be read when their call began.
 pub(super) const RETRIES: MapId = MapId(5);
-
 /// The cgroups whose tasks are observed.
 pub(super) const CGROUPS: MapId = MapId(6);
 
@@ -37,20 +36,29 @@ const CURRENT_CPU: u64 = 0xffff_ffff;
 const MAX_TEXTS: i16 = 16;
 /// The maximum number of vectors of one list.
 const MAX_VECTORS: i16 = 8;
-/// The item index of the segment that follows all items of a list.
+/// The item index of the segment after all items of a list: there are more, or the list could not be read.
 const LAST_ITEM: i16 = i16::MAX;
-/// The item index of the segment that follows all buffers of a message.
+/// The item index of the segment after the buffers of a message: there are more.
 const MORE_ITEM: i16 = captured_record::MORE_ITEM as i16;
 
 // Offsets on the stack, below those of [`crate::tasks`].
 /// The address to read.
 pub(super) const ADDRESS: i16 = -48;
-/// The number of bytes to read; in lists, the address of the list.
-pub(super) const LENGTH: i16 = -56;
-/// The number of bytes that the memory has.
+/// The number of bytes to read.
+const LENGTH: i16 = -56;
+/// The address of the list that [`read_item`] reads, at the same place: it is overwritten when bytes are read.
+pub(super) const LIST: i16 = LENGTH;
+/// The number of bytes that the memory has; for a text, the maximum number to read.
 pub(super) const WANTED: i16 = -64;
-/// An item of a list, or a length that an argument points to.
+/// An item of a list (up to 16 bytes), or a length that an argument points to.
 pub(super) const ITEM: i16 = -80;
+/// The address of the list of vectors.
+const VECTORS: i16 = -88;
+/// The number of vectors.
+pub(super) const COUNT: i16 = -96;
+
+/// The result while the call has none: no length is limited by it.
+const NO_RESULT: u64 = u64::MAX >> 1;
 
 /// The settings that the programs depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +71,7 @@ pub(super) struct CaptureContext<'a> {
     pub(super) registers: RegisterLayout,
 }
 
-/// At `sys_enter`.
+/// At `sys_enter(registers, number)`.
 pub(super) fn enter(context: CaptureContext<'_>) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
@@ -80,7 +88,7 @@ pub(super) fn enter(context: CaptureContext<'_>) -> ProgramBuilder {
     fill_buffer(&mut b, context.registers, out);
     b.store(Word, R8, buffer::RECORD + record::NUMBER, R9);
     b.store(Word, R8, buffer::RECORD + record::IS_RETURN, 0);
-    b.set_wide(R1, u64::MAX >> 1);
+    b.set_wide(R1, NO_RESULT);
     b.store(Double, R8, buffer::RESULT, R1);
     entries(&mut b);
     note_failures(&mut b);
@@ -90,10 +98,11 @@ pub(super) fn enter(context: CaptureContext<'_>) -> ProgramBuilder {
     b
 }
 
-/// At `sys_exit`.
+/// At `sys_exit(registers, result)`: captures the memory of the return unless the call failed, and memory that could not be read when
+/// the call began.
 pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
-    let (failed, no_retry, out) = (b.label(), b.label(), b.label());
+    let (call_failed, no_retry, out) = (b.label(), b.label(), b.label());
     b.set(R6, R1);
     select_call(&mut b, context.registers, out);
     select_task(&mut b, context, out);
@@ -104,15 +113,15 @@ pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     b.store(Word, R8, buffer::RECORD + record::IS_RETURN, 1);
     b.load(Double, R1, R6, 8);
     b.store(Double, R8, buffer::RESULT, R1);
-    b.jump_if(SignedLess, R1, 0, failed);
+    b.jump_if(SignedLess, R1, 0, call_failed);
     plan(&mut b, CALLS, out);
     entries(&mut b);
-    b.place(failed);
+    b.place(call_failed);
     look_up(&mut b, RETRIES, TASK);
     b.jump_if(Equal, R0, 0, no_retry);
     key(&mut b, RETRIES, TASK);
     b.call(Helper::MapDeleteElem);
-    b.set_wide(R1, u64::MAX >> 1);
+    b.set_wide(R1, NO_RESULT);
     b.store(Double, R8, buffer::RESULT, R1);
     plan(&mut b, 0, out);
     entries(&mut b);
@@ -123,8 +132,8 @@ pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     b
 }
 
-/// Jumps to `out` unless the call that returns is captured at its begin or its end. This comes before all else: most calls
-/// are not captured if calls are selected, and then they cost little, also those of other tasks.
+/// Jumps to `out` unless the call that returns is captured, when it begins or when it returns. This check comes first: it makes
+/// calls cheap that are not captured, in all tasks.
 fn select_call(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     let selected = b.label();
     b.address(R1, R10, i32::from(ADDRESS));
@@ -181,8 +190,8 @@ fn select_cgroup(b: &mut ProgramBuilder, cgroups: i32, out: Label) {
     b.place(selected);
 }
 
-/// Sets `R8` to the buffer of this CPU and stores the registers and arguments there. Jumps to `out` for 32-bit
-/// programs.
+/// Sets `R8` to the buffer of this CPU, stores the registers and arguments there, and begins an empty record. Jumps to `out` for
+/// 32-bit programs.
 fn fill_buffer(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     b.store(Word, R10, INDEX, 0);
     look_up(b, BUFFERS, INDEX);
@@ -214,7 +223,7 @@ fn plan(b: &mut ProgramBuilder, add: i32, out: Label) {
     b.set(R7, R0);
 }
 
-/// Captures all entries of the plan at `R7`. Only the first one may be a list.
+/// Captures the memory of all entries of the plan at `R7`. Only the first entry may be a list.
 fn entries(b: &mut ProgramBuilder) {
     let done = b.label();
     for index in 0..MAX_ENTRIES {
@@ -223,7 +232,7 @@ fn entries(b: &mut ProgramBuilder) {
     b.place(done);
 }
 
-/// Captures the entry at the offset `at` of the plan. Jumps to `done` after the last entry, or if the record is full.
+/// Captures the memory of the entry at the offset `at` of the plan. Jumps to `done` after the last entry, or if the record is full.
 fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
     let (text, texts, vectors, next) = (b.label(), b.label(), b.label(), b.label());
     let (message, messages, list) = (b.label(), b.label(), b.label());
@@ -279,7 +288,7 @@ pub(super) fn argument(b: &mut ProgramBuilder, at: i16) {
     b.load(Double, R1, R1, buffer::ARGUMENTS);
 }
 
-/// Stores in `WANTED` the number of bytes that the memory has.
+/// Stores in `WANTED` the number of bytes that the memory of the entry at the offset `at` has.
 fn wanted_length(b: &mut ProgramBuilder, at: i16) {
     let (of_argument, of_result, scaled, end) = (b.label(), b.label(), b.label(), b.label());
     let pointed = b.label();
@@ -311,7 +320,8 @@ fn wanted_length(b: &mut ProgramBuilder, at: i16) {
     b.store(Double, R10, WANTED, R1);
 }
 
-/// Sets `R9` to the record's size and begins a segment there. Jumps to `done` if the record is too long.
+/// Sets `R9` to the record's size and begins a segment there, with the argument of the entry at the offset `at`. Jumps to `done` if
+/// the record is longer than `LIMIT`.
 pub(super) fn begin_segment(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     begin_segment_up_to(b, at, item, buffer::LIMIT, done);
 }
@@ -325,7 +335,7 @@ fn begin_segment_up_to(b: &mut ProgramBuilder, at: i16, item: i16, limit: i32, d
     b.store(Half, R1, record::ITEM, i32::from(item));
 }
 
-/// Sets a register to the segment at `R9`.
+/// Sets a register to the address of the segment that begins at the size `R9` of the record.
 fn segment_address(b: &mut ProgramBuilder, to: crate::Register) {
     b.set(to, R8);
     b.operate(Add, to, R9);
@@ -341,7 +351,7 @@ fn limit(b: &mut ProgramBuilder, at: i16) {
     b.place(fits);
 }
 
-/// Reads the text at `ADDRESS` into the segment.
+/// Reads the text at `ADDRESS` into the segment, at most the entry's limit with the NUL.
 fn read_text(b: &mut ProgramBuilder, at: i16) {
     let (unreadable, end) = (b.label(), b.label());
     limit(b, at);
@@ -367,12 +377,12 @@ fn read_bytes(b: &mut ProgramBuilder, at: i16, next: Label) {
 
 /// Like [`read_bytes`], with the limit in `R2`.
 pub(super) fn read_bytes_up_to(b: &mut ProgramBuilder, next: Label) {
-    let (is_short, unreadable, end) = (b.label(), b.label(), b.label());
+    let (limited, unreadable, end) = (b.label(), b.label(), b.label());
     b.load(Double, R1, R10, WANTED);
     b.jump_if(Equal, R1, 0, next);
-    b.jump_if(AtMost, R2, R1, is_short);
+    b.jump_if(AtMost, R2, R1, limited);
     b.set(R2, R1);
-    b.place(is_short);
+    b.place(limited);
     b.jump_if(Above, R2, buffer::LONGEST, next);
     b.store(Double, R10, LENGTH, R2);
     segment_address(b, R1);
@@ -389,7 +399,7 @@ pub(super) fn read_bytes_up_to(b: &mut ProgramBuilder, next: Label) {
     b.place(end);
 }
 
-/// Completes the segment with `R0` bytes of data and adds it to the record.
+/// Completes the segment, which has `R0` bytes of data and this state, and adds it to the record.
 fn end_segment(b: &mut ProgramBuilder, state: i32) {
     segment_address(b, R1);
     b.store(Byte, R1, record::STATE, state);
@@ -402,7 +412,7 @@ fn end_segment(b: &mut ProgramBuilder, state: i32) {
     b.store(Double, R8, buffer::SIZE, R0);
 }
 
-/// Completes the segment as unreadable, without data.
+/// Completes the segment as unreadable, without data, and sets `FAILED`.
 pub(super) fn fail_segment(b: &mut ProgramBuilder) {
     b.store(Double, R8, buffer::FAILED, 1);
     b.store(Double, R10, WANTED, 0);
@@ -414,7 +424,7 @@ pub(super) fn fail_segment(b: &mut ProgramBuilder) {
 fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);
-    b.store(Double, R10, LENGTH, R1);
+    b.store(Double, R10, LIST, R1);
     for item in 0..=MAX_TEXTS {
         read_item(b, 8, 8 * i32::from(item));
         b.jump_if(NotEqual, R0, 0, unreadable);
@@ -434,7 +444,7 @@ fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     fail_segment(b);
 }
 
-/// Adds a segment `IS_MORE`, which has room also beyond `LIMIT`. Jumps to `done` if there is no room.
+/// Adds a segment `IS_MORE`, for which there is room beyond `LIMIT`. Jumps to `done` if there is no room.
 fn more_items(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     let longest = buffer::LONGEST_RECORD - i32::from(record::DATA);
     begin_segment_up_to(b, at, item, longest, done);
@@ -443,50 +453,50 @@ fn more_items(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     end_segment(b, record::IS_MORE);
 }
 
-/// Reads `size` bytes at an offset of the list whose address is in `LENGTH`.
+/// Reads `size` bytes at an offset of the list whose address is in `LIST` to `ITEM`. Leaves 0 in `R0` if they could be read.
 pub(super) fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
     b.store(Double, R10, ITEM, 0);
     b.address(R1, R10, i32::from(ITEM));
     b.set(R2, size);
-    b.load(Double, R3, R10, LENGTH);
+    b.load(Double, R3, R10, LIST);
     b.operate(Add, R3, offset);
     b.call(Helper::ProbeReadUser);
 }
 
-/// Reads the beginnings of the buffers of the `COUNT` elements of `struct iovec[]` at `ADDRESS` as the items from
-/// `first` on, only as many bytes as the result says.
+/// Reads the buffers of `struct iovec[]` at `ADDRESS`, which has `COUNT` elements, as the items from `first` on: of each buffer at
+/// most the entry's limit, of all buffers together only as many bytes as the result says.
 pub(super) fn read_vectors(b: &mut ProgramBuilder, at: i16, first: i16, next: Label, done: Label) {
     let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);
     b.store(Double, R10, VECTORS, R1);
     for item in 0..MAX_VECTORS {
-        let (rest, filled, skip) = (b.label(), b.label(), b.label());
+        let (filled_whole, not_empty, skip) = (b.label(), b.label(), b.label());
         b.load(Double, R1, R10, COUNT);
         b.jump_if(AtMost, R1, i32::from(item), next);
         begin_segment(b, at, first + item, full);
         b.load(Double, R1, R10, VECTORS);
-        b.store(Double, R10, LENGTH, R1);
+        b.store(Double, R10, LIST, R1);
         read_item(b, 16, 16 * i32::from(item));
         b.jump_if(NotEqual, R0, 0, unreadable);
         b.load(Double, R1, R10, ITEM);
         b.store(Double, R10, ADDRESS, R1);
         b.load(Double, R1, R10, ITEM + 8);
         b.load(Double, R2, R8, buffer::RESULT);
-        b.jump_if(AtMost, R1, R2, rest);
+        b.jump_if(AtMost, R1, R2, filled_whole);
         b.set(R1, R2);
-        b.place(rest);
+        b.place(filled_whole);
         b.operate(Sub, R2, R1);
         b.store(Double, R8, buffer::RESULT, R2);
         b.store(Double, R10, WANTED, R1);
-        b.jump_if(NotEqual, R1, 0, filled);
+        b.jump_if(NotEqual, R1, 0, not_empty);
         b.set(R0, 0);
         end_segment(b, record::IS_BYTES);
         b.jump(skip);
-        b.place(filled);
+        b.place(not_empty);
         read_bytes(b, at, skip);
         b.place(skip);
     }
-    // Buffers after the bytes that the call read have no content, so none of them is missing.
+    // If the bytes of the result are used up, further buffers have no content, so none is missing.
     b.load(Double, R1, R10, COUNT);
     b.jump_if(AtMost, R1, i32::from(MAX_VECTORS), next);
     b.place(full);
@@ -498,13 +508,8 @@ pub(super) fn read_vectors(b: &mut ProgramBuilder, at: i16, first: i16, next: La
     fail_segment(b);
 }
 
-/// The address of the list of vectors on the stack.
-const VECTORS: i16 = -88;
-/// The number of vectors on the stack.
-pub(super) const COUNT: i16 = -96;
-
-/// Remembers a task whose memory could not be read. If pages were not resident, the call itself makes them resident, so that the
-/// program at its return can read them.
+/// If memory could not be read, adds the task to `RETRIES`. If pages were not resident, the call itself makes them resident, so
+/// that the program at its return can read them.
 fn note_failures(b: &mut ProgramBuilder) {
     let end = b.label();
     b.load(Double, R1, R8, buffer::FAILED);
