@@ -86,8 +86,8 @@ pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: 
 }
 
 /// Reads `struct user_msghdr` at `ADDRESS` as the item [`HEADER_ITEM`] and the socket address in it as [`ADDRESS_ITEM`],
-/// both counted from `first`, then sets `ADDRESS` and `COUNT` to its vectors. Jumps to `next` if the structure cannot be read, and
-/// to `done` if the record is full.
+/// both counted from `first`, then sets `ADDRESS` and `COUNT` to its vectors. Jumps to `next` if the structure cannot be read,
+/// and to `done` if the record is full.
 pub(super) fn read_message(b: &mut ProgramBuilder, at: i16, first: i16, next: Label, done: Label) {
     let (unreadable, no_address, end) = (b.label(), b.label(), b.label());
     b.address(R1, R10, i32::from(MESSAGE));

@@ -98,8 +98,8 @@ pub(super) fn enter(context: CaptureContext<'_>) -> ProgramBuilder {
     b
 }
 
-/// At `sys_exit(registers, result)`: captures the memory of the return unless the call failed, and memory that could not be read when
-/// the call began.
+/// At `sys_exit(registers, result)`: captures the memory of the return unless the call failed, and memory that could not be read
+/// when the call began.
 pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (call_failed, no_retry, out) = (b.label(), b.label(), b.label());
@@ -232,7 +232,8 @@ fn entries(b: &mut ProgramBuilder) {
     b.place(done);
 }
 
-/// Captures the memory of the entry at the offset `at` of the plan. Jumps to `done` after the last entry, or if the record is full.
+/// Captures the memory of the entry at the offset `at` of the plan. Jumps to `done` after the last entry, or if the record is
+/// full.
 fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
     let (text, texts, vectors, next) = (b.label(), b.label(), b.label(), b.label());
     let (message, messages, list) = (b.label(), b.label(), b.label());
@@ -320,8 +321,8 @@ fn wanted_length(b: &mut ProgramBuilder, at: i16) {
     b.store(Double, R10, WANTED, R1);
 }
 
-/// Sets `R9` to the record's size and begins a segment there, with the argument of the entry at the offset `at`. Jumps to `done` if
-/// the record is longer than `LIMIT`.
+/// Sets `R9` to the record's size and begins a segment there, with the argument of the entry at the offset `at`. Jumps to `done`
+/// if the record is longer than `LIMIT`.
 pub(super) fn begin_segment(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     begin_segment_up_to(b, at, item, buffer::LIMIT, done);
 }
@@ -463,8 +464,8 @@ pub(super) fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
     b.call(Helper::ProbeReadUser);
 }
 
-/// Reads the buffers of `struct iovec[]` at `ADDRESS`, which has `COUNT` elements, as the items from `first` on: of each buffer at
-/// most the entry's limit, of all buffers together only as many bytes as the result says.
+/// Reads the buffers of `struct iovec[]` at `ADDRESS`, which has `COUNT` elements, as the items from `first` on: of each buffer
+/// at most the entry's limit, of all buffers together only as many bytes as the result says.
 pub(super) fn read_vectors(b: &mut ProgramBuilder, at: i16, first: i16, next: Label, done: Label) {
     let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);

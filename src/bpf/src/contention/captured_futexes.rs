@@ -1,7 +1,7 @@
-//! The memory of futexes when waits for them begin, written to the ring buffers of a perf event: the memory tells the owners.
+//! Writes the memory of a futex to the ring buffers of a perf event when a wait for it begins. The memory tells the owner.
 //!
-//! A record has the new wait and the waits behind it: if the owner of the futex itself waits for a futex of the same process,
-//! that wait follows, with its memory at this moment, then the wait of that futex's owner, up to [`MAX_WAITS_OF_RECORD`] waits.
+//! A record has the wait that begins. If the owner of its futex waits for a futex of the same process, too, that wait follows,
+//! with the memory of its futex at this moment, then the wait of the next owner, up to [`MAX_WAITS_OF_RECORD`] waits.
 
 use rperf_sys::{BpfMapKind, syscall_number};
 
@@ -19,9 +19,9 @@ use super::programs::{self, WAIT, WORD};
 use super::wait_capture::{self, follow};
 use super::{MAX_WAITS, lock_names};
 
-/// One buffer per CPU.
+/// One buffer per CPU, for the record.
 const BUFFERS: MapId = MapId(2);
-/// Open waits by thread.
+/// Open waits for futexes, by thread.
 const OPEN: MapId = MapId(4);
 
 /// The maximum number of waits in a record.
@@ -31,28 +31,34 @@ pub(super) const MAX_WAITS_OF_RECORD: i16 = 8;
 mod record {
     /// The number of waits.
     pub(super) const COUNT: i16 = 0;
-    /// The process.
+    /// The process of all waits.
     pub(super) const PROCESS: i16 = 4;
+    /// The size of the header.
     pub(super) const HEADER: i16 = 8;
 
-    // A wait.
-    /// The thread, and its id as the program sees it.
+    // A wait: offsets from its begin.
+    /// The waiting thread.
     pub(super) const THREAD: i16 = 0;
+    /// The id of the thread as its program sees it.
     pub(super) const OWN_THREAD: i16 = 4;
+    /// The address of the futex.
     pub(super) const ADDRESS: i16 = 8;
     pub(super) const OPERATION: i16 = 16;
     pub(super) const VALUE: i16 = 20;
     /// The memory around the futex, from 16 bytes before it on.
     pub(super) const MEMORY: i16 = 24;
-    /// The memory from [`super::THREAD_ID`] bytes before the futex on.
+    /// The memory from [`super::THREAD_ID`] bytes before the futex on: the beginning of `struct pthread`, if the futex is its
+    /// `tid`, which pthread_join(3) waits for.
     pub(super) const DESCRIPTOR: i16 = 88;
     pub(super) const DESCRIPTOR_SIZE: i16 = 24;
-    pub(super) const WAIT: i16 = DESCRIPTOR + DESCRIPTOR_SIZE;
+    /// The size of a wait.
+    pub(super) const WAIT_SIZE: i16 = DESCRIPTOR + DESCRIPTOR_SIZE;
 
-    pub(super) const SIZE: i16 = HEADER + super::MAX_WAITS_OF_RECORD * WAIT;
+    /// The maximum size of the record.
+    pub(super) const SIZE: i16 = HEADER + super::MAX_WAITS_OF_RECORD * WAIT_SIZE;
 }
 
-/// The offset of the thread's id in glibc's description of a thread on x86-64.
+/// The offset of `tid` in glibc's `struct pthread` on x86-64.
 const THREAD_ID: i32 = 0x2d0;
 
 /// The value of [`OPEN`]: offsets in bytes.
@@ -66,11 +72,11 @@ mod open {
 }
 
 /// The binary logarithm of the size of `struct upid` in bytes.
-pub(super) const UPID: i32 = 4;
+pub(super) const UPID_SHIFT: i32 = 4;
 /// The deepest level of PID namespaces (`MAX_PID_NS_LEVEL`).
 pub(super) const MAX_LEVEL: i32 = 32;
 
-/// Offsets in bytes (from BTF) by which the id is found that a thread has in its own PID namespace.
+/// Offsets in bytes (from BTF), to find the id of a thread in its own PID namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PidLayout {
     /// `task_struct::thread_pid`.
@@ -81,7 +87,7 @@ pub struct PidLayout {
     pub numbers: u16,
 }
 
-/// Whose waits are captured, and where the ids of threads are.
+/// The tasks whose waits are captured, and where the ids of threads are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FutexCaptureOptions {
     /// The waiting tasks.
@@ -120,7 +126,8 @@ fn shapes() -> Result<[NamedShape; 5], Error> {
     ])
 }
 
-/// At `sys_enter(registers, number)`: `R6` context, `R7` address of the futex, `R8` buffer, `R9` (process, thread).
+/// At `sys_enter(registers, number)`: writes the record of a call of futex(2) that waits. `R6` context, `R7` address of the
+/// futex, `R8` buffer, `R9` (process, thread).
 fn enter(options: &FutexCaptureOptions, number: u32) -> Result<ProgramBuilder, Error> {
     let registers = RegisterLayout::native()?;
     let mut b = ProgramBuilder::new();
@@ -138,16 +145,17 @@ fn enter(options: &FutexCaptureOptions, number: u32) -> Result<ProgramBuilder, E
     b.set(R8, R0);
     b.load(Word, R1, R10, WAIT + open::PROCESS);
     b.store(Word, R8, record::PROCESS, R1);
+    // Each turn copies the wait at `R0` of the thread at `INDEX`, beginning with the new wait of the current thread.
     b.load(Word, R1, R10, TASK);
     b.store(Word, R10, INDEX, R1);
     b.address(R0, R10, i32::from(WAIT));
-    for place in 0..MAX_WAITS_OF_RECORD {
-        let wait = record::HEADER + place * record::WAIT;
+    for index in 0..MAX_WAITS_OF_RECORD {
+        let wait = record::HEADER + index * record::WAIT_SIZE;
         copy_call(&mut b, wait);
-        read(&mut b, wait);
-        b.store(Word, R8, record::COUNT, i32::from(place) + 1);
-        b.set(R5, i32::from(wait + record::WAIT));
-        if place + 1 < MAX_WAITS_OF_RECORD {
+        read_futex(&mut b, wait);
+        b.store(Word, R8, record::COUNT, i32::from(index) + 1);
+        b.set(R5, i32::from(wait + record::WAIT_SIZE));
+        if index + 1 < MAX_WAITS_OF_RECORD {
             b.store(Double, R10, WORD, R5);
             next(&mut b, wait, write);
         }
@@ -160,7 +168,7 @@ fn enter(options: &FutexCaptureOptions, number: u32) -> Result<ProgramBuilder, E
     Ok(b)
 }
 
-/// Writes the record of the size at [`WORD`].
+/// Writes the record at `R8`, whose size is at [`WORD`].
 fn output(b: &mut ProgramBuilder, out: Label) {
     b.load(Double, R5, R10, WORD);
     b.jump_if(Above, R5, i32::from(record::SIZE), out);
@@ -169,7 +177,7 @@ fn output(b: &mut ProgramBuilder, out: Label) {
     wait_capture::output(b);
 }
 
-/// At `sys_exit(registers, result)`: the thread does not wait any more.
+/// At `sys_exit(registers, result)` of any call: removes the open wait of the thread, if it has one.
 fn exit() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
@@ -183,7 +191,8 @@ fn exit() -> ProgramBuilder {
     b
 }
 
-/// Stores the id of the current thread in its own PID namespace in the value for [`OPEN`]. Goes to `out` if it cannot be read.
+/// Stores the id that the current thread has in its own PID namespace in the value for [`OPEN`]. Changes `R8`. Goes to `out` if
+/// the id cannot be read.
 fn own_thread(b: &mut ProgramBuilder, layout: PidLayout, out: Label) {
     b.call(Helper::GetCurrentTask);
     b.set(R3, R0);
@@ -192,14 +201,14 @@ fn own_thread(b: &mut ProgramBuilder, layout: PidLayout, out: Label) {
     b.address(R3, R8, i32::from(layout.level));
     read_word(b, out);
     b.jump_if(Above, R1, MAX_LEVEL, out);
-    b.operate(ShiftLeft, R1, UPID);
+    b.operate(ShiftLeft, R1, UPID_SHIFT);
     b.address(R3, R8, i32::from(layout.numbers));
     b.operate(Add, R3, R1);
     read_word(b, out);
     b.store(Word, R10, WAIT + open::OWN_THREAD, R1);
 }
 
-/// Sets `R1` to the number of 32 bits at `R3`. Goes to `out` if it cannot be read.
+/// Sets `R1` to the 32-bit number at `R3` in the kernel's memory. Goes to `out` if it cannot be read.
 pub(super) fn read_word(b: &mut ProgramBuilder, out: Label) {
     b.store(Double, R10, WORD, 0);
     b.address(R1, R10, i32::from(WORD));
@@ -209,7 +218,7 @@ pub(super) fn read_word(b: &mut ProgramBuilder, out: Label) {
     b.load(Word, R1, R10, WORD);
 }
 
-/// Adds the wait for the futex `R7` to [`OPEN`].
+/// Adds the current thread's wait for the futex `R7` to [`OPEN`].
 fn add_open(b: &mut ProgramBuilder) {
     b.store(Double, R10, WAIT + open::ADDRESS, R7);
     for (from, to) in [(OPERATION, open::OPERATION), (VALUE, open::VALUE)] {
@@ -222,7 +231,8 @@ fn add_open(b: &mut ProgramBuilder) {
     add(b, OPEN, [TASK, WAIT], tasks::LOST_TASKS);
 }
 
-/// Copies the wait at `R0`, laid out as [`open`], of the thread at [`INDEX`] to the offset of the buffer, and the address to `R7`.
+/// Copies the wait at `R0`, laid out as [`open`], and the thread at [`INDEX`] to the offset `wait` of the buffer. Sets `R7` to
+/// the address of the futex.
 fn copy_call(b: &mut ProgramBuilder, wait: i16) {
     b.load(Double, R7, R0, open::ADDRESS);
     b.store(Double, R8, wait + record::ADDRESS, R7);
@@ -238,6 +248,7 @@ fn copy_call(b: &mut ProgramBuilder, wait: i16) {
     b.store(Word, R8, wait + record::THREAD, R1);
 }
 
+/// Returns where the wait at this offset of the buffer has its call.
 fn place(wait: i16) -> CallPlace {
     CallPlace {
         base: R8,
@@ -247,8 +258,8 @@ fn place(wait: i16) -> CallPlace {
     }
 }
 
-/// Reads the memory of the futex `R7`.
-fn read(b: &mut ProgramBuilder, wait: i16) {
+/// Reads the memory around the futex `R7`, and that of `struct pthread`, to the wait at this offset of the buffer.
+fn read_futex(b: &mut ProgramBuilder, wait: i16) {
     futexes::read_memory(b, place(wait));
     b.address(R1, R8, i32::from(wait + record::DESCRIPTOR));
     b.set(R2, i32::from(record::DESCRIPTOR_SIZE));
@@ -257,8 +268,9 @@ fn read(b: &mut ProgramBuilder, wait: i16) {
     b.call(Helper::ProbeReadUser);
 }
 
-/// Leaves the wait of the owner of this wait's futex in `R0` and the owner at [`INDEX`]. Goes to `end` if the owner is unknown, is the
-/// current thread, or does not wait in this process.
+/// Finds the thread that owns the futex of the wait at this offset of the buffer: stores the thread at [`INDEX`], and leaves the
+/// address of its own open wait in `R0`. Goes to `end` if the owner is unknown, is the current thread, or does not wait for a
+/// futex in this process.
 fn next(b: &mut ProgramBuilder, wait: i16, end: Label) {
     futexes::owner(b, place(wait));
     b.jump_if(Equal, R0, -1, end);
@@ -272,5 +284,5 @@ fn next(b: &mut ProgramBuilder, wait: i16, end: Label) {
     b.jump_if(NotEqual, R1, R2, end);
 }
 
-/// The memory from 16 bytes before the futex on, as `rperf_analysis` expects it.
+/// `rperf_analysis` expects 64 bytes of memory, from 16 bytes before the futex on.
 const _: () = assert!(memory::FUTEX == 16 && memory::SIZE == 64);

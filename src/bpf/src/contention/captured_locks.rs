@@ -1,4 +1,4 @@
-//! Owners and names of locks of the kernel when waits for them begin, written to the ring buffers of a perf event.
+//! Writes the owner and the name of a lock of the kernel to the ring buffers of a perf event when a wait for it begins.
 
 use rperf_sys::BpfMapKind;
 
@@ -24,24 +24,25 @@ mod record {
     pub(super) const ADDRESS: i16 = super::CACHE - 16;
     /// The thread that holds the lock, 0 if unknown.
     pub(super) const OWNER: i16 = ADDRESS + 8;
-    /// The number of the name, 0 if unknown.
+    /// The number of the name (as in [`super::lock_names`]), 0 if unknown.
     pub(super) const NAME: i16 = ADDRESS + 12;
 
     /// The size in bytes without the name of a slab cache.
     pub(super) const SHORT: i16 = 16;
+    /// The size in bytes with the name of a slab cache.
     pub(super) const WHOLE: i16 = SHORT + super::CACHE_SIZE;
 }
 
-/// Whose waits are captured, and what of them.
+/// The tasks whose waits are captured, and what is recorded of the locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockCaptureOptions {
     /// The waiting tasks.
     pub tasks: TaskSet,
     /// A process whose waits are not captured.
     pub excluded_process: Option<u32>,
-    /// How owners are found; `None` if they are not.
+    /// How owners are found; `None` if they are not recorded.
     pub owners: Option<OwnerLayout>,
-    /// How locks are recognized; `None` if they are not.
+    /// How locks are recognized; `None` if their names are not recorded.
     pub names: Option<LockLayout>,
 }
 
@@ -57,13 +58,13 @@ pub(super) fn load(options: &LockCaptureOptions) -> Result<LoadedPrograms, Error
         loaded.run_on_all_cpus("run_queues", &note)?;
     }
     // If a tracepoint has several programs, the kernel calls them from a function of its own, which is one more frame of their
-    // stacks. Linux perf expects as many frames below the caller at the end of a wait as at its begin: the end has a program, too.
+    // stacks. Linux perf skips as many frames at the end of a wait as at its begin, so the end gets a program, too.
     loaded.attach("lock_end", "contention_end", &end())?;
     loaded.attach("lock_begin", "contention_begin", &begin(options)?)?;
     Ok(loaded)
 }
 
-/// At `contention_end(lock, result)`: nothing is done.
+/// At `contention_end(lock, result)`: does nothing.
 fn end() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     b.exit();
@@ -83,7 +84,8 @@ fn shapes() -> Result<[NamedShape; 4], Error> {
     ])
 }
 
-/// At `contention_begin(lock, flags)`. Nothing is written of a lock of which nothing is known.
+/// At `contention_begin(lock, flags)`: writes the record, unless neither the owner nor the name of the lock is known. `R6`
+/// context, `R7` lock, `R8` flags.
 fn begin(options: &LockCaptureOptions) -> Result<ProgramBuilder, Error> {
     let mut b = ProgramBuilder::new();
     let (write, out) = (b.label(), b.label());
@@ -113,7 +115,7 @@ fn begin(options: &LockCaptureOptions) -> Result<ProgramBuilder, Error> {
     Ok(b)
 }
 
-/// Stores the thread that holds the lock `R7` in the record.
+/// Stores the thread that holds the lock `R7` in the record, 0 if it is unknown; `R8` has the flags of the wait.
 fn store_owner(b: &mut ProgramBuilder, layout: Option<OwnerLayout>) -> Result<(), Error> {
     b.store(Word, R10, record::OWNER, 0);
     let Some(layout) = layout else {
@@ -127,7 +129,7 @@ fn store_owner(b: &mut ProgramBuilder, layout: Option<OwnerLayout>) -> Result<()
     Ok(())
 }
 
-/// Writes the record, whose name is `R1`.
+/// Writes the record, with the name of the slab cache if the number of the name, `R1`, is [`SLAB`].
 fn output(b: &mut ProgramBuilder, options: &LockCaptureOptions) {
     let sized = b.label();
     b.set(R5, i32::from(record::SHORT));

@@ -5,40 +5,40 @@ use crate::Operation::{And, Or, ShiftLeft, ShiftRight, Xor};
 use crate::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::registers::RegisterLayout;
+use crate::stacks::USER_STACK;
 use crate::tasks::{TASK, current_task, key, look_up};
 use crate::{Error, Helper, Label, ProgramBuilder, Register};
-
-use crate::stacks::USER_STACK;
 
 use super::programs::{self, ENDED, NO_STACK, WAIT, WAIT_KEY, WAITS};
 use super::{ContentionKey, ContentionOptions, FUTEX, FUTEX_PI};
 use super::{lock_names, thread_ids};
 
 // Offsets on the stack, below those of the programs for locks of the kernel.
-/// Operation and expected value of the call.
+/// The operation of the call.
 pub(super) const OPERATION: i16 = ENDED - 16;
+/// The value of the call, which its futex is expected to have.
 pub(super) const VALUE: i16 = ENDED - 12;
 /// The memory around the futex.
 const MEMORY: i16 = OPERATION - memory::SIZE;
 /// The saved registers, at most 288 bytes.
 const REGISTERS: i16 = MEMORY - 288;
 
-/// [`owner_of_mutex`] compares these bits.
+/// [`owner_of_mutex`] compares these two bits with one mask.
 const _: () = assert!(SHARED_KIND == PRIVATE);
 
-/// The memory around a futex that tells its owner, in bytes.
+/// The memory around a futex, which tells its owner: offsets and sizes in bytes.
 pub(super) mod memory {
     /// The offset of the futex.
     pub(in super::super) const FUTEX: i16 = 16;
     pub(in super::super) const SIZE: i16 = 64;
-    /// From the futex on, for mutexes.
+    /// The size of the part from the futex on that tells the owner of a mutex of glibc.
     pub(in super::super) const MUTEX: i16 = 24;
 }
 
-/// Where a call and the memory around its futex are.
+/// Where operation and value of a call and the memory around its futex are stored: offsets in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CallPlace {
-    /// Offsets are relative to this register, which is none of `R0` to `R5`.
+    /// The register with the address to which the offsets are relative; none of `R0` to `R5`.
     pub(super) base: Register,
     pub(super) operation: i16,
     pub(super) value: i16,
@@ -55,16 +55,17 @@ const ON_STACK: CallPlace = CallPlace {
 
 /// `FUTEX_WAITERS`, as it is sign-extended.
 const WAITERS: i32 = i32::MIN;
-/// The value of a word of a read-write lock of glibc that threads wait for: `1 | PTHREAD_RWLOCK_FUTEX_USED`.
+/// The value that the futex of a read-write lock of glibc has while threads wait for it: `1 | PTHREAD_RWLOCK_FUTEX_USED`.
 const WAITED_FOR: i32 = 3;
 /// `FUTEX_TID_MASK`.
 const TID: i32 = 0x3fff_ffff;
-/// Bits of a contended mutex's `__kind` other than type, sharing and elision.
+/// Bits that are 0 in glibc's `__kind` of a mutex whose futex has the value 2: all but type, sharing and elision.
 const OTHER_KINDS: i32 = !(3 | SHARED_KIND | 0x100 | 0x200);
 /// The bit of mutexes that processes share, in glibc's `__kind` and in musl's `_m_type`.
 const SHARED_KIND: i32 = 0x80;
-/// The bit of robust mutexes in glibc's `__kind`, and the bits that no robust mutex has.
+/// The bit of robust mutexes in glibc's `__kind`.
 const ROBUST: i32 = 0x10;
+/// Bits that are 0 in the `__kind` of a robust mutex without priority inheritance.
 const NOT_ROBUST: i32 = !(ROBUST | SHARED_KIND | 3);
 /// Type, robust and priority inheritance in musl's `_m_type`.
 const MUSL_KINDS: i32 = 3 | 4 | 8;
@@ -73,7 +74,7 @@ pub(super) const PRIVATE: i32 = 0x80;
 /// `EAGAIN`: the futex had another value, so the call did not wait.
 const AGAIN: i32 = -11;
 
-/// At `sys_enter(registers, number)`.
+/// At `sys_enter(registers, number)`: begins the wait of a call of futex(2).
 pub(super) fn enter(options: &ContentionOptions, number: u32) -> Result<ProgramBuilder, Error> {
     let registers = RegisterLayout::native()?;
     let mut b = ProgramBuilder::new();
@@ -96,8 +97,8 @@ pub(super) fn enter(options: &ContentionOptions, number: u32) -> Result<ProgramB
     Ok(b)
 }
 
-/// At `sys_exit(registers, result)`: ends the wait of the thread, if it has one. The stack is still that of the call: only calls that waited
-/// cost the time to read it.
+/// At `sys_exit(registers, result)`: ends the wait of the thread, if it has one. The user stack is the same as when the call
+/// began. It is read only here, so that only calls that waited cost the time.
 pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (waited, remove, out) = (b.label(), b.label(), b.label());
@@ -114,6 +115,7 @@ pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
     b.jump(out);
     b.place(waited);
     if options.with_stacks {
+        // The upper half of the word is the process, the lower half the stack.
         b.set(R7, R0);
         programs::stack_number(&mut b, options, USER_STACK, remove);
         b.load(Double, R2, R7, 16);
@@ -128,8 +130,8 @@ pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
     b
 }
 
-/// Leaves the address of the futex in `R7`, the kind of wait in `R8`, operation and value on the stack. Jumps to `out` if the call does not
-/// wait, and for 32-bit programs.
+/// Leaves the address of the futex in `R7`, [`FUTEX`] or [`FUTEX_PI`] in `R8`, and operation and value on the stack. Jumps to
+/// `out` if the operation does not wait, and for 32-bit programs.
 pub(super) fn arguments(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     b.address(R1, R10, i32::from(REGISTERS));
     b.set(R2, i32::from(registers.size));
@@ -158,7 +160,8 @@ pub(super) fn arguments(b: &mut ProgramBuilder, registers: RegisterLayout, out: 
     b.place(known);
 }
 
-/// Stores the key of the thread's wait: unlike those for locks of the kernel it has no address, and a thread has one at a time.
+/// Stores the key of the thread's wait: the thread without an address, unlike the keys of waits for locks of the kernel. A thread
+/// waits for one futex at a time.
 fn wait_key(b: &mut ProgramBuilder) {
     b.store(Double, R10, WAIT_KEY, 0);
     b.load(Word, R1, R10, TASK);
@@ -186,7 +189,7 @@ fn sum_key(b: &mut ProgramBuilder, options: &ContentionOptions) {
     b.store(Double, R10, WAIT + 8, R0);
 }
 
-/// Reads the memory around the futex `R7`, or only that for mutexes if not all can be read. What cannot be read is 0.
+/// Reads the memory around the futex `R7`; if not all of it can be read, only the part for mutexes. What is not read is 0.
 pub(super) fn read_memory(b: &mut ProgramBuilder, place: CallPlace) {
     let done = b.label();
     for (offset, before, size) in [
@@ -202,31 +205,32 @@ pub(super) fn read_memory(b: &mut ProgramBuilder, place: CallPlace) {
     b.place(done);
 }
 
-/// Leaves the thread that holds the futex in `R0`, as the program sees its id; all bits are set if it is unknown.
+/// Leaves the id of the thread that holds the futex in `R0`, as its program sees it; all bits are set if the thread is unknown.
 ///
-/// A mutex of glibc consists of `__lock`, `__count`, `__owner`, `__nusers` and `__kind`. Its owner is set after the lock is taken and cleared
-/// before it is released.
+/// A mutex of glibc consists of `__lock`, `__count`, `__owner`, `__nusers` and `__kind`. Its owner is set after the lock is taken
+/// and cleared before it is released.
 pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
-    let (waits, has_id, mutex, rwlock) = (b.label(), b.label(), b.label(), b.label());
+    let (no_pi, has_id, mutex, rwlock) = (b.label(), b.label(), b.label(), b.label());
     let (unknown, done) = (b.label(), b.label());
     b.load(Word, R3, place.base, place.memory + memory::FUTEX);
     b.load(Word, R1, place.base, place.operation);
     b.operate(And, R1, 0x7f);
+    // LOCK_PI, LOCK_PI2; WAIT, WAIT_BITSET.
     for operation in [6, 13] {
         b.jump_if(Equal, R1, operation, has_id);
     }
     for operation in [0, 9] {
-        b.jump_if(Equal, R1, operation, waits);
+        b.jump_if(Equal, R1, operation, no_pi);
     }
     b.jump(unknown);
-    b.place(waits);
+    b.place(no_pi);
     b.load(Word, R2, place.base, place.value);
     b.jump_if(Equal, R2, 2, mutex);
     b.jump_if(Equal, R2, WAITED_FOR, rwlock);
     b.operate(And, R2, R3);
     b.operate(And, R2, WAITERS);
     b.jump_if(Equal, R2, 0, unknown);
-    shared_with_owner(b, place, has_id, unknown);
+    check_owner_in_word(b, place, has_id, unknown);
     b.place(has_id);
     b.set(R0, R3);
     b.operate(And, R0, TID);
@@ -238,9 +242,9 @@ pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
     b.jump(unknown);
     b.place(rwlock);
     b.jump_if(NotEqual, R3, WAITED_FOR, unknown);
-    for is_writers in [false, true] {
+    for is_writers_futex in [false, true] {
         let other = b.label();
-        writer(b, place, is_writers, other);
+        writer(b, place, is_writers_futex, other);
         b.jump_if(NotEqual, R0, 0, done);
         b.place(other);
     }
@@ -249,20 +253,23 @@ pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
     b.place(done);
 }
 
-/// Goes to `unknown` if the call is not private and its word not that of a mutex with the owner's id in it: a robust one of glibc, or one of musl
-/// that processes share. Otherwise continues, or goes to `known`.
-fn shared_with_owner(b: &mut ProgramBuilder, place: CallPlace, known: Label, unknown: Label) {
+/// Decides whether a word with [`WAITERS`] has the owner's id: it has if the call is private, if the word is that of a robust
+/// mutex of glibc, or if it is that of a musl mutex that processes share. If so, continues or goes to `has_id`, otherwise goes to
+/// `unknown`.
+fn check_owner_in_word(b: &mut ProgramBuilder, place: CallPlace, has_id: Label, unknown: Label) {
     let musl = b.label();
     b.load(Word, R1, place.base, place.operation);
     b.operate(And, R1, PRIVATE);
-    b.jump_if(NotEqual, R1, 0, known);
+    b.jump_if(NotEqual, R1, 0, has_id);
+    // `__kind` of glibc.
     b.load(Word, R1, place.base, place.memory + memory::FUTEX + 16);
     b.set(R2, R1);
     b.operate(And, R2, NOT_ROBUST);
     b.jump_if(NotEqual, R2, 0, musl);
     b.operate(And, R1, ROBUST);
-    b.jump_if(NotEqual, R1, 0, known);
+    b.jump_if(NotEqual, R1, 0, has_id);
     b.place(musl);
+    // `_m_type` of musl. Without these bits, the mutex is a normal one, whose word does not have the id.
     b.load(Word, R1, place.base, place.memory + memory::FUTEX - 4);
     b.set(R2, R1);
     b.operate(And, R2, !MUSL_KINDS);
@@ -271,38 +278,45 @@ fn shared_with_owner(b: &mut ProgramBuilder, place: CallPlace, known: Label, unk
     b.jump_if(Equal, R1, 0, unknown);
 }
 
-/// Leaves the owner of the mutex whose first word is in `R3` in `R0`. Goes to `unknown` if it is not a contended mutex.
+/// Leaves the owner of a mutex of glibc in `R0`; `R3` has the value of its futex, `__lock`. Goes to `unknown` if the memory is
+/// not a contended mutex.
 fn owner_of_mutex(b: &mut ProgramBuilder, place: CallPlace, unknown: Label) {
-    let counted = b.label();
+    let is_count_valid = b.label();
     let at = |offset: i16| place.memory + memory::FUTEX + offset;
     b.jump_if(NotEqual, R3, 2, unknown);
+    // `__kind`.
     b.load(Word, R1, place.base, at(16));
     b.set(R2, R1);
     b.operate(And, R2, OTHER_KINDS);
     b.jump_if(NotEqual, R2, 0, unknown);
-    // It is shared by processes, or the call is private.
+    // Either processes share the mutex or the call is private, not both.
     b.set(R2, R1);
     b.load(Word, R0, place.base, place.operation);
     b.operate(Xor, R2, R0);
     b.operate(And, R2, PRIVATE);
     b.jump_if(Equal, R2, 0, unknown);
+    // `__count`, which only a recursive mutex (type 1) has.
     b.load(Word, R2, place.base, at(4));
-    b.jump_if(Equal, R2, 0, counted);
+    b.jump_if(Equal, R2, 0, is_count_valid);
     b.operate(And, R1, 3);
     b.jump_if(NotEqual, R1, 1, unknown);
-    b.place(counted);
+    b.place(is_count_valid);
+    // `__nusers`.
     b.load(Word, R2, place.base, at(12));
     b.jump_if(Equal, R2, 0, unknown);
     b.jump_if(Above, R2, 0xffff, unknown);
+    // `__owner`.
     b.load(Word, R0, place.base, at(8));
 }
 
-/// Leaves the writer that holds a `pthread_rwlock_t` of glibc in `R0`, 0 if there is none. The futex is its `__wrphase_futex`, or with
-/// `is_writers` its `__writers_futex`. Goes to `other` if the memory is not such a lock.
-fn writer(b: &mut ProgramBuilder, place: CallPlace, is_writers: bool, other: Label) {
-    let lock = place.memory + memory::FUTEX - if is_writers { 12 } else { 8 };
-    // The other futex: `__wrphase_futex` or `__writers_futex`.
-    b.load(Word, R1, place.base, lock + if is_writers { 8 } else { 12 });
+/// Leaves the writer that holds a `pthread_rwlock_t` of glibc in `R0`, 0 if there is none. The futex is the lock's
+/// `__writers_futex` if `is_writers_futex`, otherwise its `__wrphase_futex`. Goes to `other` if the memory is not such a lock, or
+/// it is not in a write phase.
+fn writer(b: &mut ProgramBuilder, place: CallPlace, is_writers_futex: bool, other: Label) {
+    let (own, second) = if is_writers_futex { (12, 8) } else { (8, 12) };
+    let lock = place.memory + memory::FUTEX - own;
+    // The second futex of the lock: `__wrphase_futex` or `__writers_futex`.
+    b.load(Word, R1, place.base, lock + second);
     b.operate(And, R1, !2);
     b.jump_if(NotEqual, R1, 1, other);
     // `__pad3`, `__pad4`, `__rwelision`, `__pad1`, `__pad2`.
@@ -330,7 +344,7 @@ fn writer(b: &mut ProgramBuilder, place: CallPlace, is_writers: bool, other: Lab
     b.load(Word, R0, place.base, lock + 24);
 }
 
-/// Stores the process, without a stack; `R9` is (process, thread).
+/// Stores the process in the key of the sum, without a stack; `R9` is (process, thread).
 fn process(b: &mut ProgramBuilder) {
     b.set_wide(R1, u64::from(NO_STACK));
     b.set(R2, R9);
@@ -340,7 +354,8 @@ fn process(b: &mut ProgramBuilder) {
     b.store(Double, R10, WAIT + 16, R1);
 }
 
-/// Leaves the owner of the call's futex in `R0`: operation, value and memory are at `from`; for tests.
+/// For tests: leaves the owner of a futex in `R0`, like [`owner`]. The address in `from` has the call's operation and value, then
+/// the memory around the futex.
 #[cfg(test)]
 pub(super) fn owner_of_call(b: &mut ProgramBuilder, from: crate::Register) {
     let words = (0..memory::SIZE / 4).map(|word| (MEMORY + 4 * word, 8 + 4 * word));

@@ -8,7 +8,7 @@ use crate::Width::{Double, Word};
 use crate::tasks::{key, look_up};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
-use super::captured_futexes::{MAX_LEVEL, PidLayout, UPID, read_word};
+use super::captured_futexes::{MAX_LEVEL, PidLayout, UPID_SHIFT, read_word};
 use super::futexes::PRIVATE;
 use super::{FOREIGN_OWNER, SHARED_OWNER, lock_names};
 
@@ -107,7 +107,7 @@ fn namespace(
     read_word(b, failed);
     b.jump_if(Equal, R1, 0, first);
     b.jump_if(Above, R1, MAX_LEVEL, failed);
-    b.operate(ShiftLeft, R1, UPID);
+    b.operate(ShiftLeft, R1, UPID_SHIFT);
     b.load(Double, R3, R10, places.address);
     b.operate(Add, R3, R1);
     b.operate(Add, R3, i32::from(numbers));
