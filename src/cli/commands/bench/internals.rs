@@ -189,7 +189,7 @@ fn measure_synthesis(
                     records.standard_error()
                 ),
                 simple: None,
-                values: vec![Value::lower_is_better("usec/event", each).of(&*variant)],
+                values: vec![Value::lower_is_better("usec/event", each).with_variant(&*variant)],
             }
         },
     )
