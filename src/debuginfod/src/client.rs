@@ -162,7 +162,7 @@ impl Client {
         };
         if !matches!(stored, Ok(Some(_))) {
             partial.discard();
-            self.cache.forget_empty(&query.id);
+            self.cache.remove_if_empty(&query.id);
         }
         stored
     }

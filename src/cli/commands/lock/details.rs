@@ -42,23 +42,14 @@ impl<'n, 'r> LockFunctions<'n, 'r> {
 
     /// Whether a frame is in a function of locks.
     fn contain(&self, frame: &Frame) -> bool {
-        let dso = frame
-            .dso
-            .filter(|_| CpuMode::of_address(frame.ip) == CpuMode::Kernel);
+        let dso = frame.dso.filter(|_| is_kernel_address(frame.ip));
         dso.is_some_and(|dso| self.contain_address(dso, frame.address))
     }
 
     /// Like [`Self::callers`], for addresses: symbols are not looked up.
     fn callers_of(&self, at: AddressContext, frames: &[(CpuMode, u64)], skip: usize) -> Vec<u64> {
         let callers = frames.iter().skip(skip);
-        let callers = callers.filter(|(mode, ip)| {
-            let mapping = Some(*ip).filter(|ip| CpuMode::of_address(*ip) == CpuMode::Kernel);
-            let mapping = mapping.and_then(|ip| self.resolver.mapping(at, *mode, ip));
-            !mapping.is_some_and(|mapping| {
-                let mapping = self.resolver.world().mapping(mapping);
-                self.contain_address(mapping.dso, mapping.object_address(*ip))
-            })
-        });
+        let callers = callers.filter(|(mode, ip)| !self.contain_ip(at, *mode, *ip));
         callers.map(|(_, ip)| *ip).collect()
     }
 
@@ -94,7 +85,7 @@ impl<'n, 'r> LockFunctions<'n, 'r> {
 
 /// Whether an address is in the kernel's half of the address space.
 pub(super) const fn is_kernel_address(ip: u64) -> bool {
-    ip >= 1 << 63
+    matches!(CpuMode::of_address(ip), CpuMode::Kernel)
 }
 
 /// Returns the frames of addresses of a process, or of the kernel if `None`, with the last known mappings.
@@ -333,7 +324,7 @@ impl<'r> LockDetails<'r> {
     /// Returns the detail of a wait for a futex.
     fn user_detail(&self, sample: &Sample<'_>) -> LockDetail {
         let mut frames = self.frames(sample, usize::MAX);
-        frames.retain(|frame| CpuMode::of_address(frame.ip) == CpuMode::User);
+        frames.retain(|frame| !is_kernel_address(frame.ip));
         frames.truncate(self.query.max_stack);
         LockDetail {
             stack: LockStack {

@@ -103,12 +103,9 @@ impl<'n, 'r> StackNamer<'n, 'r> {
     /// Returns the frames, innermost first.
     pub(super) fn frames(&self, stack: &LockStack) -> Vec<Frame> {
         let frames = stack.frames.iter().map(|ip| {
-            let at = AddressContext {
-                machine: Machine::Host,
-                pid: stack.process.unwrap_or_default(),
-                order: Order::MAX,
-            };
-            self.resolver.locate(at, CpuMode::of_address(*ip), *ip)
+            let process = stack.process.unwrap_or_default();
+            let (at, mode) = address_context((!is_kernel_address(*ip)).then_some(process));
+            self.resolver.locate(at, mode, *ip)
         });
         frames.collect()
     }
@@ -136,7 +133,7 @@ impl<'n, 'r> StackNamer<'n, 'r> {
     fn frame_kind(&self, frame: &Frame) -> FrameKind {
         let dso = frame.dso.map(|dso| &self.resolver.world().dso(dso).kind);
         match dso {
-            _ if CpuMode::of_address(frame.ip) == CpuMode::Kernel => FrameKind::Kernel,
+            _ if is_kernel_address(frame.ip) => FrameKind::Kernel,
             Some(DsoKind::PerfMap(_)) => FrameKind::Jit,
             _ => FrameKind::User,
         }

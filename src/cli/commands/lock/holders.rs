@@ -11,7 +11,6 @@ use rperf_resolve::Frame;
 use rperf_view::lock::holders::{
     HolderSum, HolderSums, state_name, write_holders, write_holders_json,
 };
-use rperf_wire::CpuMode;
 
 use super::analysis::{
     LockQuery, SCHED_EVENTS, capture_event, frame_text, has_switches, processes, without_owners,
@@ -160,8 +159,8 @@ impl HolderNames<'_, '_> {
     /// there is no user function; `Unknown` if the stack is empty.
     fn function(&self, row: &HolderRow) -> String {
         let frames = self.namer.frames(&row.stack);
-        let of_program = |frame: &&Frame| CpuMode::of_address(frame.ip) == CpuMode::User;
-        let user: Vec<Frame> = frames.iter().filter(of_program).copied().collect();
+        let is_user = |frame: &&Frame| !is_kernel_address(frame.ip);
+        let user: Vec<Frame> = frames.iter().filter(is_user).copied().collect();
         let caller = user_callers(self.world, &user).first().copied();
         let caller_frame = frames.iter().find(|frame| Some(frame.ip) == caller);
         match caller_frame.or(frames.first()) {
@@ -173,14 +172,8 @@ impl HolderNames<'_, '_> {
     fn stack(&self, row: &HolderRow) -> Vec<String> {
         let frames = row.stack.frames.iter().take(self.max_stack);
         let named = frames.map(|ip| {
-            let process = row
-                .stack
-                .process
-                .filter(|_| CpuMode::of_address(*ip) == CpuMode::User);
-            match address_name(self.namer.resolver, process, *ip) {
-                name if name.starts_with("0x") => format!("{ip:#x}  "),
-                name => format!("{ip:#x}  {name}"),
-            }
+            let process = row.stack.process.filter(|_| !is_kernel_address(*ip));
+            frame_text(self.namer.resolver, process, *ip)
         });
         named.collect()
     }
