@@ -16,23 +16,23 @@ pub enum Error {
     /// Missing permission.
     #[error("no permission to load BPF programs (needs root, or CAP_BPF and CAP_PERFMON)")]
     NotPermitted,
-    /// The register layout of the processor is unknown here.
-    #[error("BPF programs for system calls are not available on this architecture")]
+    /// The layout of registers, or the number of a system call, is unknown on this architecture.
+    #[error("BPF programs that read registers are not available on this architecture")]
     Architecture,
     /// This process is in a PID namespace, so its PIDs differ from those that BPF programs see.
     #[error("process ids in this PID namespace differ from those that BPF programs see")]
     PidNamespace,
-    /// Child tasks are to be included, but the offset of `task_struct::pid` is unknown.
-    #[error("the kernel has no type information (BTF) to follow children")]
+    /// The offset of a member that programs read is unknown, or too large for an instruction.
+    #[error("the kernel has no type information (BTF) for a structure that BPF programs read")]
     NoBtf,
-    /// The verifier rejected a program.
+    /// The kernel did not load a program, usually because the verifier rejected it.
     #[error("the kernel rejected the BPF program {program}: {error}\n{log}")]
     Rejected {
         /// The name of the program.
         program: &'static str,
         /// The error of bpf(2).
         error: io::Error,
-        /// The verifier's log.
+        /// The verifier's log, empty if it has none.
         log: String,
     },
     /// A map could not be created, read or written.
@@ -86,7 +86,9 @@ pub enum Error {
         id: u32,
     },
     /// The hierarchy of cgroups is not of version 2, or only a part of the hierarchy is visible.
-    #[error("BPF programs count cgroups of version 2, below the root of their hierarchy")]
+    #[error(
+        "BPF programs count only cgroups of version 2, and only if the root of the hierarchy is mounted"
+    )]
     NoHierarchy,
     /// A program could not be built.
     #[error(transparent)]
@@ -96,13 +98,13 @@ pub enum Error {
     KernelFile {
         /// Its path.
         file: &'static str,
-        /// The error of open(2) or read(2).
+        /// The error of open(2), read(2) or readlink(2).
         error: io::Error,
     },
 }
 
 impl Error {
-    /// Creates the error of a program that was not loaded.
+    /// Creates the error of a program that was not loaded, or not attached to another program.
     pub(crate) fn load(program: &'static str, failure: BpfLoadError) -> Self {
         let log = failure.log;
         Self::classify(failure.error, |error| Self::Rejected {
@@ -112,13 +114,11 @@ impl Error {
         })
     }
 
-    /// Classifies an error of bpf(2): a missing system call or missing permission, otherwise `other`.
+    /// Classifies an error of bpf(2): [`Error::NoBpf`] for `ENOSYS`, [`Error::NotPermitted`] for `EPERM`, otherwise `other`.
     pub(crate) fn classify(error: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
-        match error.kind() {
-            io::ErrorKind::Unsupported => Self::NoBpf,
-            io::ErrorKind::PermissionDenied if error.raw_os_error() == Some(1) => {
-                Self::NotPermitted
-            }
+        match error.raw_os_error() {
+            Some(libc::ENOSYS) => Self::NoBpf,
+            Some(libc::EPERM) => Self::NotPermitted,
             _ => other(error),
         }
     }

@@ -82,7 +82,7 @@ pub enum Condition {
     Below,
     AtMost,
     SignedLess,
-    /// `left & right != 0`.
+    /// `(left & right) != 0`.
     HasBits,
 }
 
@@ -164,16 +164,16 @@ impl Helper {
             Self::GetCurrentUidGid => 15,
             Self::GetCurrentComm => 16,
             Self::PerfEventOutput => 25,
-            Self::PerfEventReadValue => 55,
-            Self::GetCurrentAncestorCgroupId => 123,
             Self::GetStackid => 27,
             Self::GetCurrentTask => 35,
             Self::CurrentTaskUnderCgroup => 37,
+            Self::PerfEventReadValue => 55,
             Self::GetCurrentCgroupId => 80,
             Self::ProbeReadUser => 112,
             Self::ProbeReadKernel => 113,
             Self::ProbeReadUserStr => 114,
             Self::ProbeReadKernelStr => 115,
+            Self::GetCurrentAncestorCgroupId => 123,
         }
     }
 }
@@ -185,11 +185,12 @@ pub struct Instruction {
     pub code: u8,
     /// The destination register.
     pub destination: u8,
-    /// The source register.
+    /// The source register, or the kind of the immediate (`BPF_PSEUDO_*`).
     pub source: u8,
     /// The offset of a jump in instructions, or of memory in bytes.
     pub offset: i16,
-    /// The constant operand, a map's file descriptor, or the number of a helper.
+    /// The constant operand (in two instructions, half of one), a map's file descriptor, the number of a helper, or the type id
+    /// (BTF) of a kernel function.
     pub immediate: i32,
 }
 

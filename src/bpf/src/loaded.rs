@@ -1,4 +1,4 @@
-//! The maps and the attached programs of one purpose.
+//! Maps, and the programs that use them.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
@@ -10,7 +10,7 @@ use rperf_sys::{
 use crate::tasks::{self, slot};
 use crate::{BuildError, Error, MapId, ProgramBuilder, TaskSet};
 
-/// The inode number of the initial PID namespace (`PROC_PID_INIT_INO`).
+/// The target of `/proc/self/ns/pid` in the initial PID namespace, whose inode number is `PROC_PID_INIT_INO`.
 const INITIAL_NAMESPACE: &str = "pid:[4026531836]";
 
 /// The shape of a map, and its name.
@@ -20,7 +20,7 @@ pub(crate) struct NamedShape {
     pub(crate) shape: BpfMapShape,
 }
 
-/// The counters of [`tasks::LOSSES`], by index.
+/// The counters of [`tasks::LOSSES`] by index, each summed over all CPUs.
 #[derive(Debug)]
 pub(crate) struct LossCounts(Vec<u64>);
 
@@ -41,7 +41,7 @@ impl NamedShape {
     }
 }
 
-/// Maps by their [`MapId`], and the attached programs. Dropping this detaches and frees them.
+/// Maps by their [`MapId`], and the attached programs. Dropping this detaches the programs and frees all.
 #[derive(Debug)]
 pub(crate) struct LoadedPrograms {
     maps: Vec<NamedMap>,
@@ -62,7 +62,7 @@ pub(crate) struct MapEntry {
 }
 
 impl LoadedPrograms {
-    /// Creates the maps.
+    /// Creates the maps, unless this process is in a PID namespace other than the initial one.
     ///
     /// # Errors
     /// [`Error::KernelFile`], [`Error::PidNamespace`], [`Error::Map`], [`Error::NoBpf`] and [`Error::NotPermitted`].
@@ -106,21 +106,22 @@ impl LoadedPrograms {
         self.set(map, &index.to_ne_bytes(), &descriptor)
     }
 
-    /// Adds threads; with `from_exec`, they are observed from their next successful exec on.
+    /// Adds threads; with `from_exec`, each is observed from its next successful exec on.
     pub(crate) fn add_threads(&self, threads: &[u32], from_exec: bool) -> Result<(), Error> {
         for thread in threads {
             let mut value = [0; slot::SIZE];
             let (words, _) = value.as_chunks_mut::<4>();
-            if let [_, _, _, _, call, waits] = words {
+            // The times, four words, remain 0.
+            if let [_, _, _, _, call, awaits_exec] = words {
                 *call = slot::NONE.to_ne_bytes();
-                *waits = u32::from(from_exec).to_ne_bytes();
+                *awaits_exec = u32::from(from_exec).to_ne_bytes();
             }
             self.set(tasks::TASKS, &thread.to_ne_bytes(), &value)?;
         }
         Ok(())
     }
 
-    /// Adds the threads of a set that does not contain all tasks.
+    /// Adds the threads of a task set; none of [`TaskSet::All`], which needs no entries.
     pub(crate) fn add_tasks(&self, tasks: &TaskSet) -> Result<(), Error> {
         match tasks {
             TaskSet::All => Ok(()),
@@ -130,8 +131,8 @@ impl LoadedPrograms {
         }
     }
 
-    /// Sets the one value of `map`, which programs copy for a new sum: `size` zeros, but the minimum, 8 bytes at `min`, is
-    /// the largest number.
+    /// Sets the only value of `map`, which programs copy for each new sum: `size` bytes of 0, except for the 8 bytes of the
+    /// minimum at the offset `min`, which are `u64::MAX`.
     pub(crate) fn set_template(&self, map: MapId, size: usize, min: i16) -> Result<(), Error> {
         let mut template = vec![0; size];
         let min = usize::try_from(min).unwrap_or_default();
@@ -159,8 +160,9 @@ impl LoadedPrograms {
         program: &ProgramBuilder,
     ) -> Result<RawTracepointProgram, Error> {
         let encoded = self.encode(program)?;
-        let own = format!("rperf_{name}");
-        RawTracepointProgram::load(&own, &encoded).map_err(|failure| Error::load(name, failure))
+        let full_name = format!("rperf_{name}");
+        RawTracepointProgram::load(&full_name, &encoded)
+            .map_err(|failure| Error::load(name, failure))
     }
 
     /// Runs a program at each hit of a tracepoint.
@@ -176,16 +178,17 @@ impl LoadedPrograms {
         Ok(())
     }
 
-    /// Checks that a program can run at a tracepoint.
-    pub(crate) fn can_run_at(
+    /// Checks that a program can be attached to a tracepoint: attaches it, and detaches it at once. The program may run in
+    /// between.
+    pub(crate) fn check_attachment(
         &self,
         program: &RawTracepointProgram,
         tracepoint: &'static str,
     ) -> Result<(), Error> {
         let link = program.attach(tracepoint);
-        let attached = link
+        let link = link
             .map_err(|error| Error::classify(error, |error| Error::Attach { tracepoint, error }));
-        attached.map(drop)
+        link.map(drop)
     }
 
     /// Detaches all programs. The maps remain.
@@ -193,7 +196,7 @@ impl LoadedPrograms {
         self.links.clear();
     }
 
-    /// Runs a program each time another program is entered or left.
+    /// Loads a program, and runs it each time another program is entered or left, depending on `place`.
     pub(crate) fn attach_to(
         &mut self,
         target: &TracedBpfProgram,
@@ -210,7 +213,7 @@ impl LoadedPrograms {
         Ok(())
     }
 
-    /// Returns a program's instructions with the descriptors of the maps.
+    /// Returns a program's encoded instructions, with the file descriptors of the maps.
     pub(crate) fn encode(&self, program: &ProgramBuilder) -> Result<Vec<[u8; 8]>, BuildError> {
         let maps = self.maps.iter();
         let maps: Vec<i32> = maps.map(|map| map.map.as_fd().as_raw_fd()).collect();
@@ -225,13 +228,13 @@ impl LoadedPrograms {
     ) -> Result<(), Error> {
         let loaded = self.load(name, program)?;
         for cpu in 0..u32::try_from(possible_cpus()?).unwrap_or(u32::MAX) {
-            // Kernels before Linux 5.10 refuse this, and CPUs may go offline at any time.
+            // This fails before Linux 5.10, and for CPUs that are offline.
             drop(loaded.run_on(cpu));
         }
         Ok(())
     }
 
-    /// Returns all entries of a map; none of an unknown map.
+    /// Returns all entries of a map; none if the map is unknown.
     pub(crate) fn entries(&self, map: MapId) -> Result<Vec<MapEntry>, Error> {
         let mut entries = Vec::new();
         let Some(NamedMap { name, map }) = self.maps.get(map.0) else {
@@ -264,7 +267,7 @@ impl LoadedPrograms {
         removed.map_err(|error| Error::Map { map: name, error })
     }
 
-    /// Returns the counters of [`tasks::LOSSES`], summed over all CPUs.
+    /// Returns the counters of [`tasks::LOSSES`].
     pub(crate) fn losses(&self) -> Result<LossCounts, Error> {
         let entries = self.entries(tasks::LOSSES)?;
         let sums = entries.iter().map(|entry| {
@@ -276,14 +279,14 @@ impl LoadedPrograms {
 }
 
 impl LossCounts {
-    /// Returns the count of an index of the programs; 0 if there is none.
+    /// Returns the counter at an index; 0 if there is none.
     pub(crate) fn of(&self, index: i32) -> u64 {
-        let index = usize::try_from(index).unwrap_or_default();
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
         self.0.get(index).copied().unwrap_or_default()
     }
 }
 
-/// Returns the number of CPUs for which per-CPU maps have values.
+/// Returns the number of possible CPUs: that of the last one plus 1. A key of a per-CPU map has as many values.
 pub(crate) fn possible_cpus() -> Result<usize, Error> {
     let cpus = Sysfs::new("/sys").cpus(CpuState::Possible);
     let cpus = cpus.map_err(|error| Error::KernelFile {

@@ -1,23 +1,24 @@
-//! Where a system call's arguments are in the saved registers (`struct pt_regs`) of this architecture.
+//! Where a system call's number and arguments are in the saved registers (`struct pt_regs`) of this architecture.
 
 use crate::Error;
 
-/// A word of `struct pt_regs` that is different for calls of 32-bit programs.
+/// A register in `struct pt_regs` by which calls of 32-bit programs are recognized: of these, `register & mask == value`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CompatMark {
+    /// The offset in bytes.
     pub(crate) offset: i16,
     pub(crate) mask: i32,
     pub(crate) value: i32,
 }
 
-/// Offsets in bytes.
+/// Offsets in `struct pt_regs`, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RegisterLayout {
-    /// The size of the part with all of the following.
+    /// The size of the beginning of the structure that contains all fields below.
     pub(crate) size: i16,
-    /// The arguments, also when the call returns.
+    /// The arguments, which are still there when the call returns.
     pub(crate) arguments: [i16; 6],
-    /// The number of the call, 32 bits are enough.
+    /// The number of the call, of which 32 bits are read.
     pub(crate) number: i16,
     pub(crate) compat: CompatMark,
 }

@@ -1,7 +1,8 @@
 //! Stacks that programs store in the kernel.
 //!
-//! A map of stacks keeps one stack in each bucket, and the hash of a stack determines its bucket: if the bucket has another stack
-//! already, the new one is refused, however empty the map is. Such stacks are stored in a second map.
+//! A map of stacks keeps one stack in each bucket, and the hash of a stack determines its bucket: if the bucket already has
+//! another stack, the kernel refuses the new one, even if other buckets are empty. Refused stacks are stored in a second map,
+//! unless their bucket there has another stack, too.
 
 use crate::Condition::{NotEqual, SignedLess};
 use crate::Operation::Or;
@@ -18,7 +19,7 @@ const BUCKET_TAKEN: i32 = -17;
 /// This bit is set in the number of each stack of the second map. The kernel's numbers are smaller.
 const IN_SECOND: u32 = 1 << 30;
 
-/// Two maps of the same shape.
+/// The two maps that store stacks, of the same shape.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StackMaps {
     pub(crate) first: MapId,
@@ -27,8 +28,8 @@ pub(crate) struct StackMaps {
 }
 
 impl StackMaps {
-    /// Stores the stack of the current task and leaves its number in `R0`: a negative error number if that is not possible. `R6` is the
-    /// context of the program, `flags` are those of `bpf_get_stackid`. Changes the registers that calls change.
+    /// Stores the stack of the current task and leaves its number in `R0`, or a negative error number if it cannot be stored.
+    /// `R6` is the context of the program, `flags` are those of `bpf_get_stackid`. Changes `R1` to `R5`.
     pub(crate) fn store(self, b: &mut ProgramBuilder, flags: i32) {
         let done = b.label();
         get_stackid(b, self.first, flags);
@@ -82,7 +83,8 @@ mod tests {
         second: MapId(3),
     };
 
-    /// Programs that store the number of each stack with which the current thread is switched out. Each map has one bucket.
+    /// Runs a program that stores the number of each stack with which the current thread is switched out. Each map of stacks has
+    /// one bucket.
     fn observe_this_thread() -> Result<LoadedPrograms, Error> {
         let shape = NamedShape::new;
         let mut loaded = LoadedPrograms::new(&[
@@ -127,7 +129,7 @@ mod tests {
             .iter()
             .map(|entry| crate::bytes::word(&entry.key, 0));
         let numbers: BTreeSet<u32> = numbers.collect();
-        // The one bucket of each map, and the error of the stacks beyond that.
+        // The only bucket of each map, and the error of the third stack.
         let refused = BUCKET_TAKEN.cast_unsigned();
         assert_eq!(numbers, BTreeSet::from([0, IN_SECOND, refused]));
         let [first, second] = [0, IN_SECOND].map(|number| STACKS.read(&loaded, number).unwrap());

@@ -65,8 +65,8 @@ pub(crate) mod slot {
     pub(crate) const BIRTH: i16 = 8;
     /// The number of the open call, or `NONE`.
     pub(crate) const CALL: i16 = 16;
-    /// Not 0 while the task waits for its exec.
-    pub(crate) const WAITS: i16 = 20;
+    /// Not 0 while the task is not observed yet, but from its next successful exec on.
+    pub(crate) const AWAITS_EXEC: i16 = 20;
     pub(crate) const SIZE: usize = 24;
     pub(crate) const NONE: i32 = -1;
 }
@@ -133,7 +133,7 @@ pub(crate) fn new_slot(b: &mut ProgramBuilder) {
     b.store(Double, R10, SLOT + slot::START, 0);
     b.store(Double, R10, SLOT + slot::BIRTH, R0);
     b.store(Word, R10, SLOT + slot::CALL, slot::NONE);
-    b.store(Word, R10, SLOT + slot::WAITS, 0);
+    b.store(Word, R10, SLOT + slot::AWAITS_EXEC, 0);
 }
 
 /// Adds the slot on the stack for the task on the stack; counts a failure.
@@ -187,7 +187,7 @@ pub(crate) fn fork(task_pid: i16) -> ProgramBuilder {
     current_task(&mut b);
     look_up(&mut b, TASKS, TASK);
     b.jump_if(Equal, R0, 0, out);
-    b.load(Word, R1, R0, slot::WAITS);
+    b.load(Word, R1, R0, slot::AWAITS_EXEC);
     b.jump_if(NotEqual, R1, 0, out);
     b.address(R1, R10, i32::from(TASK));
     b.set(R2, 4);
@@ -217,7 +217,7 @@ pub(crate) fn exec() -> ProgramBuilder {
     add_slot(&mut b);
     b.jump(out);
     b.place(found);
-    b.store(Word, R0, slot::WAITS, 0);
+    b.store(Word, R0, slot::AWAITS_EXEC, 0);
     b.place(out);
     b.exit();
     b

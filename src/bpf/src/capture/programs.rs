@@ -172,7 +172,7 @@ fn select_task(b: &mut ProgramBuilder, context: CaptureContext<'_>, out: Label) 
     if context.known_tasks_only {
         look_up(b, TASKS, TASK);
         b.jump_if(Equal, R0, 0, out);
-        b.load(Word, R1, R0, slot::WAITS);
+        b.load(Word, R1, R0, slot::AWAITS_EXEC);
         b.jump_if(NotEqual, R1, 0, out);
     }
 }

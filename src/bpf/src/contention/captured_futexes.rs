@@ -196,7 +196,7 @@ fn exit() -> ProgramBuilder {
 fn own_thread(b: &mut ProgramBuilder, layout: PidLayout, out: Label) {
     b.call(Helper::GetCurrentTask);
     b.set(R3, R0);
-    lock_names::follow(b, i32::from(layout.thread_pid), out);
+    lock_names::read_pointer(b, i32::from(layout.thread_pid), out);
     b.set(R8, R3);
     b.address(R3, R8, i32::from(layout.level));
     read_word(b, out);

@@ -1,4 +1,5 @@
-//! What a lock of the kernel is: a lock of the waiting task, of a run queue, or in an object of a slab cache.
+//! Names of locks of the kernel: a lock can be one of the waiting task, of a run queue, or in an object of a slab cache. Filters
+//! of locks compare these names and addresses.
 
 use crate::Condition::{Below, Equal, NotEqual, SignedLess};
 use crate::Operation::Add;
@@ -10,7 +11,7 @@ use crate::{Helper, Label, MapId, ProgramBuilder};
 
 use super::programs::{ENDED, WORD};
 
-/// The addresses of the locks of run queues, if waits are summed.
+/// The addresses of the locks of run queues, in the programs that sum waits.
 pub(super) const RUN_QUEUES: MapId = MapId(8);
 
 /// Offsets in bytes (from BTF) by which locks are recognized.
@@ -20,8 +21,8 @@ pub struct LockLayout {
     pub mmap_lock: [u16; 2],
     /// `task_struct::sighand`, `sighand_struct::siglock`.
     pub siglock: [u16; 2],
-    /// From the task to the run queue of its CPU: `cfs_rq` of its `se`, `cfs_rq::rq`, `rq::__lock`; `None` if the kernel has no groups of fair
-    /// tasks.
+    /// From the task to the lock of its CPU's run queue: `se.cfs_rq` in `task_struct`, `cfs_rq::rq`, `rq::__lock`; `None` without
+    /// `CONFIG_FAIR_GROUP_SCHED`.
     pub run_queue: Option<[u16; 3]>,
     /// `None` before Linux 6.13.
     pub slab: Option<SlabLayout>,
@@ -30,7 +31,7 @@ pub struct LockLayout {
 /// How the slab cache of an object is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlabLayout {
-    /// The id of the function `bpf_get_kmem_cache`.
+    /// The type id (BTF) of the kernel function `bpf_get_kmem_cache`.
     pub function: u32,
     /// `kmem_cache::name`.
     pub name: u16,
@@ -45,7 +46,8 @@ pub enum LockName {
     SigLock,
     /// `rq::__lock` of a CPU.
     RunQueue,
-    /// A lock in an object of the slab cache of this name, at most 31 bytes, not necessarily UTF-8.
+    /// A lock in an object of the slab cache whose name starts with these bytes: the whole name, or the first 31 bytes of a
+    /// longer one; not necessarily UTF-8.
     Slab(Vec<u8>),
 }
 
@@ -74,45 +76,47 @@ pub(super) const SLAB: i32 = 4;
 /// The size in bytes of a name as [`store`] writes it.
 pub(super) const SIZE: i16 = 8 + CACHE_SIZE;
 
-/// Flags of waits (`LCB_F_*`): for a spin lock, and for an `rw_semaphore` by a reader and a writer.
+/// The flags of a wait for a spin lock: `LCB_F_SPIN`.
 const SPIN: i32 = 1;
-const ACCESS: [i32; 2] = [2, 4];
+/// The flags of waits for an `rw_semaphore`, by a reader and by a writer: `LCB_F_READ`, `LCB_F_WRITE`.
+const SEMAPHORE: [i32; 2] = [2, 4];
 
-/// Stores at [`NAME`] and [`CACHE`] the name of the lock whose flags and address are at [`ENDED`]. `run_queues` has the addresses
-/// of the locks of run queues.
+/// Stores at [`NAME`] and [`CACHE`] the name of the lock of the wait at [`ENDED`]: its flags, then the address of the lock.
+/// `run_queues` has the addresses of the locks of run queues.
 pub(super) fn find(b: &mut ProgramBuilder, layout: &LockLayout, run_queues: MapId) {
-    let (semaphore, spin, slab, done) = (b.label(), b.label(), b.label(), b.label());
+    let (semaphore, spin, in_slab, done) = (b.label(), b.label(), b.label(), b.label());
     for offset in (0..SIZE).step_by(8) {
         b.store(Double, R10, CACHE + offset, 0);
     }
     b.load(Double, R1, R10, ENDED);
     b.jump_if(Equal, R1, SPIN, spin);
-    for access in ACCESS {
-        b.jump_if(Equal, R1, access, semaphore);
+    for flag in SEMAPHORE {
+        b.jump_if(Equal, R1, flag, semaphore);
     }
-    b.jump(slab);
+    b.jump(in_slab);
     b.place(semaphore);
     of_task(b, layout.mmap_lock, MMAP_LOCK, done);
-    b.jump(slab);
+    b.jump(in_slab);
     b.place(spin);
     of_task(b, layout.siglock, SIG_LOCK, done);
     b.store(Word, R10, NAME, RUN_QUEUE);
     look_up(b, run_queues, ENDED + 8);
     b.jump_if(NotEqual, R0, 0, done);
     b.store(Word, R10, NAME, 0);
-    b.place(slab);
+    b.place(in_slab);
     if let Some(slab) = layout.slab {
         of_slab(b, slab, done);
     }
     b.place(done);
 }
 
-/// Goes to `done` with this name if the lock is that of a structure to which the task has a pointer.
+/// Goes to `done` with this name if the lock is at the offset `lock` in the structure that the task's member at the offset
+/// `pointer` points to. Otherwise continues without a name.
 fn of_task(b: &mut ProgramBuilder, [pointer, lock]: [u16; 2], name: i32, done: Label) {
     let other = b.label();
     b.call(Helper::GetCurrentTask);
     b.set(R3, R0);
-    follow(b, i32::from(pointer), other);
+    read_pointer(b, i32::from(pointer), other);
     b.operate(Add, R3, i32::from(lock));
     b.load(Double, R1, R10, ENDED + 8);
     b.store(Word, R10, NAME, name);
@@ -121,8 +125,8 @@ fn of_task(b: &mut ProgramBuilder, [pointer, lock]: [u16; 2], name: i32, done: L
     b.store(Word, R10, NAME, 0);
 }
 
-/// Sets `R3` to the pointer at `R3 + offset`. Goes to `failed` if it is 0 or cannot be read.
-pub(super) fn follow(b: &mut ProgramBuilder, offset: i32, failed: Label) {
+/// Replaces `R3` by the pointer at `R3 + offset` in the kernel. Goes to `failed` if that is 0 or cannot be read.
+pub(super) fn read_pointer(b: &mut ProgramBuilder, offset: i32, failed: Label) {
     b.operate(Add, R3, offset);
     b.store(Double, R10, WORD, 0);
     b.address(R1, R10, i32::from(WORD));
@@ -132,12 +136,14 @@ pub(super) fn follow(b: &mut ProgramBuilder, offset: i32, failed: Label) {
     b.jump_if(Equal, R3, 0, failed);
 }
 
+/// Stores the name of the slab cache if the lock is in an object of one. Goes to `done` if it is not, or if the name is empty or
+/// cannot be read.
 fn of_slab(b: &mut ProgramBuilder, layout: SlabLayout, done: Label) {
     b.load(Double, R1, R10, ENDED + 8);
     b.call_function(layout.function);
     b.jump_if(Equal, R0, 0, done);
     b.set(R3, R0);
-    follow(b, i32::from(layout.name), done);
+    read_pointer(b, i32::from(layout.name), done);
     b.address(R1, R10, i32::from(CACHE));
     b.set(R2, i32::from(CACHE_SIZE));
     b.call(Helper::ProbeReadKernelStr);
@@ -145,7 +151,7 @@ fn of_slab(b: &mut ProgramBuilder, layout: SlabLayout, done: Label) {
     b.store(Word, R10, NAME, SLAB);
 }
 
-/// Copies the name that [`find`] stored to the value at `R0`.
+/// Copies the name that [`find`] stored to the offset `at` of the value at `R0`.
 pub(super) fn store(b: &mut ProgramBuilder, at: i16) {
     for offset in (0..SIZE).step_by(8) {
         b.load(Double, R1, R10, CACHE + offset);
@@ -153,10 +159,10 @@ pub(super) fn store(b: &mut ProgramBuilder, at: i16) {
     }
 }
 
-/// Returns the name that [`store`] wrote.
+/// Returns the name that [`store`] copied to the offset `at` of the value; `None` if the lock was not recognized.
 pub(super) fn decode(value: &[u8], at: i16) -> Option<LockName> {
-    let kind = usize::try_from(at + CACHE_SIZE).unwrap_or(usize::MAX);
-    match word(value, kind).cast_signed() {
+    let number_at = usize::try_from(at + CACHE_SIZE).unwrap_or(usize::MAX);
+    match word(value, number_at).cast_signed() {
         MMAP_LOCK => Some(LockName::MmapLock),
         SIG_LOCK => Some(LockName::SigLock),
         RUN_QUEUE => Some(LockName::RunQueue),
@@ -171,7 +177,7 @@ pub(super) fn decode(value: &[u8], at: i16) -> Option<LockName> {
     }
 }
 
-/// Jumps to `out` unless the lock `R7`, of a wait with the flags `R8`, is one of the filter.
+/// Jumps to `out` unless the filter accepts the lock `R7` of a wait with the flags `R8`. Without `layout`, no lock has a name.
 pub(super) fn select(
     b: &mut ProgramBuilder,
     filter: &LockFilter,
@@ -216,7 +222,7 @@ fn compare(b: &mut ProgramBuilder, name: &LockName, other: Label) {
         return;
     };
     let mut bytes = [0; CACHE_SIZE as usize];
-    // The last byte is a NUL.
+    // The last byte remains a NUL: longer names are truncated, as when they are read.
     for (to, from) in bytes.iter_mut().take(CACHE_SIZE as usize - 1).zip(cache) {
         *to = *from;
     }
@@ -228,14 +234,15 @@ fn compare(b: &mut ProgramBuilder, name: &LockName, other: Label) {
     }
 }
 
-/// The program that stores the address of the lock of the CPU's run queue in `run_queues`; run once on each CPU.
-pub(super) fn note_run_queue([queue, of_cpu, lock]: [u16; 3], run_queues: MapId) -> ProgramBuilder {
+/// The program that stores the address of the lock of the CPU's run queue in `run_queues`; to be run once on each CPU. The
+/// offsets are those of [`LockLayout::run_queue`].
+pub(super) fn note_run_queue([cfs_rq, rq, lock]: [u16; 3], run_queues: MapId) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
     b.call(Helper::GetCurrentTask);
     b.set(R3, R0);
-    follow(&mut b, i32::from(queue), out);
-    follow(&mut b, i32::from(of_cpu), out);
+    read_pointer(&mut b, i32::from(cfs_rq), out);
+    read_pointer(&mut b, i32::from(rq), out);
     b.operate(Add, R3, i32::from(lock));
     b.store(Double, R10, WORD, R3);
     b.store(Word, R10, NAME, 1);

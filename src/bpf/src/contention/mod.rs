@@ -30,7 +30,7 @@ pub use wait_capture::WaitCapture;
 /// What waits are summed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentionKey {
-    /// The stack alone.
+    /// Only the stack.
     Stack,
     /// The waiting thread.
     Thread,
@@ -58,12 +58,12 @@ pub const FUTEX: u32 = 1 << 16;
 /// The flag of a wait for a futex with priority inheritance.
 pub const FUTEX_PI: u32 = 1 << 17;
 
-/// The key of waits whose owner is unknown.
+/// [`WaitKey::value`] of waits whose owner is unknown.
 pub const UNKNOWN_OWNER: u64 = u64::MAX;
 /// The bit of owners of futexes that processes may share: the owner may be a thread of another process.
 pub const SHARED_OWNER: u64 = 1 << 32;
-/// The bit of owners of futexes whose id is unknown in the PID namespace of the waiting thread: it may be an id of another
-/// namespace.
+/// The bit of owners of futexes whose id could not be translated from the PID namespace of the waiting thread to the initial one:
+/// it may be an id in a third namespace.
 pub const FOREIGN_OWNER: u64 = 1 << 33;
 
 /// Which waits are summed, and how.
@@ -81,21 +81,23 @@ pub struct ContentionOptions {
     pub cpus: Option<Vec<u32>>,
     /// Only waits for these locks. Futexes have no names, nor have other locks without `layout`.
     pub locks: Option<LockFilter>,
-    /// How locks of the kernel are recognized, if sums should have their names.
+    /// How locks of the kernel are recognized, for the names in sums and in `locks`.
     pub layout: Option<LockLayout>,
-    /// The offset of `task_struct::pid` in bytes (from BTF), to keep the time apart in which waiting threads wait for a CPU.
+    /// The offset of `task_struct::pid` in bytes (from BTF), if the time for which waiting threads wait for a CPU is summed
+    /// separately.
     pub task_pid: Option<u16>,
     /// Whether waits for futexes are summed, too.
     pub with_futexes: bool,
-    /// How owners of futexes are found in PID namespaces. Otherwise they have the ids that their programs see.
+    /// How ids of owners of futexes are translated from other PID namespaces to the initial one; without it, they remain as the
+    /// programs see them.
     pub namespaces: Option<NamespaceLayout>,
     /// Only waits whose flags (`LCB_F_*`, [`FUTEX`], [`FUTEX_PI`]) are one of these values.
     pub flags: Option<Vec<u32>>,
-    /// Only waits of threads in these cgroups, by id.
+    /// Only waits of threads in these cgroups, by id, not in their descendants.
     pub cgroups: Option<Vec<u64>>,
-    /// The maximum number of frames of a stack, from 1 to 127.
+    /// The maximum number of frames of a stack, limited to 1 to 127.
     pub max_stack: u32,
-    /// The number of innermost frames that are skipped, at most 255.
+    /// The number of innermost frames that are skipped in stacks of the kernel.
     pub stack_skip: u8,
     /// The maximum number of sums. Each of the two maps of stacks has as many entries, rounded up to a power of two.
     pub max_entries: u32,
@@ -104,9 +106,12 @@ pub struct ContentionOptions {
 /// The key of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaitKey {
-    /// The id of the thread, address of the lock, thread id of the owner or id of the cgroup; 0 for stacks. The owner of a futex
-    /// may have the bits [`SHARED_OWNER`] and [`FOREIGN_OWNER`]. The id is that of an owner only if the process of the futex has
-    /// such a thread, or, with [`SHARED_OWNER`], another process that shares the memory.
+    /// Depending on [`ContentionKey`], the id of the thread, the address of the lock, the thread id of the owner or the id of the
+    /// cgroup; 0 for stacks.
+    ///
+    /// An owner may be [`UNKNOWN_OWNER`]. That of a futex may have the bits [`SHARED_OWNER`] and [`FOREIGN_OWNER`], and is read
+    /// from memory that may contain any number: it is right only if the process of the futex has such a thread, or, with
+    /// [`SHARED_OWNER`], a process that shares the memory.
     pub value: u64,
     /// The process of a futex; `None` for locks of the kernel.
     pub process: Option<u32>,
@@ -131,7 +136,8 @@ pub struct WaitSummary {
     pub lock: u64,
     /// What that lock is, if it was recognized.
     pub name: Option<LockName>,
-    /// The time in which the threads could run, but waited for a CPU, if it is kept apart: no part of the other times.
+    /// The time for which the threads could run, but waited for a CPU; 0 without [`ContentionOptions::task_pid`]. The other times
+    /// do not include it.
     pub run_queue: u64,
     /// Number of waits by power of two: bucket n has those from 2ⁿ to 2ⁿ⁺¹ - 1 ns, bucket 0 also those of 0 ns.
     pub buckets: Vec<u64>,
@@ -140,9 +146,9 @@ pub struct WaitSummary {
 /// Numbers of waits that are missing in the sums, by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContentionLosses {
-    /// Too many open waits, or too many observed tasks.
+    /// No room for another open wait; also the number of tasks for which there was no room, all of whose waits are missing.
     pub tasks: u64,
-    /// No stack, or no room for it.
+    /// The stack could not be read, or there was no room for it.
     pub stacks: u64,
     /// The end is before the begin.
     pub times: u64,
@@ -156,14 +162,15 @@ pub struct ContentionSummary(LoadedPrograms);
 
 /// The maximum number of CPUs whose run queues are known.
 const MAX_CPUS: u32 = 8192;
-/// The maximum number of open waits.
+/// The maximum number of open waits, and of threads in [`queued::QUEUED`].
 const MAX_WAITS: u32 = 16384;
 
 impl ContentionSummary {
     /// Loads and attaches the programs.
     ///
     /// # Errors
-    /// [`Error`]; [`Error::Attach`] before Linux 5.19, which has no such tracepoints.
+    /// [`Error`]; before Linux 5.19, [`Error::Attach`] unless only waits for futexes are selected: the tracepoint
+    /// `contention_begin` is missing.
     pub fn start(options: &ContentionOptions) -> Result<Self, Error> {
         let follow = options.tasks.task_pid()?;
         let mut loaded = LoadedPrograms::new(&shapes(options))?;
@@ -179,7 +186,7 @@ impl ContentionSummary {
         }
         let is_selected = |is_futex: bool| {
             let flags = options.flags.as_ref();
-            flags.is_none_or(|flags| flags.iter().any(|flags| (*flags >= FUTEX) == is_futex))
+            flags.is_none_or(|list| list.iter().any(|flags| (*flags >= FUTEX) == is_futex))
         };
         if is_selected(false) {
             note_run_queues(&loaded, options)?;
@@ -212,7 +219,7 @@ impl ContentionSummary {
         self.0.add_threads(threads, from_exec)
     }
 
-    /// Adds threads that existed before the programs.
+    /// Adds threads that were created before the programs started, to translate their ids ([`ContentionOptions::namespaces`]).
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -248,7 +255,7 @@ impl ContentionSummary {
         programs::STACKS.read(&self.0, number)
     }
 
-    /// Returns the numbers of missing waits.
+    /// Returns the numbers of waits that are missing in the sums.
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -264,7 +271,7 @@ impl ContentionSummary {
 }
 
 impl ContentionOptions {
-    /// Returns the layout by which ids of PID namespaces are translated, if that is needed.
+    /// Returns how ids are translated from PID namespaces, if owners of futexes are summed.
     fn thread_ids(&self) -> Option<NamespaceLayout> {
         let is_needed = self.with_futexes && matches!(self.key, ContentionKey::Owner(_));
         self.namespaces.filter(|_| is_needed)
@@ -296,7 +303,8 @@ fn select(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Er
     Ok(())
 }
 
-/// Stores the locks of run queues. They have no names if the kernel cannot run programs on a CPU (before Linux 5.10).
+/// Stores the addresses of the locks of run queues, by which they are recognized. Before Linux 5.10 none is stored, since the
+/// kernel cannot run a program on a given CPU.
 fn note_run_queues(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Error> {
     let layout = options.layout.and_then(|layout| layout.run_queue);
     layout.map_or(Ok(()), |layout| {
@@ -316,7 +324,7 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 13] {
     let entries = options.max_entries.max(1);
     let sum = value::SIZE as u32;
     let queued_threads = options.task_pid.map_or(128, |_| MAX_WAITS);
-    let named_threads = options
+    let namespaced_threads = options
         .thread_ids()
         .map_or(128, |_| thread_ids::MAX_THREADS);
     let depth = options.max_stack.clamp(1, 127);
@@ -349,7 +357,7 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 13] {
             LruHash,
             [4, u32::from(queued::SIZE.unsigned_abs()), queued_threads],
         ),
-        shape("thread ids", LruHash, [8, 4, named_threads]),
+        shape("thread ids", LruHash, [8, 4, namespaced_threads]),
         shape("more stacks", StackTrace, stacks),
     ]
 }

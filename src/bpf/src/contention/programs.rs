@@ -1,4 +1,5 @@
-//! The programs at the begin and at the end of a wait.
+//! The programs at the begin and at the end of a wait for a lock of the kernel, and parts of them that the programs for futexes
+//! share.
 
 use crate::Condition::{Above, AtLeast, AtMost, Below, Equal, NotEqual, SignedLess};
 use crate::Operation::{Add, And, ShiftLeft, ShiftRight, Sub};
@@ -25,7 +26,8 @@ pub(super) const STACKS: StackMaps = StackMaps {
     first: MapId(5),
     second: MapId(12),
 };
-/// The selected CPUs, flags and cgroups, if there is such a selection. Map 8 is [`super::lock_names::RUN_QUEUES`].
+// Maps 8, 10 and 11 are [`lock_names::RUN_QUEUES`], [`queued::QUEUED`] and [`super::thread_ids::THREAD_IDS`].
+/// The selected CPUs; empty if all are selected, like the selected flags and cgroups.
 pub(super) const CPUS: MapId = MapId(6);
 pub(super) const FLAGS: MapId = MapId(7);
 pub(super) const CGROUPS: MapId = MapId(9);
@@ -62,7 +64,8 @@ pub(super) const NO_STACK: u32 = u32::MAX;
 // Offsets on the stack, below those of [`crate::tasks`].
 /// The key of `WAITS`: address of the lock, thread, and CPU of idle tasks.
 pub(super) const WAIT_KEY: i16 = -64;
-/// A value of `WAITS`: begin, key of the sum (two words), flags, address of the lock, and for how long the thread had waited for CPUs.
+/// A value of `WAITS`: begin, key of the sum (two words), flags, address of the lock, and for how long the thread had waited for
+/// CPUs.
 pub(super) const WAIT: i16 = -112;
 /// The size of that value in bytes.
 pub(super) const WAIT_SIZE: u32 = 48;
@@ -73,11 +76,11 @@ pub(super) const ENDED: i16 = -144;
 /// Scratch space of 8 bytes.
 pub(super) const WORD: i16 = -152;
 
-/// `LCB_F_*` of the kernel's trace/events/lock.h.
+/// `LCB_F_MUTEX` of the kernel's trace/events/lock.h.
 const MUTEX: i32 = 32;
 /// Flags that no `rw_semaphore` has: spin lock, RT lock, per-CPU semaphore, mutex.
 const NO_RWSEM: i32 = 1 | 8 | 16 | 32;
-/// Flags of a waiting reader and writer.
+/// Flags of a waiting reader and of a waiting writer.
 const ACCESS: i32 = 2 | 4;
 
 /// At `contention_begin(lock, flags)`.
@@ -108,7 +111,7 @@ pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error
     Ok(b)
 }
 
-/// Leaves (process, thread) in `R9`. Jumps to `out` unless the current task is observed.
+/// Leaves (process, thread) of the current task in `R9`. Jumps to `out` unless it is observed.
 pub(super) fn select_task(
     b: &mut ProgramBuilder,
     tasks: &TaskSet,
@@ -124,15 +127,15 @@ pub(super) fn select_task(
     if tasks.is_limited() {
         look_up(b, TASKS, TASK);
         b.jump_if(Equal, R0, 0, out);
-        b.load(Word, R1, R0, slot::WAITS);
+        b.load(Word, R1, R0, slot::AWAITS_EXEC);
         b.jump_if(NotEqual, R1, 0, out);
     }
 }
 
-/// Adds the wait with the key on the stack: `R7` is the lock, `R8` the flags. Counts it as lost if there is no room. `with_queue` tells whether
-/// the time in which threads wait for CPUs is kept apart.
-pub(super) fn add_wait(b: &mut ProgramBuilder, with_queue: bool) {
-    match with_queue {
+/// Adds the wait with the key on the stack: `R7` is the lock, `R8` the flags. Counts it as lost if there is no room. With
+/// `with_run_queue`, the time for which threads wait for CPUs is summed separately.
+pub(super) fn add_wait(b: &mut ProgramBuilder, with_run_queue: bool) {
+    match with_run_queue {
         true => queued::note_begin(b, WAIT + 40),
         false => b.store(Double, R10, WAIT + 40, 0),
     }
@@ -167,15 +170,15 @@ pub(super) fn filter(b: &mut ProgramBuilder, options: &ContentionOptions, out: L
 /// Stores the key of the wait for the lock `R7` by the task on the stack. It has the CPU for idle tasks, which have the
 /// id 0 on all CPUs, and never migrate.
 fn wait_key(b: &mut ProgramBuilder) {
-    let has_number = b.label();
+    let has_id = b.label();
     b.store(Double, R10, WAIT_KEY, R7);
     b.store(Word, R10, WAIT_KEY + 12, 0);
     b.load(Word, R1, R10, TASK);
     b.store(Word, R10, WAIT_KEY + 8, R1);
-    b.jump_if(NotEqual, R1, 0, has_number);
+    b.jump_if(NotEqual, R1, 0, has_id);
     b.call(Helper::GetSmpProcessorId);
     b.store(Word, R10, WAIT_KEY + 12, R0);
-    b.place(has_number);
+    b.place(has_id);
 }
 
 /// Stores what the wait is summed by: `R7` is the lock, `R8` the flags, `R9` (process, thread).
@@ -198,7 +201,8 @@ pub(super) fn thread(b: &mut ProgramBuilder) {
     b.operate(ShiftRight, R0, 32);
 }
 
-/// Leaves the id of the thread that holds the lock `R7` in `R0`; all bits are set if it is unknown.
+/// Leaves the id of the thread that holds the lock `R7` in `R0`; all bits are set if it is unknown. `R8` has the flags of the
+/// wait.
 pub(super) fn owner(b: &mut ProgramBuilder, layout: OwnerLayout) -> Result<(), Error> {
     let offset = |offset: u16| i16::try_from(offset).map_err(|_| Error::NoBtf);
     let (mutex, rwsem) = (offset(layout.mutex)?, offset(layout.rwsem)?);
@@ -248,8 +252,8 @@ pub(super) fn owner(b: &mut ProgramBuilder, layout: OwnerLayout) -> Result<(), E
     Ok(())
 }
 
-/// Leaves the number of the stack in `R1`, [`NO_STACK`] without stacks. Jumps to `out` if the stack cannot be stored. `flags` are those of the
-/// helper.
+/// Leaves the number of the stack in `R1`, [`NO_STACK`] if stacks are not kept apart. If the stack cannot be stored, counts the
+/// wait as lost and jumps to `out`. `flags` are those of `bpf_get_stackid`.
 pub(super) fn stack_number(
     b: &mut ProgramBuilder,
     options: &ContentionOptions,
@@ -286,8 +290,8 @@ pub(super) fn end(options: &ContentionOptions) -> ProgramBuilder {
     b
 }
 
-/// Adds the wait with the key on the stack to its sum and removes it. A new sum gets the name of the lock if there is a layout. Jumps to
-/// `out` if there is no such wait.
+/// Adds the wait with the key on the stack to its sum and removes the wait. A new sum gets the name of the lock if there is a
+/// layout. Jumps to `out` if there is no such wait.
 pub(super) fn finish_wait(
     b: &mut ProgramBuilder,
     options: &ContentionOptions,
@@ -315,6 +319,7 @@ pub(super) fn finish_wait(
     b.jump(remove);
     b.place(in_order);
     b.operate(Sub, R9, R1);
+    // `R9` is the duration, without the time for which the task waited for CPUs, which is `R7`.
     b.set(R7, 0);
     if options.task_pid.is_some() {
         let waited = b.label();
@@ -337,8 +342,8 @@ pub(super) fn finish_wait(
     b.call(Helper::MapDeleteElem);
 }
 
-/// Adds an empty sum for the key on the stack and leaves its address in `R0`. If there is no room, counts the wait as
-/// lost and jumps to `out`.
+/// Adds a sum without durations for the key on the stack, with the flags, the lock and the lock's name of this wait, and leaves
+/// its address in `R0`. If there is no room, counts the wait as lost and jumps to `out`.
 fn add_sum(b: &mut ProgramBuilder, layout: Option<&LockLayout>, out: Label) {
     if let Some(layout) = layout {
         lock_names::find(b, layout, lock_names::RUN_QUEUES);

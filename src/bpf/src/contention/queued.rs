@@ -1,4 +1,4 @@
-//! How long waiting threads wait for a CPU: the programs at wakeups and context switches.
+//! How long threads that wait for locks wait for a CPU meanwhile: the programs at wakeups and context switches.
 
 use crate::Condition::{Equal, NotEqual, SignedLess};
 use crate::Operation::{Add, Sub};
@@ -9,7 +9,7 @@ use crate::{Helper, Label, MapId, ProgramBuilder};
 
 use super::programs::{SUM_KEY, WAIT};
 
-/// Threads that have waited for locks, and their times.
+/// Thread id to [`thread`], of threads that have waited for locks.
 pub(super) const QUEUED: MapId = MapId(10);
 
 /// The value of [`QUEUED`]: offsets in bytes.
@@ -24,12 +24,12 @@ mod thread {
 /// The size of the value in bytes.
 pub(super) const SIZE: i16 = 24;
 
-/// Stores for how long the current task has waited for CPUs so far in the wait on the stack. A new task is added.
+/// Stores for how long the current task has waited for CPUs so far, at the offset `at` of the stack. A task without a value of
+/// [`QUEUED`] gets one.
 pub(super) fn note_begin(b: &mut ProgramBuilder, at: i16) {
     let (known, done) = (b.label(), b.label());
     look_up(b, QUEUED, TASK);
     b.jump_if(NotEqual, R0, 0, known);
-    // The key of the sum is not used yet.
     for offset in [thread::SINCE, thread::TOTAL, thread::IS_OFF] {
         b.store(Double, R10, NEW + offset, 0);
     }
@@ -42,12 +42,13 @@ pub(super) fn note_begin(b: &mut ProgramBuilder, at: i16) {
     b.place(done);
 }
 
-/// A new value of [`QUEUED`] on the stack.
+/// A new value of [`QUEUED`] on the stack. It overlaps the key of the sum and the address at `ENDED`, which a wait needs at its
+/// end only, except for filters, which are applied before.
 const NEW: i16 = SUM_KEY - 8;
 const _: () = assert!(NEW + SIZE <= WAIT);
 
-/// Leaves in `R1` for how long the current task has waited for CPUs since the wait began; `R8` is what [`note_begin`] stored. 0 if
-/// the task is not known.
+/// Leaves in `R1` for how long the current task has waited for CPUs since the wait began; 0 if the task has no value of
+/// [`QUEUED`]. `R8` is the number that [`note_begin`] stored.
 pub(super) fn since_begin(b: &mut ProgramBuilder) {
     let (known, done) = (b.label(), b.label());
     look_up(b, QUEUED, TASK);
@@ -60,7 +61,8 @@ pub(super) fn since_begin(b: &mut ProgramBuilder) {
     b.place(done);
 }
 
-/// At `sched_wakeup(task)`: it waits for a CPU from now on, unless it still runs. `pid` is the offset of `task_struct::pid`.
+/// At `sched_wakeup(task)`: the task waits for a CPU from now on, unless it still runs. `pid` is the offset of
+/// `task_struct::pid`.
 pub(super) fn wake(pid: i16) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
@@ -78,7 +80,8 @@ pub(super) fn wake(pid: i16) -> ProgramBuilder {
     b
 }
 
-/// At `sched_switch(preempt, previous, next, state)`.
+/// At `sched_switch(preempt, previous, next, state)`: the previous task waits for a CPU from now on if it is still runnable, and
+/// the next one waits no longer.
 pub(super) fn switch(pid: i16) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (runnable, next, out) = (b.label(), b.label(), b.label());
@@ -112,7 +115,8 @@ pub(super) fn switch(pid: i16) -> ProgramBuilder {
     b
 }
 
-/// Leaves the value of the task `R3` in `R0`. Goes to `other` for tasks without one, and for idle ones.
+/// Leaves the address of the value of the task `R3` in `R0`. Goes to `other` for tasks without one, for idle tasks, and if the id
+/// cannot be read.
 fn find(b: &mut ProgramBuilder, pid: i16, other: Label) {
     b.operate(Add, R3, i32::from(pid));
     b.store(Word, R10, INDEX, 0);

@@ -1,4 +1,4 @@
-//! The arithmetic in an interpreter, and the programs in the kernel.
+//! The arithmetic and the owners of futexes in an interpreter, and the programs in the kernel.
 
 use std::sync::Mutex;
 use std::thread;
@@ -7,18 +7,18 @@ use proptest::prelude::*;
 
 use super::programs::{self, value};
 use super::*;
-use crate::Register::{R1, R2, R8, R9};
+use crate::Register::{R0, R1, R2, R8, R9};
 use crate::testing::running;
 use crate::{ProgramBuilder, interpreter};
 
 /// Runs a part of a program on the sum `bytes` with a duration. The interpreter lacks atomic additions.
 fn run(part: fn(&mut ProgramBuilder), duration: u64, bytes: &mut [u8]) {
-    let of_registers = |b: &mut ProgramBuilder| {
+    let with_registers = |b: &mut ProgramBuilder| {
         b.set(R8, R1);
         b.set_wide(R9, duration);
         part(b);
     };
-    interpreter::run(of_registers, bytes);
+    interpreter::run(with_registers, bytes);
 }
 
 proptest! {
@@ -52,7 +52,7 @@ proptest! {
     }
 }
 
-/// Offsets that the verifier accepts.
+/// Arbitrary offsets: the verifier does not check what `bpf_probe_read_kernel` reads.
 const NAMESPACES: NamespaceLayout = NamespaceLayout {
     pids: PidLayout {
         thread_pid: 1000,
@@ -161,15 +161,13 @@ fn owner(words: [u32; 8]) -> u64 {
 
 /// Returns the owner of a futex: operation and value of the call, then the words around the futex, which is the fifth.
 fn owner_within(words: &[u32]) -> u64 {
-    let mut b = ProgramBuilder::new();
-    b.set(R8, R1);
-    futexes::owner_of_call(&mut b, R8);
-    b.store(crate::Width::Double, R8, 0, crate::Register::R0);
-    b.exit();
-    let program = b.encode(&[]).unwrap().concat();
-    let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
+    let find_owner = |b: &mut ProgramBuilder| {
+        b.set(R8, R1);
+        futexes::owner_of_call(b, R8);
+        b.store(crate::Width::Double, R8, 0, R0);
+    };
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    machine.execute_program(&mut bytes).unwrap();
+    interpreter::run(find_owner, &mut bytes);
     u64::from_ne_bytes(*bytes.first_chunk().unwrap())
 }
 
@@ -192,9 +190,10 @@ fn owners_of_futexes_are_read_or_unknown() {
         ([0x80, 2, 2, 0, 77, 1 << 16, 0, 0], UNKNOWN_OWNER),
         ([0x80, 2, 2, 1, 77, 1, 0, 0], UNKNOWN_OWNER),
         ([0x80, 2, 2, 0, 77, 1, 0x1000, 0], UNKNOWN_OWNER),
-        // Priority inheritance, robust mutexes, a dead owner.
+        // Priority inheritance.
         ([0x86, 0, WAITERS | 77, 0, 0, 0, 0, 0], 77),
         ([0x8d, 0, 77, 0, 0, 0, 0, 0], 77),
+        // Robust mutexes: the futex still has the expected value, or no longer the flag of waiters.
         ([0x80, WAITERS | 77, WAITERS | 77, 0, 0, 0, 0, 0], 77),
         ([0x80, WAITERS | 77, 77, 0, 0, 0, 0, 0], UNKNOWN_OWNER),
         // Calls that are not private: robust mutexes of glibc, other words.
@@ -208,6 +207,7 @@ fn owners_of_futexes_are_read_or_unknown() {
             [0, WAITERS | 77, WAITERS | 77, 0, 0, 0, 0x1010, 0],
             UNKNOWN_OWNER,
         ),
+        // A dead owner.
         (
             [0x80, WAITERS | 1 << 30, WAITERS | 1 << 30, 0, 0, 0, 0, 0],
             UNKNOWN_OWNER,
@@ -249,7 +249,7 @@ fn writers_of_read_write_locks_are_read_or_unknown() {
         lock
     };
     assert_eq!(owner(0x189, LOCK, 2), 77);
-    // A writer waits: the other futex is the one that has the flag.
+    // The futex is `__writers_futex`, which also has the flag that it is waited for.
     assert_eq!(owner(0x189, with(3, 3), 3), 77);
     // Shared by processes.
     assert_eq!(owner(9, with(7, 1), 2), 77);
@@ -257,7 +257,7 @@ fn writers_of_read_write_locks_are_read_or_unknown() {
         // A private wait for a shared lock, and the other way round.
         (0x189, with(7, 1)),
         (9, LOCK),
-        // No write phase, no writer, another phase of the writers.
+        // No write phase, no writer, a `__writers_futex` that is not set.
         (0x189, with(0, 8)),
         (0x189, with(6, 0)),
         (0x189, with(3, 0)),

@@ -1,9 +1,9 @@
-//! Ids of threads in PID namespaces. A futex contains the id that its program sees; the ids of all threads outside of the first namespace are noted
-//! when they are created.
+//! Ids of threads in PID namespaces. A futex contains the id of its owner in the PID namespace of the program. To translate it, a
+//! map has both ids of each thread outside of the initial namespace: a program adds them when a thread is created.
 
 use crate::Condition::{Above, Equal, NotEqual};
 use crate::Operation::{Add, And, Or, ShiftLeft};
-use crate::Register::{R0, R1, R2, R3, R6, R10};
+use crate::Register::{R0, R1, R2, R3, R4, R6, R10};
 use crate::Width::{Double, Word};
 use crate::tasks::{key, look_up};
 use crate::{Helper, Label, MapId, ProgramBuilder};
@@ -12,15 +12,15 @@ use super::captured_futexes::{MAX_LEVEL, PidLayout, UPID_SHIFT, read_word};
 use super::futexes::PRIVATE;
 use super::{FOREIGN_OWNER, SHARED_OWNER, lock_names};
 
-/// (Inode number of the namespace, id in it) to id in the first namespace.
+/// (Inode number of the namespace, id in it) to id in the initial namespace.
 pub(super) const THREAD_IDS: MapId = MapId(11);
-/// The maximum number of known threads in PID namespaces. Those that were used least recently are forgotten.
+/// The maximum number of threads in the map. If it is full, the least recently used ones are removed.
 pub(super) const MAX_THREADS: u32 = 32768;
 
 /// Offsets in bytes (from BTF) by which the PID namespace of a task is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamespaceLayout {
-    /// Where the ids of threads are.
+    /// Where the ids of a thread are.
     pub pids: PidLayout,
     /// `task_struct::pid`.
     pub task_pid: u16,
@@ -30,14 +30,14 @@ pub struct NamespaceLayout {
     pub number: u16,
 }
 
-/// A thread outside of the first PID namespace.
+/// A thread outside of the initial PID namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamespacedThread {
     /// The inode number of its namespace.
     pub namespace: u32,
     /// Its id in that namespace.
     pub own_tid: u32,
-    /// Its id in the first namespace.
+    /// Its id in the initial namespace.
     pub tid: u32,
 }
 
@@ -63,11 +63,11 @@ impl Places {
     }
 }
 
-/// At `sched_process_fork(parent, child)`: notes the ids of a thread in a PID namespace.
+/// At `sched_process_fork(parent, child)`: adds the child to [`THREAD_IDS`] if it is outside of the initial PID namespace.
 pub(super) fn fork(layout: NamespaceLayout) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
-    // Below the word that `follow` and `read_word` use.
+    // Below the word that `read_pointer` and `read_word` use.
     let places = Places::at(super::programs::WORD - Places::SIZE);
     b.load(Double, R6, R1, 8);
     b.set(R3, R6);
@@ -81,58 +81,58 @@ pub(super) fn fork(layout: NamespaceLayout) -> ProgramBuilder {
     b.store(Word, R10, places.value, R1);
     key(&mut b, THREAD_IDS, places.key);
     b.address(R3, R10, i32::from(places.value));
-    b.set(crate::Register::R4, 0);
+    b.set(R4, 0);
     b.call(Helper::MapUpdateElem);
     b.place(out);
     b.exit();
     b
 }
 
-/// Leaves the number of the PID namespace of the task `R3` in `R1`, and the address of its id there at `places.address`. Goes to the first label if
-/// that is the first namespace, to the second if it cannot be read.
+/// Leaves the inode number of the PID namespace of the task `R3` in `R1`, and the address of the task's id in that namespace at
+/// `places.address`. Goes to `initial` if it is the initial namespace, to `failed` if it cannot be read.
 fn namespace(
     b: &mut ProgramBuilder,
     layout: NamespaceLayout,
     places: Places,
-    [first, failed]: [Label; 2],
+    [initial, failed]: [Label; 2],
 ) {
     let PidLayout {
         thread_pid,
         level,
         numbers,
     } = layout.pids;
-    lock_names::follow(b, i32::from(thread_pid), failed);
+    lock_names::read_pointer(b, i32::from(thread_pid), failed);
     b.store(Double, R10, places.address, R3);
     b.operate(Add, R3, i32::from(level));
     read_word(b, failed);
-    b.jump_if(Equal, R1, 0, first);
+    b.jump_if(Equal, R1, 0, initial);
     b.jump_if(Above, R1, MAX_LEVEL, failed);
     b.operate(ShiftLeft, R1, UPID_SHIFT);
     b.load(Double, R3, R10, places.address);
     b.operate(Add, R3, R1);
     b.operate(Add, R3, i32::from(numbers));
     b.store(Double, R10, places.address, R3);
-    lock_names::follow(b, i32::from(layout.upid_namespace), failed);
+    lock_names::read_pointer(b, i32::from(layout.upid_namespace), failed);
     b.operate(Add, R3, i32::from(layout.number));
     read_word(b, failed);
 }
 
-/// Replaces the owner in `R0`, an id in the current task's namespace, by its id in the first namespace. If that is unknown, the id remains, with
-/// [`FOREIGN_OWNER`]. All bits remain set if the owner is unknown.
+/// Replaces the owner in `R0`, an id in the current task's namespace, by the id of the same thread in the initial namespace. If
+/// that is unknown, the id remains, with [`FOREIGN_OWNER`]. An unknown owner, whose bits are all set, remains as it is.
 pub(super) fn translate(b: &mut ProgramBuilder, layout: NamespaceLayout, places: Places) {
-    let (first, unknown, done) = (b.label(), b.label(), b.label());
+    let (initial, unknown, done) = (b.label(), b.label(), b.label());
     b.jump_if(Equal, R0, -1, done);
     b.store(Double, R10, places.key, 0);
     b.store(Word, R10, places.key + 4, R0);
     b.call(Helper::GetCurrentTask);
     b.set(R3, R0);
-    namespace(b, layout, places, [first, unknown]);
+    namespace(b, layout, places, [initial, unknown]);
     b.store(Word, R10, places.key, R1);
     look_up(b, THREAD_IDS, places.key);
     b.jump_if(Equal, R0, 0, unknown);
     b.load(Word, R0, R0, 0);
     b.jump(done);
-    b.place(first);
+    b.place(initial);
     b.load(Word, R0, R10, places.key + 4);
     b.jump(done);
     b.place(unknown);
@@ -142,7 +142,8 @@ pub(super) fn translate(b: &mut ProgramBuilder, layout: NamespaceLayout, places:
     b.place(done);
 }
 
-/// Adds [`SHARED_OWNER`] to the owner in `R0` if the futex may be shared: `operation` is that of the call, on the stack.
+/// Adds [`SHARED_OWNER`] to the owner in `R0` unless it is unknown, or the operation of the call is private to its process.
+/// `operation` is the offset of the operation on the stack.
 pub(super) fn mark_shared(b: &mut ProgramBuilder, operation: i16) {
     let done = b.label();
     b.jump_if(Equal, R0, -1, done);

@@ -22,7 +22,8 @@ pub struct WaitCapture(LoadedPrograms);
 impl WaitCapture {
     /// Loads and attaches the programs for futexes. They write nothing before [`WaitCapture::write_to`].
     ///
-    /// If this is called before the tracepoint of the call is opened, each record precedes the sample of its call.
+    /// If this is called before a perf event for the tracepoint of futex(2) is opened, the record of a wait precedes the sample
+    /// of its call.
     ///
     /// # Errors
     /// [`Error`]: missing rights or kernel support, a rejected program, an unsupported architecture.
@@ -32,7 +33,9 @@ impl WaitCapture {
         Ok(capture)
     }
 
-    /// Loads and attaches the programs for locks of the kernel, like [`WaitCapture::of_futexes`].
+    /// Loads and attaches the programs for locks of the kernel. They write nothing before [`WaitCapture::write_to`].
+    ///
+    /// If this is called before a perf event for `contention_begin` is opened, the record of a wait precedes its sample.
     ///
     /// # Errors
     /// [`Error`]: missing rights or kernel support, a rejected program; [`Error::Attach`] before Linux 5.19.
@@ -59,11 +62,11 @@ impl WaitCapture {
     }
 }
 
-/// Attaches the programs that follow tasks, if only some are observed.
+/// Attaches the programs that follow tasks, unless all tasks are observed.
 pub(super) fn follow(loaded: &mut LoadedPrograms, tasks: &TaskSet) -> Result<(), Error> {
-    let follow = tasks.task_pid()?;
+    let task_pid = tasks.task_pid()?;
     match tasks.is_limited() {
-        true => tasks::attach(loaded, follow, true),
+        true => tasks::attach(loaded, task_pid, true),
         false => Ok(()),
     }
 }

@@ -170,7 +170,7 @@ fn of_task(b: &mut ProgramBuilder, events: Events, end: Label) {
     look_up(b, TASKS, TASK);
     b.jump_if(Equal, R0, 0, end);
     b.set(R8, R0);
-    b.load(Word, R1, R8, slot::WAITS);
+    b.load(Word, R1, R8, slot::AWAITS_EXEC);
     b.jump_if(NotEqual, R1, 0, end);
     b.store(Word, R10, INDEX, 0);
     look_up(b, SUMS, INDEX);

@@ -183,7 +183,7 @@ fn begin(b: &mut ProgramBuilder, options: OffCpuProgram, out: Label) {
     if options.known_tasks_only {
         look_up(b, TASKS, TASK);
         b.jump_if(Equal, R0, 0, out);
-        b.load(Word, R1, R0, slot::WAITS);
+        b.load(Word, R1, R0, slot::AWAITS_EXEC);
         b.jump_if(NotEqual, R1, 0, out);
     }
     b.store(Double, R10, WAIT + wait::START, R9);

@@ -135,7 +135,7 @@ pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     b.operate(Sub, R7, R1);
     b.store(Word, R8, slot::CALL, slot::NONE);
     // Calls of a task that waits for its exec are not counted. The exec itself is counted: the wait ends before it returns.
-    b.load(Word, R1, R8, slot::WAITS);
+    b.load(Word, R1, R8, slot::AWAITS_EXEC);
     b.jump_if(NotEqual, R1, 0, out);
     b.store(Double, R10, VALUE, R0);
     look_up(&mut b, CALLS, KEY);
