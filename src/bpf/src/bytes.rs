@@ -2,8 +2,7 @@
 
 /// Returns the 64-bit number at an offset in bytes; 0 if it is not entirely within `bytes`.
 pub(crate) fn number(bytes: &[u8], at: i16) -> u64 {
-    let at = usize::try_from(at).unwrap_or(usize::MAX);
-    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
+    let bytes = from_offset(bytes, at).first_chunk();
     bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }
 
@@ -11,4 +10,17 @@ pub(crate) fn number(bytes: &[u8], at: i16) -> u64 {
 pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
     let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
     bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+}
+
+/// Returns the bytes from an offset on; none if it is not within `bytes`.
+pub(crate) fn from_offset(bytes: &[u8], at: i16) -> &[u8] {
+    let at = usize::try_from(at).unwrap_or(usize::MAX);
+    bytes.get(at..).unwrap_or_default()
+}
+
+/// Returns the command name in the 16 bytes from an offset on, without the NUL.
+pub(crate) fn command_name(bytes: &[u8], at: i16) -> Vec<u8> {
+    let comm = from_offset(bytes, at);
+    let comm = comm.get(..16).unwrap_or(comm).split(|byte| *byte == 0);
+    comm.take(1).flatten().copied().collect()
 }

@@ -57,6 +57,9 @@ pub(crate) const TASK: i16 = -4;
 pub(crate) const INDEX: i16 = -8;
 const SLOT: i16 = -40;
 
+/// `BPF_NOEXIST`: an update of a map fails if the key exists.
+pub(crate) const ONLY_NEW: i32 = 1;
+
 /// The value of a task.
 pub(crate) mod slot {
     /// Time of entry, ns of `CLOCK_MONOTONIC`.
@@ -118,8 +121,8 @@ pub(crate) fn count_loss(b: &mut ProgramBuilder, index: i32) {
     b.place(end);
 }
 
-/// At `sched_switch(preempt, previous, next, state)`, whose arguments `R6` points to: jumps to `preempted` if the task that is switched
-/// out was preempted, so that it is runnable in any state. Changes `R1`.
+/// At `sched_switch(preempt, previous, next, state)`, whose arguments `R6` points to: jumps to `preempted` if the task that is
+/// switched out was preempted, so that it is runnable in any state. Changes `R1`.
 pub(crate) fn jump_if_preempted(b: &mut ProgramBuilder, preempted: Label) {
     b.load(Double, R1, R6, 0);
     // A bool; the other bytes of its word are not defined.
@@ -162,8 +165,6 @@ pub(crate) fn add_copy(
     loss: i32,
     full: Label,
 ) {
-    /// `BPF_NOEXIST`.
-    const ONLY_NEW: i32 = 1;
     let done = b.label();
     b.store(Word, R10, INDEX, 0);
     look_up(b, template, INDEX);

@@ -1,5 +1,5 @@
-//! Counts of perf events for tasks, cgroups and BPF programs, summed in the kernel: each event is open once on each CPU, however many tasks
-//! and cgroups are observed.
+//! Counts of perf events for tasks, cgroups and BPF programs, summed in the kernel: each event is open once on each CPU, however
+//! many tasks, cgroups or programs are observed.
 
 mod programs;
 #[cfg(test)]
@@ -15,7 +15,8 @@ use crate::tasks::{self, LOST_TASKS, slot};
 use crate::{Error, TaskSet};
 use programs::{Events, Groups, SUM, reading};
 
-/// The maximum number of events: each has 70 instructions or so in a program, and 48 bytes of a map's value.
+/// The maximum number of events: each has about 40 instructions in a program, 12 more for each further level of the counted
+/// cgroups, and 48 bytes of a map's value.
 pub const MAX_COUNTED_EVENTS: usize = 512;
 
 /// A cgroup of version 2.
@@ -54,7 +55,7 @@ pub struct CountSum {
     pub value: u64,
     /// Nanoseconds for which the event was enabled while the observed tasks or programs ran.
     pub enabled: u64,
-    /// Nanoseconds of these in which the event was on a counter.
+    /// Nanoseconds of these for which the event was counted.
     pub running: u64,
 }
 
@@ -62,9 +63,12 @@ pub struct CountSum {
 #[derive(Debug)]
 pub struct KernelCounters {
     loaded: LoadedPrograms,
-    /// The program that makes sums complete, unless they always are.
+    /// The program that adds the counts since the last switch of tasks on its CPU, before sums are read; `None` if BPF programs
+    /// are counted.
     account: Option<RawTracepointProgram>,
+    /// The number of groups ([`CountedScope`]).
     groups: u32,
+    /// The number of events.
     events: usize,
 }
 
@@ -133,6 +137,7 @@ impl KernelCounters {
 }
 
 impl CountedScope {
+    /// Returns the number of groups, at least 1.
     fn groups(&self) -> u32 {
         match self {
             Self::Cgroups(cgroups) => u32::try_from(cgroups.len()).unwrap_or(u32::MAX).max(1),
@@ -140,7 +145,7 @@ impl CountedScope {
         }
     }
 
-    /// The number of values in the map of readings.
+    /// Returns the number of values in the map of readings, at least 1.
     fn readings(&self) -> u32 {
         match self {
             Self::Programs(programs) => u32::try_from(programs.len()).unwrap_or(u32::MAX).max(1),
@@ -154,21 +159,21 @@ fn shapes(events: Events, [readings, groups]: [u32; 2]) -> [NamedShape; 6] {
     use BpfMapKind::{Hash, PerCpuArray, PerfEventArray};
     let count = u32::from(events.count.cast_unsigned());
     let shape = NamedShape::new;
-    let size = u32::from(reading::LAST.cast_unsigned());
-    let reading = size + count * u32::from(reading::NEXT.cast_unsigned());
+    let header = u32::from(reading::LAST.cast_unsigned());
+    let reading_size = header + count * u32::from(reading::NEXT.cast_unsigned());
     let sums = (count * u32::from(SUM.cast_unsigned())).max(8);
     let counters = (count * events.cpus.cast_unsigned()).max(1);
     [
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
         shape("losses", PerCpuArray, [4, 8, 1]),
         shape("events", PerfEventArray, [4, 4, counters]),
-        shape("readings", PerCpuArray, [4, reading, readings]),
+        shape("readings", PerCpuArray, [4, reading_size, readings]),
         shape("sums", PerCpuArray, [4, sums, groups]),
         shape("cgroups", Hash, [8, 4, groups]),
     ]
 }
 
-/// Attaches the programs, and returns the one that makes sums complete.
+/// Attaches the programs, and returns the one that is to run on each CPU before sums are read, if any.
 fn attach(
     loaded: &mut LoadedPrograms,
     scope: &CountedScope,
@@ -196,7 +201,7 @@ fn attach_tasks(
     account: &RawTracepointProgram,
 ) -> Result<(), Error> {
     loaded.add_tasks(set)?;
-    loaded.attach("count_end", "sched_process_exit", &programs::ends())?;
+    loaded.attach("count_end", "sched_process_exit", &programs::mark_ended())?;
     if let Some(offset) = set.task_pid()? {
         loaded.attach("fork", "sched_process_fork", &tasks::fork(offset))?;
     }
@@ -226,7 +231,7 @@ fn place_cgroups(loaded: &LoadedPrograms, cgroups: &[CgroupPlace]) -> Result<Vec
     Ok(levels)
 }
 
-/// Attaches programs before and after each of the counted programs, whose ids are `ids`.
+/// Attaches programs to the begin and the end of each counted program. `ids` are those of the counted programs.
 fn attach_to_programs(
     loaded: &mut LoadedPrograms,
     ids: &[u32],

@@ -1,7 +1,8 @@
 //! The programs, and the layout of their maps.
 //!
-//! The counters of a CPU count whatever runs there. To count tasks or cgroups, the counts since the last switch of tasks are
-//! added at each switch to the task that is switched out; to count BPF programs, those between their start and end are added.
+//! The counters of a CPU count whatever runs there. To count tasks or cgroups, a program at each switch of tasks adds the counts
+//! since the switch before to the sums, if the task that is switched out is observed. To count BPF programs, the counts between
+//! their begin and end are added.
 
 use crate::Condition::{Equal, NotEqual};
 use crate::Operation::{Add, Sub};
@@ -19,9 +20,9 @@ pub(super) const SUMS: MapId = MapId(4);
 /// Cgroup id to group.
 pub(super) const GROUPS: MapId = MapId(5);
 
-/// Offset of the reading of an event on the stack.
+/// The offset on the stack of the reading of an event.
 const VALUE: i16 = -32;
-/// Offset of a cgroup's id on the stack.
+/// The offset on the stack of a cgroup's id.
 const ID: i16 = -48;
 
 /// The value of [`READINGS`].
@@ -32,12 +33,15 @@ pub(super) mod reading {
     pub(in crate::counters) const LAST: i16 = 8;
     /// The difference between the last reading and the one before.
     pub(in crate::counters) const DELTA: i16 = 32;
-    /// The distance to the next event.
+    /// The distance to the fields of the next event, in bytes.
     pub(in crate::counters) const NEXT: i16 = 48;
 }
 
-/// The size of a count in [`SUMS`]: count, time enabled, time running.
+/// The size of an event's sum in [`SUMS`], and of a reading: count, time enabled, time running.
 pub(super) const SUM: i16 = 24;
+
+/// Not 0 in the slot of a task that has ended: these programs do not store the time of entry there.
+const ENDED: i16 = slot::START;
 
 /// The numbers of events and CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +86,7 @@ fn read_event(b: &mut ProgramBuilder, events: Events, index: i16, failed: Label)
     b.jump_if(NotEqual, R0, 0, failed);
 }
 
-/// Stores the reading on the stack as the last one in the readings at `R6`, and the difference to the one before.
+/// Stores the reading on the stack in the readings at `R6`: as the last one of the event, with the difference to the one before.
 pub(super) fn advance(b: &mut ProgramBuilder, index: i16) {
     let at = index * reading::NEXT;
     for word in [0, 8, 16] {
@@ -138,13 +142,13 @@ fn read_all(b: &mut ProgramBuilder, events: Events) {
     }
 }
 
-/// At `sched_switch`, and wherever the current task's counts are to be complete: adds the counts since the last run of
-/// this program to those of the current task. Reads no arguments.
+/// At `sched_switch`, at an exec from which on a task is counted, and on each CPU before sums are read: adds the counts since the
+/// last run of this program on this CPU to the sums, if the current task is observed. Reads no arguments.
 pub(super) fn account(events: Events, groups: &Groups) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (end, out) = (b.label(), b.label());
     readings(&mut b, 0, out);
-    // An interrupt in the middle of this program must not run it.
+    // If an interrupt in the middle of this program runs it again, that run does nothing.
     b.load(Double, R1, R6, reading::BUSY);
     b.jump_if(NotEqual, R1, 0, out);
     b.store(Double, R6, reading::BUSY, 1);
@@ -164,7 +168,8 @@ pub(super) fn account(events: Events, groups: &Groups) -> ProgramBuilder {
     b
 }
 
-/// Adds the differences to the sums if the current task is observed. A task that has ended is removed from the map.
+/// Adds the differences to the sums if the current task is observed, otherwise goes to `end`. A task that has ended is removed
+/// from the map.
 fn of_task(b: &mut ProgramBuilder, events: Events, end: Label) {
     current_task(b);
     look_up(b, TASKS, TASK);
@@ -176,13 +181,13 @@ fn of_task(b: &mut ProgramBuilder, events: Events, end: Label) {
     look_up(b, SUMS, INDEX);
     b.jump_if(Equal, R0, 0, end);
     add_up(b, events);
-    b.load(Double, R1, R8, slot::START);
+    b.load(Double, R1, R8, ENDED);
     b.jump_if(Equal, R1, 0, end);
     key(b, TASKS, TASK);
     b.call(Helper::MapDeleteElem);
 }
 
-/// Adds the differences to the sums of the current task's cgroup at this level, if it is observed.
+/// Adds the differences to the sums of the current task's cgroup at this level, if that cgroup is counted.
 fn of_cgroup(b: &mut ProgramBuilder, events: Events, level: i32) {
     let next = b.label();
     b.set(R1, level);
@@ -199,19 +204,19 @@ fn of_cgroup(b: &mut ProgramBuilder, events: Events, level: i32) {
 }
 
 /// At `sched_process_exit`: marks the current task as ended. It is counted up to its last switch.
-pub(super) fn ends() -> ProgramBuilder {
+pub(super) fn mark_ended() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
     current_task(&mut b);
     look_up(&mut b, TASKS, TASK);
     b.jump_if(Equal, R0, 0, out);
-    b.store(Double, R0, slot::START, 1);
+    b.store(Double, R0, ENDED, 1);
     b.place(out);
     b.exit();
     b
 }
 
-/// Before a counted program: keeps the readings.
+/// Before a counted program: stores the readings from which [`leave`] counts.
 pub(super) fn enter(events: Events, program: i32) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();

@@ -8,7 +8,7 @@ use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
 
 use super::*;
 use crate::Register::{R0, R1, R6};
-use crate::testing::running;
+use crate::testing::{running, this_thread};
 use crate::{ProgramBuilder, interpreter};
 
 /// Runs a part of a program with `R6` at the start of the memory, and `R0` at the offset `sums`.
@@ -36,7 +36,7 @@ proptest! {
             }, &mut memory, sums);
             run(|b| programs::add_up(b, events), &mut memory, sums);
         }
-        // The sum of all differences is the last reading, since the first one is the difference to 0.
+        // The sum of all differences is the last reading, since the first difference is that to 0.
         let last = readings.last().unwrap();
         let found = decode(&memory[sums..], 2);
         for (values, found) in last.iter().zip(found) {
@@ -73,7 +73,8 @@ fn page_faults() -> Option<Vec<(u32, Counter)>> {
     cpus.numbers().iter().map(open).collect()
 }
 
-/// Counts page faults of a scope while `work` runs; `None` with a printed reason if this machine cannot.
+/// Counts page faults of each group of a scope while `work` runs; `None` if the event cannot be opened, or, with a printed
+/// reason, if the programs cannot run.
 fn count(scope: &CountedScope, work: impl FnOnce()) -> Option<Vec<CountSum>> {
     let counters = page_faults()?;
     let fds = counters.iter().map(|(cpu, counter)| CpuCounter {
@@ -105,11 +106,6 @@ fn fault(pages: usize) {
         let mut page = AnonymousMap::new(page_size(), PageOptions::default()).unwrap();
         page.bytes_mut()[0] = 1;
     }
-}
-
-fn this_thread() -> u32 {
-    let link = rperf_sys::link_target("/proc/thread-self").unwrap();
-    link.file_name().unwrap().to_str().unwrap().parse().unwrap()
 }
 
 fn threads(threads: Vec<u32>) -> CountedScope {
@@ -188,12 +184,12 @@ fn programs_without_types_are_refused() {
         .lines()
         .find_map(|line| line.strip_prefix("prog_id:\t"));
     let id: u32 = id.unwrap().parse().unwrap();
-    for (program, expected) in [(id, "type information"), (u32::MAX, "no BPF program")] {
-        let scope = CountedScope::Programs(vec![program]);
+    for (id, expected) in [(id, "type information"), (u32::MAX, "no BPF program")] {
+        let scope = CountedScope::Programs(vec![id]);
         match KernelCounters::start(&scope, &[Vec::new()]) {
             Err(Error::NotPermitted | Error::PidNamespace) => {}
             Err(error) => assert!(error.to_string().contains(expected), "{error}"),
-            Ok(_) => panic!("{program}"),
+            Ok(_) => panic!("{id}"),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! How long tasks wait, summed in the kernel by task and stack. Long waits are written as records to the ring buffers of an event.
+//! How long tasks wait, summed in the kernel by task and stacks. Long waits are not summed, but written as records to the ring
+//! buffers of an event.
 
 mod programs;
 #[cfg(test)]
@@ -13,16 +14,16 @@ use crate::Error;
 use crate::bytes::{number, word};
 use crate::loaded::{LoadedPrograms, MapEntry, NamedShape, possible_cpus};
 use crate::tasks::{self, LOST_TASKS, slot};
-use programs::{OffCpuProgram, losses, place, wait};
+use programs::{ProgramOptions, losses, place, wait};
 
 /// The number of buckets of each map of stacks.
 const MAX_STACKS: u32 = 1 << 14;
-/// The maximum number of tasks that wait.
+/// The maximum number of tasks that wait at a time.
 const MAX_WAITS: u32 = 1 << 16;
 /// The maximum number of frames of a stack, as for all stacks of BPF programs.
 const MAX_FRAMES: u32 = 127;
 
-/// Which waits are summed.
+/// Which waits are observed, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffCpuOptions {
     /// The offset of `task_struct::pid` in bytes (from BTF).
@@ -31,7 +32,7 @@ pub struct OffCpuOptions {
     pub all_tasks: bool,
     /// Whether tasks that observed ones create are observed, too.
     pub follows: bool,
-    /// The maximum number of frames of a stack.
+    /// The maximum number of frames of a stack, limited to 1 to 127.
     pub max_stack: u32,
     /// The maximum number of sums.
     pub max_sums: u32,
@@ -66,7 +67,7 @@ pub struct OffCpuWait {
 pub struct OffCpuLosses {
     /// Failed attempts to observe a task.
     pub tasks: u64,
-    /// Waits that are in no sum.
+    /// Waits that are neither in a sum nor written as a record.
     pub waits: u64,
     /// Nanoseconds of these waits, as far as known.
     pub nanos: u64,
@@ -74,7 +75,7 @@ pub struct OffCpuLosses {
     pub stacks: u64,
 }
 
-/// The programs and their sums. Dropping this ends them.
+/// The programs and their sums. Dropping this ends the programs.
 #[derive(Debug)]
 pub struct OffCpuPrograms {
     loaded: Mutex<LoadedPrograms>,
@@ -83,19 +84,19 @@ pub struct OffCpuPrograms {
 }
 
 impl OffCpuPrograms {
-    /// Loads the programs, which do not run yet.
+    /// Loads the programs. They observe nothing before [`OffCpuPrograms::begin`].
     ///
     /// # Errors
     /// [`Error`]; [`Error::Attach`] before Linux 5.18, whose `sched_switch` lacks the state of the task.
     pub fn load(options: OffCpuOptions) -> Result<Self, Error> {
         let loaded = LoadedPrograms::new(&shapes(&options)?)?;
-        let program = OffCpuProgram {
+        let program_options = ProgramOptions {
             task_pid: i16::try_from(options.task_pid).map_err(|_| Error::NoBtf)?,
             known_tasks_only: !options.all_tasks,
             threshold: options.threshold,
         };
-        let switch = loaded.load("off_cpu", &programs::switch(program))?;
-        loaded.can_run_at(&switch, "sched_switch")?;
+        let switch = loaded.load("off_cpu", &programs::switch(program_options))?;
+        loaded.check_attachment(&switch, "sched_switch")?;
         Ok(Self {
             loaded: Mutex::new(loaded),
             switch,
@@ -103,9 +104,9 @@ impl OffCpuPrograms {
         })
     }
 
-    /// Runs the programs. `outputs` are open `bpf-output` events of all tasks by CPU, which receive a record ([`OffCpuWait::decode`]) of each
-    /// long wait; on CPUs without such an event, long waits are added to the sums. `threads` are observed, with
-    /// `from_exec` from their next exec on; ignored if all tasks are observed.
+    /// Runs the programs. `outputs` are open `bpf-output` events of all tasks by CPU, which receive a record
+    /// ([`OffCpuWait::decode`]) of each long wait; on CPUs without such an event, long waits are added to the sums. `threads` are
+    /// observed, with `from_exec` from their next successful exec on; both are ignored if all tasks are observed.
     ///
     /// # Errors
     /// [`Error`].
@@ -116,6 +117,12 @@ impl OffCpuPrograms {
         from_exec: bool,
     ) -> Result<(), Error> {
         let mut loaded = self.loaded();
+        // `check_attachment` ran the program for a moment, in which it may have stored waits and sums.
+        for map in [programs::WAITS, programs::SUMS] {
+            for MapEntry { key, .. } in loaded.entries(map)? {
+                loaded.remove(map, &key)?;
+            }
+        }
         for (cpu, event) in outputs {
             loaded.set_descriptor(programs::EVENTS, *cpu, *event)?;
         }
@@ -133,7 +140,8 @@ impl OffCpuPrograms {
         self.loaded().detach();
     }
 
-    /// Returns the sums, and the waits that have not ended, up to now. To be called once, after [`OffCpuPrograms::end`].
+    /// Returns the sums, to which the waits that have not ended are added, up to now. To be called once, after
+    /// [`OffCpuPrograms::end`].
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -150,14 +158,14 @@ impl OffCpuPrograms {
             place: WaitPlace {
                 process: word(&value, at(wait::PROCESS)),
                 thread: word(&key, 0),
-                kernel_stack: stack(word(&value, at(wait::KERNEL))),
-                user_stack: stack(word(&value, at(wait::USER))),
+                kernel_stack: stack_number(word(&value, at(wait::KERNEL))),
+                user_stack: stack_number(word(&value, at(wait::USER))),
             },
             nanos: now.saturating_sub(number(&value, wait::START)),
         });
         let mut all: Vec<OffCpuWait> = sums.chain(waits).collect();
         all.sort_unstable_by_key(|wait| wait.place);
-        // A task that waits where it waited before has one sum.
+        // A wait that has not ended is added to the sum of the same task and stacks, if there is one.
         all.dedup_by(|wait, previous| {
             let is_same = wait.place == previous.place;
             if is_same {
@@ -215,13 +223,14 @@ impl WaitPlace {
         Self {
             process: word(key, place::PROCESS),
             thread: word(key, place::THREAD),
-            kernel_stack: stack(word(key, place::KERNEL)),
-            user_stack: stack(word(key, place::USER)),
+            kernel_stack: stack_number(word(key, place::KERNEL)),
+            user_stack: stack_number(word(key, place::USER)),
         }
     }
 }
 
-fn stack(number: u32) -> Option<u32> {
+/// Returns the number of a stack; `None` if it is an error instead.
+fn stack_number(number: u32) -> Option<u32> {
     programs::is_stack(number).then_some(number)
 }
 

@@ -6,7 +6,7 @@ use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::stacks::{FAST_COMPARISON, StackMaps, USER_STACK};
 use crate::tasks::{
-    INDEX, TASK, TASKS, count_loss, current_task, jump_if_preempted, key, look_up, slot,
+    INDEX, ONLY_NEW, TASK, TASKS, count_loss, current_task, jump_if_preempted, key, look_up, slot,
 };
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
@@ -26,10 +26,11 @@ pub(super) const STACKS: StackMaps = StackMaps {
 pub(super) mod losses {
     /// Waits whose start was not stored.
     pub(in crate::off_cpu) const BEGINS: i32 = 1;
-    /// Waits that were not added to a sum, and their nanoseconds.
+    /// Waits that were not added to a sum.
     pub(in crate::off_cpu) const SUMS: i32 = 2;
+    /// The nanoseconds of these waits.
     pub(in crate::off_cpu) const NANOS: i32 = 3;
-    /// Stacks for which there was no room.
+    /// Stacks that could not be stored.
     pub(in crate::off_cpu) const STACKS: i32 = 4;
     pub(in crate::off_cpu) const COUNT: u32 = 5;
 }
@@ -39,12 +40,13 @@ pub(super) mod wait {
     /// ns of `CLOCK_MONOTONIC`.
     pub(in crate::off_cpu) const START: i16 = 0;
     pub(in crate::off_cpu) const PROCESS: i16 = 8;
+    /// The numbers of the kernel stack and of the user stack, as in [`super::place`].
     pub(in crate::off_cpu) const KERNEL: i16 = 12;
     pub(in crate::off_cpu) const USER: i16 = 16;
     pub(in crate::off_cpu) const SIZE: u32 = 24;
 }
 
-/// The key of [`SUMS`]: the task, and numbers of its stacks, which are negative if there is none.
+/// The key of [`SUMS`]: the task, and the numbers of its stacks. A negative error number replaces that of a missing stack.
 pub(super) mod place {
     pub(in crate::off_cpu) const THREAD: usize = 0;
     pub(in crate::off_cpu) const PROCESS: usize = 4;
@@ -71,9 +73,9 @@ const NO_USER: i32 = -14;
 /// States of a task that waits: interruptibly, uninterruptibly, stopped, traced (`TASK_INTERRUPTIBLE` to `__TASK_TRACED`).
 const WAITING: i32 = 0xf;
 
-/// The settings of the program.
+/// Options that change the instructions of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct OffCpuProgram {
+pub(super) struct ProgramOptions {
     /// The offset of `task_struct::pid`.
     pub(super) task_pid: i16,
     /// Whether only tasks in the map of tasks are observed.
@@ -82,24 +84,25 @@ pub(super) struct OffCpuProgram {
     pub(super) threshold: u64,
 }
 
-/// At `sched_switch(preempt, prev, next, prev_state)`.
-pub(super) fn switch(options: OffCpuProgram) -> ProgramBuilder {
+/// At `sched_switch(preempt, prev, next, prev_state)`: ends the wait of the next task, and begins that of the previous one if it
+/// waits.
+pub(super) fn switch(options: ProgramOptions) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
-    let (begins, out) = (b.label(), b.label());
+    let (previous, out) = (b.label(), b.label());
     b.set(R6, R1);
     b.call(Helper::KtimeGetNs);
     b.set(R9, R0);
-    ends(&mut b, options, begins);
-    b.place(begins);
-    waits(&mut b, out);
-    begin(&mut b, options, out);
+    end_wait(&mut b, options, previous);
+    b.place(previous);
+    jump_unless_waiting(&mut b, out);
+    begin_wait(&mut b, options, out);
     b.place(out);
     b.exit();
     b
 }
 
-/// Ends the wait of the task that is switched in.
-fn ends(b: &mut ProgramBuilder, options: OffCpuProgram, done: Label) {
+/// Ends the wait of the task that is switched in, if it has one. Goes to `done`, or continues.
+fn end_wait(b: &mut ProgramBuilder, options: ProgramOptions, done: Label) {
     let short = b.label();
     b.load(Double, R3, R6, 16);
     b.operate(Add, R3, i32::from(options.task_pid));
@@ -126,7 +129,7 @@ fn ends(b: &mut ProgramBuilder, options: OffCpuProgram, done: Label) {
     add_up(b);
 }
 
-/// Stores the record of the wait at `R0`, which ends now, on the stack. Leaves its nanoseconds in `R7`.
+/// Stores the record of the wait at `R0`, which ends at the time `R9`, on the stack. Leaves its nanoseconds in `R7`.
 pub(super) fn record(b: &mut ProgramBuilder) {
     b.load(Double, R1, R0, wait::START);
     b.set(R7, R9);
@@ -142,8 +145,6 @@ pub(super) fn record(b: &mut ProgramBuilder) {
 
 /// Adds `R7` nanoseconds to the sum of the key on the stack. Counts the wait as lost if there is no room.
 fn add_up(b: &mut ProgramBuilder) {
-    /// `BPF_NOEXIST`.
-    const ONLY_NEW: i32 = 1;
     let (found, done) = (b.label(), b.label());
     look_up(b, SUMS, KEY);
     b.jump_if(NotEqual, R0, 0, found);
@@ -157,6 +158,7 @@ fn add_up(b: &mut ProgramBuilder) {
     look_up(b, SUMS, KEY);
     b.jump_if(NotEqual, R0, 0, found);
     count_loss(b, losses::SUMS);
+    // The nanoseconds are then added to the counter of lost ones.
     b.store(Word, R10, INDEX, losses::NANOS);
     look_up(b, crate::tasks::LOSSES, INDEX);
     b.jump_if(NotEqual, R0, 0, found);
@@ -167,7 +169,7 @@ fn add_up(b: &mut ProgramBuilder) {
 }
 
 /// Jumps to `out` unless the task that is switched out waits; preempted and ended tasks do not wait.
-pub(super) fn waits(b: &mut ProgramBuilder, out: Label) {
+pub(super) fn jump_unless_waiting(b: &mut ProgramBuilder, out: Label) {
     jump_if_preempted(b, out);
     b.load(Double, R1, R6, 24);
     b.operate(And, R1, WAITING);
@@ -176,7 +178,7 @@ pub(super) fn waits(b: &mut ProgramBuilder, out: Label) {
 
 /// Stores that the current task begins to wait, unless it is not observed or is a kernel thread: kernel threads are idle
 /// most of the time.
-fn begin(b: &mut ProgramBuilder, options: OffCpuProgram, out: Label) {
+fn begin_wait(b: &mut ProgramBuilder, options: ProgramOptions, out: Label) {
     current_task(b);
     b.set(R8, R0);
     b.operate(ShiftRight, R8, 32);
@@ -214,12 +216,12 @@ fn count_missing(b: &mut ProgramBuilder) {
     b.place(stored);
 }
 
-/// Whether `number` is that of a stack; the programs make the same check.
+/// Whether `number` is that of a stack, not an error. [`count_missing`] makes the same check.
 pub(super) fn is_stack(number: u32) -> bool {
     number < i32::MAX.cast_unsigned()
 }
 
-/// Replaces the wait at `R1` by its record, for tests: of the task `thread`, which is switched in at `now`.
+/// Replaces the wait at `R1` by its record, for tests. The wait is that of `thread`, which is switched in at `now`.
 #[cfg(test)]
 pub(super) fn switched_in(b: &mut ProgramBuilder, thread: i32, now: u64) {
     b.store(Word, R10, NEXT, thread);
@@ -232,12 +234,12 @@ pub(super) fn switched_in(b: &mut ProgramBuilder, thread: i32, now: u64) {
     }
 }
 
-/// Stores 1 at `R6` + 32 if the task waits, for tests.
+/// Stores 1 behind the four arguments of `sched_switch` at `R1` if the task that is switched out waits, for tests.
 #[cfg(test)]
 pub(super) fn is_waiting(b: &mut ProgramBuilder) {
     let out = b.label();
     b.set(R6, R1);
-    waits(b, out);
+    jump_unless_waiting(b, out);
     b.store(Double, R6, 32, 1);
     b.place(out);
 }

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use rperf_sys::BpfMapKind;
 
 use crate::Error;
-use crate::bytes::{number, word};
+use crate::bytes::{command_name, from_offset, number, word};
 use crate::loaded::{LoadedPrograms, MapEntry, NamedShape};
 use crate::tasks;
 use programs::{BUCKETS, row, state};
 
-/// The selection of the waits and run times that are summed.
+/// The selection of the waits and run times that are summed, and how tasks are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunQueueOptions {
     /// Offsets by which the programs find tasks.
@@ -47,9 +47,9 @@ pub struct TaskKey {
 /// The waits and the run time of a task, in ns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskWaits {
-    /// The latest command name at a switch.
+    /// The command name when the task was last switched out, otherwise that at its first wait.
     pub comm: Vec<u8>,
-    /// The time for which it ran until its last switch. A stretch whose begin was not seen is left out.
+    /// The time for which it ran until it was last switched out. A stretch whose begin was not seen is left out.
     pub runtime: u64,
     /// The number of waits that ended.
     pub count: u64,
@@ -69,9 +69,9 @@ pub struct TaskWaits {
 /// Counts of data that did not fit into the maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunQueueLosses {
-    /// Attempts to observe a task.
+    /// Failed attempts to observe a task.
     pub tasks: u64,
-    /// Waits and stretches of run time.
+    /// Waits of tasks for whose sums there was no room.
     pub rows: u64,
 }
 
@@ -136,7 +136,7 @@ impl RunQueueSummary {
                 .get(programs::STATES, &key.thread.to_ne_bytes())?;
             if let Some(state) = state.filter(|bytes| number(bytes, state::BIRTH) == key.birth) {
                 waits.runtime = number(&state, state::RUNTIME);
-                let comm = name(&state, state::COMM);
+                let comm = command_name(&state, state::COMM);
                 if !comm.is_empty() {
                     waits.comm = comm;
                 }
@@ -173,19 +173,6 @@ fn shapes(rows: u32) -> [NamedShape; 5] {
     ]
 }
 
-/// Returns the bytes from an offset on.
-fn bytes_from(value: &[u8], at: i16) -> &[u8] {
-    let at = usize::try_from(at).unwrap_or(usize::MAX);
-    value.get(at..).unwrap_or_default()
-}
-
-/// Returns the command name at an offset.
-fn name(value: &[u8], at: i16) -> Vec<u8> {
-    let comm = bytes_from(value, at);
-    let comm = comm.get(..16).unwrap_or(comm).split(|byte| *byte == 0);
-    comm.take(1).flatten().copied().collect()
-}
-
 impl TaskKey {
     fn decode(key: &[u8]) -> Self {
         Self {
@@ -197,10 +184,10 @@ impl TaskKey {
 
 impl TaskWaits {
     fn decode(value: &[u8]) -> Self {
-        let (buckets, _) = bytes_from(value, row::BUCKETS).as_chunks();
+        let (buckets, _) = from_offset(value, row::BUCKETS).as_chunks();
         let buckets = buckets.iter().take(BUCKETS);
         Self {
-            comm: name(value, row::COMM),
+            comm: command_name(value, row::COMM),
             runtime: number(value, row::RUNTIME),
             count: number(value, row::COUNT),
             total: number(value, row::TOTAL),

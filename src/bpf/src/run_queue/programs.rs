@@ -27,7 +27,7 @@ const SUB_BITS: u32 = 6;
 const LONGEST: u64 = (1 << 37) - 1;
 /// The number of buckets up to that of `LONGEST`.
 pub(super) const BUCKETS: usize = 2048;
-/// The index of lost rows, after that of tasks.
+/// The index among losses of waits without a row, after that of tasks.
 pub(super) const LOST_ROWS: i32 = 1;
 /// `TASK_DEAD`.
 const DEAD: i32 = 0x80;
@@ -40,9 +40,9 @@ pub(super) mod state {
     pub(in super::super) const RUNS: i16 = 8;
     /// The time at which it was first seen, which distinguishes tasks of one thread id.
     pub(in super::super) const BIRTH: i16 = 16;
-    /// The time for which it ran until its last switch.
+    /// The time for which it ran until it was last switched out.
     pub(in super::super) const RUNTIME: i16 = 24;
-    /// Its name at its last switch; empty before the first.
+    /// Its name when it was last switched out; empty before that.
     pub(in super::super) const COMM: i16 = 32;
     pub(in super::super) const SIZE: u32 = 48;
 }
@@ -55,7 +55,7 @@ pub(super) mod row {
     pub(in super::super) const MAX: i16 = 24;
     /// The time at which the longest wait ended.
     pub(in super::super) const MAX_END: i16 = 32;
-    /// As in [`super::state`], of a task that ended.
+    /// That of [`super::state`] when the task ended; 0 before.
     pub(in super::super) const RUNTIME: i16 = 40;
     /// The last name of a task that ended, otherwise that at its first wait.
     pub(in super::super) const COMM: i16 = 48;
@@ -95,7 +95,7 @@ pub(super) fn wake(offsets: TaskOffsets) -> ProgramBuilder {
     b
 }
 
-/// At `sched_wakeup_new`: a new task begins to wait. An old state is of a former task with this thread id.
+/// At `sched_wakeup_new`: a new task begins to wait. Its state replaces that of a former task with this thread id, if any.
 pub(super) fn wake_new(offsets: TaskOffsets) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
@@ -116,7 +116,8 @@ fn add_waiting(b: &mut ProgramBuilder) {
     add_state(b);
 }
 
-/// At `sched_switch(preempt, prev, next, prev_state)`. With `cpu`, times on other CPUs are not summed.
+/// At `sched_switch(preempt, prev, next, prev_state)`: adds the run time of the previous task and the wait of the next one. With
+/// `cpu`, times on other CPUs are not summed.
 pub(super) fn switch(offsets: TaskOffsets, cpu: Option<u32>) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (next, out) = (b.label(), b.label());
@@ -133,7 +134,7 @@ pub(super) fn switch(offsets: TaskOffsets, cpu: Option<u32>) -> ProgramBuilder {
     b
 }
 
-/// Adds the time for which the current task ran, and notes whether it waits now. Continues at `next`.
+/// Adds the time for which the current task ran, and stores whether it waits for a CPU from now on. Goes to `next`, or continues.
 fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     let (known, summed, waits) = (b.label(), b.label(), b.label());
     current_task(b);
@@ -173,13 +174,13 @@ fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     b.store(Double, R7, state::SINCE, R9);
 }
 
-/// Moves the run time and the name of the current task, which ends, from its state at `R7` to its row. A task without waits
-/// has none.
+/// Stores the run time and the name of the current task, which ends, in its row, and removes its state, which is at `R7`. A task
+/// without waits has no row.
 fn end_task(b: &mut ProgramBuilder) {
-    let without = b.label();
+    let no_row = b.label();
     row_key(b);
     look_up(b, ROWS, ROW_KEY);
-    b.jump_if(Equal, R0, 0, without);
+    b.jump_if(Equal, R0, 0, no_row);
     b.set(R8, R0);
     b.load(Double, R1, R7, state::RUNTIME);
     b.store(Double, R8, row::RUNTIME, R1);
@@ -189,7 +190,7 @@ fn end_task(b: &mut ProgramBuilder) {
     b.address(R3, R10, i32::from(INDEX));
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);
-    b.place(without);
+    b.place(no_row);
     key(b, STATES, TASK);
     b.call(Helper::MapDeleteElem);
 }
@@ -201,7 +202,7 @@ fn own_name(b: &mut ProgramBuilder, to: Register, offset: i16) {
     b.call(Helper::GetCurrentComm);
 }
 
-/// Adds the wait of the task on the stack, at `R6`, which runs from now on. Continues at `out`.
+/// Adds the wait of the task at `R6`, whose id is on the stack and which runs from now on. Goes to `out`, or continues.
 fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out: Label) {
     let (known, in_order) = (b.label(), b.label());
     look_up(b, STATES, TASK);
@@ -229,7 +230,7 @@ fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out
     add_wait(b, out);
 }
 
-/// Stores the thread id of the task at `R6` on the stack; jumps to `out` for the idle task.
+/// Stores the thread id of the task at `R6` on the stack; jumps to `out` for an idle task, or if the id cannot be read.
 fn thread_id(b: &mut ProgramBuilder, offsets: TaskOffsets, out: Label) {
     b.store(Word, R10, TASK, 0);
     b.address(R1, R10, i32::from(TASK));

@@ -6,9 +6,9 @@ use super::*;
 use crate::Register::{R1, R7, R8, R9};
 use crate::{ProgramBuilder, interpreter};
 
-/// Adds a wait to a row.
+/// Adds a wait, and the time at which it ended, to a row.
 fn add(wait: u64, end: u64, value: &mut [u8]) {
-    let of_registers = |b: &mut ProgramBuilder| {
+    let with_registers = |b: &mut ProgramBuilder| {
         let out = b.label();
         b.set(R8, R1);
         b.set_wide(R7, wait);
@@ -16,7 +16,7 @@ fn add(wait: u64, end: u64, value: &mut [u8]) {
         programs::add_wait(b, out);
         b.place(out);
     };
-    interpreter::run(of_registers, value);
+    interpreter::run(with_registers, value);
 }
 
 /// The shortest wait of a bucket.
@@ -32,8 +32,8 @@ proptest! {
         value[row::MIN as usize..][..8].fill(0xff);
         let waits: Vec<u64> = waits.iter().map(|(bits, shift)| bits >> shift).collect();
         let mut buckets = vec![0; BUCKETS];
-        for (time, wait) in (1000..).zip(&waits) {
-            add(*wait, time, &mut value);
+        for (end, wait) in (1000..).zip(&waits) {
+            add(*wait, end, &mut value);
             let bucket = (0..BUCKETS).rev().find(|bucket| bucket_start(*bucket) <= *wait);
             buckets[bucket.unwrap()] += 1;
         }
@@ -41,7 +41,7 @@ proptest! {
         prop_assert_eq!((found.count, found.total), (waits.len() as u64, waits.iter().sum()));
         prop_assert_eq!(Some(&found.min), waits.iter().min());
         let max = waits.iter().copied().max().unwrap();
-        // The first of equal ones; a wait without length does not exceed the initial maximum.
+        // The end of the first of the longest waits; 0 if all are 0, which does not exceed the initial maximum.
         let end = waits.iter().position(|wait| *wait == max).unwrap() as u64 + 1000;
         prop_assert_eq!((found.max, found.max_end), (max, if max == 0 { 0 } else { end }));
         prop_assert_eq!(found.buckets, buckets);

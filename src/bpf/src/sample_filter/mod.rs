@@ -1,4 +1,4 @@
-//! Filters of samples in the kernel: a program at an event, which decides whether a sample is written.
+//! Filters of samples in the kernel: a program of an event decides whether each of its samples is written.
 
 #[cfg(test)]
 mod tests;
@@ -8,15 +8,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rperf_sys::{BpfMapKind, PerfEventProgram};
 use rperf_wire::FilterField;
 
-use crate::Condition::Equal;
-use crate::Operation::{Add, ShiftLeft, ShiftRight};
+use crate::Operation::{ShiftLeft, ShiftRight};
 use crate::Register::{R0, R1, R6};
 use crate::Width::Double;
 use crate::loaded::{LoadedPrograms, NamedShape};
-use crate::tasks::{INDEX, LOSSES, look_up};
-use crate::{Condition, Error, Helper, MapId, ProgramBuilder, Register};
+use crate::tasks::count_loss as count;
+use crate::{Condition, Error, Helper, ProgramBuilder};
 
-/// A comparison of a field, unsigned.
+/// A comparison of a field of samples with a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleTest {
     /// The field.
@@ -43,17 +42,16 @@ pub struct SampleFilterProgram {
     program: PerfEventProgram,
 }
 
-/// The map with numbers of samples: all, dropped.
-const COUNTS: MapId = LOSSES;
+/// The indices of [`FilteredSamples::all`] and [`FilteredSamples::dropped`] in the map of losses.
 const ALL: i32 = 0;
 const DROPPED: i32 = 1;
 
 impl SampleFilterProgram {
-    /// Loads a filter: of each of `groups`, one test must hold.
+    /// Loads a filter: a sample is written if in each of `groups` at least one test holds.
     ///
     /// # Errors
-    /// [`Error::Architecture`] if the place of the period or the address is unknown; other [`Error`]s if the filter cannot be
-    /// loaded.
+    /// [`Error::Architecture`] if a test reads the period or the address, whose place is unknown; other [`Error`]s if the filter
+    /// cannot be loaded.
     pub fn load(groups: &[Vec<SampleTest>]) -> Result<Self, Error> {
         use BpfMapKind::{Array, PerCpuArray};
         let loaded = LoadedPrograms::new(&[
@@ -97,31 +95,36 @@ fn registers_size() -> Option<i16> {
     }
 }
 
-/// Returns the program. It returns 1 for samples to be written, otherwise 0.
+/// Returns the program of a filter; the program returns 1 for samples to be written, otherwise 0. `registers` is the size of the
+/// registers before the period.
 fn filter(groups: &[Vec<SampleTest>], registers: Option<i16>) -> Result<ProgramBuilder, Error> {
     let mut b = ProgramBuilder::new();
-    let drop = b.label();
+    let unmatched = b.label();
     b.set(R6, R1);
     count(&mut b, ALL);
     for group in groups {
-        let fits = b.label();
+        let next_group = b.label();
         for test in group {
-            load(&mut b, test.field, registers)?;
+            load_field(&mut b, test.field, registers)?;
             b.set_wide(R1, test.value);
-            b.jump_if(test.condition, R0, R1, fits);
+            b.jump_if(test.condition, R0, R1, next_group);
         }
-        b.jump(drop);
-        b.place(fits);
+        b.jump(unmatched);
+        b.place(next_group);
     }
     b.exit_with(1);
-    b.place(drop);
+    b.place(unmatched);
     count(&mut b, DROPPED);
     b.exit();
     Ok(b)
 }
 
 /// Leaves a field in `R0`. The program's argument is in `R6`.
-fn load(b: &mut ProgramBuilder, field: FilterField, registers: Option<i16>) -> Result<(), Error> {
+fn load_field(
+    b: &mut ProgramBuilder,
+    field: FilterField,
+    registers: Option<i16>,
+) -> Result<(), Error> {
     let low_half = |b: &mut ProgramBuilder, helper| {
         b.call(helper);
         b.operate(ShiftLeft, R0, 32);
@@ -141,16 +144,4 @@ fn load(b: &mut ProgramBuilder, field: FilterField, registers: Option<i16>) -> R
         FilterField::Address => b.load(Double, R0, R6, registers.ok_or(Error::Architecture)? + 8),
     }
     Ok(())
-}
-
-/// Adds 1 to a number of samples.
-fn count(b: &mut ProgramBuilder, index: i32) {
-    let end = b.label();
-    b.store(crate::Width::Word, Register::R10, INDEX, index);
-    look_up(b, COUNTS, INDEX);
-    b.jump_if(Equal, R0, 0, end);
-    b.load(Double, R1, R0, 0);
-    b.operate(Add, R1, 1);
-    b.store(Double, R0, 0, R1);
-    b.place(end);
 }

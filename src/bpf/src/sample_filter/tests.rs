@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Condition::{Above, AtLeast, AtMost, Below, HasBits, NotEqual};
+use crate::Condition::{Above, AtLeast, AtMost, Below, Equal, HasBits, NotEqual};
 
-/// The period and the address follow the registers.
+/// The size of the registers; the period and the address follow them.
 const REGISTERS: i16 = 16;
 
-/// The results of the helpers: process 7, thread 9; group 5, user 3; CPU 2.
+// The results of the helpers: process 7, thread 9; group 5, user 3; CPU 2.
 fn pid_tgid(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
     7 << 32 | 9
 }

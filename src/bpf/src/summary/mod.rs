@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use rperf_sys::BpfMapKind;
 
-use crate::bytes::{number, word};
+use crate::bytes::{command_name, from_offset, number, word};
 use crate::loaded::{LoadedPrograms, NamedShape};
 use crate::registers::RegisterLayout;
 use crate::tasks::{self, slot};
@@ -20,14 +20,14 @@ use values::{CALL_SIZE, call};
 /// The number of buckets of [`CallSummary::buckets`].
 pub const SUMMARY_BUCKETS: usize = values::BUCKETS as usize;
 
-/// Selection of the tasks and calls.
+/// Which system calls are counted, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryOptions {
     /// The tasks.
     pub tasks: TaskSet,
     /// A process whose calls are not counted.
     pub excluded_process: Option<u32>,
-    /// The numbers of the system calls, plus 512 for calls of 32-bit programs; `None` for all.
+    /// The numbers of the system calls, for calls of 32-bit programs plus 512; `None` for all.
     pub calls: Option<Vec<u32>>,
     /// Whether calls are counted by cgroup (of version 2), too: [`CallKey::birth`] is then the id of the cgroup.
     pub by_cgroup: bool,
@@ -41,7 +41,8 @@ pub struct CallKey {
     /// The thread id.
     pub thread: u32,
     /// The time at which the thread was first seen (ns of `CLOCK_MONOTONIC`), since thread ids are reused; 0 for threads of
-    /// [`TaskSet::Threads`] and [`SyscallSummary::add_threads`]. With [`SummaryOptions::by_cgroup`], the id of the cgroup in which the call returned.
+    /// [`TaskSet::Threads`] and [`SyscallSummary::add_threads`]. With [`SummaryOptions::by_cgroup`], the id of the thread's
+    /// cgroup when the call returned.
     pub birth: u64,
     /// The number of the system call. All above 511 are counted as 511.
     pub call: u32,
@@ -86,11 +87,11 @@ pub fn bucket_start(bucket: usize) -> u64 {
 /// Counts of data that did not fit into the maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SummaryLosses {
-    /// Attempts to add a task.
+    /// Failed attempts to add a task.
     pub tasks: u64,
-    /// Calls.
+    /// Calls that are not in a sum.
     pub calls: u64,
-    /// Errors, which are in [`CallSummary::errors`] nevertheless.
+    /// Errors that are in [`CallSummary::errors`], but not in [`CallSummary::errnos`].
     pub errnos: u64,
 }
 
@@ -109,7 +110,8 @@ impl SyscallSummary {
         let loaded = &mut summary.0;
         loaded.set_template(programs::TEMPLATE, CALL_SIZE, call::MIN)?;
         select(loaded, options.calls.as_deref())?;
-        // Tasks first: otherwise tasks that they create in between would be missing.
+        // The programs that follow tasks run before threads are added: otherwise, tasks that these create in between would be
+        // missing.
         tasks::attach(
             loaded,
             program_options.task_pid,
@@ -121,7 +123,7 @@ impl SyscallSummary {
         Ok(summary)
     }
 
-    /// Adds threads, with `from_exec` from their next successful exec on, which is their first call.
+    /// Adds threads, with `from_exec` from their next successful exec on, which is their first counted call.
     ///
     /// # Errors
     /// [`Error::Map`] if there are too many.
@@ -129,7 +131,7 @@ impl SyscallSummary {
         self.0.add_threads(threads, from_exec)
     }
 
-    /// Returns the sums up to now, of ended tasks, too. Calls that did not return are missing.
+    /// Returns the sums up to now, of ended tasks, too. Calls that have not returned are missing.
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -164,7 +166,7 @@ impl SyscallSummary {
     }
 }
 
-/// Selects the calls to summarize.
+/// Selects the calls that are counted; all if `calls` is `None`.
 fn select(loaded: &LoadedPrograms, calls: Option<&[u32]>) -> Result<(), Error> {
     let limit = 2 * COMPAT.unsigned_abs();
     for call in 0..limit {
@@ -193,12 +195,11 @@ fn shapes(max_pairs: u32) -> [NamedShape; 6] {
 
 impl ProgramOptions {
     fn of(options: &SummaryOptions) -> Result<Self, Error> {
-        let compat = Some(RegisterLayout::native()?.compat);
         Ok(Self {
             known_tasks_only: options.tasks.is_limited(),
             excluded_process: options.excluded_process,
             task_pid: options.tasks.task_pid()?,
-            compat,
+            compat: RegisterLayout::native()?.compat,
             by_cgroup: options.by_cgroup,
         })
     }
@@ -220,13 +221,7 @@ impl CallKey {
 impl CallSummary {
     fn decode(value: &[u8]) -> Self {
         let field = |at| number(value, at);
-        let bytes = |at: i16| {
-            let at = usize::try_from(at).unwrap_or(usize::MAX);
-            value.get(at..).unwrap_or_default()
-        };
-        let comm = bytes(call::COMM);
-        let comm = comm.get(..16).unwrap_or(comm).split(|byte| *byte == 0);
-        let (buckets, _) = bytes(call::BUCKETS).as_chunks();
+        let (buckets, _) = from_offset(value, call::BUCKETS).as_chunks();
         Self {
             count: field(call::COUNT),
             errors: field(call::ERRORS),
@@ -236,7 +231,7 @@ impl CallSummary {
             squares: u128::from(field(call::SQUARES + 8)) << 64 | u128::from(field(call::SQUARES)),
             process: u32::try_from(field(call::PROCESS)).unwrap_or_default(),
             last: field(call::LAST),
-            comm: comm.take(1).flatten().copied().collect(),
+            comm: command_name(value, call::COMM),
             buckets: buckets
                 .iter()
                 .map(|count| u32::from_ne_bytes(*count))

@@ -22,7 +22,7 @@ pub(super) const TEMPLATE: MapId = MapId(4);
 /// For each call number whether it is summarized.
 pub(super) const SELECTED: MapId = MapId(5);
 
-/// Call numbers of 64-bit calls are below; those of 32-bit calls have this bit.
+/// The bit in call numbers of 32-bit programs; other call numbers are smaller.
 pub(super) const COMPAT: i32 = 512;
 
 /// Options that change the instructions of the programs.
@@ -34,8 +34,8 @@ pub(super) struct ProgramOptions {
     pub(super) excluded_process: Option<u32>,
     /// The offset of `task_struct::pid` in bytes.
     pub(super) task_pid: Option<i16>,
-    /// The place in the saved registers that shows the mode of the processor; `None` if all calls count as 64-bit calls.
-    pub(super) compat: Option<CompatMark>,
+    /// The saved register by which calls of 32-bit programs are recognized.
+    pub(super) compat: CompatMark,
     /// Whether keys have the id of the task's cgroup instead of its birth.
     pub(super) by_cgroup: bool,
 }
@@ -45,33 +45,32 @@ pub(super) struct ProgramOptions {
 const KEY: i16 = -64;
 /// A value of 8 bytes: the time at which a call returned, or the first count of an error.
 const VALUE: i16 = -72;
-/// A value of 8 bytes: the saved register that shows the mode of the processor.
+/// A value of 8 bytes: the saved register by which calls of 32-bit programs are recognized.
 const WORD: i16 = -80;
 
-/// Leaves the number of the call in `R9`: the context has the saved registers and the number.
-fn call_number(b: &mut ProgramBuilder, compat: Option<CompatMark>) {
+/// Leaves the number of the call in `R9`. The arguments of the tracepoint, to which `R6` points, are the saved registers and the
+/// number.
+fn call_number(b: &mut ProgramBuilder, compat: CompatMark) {
     let end = b.label();
     b.load(Double, R9, R6, 8);
     let known = b.label();
     b.jump_if(Below, R9, COMPAT, known);
     b.set(R9, COMPAT - 1);
     b.place(known);
-    if let Some(mark) = compat {
-        b.load(Double, R3, R6, 0);
-        b.operate(Add, R3, i32::from(mark.offset));
-        b.store(Double, R10, WORD, 0);
-        b.address(R1, R10, i32::from(WORD));
-        b.set(R2, 8);
-        b.call(Helper::ProbeReadKernel);
-        b.load(Double, R1, R10, WORD);
-        b.operate(And, R1, mark.mask);
-        b.jump_if(NotEqual, R1, mark.value, end);
-        b.operate(Or, R9, COMPAT);
-    }
+    b.load(Double, R3, R6, 0);
+    b.operate(Add, R3, i32::from(compat.offset));
+    b.store(Double, R10, WORD, 0);
+    b.address(R1, R10, i32::from(WORD));
+    b.set(R2, 8);
+    b.call(Helper::ProbeReadKernel);
+    b.load(Double, R1, R10, WORD);
+    b.operate(And, R1, compat.mask);
+    b.jump_if(NotEqual, R1, compat.value, end);
+    b.operate(Or, R9, COMPAT);
     b.place(end);
 }
 
-/// At `sys_enter`: notes call and time in the task's slot.
+/// At `sys_enter`: stores call and time in the task's slot if the call is counted.
 pub(super) fn enter(options: ProgramOptions) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (found, out) = (b.label(), b.label());
@@ -118,6 +117,7 @@ pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     b.jump_if(Equal, R0, 0, out);
     b.set(R8, R0);
     b.load(Word, R1, R8, slot::CALL);
+    // A loaded word is zero-extended.
     b.set(R2, slot::NONE);
     b.operate(ShiftLeft, R2, 32);
     b.operate(ShiftRight, R2, 32);
@@ -158,7 +158,7 @@ fn add_to(b: &mut ProgramBuilder, offset: i16, amount: impl Into<Operand>) {
     b.store(Double, R8, offset, R1);
 }
 
-/// Adds the duration `R7` to the value at `R8`, and stores the process, the time and the name.
+/// Adds the duration `R7` to the value at `R8`, and stores the process, the time of the return and the name.
 fn sums(b: &mut ProgramBuilder) {
     let (not_less, not_more) = (b.label(), b.label());
     add_to(b, call::COUNT, 1);
@@ -237,7 +237,7 @@ pub(super) fn bucket(b: &mut ProgramBuilder) {
     b.place(out);
 }
 
-/// Counts an error: a result `R9` from -4095 to -1.
+/// Counts the error if there is one: the result `R9` is then from -4095 to -1.
 fn errno(b: &mut ProgramBuilder) {
     let (new, out) = (b.label(), b.label());
     b.jump_if(Below, R9, -4095, out);

@@ -11,12 +11,12 @@ use crate::{ProgramBuilder, interpreter};
 
 /// Runs a part of a program with the duration in `R7` and a value of the map at `R8`.
 fn run(part: fn(&mut ProgramBuilder), duration: u64, value: &mut [u8]) {
-    let of_registers = |b: &mut ProgramBuilder| {
+    let with_registers = |b: &mut ProgramBuilder| {
         b.set(R8, R1);
         b.set_wide(R7, duration);
         part(b);
     };
-    interpreter::run(of_registers, value);
+    interpreter::run(with_registers, value);
 }
 
 /// Durations of every magnitude.

@@ -6,7 +6,7 @@ use rperf_analysis::sched::latency::{LatencyRow, LatencySums, LatencyTable};
 use rperf_bpf::{
     Error, RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskKey, TaskOffsets, TaskWaits,
 };
-use rperf_names::counted;
+use rperf_names::{counted, is_or_are};
 use rperf_session::{Observation, SynthesizedRecords, Target};
 use rperf_view::sched::latency::RecordLosses;
 
@@ -106,7 +106,9 @@ fn warn_of(losses: RunQueueLosses, context: &Context) {
     let RunQueueLosses { tasks, rows } = losses;
     if tasks + rows > 0 {
         context.warn(format_args!(
-            "too many tasks: {rows} waits and run times are not in the table; {} to add a task failed",
+            "too many tasks: {} {} not in the table; {} to add a task failed",
+            counted(rows, "wait"),
+            is_or_are(rows),
             counted(tasks, "attempt")
         ));
     }
