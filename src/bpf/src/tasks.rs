@@ -24,7 +24,7 @@ pub enum TaskSet {
 }
 
 impl TaskSet {
-    /// Whether only tasks in the map of tasks are observed.
+    /// Whether only tasks with a slot are observed.
     pub(crate) fn is_limited(&self) -> bool {
         *self != Self::All
     }
@@ -32,7 +32,7 @@ impl TaskSet {
     /// Returns the offset of `task_struct::pid` if tasks that the threads create are observed, too.
     ///
     /// # Errors
-    /// [`Error::NoBtf`] if no instruction can have such an offset.
+    /// [`Error::NoBtf`] if the offset is too large for an instruction.
     pub(crate) fn task_pid(&self) -> Result<Option<i16>, Error> {
         let follow = match self {
             Self::All => None,
@@ -43,16 +43,16 @@ impl TaskSet {
     }
 }
 
-/// Thread id to [`slot`].
+/// From thread id to [`slot`].
 pub(crate) const TASKS: MapId = MapId(0);
-/// Counts per CPU of entries for which maps had no room.
+/// Per CPU, the counts of what was lost, such as entries for which a map had no room.
 pub(crate) const LOSSES: MapId = MapId(1);
-/// The index of tasks among losses.
+/// The index in [`LOSSES`] of tasks without a slot.
 pub(crate) const LOST_TASKS: i32 = 0;
 /// The maximum number of tasks at one time.
 pub(crate) const MAX_TASKS: u32 = 32768;
 
-/// Offsets on the stack: the current task, an index or another task, a slot.
+/// Offsets on the stack: a thread id, such as that of the current task; an index or another thread id; a slot.
 pub(crate) const TASK: i16 = -4;
 pub(crate) const INDEX: i16 = -8;
 const SLOT: i16 = -40;
@@ -62,15 +62,17 @@ pub(crate) const ONLY_NEW: i32 = 1;
 
 /// The value of a task.
 pub(crate) mod slot {
-    /// Time of entry, ns of `CLOCK_MONOTONIC`.
+    /// Time at which the open call began, ns of `CLOCK_MONOTONIC`. The programs that count events set it to 1 when the task ends.
     pub(crate) const START: i16 = 0;
-    /// Time when the slot was created, ns of `CLOCK_MONOTONIC`, which distinguishes tasks of one id; 0 for the initial threads.
+    /// Time when a program created the slot, ns of `CLOCK_MONOTONIC`, which distinguishes tasks of one id; 0 for threads that this
+    /// process added.
     pub(crate) const BIRTH: i16 = 8;
     /// The number of the open call, or `NONE`.
     pub(crate) const CALL: i16 = 16;
     /// Not 0 while the task is not observed yet, but from its next successful exec on.
     pub(crate) const AWAITS_EXEC: i16 = 20;
     pub(crate) const SIZE: usize = 24;
+    /// The value of `CALL` without an open call.
     pub(crate) const NONE: i32 = -1;
 }
 
@@ -91,13 +93,13 @@ pub(crate) fn attach(
     Ok(())
 }
 
-/// Sets `R1` and `R2` for a look-up.
+/// Sets `R1` and `R2` to a map and the address of a key on the stack, as helpers for maps take them.
 pub(crate) fn key(b: &mut ProgramBuilder, map: MapId, offset: i16) {
     b.map(R1, map);
     b.address(R2, R10, i32::from(offset));
 }
 
-/// Leaves the address of the value for the key on the stack in `R0`, 0 if there is none.
+/// Leaves the address of the value for the key at `offset` on the stack in `R0`, 0 if there is none.
 pub(crate) fn look_up(b: &mut ProgramBuilder, map: MapId, offset: i16) {
     key(b, map, offset);
     b.call(Helper::MapLookupElem);
@@ -109,7 +111,7 @@ pub(crate) fn current_task(b: &mut ProgramBuilder) {
     b.store(Word, R10, TASK, R0);
 }
 
-/// Counts a loss; continues with the next instruction.
+/// Counts a loss with this index in [`LOSSES`]. Overwrites the stack at [`INDEX`].
 pub(crate) fn count_loss(b: &mut ProgramBuilder, index: i32) {
     let end = b.label();
     b.store(Word, R10, INDEX, index);
@@ -139,16 +141,16 @@ pub(crate) fn new_slot(b: &mut ProgramBuilder) {
     b.store(Word, R10, SLOT + slot::AWAITS_EXEC, 0);
 }
 
-/// Adds the slot on the stack for the task on the stack; counts a failure.
+/// Adds the slot on the stack for the task at [`TASK`]; counts a failure.
 pub(crate) fn add_slot(b: &mut ProgramBuilder) {
     add(b, TASKS, [TASK, SLOT], LOST_TASKS);
 }
 
-/// Sets the value of a key, both on the stack; counts a failure as this loss.
-pub(crate) fn add(b: &mut ProgramBuilder, map: MapId, [at, value]: [i16; 2], loss: i32) {
+/// Sets the value of a key, which are at these offsets on the stack; counts a failure as this loss.
+pub(crate) fn add(b: &mut ProgramBuilder, map: MapId, [key_at, value_at]: [i16; 2], loss: i32) {
     let end = b.label();
-    key(b, map, at);
-    b.address(R3, R10, i32::from(value));
+    key(b, map, key_at);
+    b.address(R3, R10, i32::from(value_at));
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);
     b.jump_if(Equal, R0, 0, end);
@@ -156,12 +158,12 @@ pub(crate) fn add(b: &mut ProgramBuilder, map: MapId, [at, value]: [i16; 2], los
     b.place(end);
 }
 
-/// Adds a copy of the one value of `template` for the key on the stack, and leaves its address in `R0`. Another CPU may
-/// have added a value in between. If the map is full, counts the loss and goes to `full`.
+/// Adds a copy of the one value of `template` for the key at `key_at` on the stack, and leaves its address in `R0`: that of the
+/// existing value if another CPU has added one in the meantime. If the map is full, counts the loss and goes to `full`.
 pub(crate) fn add_copy(
     b: &mut ProgramBuilder,
     [map, template]: [MapId; 2],
-    at: i16,
+    key_at: i16,
     loss: i32,
     full: Label,
 ) {
@@ -170,10 +172,10 @@ pub(crate) fn add_copy(
     look_up(b, template, INDEX);
     b.jump_if(Equal, R0, 0, full);
     b.set(R3, R0);
-    key(b, map, at);
+    key(b, map, key_at);
     b.set(R4, ONLY_NEW);
     b.call(Helper::MapUpdateElem);
-    look_up(b, map, at);
+    look_up(b, map, key_at);
     b.jump_if(NotEqual, R0, 0, done);
     count_loss(b, loss);
     b.jump(full);
@@ -202,8 +204,8 @@ pub(crate) fn fork(task_pid: i16) -> ProgramBuilder {
     b
 }
 
-/// At `sched_process_exec`: a task that waits for its exec is observed from now on. A thread other than the first one
-/// of its process takes over the id of the first one; if it had a slot, it gets one under this id.
+/// At `sched_process_exec`: a task that waits for its exec is observed from now on. A thread other than the leader of its process
+/// takes over the leader's id: if it had a slot under its old id, that is removed, and it gets a new one under its new id.
 pub(crate) fn exec() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (found, out) = (b.label(), b.label());
@@ -214,6 +216,9 @@ pub(crate) fn exec() -> ProgramBuilder {
     b.store(Word, R10, INDEX, R6);
     look_up(&mut b, TASKS, INDEX);
     b.jump_if(Equal, R0, 0, out);
+    // The old id may be used again; its slot is not removed at exit, when the task has the new one.
+    key(&mut b, TASKS, INDEX);
+    b.call(Helper::MapDeleteElem);
     new_slot(&mut b);
     add_slot(&mut b);
     b.jump(out);
@@ -224,7 +229,7 @@ pub(crate) fn exec() -> ProgramBuilder {
     b
 }
 
-/// At `sched_process_exit`: removes the task's slot, since ids are used again.
+/// At `sched_process_exit`: removes the task's slot, since its id may be used again.
 pub(crate) fn task_exit() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     current_task(&mut b);

@@ -1,4 +1,4 @@
-//! What tests of several programs need.
+//! Helpers for the tests of several programs.
 
 use std::{fs, thread};
 
@@ -6,7 +6,10 @@ use rperf_testkit::skip;
 
 use crate::Error;
 
-/// Returns the running programs. `None` with a printed reason if this machine does not run them, for the test that runs in this thread.
+/// Returns the programs that were started. `None` if they cannot run here: reports the test of this thread as skipped, with the reason.
+///
+/// # Panics
+/// Other errors; also a skipped test, if none may be skipped ([`skip`]).
 pub(crate) fn running<T>(started: Result<T, Error>) -> Option<T> {
     match started {
         Ok(programs) => Some(programs),

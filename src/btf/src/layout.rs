@@ -9,9 +9,10 @@ use super::record::{BtfType, TypeKind};
 /// `BTF_INT_SIGNED` and `BTF_INT_BOOL`, in the number that follows an integer type.
 const SIGNED: u32 = 1 << 24;
 const BOOLEAN: u32 = 1 << 26;
-/// The limits of a layout: damaged types may refer to themselves.
+/// The limits of a layout, since damaged types may refer to themselves: the depth of nested types, typedefs and qualifiers in a row, and
+/// members in total.
 const MAX_DEPTH: usize = 8;
-const MAX_LAYERS: usize = 32;
+const MAX_ALIASES: usize = 32;
 const MAX_MEMBERS: usize = 1 << 10;
 /// The largest type of a bit field, in bytes.
 const MAX_BIT_FIELD: usize = 8;
@@ -141,18 +142,20 @@ impl Btf<'_> {
 
 struct LayoutReader<'b> {
     btf: &'b Btf<'b>,
+    /// The size of a pointer in bytes.
     pointer: usize,
+    /// The number of members read so far, for [`MAX_MEMBERS`].
     members: usize,
 }
 
 impl LayoutReader<'_> {
     fn layout(&mut self, record: BtfType<'_>, depth: usize) -> TypeLayout {
         let size = record.size as usize;
-        let about = || record.detail(0).unwrap_or_default();
+        let first_detail = || record.detail(0).unwrap_or_default();
         let (size, kind) = match record.kind {
-            TypeKind::Integer if about() & BOOLEAN != 0 => (size, LayoutKind::Boolean),
+            TypeKind::Integer if first_detail() & BOOLEAN != 0 => (size, LayoutKind::Boolean),
             TypeKind::Integer => {
-                let is_signed = about() & SIGNED != 0;
+                let is_signed = first_detail() & SIGNED != 0;
                 let is_character = size == 1 && self.btf.text(record.name).ends_with("char");
                 match is_character {
                     true => (size, LayoutKind::Character { is_signed }),
@@ -164,7 +167,7 @@ impl LayoutReader<'_> {
             }
             TypeKind::Pointer => (self.pointer, LayoutKind::Pointer),
             TypeKind::Array if depth < MAX_DEPTH => {
-                let element = self.referred(about(), depth);
+                let element = self.referred(first_detail(), depth);
                 let count = record.detail(2).unwrap_or_default() as usize;
                 let size = element.size.saturating_mul(count);
                 (size, LayoutKind::Array(Box::new(element)))
@@ -178,12 +181,12 @@ impl LayoutReader<'_> {
         TypeLayout { size, kind }
     }
 
-    /// The layout of a type by its id, without typedefs and qualifiers.
-    fn referred(&mut self, mut number: u32, depth: usize) -> TypeLayout {
-        for _ in 0..MAX_LAYERS {
-            match self.btf.type_with_id(number) {
+    /// Returns the layout of a type by its id, without typedefs and qualifiers. `depth` is that of the type that refers to it.
+    fn referred(&mut self, mut id: u32, depth: usize) -> TypeLayout {
+        for _ in 0..MAX_ALIASES {
+            match self.btf.type_with_id(id) {
                 Some(record) if matches!(record.kind, TypeKind::Alias | TypeKind::Typedef) => {
-                    number = record.refers_to;
+                    id = record.refers_to;
                 }
                 Some(record) => return self.layout(record, depth + 1),
                 None => break,
@@ -200,7 +203,7 @@ impl LayoutReader<'_> {
         for index in 0..record.details.len() / 12 {
             self.members += 1;
             let word = |at: usize| record.detail(index * 3 + at);
-            let (Some(name), Some(number), Some(place)) = (word(0), word(1), word(2)) else {
+            let (Some(name), Some(id), Some(place)) = (word(0), word(1), word(2)) else {
                 break;
             };
             if self.members > MAX_MEMBERS {
@@ -214,7 +217,7 @@ impl LayoutReader<'_> {
                 name: self.btf.text(name).to_owned(),
                 offset: offset as usize,
                 width: width as usize,
-                layout: self.referred(number, depth),
+                layout: self.referred(id, depth),
             });
         }
         members
@@ -228,8 +231,8 @@ impl TypeLayout {
         self.size
     }
 
-    /// Returns a value of this machine as text: `{ .tv_sec: 1, .tv_nsec: 0 }`, or `{1, 0}` without names. With names, members
-    /// that are 0 are left out. `None` if `bytes` are too short.
+    /// Returns a little-endian value as text: `{ .tv_sec: 1, .tv_nsec: 5 }`, or `{1, 5}` without names. With names, members
+    /// that are 0 are left out; elements that are 0 at the end of an array always are. `None` if `bytes` are too short.
     #[must_use]
     pub fn text(&self, bytes: &[u8], with_names: bool) -> Option<String> {
         let mut text = String::new();
@@ -251,7 +254,7 @@ impl TypeLayout {
             LayoutKind::Boolean => to.push_str(if number == 0 { "false" } else { "true" }),
             LayoutKind::Enumeration(names) => {
                 let value = signed(bytes);
-                // The enumerators of an unsigned enumeration are not negative.
+                // Names of an unsigned enumeration have values without a sign.
                 let name = names.name(value);
                 match name.or_else(|| names.name(number.cast_signed())) {
                     Some(name) => to.push_str(name),
@@ -292,7 +295,8 @@ fn write_array(element: &TypeLayout, bytes: &[u8], with_names: bool, to: &mut St
 }
 
 fn write_record(members: &[MemberLayout], bytes: &[u8], with_names: bool, to: &mut String) {
-    let mut separator = if with_names { "{ " } else { "{" };
+    let (open, close) = if with_names { ("{ ", " }") } else { ("{", "}") };
+    let mut is_empty = true;
     for member in members {
         let Some(value) = member.bytes(bytes) else {
             continue;
@@ -300,18 +304,14 @@ fn write_record(members: &[MemberLayout], bytes: &[u8], with_names: bool, to: &m
         if with_names && value.iter().all(|byte| *byte == 0) {
             continue;
         }
-        to.push_str(separator);
-        separator = ", ";
+        to.push_str(if is_empty { open } else { ", " });
+        is_empty = false;
         if with_names && !member.name.is_empty() {
             let _ = write!(to, ".{}: ", member.name);
         }
         member.layout.write(&value, with_names, to);
     }
-    to.push_str(match (separator, with_names) {
-        (", ", true) => " }",
-        (", ", false) => "}",
-        _ => "{}",
-    });
+    to.push_str(if is_empty { "{}" } else { close });
 }
 
 impl MemberLayout {

@@ -14,7 +14,7 @@ pub use record::{BtfType, TypeKind};
 const MAGIC: u16 = 0xeb9f;
 /// Size of the used part of `struct btf_header`, in bytes.
 const HEADER: usize = 24;
-/// The number of anonymous members that a member may be in.
+/// The maximum number of nested anonymous structures and unions around a member.
 const MAX_NESTING: usize = 8;
 
 /// The data are damaged.
@@ -28,11 +28,12 @@ pub struct BtfError {
 /// The types of the kernel, or of the kernel and one of its modules.
 #[derive(Debug, Clone)]
 pub struct Btf<'a> {
-    parts: Vec<BtfBlob<'a>>,
+    /// That of vmlinux, and that of the module if there is one.
+    blobs: Vec<BtfBlob<'a>>,
     is_little_endian: bool,
 }
 
-/// One BTF blob. The blobs of modules continue the kernel's type ids and string offsets.
+/// The BTF of vmlinux or of a module. That of a module continues the kernel's type ids and string offsets.
 #[derive(Debug, Clone)]
 struct BtfBlob<'a> {
     types: &'a [u8],
@@ -58,7 +59,7 @@ impl<'a> Btf<'a> {
             _ => return Err(BtfError { offset: 0 }),
         };
         let mut btf = Self {
-            parts: Vec::new(),
+            blobs: Vec::new(),
             is_little_endian,
         };
         // Type 0 is void.
@@ -66,13 +67,13 @@ impl<'a> Btf<'a> {
         Ok(btf)
     }
 
-    /// Adds the types of a module, `/sys/kernel/btf/MODULE`.
+    /// Adds the types of a module, `/sys/kernel/btf/MODULE`. Only one module can be added: each continues the ids of the kernel.
     ///
     /// # Errors
     ///
     /// [`BtfError`].
     pub fn with_module(mut self, bytes: &'a [u8]) -> Result<Self, BtfError> {
-        let Some(base) = self.parts.last() else {
+        let Some(base) = self.blobs.last() else {
             return Ok(self);
         };
         let first_type = base.first_type.saturating_add(count(base.starts.len()));
@@ -91,22 +92,23 @@ impl<'a> Btf<'a> {
         let header = field(4)?;
         let body = bytes.get(header..).filter(|_| header >= HEADER);
         let body = body.ok_or_else(|| damaged(4))?;
-        let part = |at: usize| {
+        let section = |at: usize| {
             let (start, len) = (field(at)?, field(at + 4)?);
             let end = start.checked_add(len);
-            let part = end.and_then(|end| body.get(start..end));
-            part.ok_or_else(|| damaged(at))
+            let section = end.and_then(|end| body.get(start..end));
+            section.ok_or_else(|| damaged(at))
         };
-        let (types, strings) = (part(8)?, part(16)?);
+        let (types, strings) = (section(8)?, section(16)?);
+        let types_start = header + field(8)?;
         let mut starts = Vec::new();
         let mut at = 0;
         while at < types.len() {
             let record = BtfType::read(types, at, self.byte_order());
-            let record = record.ok_or_else(|| damaged(header + at))?;
+            let record = record.ok_or_else(|| damaged(types_start + at))?;
             starts.push(count(at));
             at = record.end;
         }
-        self.parts.push(BtfBlob {
+        self.blobs.push(BtfBlob {
             types,
             strings,
             starts,
@@ -131,24 +133,24 @@ impl<'a> Btf<'a> {
 
     /// Returns the type with this id; `None` for void (0) and for unknown ids.
     #[must_use]
-    pub fn type_with_id(&self, number: u32) -> Option<BtfType<'a>> {
-        let part = self.parts.iter().rev();
-        let part = part.into_iter().find(|part| number >= part.first_type)?;
-        let start = part.starts.get((number - part.first_type) as usize)?;
-        BtfType::read(part.types, *start as usize, self.byte_order())
+    pub fn type_with_id(&self, id: u32) -> Option<BtfType<'a>> {
+        let mut blobs = self.blobs.iter().rev();
+        let blob = blobs.find(|blob| id >= blob.first_type)?;
+        let start = blob.starts.get((id - blob.first_type) as usize)?;
+        BtfType::read(blob.types, *start as usize, self.byte_order())
     }
 
-    /// Returns the string at an offset, such as that of a name; empty if there is none.
+    /// Returns the string at an offset, such as [`BtfType::name`]; empty if there is none, or if it is not UTF-8.
     #[must_use]
     pub fn text(&self, at: u32) -> &'a str {
-        let mut parts = self.parts.iter().rev();
-        let part = parts.find(|part| at >= part.first_string);
-        let bytes = part.and_then(|part| part.strings.get((at - part.first_string) as usize..));
+        let mut blobs = self.blobs.iter().rev();
+        let blob = blobs.find(|blob| at >= blob.first_string);
+        let bytes = blob.and_then(|blob| blob.strings.get((at - blob.first_string) as usize..));
         let text = bytes.and_then(|bytes| bytes.split(|byte| *byte == 0).next());
         std::str::from_utf8(text.unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Returns the type ids of the prototypes of all functions of this name: static functions of several files may share a name.
+    /// Returns the prototypes (type ids) of all functions of this name: static functions of several files may share a name.
     #[must_use]
     pub fn prototypes(&self, name: &str) -> Vec<u32> {
         let mut found = Vec::new();
@@ -160,24 +162,24 @@ impl<'a> Btf<'a> {
         found
     }
 
-    /// Returns the id of a function, by which programs call it; `None` if there is none, or several.
+    /// Returns the type id of a function, by which BPF programs call it; `None` if no function, or more than one, has this name.
     #[must_use]
     pub fn function(&self, name: &str) -> Option<u32> {
-        let mut found = self.parts.iter().flat_map(|part| {
-            let numbered = (part.first_type..).zip(&part.starts);
-            numbered.filter(|(_, start)| {
-                let record = BtfType::read(part.types, **start as usize, self.byte_order());
+        let mut found = self.blobs.iter().flat_map(|blob| {
+            let types = (blob.first_type..).zip(&blob.starts);
+            types.filter(|(_, start)| {
+                let record = BtfType::read(blob.types, **start as usize, self.byte_order());
                 record.is_some_and(|record| {
                     record.kind == TypeKind::Function && self.text(record.name) == name
                 })
             })
         });
-        let (number, _) = found.next()?;
-        found.next().is_none().then_some(number)
+        let (id, _) = found.next()?;
+        found.next().is_none().then_some(id)
     }
 
-    /// Returns the offset in bytes of a named member of a structure, also of one within anonymous members; `None` for unknown
-    /// ones and bit fields.
+    /// Returns the offset in bytes of a member of the first structure of this name, also of a member within anonymous ones; `None` if
+    /// the structure or the member is unknown, or the member is a bit field.
     #[must_use]
     pub fn member_offset(&self, structure: &str, member: &str) -> Option<u32> {
         let mut structures = self.types().filter(|record| {
@@ -192,7 +194,7 @@ impl<'a> Btf<'a> {
             let word = |at: usize| record.detail(index * 3 + at);
             Some((self.text(word(0)?), word(1)?, word(2)?))
         });
-        members.into_iter().find_map(|(name, number, place)| {
+        members.into_iter().find_map(|(name, id, place)| {
             let (width, bit) = match record.flag {
                 true => (place >> 24, place & 0xff_ffff),
                 false => (0, place),
@@ -200,7 +202,7 @@ impl<'a> Btf<'a> {
             let offset = (width == 0 && bit % 8 == 0).then_some(bit / 8);
             match name {
                 "" if depth > 0 => {
-                    let inner = self.type_with_id(number)?;
+                    let inner = self.type_with_id(id)?;
                     let is_composite = matches!(inner.kind, TypeKind::Structure | TypeKind::Union);
                     let inner = is_composite.then_some(inner)?;
                     offset?.checked_add(self.offset_within(&inner, member, depth - 1)?)
@@ -213,14 +215,14 @@ impl<'a> Btf<'a> {
 
     fn types(&self) -> impl Iterator<Item = BtfType<'a>> {
         let byte_order = self.byte_order();
-        self.parts.iter().flat_map(move |part| {
-            let starts = part.starts.iter();
-            starts.filter_map(move |start| BtfType::read(part.types, *start as usize, byte_order))
+        self.blobs.iter().flat_map(move |blob| {
+            let starts = blob.starts.iter();
+            starts.filter_map(move |start| BtfType::read(blob.types, *start as usize, byte_order))
         })
     }
 }
 
-/// Converts a length. Sections are shorter than 4 GiB, as their lengths have 32 bits.
+/// Converts a length or an offset within a section. Sections are shorter than 4 GiB, as their lengths have 32 bits.
 fn count(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Decodes one type of the section (`struct btf_type` of include/uapi/linux/btf.h).
+//! Decodes one type of the section of types (`struct btf_type` of include/uapi/linux/btf.h).
 
 /// Size of `struct btf_type` in bytes.
 const TYPE_SIZE: usize = 12;
@@ -61,13 +61,13 @@ pub struct BtfType<'a> {
     pub name: u32,
     /// The size of a value in bytes, for kinds that have a size.
     pub size: u32,
-    /// The same number as `size`, for kinds that refer to another type: the id of that type.
+    /// For kinds that refer to another type instead of having a size, the id of that type. It is the same word of the data as `size`.
     pub refers_to: u32,
-    /// Members, enumerators, parameters, or the data of another kind.
+    /// What follows `struct btf_type`: members, enumerators, parameters, or the data of another kind.
     pub(super) details: &'a [u8],
     /// `kind_flag`: members have bit widths, enumerations are signed.
     pub flag: bool,
-    /// The offset of the next type.
+    /// The offset of the next type in the section, in bytes.
     pub(super) end: usize,
     pub(super) byte_order: ByteOrder,
 }
@@ -110,8 +110,8 @@ impl<'a> BtfType<'a> {
         })
     }
 
-    /// Returns the 32-bit number at position `index` of the details: a member has three (offset of its name, type id, place in
-    /// bits), a parameter two (offset of its name, type id).
+    /// Returns the 32-bit number at position `index` of the details. A member has three: offset of its name, type id, and offset in bits,
+    /// which has the width of a bit field in its upper 8 bits if `flag` is set. A parameter has two: offset of its name, type id.
     #[must_use]
     pub fn detail(&self, index: usize) -> Option<u32> {
         self.byte_order.word(self.details, index)

@@ -145,11 +145,11 @@ fn module_type_ids_continue_the_kernels() {
     module.add("", PROTOTYPE | 1, 0, &[name, 1]);
     let (base, module) = (base.bytes(), module.bytes());
     let kernel_only = Btf::parse(&base).unwrap();
-    let last = (1..)
+    let first_of_module = (1..)
         .find(|id| kernel_only.type_with_id(*id).is_none())
         .unwrap();
     let btf = kernel_only.with_module(&module).unwrap();
-    let prototype = btf.type_with_id(last).unwrap();
+    let prototype = btf.type_with_id(first_of_module).unwrap();
     assert_eq!((prototype.parameters(), prototype.detail(1)), (1, Some(1)));
     assert_eq!(prototype.detail(0).map(|at| btf.text(at)), Some("how"));
 }

@@ -1,13 +1,13 @@
-//! The build-id cache (`~/.debug`), shared with Linux perf: copies of recorded object files, of
+//! The build-id cache (`~/.debug`), shared with Linux perf: hard links to object files or copies of them, and copies of
 //! kallsyms and of the vdso.
 //!
 //! ```text
 //! DIR/[kernel.kallsyms]/ID/kallsyms      copy of /proc/kallsyms
 //! DIR/[vdso]/ID/vdso                     copy of the vdso's pages
-//! DIR/usr/bin/ls/ID/elf                  the file
+//! DIR/usr/bin/ls/ID/elf                  hard link to the file, or copy
 //!                  /debug                its debug file, if separate
 //!                  /probes               its probe events
-//! DIR/.build-id/xx/yyyy…                 link to ../../[kernel.kallsyms]/ID
+//! DIR/.build-id/xx/yyyy…                 symbolic link to the folder of an object: ../../usr/bin/ls/ID
 //! ```
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
@@ -20,7 +20,7 @@ pub use self::special::{KERNEL_OBJECT, SpecialObject};
 
 /// Permissions of new folders before the umask.
 const FOLDER_MODE: u32 = 0o777;
-/// Permissions of new files that are not copies, before the umask.
+/// Permissions of new files before the umask, except those of copied object files, which keep theirs.
 const FILE_MODE: u32 = 0o666;
 
 /// A build-id in hexadecimal, as in file names.

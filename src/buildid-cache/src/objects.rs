@@ -42,14 +42,14 @@ impl Cached {
     /// The list of its probe events in perf's format; empty if there is none.
     ///
     /// # Errors
-    /// Errors of reading; `InvalidData` if it isn't UTF-8; [`Refusal::ForeignOwner`] for another
-    /// user's list.
+    /// Errors of reading; `InvalidData` if the list isn't UTF-8; [`Refusal::ForeignOwner`] if it belongs neither to root nor to
+    /// this user.
     pub fn probes(&self) -> io::Result<String> {
         read_probes(&Folder::open(&self.folder)?)
     }
 
-    /// Atomically replaces the list of probe events by the text that `change` returns, and returns its other result. A
-    /// lock serialises concurrent changes.
+    /// Atomically replaces the list of probe events by the text that `change` makes of it, and returns the other result of `change`.
+    /// A lock serialises concurrent changes.
     ///
     /// # Errors
     /// Those of [`Self::probes`], and errors of locking the folder (flock(2)) and writing.
@@ -75,22 +75,23 @@ fn read_probes(folder: &Folder) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// The start of a marker's line in a list of probe events.
+/// The first character of the line of a USDT marker in a list of probe events.
 const MARKER: char = '%';
 
-/// Adds the USDT markers `list` before an object's probe events, unless these already contain markers.
-fn add_probes(folder: &Folder, list: &str) -> io::Result<()> {
+/// Adds the lines of USDT markers `markers` before an object's probe events, unless these already contain markers. Creates the list if
+/// the object has none.
+fn add_markers(folder: &Folder, markers: &str) -> io::Result<()> {
     let _lock = folder.lock()?;
     if folder.kind(PROBES.as_ref())?.is_none() {
-        return write_probes(folder, list);
+        return write_probes(folder, markers);
     }
-    if list.is_empty() {
+    if markers.is_empty() {
         return Ok(());
     }
-    let events = read_probes(folder)?;
-    match events.lines().any(|line| line.starts_with(MARKER)) {
+    let list = read_probes(folder)?;
+    match list.lines().any(|line| line.starts_with(MARKER)) {
         true => Ok(()),
-        false => write_probes(folder, &format!("{list}{events}")),
+        false => write_probes(folder, &format!("{markers}{list}")),
     }
 }
 
@@ -105,13 +106,13 @@ fn write_probes(folder: &Folder, list: &str) -> io::Result<()> {
 pub struct NewObject<'a> {
     /// Its full path, used as its name.
     pub path: &'a Path,
-    /// The file to link or copy: `path`, or where this process finds the file of another mount namespace.
+    /// The file to link or copy: `path`, or for a file of another mount namespace the path by which this process reaches it.
     pub file: &'a Path,
     /// Its build-id in hexadecimal.
     pub id: &'a str,
     /// The debug file, if separate and installed.
     pub debug: Option<&'a Path>,
-    /// The list of its USDT probes in perf's format; `None` to add no list.
+    /// The lines of its USDT markers in perf's format, may be empty; `None` to add no list of probe events.
     pub probes: Option<&'a str>,
 }
 
@@ -128,7 +129,7 @@ impl Cache {
         &self.root
     }
 
-    /// All objects with content, by build-id.
+    /// All objects with content, sorted by build-id.
     ///
     /// # Errors
     /// Errors of opening the folder of links and of listing folders; a missing cache is empty.
@@ -138,12 +139,11 @@ impl Cache {
             return Ok(objects);
         };
         for first in links.names()? {
-            // Names of other forms are not perf's.
-            let Some(folder) = links
-                .below(first.as_ref())
-                .ok()
-                .filter(|_| first.len() == 2)
-            else {
+            // Other names are not the first two digits of a build-id.
+            if first.len() != 2 {
+                continue;
+            }
+            let Ok(folder) = links.below(first.as_ref()) else {
                 continue;
             };
             for rest in folder.names()? {
@@ -158,13 +158,13 @@ impl Cache {
         Ok(objects)
     }
 
-    /// The object with this build-id (in hexadecimal); `None` if it has no content or cannot be accessed.
+    /// The object with this build-id (in hexadecimal); `None` if there is none, or if it has no content or cannot be accessed.
     #[must_use]
     pub fn object(&self, id: &str) -> Option<Cached> {
-        let (first, rest) = link(id)?;
+        let (parent, link_name) = link(id)?;
         let root = self.open().ok()?;
-        let links = root.below(&first).ok()?;
-        let name = name_of(&links.read_link(rest).ok()?, id)?;
+        let links = root.below(&parent).ok()?;
+        let name = name_of(&links.read_link(link_name).ok()?, id)?;
         let folder = root.below(&folder(&name, id)?).ok()?;
         let mut contents = CONTENTS.iter();
         let is_there = contents.any(|content| folder.has_file(content.as_ref()));
@@ -193,7 +193,7 @@ impl Cache {
                 place(debug, folder, "debug")?;
             }
             match object.probes {
-                Some(list) => add_probes(folder, list),
+                Some(markers) => add_markers(folder, markers),
                 None => Ok(()),
             }
         })
@@ -219,14 +219,16 @@ impl Cache {
     ) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
         let below = folder(path, id).ok_or_else(invalid)?;
-        let (first, rest) = link(id).ok_or_else(invalid)?;
+        let (parent, link_name) = link(id).ok_or_else(invalid)?;
         let root = Folder::open_own_or_create(&self.root, FOLDER_MODE)?;
         add(&root.create_below(&below, FOLDER_MODE)?)?;
-        // Replaces a link to an object without content.
+        // A link to an object with content is kept, even if that object has another name.
         if self.object(id).is_none() {
-            let links = root.create_below(&first, FOLDER_MODE)?;
+            let links = root.create_below(&parent, FOLDER_MODE)?;
             let target = Path::new("../..").join(below);
-            links.replace(rest, |links, temporary| links.symlink(&target, temporary))?;
+            links.replace(link_name, |links, temporary| {
+                links.symlink(&target, temporary)
+            })?;
         }
         Ok(())
     }
@@ -237,8 +239,8 @@ impl Cache {
     /// Errors of removing.
     pub fn remove(&self, cached: &Cached) -> io::Result<()> {
         let root = self.open()?;
-        if let Some((first, rest)) = link(&cached.id) {
-            remove_below(&root, &first, rest)?;
+        if let Some((parent, link_name)) = link(&cached.id) {
+            remove_below(&root, &parent, link_name)?;
         }
         if let Some(below) = folder(&cached.name, &cached.id)
             && let (Some(parent), Some(id)) = (below.parent(), below.file_name())
@@ -278,21 +280,21 @@ fn name_of(target: &Path, id: &str) -> Option<PathBuf> {
     }
 }
 
-/// Removes `name` from the folder `parent`, a path relative to the cache, and then the folders of this path that are empty.
+/// Removes `name` from the folder `parent`, a path relative to the cache, and then the folders of this path that have become empty.
 /// A missing name is no error.
 fn remove_below(root: &Folder, parent: &Path, name: &OsStr) -> io::Result<()> {
     if let Some(folder) = existing(root.below(parent))? {
         existing(folder.remove_tree(name))?;
     }
-    for empty in parent.ancestors() {
-        let (Some(parent), Some(name)) = (empty.parent(), empty.file_name()) else {
+    for folder in parent.ancestors() {
+        let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
             return Ok(());
         };
-        if root
-            .below(parent)
-            .and_then(|parent| parent.remove_folder(name))
-            .is_err()
-        {
+        let removed = root
+            .below(above)
+            .and_then(|above| above.remove_folder(name));
+        // It is not empty.
+        if removed.is_err() {
             return Ok(());
         }
     }
@@ -307,7 +309,7 @@ fn existing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// The debug file of the build `id` (in hexadecimal) below `folder`, if it is installed.
+/// The debug file for the build-id `id` (in hexadecimal) below `folder`, such as [`DEBUG_FILES`]; `None` if it is not installed.
 #[must_use]
 pub fn debug_file(folder: &Path, id: &str) -> Option<PathBuf> {
     let (first, rest) = id.split_at_checked(2)?;

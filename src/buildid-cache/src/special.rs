@@ -16,7 +16,7 @@ pub const KERNEL_OBJECT: &str = "[kernel.kallsyms]";
 #[derive(Debug, Clone, Copy)]
 pub struct SpecialObject<'a> {
     /// `[kernel.kallsyms]` or `[vdso]`.
-    object: &'static str,
+    name: &'static str,
     /// Name of the file in its folder: `kallsyms` or `vdso`.
     file: &'static str,
     build_id: &'a [u8],
@@ -27,7 +27,7 @@ impl<'a> SpecialObject<'a> {
     #[must_use]
     pub fn kernel(build_id: &'a [u8]) -> Self {
         Self {
-            object: KERNEL_OBJECT,
+            name: KERNEL_OBJECT,
             file: "kallsyms",
             build_id,
         }
@@ -35,15 +35,15 @@ impl<'a> SpecialObject<'a> {
 
     /// The name of the object: `[kernel.kallsyms]` or `[vdso]`.
     #[must_use]
-    pub fn object(&self) -> &'static str {
-        self.object
+    pub fn name(&self) -> &'static str {
+        self.name
     }
 
     /// The vdso with this build-id, whose content is its image.
     #[must_use]
     pub fn vdso(build_id: &'a [u8]) -> Self {
         Self {
-            object: "[vdso]",
+            name: "[vdso]",
             file: "vdso",
             build_id,
         }
@@ -51,23 +51,23 @@ impl<'a> SpecialObject<'a> {
 }
 
 impl Cache {
-    /// Adds the result of `content`, unless the object's file already exists. The file is created
-    /// atomically.
+    /// Adds a special object with the result of `content`, which is not called if its file already exists. The file is created
+    /// atomically. An existing link of this build-id is kept.
     ///
     /// # Errors
-    /// Errors of `content`, creating folders and writing.
+    /// Errors of `content`, creating folders and links, and writing.
     pub fn add_special(
         &self,
         special: &SpecialObject<'_>,
         content: impl FnOnce() -> io::Result<Vec<u8>>,
     ) -> io::Result<()> {
         let id = hexadecimal(special.build_id);
-        let below = Path::new(special.object).join(&id);
+        let below = Path::new(special.name).join(&id);
         let root = Folder::open_own_or_create(self.root(), FOLDER_MODE)?;
         let folder = root.create_below(&below, FOLDER_MODE)?;
         let file = special.file.as_ref();
         if folder.kind(file)?.is_none() {
-            // Evaluated before a file is created.
+            // Called before a file is created, so that a failure leaves none.
             let content = content()?;
             folder.write_atomic(file, FILE_MODE, |out| out.write_all(&content))?;
         }

@@ -219,7 +219,7 @@ impl FileCompletion<'_> {
         let failed = Cache::new(cache).add_special(special, content).err()?;
         Some(format!(
             "{} in {}: {failed}",
-            special.object(),
+            special.name(),
             cache.display()
         ))
     }

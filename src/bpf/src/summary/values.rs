@@ -1,6 +1,6 @@
-//! Layouts of the maps' keys and values.
+//! The layout of the sums of calls, and the indices of losses.
 
-/// Offsets in the value of (task, call), in bytes.
+/// Offsets in a value of the map of calls, in bytes. Times are in ns.
 pub(super) mod call {
     pub(in super::super) const COUNT: i16 = 0;
     pub(in super::super) const ERRORS: i16 = 8;
@@ -15,15 +15,15 @@ pub(super) mod call {
     pub(in super::super) const BUCKETS: i16 = 88;
 }
 
-/// Buckets of durations: each below 16 ns has one, above that each power of two has 8, up to `LONGEST`.
+/// The number of buckets of durations: each duration below 16 ns has one, from 16 ns on each power of two has 8, up to `LONGEST`.
 pub(super) const BUCKETS: i32 = 336;
-/// The buckets of a power of two, as a power of two.
+/// Binary logarithm of the number of buckets of each power of two.
 pub(super) const SUB_BITS: u32 = 3;
-/// Longer durations are in the last bucket: about 5 hours.
+/// The longest duration with a bucket of its own, in ns (about 5 hours). Longer ones are in the last bucket, too.
 pub(super) const LONGEST: u64 = (1 << 44) - 1;
-/// The size of a value of (task, call).
+/// The size of a value of the map of calls, in bytes.
 pub(super) const CALL_SIZE: usize = 88 + 4 * BUCKETS as usize;
 
-/// Indices of losses, after those of tasks.
+/// Indices in [`crate::tasks::LOSSES`], after that of tasks.
 pub(super) const LOST_CALLS: i32 = 1;
 pub(super) const LOST_ERRNOS: i32 = 2;
