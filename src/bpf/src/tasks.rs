@@ -64,8 +64,8 @@ pub(crate) const ONLY_NEW: i32 = 1;
 pub(crate) mod slot {
     /// Time at which the open call began, ns of `CLOCK_MONOTONIC`. The programs that count events set it to 1 when the task ends.
     pub(crate) const START: i16 = 0;
-    /// Time when a program created the slot, ns of `CLOCK_MONOTONIC`, which distinguishes tasks of one id; 0 for threads that this
-    /// process added.
+    /// Time when a program created the slot, ns of `CLOCK_MONOTONIC`, which distinguishes tasks of one id; 0 for threads that
+    /// this process added.
     pub(crate) const BIRTH: i16 = 8;
     /// The number of the open call, or `NONE`.
     pub(crate) const CALL: i16 = 16;

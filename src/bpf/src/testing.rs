@@ -6,7 +6,8 @@ use rperf_testkit::skip;
 
 use crate::Error;
 
-/// Returns the programs that were started. `None` if they cannot run here: reports the test of this thread as skipped, with the reason.
+/// Returns the programs that were started. `None` if they cannot run here: reports the test of this thread as skipped, with the
+/// reason.
 ///
 /// # Panics
 /// Other errors; also a skipped test, if none may be skipped ([`skip`]).

@@ -9,8 +9,8 @@ use super::record::{BtfType, TypeKind};
 /// `BTF_INT_SIGNED` and `BTF_INT_BOOL`, in the number that follows an integer type.
 const SIGNED: u32 = 1 << 24;
 const BOOLEAN: u32 = 1 << 26;
-/// The limits of a layout, since damaged types may refer to themselves: the depth of nested types, typedefs and qualifiers in a row, and
-/// members in total.
+/// The limits of a layout, since damaged types may refer to themselves: the depth of nested types, typedefs and qualifiers in a
+/// row, and members in total.
 const MAX_DEPTH: usize = 8;
 const MAX_ALIASES: usize = 32;
 const MAX_MEMBERS: usize = 1 << 10;

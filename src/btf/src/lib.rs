@@ -178,8 +178,8 @@ impl<'a> Btf<'a> {
         found.next().is_none().then_some(id)
     }
 
-    /// Returns the offset in bytes of a member of the first structure of this name, also of a member within anonymous ones; `None` if
-    /// the structure or the member is unknown, or the member is a bit field.
+    /// Returns the offset in bytes of a member of the first structure of this name, also of a member within anonymous ones;
+    /// `None` if the structure or the member is unknown, or the member is a bit field.
     #[must_use]
     pub fn member_offset(&self, structure: &str, member: &str) -> Option<u32> {
         let mut structures = self.types().filter(|record| {

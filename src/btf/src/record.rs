@@ -61,7 +61,8 @@ pub struct BtfType<'a> {
     pub name: u32,
     /// The size of a value in bytes, for kinds that have a size.
     pub size: u32,
-    /// For kinds that refer to another type instead of having a size, the id of that type. It is the same word of the data as `size`.
+    /// For kinds that refer to another type instead of having a size, the id of that type. It is the same word of the data as
+    /// `size`.
     pub refers_to: u32,
     /// What follows `struct btf_type`: members, enumerators, parameters, or the data of another kind.
     pub(super) details: &'a [u8],
@@ -110,8 +111,9 @@ impl<'a> BtfType<'a> {
         })
     }
 
-    /// Returns the 32-bit number at position `index` of the details. A member has three: offset of its name, type id, and offset in bits,
-    /// which has the width of a bit field in its upper 8 bits if `flag` is set. A parameter has two: offset of its name, type id.
+    /// Returns the 32-bit number at position `index` of the details. A member has three: offset of its name, type id, and offset
+    /// in bits, which has the width of a bit field in its upper 8 bits if `flag` is set. A parameter has two: offset of its name,
+    /// type id.
     #[must_use]
     pub fn detail(&self, index: usize) -> Option<u32> {
         self.byte_order.word(self.details, index)

@@ -48,8 +48,8 @@ impl Cached {
         read_probes(&Folder::open(&self.folder)?)
     }
 
-    /// Atomically replaces the list of probe events by the text that `change` makes of it, and returns the other result of `change`.
-    /// A lock serialises concurrent changes.
+    /// Atomically replaces the list of probe events by the text that `change` makes of it, and returns the other result of
+    /// `change`. A lock serialises concurrent changes.
     ///
     /// # Errors
     /// Those of [`Self::probes`], and errors of locking the folder (flock(2)) and writing.
@@ -78,8 +78,8 @@ fn read_probes(folder: &Folder) -> io::Result<String> {
 /// The first character of the line of a USDT marker in a list of probe events.
 const MARKER: char = '%';
 
-/// Adds the lines of USDT markers `markers` before an object's probe events, unless these already contain markers. Creates the list if
-/// the object has none.
+/// Adds the lines of USDT markers `markers` before an object's probe events, unless these already contain markers. Creates the
+/// list if the object has none.
 fn add_markers(folder: &Folder, markers: &str) -> io::Result<()> {
     let _lock = folder.lock()?;
     if folder.kind(PROBES.as_ref())?.is_none() {
@@ -280,8 +280,8 @@ fn name_of(target: &Path, id: &str) -> Option<PathBuf> {
     }
 }
 
-/// Removes `name` from the folder `parent`, a path relative to the cache, and then the folders of this path that have become empty.
-/// A missing name is no error.
+/// Removes `name` from the folder `parent`, a path relative to the cache, and then the folders of this path that have become
+/// empty. A missing name is no error.
 fn remove_below(root: &Folder, parent: &Path, name: &OsStr) -> io::Result<()> {
     if let Some(folder) = existing(root.below(parent))? {
         existing(folder.remove_tree(name))?;

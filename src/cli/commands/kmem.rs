@@ -30,7 +30,7 @@ use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
 'kmem record' records allocations and frees of the slab allocator (--slab, the default) and of pages (--page) on the whole system. 'kmem stat' \
-shows their sums, on request by caller and by address, 'kmem usage' both in one table by stack, cache or cgroup, 'kmem leaks' what was not freed, \
+shows their sums, on request by caller and by address, 'kmem usage' both allocators in one table by stack, cache or cgroup, 'kmem leaks' what was not freed, \
 'kmem fragmentation' how memory is fragmented, 'kmem diff' how two recordings differ. Options may precede the subcommand.";
 
 const SUBCOMMANDS: &str = "use 'kmem record', 'kmem stat', 'kmem usage', 'kmem leaks', 'kmem fragmentation' or 'kmem diff'";
@@ -38,7 +38,7 @@ const SUBCOMMANDS: &str = "use 'kmem record', 'kmem stat', 'kmem usage', 'kmem l
 /// The subcommands that may be abbreviated, to at least three letters, as in perf.
 const ABBREVIATED: &[&str] = &["record", "stat", "usage", "leaks", "fragmentation", "diff"];
 
-/// The options that select an allocator.
+/// The options that select an allocator: `--page` and `--slab`.
 fn allocators() -> [Arg; 2] {
     [
         switch("page").help("select the page allocator"),
@@ -67,7 +67,7 @@ fn reading_options() -> Vec<Arg> {
     ]
 }
 
-/// The options of `kmem` and of `kmem stat`.
+/// The options of `kmem`, all of which `kmem stat` has, too.
 fn options() -> Vec<Arg> {
     let mut all = reading_options();
     all.extend([
@@ -95,7 +95,7 @@ pub(super) fn command() -> Command {
         .arg(words_option())
 }
 
-/// The options of `kmem stat`.
+/// The options of `kmem stat`: also `--jobs`.
 fn stat_options() -> Vec<Arg> {
     let mut all = options();
     all.push(jobs::option());
@@ -107,7 +107,7 @@ pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, ABBREVIATED)
 }
 
-/// Runs `kmem record`; refuses other words.
+/// Runs `kmem record`; refuses unknown subcommands. The others are commands of their own.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let (name, rest) = split_words("kmem", SUBCOMMANDS, matches, context)?;
     match full_name(&name) {
@@ -142,8 +142,8 @@ impl Allocators {
         selected.map(|(_, allocator)| allocator)
     }
 
-    /// Returns the allocators whose events are read: those of `--slab` and `--page`, or all that were recorded. If none was, it is the slab
-    /// allocator.
+    /// Returns the allocators whose events are read: those of `--slab` and `--page`; if none is given, all that were recorded; if none was, the
+    /// slab allocator.
     fn given_or_recorded(matches: &ArgMatches, layouts: &EventLayouts) -> Self {
         let has = |events: &[&str]| events.iter().any(|event| layouts.has(event));
         match Self::given(matches) {
@@ -158,7 +158,7 @@ impl Allocators {
         }
     }
 
-    /// Returns these allocators; if none is given, that of the setting `kmem.default`, by default the slab allocator.
+    /// Returns these allocators; if there are none, the one that the setting `kmem.default` names, by default the slab allocator.
     fn or_default(self, context: &Context) -> Self {
         if self.slab || self.page {
             return self;

@@ -8,7 +8,7 @@ use rperf_tracepoint::typed::TypedEvent;
 use rperf_view::kmem::CallSite;
 use rperf_wire::CpuMode;
 
-/// Selects events by time, and finds callers.
+/// Selects events by time, and finds the callers of page allocations.
 pub(super) struct KmemDetails<'r> {
     pub(super) resolver: &'r Resolver<'r>,
     /// `--time`.
@@ -18,9 +18,9 @@ pub(super) struct KmemDetails<'r> {
 /// The maximum number of frames that are searched for a caller.
 const MAX_FRAMES: usize = 32;
 
-/// The start of the names of functions through which the kernel allocates pages, without leading `_`. The caller of an
+/// Prefixes of the names of functions through which the kernel allocates pages, without leading `_`. The caller of an
 /// allocation is the innermost function with another name.
-const ALLOCATORS: &[&str] = &[
+const PAGE_ALLOCATORS: &[&str] = &[
     "alloc_pages",
     "alloc_page",
     "alloc_frozen_pages",
@@ -34,8 +34,8 @@ const ALLOCATORS: &[&str] = &[
     "alloc_contig",
 ];
 
-/// The start of the names of functions through which the slab allocator allocates its pages (SLUB, and SLAB up to Linux 6.7), and of those that
-/// call them, without leading `_`.
+/// Prefixes of the names of functions through which the slab allocator allocates its pages (SLUB, and SLAB up to Linux 6.7), and of the functions
+/// that call them, without leading `_`.
 const SLAB_ALLOCATORS: &[&str] = &[
     "alloc_slab_page",
     "allocate_slab",
@@ -83,6 +83,7 @@ impl PrepareSamples for KmemDetails<'_> {
 }
 
 impl KmemDetails<'_> {
+    /// Returns the address of the innermost frame outside the page allocator; of the innermost frame if there is none, and 0 without a callchain.
     fn page_caller(&self, sample: &Sample<'_>) -> u64 {
         let Some(chain) = sample.wire.callchain else {
             return 0;
@@ -91,7 +92,9 @@ impl KmemDetails<'_> {
         self.resolver.callchain(at, chain, MAX_FRAMES, &mut frames);
         let caller = frames.iter().find(|frame| {
             let symbol = frame.symbol;
-            symbol.is_none_or(|symbol| !is_one_of(self.resolver.symbol_name(symbol), ALLOCATORS))
+            symbol.is_none_or(|symbol| {
+                !has_prefix(self.resolver.symbol_name(symbol), PAGE_ALLOCATORS)
+            })
         });
         caller.or(frames.first()).map_or(0, |frame| frame.ip)
     }
@@ -122,39 +125,40 @@ impl KernelStacks<'_> {
     }
 
     /// Returns the addresses from the innermost function outside the page allocator outwards.
-    pub(super) fn outside_allocator(&self, sample: &Sample<'_>) -> Vec<u64> {
+    pub(super) fn outside_page_allocator(&self, sample: &Sample<'_>) -> Vec<u64> {
         let frames = self.frames(sample);
         let outside = frames.iter();
-        let outside = outside.skip_while(|frame| self.belongs_to(frame, ALLOCATORS));
+        let outside = outside.skip_while(|frame| self.belongs_to(frame, PAGE_ALLOCATORS));
         outside.map(|frame| frame.ip).collect()
     }
 
     /// Returns the addresses from the innermost function outside both allocators outwards, and whether the slab allocator allocates the pages.
-    pub(super) fn outside_allocators(&self, sample: &Sample<'_>) -> (Vec<u64>, bool) {
+    pub(super) fn outside_both_allocators(&self, sample: &Sample<'_>) -> (Vec<u64>, bool) {
         let frames = self.frames(sample);
-        let outside = frames.iter();
-        let outside = outside.skip_while(|frame| self.belongs_to(frame, ALLOCATORS));
-        let mut outside = outside.peekable();
-        let is_slab = outside
+        let callers = frames.iter();
+        let callers = callers.skip_while(|frame| self.belongs_to(frame, PAGE_ALLOCATORS));
+        let mut page_callers = callers.peekable();
+        let is_slab = page_callers
             .peek()
             .is_some_and(|frame| self.belongs_to(frame, SLAB_ALLOCATORS));
-        let outside = outside.skip_while(|frame| self.belongs_to(frame, SLAB_ALLOCATORS));
+        let outside = page_callers.skip_while(|frame| self.belongs_to(frame, SLAB_ALLOCATORS));
         (outside.map(|frame| frame.ip).collect(), is_slab)
     }
 
-    fn belongs_to(&self, frame: &Frame, functions: &[&str]) -> bool {
+    /// Whether the function of a frame has one of these prefixes.
+    fn belongs_to(&self, frame: &Frame, prefixes: &[&str]) -> bool {
         let symbol = frame.symbol;
-        symbol.is_some_and(|symbol| is_one_of(self.0.symbol_name(symbol), functions))
+        symbol.is_some_and(|symbol| has_prefix(self.0.symbol_name(symbol), prefixes))
     }
 }
 
 /// Whether the name of a function, without leading `_`, begins with one of these.
-fn is_one_of(function: &str, starts: &[&str]) -> bool {
+fn has_prefix(function: &str, prefixes: &[&str]) -> bool {
     let name = function.trim_start_matches('_');
-    starts.iter().any(|start| name.starts_with(start))
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns the symbol at an address of the kernel as of the end of the recording.
+/// Returns the symbol at an address of the kernel at the end of the recording; `None` if there is none.
 pub(super) fn call_site(resolver: &Resolver<'_>, address: u64) -> Option<CallSite> {
     let at = AddressContext {
         machine: Machine::Host,

@@ -22,7 +22,7 @@ use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
 Compares the allocations of two recordings, by default by caller and cache: bytes and allocations per second, bytes that were not freed, and their growth per \
-second. Numbers are divided by the time between the first and the last event, so that recordings of different length can be compared. Callers are matched by \
+second. Rates are per second between the first and the last event, so that recordings of different length can be compared. Callers are matched by \
 function and offset: compare different kernels with --by function,cache. Without files it compares perf.data.old with perf.data.";
 
 /// The number of rows shown by default.
@@ -106,7 +106,7 @@ fn sort_key(matches: &ArgMatches) -> Result<UsageDiffKey, CliError> {
     })
 }
 
-/// Returns the allocations of a recording, summed up by `keys` and with names. Warns of lost records.
+/// Returns the allocations of the recording at `path`, summed up by `keys`, with names. Warns about lost records.
 fn recorded_usage(
     path: PathBuf,
     keys: &UsageKeys,

@@ -24,14 +24,14 @@ use crate::cli::symbol_options::SymbolSources;
 
 const ABOUT: &str = "\
 Shows how allocations fragment memory. Pages: how many were allocated, freed and not freed (outstanding), by order and migrate type; how outstanding \
-pages are distributed over pageblocks, the units in which the kernel groups pages of one type, and the callers that have unmovable pages in most of \
-them; and events of external fragmentation, if recorded: allocations from blocks of another type. Objects of the slab allocator: bytes that were \
+pages are distributed over pageblocks, the units in which the kernel groups pages of one type; the callers whose pages cannot be moved, those in most \
+pageblocks first; and events of external fragmentation, if recorded: allocations from blocks of another type. Objects of the slab allocator: bytes that were \
 allocated but not requested, by cache.";
 
 /// The number of callers and caches shown by default.
 const ROWS: u64 = 20;
 
-/// Orders of pageblocks in kernels, and some beyond.
+/// The orders of pageblocks that are accepted: those of existing kernels, and a few more.
 const PAGEBLOCK_ORDERS: RangeInclusive<u32> = 4..=14;
 
 /// The numbers that may be wrong where records were lost.
@@ -124,8 +124,8 @@ pub(super) fn migrate_types(analysis: &Analysis<'_>) -> MigrateTypes {
     types.unwrap_or_default()
 }
 
-/// Returns the binary logarithm of the number of pages of a pageblock, which the text of the event of external fragmentation contains;
-/// `None` if the event was not recorded, or does not have it.
+/// Returns the binary logarithm of the number of pages of a pageblock, which the print format of [`FALLBACK_EVENT`] contains as a constant;
+/// `None` if the event was not recorded, or its format does not contain a plausible one.
 fn pageblock_order(analysis: &Analysis<'_>) -> Option<u32> {
     let metadata = analysis.metadata();
     let formats = metadata.formats().ok()?;
@@ -133,7 +133,7 @@ fn pageblock_order(analysis: &Analysis<'_>) -> Option<u32> {
     let event = events.find(|event| event.name == FALLBACK_EVENT)?;
     let tracepoint = formats.of_event(&event.attr).ok()?;
     let order = tracepoint.format.printed_constant("pageblock_order")?;
-    // Others are those of damaged recordings.
+    // Other orders are from damaged recordings.
     let order = u32::try_from(order).ok();
     order.filter(|order| PAGEBLOCK_ORDERS.contains(order))
 }

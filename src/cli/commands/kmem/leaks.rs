@@ -29,8 +29,8 @@ use crate::cli::symbol_options::SymbolSources;
 
 const ABOUT: &str = "\
 Shows how much memory the kernel allocated and did not free, over the time of the recording and by stack. Stacks marked with * are suspected to leak: \
-they have more than one allocation that was not freed, which are at least half of all, and their memory increased in at least half of the intervals of time, also in the last quarter \
-of them. 'kmem record -g' records stacks for objects of the slab allocator, of which otherwise only the caller is known.";
+they have more than one allocation that was not freed, at least half of their allocations were not freed, and their memory increased in at least half of the intervals of time and over \
+the last quarter of them. 'kmem record -g' records stacks for objects of the slab allocator, of which otherwise only the caller is known.";
 
 /// The number of stacks shown by default.
 const ROWS: u64 = 20;
@@ -71,9 +71,10 @@ impl SortKey {
         })
     }
 
+    /// Sorts the stacks of a report.
     fn sort(self, report: &mut LeakReport) {
         let mut stacks = std::mem::take(&mut report.stacks);
-        // The sort is stable: equal stacks keep their order, by bytes and by address.
+        // The sort is stable: equal stacks keep the order of the report, by bytes, allocator and addresses.
         match self {
             Self::Bytes => {}
             Self::Count => stacks.sort_by_key(|memory| std::cmp::Reverse(memory.live.requests)),
@@ -82,8 +83,8 @@ impl SortKey {
                 stacks.sort_by(|left, right| report.growth(right).total_cmp(&report.growth(left)));
             }
             Self::Suspect => stacks.sort_by(|left, right| {
-                let suspects = right.is_suspect().cmp(&left.is_suspect());
-                suspects.then_with(|| report.growth(right).total_cmp(&report.growth(left)))
+                let suspects_first = right.is_suspect().cmp(&left.is_suspect());
+                suspects_first.then_with(|| report.growth(right).total_cmp(&report.growth(left)))
             }),
         }
         report.stacks = stacks;
@@ -155,12 +156,13 @@ pub(in crate::cli::commands) fn run(
     let is_json = flag(matches, "json") == Some(true);
     let rows = most("line", if is_json { u64::MAX } else { ROWS });
     let only_suspects = flag(matches, "suspects") == Some(true);
-    let stacks_left = report.stacks.iter();
-    let mut stacks_left = stacks_left.filter(|memory| !only_suspects || memory.is_suspect());
-    let first_stacks = stacks_left.by_ref().take(rows);
-    let stacks: Vec<NamedStack> = first_stacks.map(|memory| names.named(memory)).collect();
+    let selected = report.stacks.iter();
+    let selected = selected.filter(|memory| !only_suspects || memory.is_suspect());
+    let selected: Vec<&StackMemory> = selected.collect();
+    let shown = selected.iter().take(rows);
+    let stacks: Vec<NamedStack> = shown.map(|memory| names.named(memory)).collect();
     let limits = StackLimits {
-        hidden: stacks_left.count(),
+        hidden: selected.len().saturating_sub(rows),
         frames: most("max-stack", 8),
     };
     if let Some(file) = matches.get_one::<String>("svg") {
@@ -185,7 +187,7 @@ fn refuse_two_formats(matches: &ArgMatches) -> Result<(), CliError> {
     }
 }
 
-/// Returns the picture of the curve: pages, and objects of the slab allocator, which are in pages. An allocator has no curve if it had no such memory.
+/// Returns the picture of two curves: pages, and objects of the slab allocator, whose memory is a part of the pages. A curve that is always 0 is left out.
 #[expect(clippy::cast_precision_loss, reason = "coordinates of a picture")]
 fn chart(report: &LeakReport, path: &str) -> CurveChart {
     let seconds = |end: &u64| (*end).min(report.end).saturating_sub(report.begin) as f64 / 1e9;
@@ -230,7 +232,7 @@ impl PrepareSamples for LeakDetails<'_> {
         let stack = match event? {
             TypedEvent::Kmalloc(event) => stacks.from(sample, event.call_site()),
             TypedEvent::KmemCacheAlloc(event) => stacks.from(sample, event.call_site()),
-            TypedEvent::MmPageAlloc(_) => stacks.outside_allocator(sample),
+            TypedEvent::MmPageAlloc(_) => stacks.outside_page_allocator(sample),
             _ => Vec::new(),
         };
         Some(LeakDetail { stack })

@@ -8,42 +8,57 @@ use crate::cli::error::CliError;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::recorded_fields::{lacks_descriptions, require_fields};
 
-/// An allocator's option, without the dashes, and its events.
-type AllocatorEvents = (&'static str, &'static [&'static str]);
+/// The events of an allocator.
+#[derive(Clone, Copy)]
+struct AllocatorEvents {
+    /// The allocator's name, which is also that of its option.
+    name: &'static str,
+    events: &'static [&'static str],
+}
 
-const SLAB: AllocatorEvents = ("slab", &SLAB_EVENTS);
-const PAGE: AllocatorEvents = ("page", &PAGE_EVENTS);
+const SLAB: AllocatorEvents = AllocatorEvents {
+    name: "slab",
+    events: &SLAB_EVENTS,
+};
+const PAGE: AllocatorEvents = AllocatorEvents {
+    name: "page",
+    events: &PAGE_EVENTS,
+};
 
-/// Returns the events of the selected allocators, after checking that the recording has some of each, with the needed fields.
+/// Returns the events of each selected allocator, after checking that the recording has at least one of them, and that those it has have the
+/// needed fields.
 ///
 /// # Errors
 ///
-/// Status 255: the recording has no events of a selected allocator, or the events lack a field.
+/// Status 255: the recording has no events of a selected allocator, or an event lacks a field.
 pub(super) fn require_events(
     analysis: &Analysis<'_>,
     allocators: Allocators,
     layouts: &EventLayouts,
 ) -> Result<Vec<&'static [&'static str]>, CliError> {
-    let has = |(_, events): AllocatorEvents| events.iter().any(|event| layouts.has(event));
+    let has = |allocator: AllocatorEvents| allocator.events.iter().any(|event| layouts.has(event));
     let all = [(allocators.slab, SLAB, PAGE), (allocators.page, PAGE, SLAB)];
     let mut needed = Vec::new();
-    for (_, selected, other) in all.into_iter().filter(|(is_selected, ..)| *is_selected) {
-        let (name, events) = selected;
-        if !has(selected) {
+    for (is_selected, allocator, other) in all {
+        if !is_selected {
+            continue;
+        }
+        let AllocatorEvents { name, events } = allocator;
+        if !has(allocator) {
             let program = analysis.context.program;
             let message = format!(
                 "No {name} allocation events found.  Have you run '{program} kmem record --{name}'?"
             );
-            let other = Some(other.0).filter(|_| has(other));
+            let other = has(other).then_some(other.name);
             return Err(CliError::message(255, message).hint(missing_events(analysis, other)?));
         }
-        require_fields(analysis, |name| events.contains(&name), "kmem record")?;
+        require_fields(analysis, |event| events.contains(&event), "kmem record")?;
         needed.push(events);
     }
     Ok(needed)
 }
 
-/// Returns why a recording has no events of an allocator. `other` is the other allocator, if its events were recorded.
+/// Returns why a recording has no events of an allocator, as a hint. `other` is the other allocator, if its events were recorded.
 fn missing_events(analysis: &Analysis<'_>, other: Option<&str>) -> Result<String, CliError> {
     let path = analysis.input.path.display();
     let is_incomplete = lacks_descriptions(analysis)?;

@@ -18,7 +18,7 @@ use crate::cli::tracefs::MachineTracepoints;
 /// The command in messages.
 const RECORDER: &str = "kmem record";
 
-/// Options of `kmem` that apply to `kmem stat`, not to `kmem record`.
+/// Options of `kmem` that are refused before `record`, as they apply to `kmem stat`.
 const READING: [&str; 9] = [
     "alloc",
     "caller",
@@ -44,7 +44,7 @@ pub(super) fn run(
         )));
     }
     let mut allocators = Allocators::given(matches);
-    let mut words = without_allocators(words, &mut allocators, context)?;
+    let mut words = take_allocators(words, &mut allocators, context)?;
     let Allocators { slab, page } = allocators.or_default(context);
     if page {
         // The events of the page allocator do not contain the caller, so callchains are needed.
@@ -52,32 +52,37 @@ pub(super) fn run(
     }
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let known = known_events(RECORDER, &machine, "kmem")?;
-    let slab_events = SLAB_EVENTS.iter().filter(|_| slab);
-    // For 'kmem fragmentation'; the event is rare.
-    let page_events = PAGE_EVENTS.iter().chain(&[FALLBACK_EVENT]);
-    let page_events = page_events.filter(|_| page);
-    let events: Vec<String> = slab_events
-        .chain(page_events)
-        .filter(|event| {
-            let name = event.strip_prefix("kmem:");
-            name.is_some_and(|name| known.iter().any(|known| known == name))
-        })
-        .map(|event| (*event).to_owned())
-        .collect();
+    let mut wanted: Vec<&str> = Vec::new();
+    if slab {
+        wanted.extend(SLAB_EVENTS);
+    }
+    if page {
+        wanted.extend(PAGE_EVENTS);
+        // For 'kmem fragmentation'; the event is rare.
+        wanted.push(FALLBACK_EVENT);
+    }
+    // Not every kernel has all of them.
+    wanted.retain(|event| {
+        let name = event.strip_prefix("kmem:");
+        name.is_some_and(|name| known.iter().any(|known| known == name))
+    });
+    let events: Vec<String> = wanted.into_iter().map(str::to_owned).collect();
     if events.is_empty() {
         let folder = machine.folder().join("kmem");
         let message = format!(
             "{RECORDER}: the kernel has no events of the allocator in {}",
             folder.display()
         );
-        return Err(CliError::message(255, message)
-            .hint("the kernel must be built with CONFIG_TRACING and its events be visible"));
+        return Err(CliError::message(255, message).hint(
+            "the kernel must be built with CONFIG_TRACING, and this user must see its events",
+        ));
     }
     record_events(events, &words, matches, context)
 }
 
-/// Removes `--slab` and `--page` from the options before the workload; Linux perf accepts them only before `record`.
-fn without_allocators(
+/// Selects the allocators of `--slab` and `--page` after `record`, and returns `words` without these options. Words of the workload are kept.
+/// Linux perf accepts the options only before `record`.
+fn take_allocators(
     words: &[OsString],
     allocators: &mut Allocators,
     context: &Context,

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::ObserverPass;
-use rperf_analysis::kmem::{KmemDistributions, KmemEvents, PageStatistics, SlabStatistics};
+use rperf_analysis::kmem::{
+    KmemDistributions, KmemEvents, PageRow, PageStatistics, SlabRow, SlabStatistics,
+};
 use rperf_sys::CpuList;
 use rperf_view::kmem::pages::{PageLayout, PageTable};
 use rperf_view::kmem::slab::SlabTable;
@@ -13,7 +15,7 @@ use rperf_view::kmem::{CallSiteNames, ShownRows, distributions, json, slab};
 use super::details::{KmemDetails, call_site};
 use super::fragmentation::migrate_types;
 use super::needed_events::require_events;
-use super::tables::{ShownTable, ShownTables};
+use super::tables::ShownTables;
 use super::{Allocators, stat_options};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -106,7 +108,7 @@ pub(super) fn page_size(analysis: &Analysis<'_>) -> Option<u32> {
     analysis.metadata().formats().ok()?.page_size()
 }
 
-/// Returns the NUMA node of each CPU, by CPU number; `None` for CPUs whose node is not recorded.
+/// Returns the NUMA node of each CPU, by CPU number; `None` for CPUs whose node is not recorded. CPUs after the last recorded one are missing.
 fn nodes(analysis: &Analysis<'_>) -> Vec<Option<u32>> {
     let mut nodes = Vec::new();
     let recorded = analysis.metadata().features.numa_topology();
@@ -139,67 +141,49 @@ struct StatResult<'a> {
     names: &'a CallSiteNames<'a>,
 }
 
-/// A table of the slab allocator or of pages.
-enum Rows {
-    Slab(SlabTable, ShownRows<rperf_analysis::kmem::SlabRow>),
-    Pages(PageTable, ShownRows<rperf_analysis::kmem::PageRow>),
+/// A requested table of the slab allocator or of pages, and its rows.
+enum RequestedTable {
+    Slab(SlabTable, ShownRows<SlabRow>),
+    Pages(PageTable, ShownRows<PageRow>),
 }
 
 impl StatResult<'_> {
-    /// Returns the requested tables, first those by caller.
-    fn rows(&self, allocators: Allocators) -> Vec<Rows> {
+    /// Returns the requested tables of `allocators`, those by caller first.
+    fn requested(&self, allocators: Allocators) -> Vec<RequestedTable> {
         let (slab, pages, live) = (self.slab, self.pages, self.is_live);
-        let mut rows = Vec::new();
-        let is_caller = [true, false];
-        let tables = [&self.tables.caller, &self.tables.alloc];
-        for (is_caller, table) in is_caller.into_iter().zip(tables) {
-            let Some(ShownTable {
-                most,
-                slab_keys: keys,
-                page_keys,
-            }) = table
-            else {
+        let mut requested = Vec::new();
+        for (by_caller, table) in [(true, &self.tables.caller), (false, &self.tables.alloc)] {
+            let Some(table) = table else {
                 continue;
             };
-            let most = *most;
+            let (most, keys) = (table.most, &table.slab_keys);
             if allocators.slab {
-                let (table, table_rows) = match (is_caller, live) {
+                let (kind, rows) = match (by_caller, live) {
                     (true, false) => (SlabTable::Callers, slab.by_caller(keys)),
                     (true, true) => (SlabTable::Callers, slab.live_by_caller(keys)),
                     (false, false) => (SlabTable::Addresses, slab.by_address(keys)),
                     (false, true) => (SlabTable::Addresses, slab.live_by_address(keys)),
                 };
-                rows.push(Rows::Slab(
-                    table,
-                    ShownRows {
-                        rows: table_rows,
-                        most,
-                    },
-                ));
+                requested.push(RequestedTable::Slab(kind, ShownRows { rows, most }));
             }
             if allocators.page {
-                let (table, table_rows) = match is_caller {
-                    true => (PageTable::Callers, pages.by_caller(page_keys)),
-                    false => (PageTable::Pages, pages.by_page(page_keys)),
+                // With --live, the statistics of pages have only live ones.
+                let (kind, rows) = match by_caller {
+                    true => (PageTable::Callers, pages.by_caller(&table.page_keys)),
+                    false => (PageTable::Pages, pages.by_page(&table.page_keys)),
                 };
-                rows.push(Rows::Pages(
-                    table,
-                    ShownRows {
-                        rows: table_rows,
-                        most,
-                    },
-                ));
+                requested.push(RequestedTable::Pages(kind, ShownRows { rows, most }));
             }
         }
-        rows
+        requested
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let Allocators { slab, page } = self.allocators;
         let only_slab = Allocators { slab, page: false };
-        for rows in self.rows(only_slab) {
-            if let Rows::Slab(table, rows) = rows {
-                slab::write(out, table, &rows, self.names)?;
+        for table in self.requested(only_slab) {
+            if let RequestedTable::Slab(kind, rows) = table {
+                slab::write(out, kind, &rows, self.names)?;
             }
         }
         if slab {
@@ -219,19 +203,19 @@ impl StatResult<'_> {
     }
 
     fn write_pages(&self, out: &mut dyn Write) -> io::Result<()> {
-        let tables = self.rows(Allocators {
+        let tables = self.requested(Allocators {
             slab: false,
             page: true,
         });
         if !tables.is_empty() {
             self.layout.write_flags(out, self.pages)?;
         }
-        for (number, rows) in tables.into_iter().enumerate() {
-            if let Rows::Pages(table, rows) = rows {
+        for (number, table) in tables.into_iter().enumerate() {
+            if let RequestedTable::Pages(kind, rows) = table {
                 if number > 0 {
                     writeln!(out)?;
                 }
-                self.layout.write(out, table, &rows, self.names)?;
+                self.layout.write(out, kind, &rows, self.names)?;
             }
         }
         self.layout.write_summary(out, self.pages)
@@ -245,17 +229,17 @@ impl StatResult<'_> {
         if self.allocators.page {
             json::write_page_totals(out, self.pages)?;
         }
-        for rows in self.rows(self.allocators) {
-            match rows {
-                Rows::Slab(table, rows) => {
-                    let key = match table {
+        for table in self.requested(self.allocators) {
+            match table {
+                RequestedTable::Slab(kind, rows) => {
+                    let key = match kind {
                         SlabTable::Callers => "slab_callers",
                         SlabTable::Addresses => "slab_addresses",
                     };
                     json::write_slab_rows(out, key, &rows, self.names)?;
                 }
-                Rows::Pages(table, rows) => {
-                    let key = match table {
+                RequestedTable::Pages(kind, rows) => {
+                    let key = match kind {
                         PageTable::Callers => "page_callers",
                         PageTable::Pages => "page_frames",
                     };

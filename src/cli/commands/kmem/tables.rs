@@ -1,4 +1,4 @@
-//! The tables that `kmem stat` shows, with number and order of rows.
+//! The tables that `kmem stat` shows, with the number and the order of their rows.
 
 use clap::ArgMatches;
 use rperf_analysis::kmem::{PageSortKey, SlabSortKey};
@@ -8,17 +8,17 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
-/// A table of one allocator or of both.
+/// The number and the order of the rows of a table, which each selected allocator has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownTable {
-    /// `-l`.
+    /// The maximum number of rows (`-l`); all if `None`.
     pub(super) most: Option<usize>,
-    /// `-s`.
+    /// The keys of `-s`, or the default ones.
     pub(super) slab_keys: Vec<SlabSortKey>,
     pub(super) page_keys: Vec<PageSortKey>,
 }
 
-/// The tables, each if requested.
+/// The tables by caller and by address; `None` if not requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownTables {
     pub(super) caller: Option<ShownTable>,
@@ -33,7 +33,7 @@ const SLAB_DEFAULT: [SlabSortKey; 3] = [
 const PAGE_DEFAULT: [PageSortKey; 2] = [PageSortKey::Bytes, PageSortKey::Hits];
 
 impl ShownTables {
-    /// Parses `--caller`, `--alloc`, `-l` and `-s`. The latter two apply to the table that precedes them, or to both.
+    /// Parses `--caller`, `--alloc`, `-l` and `-s`. `-l` and `-s` apply to the table that precedes them; before both tables, they apply to both.
     ///
     /// # Errors
     ///
@@ -65,6 +65,8 @@ impl ShownTables {
     }
 }
 
+/// Returns the table that option `id` requests; `None` if it does not. Keys are checked in either case. With both allocators, a list of keys that only one
+/// of them has applies to this one.
 fn table(
     id: &str,
     matches: &ArgMatches,
@@ -92,6 +94,7 @@ fn table(
     Ok((flag(matches, id) == Some(true)).then_some(table))
 }
 
+/// Parses a list of keys by `named`. The error is the first unknown word.
 fn keys<K>(list: &str, named: impl Fn(&str) -> Option<K>) -> Result<Vec<K>, String> {
     let words = list.split(',').map(str::trim);
     words
@@ -108,7 +111,7 @@ fn unknown_key(allocator: &str, word: &str) -> CliError {
         .hint(format!("the keys of --{allocator} are {known}"))
 }
 
-/// Returns the last value of `option` that applies to table `id`: given after it, or before both tables.
+/// Returns the last value of `option` that applies to table `id`: given after it and before the other table, if that follows, or before both tables.
 fn last_for<'m, T>(id: &str, option: &str, matches: &'m ArgMatches) -> Option<&'m T>
 where
     T: Clone + Send + Sync + 'static,

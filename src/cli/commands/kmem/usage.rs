@@ -21,7 +21,7 @@ use crate::cli::symbol_options::SymbolSources;
 
 const ABOUT: &str = "\
 Shows how much memory the kernel allocated, freed and did not free: objects of the slab allocator and pages in one table, by default by stack. Pages that \
-the slab allocator allocates for its objects are listed as 'slab pages', but not added to the sums if objects were recorded, too. 'kmem record --slab \
+the slab allocator allocates for its objects are listed as 'slab pages', but not added to the sums if objects are shown, too. 'kmem record --slab \
 --page -g' records both with stacks, and --all-cgroups the cgroup of each allocation.";
 
 /// The number of rows shown by default.
@@ -59,6 +59,7 @@ impl SortKey {
         })
     }
 
+    /// Returns the number by which a row is sorted; for `life` the median of the life times.
     fn of(self, row: &UsageRow) -> u64 {
         match self {
             Self::Bytes => row.allocated.bytes,
@@ -89,7 +90,7 @@ fn options() -> [Arg; 6] {
             .value_parser(number)
             .help("show at most n frames of a stack (default: 8)"),
         value("sort", "key").short('s').help(
-            "sort key, highest first: bytes, hit, live (bytes not freed), peak, life (default: bytes)",
+            "sort key, highest first: bytes, hit, live (bytes not freed), peak, life (median) (default: bytes)",
         ),
         switch("json").help("print the rows as JSON, sizes in bytes, times in nanoseconds"),
         jobs::option(),
@@ -164,6 +165,7 @@ impl UsageNames<'_> {
         rows.map(|row| self.row(row)).collect()
     }
 
+    /// Names a row, whose key has the numbers that `UsageDetails::key` puts together: those of the stack are at the end, the cache has none.
     fn row(&self, row: &UsageRow) -> NamedUsage {
         let mut parts = row.key.iter().copied();
         let mut names = Vec::new();

@@ -30,7 +30,7 @@ pub(super) enum KeyPart {
     Caller,
     /// The function of the caller.
     Function,
-    /// The cache of an object, the order of pages.
+    /// The cache of an object, or the order of an allocation of pages.
     Cache,
     Cgroup,
     Container,
@@ -66,7 +66,7 @@ pub(super) fn option(default: &str) -> Arg {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UsageKeys(Vec<KeyPart>);
 
-/// The memory of a recording.
+/// The memory of a recording, and which events were read or lost.
 pub(super) struct UsageAnalysis {
     pub(super) report: UsageReport,
     pub(super) delivered: DeliveredCounts,
@@ -137,6 +137,7 @@ impl UsageKeys {
         let details = UsageDetails {
             keys: self,
             stacks: KernelStacks(resolver),
+            // `kmem diff` has no --time.
             intervals: match matches.try_contains_id("time") {
                 Ok(true) => time_intervals(matches, analysis, "script")?,
                 _ => None,
@@ -156,7 +157,7 @@ impl UsageKeys {
     }
 }
 
-/// Returns for each cgroup the lowest id of the cgroups of its container; 0 if it belongs to none.
+/// Returns for each cgroup the number of its container: the lowest id of the container's cgroups, 0 if the cgroup belongs to none.
 fn containers(world: &World) -> HashMap<u64, u64> {
     let mut by_name: HashMap<String, u64> = HashMap::new();
     let mut all: Vec<(u64, &str)> = world.cgroups().collect();
@@ -175,6 +176,7 @@ struct UsageDetails<'r> {
     stacks: KernelStacks<'r>,
     /// `--time`.
     intervals: Option<TimeIntervals>,
+    /// From the id of a cgroup to the number of its container; see [`containers`].
     containers: HashMap<u64, u64>,
 }
 
@@ -196,7 +198,7 @@ impl PrepareSamples for UsageDetails<'_> {
             TypedEvent::KmemCacheAlloc(event) => {
                 (self.object_stack(sample, event.call_site()), false)
             }
-            TypedEvent::MmPageAlloc(_) => self.stacks.outside_allocators(sample),
+            TypedEvent::MmPageAlloc(_) => self.stacks.outside_both_allocators(sample),
             _ => return Some(UsageDetail::default()),
         };
         Some(UsageDetail {
@@ -215,6 +217,7 @@ impl UsageDetails<'_> {
         }
     }
 
+    /// Returns the numbers of the parts in order, except that the stack is at the end and the cache has no number.
     fn key(&self, sample: &Sample<'_>, stack: &[u64]) -> Vec<u64> {
         let caller = stack.first().copied().unwrap_or_default();
         let mut key = Vec::new();
