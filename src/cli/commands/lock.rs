@@ -35,11 +35,12 @@ use crate::cli::symbol_options::args as names;
 
 const ABOUT: &str = "\
 'lock record' records waits for locks of the kernel, with --user also those of user programs, with --owners also who had the locks. 'lock contention' shows the time waited per caller, per thread (-t) or per lock (-l). \
-'lock deadlock' shows which threads of a running process wait for each other. 'lock report' prints a row per lock, 'lock info' lists threads and locks, 'lock script' each event. Tables are printed on the standard error, --json on the standard output.";
+'lock deadlock' shows which threads of running processes, or of a recording, wait for each other. 'lock report' prints a row per lock, 'lock info' lists threads and locks, 'lock script' each event. \
+The tables of 'lock contention', 'lock report' and 'lock info' are printed on the standard error as in perf, --json on the standard output.";
 
 const SUBCOMMANDS: &str = "use 'lock record', 'lock report', 'lock info', 'lock contention', 'lock deadlock' or 'lock script'";
 
-/// The help of `-v`, if it shows more than the text of a table.
+/// The help of `-v` of the subcommands that also show stacks and threads with it.
 const VERBOSE: &str =
     "show stacks and threads, and list all stretches of time in which records were lost";
 
@@ -112,7 +113,7 @@ pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, ABBREVIATED)
 }
 
-/// Runs `lock record` and `lock script`; refuses other words.
+/// Runs `lock record` and `lock script`; refuses unknown subcommands. The others are commands of their own.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let (name, rest) = split_words("lock", SUBCOMMANDS, matches, context)?;
     match full_name(&name) {
@@ -153,7 +154,7 @@ fn refuse_columns_of_json(matches: &ArgMatches) -> Result<(), CliError> {
     }
 }
 
-/// Returns what is done with the time in run queues: it is separate if its column is shown.
+/// Returns how the time in run queues is used: it is separate if its column is shown; otherwise only --json shows it.
 fn run_queue_use(matches: &ArgMatches, shown: &[LockColumn]) -> RunQueueUse {
     match (
         shown.contains(&LockColumn::RunQueue),
@@ -165,11 +166,11 @@ fn run_queue_use(matches: &ArgMatches, shown: &[LockColumn]) -> RunQueueUse {
     }
 }
 
-/// Parses `-k` and `-F`, whose words are among `known`. Returns the column to sort by, and the columns to show, which include it.
+/// Parses `-k` and `-F`, whose words must be among `known`. Returns the column to sort by, and the columns to show, which include it.
 fn columns(
     matches: &ArgMatches,
-    key: LockColumn,
-    shown: &[LockColumn],
+    default_key: LockColumn,
+    default_shown: &[LockColumn],
     known: &[&str],
 ) -> Result<(LockColumn, Vec<LockColumn>), CliError> {
     let hint = || format!("the columns are {}", known.join(", "));
@@ -179,7 +180,7 @@ fn columns(
     };
     let key = match matches.get_one::<String>("key") {
         Some(word) => parse("key", word)?,
-        None => key,
+        None => default_key,
     };
     let given = match words(matches, "field") {
         Some(list) if list.is_empty() => {
@@ -189,7 +190,7 @@ fn columns(
             let columns = list.iter().map(|word| parse("field", word.trim()));
             columns.collect::<Result<Vec<_>, _>>()?
         }
-        None => shown.to_vec(),
+        None => default_shown.to_vec(),
     };
     // As in perf, a column is shown once.
     let mut shown = Vec::new();

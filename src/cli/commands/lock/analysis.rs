@@ -41,14 +41,14 @@ pub(super) enum LockEvents {
     All,
 }
 
-/// What is done with the time that waiting threads wait for a CPU.
+/// How the time in which waiting threads wait for a CPU is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunQueueUse {
-    /// It is a part of the waits, and not read.
+    /// It is a part of the waits, and not computed.
     Ignored,
-    /// It is read if it was recorded.
+    /// It is a part of the waits, and also computed if the events of the scheduler were recorded.
     Shown,
-    /// It is no part of the waits.
+    /// It is subtracted from the waits; the events of the scheduler must have been recorded.
     Separate,
 }
 
@@ -62,12 +62,13 @@ pub(super) struct LockQuery {
     pub(super) aggregation: LockAggregation,
     pub(super) table: ContentionTable,
     pub(super) selection: LockSelection,
-    /// Whether the time that waiting threads wait for a CPU is read, and whether it is no part of the waits.
+    /// How the time in which waiting threads wait for a CPU is used.
     pub(super) run_queue: RunQueueUse,
-    /// Names of locks that are selected, too.
+    /// Names of locks that are selected in addition to the addresses of `selection`.
     pub(super) lock_names: Vec<String>,
     /// The paths of the cgroups whose waits are selected; all if `None`.
     pub(super) cgroups: Option<Vec<String>>,
+    /// The column to sort by, highest first.
     pub(super) key: LockColumn,
     /// The maximum number of rows.
     pub(super) entries: usize,
@@ -111,14 +112,14 @@ pub(super) struct LockTable {
 }
 
 impl LockTable {
-    /// Whether the checks are shown, as perf does.
+    /// Whether the checks are shown: as in perf, if there are bad sequences or with `-v`, but not with `-q`.
     pub(super) fn shows_checks(&self, matches: &ArgMatches, context: &Context) -> bool {
         let is_bad = self.checks.sequences.total() > 0;
         !context.output.is_quiet() && (is_bad || context.verbosity(matches) > 0)
     }
 }
 
-/// Reads the recording and prints its rows: as a flame graph, as JSON on stdout, or as text with `write`.
+/// Reads the recording and prints its rows: as a flame graph, as JSON, or as text by `write`.
 pub(super) fn print(
     matches: &ArgMatches,
     context: &Context,
@@ -211,7 +212,7 @@ pub(super) fn read(
 ///
 /// # Errors
 ///
-/// The recording has no owners, or no lock of a name.
+/// Owners are requested and the recording has none, or it has no lock of a requested name.
 fn contention(
     analysis: &Analysis<'_>,
     resolver: &Resolver<'_>,
@@ -234,7 +235,7 @@ fn contention(
     Ok(contention)
 }
 
-/// Whether events of the scheduler are read.
+/// Whether events of the scheduler are read. `used` is how the time in run queues is used.
 ///
 /// # Errors
 ///
@@ -255,9 +256,10 @@ fn reads_switches(
 /// Whether a recording has switches and wakeups of threads.
 pub(super) fn has_switches(analysis: &Analysis<'_>, layouts: &EventLayouts) -> bool {
     let mut events = analysis.metadata().events.iter();
-    let has_records = events.any(|event| event.attr.flags.contains(AttrFlags::CONTEXT_SWITCH));
+    let has_switch_records =
+        events.any(|event| event.attr.flags.contains(AttrFlags::CONTEXT_SWITCH));
     let [switch, wakeups @ ..] = SCHED_EVENTS;
-    (has_records || layouts.has(switch)) && wakeups.iter().any(|event| layouts.has(event))
+    (has_switch_records || layouts.has(switch)) && wakeups.iter().any(|event| layouts.has(event))
 }
 
 /// Returns the error for a recording without switches and wakeups.
@@ -278,7 +280,7 @@ pub(super) const SCHED_EVENTS: [&str; 3] = [
     "sched:sched_wakeup",
 ];
 
-/// Returns the event of captured waits of this name; `None` if there is none, or in another byte order than this machine's.
+/// Returns the event of this name, whose samples are captured waits; `None` if there is none, or if the recording has another byte order than this machine.
 pub(super) fn capture_event(analysis: &Analysis<'_>, name: &str) -> Option<EventIndex> {
     let recording = analysis.metadata();
     let mut events = recording.events.iter();
@@ -292,7 +294,7 @@ pub(super) fn without_owners(analysis: &Analysis<'_>) -> CliError {
     let (path, program) = (analysis.input.path.display(), analysis.context.program);
     let error = CliError::message(255, format!("{path}: the recording has no owners of locks"));
     let error = error.hint(format!(
-            "'{program} lock record --user' records those of futexes, 'lock record --owners' those of locks of the kernel, as root and on a machine of the same byte order; 'lock contention -b -o' shows those of the running system"
+            "'{program} lock record --user' records those of futexes, 'lock record --owners' those of locks of the kernel, as root; they are shown on machines of the same byte order. 'lock contention -b -o' shows those of the running system"
         ));
     without_event(analysis, error)
 }
@@ -332,6 +334,7 @@ fn table(contention: &LockContention, query: &LockQuery, names: &RowNames<'_, '_
     };
     for row in rows {
         let is_full = table.rows.len() == query.entries;
+        // As in perf, `lock report` checks no rows after the last one shown, `lock contention` all.
         if is_full && query.events != LockEvents::Contention {
             break;
         }
@@ -346,7 +349,7 @@ fn table(contention: &LockContention, query: &LockQuery, names: &RowNames<'_, '_
     table
 }
 
-/// Merges rows with the same name.
+/// Merges rows with the same name, and sorts them by `key`.
 fn combined(rows: Vec<NamedRow>, key: LockColumn) -> Vec<NamedRow> {
     let mut merged: Vec<NamedRow> = Vec::new();
     let mut by_name: HashMap<String, usize> = HashMap::new();
@@ -374,7 +377,7 @@ fn combined(rows: Vec<NamedRow>, key: LockColumn) -> Vec<NamedRow> {
 pub(super) struct RowNames<'n, 'r> {
     pub(super) resolver: &'n Resolver<'r>,
     pub(super) world: &'n World,
-    /// The number of frames below a row.
+    /// The maximum number of frames below a row.
     pub(super) max_stack: usize,
     /// Whether rows have the threads that ended their waits, and those that had the locks.
     pub(super) with_wakers: bool,
@@ -422,8 +425,10 @@ impl RowNames<'_, '_> {
 
     /// Returns threads with their names, most waits first; none if they are not shown.
     fn threads(&self, waits: &BTreeMap<u32, u64>) -> Vec<NamedThread> {
-        let threads = waits.iter().filter(|_| self.with_wakers);
-        let threads = threads.map(|(tid, waits)| NamedThread {
+        if !self.with_wakers {
+            return Vec::new();
+        }
+        let threads = waits.iter().map(|(tid, waits)| NamedThread {
             tid: *tid,
             comm: self.thread(*tid),
             waits: *waits,

@@ -5,12 +5,12 @@ use std::path::Path;
 use super::analysis::LockQuery;
 use crate::cli::error::CliError;
 
-/// Returns the ids of the cgroups of `-G`, of those that are `known` by id and path; `None` without this option. Several cgroups have one path if
-/// one was removed before another was created.
+/// Returns the ids of the cgroups that `-G` names; `None` without this option. `known` are the id and the path of each cgroup; cgroups have the same path
+/// if one was removed before the next was created.
 ///
 /// # Errors
 ///
-/// Status 129: there is no cgroup of a name.
+/// Status 129: no cgroup has one of the names.
 pub(super) fn ids<'k>(
     query: &LockQuery,
     known: impl Iterator<Item = (u64, &'k Path)> + Clone,
@@ -22,7 +22,7 @@ pub(super) fn ids<'k>(
     for name in names {
         let path = Path::new("/").join(name.trim_matches('/'));
         let before = ids.len();
-        let named = known.clone().filter(|(_, known)| *known == path);
+        let named = known.clone().filter(|(_, known_path)| *known_path == path);
         ids.extend(named.map(|(id, _)| id));
         if ids.len() == before {
             return Err(

@@ -1,4 +1,4 @@
-//! `lock contention`: how long callers, threads or locks waited.
+//! `lock contention`: the time waited for locks, by caller, thread, lock, owner or cgroup.
 
 use std::io::{self, Write};
 
@@ -21,8 +21,8 @@ use crate::cli::live::workload;
 use crate::cli::options::{count, flag, is_given, number, switch, unsupported, value};
 
 const ABOUT: &str = "\
-Shows how long callers, threads (-t) or locks (-l) waited for locks of the kernel, recorded with 'lock record'. With -b, a command or a target \
-(-a, -C, -p, --tid) it shows waits of the running system, which BPF programs sum in the kernel; owners (-o) and cgroups (--lock-cgroup) have rows, too. \
+Shows the time waited for locks per caller, per thread (-t) or per lock (-l), recorded with 'lock record'. With -b, a command or a target \
+(-a, -C, -p, --tid) it shows waits of the running system, which BPF programs sum in the kernel. Rows can also be owners (-o) or cgroups (--lock-cgroup). \
 Recordings have owners with 'lock record --owners' and --user, cgroups with 'lock record --all-cgroups'.";
 
 /// The default number of innermost frames that are skipped when the caller is determined, as in perf.
@@ -159,10 +159,10 @@ pub(in crate::cli::commands) fn run(
         entries: entries(matches),
         stack_skip: frames("stack-skip", STACK_SKIP),
         user_stack_skip: frames("stack-skip", 0),
-        max_stack: frames("max-stack", max_stack(matches)),
+        max_stack: frames("max-stack", default_max_stack(matches)),
         callstack: words(matches, "callstack-filter"),
     };
-    refuse_ignored(matches, &query, is_live)?;
+    check_options(matches, &query, is_live)?;
     refuse_without_table(matches, &query, is_live)?;
     if flag(matches, "holders") == Some(true) {
         return holders::run(matches, context, &query);
@@ -188,15 +188,15 @@ pub(in crate::cli::commands) fn run(
     })
 }
 
-/// Returns the default maximum number of frames.
-fn max_stack(matches: &ArgMatches) -> usize {
+/// Returns the default maximum number of frames: for a flame graph, as many as the kernel stores.
+fn default_max_stack(matches: &ArgMatches) -> usize {
     match is_given(matches, "svg") {
         true => MAX_LIVE_STACK,
         false => MAX_STACK,
     }
 }
 
-/// Refuses options of tables with `--holders` and `--svg`.
+/// Refuses options of tables with `--holders` and `--svg`, and `--holders` for the running system.
 fn refuse_without_table(
     matches: &ArgMatches,
     query: &LockQuery,
@@ -204,17 +204,21 @@ fn refuse_without_table(
 ) -> Result<(), CliError> {
     let has_holders = flag(matches, "holders") == Some(true);
     let has_svg = is_given(matches, "svg");
+    let option = match (has_holders, has_svg) {
+        (true, _) => "--holders",
+        (false, true) => "--svg",
+        (false, false) => return Ok(()),
+    };
     if has_holders && is_live {
         return Err(CliError::usage("--holders reads a recording").hint(
             "record with 'lock record --user --holders'; -b, -p and others show the running system",
         ));
     }
-    let option = if has_holders { "--holders" } else { "--svg" };
-    if (has_holders || has_svg) && query.table != ContentionTable::Callers {
+    if query.table != ContentionTable::Callers {
         let message = format!("{option} excludes -t, -l, -o and --lock-cgroup");
         return Err(CliError::usage(message));
     }
-    let mut ignored = [
+    let mut excluded = [
         ("histogram", "--histogram", true),
         ("json", "--json", has_svg),
         ("output", "--output", has_svg),
@@ -228,25 +232,28 @@ fn refuse_without_table(
         ("stack-skip", "--stack-skip", has_holders),
     ]
     .into_iter();
-    let excluded = ignored.find(|(id, _, excludes)| *excludes && is_given(matches, id));
-    match excluded {
-        Some((_, ignored, _)) if has_holders || has_svg => Err(CliError::usage(format!(
-            "{option} and {ignored} exclude each other"
+    match excluded.find(|(id, _, is_excluded)| *is_excluded && is_given(matches, id)) {
+        Some((_, other, _)) => Err(CliError::usage(format!(
+            "{option} and {other} exclude each other"
         ))),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
-/// Refuses options without effect, empty filters, and numbers that are out of range.
-fn refuse_ignored(matches: &ArgMatches, query: &LockQuery, is_live: bool) -> Result<(), CliError> {
+/// Refuses combinations of options of which one has no effect, empty filters, and numbers that are out of range.
+fn check_options(matches: &ArgMatches, query: &LockQuery, is_live: bool) -> Result<(), CliError> {
     refuse_columns_of_json(matches)?;
     if flag(matches, "histogram") == Some(true) {
         for (id, option, hint) in [
-            ("json", "--json", "the rows of --json have their histograms"),
+            (
+                "json",
+                "--json",
+                "the rows of --json have histograms in any case",
+            ),
             (
                 "field-separator",
                 "-x",
-                "the rows of --json have their histograms, for programs",
+                "the rows of --json have histograms",
             ),
         ] {
             if is_given(matches, id) {
@@ -324,7 +331,7 @@ fn table(matches: &ArgMatches) -> Result<(LockAggregation, ContentionTable), Cli
     })
 }
 
-/// Writes titles, unless `-q` is given, and rows.
+/// Writes the titles, unless `-q` is given, and the rows.
 pub(super) fn write_rows(
     out: &mut dyn Write,
     layout: &ContentionLayout<'_>,

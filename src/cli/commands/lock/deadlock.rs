@@ -1,4 +1,4 @@
-//! `lock deadlock`: which threads of a running process, or of a recording, wait for which.
+//! `lock deadlock`: which threads of running processes, or of a recording, wait for each other.
 
 mod recording;
 mod snapshot;
@@ -34,9 +34,10 @@ use crate::cli::tracefs::MachineTracepoints;
 const ABOUT: &str = "\
 Shows which threads of running processes (-p) wait for locks of others, and marks those that wait in a circle: deadlocks. With -i the same of a \
 recording of 'lock record --user': deadlocks with their times, and for how long threads waited through others. Holders are read from the memory of \
-the process: mutexes of glibc, its read-write locks that a writer holds, locks with priority inheritance, robust mutexes, and, on x86-64, joined threads. Holders of other locks are unknown. \
+the process: mutexes of glibc, its read-write locks that a writer holds, locks with priority inheritance, robust mutexes, mutexes of musl that store the thread, and, \
+with glibc on x86-64, joined threads. Holders of other locks are unknown. \
 If a holder of a lock in shared memory is a thread of another process, that process is looked at, too. \
-Threads in a circle stop for a moment, as for a debugger, while their registers are read; with -v all that wait.";
+With -p, threads in a circle, or with -v all that wait, stop for a moment, as for a debugger, while their registers are read.";
 
 /// The default maximum number of frames.
 const MAX_STACK: usize = 16;
@@ -131,7 +132,7 @@ fn unreadable(pid: u32, error: &io::Error) -> CliError {
     }
 }
 
-/// Returns the mappings of the processes.
+/// Returns the processes with their mappings.
 fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWorld, CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = machine_pmus(context);
@@ -158,7 +159,7 @@ fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWo
     Ok(world)
 }
 
-/// Names the waits of a process.
+/// Names the waits of a snapshot, and reads the stacks of waiting threads.
 struct WaitReader<'r, 'w> {
     proc: &'r Proc,
     resolver: &'r Resolver<'w>,
@@ -170,7 +171,7 @@ impl WaitReader<'_, '_> {
     /// Names processes, threads and locks, and reads stacks. `requested` are the processes that the user asked for.
     fn waits(&self, snapshot: &Snapshot, requested: &[u32]) -> ProcessWaits {
         let waits = snapshot.waits.iter().map(|(tid, wait)| {
-            let named = WaitingThread {
+            let waiting = WaitingThread {
                 object: wait.object,
                 address: wait.address,
                 variable: user_variable(self.resolver, wait.pid, wait.address),
@@ -178,24 +179,23 @@ impl WaitReader<'_, '_> {
                 has_timeout: wait.has_timeout,
                 stack: Vec::new(),
             };
-            (*tid, named)
+            (*tid, waiting)
         });
-        let mut process = ProcessWaits {
+        let mut named = ProcessWaits {
             processes: self.processes(snapshot, requested),
             names: self.names(snapshot),
             waits: waits.collect(),
         };
-        let in_cycles = process.chains().cycles.concat();
-        for (tid, wait) in &mut process.waits {
-            let snapshot_wait = snapshot
-                .waits
-                .get(tid)
-                .filter(|_| self.is_verbose || in_cycles.contains(tid));
-            if let Some(snapshot_wait) = snapshot_wait {
-                wait.stack = self.stack(*tid, snapshot_wait).unwrap_or_default();
+        let in_cycles = named.chains().cycles.concat();
+        for (tid, waiting) in &mut named.waits {
+            if !self.is_verbose && !in_cycles.contains(tid) {
+                continue;
+            }
+            if let Some(wait) = snapshot.waits.get(tid) {
+                waiting.stack = self.stack(*tid, wait).unwrap_or_default();
             }
         }
-        process
+        named
     }
 
     fn processes(&self, snapshot: &Snapshot, requested: &[u32]) -> Vec<ProcessState> {
@@ -213,7 +213,7 @@ impl WaitReader<'_, '_> {
         states
     }
 
-    /// Returns the names of the threads that were read, and of holders and processes that cannot be read.
+    /// Returns the names of the threads that were read; also of holders and of main threads in processes that cannot be read.
     fn names(&self, snapshot: &Snapshot) -> BTreeMap<u32, ThreadName> {
         let mut names = BTreeMap::new();
         for (pid, process) in &snapshot.processes {
@@ -258,9 +258,10 @@ impl WaitReader<'_, '_> {
             mask: registers.mask,
             values: U64s::new(&values, Endian::NATIVE),
         };
-        let pointer = if cfg!(target_arch = "x86_64") { 7 } else { 31 };
+        // The number of the stack pointer in perf's register masks of x86-64 and arm64.
+        let stack_pointer = if cfg!(target_arch = "x86_64") { 7 } else { 31 };
         let mut bytes = vec![0; STACK_BYTES];
-        let read = read_process_memory(pid, registers.get(pointer)?, &mut bytes).ok()?;
+        let read = read_process_memory(pid, registers.get(stack_pointer)?, &mut bytes).ok()?;
         let options = StackOptions {
             machine: uname().ok()?.machine,
             endian: Endian::NATIVE,

@@ -1,4 +1,4 @@
-//! The threads of a recording that waited for futexes of each other.
+//! The threads of a recording that waited for futexes that others of them held.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ use crate::cli::symbol_options::SymbolSources;
 /// The number of chains that are printed without `-E`.
 const CHAINS: usize = 10;
 
-/// Prints deadlocks and chains of the recording of `-i`.
+/// Prints the deadlocks and chains in the recording of `-i`.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
@@ -102,7 +102,7 @@ fn named(
     }
 }
 
-/// Returns what is read: all waits for futexes, with this number of frames.
+/// Returns what is read: all waits for futexes, with at most this number of frames.
 fn query(max_stack: usize) -> LockQuery {
     LockQuery {
         events: LockEvents::Contention,
@@ -130,6 +130,7 @@ struct WaitNamer<'n, 'r> {
 }
 
 impl WaitNamer<'_, '_> {
+    /// Returns the names of all threads in the cycles and chains.
     fn threads(&self, cycles: &[WaitCycle], chains: &[WaitChain]) -> BTreeMap<u32, String> {
         let in_cycles = cycles.iter().flat_map(|cycle| &cycle.waits);
         let in_cycles = in_cycles.map(|(tid, _)| *tid);
@@ -179,6 +180,7 @@ impl WaitNamer<'_, '_> {
             address: wait.address,
             variable: user_variable(self.resolver, wait.pid, wait.address),
             holder: Some(wait.holder),
+            // Equal waits are summed: timeouts and stacks are not kept.
             has_timeout: false,
             stack: Vec::new(),
         }

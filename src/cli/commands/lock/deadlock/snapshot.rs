@@ -39,20 +39,20 @@ pub(super) struct FoundWait {
     pub(super) has_timeout: bool,
     /// The thread that holds the lock, or is joined; its ids are those of this PID namespace.
     pub(super) holder: Option<FoundThread>,
-    /// How often the thread was taken off a CPU.
+    /// How often the waiting thread was taken off a CPU: it has not run since if the number is the same.
     pub(super) switches: u64,
 }
 
 /// What is known of a thread.
 struct ThreadState {
     name: String,
-    /// The id that the program knows.
+    /// The id in the thread's own PID namespace, as the program stores it in locks.
     own_tid: u32,
     switches: u64,
     call: Option<BlockedCall>,
 }
 
-/// The threads of a process by their ids.
+/// The threads of a process by their ids in this PID namespace.
 type ThreadStates = BTreeMap<u32, ThreadState>;
 
 /// A process that cannot be read.
@@ -62,7 +62,7 @@ pub(super) struct ReadFailure {
 }
 
 impl Snapshot {
-    /// Reads the threads of the processes, and of other processes whose threads hold locks that these wait for, also through others.
+    /// Reads the threads of `pids`, and of other processes with threads that these wait for, directly or through others.
     ///
     /// # Errors
     /// Those of procfs and process_vm_readv(2) for one of `pids`.
@@ -83,7 +83,7 @@ impl Snapshot {
                     Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                         hidden.insert(pid);
                     }
-                    // It has ended.
+                    // As a rule, it has ended.
                     Err(_) => {}
                 }
             }
@@ -185,30 +185,34 @@ fn found_waits(
     threads: &ThreadStates,
     machine: &MachineThreads,
 ) -> io::Result<BTreeMap<u32, FoundWait>> {
-    let own_ids = threads.iter();
-    let own_ids: BTreeMap<u32, u32> = own_ids.map(|(tid, state)| (state.own_tid, *tid)).collect();
+    let own_tids = threads.iter().map(|(tid, state)| (state.own_tid, *tid));
+    let by_own_tid: BTreeMap<u32, u32> = own_tids.collect();
     let mut waits = BTreeMap::new();
     for (tid, state) in threads {
         if let Some((address, wait)) = futex_call(state) {
             let memory = futex_memory(pid, address)?;
             let holder = wait.holder(&memory, is_thread_id(pid, address));
-            let thread = holder.and_then(|holder| {
-                let is_shared = wait.is_shared() && holder.object != FutexObject::Thread;
-                let place = is_shared.then(|| machine.place(pid, address)).flatten();
-                match (place, own_ids.get(&holder.tid)) {
-                    (Some(place), _) => machine.sharing(place, pid, holder.tid),
-                    (None, own) => own.map(|tid| FoundThread { pid, tid: *tid }),
+            let holder_thread = holder.and_then(|holder| {
+                // Joined threads are of the same process, although their futexes are not private.
+                let may_be_shared = wait.is_shared() && holder.object != FutexObject::Thread;
+                let place = may_be_shared.then(|| machine.place(pid, address)).flatten();
+                match place {
+                    Some(place) => machine.sharing(place, pid, holder.tid),
+                    None => by_own_tid
+                        .get(&holder.tid)
+                        .map(|tid| FoundThread { pid, tid: *tid }),
                 }
             });
             let object = holder
-                .filter(|_| thread.is_some())
+                .filter(|_| holder_thread.is_some())
                 .map_or(FutexObject::Unknown, |holder| holder.object);
             let found_wait = FoundWait {
                 pid,
                 address,
                 object,
+                // futex(2) has the timeout as its fourth argument.
                 has_timeout: state.call.is_some_and(|call| call.arguments[3] != 0),
-                holder: thread,
+                holder: holder_thread,
                 switches: state.switches,
             };
             waits.insert(*tid, found_wait);
@@ -217,7 +221,7 @@ fn found_waits(
     Ok(waits)
 }
 
-/// Returns address and call of a thread's wait; `None` if it does not wait for a futex.
+/// Returns the address of the futex that a thread waits for, and the call; `None` if it does not wait for a futex.
 fn futex_call(thread: &ThreadState) -> Option<(u64, FutexWait)> {
     let call = thread.call?;
     let [address, operation, value, ..] = call.arguments;
@@ -230,7 +234,10 @@ fn futex_call(thread: &ThreadState) -> Option<(u64, FutexWait)> {
     (is_futex && wait.is_wait()).then_some((address, wait))
 }
 
-/// Reads the memory around a futex, or only that of a mutex from the futex on if not all is mapped. What cannot be read is 0.
+/// Reads the memory around a futex; if not all of it is mapped, only the part that a mutex has, from the futex on. What cannot be read is 0.
+///
+/// # Errors
+/// `EPERM`: this process may not read the memory of the other one.
 fn futex_memory(pid: u32, address: u64) -> io::Result<FutexMemory> {
     let read = |address: u64, memory: &mut [u8]| match read_process_memory(pid, address, memory) {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(error),
@@ -245,7 +252,7 @@ fn futex_memory(pid: u32, address: u64) -> io::Result<FutexMemory> {
     Ok(FutexMemory::from_futex(&mutex))
 }
 
-/// Whether a word is the id of a thread in glibc's description of it; always `false` except on x86-64.
+/// Whether the word at `address` is the thread id in glibc's `struct pthread` of a thread; always `false` except on x86-64.
 fn is_thread_id(pid: u32, address: u64) -> bool {
     let Some(start) = address.checked_sub(GLIBC_TID) else {
         return false;
