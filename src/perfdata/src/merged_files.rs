@@ -33,7 +33,7 @@ pub(crate) struct MergedRecord<'a> {
     pub(crate) file: usize,
     /// The position in the file after the record.
     pub(crate) at: u64,
-    /// `None` at the end of the file, which is the file's last turn.
+    /// `None` at the end of the file. A file that [`MergedFiles::end`] ended has no such item.
     pub(crate) record: Option<Result<RecordAt<'a>, Error>>,
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct MergedRecord<'a> {
 pub(crate) struct MergedFiles<'a> {
     files: Vec<RecordFile<'a>>,
     /// The number of the file that is read now.
-    file: usize,
-    /// The position where the file's turn ends; `None` before the turn begins.
+    current: usize,
+    /// The position where the current file's turn ends; `None` before the turn begins.
     until: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> MergedFiles<'a> {
     pub(crate) fn new(files: Vec<RecordFile<'a>>) -> Self {
         Self {
             files,
-            file: 0,
+            current: 0,
             until: None,
         }
     }
@@ -62,9 +62,9 @@ impl<'a> MergedFiles<'a> {
         self.files.first().map(|file| file.records.endian())
     }
 
-    /// Ends a file early: no more of its records are returned.
-    pub(crate) fn end(&mut self, file: usize) {
-        if let Some(file) = self.files.get_mut(file) {
+    /// Ends file `number` early: no more of its records are returned.
+    pub(crate) fn end(&mut self, number: usize) {
+        if let Some(file) = self.files.get_mut(number) {
             file.ended = true;
         }
     }
@@ -76,7 +76,7 @@ impl<'a> Iterator for MergedFiles<'a> {
     fn next(&mut self) -> Option<MergedRecord<'a>> {
         // One more than the number of files: the current file is tried again if all others have ended.
         for _ in 0..=self.files.len() {
-            let file = self.files.get_mut(self.file)?;
+            let file = self.files.get_mut(self.current)?;
             let position = file.records.position();
             let until = *self
                 .until
@@ -85,13 +85,13 @@ impl<'a> Iterator for MergedFiles<'a> {
                 let record = file.records.next();
                 file.ended = record.is_none();
                 return Some(MergedRecord {
-                    file: self.file,
+                    file: self.current,
                     at: file.records.position(),
                     record,
                 });
             }
             self.until = None;
-            self.file = (self.file + 1) % self.files.len();
+            self.current = (self.current + 1) % self.files.len();
         }
         None
     }

@@ -16,13 +16,13 @@ pub struct Metadata<'d> {
     pub events: &'d [EventDesc],
     /// The header features.
     pub features: &'d Features<'d>,
-    /// Whether the recording is in pipe mode, for which perf report chooses its defaults before it
-    /// knows the events.
+    /// Whether the recording is in pipe mode. perf report chooses its defaults for a pipe before it knows the events, so they
+    /// differ from those for a file.
     pub is_pipe: bool,
 }
 
 impl Metadata<'_> {
-    /// The formats of the recorded tracepoints; nothing is parsed if no event is a tracepoint.
+    /// The formats of the recorded tracepoints. If no event is a tracepoint, they are empty, and the section is not parsed.
     ///
     /// # Errors
     /// As [`Features::formats`].

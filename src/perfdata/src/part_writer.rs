@@ -2,12 +2,12 @@
 
 use std::io;
 
-use rperf_wire::{Endian, RawRecord};
+use rperf_wire::Endian;
 
 use crate::header::Section;
-use crate::{Output, WriteError};
+use crate::{Output, Records, WriteError};
 
-/// Writes a file of records. If the disk is full, the file ends at a record boundary.
+/// Writes a file of records. If the disk is full, [`PartWriter::finish`] ends the file at a record boundary.
 #[derive(Debug)]
 pub struct PartWriter<W> {
     pub(crate) output: W,
@@ -36,27 +36,28 @@ impl<W: Output> PartWriter<W> {
         self.section.end()
     }
 
-    /// Appends complete records with one write.
+    /// Appends complete records, each followed by its payload, if any. They are one write, unless the output accepts
+    /// only a part of it.
     ///
     /// # Errors
-    /// [`WriteError::Data`] if they could not all be written: data after the last complete record
-    /// are ignored. Later calls fail with [`WriteError::Ended`].
+    /// [`WriteError::Data`] if they could not all be written: [`PartWriter::finish`] truncates the file after the last
+    /// complete record. Later calls fail with [`WriteError::Ended`].
     pub fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
         self.check()?;
         if let Err((written, source)) = self.put(records) {
             let written = records.get(..written).unwrap_or(records);
-            let complete = whole_records(written, self.endian) as u64;
+            let complete = complete_bytes(written, self.endian);
             return Err(self.end(written.len() as u64, complete, source));
         }
         self.section.size += records.len() as u64;
         Ok(())
     }
 
-    /// Appends a record and its payload, in pieces.
+    /// Appends a record and the pieces of its payload.
     ///
     /// # Errors
-    /// [`WriteError::Data`] if they could not all be written: then the record is dropped. Later calls fail with
-    /// [`WriteError::Ended`].
+    /// [`WriteError::Data`] if they could not all be written: [`PartWriter::finish`] truncates the file before the record.
+    /// Later calls fail with [`WriteError::Ended`].
     pub fn write_followed(&mut self, record: &[u8], payload: &[&[u8]]) -> Result<(), WriteError> {
         self.check()?;
         let mut before = 0;
@@ -123,16 +124,17 @@ impl<W: Output> PartWriter<W> {
     }
 }
 
-/// Number of bytes up to the end of the last complete record in `bytes`.
-fn whole_records(bytes: &[u8], endian: Endian) -> usize {
-    RawRecord::all(bytes, endian)
-        .map(|(_, record)| record.len())
-        .sum()
+/// Number of bytes up to the end of the last complete record in `bytes`, which includes its payload.
+fn complete_bytes(bytes: &[u8], endian: Endian) -> u64 {
+    let mut records = Records::new(bytes, 0, endian);
+    while records.next_valid().is_some() {}
+    records.position()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_wire::RecordKind;
     use std::io::{Cursor, Seek, SeekFrom, Write};
 
     /// A disk of limited capacity.
@@ -183,5 +185,26 @@ mod tests {
         assert!(matches!(after, Err(WriteError::Ended { offset: 32 })));
         let SmallDisk(bytes, _) = part.finish().unwrap();
         assert_eq!(bytes.into_inner(), record.repeat(2));
+    }
+
+    #[test]
+    fn a_record_with_an_incomplete_payload_is_dropped() {
+        let mut trace = vec![0; 48];
+        trace[..4].copy_from_slice(&RecordKind::AUXTRACE.0.to_ne_bytes());
+        trace[6..8].copy_from_slice(&48_u16.to_ne_bytes());
+        trace[8..16].copy_from_slice(&16_u64.to_ne_bytes());
+        trace.extend([0xff; 16]);
+        let mut part = PartWriter::new(SmallDisk(Cursor::default(), 60));
+        let full = part.write_data(&trace);
+        assert!(matches!(
+            full,
+            Err(WriteError::Data {
+                offset: 60,
+                kept: 0,
+                ..
+            })
+        ));
+        let SmallDisk(bytes, _) = part.finish().unwrap();
+        assert!(bytes.into_inner().is_empty());
     }
 }

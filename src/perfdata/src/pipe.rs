@@ -1,4 +1,4 @@
-//! Pipe mode: a header of 16 bytes, after which the metadata of a file's header are records.
+//! Pipe mode: a header of 16 bytes, then records. The metadata that a file has in its header are records too.
 //!
 //! ```text
 //! offset 0     magic "PERFILE2", u64 16
@@ -74,14 +74,14 @@ impl<'a> PipeHead<'a> {
         &self.features
     }
 
-    /// Units, scales and CPUs of events, and names of events that aren't described. Names of described events are in
+    /// The EVENT_UPDATE records so far, except the names of events that were described before: those are in
     /// [`PipeHead::events`].
     #[must_use]
     pub fn updates(&self) -> &[EventUpdate] {
         &self.updates
     }
 
-    /// Metadata records and features that could not be decoded, and attrs with unknown fields.
+    /// Metadata records and features that could not be decoded, and once, that attrs have unknown fields.
     #[must_use]
     pub fn findings(&self) -> &[FileFinding] {
         &self.findings
@@ -116,20 +116,21 @@ impl<'a> PipeHead<'a> {
         self.revision += u64::from(record.raw.kind != RecordKind::HEADER_BUILD_ID);
         match record.raw.kind {
             RecordKind::HEADER_ATTR => {
-                let event = event(body, self.endian).map_err(|source| Error::Decode {
-                    what: "HEADER_ATTR record",
-                    offset: record.position,
-                    source,
-                })?;
+                let event =
+                    decode_attr_record(body, self.endian).map_err(|source| Error::Decode {
+                        what: "HEADER_ATTR record",
+                        offset: record.position,
+                        source,
+                    })?;
                 self.report_unknown_fields(body);
                 let index = self.events.len();
                 self.events.push(event);
                 self.name_from_event_desc(index);
             }
-            RecordKind::HEADER_FEATURE => self.feature(record, keep),
+            RecordKind::HEADER_FEATURE => self.add_feature(record, keep),
             RecordKind::HEADER_TRACING_DATA => {
                 let data = record.tracing_data(self.endian).unwrap_or_default();
-                let section = section(record, data.len());
+                let section = section_of(record, data.len());
                 self.features
                     .put(FeatureId::TRACING_DATA, section, keep(data));
                 name_tracepoints(&mut self.events, &self.features);
@@ -141,25 +142,26 @@ impl<'a> PipeHead<'a> {
                 }
             }
             RecordKind::EVENT_UPDATE => match EventUpdate::decode(body, self.endian) {
-                Ok(update) => self.update(update),
-                Err(_) => self.malformed(record),
+                Ok(update) => self.apply_update(update),
+                Err(_) => self.report_malformed(record),
             },
             _ => {}
         }
         Ok(())
     }
 
-    fn feature<'b>(&mut self, record: &RecordAt<'b>, keep: impl Fn(&'b [u8]) -> Cow<'a, [u8]>) {
+    /// Adds the feature in a HEADER_FEATURE record.
+    fn add_feature<'b>(&mut self, record: &RecordAt<'b>, keep: impl Fn(&'b [u8]) -> Cow<'a, [u8]>) {
         let body = record.raw.body;
         let number = self.endian.u64_at(body, 0);
         let (Some(number), Some(bytes)) = (number, body.get(size_of::<u64>()..)) else {
-            return self.malformed(record);
+            return self.report_malformed(record);
         };
         // The header's bitmap has no bits for larger numbers, so they are not features.
         let Ok(number) = u8::try_from(number) else {
-            return self.malformed(record);
+            return self.report_malformed(record);
         };
-        let (feature, section) = (FeatureId(number), section(record, bytes.len()));
+        let (feature, section) = (FeatureId(number), section_of(record, bytes.len()));
         self.features.put(feature, section, keep(bytes));
         if feature == FeatureId::EVENT_DESC {
             self.name_from_event_desc(0);
@@ -205,7 +207,7 @@ impl<'a> PipeHead<'a> {
         }
     }
 
-    fn malformed(&mut self, record: &RecordAt<'_>) {
+    fn report_malformed(&mut self, record: &RecordAt<'_>) {
         self.findings.push(FileFinding::RecordMalformed {
             kind: record.raw.kind,
             offset: record.position,
@@ -244,8 +246,8 @@ impl<'a> PipeHead<'a> {
 /// Offset of `size` in an attr.
 const ATTR_SIZE: usize = 4;
 
-/// Decodes an attr and the ids in the rest of the record.
-fn event(body: &[u8], endian: Endian) -> Result<EventDesc, DecodeError> {
+/// Decodes the body of a HEADER_ATTR record: an attr, then the event's ids.
+fn decode_attr_record(body: &[u8], endian: Endian) -> Result<EventDesc, DecodeError> {
     let size = match endian.u32_at(body, ATTR_SIZE) {
         Some(0) | None => Attr::SIZE_VER0,
         Some(size) => size as usize,
@@ -256,8 +258,8 @@ fn event(body: &[u8], endian: Endian) -> Result<EventDesc, DecodeError> {
     Ok(EventDesc::new(attr, ids.collect()))
 }
 
-/// Returns the place of a record's content of `size` bytes, in the form of a file's section; the offset is that of the record.
-fn section(record: &RecordAt<'_>, size: usize) -> Section {
+/// Returns a section for `size` bytes of data in a record. Its offset, for messages, is that of the record.
+fn section_of(record: &RecordAt<'_>, size: usize) -> Section {
     Section {
         offset: record.position,
         size: size as u64,

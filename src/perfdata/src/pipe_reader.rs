@@ -11,8 +11,8 @@ use crate::{Decompressor, Error, FileHeader, PipeHead, RecordAt, Records};
 
 /// The input of a stream.
 pub trait StreamInput: Read {
-    /// Whether a read would return at once. May return `false` wrongly: then available records are
-    /// delivered before more input is read.
+    /// Whether a read would return at once. A wrong `false` does no harm: the caller then processes the records it has before
+    /// it reads more.
     fn is_ready(&self) -> bool;
 }
 
@@ -41,13 +41,14 @@ pub struct PipeReader<R> {
     next: u64,
     ended: bool,
     /// State of decompression, from the first compressed record on.
-    compressed: Option<PendingInput>,
+    compressed: Option<CompressedInput>,
 }
 
-/// Input that isn't part of the decompressed stream yet.
+/// The input from the first compressed record on, and its decompressor.
 #[derive(Debug)]
-struct PendingInput {
+struct CompressedInput {
     decompressor: Decompressor,
+    /// Bytes that were read but not decompressed yet.
     bytes: Vec<u8>,
     /// Offset of the first of `bytes` in the input.
     offset: u64,
@@ -120,7 +121,7 @@ impl<R: StreamInput> PipeReader<R> {
             self.stop();
             return Err(error);
         }
-        let start = self.offset(self.next);
+        let start = self.buffer_index(self.next);
         let bytes = self.buffer.get(start..self.filled).unwrap_or_default();
         let mut records = Records::new(bytes, self.next, self.endian);
         let Some(record) = records.next() else {
@@ -128,7 +129,7 @@ impl<R: StreamInput> PipeReader<R> {
             let end = self
                 .compressed
                 .as_mut()
-                .and_then(|pending| pending.end.take());
+                .and_then(|compressed| compressed.end.take());
             return end.map_or(Ok(None), Err);
         };
         let result = record.and_then(|record| {
@@ -140,7 +141,9 @@ impl<R: StreamInput> PipeReader<R> {
         });
         self.next = records.position();
         if result.is_err() {
+            // Nothing after the invalid record is returned.
             self.ended = true;
+            self.filled = start.min(self.filled);
         }
         result.map(Some)
     }
@@ -148,14 +151,14 @@ impl<R: StreamInput> PipeReader<R> {
     /// The available bytes from an offset in the stream on.
     #[must_use]
     pub fn from(&self, position: u64) -> &[u8] {
-        let bytes = self.buffer.get(self.offset(position)..self.filled);
+        let bytes = self.buffer.get(self.buffer_index(position)..self.filled);
         bytes.unwrap_or_default()
     }
 
     /// Allows the bytes before an offset in the stream to be freed.
     pub fn release(&mut self, position: u64) {
         let position = position.min(self.next);
-        let released = self.offset(position).min(self.filled);
+        let released = self.buffer_index(position).min(self.filled);
         // Moving the rest is only worthwhile if it is short.
         if released >= self.filled / 2 {
             self.buffer.copy_within(released..self.filled, 0);
@@ -164,15 +167,18 @@ impl<R: StreamInput> PipeReader<R> {
         }
     }
 
-    fn offset(&self, position: u64) -> usize {
+    /// The index in the buffer of an offset in the stream.
+    fn buffer_index(&self, position: u64) -> usize {
         usize::try_from(position.wrapping_sub(self.base)).unwrap_or(usize::MAX)
     }
 
+    /// The available bytes from the next record on.
     fn rest(&self) -> &[u8] {
         self.from(self.next)
     }
 
-    /// Number of bytes needed from the next record on: its header, then its body, then its payload.
+    /// Number of bytes needed from the next record on: the size of its header until that is complete, then the size with its
+    /// body, then the size with its payload.
     fn need(&self) -> u64 {
         let rest = self.rest();
         let Ok(header) = RecordHeader::decode(rest, self.endian) else {
@@ -187,7 +193,7 @@ impl<R: StreamInput> PipeReader<R> {
         }
     }
 
-    /// Reads until the next record is complete or the stream ends.
+    /// Reads, and decompresses compressed records, until the next record of the stream is complete or the stream ends.
     fn fill(&mut self) -> Result<(), Error> {
         while !self.ended {
             let need = self.need();
@@ -195,7 +201,7 @@ impl<R: StreamInput> PipeReader<R> {
                 if self.compressed.is_some() || !self.is_compressed() {
                     return Ok(());
                 }
-                self.unpack();
+                self.start_decompression();
                 continue;
             }
             let most = MAX_PAYLOAD;
@@ -214,11 +220,11 @@ impl<R: StreamInput> PipeReader<R> {
         header.is_ok_and(|header| Decompressor::is_compressed(header.kind))
     }
 
-    /// Starts decompression: moves the input from the next record on out of the stream.
-    fn unpack(&mut self) {
+    /// Moves the input from the next record on out of the stream, and decompresses it.
+    fn start_decompression(&mut self) {
         let bytes = self.rest().to_vec();
-        self.filled = self.offset(self.next).min(self.filled);
-        self.compressed = Some(PendingInput {
+        self.filled = self.buffer_index(self.next).min(self.filled);
+        self.compressed = Some(CompressedInput {
             decompressor: Decompressor::new(self.endian),
             bytes,
             offset: self.next,
@@ -229,35 +235,36 @@ impl<R: StreamInput> PipeReader<R> {
 
     /// Decompresses the complete records available, and the remainder at the end of input.
     fn expand(&mut self) {
-        let Some(pending) = &mut self.compressed else {
+        let Some(compressed) = &mut self.compressed else {
             return;
         };
         self.buffer.truncate(self.filled);
-        let expanded = pending.expand(self.ended, self.endian, &mut self.buffer);
+        let expanded = compressed.expand(self.ended, self.endian, &mut self.buffer);
         if let Err(error) = expanded {
-            // Output the remaining records; the error is already known.
+            // Outputs the records that are held back. A second error is ignored.
             drop(
-                pending
+                compressed
                     .decompressor
-                    .finish(pending.offset, &mut self.buffer),
+                    .finish(compressed.offset, &mut self.buffer),
             );
-            pending.end = Some(error);
+            compressed.end = Some(error);
             self.ended = true;
         }
         self.filled = self.buffer.len();
     }
 
+    /// Reads input once.
     fn read(&mut self) -> Result<(), Error> {
-        let Some(pending) = &mut self.compressed else {
+        let Some(compressed) = &mut self.compressed else {
             return self.read_records();
         };
         let mut buffer = vec![0; READ];
         match self.input.read(&mut buffer) {
             Ok(0) => self.ended = true,
-            Ok(count) => pending.bytes.extend(buffer.iter().take(count)),
+            Ok(count) => compressed.bytes.extend(buffer.iter().take(count)),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => {
-                let offset = pending.offset + pending.bytes.len() as u64;
+                let offset = compressed.offset + compressed.bytes.len() as u64;
                 let kind = error.kind();
                 return Err(Error::Read { offset, kind });
             }
@@ -301,12 +308,12 @@ impl<R: StreamInput> PipeReader<R> {
     /// Ends the stream before the incomplete next record.
     fn stop(&mut self) {
         self.ended = true;
-        self.filled = self.offset(self.next).min(self.filled);
+        self.filled = self.buffer_index(self.next).min(self.filled);
     }
 }
 
-impl PendingInput {
-    /// Appends available records to `out`: all of them at the end of input.
+impl CompressedInput {
+    /// Appends the decompressed records that are complete to `out`; at the end of input also those held back.
     fn expand(&mut self, ended: bool, endian: Endian, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut records = Records::new(&self.bytes, self.offset, endian);
         let mut next = self.offset;
@@ -322,8 +329,8 @@ impl PendingInput {
             }
             next = records.position();
         }
-        let released = usize::try_from(next - self.offset).unwrap_or(usize::MAX);
-        self.bytes.drain(..released.min(self.bytes.len()));
+        let consumed = usize::try_from(next - self.offset).unwrap_or(usize::MAX);
+        self.bytes.drain(..consumed.min(self.bytes.len()));
         self.offset = next;
         if ended {
             let finished = self.decompressor.finish(next, out);

@@ -12,8 +12,8 @@ pub struct PipeWriter<W> {
     output: W,
     /// Number of bytes written.
     bytes: u64,
-    /// Number of bytes written before [`PipeWriter::write_data`].
-    front: u64,
+    /// Number of bytes written before the first [`PipeWriter::write_data`].
+    head_bytes: u64,
     ended: bool,
 }
 
@@ -37,14 +37,14 @@ impl<W: Write> PipeWriter<W> {
         features: &FeatureSet,
         endian: Endian,
     ) -> Result<Self, WriteError> {
-        let mut front = FileHeader::encode_pipe(endian);
+        let mut head = FileHeader::encode_pipe(endian);
         for event in events {
-            encode_attr_record(&mut front, event, endian);
+            encode_attr_record(&mut head, event, endian);
         }
         for (feature, content) in features.sections() {
             // These two have their own record types, which are written last.
             if feature != FeatureId::TRACING_DATA && feature != FeatureId::BUILD_ID {
-                record(&mut front, RecordKind::HEADER_FEATURE, endian, |to| {
+                encode_record(&mut head, RecordKind::HEADER_FEATURE, endian, |to| {
                     to.u64(u64::from(feature.0));
                     to.bytes(content);
                 });
@@ -52,16 +52,16 @@ impl<W: Write> PipeWriter<W> {
         }
         for (feature, content) in features.sections() {
             match feature {
-                FeatureId::TRACING_DATA => encode_tracing_data(&mut front, content, endian),
-                FeatureId::BUILD_ID => build_ids(&mut front, content, endian),
+                FeatureId::TRACING_DATA => encode_tracing_data(&mut head, content, endian),
+                FeatureId::BUILD_ID => encode_build_ids(&mut head, content, endian),
                 _ => {}
             }
         }
-        output.write_all(&front).map_err(WriteError::Header)?;
+        output.write_all(&head).map_err(WriteError::Header)?;
         Ok(Self {
             output,
-            bytes: front.len() as u64,
-            front: front.len() as u64,
+            bytes: head.len() as u64,
+            head_bytes: head.len() as u64,
             ended: false,
         })
     }
@@ -71,12 +71,12 @@ impl<W: Write> PipeWriter<W> {
     /// # Errors
     /// [`WriteError::Header`].
     pub fn without_metadata(mut output: W, endian: Endian) -> Result<Self, WriteError> {
-        let front = FileHeader::encode_pipe(endian);
-        output.write_all(&front).map_err(WriteError::Header)?;
+        let head = FileHeader::encode_pipe(endian);
+        output.write_all(&head).map_err(WriteError::Header)?;
         Ok(Self {
             output,
-            bytes: front.len() as u64,
-            front: front.len() as u64,
+            bytes: head.len() as u64,
+            head_bytes: head.len() as u64,
             ended: false,
         })
     }
@@ -106,7 +106,7 @@ impl<W: Write> PipeWriter<W> {
             self.ended = true;
             WriteError::Data {
                 offset: self.bytes,
-                kept: self.bytes - self.front,
+                kept: self.bytes - self.head_bytes,
                 source,
             }
         })?;
@@ -124,28 +124,20 @@ impl<W: Write> PipeWriter<W> {
 }
 
 /// Appends a record; one that exceeds the 16-bit size is omitted.
-fn record(
+fn encode_record(
     bytes: &mut Vec<u8>,
     kind: RecordKind,
     endian: Endian,
     body: impl FnOnce(&mut Encoder<'_>),
 ) {
-    let mut content = Vec::new();
-    body(&mut Encoder::new(&mut content, endian));
-    let Ok(size) = u16::try_from(RecordHeader::SIZE + content.len()) else {
-        return;
-    };
-    let to = &mut Encoder::new(bytes, endian);
-    let misc = Misc(0);
-    RecordHeader { kind, misc, size }.encode(to);
-    to.bytes(&content);
+    RecordHeader::encode_record(kind, Misc(0), bytes, endian, body);
 }
 
 /// Appends a HEADER_ATTR record: the event's attr with as many of its ids as fit, about 8,000.
 pub fn encode_attr_record(bytes: &mut Vec<u8>, event: &EventDesc, endian: Endian) {
     let attr = event.attr.encode(endian);
     let room = usize::from(u16::MAX).saturating_sub(RecordHeader::SIZE + attr.len());
-    record(bytes, RecordKind::HEADER_ATTR, endian, |to| {
+    encode_record(bytes, RecordKind::HEADER_ATTR, endian, |to| {
         to.bytes(&attr);
         let ids = event.ids.iter().take(room / size_of::<u64>());
         ids.for_each(|id| to.u64(*id));
@@ -155,39 +147,39 @@ pub fn encode_attr_record(bytes: &mut Vec<u8>, event: &EventDesc, endian: Endian
 /// Appends a HEADER_TRACING_DATA record and the data, whose size is rounded up to eight bytes. Data of 4 GiB or more are
 /// omitted.
 pub fn encode_tracing_data(bytes: &mut Vec<u8>, content: &[u8], endian: Endian) {
-    let room = content.len().next_multiple_of(8);
-    let Ok(size) = u32::try_from(room) else {
+    let padded_size = content.len().next_multiple_of(8);
+    let Ok(size) = u32::try_from(padded_size) else {
         return;
     };
-    record(bytes, RecordKind::HEADER_TRACING_DATA, endian, |to| {
+    encode_record(bytes, RecordKind::HEADER_TRACING_DATA, endian, |to| {
         to.u32(size);
         to.zeros(4);
     });
     bytes.extend_from_slice(content);
-    bytes.resize(bytes.len() + room - content.len(), 0);
+    bytes.resize(bytes.len() + padded_size - content.len(), 0);
 }
 
 /// Appends the entries of a BUILD_ID section as HEADER_BUILD_ID records. In the section they are records of type 0,
-/// and their sizes aren't multiples of eight, which readers of newer releases refuse in a stream.
-fn build_ids(bytes: &mut Vec<u8>, mut content: &[u8], endian: Endian) {
+/// and their sizes aren't multiples of eight, which newer releases of perf refuse in a stream.
+fn encode_build_ids(bytes: &mut Vec<u8>, mut content: &[u8], endian: Endian) {
     while let Ok(header) = RecordHeader::decode(content, endian) {
         let size = usize::from(header.size).max(RecordHeader::SIZE);
         let Some((entry, rest)) = content.split_at_checked(size) else {
             return;
         };
         content = rest;
-        let padded = size.next_multiple_of(size_of::<u64>());
-        let Ok(whole_size) = u16::try_from(padded) else {
+        let padded_size = size.next_multiple_of(size_of::<u64>());
+        let Ok(header_size) = u16::try_from(padded_size) else {
             continue;
         };
         let to = &mut Encoder::new(bytes, endian);
         let header = RecordHeader {
             kind: RecordKind::HEADER_BUILD_ID,
-            size: whole_size,
+            size: header_size,
             ..header
         };
         header.encode(to);
         to.bytes(entry.get(RecordHeader::SIZE..).unwrap_or_default());
-        to.zeros(padded - size);
+        to.zeros(padded_size - size);
     }
 }

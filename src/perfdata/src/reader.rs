@@ -20,7 +20,7 @@ pub struct PerfData<'a> {
     pub(crate) data: &'a [u8],
     /// The section of event type names in very old files.
     pub(crate) event_types: &'a [u8],
-    /// Set if the records were decompressed or merged; otherwise they are borrowed from the file.
+    /// Set if the records were decompressed or merged; otherwise `data` are the records in the file.
     pub(crate) unpacked: Option<UnpackSummary>,
     updates: Vec<EventUpdate>,
     findings: Vec<FileFinding>,
@@ -41,10 +41,10 @@ impl<'a> PerfData<'a> {
         Self::parse_file(bytes, header, events)
     }
 
-    /// Like [`PerfData::parse`], but accepts a file without event descriptions, such as those of `sched stats record`.
+    /// Like [`PerfData::parse`], but accepts a file with an empty attr section, such as those of `sched stats record`.
     ///
     /// # Errors
-    /// Errors of [`PerfData::parse`], except [`Error::NoEvents`].
+    /// Errors of [`PerfData::parse`].
     pub fn parse_with_any_events(bytes: &'a [u8]) -> Result<Self, Error> {
         let header = FileHeader::decode(bytes)?;
         if header.is_pipe() || header.attrs.size > 0 {
@@ -59,7 +59,7 @@ impl<'a> PerfData<'a> {
         mut events: Vec<EventDesc>,
     ) -> Result<Self, Error> {
         let mut findings = Vec::new();
-        let data = data(bytes, &header, &mut findings)?;
+        let data = record_bytes(bytes, &header, &mut findings)?;
         let known = (Attr::SIZE_VER9 + Section::SIZE) as u64;
         if header.attr_size > known {
             findings.push(FileFinding::AttrLarger {
@@ -67,6 +67,7 @@ impl<'a> PerfData<'a> {
                 known: Attr::SIZE_VER9 as u64,
             });
         }
+        // The table of features follows the complete records.
         let mut features = if data.len() as u64 == header.data.size {
             Features::decode(bytes, &header, &mut findings)
         } else {
@@ -134,8 +135,8 @@ impl<'a> PerfData<'a> {
         &self.events
     }
 
-    /// Units, scales and CPUs of events, and names of events that aren't described, from EVENT_UPDATE records. Only
-    /// collected in pipe mode.
+    /// In pipe mode, the EVENT_UPDATE records, except the names of events that were described before: those are in
+    /// [`PerfData::events`]. Empty for a file.
     #[must_use]
     pub fn updates(&self) -> &[EventUpdate] {
         &self.updates
@@ -190,7 +191,7 @@ impl<'a> PerfData<'a> {
 
 /// The bytes of the records: to the end of the file if the recorder was killed or the file is
 /// truncated.
-fn data<'a>(
+fn record_bytes<'a>(
     file: &'a [u8],
     header: &FileHeader,
     findings: &mut Vec<FileFinding>,

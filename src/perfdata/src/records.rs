@@ -17,26 +17,27 @@ pub struct RecordAt<'a> {
 }
 
 impl<'a> RecordAt<'a> {
-    /// The tracepoint formats in this record: after it, as perf writes them, or inside, as
-    /// simpleperf does.
+    /// The tracepoint formats of this record: its payload, as perf writes them, or in its body, as simpleperf does. `None` if
+    /// it has none.
     pub(crate) fn tracing_data(&self, endian: Endian) -> Option<&'a [u8]> {
         if self.raw.kind == RecordKind::HEADER_TRACING_DATA && !self.payload.is_empty() {
             return Some(self.payload);
         }
-        tracing_data_inside(&self.raw, endian)
+        tracing_data_in_body(&self.raw, endian)
     }
 }
 
-fn tracing_data_inside<'a>(raw: &RawRecord<'a>, endian: Endian) -> Option<&'a [u8]> {
+fn tracing_data_in_body<'a>(raw: &RawRecord<'a>, endian: Endian) -> Option<&'a [u8]> {
     let kinds = [
         RecordKind::HEADER_TRACING_DATA,
         RecordKind::SIMPLEPERF_TRACING_DATA,
     ];
-    let size = endian
-        .u32_at(raw.body, 0)
-        .filter(|_| kinds.contains(&raw.kind))?;
-    let inside = raw.body.get(size_of::<u32>()..)?;
-    inside.get(..usize::try_from(size).ok()?)
+    if !kinds.contains(&raw.kind) {
+        return None;
+    }
+    let size = endian.u32_at(raw.body, 0)?;
+    let data = raw.body.get(size_of::<u32>()..)?;
+    data.get(..usize::try_from(size).ok()?)
 }
 
 /// The records of a range of the file, in file order. Iteration ends after an error.
@@ -144,15 +145,21 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Splits off the payload of a record.
+    /// Splits off the payload of the record `raw`, which was split off before.
     #[cold]
     fn payload(&mut self, raw: &RawRecord<'a>) -> Result<&'a [u8], Error> {
         let need = payload_size(raw, self.endian);
         let size = usize::try_from(need).unwrap_or(usize::MAX);
         let Some(payload) = self.rest.get(..size) else {
-            let (offset, have) = (self.position, self.rest.len() as u64);
+            // The error is that of the record with its payload.
+            let record_size = (RecordHeader::SIZE + raw.body.len()) as u64;
+            let error = Error::Truncated {
+                offset: self.position - record_size,
+                need: need.saturating_add(record_size),
+                have: self.rest.len() as u64 + record_size,
+            };
             self.rest = &[];
-            return Err(Error::Truncated { offset, need, have });
+            return Err(error);
         };
         self.advance(size);
         Ok(payload)
@@ -165,11 +172,11 @@ pub(crate) fn has_payload(kind: RecordKind) -> bool {
     kind == RecordKind::AUXTRACE || kind == RecordKind::HEADER_TRACING_DATA
 }
 
-/// Size of the payload, from the record's first field.
+/// Size of the record's payload in bytes, from its first field; 0 if it has none.
 pub(crate) fn payload_size(raw: &RawRecord<'_>, endian: Endian) -> u64 {
     let size = match raw.kind {
         RecordKind::AUXTRACE => endian.u64_at(raw.body, 0),
-        RecordKind::HEADER_TRACING_DATA if tracing_data_inside(raw, endian).is_none() => {
+        RecordKind::HEADER_TRACING_DATA if tracing_data_in_body(raw, endian).is_none() => {
             endian.u32_at(raw.body, 0).map(u64::from)
         }
         _ => None,

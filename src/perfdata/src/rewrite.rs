@@ -3,30 +3,28 @@
 use crate::feature::AuxIndexEntry;
 use crate::writer::Preamble;
 use crate::{
-    EventDesc, FeatureId, FeatureSet, FileHeader, FinishedFile, Output, PerfData, WriteError,
+    EventDesc, FeatureId, FeatureSet, FinishedFile, Output, PerfData, PipeWriter, WriteError,
     Writer,
 };
 
 impl PerfData<'_> {
-    /// Writes a copy of the recording: events with complete attrs, names, unchanged records, and
-    /// all feature sections, known or not. A stream in pipe mode stays one.
+    /// Writes a copy of the recording: the events, with unknown fields of their attrs, the unchanged records, and all feature
+    /// sections, known or not. A stream in pipe mode stays one.
     ///
     /// Old layouts of header and attr are converted to the current ones, and file offsets are
     /// adjusted. After [`PerfData::with_records`], sections that describe how records are packed and
     /// where traces are located are omitted.
     ///
     /// # Errors
-    /// [`WriteError`]
+    /// [`WriteError::Header`] and [`WriteError::Data`].
     pub fn rewrite<W: Output>(&self, mut output: W) -> Result<(FinishedFile, W), WriteError> {
         if self.header().is_pipe() {
-            let head = FileHeader::encode_pipe(self.endian());
-            let written = output.write_all(&head);
-            let written = written.and_then(|()| output.write_all(self.data));
-            written.map_err(WriteError::Header)?;
-            let data_bytes = self.data.len() as u64;
+            let mut writer = PipeWriter::without_metadata(&mut output, self.endian())?;
+            writer.write_data(self.data)?;
+            writer.flush().map_err(WriteError::Header)?;
             let finished = FinishedFile {
-                data_bytes,
-                file_bytes: FileHeader::PIPE_SIZE + data_bytes,
+                data_bytes: self.data.len() as u64,
+                file_bytes: writer.bytes(),
                 features_lost: None,
             };
             return Ok((finished, output));
@@ -38,8 +36,7 @@ impl PerfData<'_> {
         writer.finish(&features)
     }
 
-    /// Starts a copy with these events: the header, and what precedes the records. The caller writes records and
-    /// features.
+    /// Starts a copy with these events: writes the header, ids and attrs. The caller writes records and features.
     ///
     /// # Errors
     /// [`WriteError::Header`].
@@ -48,12 +45,12 @@ impl PerfData<'_> {
         output: W,
         events: &[EventDesc],
     ) -> Result<Writer<W>, WriteError> {
-        let front = Preamble {
+        let preamble = Preamble {
             events,
             event_types: self.event_types,
             endian: self.endian(),
         };
-        Writer::with_preamble(output, &front)
+        Writer::with_preamble(output, &preamble)
     }
 
     /// The feature sections for a file with the same records starting at `data_offset`; with

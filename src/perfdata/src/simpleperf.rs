@@ -6,40 +6,43 @@ use rperf_wire::{Endian, EventType, RawRecord, RecordKind};
 
 use crate::{EventDesc, FeatureId, Features, RecordAt, Records, Section};
 
-/// Adds the tracepoint formats in the first record to `features`, if no section has them. Formats too
+/// If an event is a tracepoint and no section has the formats, adds those in the first record to `features`. Formats too
 /// long for one record are split over several.
 pub(crate) fn tracing_data_of_records<'a>(
     records: Records<'a>,
     events: &[EventDesc],
     features: &mut Features<'a>,
 ) {
-    let tracepoints = events
+    let has_tracepoints = events
         .iter()
         .any(|event| event.attr.kind == EventType::TRACEPOINT);
-    if !tracepoints || features.has(FeatureId::TRACING_DATA) {
+    if !has_tracepoints || features.has(FeatureId::TRACING_DATA) {
         return;
     }
     let (offset, endian) = (records.position(), records.endian());
-    let mut parts = Vec::new();
+    let mut pieces = Vec::new();
     for record in records.flatten() {
         let formats = match record.raw.kind {
             RecordKind::SIMPLEPERF_SPLIT => {
-                parts.extend_from_slice(record.raw.body);
+                pieces.extend_from_slice(record.raw.body);
                 continue;
             }
-            RecordKind::SIMPLEPERF_SPLIT_END => joined(&parts, &record, endian).map(Cow::Owned),
+            RecordKind::SIMPLEPERF_SPLIT_END => {
+                joined_formats(&pieces, &record, endian).map(Cow::Owned)
+            }
             _ => record.tracing_data(endian).map(Cow::Borrowed),
         };
-        if let Some(data) = formats {
-            let size = data.len() as u64;
-            features.put(FeatureId::TRACING_DATA, Section { offset, size }, data);
+        if let Some(formats) = formats {
+            let size = formats.len() as u64;
+            features.put(FeatureId::TRACING_DATA, Section { offset, size }, formats);
         }
         return;
     }
 }
 
-fn joined(parts: &[u8], end: &RecordAt<'_>, endian: Endian) -> Option<Vec<u8>> {
-    let (raw, _) = RawRecord::split(parts, endian)?;
+/// The formats in the record whose bytes are `pieces`; `end` is the record after the last piece.
+fn joined_formats(pieces: &[u8], end: &RecordAt<'_>, endian: Endian) -> Option<Vec<u8>> {
+    let (raw, _) = RawRecord::split(pieces, endian)?;
     let joined = RecordAt { raw, ..*end };
     joined.tracing_data(endian).map(<[u8]>::to_vec)
 }

@@ -11,7 +11,7 @@ use crate::decode_ahead::DecodeAhead;
 use crate::merged_files::{MergedFiles, MergedRecord, RecordFile};
 use crate::{Decompressor, Error, PerfData, RecordAt, Records};
 
-/// Size of the write buffer.
+/// Number of buffered bytes from which on they are written.
 const CHUNK: usize = 1 << 20;
 
 /// Counts and problems that [`PerfData::unpack`] found while it wrote the records.
@@ -21,7 +21,7 @@ pub struct UnpackSummary {
     pub end: Option<Error>,
     /// Number of COMPRESSED records, whose contents were written instead.
     pub compressed: u64,
-    /// Number of COMPRESSED2 records.
+    /// Number of COMPRESSED2 records, likewise replaced.
     pub compressed2: u64,
 }
 
@@ -50,9 +50,7 @@ impl<'a> PerfData<'a> {
     }
 
     /// Writes all records decompressed and in one sequence: those of this file alternating with
-    /// those of the `parts` of a directory. Each part has a separate compressed stream.
-    ///
-    /// A part ends at its first error.
+    /// those of the `parts` of a directory. Each file has a separate compressed stream, and ends at its first error.
     ///
     /// # Errors
     /// Errors of `to`.
@@ -88,8 +86,8 @@ impl<'a> PerfData<'a> {
         })
     }
 
-    /// Returns the same recording with records written by [`PerfData::unpack`]. Offsets of records
-    /// refer to that sequence.
+    /// Returns the same recording with records written by [`PerfData::unpack`]. The positions of records are then
+    /// [`PerfData::data_offset`] plus their offset in `records`.
     #[must_use]
     pub fn with_records(mut self, records: &'a [u8], summary: UnpackSummary) -> Self {
         self.data = records;
@@ -103,7 +101,8 @@ impl<'a> PerfData<'a> {
         self.unpacked.as_ref()
     }
 
-    /// The first error of the unpacked files, which [`PerfData::records`] doesn't report.
+    /// The first error of the unpacked files, which [`PerfData::records`] doesn't report; `None` if the records are those of
+    /// the file.
     #[must_use]
     pub fn end(&self) -> Option<&Error> {
         self.unpacked.as_ref()?.end.as_ref()
@@ -114,7 +113,7 @@ impl<'a> PerfData<'a> {
 struct Unpacker {
     /// By file.
     decompressors: Vec<Decompressor>,
-    /// Records to write.
+    /// Unpacked records that are not written yet.
     out: Vec<u8>,
     summary: UnpackSummary,
 }
@@ -151,7 +150,9 @@ impl Unpacker {
                 merged.end(file);
                 // Writes the records that were decoded before the error. A second error is ignored.
                 drop(self.finish(file, at));
-                self.summary.end.get_or_insert(name(error, file));
+                self.summary
+                    .end
+                    .get_or_insert(with_part_number(error, file));
             }
             if self.out.len() >= CHUNK {
                 to.write_all(&self.out)?;
@@ -183,8 +184,8 @@ impl Unpacker {
     }
 }
 
-/// Names the file of an error: 0 is the one with the header, others are parts.
-fn name(error: Error, file: usize) -> Error {
+/// Adds the number of the part to its error. File 0 is the one with the header, the others are parts.
+fn with_part_number(error: Error, file: usize) -> Error {
     match u32::try_from(file) {
         Ok(0) | Err(_) => error,
         Ok(part) => Error::Part {

@@ -13,7 +13,7 @@ use crate::event::encode_attrs;
 use crate::header::Section;
 use crate::{EventDesc, FeatureSet, FileHeader, PartWriter};
 
-/// The output of a recording: a file, or memory in tests.
+/// The output of a recording: a file, or memory.
 pub trait Output: Write + Seek {
     /// Truncates or extends the output to `size` bytes.
     ///
@@ -100,7 +100,7 @@ pub(crate) struct Preamble<'a> {
 /// Writes a file: header, records as they arrive, features at the end.
 #[derive(Debug)]
 pub struct Writer<W> {
-    /// The records so far, which determine the data section of the header.
+    /// The writer of the records. Its section becomes the data section of the header.
     data: PartWriter<W>,
     header: FileHeader,
 }
@@ -134,10 +134,13 @@ impl<W: Output> Writer<W> {
         )
     }
 
-    pub(crate) fn with_preamble(mut output: W, front: &Preamble<'_>) -> Result<Self, WriteError> {
-        let (header, front) = front.encode();
+    pub(crate) fn with_preamble(
+        mut output: W,
+        preamble: &Preamble<'_>,
+    ) -> Result<Self, WriteError> {
+        let (header, bytes) = preamble.encode();
         let mut written = output.seek(SeekFrom::Start(0)).map(|_| ());
-        written = written.and_then(|()| output.write_all(&front));
+        written = written.and_then(|()| output.write_all(&bytes));
         written.map_err(WriteError::Header)?;
         Ok(Self {
             data: PartWriter {
@@ -168,7 +171,8 @@ impl<W: Output> Writer<W> {
         self.data.file_bytes()
     }
 
-    /// Appends complete records with one write.
+    /// Appends complete records, each followed by its payload, if any. They are one write, unless the output accepts
+    /// only a part of it.
     ///
     /// # Errors
     /// [`WriteError::Data`] if they could not all be written: [`Writer::finish`] truncates the file after the last
@@ -177,7 +181,7 @@ impl<W: Output> Writer<W> {
         self.data.write_data(records)
     }
 
-    /// Appends a record and its payload, in pieces.
+    /// Appends a record and the pieces of its payload.
     ///
     /// # Errors
     /// [`WriteError::Data`] if they could not all be written: [`Writer::finish`] truncates the file before the
@@ -193,11 +197,11 @@ impl<W: Output> Writer<W> {
     /// [`WriteError::Header`]: then the file is like that of a killed recorder.
     pub fn finish(mut self, features: &FeatureSet) -> Result<(FinishedFile, W), WriteError> {
         let end = self.file_bytes();
-        let (table, bytes) = feature_sections(features, end, self.header.endian);
+        let (bitmap, bytes) = feature_sections(features, end, self.header.endian);
         let mut file_bytes = end + bytes.len() as u64;
-        let features_lost = self.append(end, &bytes).err();
+        let features_lost = self.write_at(end, &bytes).err();
         if features_lost.is_none() {
-            self.header.features = table;
+            self.header.features = bitmap;
         } else {
             file_bytes = end;
         }
@@ -210,22 +214,18 @@ impl<W: Output> Writer<W> {
         Ok((finished, self.data.output))
     }
 
-    fn append(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.data.output.seek(SeekFrom::Start(offset))?;
         self.data.output.write_all(bytes)
     }
 
+    /// Sets the size of the file, and writes the final header.
     fn complete(&mut self, file_bytes: u64) -> io::Result<()> {
         self.data.output.set_size(file_bytes)?;
-        let header = self.encode_header();
-        self.append(0, &header)?;
-        self.data.output.flush()
-    }
-
-    /// Encodes the current header.
-    fn encode_header(&mut self) -> Vec<u8> {
         self.header.data = self.data.section;
-        self.header.encode()
+        let header = self.header.encode();
+        self.write_at(0, &header)?;
+        self.data.output.flush()
     }
 }
 
@@ -234,10 +234,10 @@ impl Preamble<'_> {
     /// recording.
     fn encode(&self) -> (FileHeader, Vec<u8>) {
         let endian = self.endian;
-        let (attrs, attr_bytes) = encode_attrs(self.events, endian);
+        let (encoded_attrs, attr_bytes) = encode_attrs(self.events, endian);
         let mut ids = Vec::new();
         let mut descriptions = Vec::new();
-        for (event, attr) in self.events.iter().zip(attrs) {
+        for (event, attr) in self.events.iter().zip(encoded_attrs) {
             let section = Section {
                 offset: (FileHeader::SIZE + ids.len()) as u64,
                 size: (event.ids.len() * size_of::<u64>()) as u64,
@@ -276,12 +276,12 @@ impl Preamble<'_> {
     }
 }
 
-/// The feature bitmap, and the table of sections followed by the sections.
+/// The feature bitmap, and the bytes at `offset`: the table of sections, then the sections.
 fn feature_sections(features: &FeatureSet, offset: u64, endian: Endian) -> ([u64; 4], Vec<u8>) {
     let mut bitmap = [0; 4];
     let mut bytes = Vec::new();
-    let table = features.sections().count() * Section::SIZE;
-    let mut start = offset + table as u64;
+    let table_size = features.sections().count() * Section::SIZE;
+    let mut start = offset + table_size as u64;
     let mut to = Encoder::new(&mut bytes, endian);
     for (feature, content) in features.sections() {
         if let Some(word) = bitmap.get_mut(usize::from(feature.0 / 64)) {

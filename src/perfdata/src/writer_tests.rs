@@ -7,12 +7,12 @@ use crate::{FeatureId, PerfData};
 #[derive(Debug)]
 struct Disk {
     memory: Cursor<Vec<u8>>,
-    room: u64,
+    capacity: u64,
 }
 
 impl Write for Disk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.room.saturating_sub(self.memory.position())).unwrap();
+        let left = usize::try_from(self.capacity.saturating_sub(self.memory.position())).unwrap();
         if left == 0 && !bytes.is_empty() {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -138,29 +138,29 @@ fn records_after_the_data_size_in_the_header_are_read() {
     assert_eq!(file.findings(), [crate::FileFinding::Unfinished]);
 }
 
-/// For every size of the disk: the kept records are complete, and the header has their size.
+/// For every disk on which the header but not all records fit: the kept records are complete, and the header has their size.
 #[test]
 fn a_full_disk_keeps_complete_records() {
-    let front = Preamble {
+    let preamble = Preamble {
         events: &events(),
         event_types: &[],
         endian: Endian::NATIVE,
     };
-    let (front, _) = front.encode();
-    let start = front.data.offset;
-    for room in start..start + 24 * 5 {
+    let (header, _) = preamble.encode();
+    let start = header.data.offset;
+    for capacity in start..start + 24 * 5 {
         let disk = Disk {
             memory: Cursor::new(Vec::new()),
-            room,
+            capacity,
         };
         let mut writer = Writer::new(disk, &events()).unwrap();
         writer.write_data(&chunk(1)).ok();
         let error = writer.write_data(&chunk(4)).unwrap_err();
-        let complete = (room - start) / 24;
+        let complete = (capacity - start) / 24;
         assert_eq!(writer.data_bytes(), complete * 24);
         match error {
             WriteError::Data { offset, kept, .. } => {
-                assert_eq!((offset, kept), (room, complete * 24))
+                assert_eq!((offset, kept), (capacity, complete * 24))
             }
             WriteError::Ended { offset } => assert_eq!(offset, start),
             WriteError::Header(_) => panic!("the header was written"),
@@ -184,7 +184,7 @@ fn a_full_disk_keeps_complete_records() {
 fn a_disk_too_small_for_the_header_is_an_error() {
     let disk = Disk {
         memory: Cursor::new(Vec::new()),
-        room: 200,
+        capacity: 200,
     };
     assert!(matches!(
         Writer::new(disk, &events()),

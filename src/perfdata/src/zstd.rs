@@ -1,8 +1,8 @@
 //! Incremental decoding of the zstd stream in COMPRESSED records.
 //!
 //! perf flushes the stream at the end of each chunk but never ends it, and a block may span
-//! two records, so blocks are decoded as they become complete. The decoder keeps the last window of
-//! output until the stream ends, and only reports how much it has beyond that. To learn the exact
+//! two records, so blocks are decoded as they become complete. ruzstd's decoder keeps the last window of
+//! output until the frame ends, and only reports how much it has beyond that. To learn the exact
 //! amount decoded, the window is first filled with zeros, which are removed from the output.
 
 use rperf_memory::{OutOfMemory, reserve};
@@ -59,7 +59,7 @@ struct Frame {
     filled: u64,
     /// Number of bytes read from the decoder, including those zeros.
     taken: u64,
-    checksum: bool,
+    has_checksum: bool,
 }
 
 /// Decodes a stream incrementally.
@@ -83,8 +83,7 @@ impl std::fmt::Debug for Zstd {
 }
 
 impl Zstd {
-    /// Creates a decoder for an input of `input` bytes, 0 if unknown. The window size is limited in
-    /// proportion to the input.
+    /// Creates a decoder for an input of `input` bytes, 0 if unknown, which limits the window size ([`most_window`]).
     pub(crate) fn new(input: u64) -> Self {
         Self {
             most_log: most_window(input).ilog2(),
@@ -97,7 +96,7 @@ impl Zstd {
 
     /// Number of bytes decoded so far, including those still in the decoder.
     pub(crate) fn produced(&self) -> u64 {
-        // `taken` has the zeros too many, `can_collect` the window too few: as many bytes.
+        // `taken` also counts the zeros, and `can_collect` does not count the window. Both have the same size.
         let frame = self
             .frame
             .as_ref()
@@ -124,7 +123,7 @@ impl Zstd {
         loop {
             let used = match &self.frame {
                 None => self.begin(rest)?,
-                Some(frame) => match block_size(rest, frame.checksum) {
+                Some(frame) => match block_size(rest, frame.has_checksum) {
                     Some(size) => self.block(rest.get(..size).unwrap_or_default(), out)?,
                     None => 0,
                 },
@@ -143,7 +142,7 @@ impl Zstd {
         if let Some(frame) = &self.frame {
             let mut end = END.to_vec();
             // Any checksum will do: the decoder reads it, but does not compare it.
-            end.resize(END.len() + if frame.checksum { 4 } else { 0 }, 0);
+            end.resize(END.len() + if frame.has_checksum { 4 } else { 0 }, 0);
             self.block(&end, out)?;
         }
         Ok(())
@@ -184,7 +183,7 @@ impl Zstd {
             window: header.window,
             filled: window,
             taken: 0,
-            checksum: header.checksum,
+            has_checksum: header.has_checksum,
         });
         Ok(header.size)
     }
@@ -202,13 +201,14 @@ impl Zstd {
         Ok(())
     }
 
+    /// Passes a block to the decoder.
     fn decode(&mut self, block: &[u8]) -> Result<(), ZstdError> {
         let one = BlockDecodingStrategy::UptoBlocks(1);
         let decoded = self.decoder.decode_blocks(block, one);
         decoded.map(drop).map_err(damaged)
     }
 
-    /// Decodes one block and takes the output that leaves the window.
+    /// Decodes one block, appends the output that leaves the window to `out`, and returns the size of the block.
     fn block(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<usize, ZstdError> {
         let (most, frame) = (1 << self.most_log, self.frame.as_ref());
         let window = frame.map_or(0, |frame| frame.window);
@@ -223,11 +223,11 @@ impl Zstd {
         let Some(frame) = &mut self.frame else {
             return Ok(block.len());
         };
-        let zeros = frame.filled.saturating_sub(frame.taken);
+        let zeros_left = frame.filled.saturating_sub(frame.taken);
         let start = out.len();
         let taken = self.decoder.collect_to_writer(&mut *out);
         let taken = taken.map_err(|error| ZstdError::Damaged(error.to_string()))? as u64;
-        let zeros = usize::try_from(zeros.min(taken)).unwrap_or(usize::MAX);
+        let zeros = usize::try_from(zeros_left.min(taken)).unwrap_or(usize::MAX);
         out.drain(start..start + zeros);
         frame.taken += taken;
         if ended {
@@ -238,7 +238,7 @@ impl Zstd {
     }
 }
 
-/// The largest window in bytes, a power of two, for a recording of `input` bytes (0 if unknown).
+/// The largest allowed window in bytes, a power of two, for a recording of `input` bytes, 0 if unknown.
 pub(crate) fn most_window(input: u64) -> u64 {
     let granted = input
         .saturating_mul(WINDOW_PER_INPUT_BYTE)
@@ -255,15 +255,15 @@ pub(crate) struct FrameExtent {
 }
 
 impl FrameExtent {
-    /// The first frame of `bytes`; `None` if it is incomplete, has more than `blocks` blocks or does not begin as a
+    /// The first frame of `bytes`; `None` if it is incomplete, has more than `max_blocks` blocks or does not begin as a
     /// frame.
-    pub(crate) fn of(bytes: &[u8], blocks: usize) -> Option<Self> {
+    pub(crate) fn of(bytes: &[u8], max_blocks: usize) -> Option<Self> {
         let header = Header::decode(bytes).filter(|_| bytes.starts_with(&MAGIC))?;
         let mut size = header.size;
-        for _ in 0..blocks {
+        for _ in 0..max_blocks {
             let rest = bytes.get(size..)?;
             let is_last = rest.first()? & 1 == 1;
-            size += block_size(rest, header.checksum)?;
+            size += block_size(rest, header.has_checksum)?;
             if is_last {
                 let window = header.window;
                 return Some(Self { size, window });
@@ -277,25 +277,27 @@ fn damaged(error: impl std::fmt::Display) -> ZstdError {
     ZstdError::Damaged(error.to_string())
 }
 
-/// Size of the first block with its header, and the checksum after the last block of a frame;
-/// `None` if it is incomplete.
-fn block_size(bytes: &[u8], checksum: bool) -> Option<usize> {
+/// Size of the first block with its header, and of the checksum if it is the last block of a frame that has one;
+/// `None` if they are incomplete.
+fn block_size(bytes: &[u8], has_checksum: bool) -> Option<usize> {
     const HEADER: usize = 3;
-    const REPEATED: u32 = 1;
+    const RLE: u32 = 1;
     let [low, middle, high] = *bytes.first_chunk::<HEADER>()?;
     let header = u32::from_le_bytes([low, middle, high, 0]);
-    let (last, kind, size) = (header & 1 == 1, header >> 1 & 3, header >> 3);
-    let content = if kind == REPEATED { 1 } else { size as usize };
-    let check = if last && checksum { 4 } else { 0 };
+    let (is_last, kind, size) = (header & 1 == 1, header >> 1 & 3, header >> 3);
+    let content = if kind == RLE { 1 } else { size as usize };
+    let check = if is_last && has_checksum { 4 } else { 0 };
     let size = HEADER + content + check;
     (size <= bytes.len()).then_some(size)
 }
 
-/// The required fields of a frame header.
+/// A frame header: the fields that decoding needs.
 struct Header {
+    /// Size of the header in bytes.
     size: usize,
+    /// Window size in bytes.
     window: u64,
-    checksum: bool,
+    has_checksum: bool,
 }
 
 impl Header {
@@ -304,36 +306,42 @@ impl Header {
     fn with_window(&self, log: u32) -> [u8; 6] {
         let [a, b, c, d] = MAGIC;
         let window = u8::try_from(log.saturating_sub(10) << 3).unwrap_or(u8::MAX);
-        [a, b, c, d, u8::from(self.checksum) << 2, window]
+        [a, b, c, d, u8::from(self.has_checksum) << 2, window]
     }
 
     /// Decodes a header that starts with the magic number; `None` if it is incomplete.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let descriptor = *bytes.get(4)?;
-        let single = descriptor >> 5 & 1 == 1;
-        let dictionary = [0, 1, 2, 4].get(usize::from(descriptor & 3))?;
-        let content = match descriptor >> 6 {
-            0 => usize::from(single),
-            wide => 1 << wide,
+        let is_single_segment = descriptor >> 5 & 1 == 1;
+        // Sizes of the optional fields: dictionary id and content size.
+        let id_bytes = [0, 1, 2, 4].get(usize::from(descriptor & 3))?;
+        let content_bytes = match descriptor >> 6 {
+            0 => usize::from(is_single_segment),
+            log => 1 << log,
         };
-        let fixed = if single { 5 } else { 6 };
-        let size = fixed + dictionary + content;
+        let fixed_bytes = if is_single_segment { 5 } else { 6 };
+        let size = fixed_bytes + id_bytes + content_bytes;
         let header = bytes.get(..size)?;
-        let window = if single {
-            let field = header.get(fixed + dictionary..)?;
+        let window = if is_single_segment {
+            // Such a frame has no window field: the window is its content.
+            let field = header.get(fixed_bytes + id_bytes..)?;
             let number = field.iter().rev();
             let number = number.fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte));
             // The two-byte form starts where the one-byte form ends.
-            if content == 2 { number + 256 } else { number }
+            if content_bytes == 2 {
+                number + 256
+            } else {
+                number
+            }
         } else {
-            let window = *header.get(5)?;
-            let base = 1_u64 << (10 + (window >> 3));
-            base + base / 8 * u64::from(window & 7)
+            let field = *header.get(5)?;
+            let base = 1_u64 << (10 + (field >> 3));
+            base + base / 8 * u64::from(field & 7)
         };
         Some(Self {
             size,
             window,
-            checksum: descriptor >> 2 & 1 == 1,
+            has_checksum: descriptor >> 2 & 1 == 1,
         })
     }
 }

@@ -19,7 +19,7 @@ fn record(kind: RecordKind, words: &[u64], endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// Packs two 32-bit words into one of 64.
+/// Packs two 32-bit words into a 64-bit word, `first` at the lower offset.
 fn pair(first: u32, second: u32, endian: Endian) -> u64 {
     match endian {
         Endian::Little => u64::from(first) | u64::from(second) << 32,
@@ -27,10 +27,10 @@ fn pair(first: u32, second: u32, endian: Endian) -> u64 {
     }
 }
 
-/// A trace of thread 8 of process 7 in two parts.
+/// The records of a trace of thread 8 of process 7, in two parts.
 fn records(parts: [&[[u64; 3]]; 2], is_snapshot: bool, endian: Endian) -> Vec<u8> {
-    let info = [2, PMU.into(), 0, 0, 0, 0, is_snapshot.into()];
-    let info = [&[pair(2, 0, endian)], &info[1..]].concat();
+    let intel_bts = pair(2, 0, endian);
+    let info = [intel_bts, PMU.into(), 0, 0, 0, 0, is_snapshot.into()];
     let mut bytes = record(RecordKind::AUXTRACE_INFO, &info, endian);
     bytes.extend(record(
         RecordKind::ITRACE_START,
@@ -135,10 +135,10 @@ fn each_branch_is_a_sample_of_its_thread() {
 fn files_without_traces_or_ids_are_unchanged() {
     let endian = Endian::Little;
     let traced = records([&[A], &[]], false, endian);
-    let none = record(RecordKind::FINISHED_ROUND, &[], endian);
+    let untraced = record(RecordKind::FINISHED_ROUND, &[], endian);
     for stored in [
         file(&traced, SampleType::IP | SampleType::TID, endian),
-        file(&none, FIELDS, endian),
+        file(&untraced, FIELDS, endian),
     ] {
         let data = PerfData::parse(&stored).unwrap();
         assert!(data.with_branches().unwrap().is_none());

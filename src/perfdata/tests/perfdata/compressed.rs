@@ -15,12 +15,12 @@ use crate::generated;
 /// The steps of a recorder.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Appends a record of this size to the buffer to be compressed.
+    /// Appends a record with a body of this size to the buffer to be compressed.
     Buffer(u8),
-    /// Compresses the first part of the buffer into two records, and splits the compressed bytes between them. Both
-    /// positions are in 255ths.
+    /// Compresses the first part of the buffer, and writes the compressed bytes as two records. The numbers are the size of
+    /// the part and that of the first record's share, both in 255ths.
     Flush(u8, u8),
-    /// Writes an uncompressed record.
+    /// Writes an uncompressed record with a body of this size.
     Write(u8),
 }
 
@@ -38,7 +38,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 enum ZstdFormat {
     /// Blocks of one endless frame with a window of 1 KiB, in records of this kind.
     Blocks(RecordKind),
-    /// A complete frame each time.
+    /// A complete frame for each flush, in COMPRESSED records.
     Frames,
 }
 
@@ -50,13 +50,16 @@ fn formats() -> impl Strategy<Value = ZstdFormat> {
     ]
 }
 
-/// The stream as recorded, and the records in the order in which a reader should return them.
+/// Creates a stream, and the records in the order in which a reader should return them.
 struct Recorder {
     endian: Endian,
     format: ZstdFormat,
+    /// The byte that fills the last record.
     number: u8,
+    /// Bytes to be compressed.
     buffer: Vec<u8>,
-    begun: bool,
+    /// Whether the header of the endless frame was written.
+    frame_begun: bool,
     recorded: Vec<u8>,
     /// Decompressed bytes of an incomplete record.
     incomplete: Vec<u8>,
@@ -64,7 +67,7 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn record(&mut self, length: u8) -> Vec<u8> {
+    fn new_record(&mut self, length: u8) -> Vec<u8> {
         self.number = self.number.wrapping_add(1);
         let body = vec![self.number; usize::from(length)];
         let raw = RawRecord {
@@ -77,15 +80,15 @@ impl Recorder {
         bytes
     }
 
-    fn compressed(&mut self, bytes: &[u8]) -> Vec<u8> {
+    fn compress(&mut self, bytes: &[u8]) -> Vec<u8> {
         if matches!(self.format, ZstdFormat::Frames) {
             let level = ruzstd::encoding::CompressionLevel::Fastest;
             return ruzstd::encoding::compress_to_vec(bytes, level);
         }
         let mut out = Vec::new();
-        if !self.begun {
+        if !self.frame_begun {
             out.extend([0x28, 0xb5, 0x2f, 0xfd, 0, 0]);
-            self.begun = true;
+            self.frame_begun = true;
         }
         for block in bytes.chunks(1024) {
             let header = u32::try_from(block.len() << 3).unwrap().to_le_bytes();
@@ -124,18 +127,18 @@ impl Recorder {
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Buffer(length) => {
-                let record = self.record(length);
+                let record = self.new_record(length);
                 self.buffer.extend(record);
             }
             Step::Write(length) => {
-                let record = self.record(length);
+                let record = self.new_record(length);
                 self.recorded.extend(&record);
                 self.expected.extend(record);
             }
             Step::Flush(part, cut) => {
                 let count = self.buffer.len() * usize::from(part) / 255;
                 let bytes: Vec<u8> = self.buffer.drain(..count).collect();
-                let compressed = self.compressed(&bytes);
+                let compressed = self.compress(&bytes);
                 let (first, second) =
                     compressed.split_at(compressed.len() * usize::from(cut) / 255);
                 self.write_compressed(first);
@@ -149,13 +152,14 @@ impl Recorder {
     }
 }
 
-fn record(steps: &[Step], format: ZstdFormat, endian: Endian) -> Recorder {
+/// A recorder after these steps and a flush of the whole buffer.
+fn run_steps(steps: &[Step], format: ZstdFormat, endian: Endian) -> Recorder {
     let mut recorder = Recorder {
         endian,
         format,
         number: 0,
         buffer: Vec::new(),
-        begun: false,
+        frame_begun: false,
         recorded: Vec::new(),
         incomplete: Vec::new(),
         expected: Vec::new(),
@@ -177,7 +181,7 @@ fn stream(records: &[u8], endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// Returns three bytes per read.
+/// Returns at most three bytes per read.
 struct Trickle<'a>(&'a [u8]);
 
 impl io::Read for Trickle<'_> {
@@ -218,6 +222,7 @@ fn unpacked_on(threads: usize, data: &PerfData<'_>, parts: &[&[u8]]) -> (Vec<u8>
     (records, summary)
 }
 
+/// The SAMPLE records of a recording after unpacking, and the first error.
 fn unpacked(bytes: &[u8]) -> (Vec<u8>, Option<Error>) {
     let data = PerfData::parse(bytes).unwrap();
     let stored = data.records().flatten().map(|record| record.raw.kind);
@@ -247,7 +252,7 @@ proptest! {
     #[test]
     fn records_are_returned_when_complete(steps in steps(), format in formats(), big in any::<bool>()) {
         let endian = if big { Endian::Big } else { Endian::Little };
-        let recorder = record(&steps, format, endian);
+        let recorder = run_steps(&steps, format, endian);
         prop_assert!(recorder.incomplete.is_empty());
         let bytes = stream(&recorder.recorded, endian);
         prop_assert_eq!(&unpacked(&bytes), &(recorder.expected.clone(), None));
@@ -261,10 +266,10 @@ proptest! {
         damaged: bool,
     ) {
         let endian = Endian::Little;
-        let parts: Vec<Vec<u8>> = files.iter().map(|(steps, format, part)| {
-            let mut records = record(steps, *format, endian).recorded;
+        let parts: Vec<Vec<u8>> = files.iter().map(|(steps, format, damage)| {
+            let mut records = run_steps(steps, *format, endian).recorded;
             if damaged {
-                let at = records.len() * usize::from(*part) / 256;
+                let at = records.len() * usize::from(*damage) / 256;
                 records[at] ^= 0x55;
             }
             records
@@ -282,7 +287,7 @@ proptest! {
     #[test]
     fn a_truncated_stream_returns_its_first_records(steps in steps(), format in formats(), part in any::<u8>()) {
         let endian = Endian::Little;
-        let recorder = record(&steps, format, endian);
+        let recorder = run_steps(&steps, format, endian);
         let bytes = stream(&recorder.recorded, endian);
         let head_size = bytes.len() - recorder.recorded.len();
         let end = head_size + recorder.recorded.len() * usize::from(part) / 255;
@@ -322,13 +327,12 @@ fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
         frame.extend(&u32::try_from(part.len() << 3).unwrap().to_le_bytes()[..3]);
         frame.extend(part);
     }
-    // No literals, one sequence with RLE codes; the offset's bits without the leading one.
+    // No literals, and one sequence with RLE codes. The bit stream has the bits of the value after its leading one, which is
+    // itself the end marker.
     let value = back + 3;
     let code = u8::try_from(value.ilog2()).unwrap();
     let body = [0, 1, 0x54, 0, code, 0];
-    // The end marker is the value's leading one.
-    let bits = value;
-    let bits = &bits.to_le_bytes()[..usize::from(code) / 8 + 1];
+    let bits = &value.to_le_bytes()[..usize::from(code) / 8 + 1];
     let size = u32::try_from(body.len() + bits.len()).unwrap();
     frame.extend(&(size << 3 | 2 << 1).to_le_bytes()[..3]);
     frame.extend(body);
@@ -341,7 +345,7 @@ fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
 /// Windows may be as large as recorders make them, but memory is limited by the size of the file.
 #[test]
 fn memory_of_windows_is_limited_by_the_size_of_the_file() {
-    // The decompressed bytes are not a complete record, which is the only error.
+    // The only error is that the decompressed bytes are not a complete record.
     let is_decompressed = |bytes: &[u8]| {
         let end = unpacked(bytes).1.expect("an end");
         matches!(end, Error::CompressedTruncated { .. })

@@ -149,7 +149,7 @@ fn file(events: &[EventDesc], features: &FeatureSet, endian: Endian) -> Vec<u8> 
     generated::file(events, &round(endian), features, endian)
 }
 
-/// A file of one event with these features and HOSTNAME.
+/// A file of one event with these features and HOSTNAME, by which a big-endian bitmap is recognized.
 fn file_with(endian: Endian, put: impl FnOnce(&mut FeatureSet)) -> Vec<u8> {
     let mut features = FeatureSet::new(endian);
     features.hostname("machine");
@@ -268,11 +268,8 @@ proptest! {
     ) {
         let mut features = FeatureSet::new(endian);
         features.hostname("machine").event_desc(&events);
-        // A big-endian bitmap is only recognised if all its features are known.
-        if endian == Endian::Little {
-            for (number, bytes) in &unknown {
-                features.opaque(FeatureId(*number), bytes);
-            }
+        for (number, bytes) in &unknown {
+            features.opaque(FeatureId(*number), bytes);
         }
         let bytes = file(&events, &features, endian);
         let data = PerfData::parse(&bytes).unwrap();

@@ -210,7 +210,7 @@ fn perf_reads_written_features() {
     };
     let scratch = Scratch::new();
     let path = scratch.write("written.data", file(Endian::NATIVE)).unwrap();
-    let report = Run::new(perf)
+    let report = Run::new(&perf)
         .args(["report", "--header-only", "-I", "-i"])
         .args([&path])
         .finish()
@@ -247,7 +247,7 @@ fn perf_reads_written_features() {
             report.stdout
         );
     }
-    let listed = Run::new("perf")
+    let listed = Run::new(&perf)
         .args(["buildid-list", "-i"])
         .args([&path])
         .finish()

@@ -1,4 +1,4 @@
-//! Files of the first versions of perf, with attrs of newer kernels, and of Android's simpleperf.
+//! Files of the first versions of perf, files with attrs of newer kernels, and files of Android's simpleperf.
 
 use rperf_perfdata::{Error, EventDesc, FeatureId, FeatureSet, FileFinding, PerfData};
 use rperf_testkit::Bytes;
@@ -34,8 +34,8 @@ fn version_1_is_read_in_both_byte_orders() {
     }
 }
 
-/// Header, one attr of 64 bytes with its id section, the ids, one record; and trailing bytes beyond the data size in
-/// the header.
+/// The file has a header, one attr of 64 bytes with its section of ids, the id, one record, and trailing bytes beyond the
+/// data size in the header.
 #[test]
 fn a_header_without_a_bitmap_of_features_is_read() {
     let bytes = Bytes::new().raw("PERFFILE").u64(72).u64(80);
@@ -157,11 +157,11 @@ fn simpleperf_puts_descriptions_of_tracepoints_into_records() {
     let unsplit = record(RecordKind::SIMPLEPERF_TRACING_DATA, &sized, endian);
     let split = |size: usize| {
         let parts = unsplit.chunks(size);
-        let mut split: Vec<u8> = parts
+        let mut records: Vec<u8> = parts
             .flat_map(|part| record(RecordKind::SIMPLEPERF_SPLIT, part, endian))
             .collect();
-        split.extend(record(RecordKind::SIMPLEPERF_SPLIT_END, &[], endian));
-        split
+        records.extend(record(RecordKind::SIMPLEPERF_SPLIT_END, &[], endian));
+        records
     };
     assert_eq!(tracepoint_name(&split(50)), named);
     assert_eq!(tracepoint_name(&split(50)[..58]), None);

@@ -43,7 +43,8 @@ fn update_body(endian: Endian, name: &str) -> Vec<u8> {
     body
 }
 
-/// A stream with two events, features, a third event after a sample, a hardware trace, and two more samples.
+/// A stream with two events, features, a sample, a name for the first event, a third event, an old HEADER_EVENT_TYPE record,
+/// a hardware trace, and two more samples.
 fn stream(endian: Endian) -> Vec<u8> {
     let events = [event(0, &[7, 8]), event(1, &[9])];
     let mut features = FeatureSet::new(endian);
@@ -59,11 +60,8 @@ fn stream(endian: Endian) -> Vec<u8> {
         &update_body(endian, "mine"),
         endian,
     ));
-    let late = [
-        event(2, &[]).attr.encode(endian),
-        11_u64.to_ne_bytes().to_vec(),
-    ]
-    .concat();
+    let mut late = event(2, &[]).attr.encode(endian);
+    Encoder::new(&mut late, endian).u64(11);
     data.extend(record(RecordKind::HEADER_ATTR, &late, endian));
     data.extend(record(RecordKind::HEADER_EVENT_TYPE, &[0; 72], endian));
     let mut trace = Vec::new();
@@ -158,11 +156,11 @@ fn written_streams_are_read_back() {
         assert!(!features.has(FeatureId::BUILD_ID));
         let (seen, end) = parsed_records(&data);
         assert_eq!(end, None);
-        // Newer releases of perf refuse other sizes.
-        let build_ids = |kind: &RecordKind| *kind == RecordKind::HEADER_BUILD_ID;
-        let sizes = seen.iter().filter(|(_, kind, _)| build_ids(kind));
-        let sizes: Vec<usize> = sizes.map(|(.., content)| content.len() % 8).collect();
-        assert_eq!(sizes, [0]);
+        // Newer releases of perf refuse sizes that are not multiples of eight.
+        let is_build_id = |kind: &RecordKind| *kind == RecordKind::HEADER_BUILD_ID;
+        let build_ids = seen.iter().filter(|(_, kind, _)| is_build_id(kind));
+        let remainders: Vec<usize> = build_ids.map(|(.., content)| content.len() % 8).collect();
+        assert_eq!(remainders, [0]);
         let samples = seen
             .iter()
             .filter(|(_, kind, _)| *kind == RecordKind::SAMPLE);
@@ -185,9 +183,9 @@ fn a_stream_gives_the_same_records_as_its_bytes() {
             assert_eq!(reader.head().events(), data.events());
             let features = reader.head().features();
             assert_eq!(features.build_ids(), data.features().build_ids());
-            let names =
+            let present =
                 |features: &rperf_perfdata::Features<'_>| features.present().collect::<Vec<_>>();
-            assert_eq!(names(features), names(data.features()));
+            assert_eq!(present(features), present(data.features()));
         }
     }
 }
@@ -246,8 +244,12 @@ fn invalid_metadata_is_refused_or_skipped() {
     assert!(matches!(end, Some(Error::PayloadSize { .. })), "{end:?}");
     bytes.extend(record(RecordKind::HEADER_ATTR, &[1; 20], Endian::Little));
     assert!(matches!(PerfData::parse(&bytes), Err(Error::Decode { .. })));
-    let (_, end) = drain(&mut reader(&bytes, 4096).unwrap());
+    bytes.extend(record(RecordKind::SAMPLE, &[4; 16], Endian::Little));
+    let mut reader = reader(&bytes, 4096).unwrap();
+    let (_, end) = drain(&mut reader);
     assert!(matches!(end, Some(Error::Decode { .. })), "{end:?}");
+    let (after, end) = drain(&mut reader);
+    assert_eq!((after.len(), end), (0, None));
     let file = FileHeader::decode(&[b"PERFILE2".as_slice(), &[104], &[0; 103]].concat());
     assert!(!file.unwrap().is_pipe());
 }

@@ -40,13 +40,13 @@ fn compare(name: &str, bytes: &[u8]) -> Option<()> {
     for feature in old.present().filter(|id| *id != FeatureId::AUXTRACE) {
         assert!(old.raw(feature) == new.raw(feature), "{name}: {feature}");
     }
-    let index = |data: &PerfData<'_>| -> Option<Vec<(u64, u64)>> {
+    let traces = |data: &PerfData<'_>| -> Option<Vec<(u64, u64)>> {
         let entries = data.features().aux_index()?;
         let start = data.data_offset();
         let from_start = |entry: AuxIndexEntry| (entry.file_offset.wrapping_sub(start), entry.size);
         Some(entries.into_iter().map(from_start).collect())
     };
-    assert_eq!(index(&before), index(&after), "{name}: traces");
+    assert_eq!(traces(&before), traces(&after), "{name}: traces");
     assert!(
         rewritten(&after) == copy,
         "{name}: the copy of the copy differs"
@@ -64,7 +64,7 @@ fn rewritten_recordings_are_the_same() {
     assert!(compared >= 20, "{compared} recordings");
 }
 
-/// Fields, features, records and bits that no current version has.
+/// Attr fields, bits, features and a record that no current version of perf has.
 #[test]
 fn unknown_content_is_preserved() {
     for endian in BOTH {

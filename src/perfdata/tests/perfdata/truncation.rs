@@ -20,31 +20,31 @@ struct CompleteRecording {
     is_pipe: bool,
     /// The end of the records.
     end: u64,
-    /// The end of each record with the data that follows it, as file offsets.
-    borders: Vec<u64>,
+    /// The end of each record with its payload, as file offsets.
+    record_ends: Vec<u64>,
     features: BTreeSet<FeatureId>,
 }
 
 impl CompleteRecording {
-    /// `None` unless it is an intact recording.
+    /// `None` if `bytes` are not a recording, or a damaged one.
     fn new(bytes: &[u8]) -> Option<Self> {
         let data = PerfData::parse(bytes).ok()?;
         let mut records = data.records();
-        let mut borders = Vec::new();
+        let mut record_ends = Vec::new();
         while let Some(record) = records.next() {
             record.ok()?;
-            borders.push(records.position());
+            record_ends.push(records.position());
         }
-        let valid = |finding: &FileFinding| {
+        let is_harmless = |finding: &FileFinding| {
             matches!(
                 finding,
                 FileFinding::AttrLarger { .. } | FileFinding::Unfinished
             )
         };
-        data.findings().iter().all(valid).then(|| Self {
+        data.findings().iter().all(is_harmless).then(|| Self {
             is_pipe: data.header().is_pipe(),
             end: records.position(),
-            borders,
+            record_ends,
             features: data.features().present().collect(),
         })
     }
@@ -55,6 +55,7 @@ impl CompleteRecording {
         let data = match PerfData::parse(truncated) {
             Ok(data) => data,
             Err(Error::Empty) if truncated.is_empty() => return Ok(()),
+            // A digit: the message has an offset or a size.
             Err(error)
                 if error
                     .to_string()
@@ -63,12 +64,12 @@ impl CompleteRecording {
                 return Ok(());
             }
             Err(Error::NoAttrRecord) if self.is_pipe => return Ok(()),
-            Err(error) => return Err(format!("no offset: {error}")),
+            Err(error) => return Err(format!("no offset or size: {error}")),
         };
-        let expected = self.borders.partition_point(|border| *border <= length);
-        let last_border = expected
+        let expected = self.record_ends.partition_point(|end| *end <= length);
+        let last_end = expected
             .checked_sub(1)
-            .map_or(data.data_offset(), |last| self.borders[last]);
+            .map_or(data.data_offset(), |last| self.record_ends[last]);
         let (mut found, mut error) = (0, None);
         for record in data.records() {
             match record {
@@ -81,10 +82,9 @@ impl CompleteRecording {
         }
         let end = length.min(self.end);
         match error {
-            None if last_border == end => {}
-            Some(Error::Truncated { offset, need, have })
-                if offset <= end && offset >= last_border && have < need => {}
-            other => return Err(format!("ends with {other:?}, {last_border} of {end} bytes")),
+            None if last_end == end => {}
+            Some(Error::Truncated { offset, need, have }) if offset == last_end && have < need => {}
+            other => return Err(format!("ends with {other:?}, {last_end} of {end} bytes")),
         }
         if self.is_pipe {
             return Ok(());
@@ -95,18 +95,18 @@ impl CompleteRecording {
     fn check_findings(&self, data: &PerfData<'_>, length: u64) -> Result<(), String> {
         let findings = data.findings();
         if length < self.end {
-            let lost = findings.iter().find_map(|finding| match finding {
+            let lost_bytes = findings.iter().find_map(|finding| match finding {
                 FileFinding::DataTruncated { need, have, .. } => Some(need - have),
                 FileFinding::Unfinished => Some(self.end - length),
                 _ => None,
             });
-            return match lost {
+            return match lost_bytes {
                 Some(lost) if lost == self.end - length => Ok(()),
-                lost => Err(format!("{lost:?} bytes lost")),
+                lost => Err(format!("{lost:?} bytes are reported as lost")),
             };
         }
         let present: BTreeSet<FeatureId> = data.features().present().collect();
-        let lost: Vec<FeatureId> = self.features.difference(&present).copied().collect();
+        let lost_features: Vec<FeatureId> = self.features.difference(&present).copied().collect();
         let reported: usize = findings
             .iter()
             .map(|finding| match finding {
@@ -115,10 +115,10 @@ impl CompleteRecording {
                 _ => 0,
             })
             .sum();
-        if reported == lost.len() {
+        if reported == lost_features.len() {
             Ok(())
         } else {
-            Err(format!("{lost:?} are lost, {findings:?}"))
+            Err(format!("{lost_features:?} are lost, {findings:?}"))
         }
     }
 }
