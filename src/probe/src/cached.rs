@@ -33,8 +33,8 @@ pub struct CachedEntry {
 }
 
 impl CachedEntry {
-    /// Creates an entry of a user's definition with its resolved places; `group` is the group of events for which the
-    /// definition names none.
+    /// Creates the entry of a user's definition with the events at its places. `group` is the group unless the definition
+    /// names one.
     #[must_use]
     pub fn new(definition: &Definition, group: &str, events: &[ProbeEvent]) -> Self {
         let lines = events.iter().map(|event| numbered(event).to_string());
@@ -53,27 +53,28 @@ impl CachedEntry {
     }
 
     /// Whether `pattern` matches the definition's text or the name (`GROUP:EVENT`) of one of its
-    /// events.
+    /// events. A pattern without a colon matches event names in all groups.
     #[must_use]
     pub fn is_covered(&self, pattern: &str) -> bool {
         let full_pattern = match pattern.contains(':') {
             true => pattern.to_owned(),
             false => format!("*:{pattern}"),
         };
-        let named = |event: ProbeEvent| matches_pattern(&full_pattern, &event.full_name());
-        matches_pattern(pattern, &self.text) || self.events().any(named)
+        let is_named = |event: ProbeEvent| matches_pattern(&full_pattern, &event.full_name());
+        matches_pattern(pattern, &self.text) || self.events().any(is_named)
     }
 
     /// Returns `GROUP:EVENT` if the definition names its event.
     fn name(&self) -> Option<&str> {
         let (name, _) = self.text.split_once('=')?;
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
-        (name.contains(':') && name.chars().all(is_name)).then_some(name)
+        let is_name_char = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+        (name.contains(':') && name.chars().all(is_name_char)).then_some(name)
     }
 
+    /// Whether `older` is a user's definition with the same name or text.
     fn replaces(&self, older: &Self) -> bool {
-        let is_same = self.name().is_some() && self.name() == older.name();
-        !older.is_marker && (is_same || self.text == older.text)
+        let has_same_name = self.name().is_some() && self.name() == older.name();
+        !older.is_marker && (has_same_name || self.text == older.text)
     }
 }
 
@@ -106,14 +107,14 @@ pub fn cached_entries(text: &str) -> Vec<CachedEntry> {
     entries
 }
 
-/// Appends `new`, and removes older definitions with the same name or text; markers are kept.
+/// Appends `new`, and removes users' older definitions with the same name or text. Markers are kept.
 pub fn keep_entry(entries: &mut Vec<CachedEntry>, new: CachedEntry) {
     entries.retain(|older| !new.replaces(older));
     entries.push(new);
 }
 
-/// Formats the heading of a definition. It begins with `group:event=` if the definition names its event or is a line of
-/// a function. Arguments that are members get a name (`name=it->name`).
+/// Formats the heading of a definition, without its prefix. It begins with `group:event=` if the definition names its event or
+/// is a line of a function. A source file is preceded by `@`. Arguments that are members get a name (`name=it->name`).
 #[must_use]
 pub fn heading(definition: &Definition, group: &str) -> String {
     let group = definition.group.as_deref().unwrap_or(group);
@@ -128,20 +129,25 @@ pub fn heading(definition: &Definition, group: &str) -> String {
         Some(event) => Some(event.clone()),
         None => is_line.then(|| name_for(definition, "")),
     };
-    let named = name.map(|name| format!("{group}:{name}="));
-    let file = match definition.point {
+    let assignment = name.map(|name| format!("{group}:{name}="));
+    let file_prefix = match definition.point {
         Point::File { .. } => "@",
         _ => "",
     };
-    let mut text = format!("{}{file}{}", named.unwrap_or_default(), definition.point);
+    let mut text = format!(
+        "{}{file_prefix}{}",
+        assignment.unwrap_or_default(),
+        definition.point
+    );
     for argument in &definition.arguments {
         text.push(' ');
-        text.push_str(&with_name(argument));
+        text.push_str(&argument_text(argument));
     }
     text
 }
 
-fn with_name(argument: &Argument) -> String {
+/// The text of an argument. A member for which the user chose no name is preceded by its field name.
+fn argument_text(argument: &Argument) -> String {
     let is_member =
         matches!(&argument.value, ArgumentValue::Variable { members, .. } if !members.is_empty());
     match argument.field_name() {
@@ -167,8 +173,8 @@ fn numbered(event: &ProbeEvent) -> ProbeEvent {
 }
 
 impl ProbeEvent {
-    /// Parses a line that creates an event, the reverse of [`ProbeEvent`]'s `Display`; fetch arguments
-    /// are kept verbatim.
+    /// Parses a line as [`ProbeEvent`]'s `Display` writes it; `None` for any other. Fetch arguments are not parsed: their
+    /// text after the name is the base of the field.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();
@@ -179,7 +185,7 @@ impl ProbeEvent {
             _ => return None,
         };
         let (group, name) = name.split_once('/')?;
-        let target = target(words.next()?)?;
+        let target = parse_target(words.next()?)?;
         let fields = words.map(|word| {
             let (name, base) = match word.split_once('=') {
                 Some((name, base)) => (Some(name.to_owned()), base),
@@ -214,7 +220,7 @@ impl ProbeEvent {
     }
 }
 
-fn target(word: &str) -> Option<ProbeTarget> {
+fn parse_target(word: &str) -> Option<ProbeTarget> {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
@@ -222,8 +228,8 @@ fn target(word: &str) -> Option<ProbeTarget> {
     if word.starts_with('/') {
         let (object, place) = word.rsplit_once(':')?;
         let (offset, semaphore) = match place.strip_suffix(')') {
-            Some(both) => {
-                let (offset, semaphore) = both.split_once('(')?;
+            Some(offsets) => {
+                let (offset, semaphore) = offsets.split_once('(')?;
                 (offset, Some(number(semaphore)?))
             }
             None => (place, None),
@@ -343,11 +349,10 @@ p:probe/start veth:start+4
             ]
         );
         assert_eq!(entries[3].lines, ["p:g/e /opt/demo:0x1168 arg1=%di n=%si"]);
-        // A marker is not a user's event.
-        let same = parse("sdt_demo:tick=leaf");
-        assert!(same.is_ok());
-        let event = CachedEntry::new(&same.unwrap(), "g", &[]);
-        assert!(!event.replaces(&entries[0]));
+        // A marker of the same name is not replaced.
+        let definition = parse("sdt_demo:tick=leaf").unwrap();
+        let entry = CachedEntry::new(&definition, "g", &[]);
+        assert!(!entry.replaces(&entries[0]));
     }
 
     proptest! {

@@ -19,7 +19,7 @@ pub struct Argument {
     pub value: ArgumentValue,
     /// The type after the colon.
     pub kind: Option<String>,
-    /// `@user`: pointers refer to user memory.
+    /// Whether `@user` follows: the value's pointers refer to user memory.
     pub is_user: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Argument {
 pub enum ArgumentValue {
     /// Syntax passed to the kernel: `%ax`, `$retval`, `@SYMBOL`, `+8(%di)`, `\5`.
     Raw(String),
-    /// A variable of the program, with an access path.
+    /// A variable of the program or kernel, with an access path.
     Variable {
         /// Its name.
         name: String,
@@ -69,9 +69,9 @@ impl Argument {
         !matches!(self.value, ArgumentValue::Raw(_))
     }
 
-    /// Returns the field's name in characters accepted by the kernel: the user's name, else the last member's
-    /// name, else the variable's name, followed by the type if there is one and no element is accessed. `None` if the kernel
-    /// numbers the field (`arg1`).
+    /// Returns the field's name, in characters that the kernel accepts: the name that the user chose, or the name of the last
+    /// member that has one. Otherwise it is the name of the variable, to which a given type is added (`n_u8`) unless an element
+    /// is accessed. `None` for kernel syntax, whose field the kernel numbers (`arg1`), and for `$params` and `$vars`.
     #[must_use]
     pub fn field_name(&self) -> Option<String> {
         if self.name.is_some() {
@@ -80,12 +80,12 @@ impl Argument {
         let ArgumentValue::Variable { name, members } = &self.value else {
             return None;
         };
-        let fields = members.iter().rev().filter_map(|member| match member {
+        let last_member = members.iter().rev().find_map(|member| match member {
             Member::Field(name) | Member::Pointed(name) => Some(name),
             Member::Element(_) => None,
         });
-        let name = match (fields.into_iter().next(), &self.kind) {
-            (Some(field), _) => field.clone(),
+        let name = match (last_member, &self.kind) {
+            (Some(member), _) => member.clone(),
             (None, Some(kind)) if members.is_empty() => {
                 format!("{name}_{}", kind.trim_end_matches(']'))
             }
@@ -104,25 +104,25 @@ pub(super) fn parse(word: &Word) -> Result<Argument, SyntaxError> {
         }
         None => (None, word.clone()),
     };
-    let (rest, is_user) = user(rest);
-    let (value, kind) = match rest.find(&[':']) {
+    let (rest, is_user) = split_user(rest);
+    let (source, kind) = match rest.find(&[':']) {
         Some(colon) => {
-            let (value, kind) = rest.split_at(colon);
+            let (source, kind) = rest.split_at(colon);
             check_kind(&kind)?;
-            (value, Some(kind.text()))
+            (source, Some(kind.text()))
         }
         None => (rest, None),
     };
-    if value.is_empty() {
-        return Err(SyntaxError::new(value.start(), "no argument to record"));
+    if source.is_empty() {
+        return Err(SyntaxError::new(source.start(), "no argument to record"));
     }
-    let text = value.source();
-    let is_variable = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    let value = match text.as_str() {
+    let source_text = source.source();
+    let is_variable = source_text.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    let value = match source_text.as_str() {
         "$vars" => ArgumentValue::Variables,
         "$params" => ArgumentValue::Parameters,
-        _ if is_variable => variable(&value)?,
-        _ => raw(text, value.start())?,
+        _ if is_variable => variable(&source)?,
+        _ => raw(source_text, source.start())?,
     };
     if matches!(value, ArgumentValue::Variables | ArgumentValue::Parameters) && name.is_some() {
         return Err(SyntaxError::new(
@@ -151,7 +151,8 @@ fn checked_name(name: &Word) -> Result<String, SyntaxError> {
 }
 
 /// Strips `@user` from the end; returns whether it was there.
-fn user(word: Word) -> (Word, bool) {
+fn split_user(word: Word) -> (Word, bool) {
+    // The first character may be the `@` of `@SYMBOL`.
     let Some(at) = word.find_from(1, &['@']) else {
         return (word, false);
     };
@@ -169,21 +170,21 @@ fn check_kind(kind: &Word) -> Result<(), SyntaxError> {
         .split_once('[')
         .map_or(text.as_str(), |(element, _)| element);
     let count = text.strip_prefix(element).unwrap_or_default();
-    let is_count = count.is_empty()
+    let is_count_valid = count.is_empty()
         || count
             .strip_prefix('[')
             .and_then(|count| count.strip_suffix(']'))
             .is_some_and(|count| number(count).is_some_and(|count| (1..=64).contains(&count)));
-    let sized = |letters: &[char]| {
+    let is_sized = |letters: &[char]| {
         let digits = element.strip_prefix(letters).unwrap_or_default();
         matches!(digits, "8" | "16" | "32" | "64")
     };
     let is_known = matches!(
         element,
         "u" | "s" | "x" | "string" | "ustring" | "symbol" | "char" | "symstr"
-    ) || sized(&['u', 's', 'x'])
+    ) || is_sized(&['u', 's', 'x'])
         || is_bit_field(element);
-    match is_known && is_count {
+    match is_known && is_count_valid {
         true => Ok(()),
         false => Err(SyntaxError::new(
             kind.start(),
@@ -195,7 +196,7 @@ fn check_kind(kind: &Word) -> Result<(), SyntaxError> {
     }
 }
 
-/// Whether the text has the form `b<width>@<offset>/<size>`, in bits.
+/// Whether the text has the form `b<width>@<offset>/<size>`, in bits, and the field lies within the size.
 fn is_bit_field(text: &str) -> bool {
     let parts = text.strip_prefix('b').and_then(|rest| {
         let (width, rest) = rest.split_once('@')?;
@@ -219,11 +220,11 @@ fn variable(word: &Word) -> Result<ArgumentValue, SyntaxError> {
     while let Some(at) = next {
         let after = match (word.char_at(at), word.char_at(at + 1)) {
             (Some('['), _) => {
-                let close = word.find_from(at, &[']']);
-                let inside = |close: usize| word.split_at(close).0.split_at(at).1.text();
-                let index =
-                    close.and_then(|close| Some((close + 1, signed_number(&inside(close))?)));
-                let Some((after, index)) = index else {
+                let element = word.find_from(at, &[']']).and_then(|close| {
+                    let digits = word.split_at(close).0.split_at(at).1.text();
+                    Some((close + 1, signed_number(&digits)?))
+                });
+                let Some((after, index)) = element else {
                     let message = "an element is written [NUMBER]";
                     return Err(SyntaxError::new(word.position(at), message));
                 };
@@ -244,6 +245,7 @@ fn variable(word: &Word) -> Result<ArgumentValue, SyntaxError> {
         };
         next = word.find_from(after, &STEPS);
         let before = next.map_or_else(|| word.clone(), |next| word.split_at(next).0);
+        // The last character of `.` or `->` is dropped by the split.
         let field = before.split_at(after - 1).1.text();
         if field.is_empty() {
             let message = "expected the name of a member";
