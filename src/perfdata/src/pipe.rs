@@ -138,11 +138,11 @@ impl<'a> PipeHead<'a> {
             RecordKind::HEADER_BUILD_ID => {
                 match BuildIdEntry::decode_record(&record.raw, self.endian) {
                     Ok(entry) => self.features.add_build_id(entry),
-                    Err(_) => self.malformed(record),
+                    Err(_) => self.report_malformed(record),
                 }
             }
             RecordKind::EVENT_UPDATE => match EventUpdate::decode(body, self.endian) {
-                Ok(update) => self.apply_update(update),
+                Ok(update) => self.update(update),
                 Err(_) => self.report_malformed(record),
             },
             _ => {}
