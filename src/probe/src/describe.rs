@@ -1,4 +1,4 @@
-//! Converts an address back to a probe point that a user could write.
+//! Converts a file offset back to a probe point that a user could write.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use crate::object::ProbeObject;
 /// A probe point: a place in a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeDescription {
-    /// The function's name: an inlined function only with a line relative to it.
+    /// The function's name; an inlined function is named only if `suffix` is a line.
     pub function: String,
     /// `:LINE` relative to the function's declaration, or `+BYTES` from its entry; empty at the
     /// entry.
@@ -17,7 +17,7 @@ pub struct ProbeDescription {
     pub file: Option<String>,
 }
 
-/// Describes the location at `file_offset` of the object; `None` if no function is known.
+/// Describes the location at `file_offset` of the object; `None` if no function is known there.
 #[must_use]
 pub fn describe(object: &ProbeObject<'_>, file_offset: u64) -> Option<ProbeDescription> {
     let in_source = object.address_of(file_offset).and_then(|address| {
@@ -65,14 +65,14 @@ fn in_unit(compile_unit: &CompileUnit<'_>, address: u64) -> Option<ProbeDescript
         });
     }
     let (inner, call) = innermost(&outer, address);
-    let line = match call {
+    let location = match call {
         Some(line) => Some((inner.declared_file(), line)),
         None => compile_unit.lines().at(address).map(|row| {
             let path = compile_unit.lines().file(row.file).map(str::to_owned);
             (path, row.line)
         }),
     };
-    let relative = line.and_then(|(path, line)| {
+    let relative = location.and_then(|(path, line)| {
         let declared = inner.declared_line()?;
         (path.is_some() && path == inner.declared_file()).then(|| line.checked_sub(declared))?
     });
@@ -90,8 +90,8 @@ fn in_unit(compile_unit: &CompileUnit<'_>, address: u64) -> Option<ProbeDescript
     }
 }
 
-/// Returns the innermost function whose body contains `address`; at the entry of an inlined one, the caller
-/// and the line of the call.
+/// Returns the innermost function that contains `address`. If an inlined function begins at `address`, returns its
+/// caller and the line of the call.
 fn innermost<'w, 'u>(outer: &Die<'w, 'u>, address: u64) -> (Die<'w, 'u>, Option<u32>) {
     let mut innermost = outer.clone();
     for inlined in InlinedInstances::at(outer, address).into_iter().skip(1) {

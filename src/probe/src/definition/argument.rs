@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::SyntaxError;
-use super::is_event_name;
+use super::is_identifier;
 use super::point::{number, signed_number};
 use super::words::Word;
 use crate::event::field_name;
@@ -141,7 +141,7 @@ pub(super) fn parse(word: &Word) -> Result<Argument, SyntaxError> {
 
 fn checked_name(name: &Word) -> Result<String, SyntaxError> {
     let text = name.text();
-    match is_event_name(&text) {
+    match is_identifier(&text) {
         true => Ok(text),
         false => Err(SyntaxError::new(
             name.start(),

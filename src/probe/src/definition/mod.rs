@@ -1,4 +1,4 @@
-//! Parses definitions: `[[GROUP:]EVENT=]POINT [[NAME=]ARGUMENT[:TYPE]…]` (perf-probe(1), "PROBE
+//! Parses definitions: `[[GROUP:]EVENT=]POINT [[NAME=]ARGUMENT[:TYPE][@user]]…` (perf-probe(1), "PROBE
 //! SYNTAX").
 
 mod argument;
@@ -29,7 +29,8 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Whether debug information is required.
+    /// Whether debug information is required in a program or library. In the running kernel, BTF may have the
+    /// arguments, and markers have arguments of their own.
     #[must_use]
     pub fn needs_debug_info(&self) -> bool {
         let in_source = match &self.point {
@@ -53,7 +54,7 @@ pub fn parse(text: &str) -> Result<Definition, SyntaxError> {
     let Some((first, rest)) = words.split_first() else {
         return Err(SyntaxError::new(0, "no probe point given"));
     };
-    let (group, event, point) = names(first)?;
+    let (group, event, point) = split_names(first)?;
     let point = point::parse(&point)?;
     let arguments = rest.iter().map(argument::parse);
     Ok(Definition {
@@ -65,7 +66,8 @@ pub fn parse(text: &str) -> Result<Definition, SyntaxError> {
 }
 
 /// Splits `[GROUP:]EVENT=` from the probe point; returns group, event and point.
-fn names(word: &Word) -> Result<(Option<String>, Option<String>, Word), SyntaxError> {
+fn split_names(word: &Word) -> Result<(Option<String>, Option<String>, Word), SyntaxError> {
+    // After one of the other characters, `=` is part of the probe point: `f;a=b`.
     let Some(end) = word.find(&[';', '=', '@', '+', '%']) else {
         return Ok((None, None, word.clone()));
     };
@@ -81,7 +83,7 @@ fn names(word: &Word) -> Result<(Option<String>, Option<String>, Word), SyntaxEr
         None => (None, names),
     };
     for name in group.iter().chain([&event]) {
-        if !is_event_name(&name.text()) {
+        if !is_identifier(&name.text()) {
             let text = name.text();
             return Err(SyntaxError::new(
                 name.start(),
@@ -94,8 +96,8 @@ fn names(word: &Word) -> Result<(Option<String>, Option<String>, Word), SyntaxEr
     Ok((group.map(|group| group.text()), Some(event.text()), point))
 }
 
-/// Whether the kernel accepts the characters of `name` in the name of an event or a group.
-fn is_event_name(name: &str) -> bool {
+/// Whether `name` is a C identifier, which the kernel accepts as the name of an event, a group or a field.
+fn is_identifier(name: &str) -> bool {
     let mut chars = name.chars();
     let first = chars.next();
     first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')

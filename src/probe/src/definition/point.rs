@@ -12,30 +12,30 @@ pub enum Point {
     Function {
         /// Its name, or a pattern (`*`, `?`, `[a-c]`).
         name: String,
-        /// The source file or a suffix of its path.
+        /// The path of the source file that declares it, or the end of this path; `None` if not given.
         file: Option<String>,
         /// The location within the function.
         place: FunctionPlace,
     },
     /// In a source file.
     File {
-        /// Its path or a suffix of it.
+        /// Its path or the end of its path.
         file: String,
         /// The location within the file; lines count from 1.
         place: SourcePlace,
     },
-    /// At an address of the object.
+    /// At an address.
     Address {
-        /// The address in the object.
+        /// The address in the object; for the running kernel, the run-time address.
         address: u64,
         /// Whether the function's return is probed.
         is_return: bool,
     },
     /// At USDT markers.
     Marker {
-        /// The provider, if given.
+        /// The provider or a pattern, if given.
         provider: Option<String>,
-        /// The name of the probe, or a pattern.
+        /// The name of the marker, or a pattern.
         name: String,
     },
 }
@@ -56,7 +56,7 @@ pub enum FunctionPlace {
 pub enum SourcePlace {
     /// A line number; in a function, relative to the declaration, which is line 0.
     Line(u32),
-    /// All lines that match this pattern, ignoring blanks.
+    /// All lines that match this pattern, ignoring blanks; if there are none, those that contain it.
     Pattern(String),
 }
 
@@ -83,14 +83,20 @@ impl fmt::Display for Point {
         match self {
             Self::Function { name, file, place } => {
                 f.write_str(name)?;
+                let mut pattern = None;
                 match place {
                     FunctionPlace::Offset(0) => {}
                     FunctionPlace::Offset(offset) => write!(f, "+{offset}")?,
                     FunctionPlace::Return => f.write_str("%return")?,
-                    FunctionPlace::Source(place) => place.fmt(f)?,
+                    FunctionPlace::Source(place @ SourcePlace::Line(_)) => place.fmt(f)?,
+                    FunctionPlace::Source(place @ SourcePlace::Pattern(_)) => pattern = Some(place),
                 }
-                match file {
-                    Some(file) => write!(f, "@{file}"),
+                if let Some(file) = file {
+                    write!(f, "@{file}")?;
+                }
+                // A pattern extends to the end of the probe point.
+                match pattern {
+                    Some(pattern) => pattern.fmt(f),
                     None => Ok(()),
                 }
             }
@@ -128,7 +134,7 @@ pub(super) fn parse(word: &Word) -> Result<Point, SyntaxError> {
     if let Some(marker) = marker(word)? {
         return Ok(marker);
     }
-    let word = &word.with_paths();
+    let word = &word.with_escaped_paths();
     let end = word.find(&[';', ':', '+', '@', '%']);
     let (name, suffixes) = match end {
         Some(end) => (word.split_at(end).0, suffixes(word, end)?),
@@ -143,30 +149,29 @@ pub(super) fn parse(word: &Word) -> Result<Point, SyntaxError> {
     if is_file(word, &name) {
         return suffixes.in_file(text, at);
     }
-    match address(&text) {
-        Some(address) => suffixes.at_address(&address, at),
+    match address_digits(&text) {
+        Some(digits) => suffixes.at_address(digits, at),
         None => Ok(suffixes.in_function(text)),
     }
 }
 
-/// Whether `name` is the name of a file: it has a dot, `:` or `;` follows, and there is no suffix of functions (`+`,
-/// `@`, `%`) before the pattern.
+/// Whether the `name` before the suffixes of `word` is the name of a file: it has a dot, `:` or `;` follows, and before
+/// a pattern there is no suffix that only functions have (`+`, `@`, `%`).
 fn is_file(word: &Word, name: &Word) -> bool {
-    let of_function = word.find(&['+', '@', '%']);
-    let of_line = word.find(&[';', ':']);
-    let pattern_start = word.find(&[';']);
-    let has_no_function_suffix =
-        of_function.is_none_or(|at| pattern_start.is_some_and(|start| start < at));
-    has_no_function_suffix && of_line.is_some() && name.find(&['.']).is_some()
+    let function_suffix = word.find(&['+', '@', '%']);
+    let line_suffix = word.find(&[';', ':']);
+    let pattern = word.find(&[';']);
+    let has_function_suffix =
+        function_suffix.is_some_and(|at| pattern.is_none_or(|pattern| at < pattern));
+    !has_function_suffix && line_suffix.is_some() && name.find(&['.']).is_some()
 }
 
-/// The digits of an address, which begins with `0x`. Whether they are hexadecimal is not checked.
-fn address(text: &str) -> Option<String> {
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-    digits.map(str::to_owned)
+/// Returns the text after `0x`, which need not be hexadecimal digits; `None` if `text` does not begin with `0x`.
+fn address_digits(text: &str) -> Option<&str> {
+    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
 }
 
-/// Parses `%sdt_PROVIDER:NAME`, `%PROVIDER:NAME`, `%NAME` and `sdt_PROVIDER:NAME`.
+/// Parses `%sdt_PROVIDER:NAME`, `%PROVIDER:NAME`, `%NAME` and `sdt_PROVIDER:NAME`; `None` for other probe points.
 fn marker(word: &Word) -> Result<Option<Point>, SyntaxError> {
     let text = word.text();
     let named = match text.strip_prefix('%') {
@@ -205,19 +210,20 @@ fn suffixes(word: &Word, start: usize) -> Result<Suffixes, SyntaxError> {
             }
             break;
         }
-        let end = rest.find(&[';', ':', '+', '@', '%']);
-        let (part, after) = match end {
-            Some(end) => rest.split_at(end),
-            None => (rest.clone(), rest.split_at(usize::MAX - 1).1),
+        let Some(end) = rest.find(&[';', ':', '+', '@', '%']) else {
+            parsed.take(current, &rest)?;
+            break;
         };
+        let (part, after) = rest.split_at(end);
         parsed.take(current, &part)?;
-        kind = end.and_then(|end| rest.char_at(end));
+        kind = rest.char_at(end);
         rest = after;
     }
     Ok(parsed)
 }
 
 impl Suffixes {
+    /// Parses the suffix that begins with `kind`, which is not `;`.
     fn take(&mut self, kind: char, part: &Word) -> Result<(), SyntaxError> {
         let (at, text) = (part.start(), part.text());
         match kind {
@@ -322,7 +328,7 @@ impl Suffixes {
     }
 }
 
-/// Parses a number as in C: decimal, hexadecimal, octal.
+/// Parses a number as in C: decimal, hexadecimal (`0x`) or octal (`0`).
 pub(crate) fn number(text: &str) -> Option<u64> {
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return u64::from_str_radix(digits, 16).ok();

@@ -1,5 +1,5 @@
-//! Splits a definition into words with character positions; backslashes escape special characters, quotes only blanks and
-//! other quotes.
+//! Splits a definition into words whose characters keep their positions. A backslash escapes any character; quotes escape only
+//! blanks and the other kind of quote.
 
 use super::SyntaxError;
 
@@ -16,7 +16,7 @@ struct Character {
 /// A run of characters without blanks, except quoted or escaped ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
-    letters: Vec<Character>,
+    characters: Vec<Character>,
     /// End offset in the definition in bytes.
     end: usize,
 }
@@ -24,31 +24,39 @@ pub(crate) struct Word {
 impl Word {
     /// Returns the start offset in the definition in bytes.
     pub(crate) fn start(&self) -> usize {
-        self.letters.first().map_or(self.end, |letter| letter.at)
+        self.characters
+            .first()
+            .map_or(self.end, |character| character.at)
     }
 
-    /// Returns the offset of character `index` in the definition, in bytes.
+    /// Returns the offset of character `index` in the definition, in bytes; that of the word's end if there is no such character.
     pub(crate) fn position(&self, index: usize) -> usize {
-        self.letters.get(index).map_or(self.end, |letter| letter.at)
+        self.characters
+            .get(index)
+            .map_or(self.end, |character| character.at)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.letters.is_empty()
+        self.characters.is_empty()
     }
 
-    /// Returns the text without escaping backslashes.
+    /// Returns the characters without the backslashes that escape them.
     pub(crate) fn text(&self) -> String {
-        self.letters.iter().map(|letter| letter.char).collect()
+        self.characters
+            .iter()
+            .map(|character| character.char)
+            .collect()
     }
 
-    /// Returns the text with its backslashes: the backslash of an immediate value (`\5`) belongs to the value.
+    /// Returns the characters with the backslashes that escape them: the backslash of an immediate value (`\5`) belongs to the
+    /// value.
     pub(crate) fn source(&self) -> String {
         let mut text = String::new();
-        for letter in &self.letters {
-            if letter.is_escaped {
+        for character in &self.characters {
+            if character.is_escaped {
                 text.push('\\');
             }
-            text.push(letter.char);
+            text.push(character.char);
         }
         text
     }
@@ -60,43 +68,43 @@ impl Word {
 
     /// Returns the index of the first of these characters, from `start` on, that is not escaped.
     pub(crate) fn find_from(&self, start: usize, separators: &[char]) -> Option<usize> {
-        let rest = self.letters.iter().enumerate().skip(start);
-        let mut unescaped = rest.filter(|(_, letter)| !letter.is_escaped);
+        let rest = self.characters.iter().enumerate().skip(start);
+        let mut unescaped = rest.filter(|(_, character)| !character.is_escaped);
         unescaped
-            .find(|(_, letter)| separators.contains(&letter.char))
+            .find(|(_, character)| separators.contains(&character.char))
             .map(|(index, _)| index)
     }
 
     pub(crate) fn char_at(&self, index: usize) -> Option<char> {
-        self.letters.get(index).map(|letter| letter.char)
+        self.characters.get(index).map(|character| character.char)
     }
 
-    /// Returns the same word with each `::` escaped, so that it is a part of a name. A pattern (`;…`) is not changed.
-    pub(crate) fn with_paths(&self) -> Self {
+    /// Returns the same word with each `::` escaped, so that it does not end a name. A pattern (`;…`) is not changed.
+    pub(crate) fn with_escaped_paths(&self) -> Self {
         let mut word = self.clone();
-        let end = self.find(&[';']).unwrap_or(self.letters.len());
+        let end = self.find(&[';']).unwrap_or(self.characters.len());
         let mut at = 0;
         while at + 1 < end {
-            let is_path = self.char_at(at) == Some(':') && self.char_at(at + 1) == Some(':');
-            if is_path {
-                let pair = word.letters.iter_mut().skip(at).take(2);
-                pair.for_each(|letter| letter.is_escaped = true);
+            let is_separator = self.char_at(at) == Some(':') && self.char_at(at + 1) == Some(':');
+            if is_separator {
+                let pair = word.characters.iter_mut().skip(at).take(2);
+                pair.for_each(|character| character.is_escaped = true);
             }
-            at += if is_path { 2 } else { 1 };
+            at += if is_separator { 2 } else { 1 };
         }
         word
     }
 
     /// Splits at the character at `index`, which is dropped.
     pub(crate) fn split_at(&self, index: usize) -> (Self, Self) {
-        let before = self.letters.get(..index).unwrap_or(&self.letters);
-        let after = self.letters.get(index + 1..).unwrap_or_default();
+        let before = self.characters.get(..index).unwrap_or(&self.characters);
+        let after = self.characters.get(index + 1..).unwrap_or_default();
         let before = Self {
-            letters: before.to_vec(),
+            characters: before.to_vec(),
             end: self.position(index),
         };
         let after = Self {
-            letters: after.to_vec(),
+            characters: after.to_vec(),
             end: self.end,
         };
         (before, after)
@@ -106,31 +114,33 @@ impl Word {
 /// Splits at blanks that are neither quoted nor escaped.
 pub(super) fn split(text: &str) -> Result<Vec<Word>, SyntaxError> {
     let mut words = Vec::new();
-    let mut letters = Vec::new();
+    let mut characters = Vec::new();
     let mut quote: Option<(char, usize)> = None;
-    let mut escaped = false;
+    let mut after_backslash = false;
     for (at, char) in text.char_indices() {
         let ends_quote = quote.is_some_and(|(mark, _)| mark == char);
         match char {
-            _ if escaped => {
-                let is_escaped = true;
-                letters.push(Character {
+            _ if after_backslash => {
+                characters.push(Character {
                     char,
                     at,
-                    is_escaped,
+                    is_escaped: true,
                 });
-                escaped = false;
+                after_backslash = false;
             }
-            '\\' => escaped = true,
+            '\\' => after_backslash = true,
             _ if ends_quote => quote = None,
             '"' | '\'' if quote.is_none() => quote = Some((char, at)),
             _ if char.is_whitespace() && quote.is_none() => {
-                if !letters.is_empty() {
-                    let letters = std::mem::take(&mut letters);
-                    words.push(Word { letters, end: at });
+                if !characters.is_empty() {
+                    let characters = std::mem::take(&mut characters);
+                    words.push(Word {
+                        characters,
+                        end: at,
+                    });
                 }
             }
-            _ => letters.push(Character {
+            _ => characters.push(Character {
                 char,
                 at,
                 is_escaped: false,
@@ -143,15 +153,15 @@ pub(super) fn split(text: &str) -> Result<Vec<Word>, SyntaxError> {
             format!("the quote {mark} is not closed"),
         ));
     }
-    if escaped {
+    if after_backslash {
         return Err(SyntaxError::new(
             text.len() - 1,
             "nothing follows the backslash",
         ));
     }
-    if !letters.is_empty() {
+    if !characters.is_empty() {
         let end = text.len();
-        words.push(Word { letters, end });
+        words.push(Word { characters, end });
     }
     Ok(words)
 }

@@ -13,12 +13,12 @@ use rperf_symbol::{DebugInfo, DebugUnit};
 use super::die::Die;
 use super::lines::{LineTable, has_file};
 
-/// A unit whose entries are read.
+/// A unit, and the sections that its entries refer to.
 #[derive(Debug)]
 pub(crate) struct UnitReader<'u> {
     pub(super) dwarf: &'u Dwarf<Slice<'u>>,
     pub(super) unit: Rc<Unit<Slice<'u>>>,
-    /// Whether the unit is in the shared (supplementary) file, and its offset in `.debug_info`.
+    /// Whether the unit is in the supplementary file, and its offset in `.debug_info`.
     pub(super) key: (bool, usize),
 }
 
@@ -29,13 +29,14 @@ pub(crate) struct CompileUnit<'u> {
     pub(super) home: Rc<UnitReader<'u>>,
     /// Sections used by the line table.
     line_dwarf: &'u Dwarf<Slice<'u>>,
+    /// The unit with the line table: the same, or the skeleton unit of split DWARF.
     skeleton: Rc<Unit<Slice<'u>>>,
     lines: OnceCell<LineTable<'u>>,
     /// The other units read so far, by their keys.
     others: RefCell<HashMap<(bool, usize), Rc<UnitReader<'u>>>>,
-    /// Type units by signature: their offsets, and the type within them.
+    /// By signature: the offset of a type unit, and of the type within it.
     types: OnceCell<HashMap<DebugTypeSignature, (DebugInfoOffset, UnitOffset)>>,
-    /// Known names, for filtering units.
+    /// Cached results of the filter of function names, for the strings of this unit.
     pub(super) known: Option<&'u CachedNames>,
 }
 
@@ -78,12 +79,12 @@ impl<'u> CompileUnit<'u> {
         self.at(self.home.unit.header.root_offset())
     }
 
-    /// Returns a reader of the main attributes of the entries whose tags pass `is_wanted`.
+    /// Returns a scanner of the entries whose tags pass `is_wanted`; `None` if the unit is damaged.
     pub(crate) fn scanner(&self, is_wanted: &dyn Fn(DwTag) -> bool) -> Option<DieScanner<'u, 'u>> {
         DieScanner::new(self.home.dwarf, &self.home.unit.header, is_wanted)
     }
 
-    /// Returns the functions of the unit, with their main attributes.
+    /// Returns the offsets of the functions that have code and, if names are `wanted`, of those that have such a name.
     pub(super) fn function_entries(&self, wanted: Option<WantedNames<'_>>) -> FunctionEntries {
         FunctionEntries::read(self.home.dwarf, &self.home.unit.header, wanted)
     }
@@ -93,7 +94,7 @@ impl<'u> CompileUnit<'u> {
         Die::read(self, &self.home, offset)
     }
 
-    /// Whether an entry of the unit has a location list: only optimised code has them.
+    /// Whether an entry of the unit has a location list of DWARF 4 or later: only optimised code has them.
     pub(crate) fn is_optimised(&self) -> bool {
         let Ok(mut entries) = self.home.unit.entries_raw(None) else {
             return false;
@@ -120,18 +121,22 @@ impl<'u> CompileUnit<'u> {
         has_list
     }
 
-    /// Returns the entry at `offset` of `.debug_info`, of the shared file if `is_shared`.
-    pub(super) fn other(&self, offset: DebugInfoOffset, is_shared: bool) -> Option<Die<'_, 'u>> {
-        let dwarf = match is_shared {
+    /// Returns the entry at `offset` of `.debug_info`, in the supplementary file if `is_supplementary`.
+    pub(super) fn at_debug_info_offset(
+        &self,
+        offset: DebugInfoOffset,
+        is_supplementary: bool,
+    ) -> Option<Die<'_, 'u>> {
+        let dwarf = match is_supplementary {
             true => self.home.dwarf.sup()?,
             false => self.home.dwarf,
         };
-        let at = match (is_shared, self.home.unit.dwo_id) {
+        let at = match (is_supplementary, self.home.unit.dwo_id) {
             (false, None) => self.info.unit_containing(offset)?,
             // The supplementary file has no index, and a split file has a single compilation unit.
             _ => containing(dwarf, offset)?,
         };
-        let home = self.unit_at(dwarf, is_shared, at.0)?;
+        let home = self.unit_at(dwarf, is_supplementary, at.0)?;
         let entry = offset.to_unit_offset(&home.unit.header)?;
         Die::read(self, &home, entry)
     }
@@ -140,16 +145,16 @@ impl<'u> CompileUnit<'u> {
     fn unit_at(
         &self,
         dwarf: &'u Dwarf<Slice<'u>>,
-        is_shared: bool,
+        is_supplementary: bool,
         offset: usize,
     ) -> Option<Rc<UnitReader<'u>>> {
-        let key = (is_shared, offset);
+        let key = (is_supplementary, offset);
         if key == self.home.key {
             return Some(Rc::clone(&self.home));
         }
-        let known = self.others.borrow().get(&key).cloned();
-        if known.is_some() {
-            return known;
+        let cached = self.others.borrow().get(&key).cloned();
+        if cached.is_some() {
+            return cached;
         }
         let header = dwarf.unit_header(DebugInfoOffset(offset)).ok()?;
         let unit = Rc::new(dwarf.unit(header).ok()?);
@@ -159,7 +164,7 @@ impl<'u> CompileUnit<'u> {
     }
 
     /// Returns the type of this signature, in a type unit (`-fdebug-types-section`).
-    pub(super) fn typed(&self, signature: DebugTypeSignature) -> Option<Die<'_, 'u>> {
+    pub(super) fn type_with_signature(&self, signature: DebugTypeSignature) -> Option<Die<'_, 'u>> {
         let dwarf = self.home.dwarf;
         let types = self.types.get_or_init(|| type_units(dwarf));
         let (at, entry) = *types.get(&signature)?;

@@ -8,13 +8,14 @@ use rperf_symbol::dwarf::Slice;
 use super::compile_unit::{CompileUnit, UnitReader};
 use super::lines::file_path;
 
-/// The maximum number of references followed to find an attribute.
-const MAX_REFERENCES: usize = 16;
+/// The maximum number of entries in which an attribute is searched: the entry itself, its origin, and so on.
+const MAX_ORIGINS: usize = 16;
 
 /// A debugging information entry (DIE) and its unit.
 #[derive(Debug, Clone)]
 pub(crate) struct Die<'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
+    /// Its unit.
     home: Rc<UnitReader<'u>>,
     entry: Rc<DebuggingInformationEntry<Slice<'u>>>,
 }
@@ -70,10 +71,11 @@ impl<'w, 'u> Die<'w, 'u> {
         self.entry.attr_value(name)
     }
 
-    /// Returns an attribute of this entry, or of its specification or abstract origin; with the entry that has it.
+    /// Returns an attribute of this entry or, if it has none, of its [`origin`](Self::origin), and so on; with the entry that has
+    /// the attribute.
     pub(crate) fn find(&self, name: DwAt) -> Option<(Self, AttributeValue<Slice<'u>>)> {
         let mut die = self.clone();
-        for _ in 0..MAX_REFERENCES {
+        for _ in 0..MAX_ORIGINS {
             if let Some(value) = die.own(name) {
                 return Some((die, value));
             }
@@ -82,25 +84,31 @@ impl<'w, 'u> Die<'w, 'u> {
         None
     }
 
-    /// Returns the specification or abstract origin of the entry.
+    /// Returns the abstract origin of the entry; if it has none, its specification.
     pub(crate) fn origin(&self) -> Option<Self> {
         let abstract_origin = self.reference(gimli::DW_AT_abstract_origin);
         abstract_origin.or_else(|| self.reference(gimli::DW_AT_specification))
     }
 
-    /// Returns the entry that an attribute refers to.
+    /// Returns the entry that an attribute of this entry itself refers to.
     pub(crate) fn reference(&self, name: DwAt) -> Option<Self> {
-        let is_shared = self.home.key.0;
+        let is_supplementary = self.home.key.0;
         match self.own(name)? {
             AttributeValue::UnitRef(offset) => Self::read(self.compile_unit, &self.home, offset),
-            AttributeValue::DebugInfoRef(offset) => self.compile_unit.other(offset, is_shared),
-            AttributeValue::DebugInfoRefSup(offset) => self.compile_unit.other(offset, true),
-            AttributeValue::DebugTypesRef(signature) => self.compile_unit.typed(signature),
+            AttributeValue::DebugInfoRef(offset) => self
+                .compile_unit
+                .at_debug_info_offset(offset, is_supplementary),
+            AttributeValue::DebugInfoRefSup(offset) => {
+                self.compile_unit.at_debug_info_offset(offset, true)
+            }
+            AttributeValue::DebugTypesRef(signature) => {
+                self.compile_unit.type_with_signature(signature)
+            }
             _ => None,
         }
     }
 
-    /// Returns a string attribute, which may be in a referenced entry.
+    /// Returns a string attribute of the entry or its origin.
     fn text(&self, name: DwAt) -> Option<String> {
         let (die, value) = self.find(name)?;
         let text = die.unit().attr_string(value).ok()?;
@@ -118,18 +126,18 @@ impl<'w, 'u> Die<'w, 'u> {
             .or_else(|| self.text(gimli::DW_AT_MIPS_linkage_name))
     }
 
-    /// Returns a numeric attribute, which may be in a referenced entry.
+    /// Returns a numeric attribute of the entry or its origin; `None` if it is negative.
     pub(crate) fn number(&self, name: DwAt) -> Option<u64> {
         let (_, value) = self.find(name)?;
         value.udata_value()
     }
 
-    /// Returns the line of its declaration.
+    /// Returns the line of the entry's declaration.
     pub(crate) fn declared_line(&self) -> Option<u32> {
         u32::try_from(self.number(gimli::DW_AT_decl_line)?).ok()
     }
 
-    /// Returns the source file of its declaration.
+    /// Returns the source file of the entry's declaration.
     pub(crate) fn declared_file(&self) -> Option<String> {
         self.file(gimli::DW_AT_decl_file)
     }
@@ -152,7 +160,7 @@ impl<'w, 'u> Die<'w, 'u> {
         file_path(die.unit(), header, header.file(index)?)
     }
 
-    /// Returns the address ranges of the entry: start and end, which is exclusive. Empty ranges are omitted.
+    /// Returns the start and the exclusive end of each address range of the entry. Empty ranges are omitted.
     pub(crate) fn ranges(&self) -> Vec<(u64, u64)> {
         let unit = self.unit();
         let list = self.own(gimli::DW_AT_ranges);
@@ -174,7 +182,7 @@ impl<'w, 'u> Die<'w, 'u> {
         found
     }
 
-    /// Returns the address in an attribute of this entry.
+    /// Returns the address in an attribute of this entry itself.
     fn address(&self, name: DwAt) -> Option<u64> {
         self.unit().attr_address(self.own(name)?).ok().flatten()
     }
@@ -205,8 +213,8 @@ impl<'w, 'u> Die<'w, 'u> {
             Some(_) => self.address(gimli::DW_AT_entry_pc),
             None => None,
         };
-        let is_there = |address: &u64| *address != 0;
-        entry.or_else(low).or_else(first).filter(is_there)
+        let is_kept = |address: &u64| *address != 0;
+        entry.or_else(low).or_else(first).filter(is_kept)
     }
 
     /// Returns the direct children of the entry.
@@ -258,6 +266,7 @@ impl<'w, 'u> Die<'w, 'u> {
             }
             let die = entries.current();
             let die = die.map(|entry| Self::new(self.compile_unit, &self.home, entry.clone()));
+            // A null entry, which ends a list of siblings, is not visited.
             descends = die.is_none_or(|die| visit(&die));
         }
     }

@@ -1,12 +1,11 @@
-//! Entry points of functions and their inlined instances, with their declaration and call lines.
+//! Entry points of functions and inlined instances, with the lines of their declarations and calls.
 
 use gimli::UnitOffset;
 use rperf_symbol::dwarf::{DieReference, DieScanner, ScannedDie};
 use rustc_hash::FxHashMap;
 
 use super::compile_unit::CompileUnit;
-use super::die::Die;
-use super::function::is_function_or_copy;
+use super::function::is_function_or_instance;
 
 /// The entry point of a function with code, or of an inlined instance.
 pub(crate) struct EntryPoint<'w, 'u> {
@@ -25,23 +24,30 @@ impl EntryPoint<'_, '_> {
     }
 }
 
-/// A DIE's declaration: whether it is in a wanted file, and its line.
-type Declaration = (bool, Option<u32>);
+/// The declaration of a DIE.
+#[derive(Clone, Copy)]
+struct Declaration {
+    /// Whether it is in a wanted file.
+    is_wanted: bool,
+    line: Option<u32>,
+}
 
 /// An iterator over the entry points of a unit whose declaration or call is in a wanted file, in the order of their DIEs.
 pub(crate) struct EntryPoints<'p, 'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
+    /// `None` if the unit is damaged.
     entries: Option<DieScanner<'u, 'u>>,
     is_wanted_file: &'p dyn Fn(u64) -> bool,
     is_wanted_path: &'p dyn Fn(&str) -> bool,
-    /// The depth of the DIE of the outermost enclosing function; `None` outside of functions.
-    function: Option<isize>,
-    /// Cached declarations by abstract origin, which many inlined instances share.
+    /// The depth of the DIE of the outermost enclosing function with code; `None` outside of such functions.
+    function_depth: Option<isize>,
+    /// Cached declarations of origins, which many inlined instances share.
     origins: FxHashMap<UnitOffset, Declaration>,
 }
 
 impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
-    /// Creates the iterator; `is_wanted_file` selects files by index in the line table, `is_wanted_path` by path.
+    /// Creates the iterator. Both conditions select the same files: `is_wanted_file` by index in the line table,
+    /// `is_wanted_path` by path.
     pub(crate) fn new(
         compile_unit: &'w CompileUnit<'u>,
         is_wanted_file: &'p dyn Fn(u64) -> bool,
@@ -49,19 +55,20 @@ impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
     ) -> Self {
         Self {
             compile_unit,
-            entries: compile_unit.scanner(&is_function_or_copy),
+            entries: compile_unit.scanner(&is_function_or_instance),
             is_wanted_file,
             is_wanted_path,
-            function: None,
+            function_depth: None,
             origins: FxHashMap::default(),
         }
     }
 
     fn next_in(&mut self, entries: &mut DieScanner<'u, 'u>) -> Option<EntryPoint<'w, 'u>> {
         loop {
-            // Most inlined calls are in other files.
+            // For most inlined instances, neither the call nor the declaration is in a wanted file.
             let entry = entries.next_unless(&mut |call| {
-                !(self.is_wanted_file)(call.file) && !self.declaration_of_origin(call.origin).0
+                !(self.is_wanted_file)(call.file)
+                    && !self.declaration_of_origin(call.origin).is_wanted
             })?;
             if !self.has_code(&entry) {
                 continue;
@@ -82,16 +89,17 @@ impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
         }
     }
 
-    /// Whether a DIE is a function with code, or an inlined instance within one.
+    /// Whether a DIE is a function with code, or an inlined instance within one. Tracks the enclosing function, so the DIEs must
+    /// be passed in order.
     fn has_code(&mut self, entry: &ScannedDie) -> bool {
-        self.function = self.function.filter(|depth| entry.depth > *depth);
+        self.function_depth = self.function_depth.filter(|depth| entry.depth > *depth);
         match entry.tag {
-            gimli::DW_TAG_inlined_subroutine => self.function.is_some(),
+            gimli::DW_TAG_inlined_subroutine => self.function_depth.is_some(),
             gimli::DW_TAG_subprogram if !entry.is_declaration && entry.has_addresses => {
                 let die = self.compile_unit.at(entry.offset);
                 let has_code = die.is_some_and(|die| die.entry_address().is_some());
                 if has_code {
-                    self.function.get_or_insert(entry.depth);
+                    self.function_depth.get_or_insert(entry.depth);
                 }
                 has_code
             }
@@ -104,18 +112,21 @@ impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
         let line = entry
             .declared_line
             .and_then(|line| u32::try_from(line).ok());
-        let (is_wanted, line) = match (entry.declared_file, line, entry.origin) {
-            (Some(file), Some(line), _) => ((self.is_wanted_file)(file), Some(line)),
+        let declaration = match (entry.declared_file, line, entry.origin) {
+            (Some(file), Some(line), _) => Declaration {
+                is_wanted: (self.is_wanted_file)(file),
+                line: Some(line),
+            },
             (file, line, Some(DieReference::SameUnit(origin))) => {
-                let declaration = self.declaration_of_origin(origin);
-                (
-                    file.map_or(declaration.0, self.is_wanted_file),
-                    line.or(declaration.1),
-                )
+                let of_origin = self.declaration_of_origin(origin);
+                Declaration {
+                    is_wanted: file.map_or(of_origin.is_wanted, self.is_wanted_file),
+                    line: line.or(of_origin.line),
+                }
             }
             _ => self.declaration_at(entry.offset),
         };
-        line.filter(|_| is_wanted)
+        declaration.line.filter(|_| declaration.is_wanted)
     }
 
     fn declaration_of_origin(&mut self, origin: UnitOffset) -> Declaration {
@@ -129,13 +140,16 @@ impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
 
     fn declaration_at(&self, offset: UnitOffset) -> Declaration {
         let Some(die) = self.compile_unit.at(offset) else {
-            return (false, None);
+            return Declaration {
+                is_wanted: false,
+                line: None,
+            };
         };
         let file = die.declared_file();
-        (
-            file.is_some_and(|file| (self.is_wanted_path)(&file)),
-            Die::declared_line(&die),
-        )
+        Declaration {
+            is_wanted: file.is_some_and(|file| (self.is_wanted_path)(&file)),
+            line: die.declared_line(),
+        }
     }
 }
 

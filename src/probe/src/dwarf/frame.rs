@@ -1,4 +1,4 @@
-//! Frame bases from call frame information.
+//! Canonical frame addresses (CFA) from call frame information.
 
 use gimli::{
     BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, Register, RunTimeEndian,
@@ -8,16 +8,16 @@ use object::{Object as _, ObjectSection as _};
 
 type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// The tables of one object.
+/// The call frame information of one object.
 #[derive(Debug)]
 pub(crate) struct Frames<'a> {
-    unwind: EhFrame<Bytes<'a>>,
-    debug: DebugFrame<Bytes<'a>>,
+    eh_frame: EhFrame<Bytes<'a>>,
+    debug_frame: DebugFrame<Bytes<'a>>,
     bases: BaseAddresses,
 }
 
 impl<'a> Frames<'a> {
-    /// Reads the tables of the file that is executed, not those of its debug file.
+    /// Reads the tables of `file`, which is the executed file: those of a separate debug file are not used.
     pub(crate) fn new(file: &object::File<'a>) -> Self {
         let endian = match file.is_little_endian() {
             true => RunTimeEndian::Little,
@@ -32,27 +32,27 @@ impl<'a> Frames<'a> {
             let section = file.section_by_name(name);
             section.map_or(0, |section| section.address())
         };
-        let mut unwind = EhFrame::new(bytes(".eh_frame"), endian);
-        let mut debug = DebugFrame::new(bytes(".debug_frame"), endian);
+        let mut eh_frame = EhFrame::new(bytes(".eh_frame"), endian);
+        let mut debug_frame = DebugFrame::new(bytes(".debug_frame"), endian);
         let size = if file.is_64() { 8 } else { 4 };
-        unwind.set_address_size(size);
-        debug.set_address_size(size);
+        eh_frame.set_address_size(size);
+        debug_frame.set_address_size(size);
         let bases = BaseAddresses::default()
             .set_eh_frame(address(".eh_frame"))
             .set_text(address(".text"))
             .set_got(address(".got"));
         Self {
-            unwind,
-            debug,
+            eh_frame,
+            debug_frame,
             bases,
         }
     }
 
     /// Returns the canonical frame address (CFA) at `address` as a register and an offset in bytes; `None` if no table
     /// covers `address` or if the CFA has another form.
-    pub(crate) fn base(&self, address: u64) -> Option<(Register, i64)> {
-        self.in_table(&self.unwind, address)
-            .or_else(|| self.in_table(&self.debug, address))
+    pub(crate) fn cfa(&self, address: u64) -> Option<(Register, i64)> {
+        self.in_table(&self.eh_frame, address)
+            .or_else(|| self.in_table(&self.debug_frame, address))
     }
 
     fn in_table<T: UnwindSection<Bytes<'a>>>(
