@@ -1,4 +1,4 @@
-//! Errors of the search for probe points.
+//! Errors of the search for probe points, variables and source lines.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,7 @@ use thiserror::Error;
 
 use crate::definition::SyntaxError;
 
-/// Why a definition has no probe point. Texts are perf's where perf has one; [`Error::details`] are
-/// its further lines.
+/// Why a search failed. The text is perf's if perf has one; [`Error::details`] returns the lines after its first.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -27,7 +26,7 @@ pub enum Error {
     NoPoint {
         /// The probe point as written.
         point: String,
-        /// Similar names or lines that exist, the nearest first.
+        /// Similar names, the most similar first, or probe points at nearby lines, by line.
         nearest: Vec<String>,
     },
     /// The object has no debug information, which the definition requires.
@@ -55,7 +54,7 @@ pub enum Error {
         function: String,
         /// Offset from its entry in bytes.
         offset: u64,
-        /// Its length in bytes.
+        /// The length of the function in bytes.
         size: u64,
     },
     /// The offset is within an instruction.
@@ -65,7 +64,7 @@ pub enum Error {
         function: String,
         /// Offset from its entry in bytes.
         offset: u64,
-        /// The instruction boundaries before and after it.
+        /// The instruction boundaries before and after it; the last two of the function if none is after it.
         nearest: Vec<u64>,
     },
     /// The address is not in the object's code.
@@ -93,11 +92,11 @@ pub enum Error {
         reason: Option<String>,
         /// Where it is available.
         elsewhere: Vec<String>,
-        /// The variables available instead.
+        /// The variables available there; if they are many, only those of a similar name.
         known: Vec<String>,
     },
-    /// A part of the definition is not supported at this probe point: an unknown member, a value that the kernel cannot
-    /// fetch, a return probe that is not at the entry of a function.
+    /// A part of the definition is not supported at this probe point: for example an unknown member, a value that the kernel
+    /// cannot fetch, or a return probe that is not at the entry of a function.
     #[error("{message}")]
     Unsupported {
         /// The cause.
@@ -110,7 +109,7 @@ pub enum Error {
     NoRegister {
         /// The name.
         name: String,
-        /// The kernel's name for it.
+        /// The kernel's name for it, if the kernel knows it.
         instead: Option<String>,
     },
     /// Unknown symbol.
@@ -126,13 +125,12 @@ pub enum Error {
     /// The definition requires debug information of the kernel.
     #[error("Failed to find the path for the kernel: no image with debug information")]
     NoKernelImage,
-    /// The kernel's types do not describe the function's parameters, or several functions have that
-    /// name.
+    /// The kernel's types do not describe the function's parameters, or functions of that name have different ones.
     #[error("the parameters of '{function}' are unknown")]
     NoSignature {
         /// The function.
         function: String,
-        /// The number of functions with that name in the kernel's types.
+        /// The number of different prototypes of that name in the kernel's types; 0 if none is known.
         count: usize,
     },
     /// The function is in another module, or in the kernel itself.
@@ -168,7 +166,7 @@ impl Error {
         }
     }
 
-    /// Suggestions for the user.
+    /// Returns suggestions for the user.
     #[must_use]
     pub fn hints(&self) -> Vec<String> {
         let one = |hint: String| vec![hint];
@@ -219,7 +217,7 @@ impl Error {
             ],
             Self::NoSignature { function, count } => vec![match count {
                 0 => format!("the kernel's types (BTF) have no function {function}; registers (%di) and $arg1 can be recorded"),
-                count => format!("{count} functions of the kernel have this name; registers (%di) and $arg1 can be recorded"),
+                count => format!("functions of the kernel with this name have {count} different prototypes; registers (%di) and $arg1 can be recorded"),
             }],
             Self::OtherModule { function, module } => one(match module {
                 Some(module) => format!("use -m {module} {function}: it is in this module"),

@@ -39,20 +39,20 @@ pub struct ProbeEvent {
 pub enum ProbeTarget {
     /// A program or library.
     Program {
-        /// The object.
+        /// The path of the object.
         object: String,
         /// The file offset.
         file_offset: u64,
-        /// The USDT semaphore.
+        /// The file offset of the USDT semaphore.
         semaphore: Option<u64>,
     },
     /// The kernel or a module.
     Kernel {
-        /// The module.
+        /// The module; `None` for the kernel itself.
         module: Option<String>,
-        /// A function, or the kernel's first symbol.
+        /// A function, or `_text`, the start of the kernel.
         symbol: String,
-        /// Offset in bytes.
+        /// Offset from the symbol in bytes.
         offset: u64,
     },
 }
@@ -104,7 +104,7 @@ impl fmt::Display for ProbeEvent {
 }
 
 impl ProbeEvent {
-    /// Returns the bootconfig entry that creates it (Documentation/trace/boottime-trace.rst, `ftrace.event.kprobes`), always in
+    /// Returns the bootconfig entry that creates the event (Documentation/trace/boottime-trace.rst, `ftrace.event.kprobes`), always in
     /// the group `kprobes`. `None` for a probe of a program.
     #[must_use]
     pub fn bootconfig_entry(&self) -> Option<String> {
@@ -162,7 +162,8 @@ pub fn base_name(definition: &Definition, probe: &Probe) -> String {
     name_for(definition, &probe.name)
 }
 
-/// Returns the base name: the definition's event name, otherwise a name derived from the function at the probe point.
+/// Returns the base name: the definition's event name, otherwise a name derived from the function's name and
+/// the line. `function` is the function's name if the definition does not have it.
 pub(crate) fn name_for(definition: &Definition, function: &str) -> String {
     if let Some(event) = &definition.event {
         return user_event_name(event, definition.point.is_return());
@@ -191,7 +192,7 @@ pub(crate) fn name_for(definition: &Definition, function: &str) -> String {
     clean + &suffix
 }
 
-/// Returns the event name for a user's name, as perf does: a return probe gets a suffix.
+/// Returns the event name for a user's name: as in perf, that of a return probe gets a suffix.
 fn user_event_name(event: &str, is_return: bool) -> String {
     if !is_return || event.ends_with(RETURN_SUFFIX) {
         return event.to_owned();
@@ -233,7 +234,7 @@ pub struct ExistingEvent {
 /// The target of an existing event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExistingTarget {
-    /// In a program or library.
+    /// A program or library.
     File {
         /// Its path.
         path: String,
@@ -273,7 +274,7 @@ impl ExistingEvent {
         format!("{}:{}", self.group, self.name)
     }
 
-    /// Returns the line that removes the event when written to its list.
+    /// Returns the line that removes the event when written to `uprobe_events` or `kprobe_events`.
     #[must_use]
     pub fn removal(&self) -> String {
         format!("-:{}/{}", self.group, self.name)

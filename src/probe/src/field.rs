@@ -17,11 +17,12 @@ pub struct Dereference {
 pub struct ProbeField {
     /// Its name; the kernel numbers fields without a name.
     pub name: Option<String>,
-    /// The innermost part: a register, an address or another fetch argument without dereferences.
+    /// The innermost part, such as a register or an address; for an argument in the kernel's syntax, all of it without name
+    /// and type.
     pub base: String,
-    /// The dereferences, innermost first.
+    /// The dereferences of the base, innermost first.
     pub reads: Vec<Dereference>,
-    /// The type.
+    /// The type; `None` for the kernel's default.
     pub kind: Option<String>,
 }
 

@@ -46,18 +46,16 @@ impl NameFilter {
     pub fn matches(&self, name: &str) -> bool {
         self.0.matches(name)
     }
-}
 
-impl NameFilter {
     /// Whether names with the prefix `start` may match.
     pub(crate) fn may_match(&self, start: &str) -> bool {
-        self.0.known(start) != Some(false)
+        self.0.result_for_prefix(start) != Some(false)
     }
 }
 
 impl PatternNode {
     /// Returns the result for all names with the prefix `start`; `None` if it may differ between them.
-    fn known(&self, start: &str) -> Option<bool> {
+    fn result_for_prefix(&self, start: &str) -> Option<bool> {
         match self {
             Self::Pattern(pattern) => {
                 let plain = pattern.split(['*', '?', '[', '\\']).next();
@@ -65,12 +63,18 @@ impl PatternNode {
                 let may_match = plain.starts_with(start) || start.starts_with(plain);
                 (!may_match).then_some(false)
             }
-            Self::Not(inner) => inner.known(start).map(|known| !known),
-            Self::And(first, second) => match (first.known(start), second.known(start)) {
+            Self::Not(inner) => inner.result_for_prefix(start).map(|result| !result),
+            Self::And(first, second) => match (
+                first.result_for_prefix(start),
+                second.result_for_prefix(start),
+            ) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (first, second) => Some(first? && second?),
             },
-            Self::Or(first, second) => match (first.known(start), second.known(start)) {
+            Self::Or(first, second) => match (
+                first.result_for_prefix(start),
+                second.result_for_prefix(start),
+            ) {
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 (first, second) => Some(first? || second?),
             },
@@ -102,6 +106,7 @@ impl PatternParser<'_> {
         bare.chars().next()
     }
 
+    /// Skips blanks, and `expected_char` if it is next; returns whether it was.
     fn take(&mut self, expected_char: char) -> bool {
         let is_next = self.peek() == Some(expected_char);
         if is_next {
@@ -126,7 +131,7 @@ impl PatternParser<'_> {
         Ok(node)
     }
 
-    /// Skips `operator` if it is next; returns whether it was.
+    /// Skips `operator` if it is next; returns whether it was, or an error if there are too many.
     fn take_operator(&mut self, operator: char) -> Result<bool, SyntaxError> {
         if !self.take(operator) {
             return Ok(false);
@@ -155,6 +160,7 @@ impl PatternParser<'_> {
                 false => Err(SyntaxError::new(self.at, "')' is missing")),
             };
         }
+        // Skips blanks.
         self.peek();
         let rest = self.text.get(self.at..).unwrap_or_default();
         let ends = |c: char| c.is_whitespace() || matches!(c, '&' | '|' | '!' | '(' | ')');

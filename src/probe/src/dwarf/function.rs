@@ -9,11 +9,12 @@ use rustc_hash::FxHashMap;
 use super::compile_unit::CompileUnit;
 use super::die::Die;
 
-/// The functions of a unit in entry order.
+/// The functions of a unit, in the order of their DIEs.
 #[derive(Debug)]
 pub(crate) struct Functions<'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
     entries: FunctionEntries,
+    /// The address ranges of the functions with code, sorted by start; computed on demand.
     code: OnceCell<Vec<FunctionRange>>,
 }
 
@@ -28,7 +29,8 @@ struct FunctionRange {
 }
 
 impl<'w, 'u> Functions<'w, 'u> {
-    /// Reads the functions, but not their names. Entries before damage are kept.
+    /// Finds the functions with code; [`named`](Self::named) returns none. If the unit is damaged, those before the damage are
+    /// found.
     pub(crate) fn read(compile_unit: &'w CompileUnit<'u>) -> Self {
         Self {
             compile_unit,
@@ -37,8 +39,8 @@ impl<'w, 'u> Functions<'w, 'u> {
         }
     }
 
-    /// Reads the functions, and finds those whose source or linkage name passes `is_name`. If units were filtered by
-    /// names, `is_name` must be the condition of that filter.
+    /// Finds the functions with code, and those whose source or linkage name passes `is_name`. If units were filtered by names,
+    /// `is_name` must be the condition of that filter, whose results are cached.
     pub(crate) fn with_names(
         compile_unit: &'w CompileUnit<'u>,
         is_name: &dyn Fn(&str) -> bool,
@@ -60,7 +62,7 @@ impl<'w, 'u> Functions<'w, 'u> {
         }
     }
 
-    /// Returns the functions, except declarations, whose name passed `is_name`.
+    /// Returns the functions, except declarations, whose name passed `is_name` of [`with_names`](Self::with_names).
     pub(crate) fn named(&self) -> impl Iterator<Item = Die<'w, 'u>> {
         let named = self.entries.named.iter();
         named.filter_map(|offset| self.compile_unit.at(*offset))
@@ -73,7 +75,7 @@ impl<'w, 'u> Functions<'w, 'u> {
         dies.filter(|die| die.entry_address().is_some())
     }
 
-    /// Returns the first function whose code contains `address`.
+    /// Returns the function whose code contains `address`; of several, the first in the order of DIEs.
     pub(crate) fn containing(&self, address: u64) -> Option<Die<'w, 'u>> {
         let code = self.code.get_or_init(|| self.ranges());
         let after = code.partition_point(|range| range.start <= address);
@@ -84,7 +86,7 @@ impl<'w, 'u> Functions<'w, 'u> {
         self.compile_unit.at(UnitOffset(first))
     }
 
-    /// Returns the address ranges of all functions, sorted by start.
+    /// Returns the address ranges of all functions with code, sorted by start.
     fn ranges(&self) -> Vec<FunctionRange> {
         let all = self.with_code().flat_map(|die| {
             let function = die.offset();
@@ -107,35 +109,35 @@ impl<'w, 'u> Functions<'w, 'u> {
     }
 }
 
-/// Instances of some functions in the code of a unit.
+/// The instances in one unit of the requested functions.
 pub(crate) struct FunctionInstances<'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
-    /// The index of the requested function, and the instance's offset; in entry order.
+    /// The index of the requested function, and the instance's offset; in the order of the instances' DIEs.
     instances: Vec<(usize, UnitOffset)>,
 }
 
 impl<'w, 'u> FunctionInstances<'w, 'u> {
-    /// Finds the inlined and out-of-line instances of `functions`.
+    /// Finds the inlined and out-of-line instances whose abstract origin is one of `functions`.
     pub(crate) fn of(compile_unit: &'w CompileUnit<'u>, functions: &[Die<'w, 'u>]) -> Self {
-        let here = functions.iter().enumerate();
-        let here = here.filter_map(|(at, die)| Some((die.offset_here()?, at)));
-        let here: FxHashMap<UnitOffset, usize> = here.collect();
-        let elsewhere = |offset| {
+        let indexed = functions.iter().enumerate();
+        let in_this_unit = indexed.filter_map(|(index, die)| Some((die.offset_here()?, index)));
+        let in_this_unit: FxHashMap<UnitOffset, usize> = in_this_unit.collect();
+        let origin_in_other_unit = |offset| {
             let origin = compile_unit
                 .at(offset)?
                 .reference(gimli::DW_AT_abstract_origin)?;
             functions.iter().position(|die| die.is_same(&origin))
         };
         let mut instances = Vec::new();
-        let mut take = |offset, origin| {
-            let function = match origin {
-                DieReference::SameUnit(origin) => here.get(&origin).copied(),
-                DieReference::OtherUnit => elsewhere(offset),
+        let mut add = |offset, origin| {
+            let index = match origin {
+                DieReference::SameUnit(origin) => in_this_unit.get(&origin).copied(),
+                DieReference::OtherUnit => origin_in_other_unit(offset),
             };
-            instances.extend(function.map(|function| (function, offset)));
+            instances.extend(index.map(|index| (index, offset)));
         };
-        if let Some(scanner) = compile_unit.scanner(&is_function_or_copy) {
-            scanner.for_each_copy(&mut take);
+        if let Some(scanner) = compile_unit.scanner(&is_function_or_instance) {
+            scanner.for_each_copy(&mut add);
         }
         Self {
             compile_unit,
@@ -161,11 +163,11 @@ impl InlinedInstances {
     pub(crate) fn at<'w, 'u>(function: &Die<'w, 'u>, address: u64) -> Vec<Die<'w, 'u>> {
         let mut functions = vec![function.clone()];
         function.walk(&mut |die| {
-            let is_code = matches!(
+            let is_scope = matches!(
                 die.tag(),
                 gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block
             );
-            let covers = is_code && die.covers(address);
+            let covers = is_scope && die.covers(address);
             if covers && die.tag() == gimli::DW_TAG_inlined_subroutine {
                 functions.push(die.clone());
             }
@@ -176,7 +178,7 @@ impl InlinedInstances {
 }
 
 /// Whether the tag is that of a function or an inlined instance.
-pub(crate) fn is_function_or_copy(tag: DwTag) -> bool {
+pub(crate) fn is_function_or_instance(tag: DwTag) -> bool {
     matches!(
         tag,
         gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_subprogram

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use gimli::{FileEntry, IncompleteLineProgram, LineProgramHeader, UnitRef};
 use rperf_symbol::dwarf::Slice;
 
-/// One row.
+/// A row of the line table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LineRow {
     pub(crate) address: u64,
-    /// The index of the file.
+    /// The index of the file in the unit's line table.
     pub(crate) file: u64,
     /// 0 for code without a line.
     pub(crate) line: u32,
@@ -32,7 +32,7 @@ pub(crate) struct LineTable<'u> {
 }
 
 impl<'u> LineTable<'u> {
-    /// Reads the header of a line program.
+    /// Reads the files from the header of the unit's line program.
     pub(super) fn read(unit: UnitRef<'_, Slice<'u>>) -> Self {
         let Some(program) = unit.line_program.clone() else {
             return Self::default();
@@ -52,7 +52,7 @@ impl<'u> LineTable<'u> {
             .get_or_init(|| self.program.clone().map(run).unwrap_or_default())
     }
 
-    /// Returns the path of the file with this index.
+    /// Returns the path of the file with this index; `None` if it is unknown.
     pub(crate) fn file(&self, index: u64) -> Option<&str> {
         let path = self.files.get(usize::try_from(index).ok()?)?;
         Some(path.as_str()).filter(|path| !path.is_empty())
@@ -65,7 +65,7 @@ impl<'u> LineTable<'u> {
         wanted.map(|(index, _)| index).collect()
     }
 
-    /// Returns the files of the unit.
+    /// Returns the paths of the unit's files.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         let files = self.files.iter().map(String::as_str);
         files.filter(|path| !path.is_empty())
@@ -78,9 +78,11 @@ impl<'u> LineTable<'u> {
         let after = rows.partition_point(|row| row.address <= address);
         let last = rows.get(after.checked_sub(1)?)?.address;
         let first = rows.partition_point(|row| row.address < last);
-        let rows = rows.get(first..)?;
-        let rows = rows.iter().take_while(|row| row.address <= address);
-        rows.copied().find(|row| row.is_statement && !row.is_end)
+        let candidates = rows.get(first..after)?;
+        let row = candidates
+            .iter()
+            .find(|row| row.is_statement && !row.is_end);
+        row.copied()
     }
 
     /// Returns the end of the prologue of the function at `entry`: the address of its second row, or `entry` if its first row
@@ -98,7 +100,7 @@ impl<'u> LineTable<'u> {
     }
 }
 
-/// Runs a line program. Rows before damage are kept.
+/// Runs a line program and returns the sorted rows, up to the first damaged one.
 fn run(program: IncompleteLineProgram<Slice<'_>>) -> Vec<LineRow> {
     let mut rows = Vec::new();
     let mut machine = program.rows();
@@ -128,15 +130,15 @@ pub(super) fn has_file<'u>(
     };
     let header = program.header();
     // Building a path is much slower than comparing the file name.
-    let is_called = |file: &FileEntry<Slice<'u>>| {
+    let has_name = |file: &FileEntry<Slice<'u>>| {
         let path = unit.attr_string(file.path_name());
         path.is_ok_and(|path| {
-            let folder = path.slice().strip_suffix(name.as_bytes());
-            folder.is_some_and(|folder| folder.is_empty() || folder.ends_with(b"/"))
+            let directory = path.slice().strip_suffix(name.as_bytes());
+            directory.is_some_and(|directory| directory.is_empty() || directory.ends_with(b"/"))
         })
     };
-    let called = files(header).flatten().filter(|file| is_called(file));
-    let mut paths = called.filter_map(|file| file_path(unit, header, file));
+    let named = files(header).flatten().filter(|file| has_name(file));
+    let mut paths = named.filter_map(|file| file_path(unit, header, file));
     paths.any(|path| is_wanted(&path))
 }
 
@@ -149,7 +151,7 @@ fn files<'h, 'u>(
     present.map(|(_, file)| file)
 }
 
-/// Returns a file's path: relative to its directory, which is relative to the compilation directory, unless absolute.
+/// Returns a file's path: a relative name is in the file's directory, a relative directory in the compilation directory.
 pub(super) fn file_path<'u>(
     unit: UnitRef<'_, Slice<'u>>,
     header: &LineProgramHeader<Slice<'u>>,
@@ -160,14 +162,18 @@ pub(super) fn file_path<'u>(
         Some(text.to_string_lossy().into_owned())
     };
     let name = text(file.path_name())?;
-    let compilation = unit.comp_dir.map(|dir| dir.to_string_lossy().into_owned());
+    let compilation_directory = unit.comp_dir.map(|dir| dir.to_string_lossy().into_owned());
     // Directory 0 is the compilation directory, whether listed or not.
     let directory = match file.directory_index() {
         0 => None,
         _ => file.directory(header).and_then(text),
     };
     let mut path = String::new();
-    for part in compilation.iter().chain(&directory).chain([&name]) {
+    for part in compilation_directory
+        .iter()
+        .chain(&directory)
+        .chain([&name])
+    {
         if part.starts_with('/') {
             path.clear();
         } else if !path.is_empty() && !path.ends_with('/') {

@@ -1,4 +1,4 @@
-//! Evaluates the location expressions of variables in the forms that the kernel can fetch.
+//! Converts the location expressions of variables to forms that the kernel can fetch.
 
 use gimli::{AttributeValue, Expression, Operation, Register};
 use rperf_symbol::dwarf::Slice;
@@ -20,7 +20,7 @@ pub(crate) enum ValueBase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ValueLocation {
     pub(crate) base: ValueBase,
-    /// The offsets of successive dereferences.
+    /// The offsets of successive dereferences; empty if the value is the base itself.
     pub(crate) reads: Vec<i64>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct AccessPoint<'s, 'w, 'u> {
     pub(crate) address: u64,
 }
 
-/// Returns the location of `variable`.
+/// Returns the location of `variable`, or its constant value.
 pub(crate) fn locate<'w, 'u>(
     variable: &Die<'w, 'u>,
     at: AccessPoint<'_, 'w, 'u>,
@@ -81,7 +81,8 @@ pub(crate) fn locate<'w, 'u>(
     machine.run(expression)
 }
 
-/// Returns the value of `DW_AT_const_value`. Fixed-size forms have no sign: compilers use signed forms for negative values.
+/// Returns the value of `DW_AT_const_value`; `None` if it is not a number of at most 8 bytes. Fixed-size forms have no sign:
+/// compilers use signed forms for negative values.
 fn constant(value: &AttributeValue<Slice<'_>>) -> Option<i64> {
     match value {
         AttributeValue::Data1(value) => Some(i64::from(*value)),
@@ -100,15 +101,15 @@ fn number(bytes: &[u8]) -> Option<i64> {
     Some(i64::from_le_bytes(value))
 }
 
-/// Returns the expression of a location list for the address; `holder` is the entry that refers to the list. If no
-/// range of the list covers the function's entry, a parameter's first later range is used there.
+/// Returns the expression of a location list for the address; `holder` is the entry that refers to the list. For a parameter at
+/// the function's entry, which no range may cover, it is the expression of the first later range in the function.
 fn listed<'u>(
     holder: &Die<'_, 'u>,
     value: AttributeValue<Slice<'u>>,
     variable: &Die<'_, '_>,
     at: AccessPoint<'_, '_, '_>,
 ) -> Result<Expression<Slice<'u>>, UnavailableVariable> {
-    let list = list(holder, value);
+    let list = location_list(holder, value);
     let covers = |range: &(u64, u64)| (range.0..range.1).contains(&at.address);
     if let Some((_, found)) = list.iter().find(|(range, _)| covers(range)) {
         return Ok(*found);
@@ -128,7 +129,7 @@ fn listed<'u>(
 
 type LocationList<'u> = Vec<((u64, u64), Expression<Slice<'u>>)>;
 
-fn list<'u>(holder: &Die<'_, 'u>, value: AttributeValue<Slice<'u>>) -> LocationList<'u> {
+fn location_list<'u>(holder: &Die<'_, 'u>, value: AttributeValue<Slice<'u>>) -> LocationList<'u> {
     let mut found = Vec::new();
     if let Ok(Some(mut entries)) = holder.unit().attr_locations(value) {
         while let Ok(Some(entry)) = entries.next() {
@@ -138,14 +139,14 @@ fn list<'u>(holder: &Die<'_, 'u>, value: AttributeValue<Slice<'u>>) -> LocationL
     found
 }
 
-/// Returns the address ranges in which `variable` has a location; `None` if it has no location list: it is valid everywhere or has
-/// no location.
+/// Returns the address ranges in which `variable` has a location. `None` if it has no location list: it has one location
+/// everywhere, or none.
 pub(crate) fn valid_ranges(variable: &Die<'_, '_>) -> Option<Vec<(u64, u64)>> {
     let (holder, value) = variable.find(gimli::DW_AT_location)?;
     if matches!(value, AttributeValue::Exprloc(_)) {
         return None;
     }
-    let list = list(&holder, value);
+    let list = location_list(&holder, value);
     Some(list.into_iter().map(|(range, _)| range).collect())
 }
 
@@ -161,12 +162,11 @@ pub(crate) fn relative_to_entry(
     inside.map(move |(start, end)| (start.wrapping_sub(entry), end.wrapping_sub(entry)))
 }
 
-/// A value that is known except for its base.
+/// A number computed from a base: the dereferences `reads` are applied to the base, then `offset` is added.
 #[derive(Debug, Clone)]
 struct RelativeNumber {
     base: ValueBase,
     reads: Vec<i64>,
-    /// The added constant.
     offset: i64,
 }
 
@@ -180,7 +180,7 @@ impl RelativeNumber {
         }
     }
 
-    /// Returns the location of the value itself, if the kernel can fetch it: a constant, or a register or word in memory
+    /// Returns this number itself as a value, if the kernel can fetch it: a constant, or a register or a word in memory
     /// without an added offset.
     fn value(self) -> Result<ValueLocation, UnavailableVariable> {
         let Self {
@@ -199,7 +199,7 @@ impl RelativeNumber {
         Ok(ValueLocation { base, reads })
     }
 
-    /// Returns the memory whose address is this value.
+    /// Returns the memory whose address is this number.
     fn memory(mut self) -> Result<ValueLocation, UnavailableVariable> {
         if matches!(self.base, ValueBase::Constant(_)) {
             return Err(UnavailableVariable::Unknown);
@@ -212,9 +212,9 @@ impl RelativeNumber {
     }
 }
 
-/// Evaluates an expression symbolically: bases are known only when the probe is hit.
+/// Evaluates an expression symbolically: registers and memory are known only when the probe is hit.
 struct ExpressionEvaluator<'s, 'w, 'u> {
-    /// The entry that has the expression: the variable, or its abstract origin.
+    /// The entry that has the expression: the variable or its origin.
     holder: &'s Die<'w, 'u>,
     /// Where the variable is accessed.
     at: AccessPoint<'s, 'w, 'u>,
@@ -272,7 +272,7 @@ impl<'u> ExpressionEvaluator<'_, '_, 'u> {
                 base.offset = base.offset.wrapping_add(offset);
                 base
             }
-            Operation::CallFrameCFA => self.frame()?,
+            Operation::CallFrameCFA => self.cfa()?,
             Operation::Address { address } => RelativeNumber::of(ValueBase::Address(address), 0),
             Operation::AddressIndex { index } => {
                 let address = self.holder.unit().address(index);
@@ -317,20 +317,21 @@ impl<'u> ExpressionEvaluator<'_, '_, 'u> {
         self.stack.pop().ok_or(UnavailableVariable::Unknown)
     }
 
-    /// Adds two numbers, one of which is a constant.
+    /// Replaces the two top numbers, one of which must be a constant, with their sum.
     fn add_top_two(&mut self) -> Result<(), UnavailableVariable> {
-        let other = self.pop()?;
-        if let Some(constant) = other.constant() {
+        let top = self.pop()?;
+        if let Some(constant) = top.constant() {
             return self.add(constant);
         }
         let constant = self
             .pop()?
             .constant()
             .ok_or(UnavailableVariable::Computed)?;
-        self.stack.push(other);
+        self.stack.push(top);
         self.add(constant)
     }
 
+    /// Adds a constant to the top number.
     fn add(&mut self, constant: i64) -> Result<(), UnavailableVariable> {
         let top = self.stack.last_mut().ok_or(UnavailableVariable::Unknown)?;
         top.offset = top.offset.wrapping_add(constant);
@@ -345,14 +346,14 @@ impl<'u> ExpressionEvaluator<'_, '_, 'u> {
         let expression = match value {
             AttributeValue::Exprloc(expression) => expression,
             value => {
-                let mut list = list(&holder, value).into_iter();
+                let mut list = location_list(&holder, value).into_iter();
                 let found = list.find(|((start, end), _)| (*start..*end).contains(&at.address));
                 found.ok_or(UnavailableVariable::NoFrame)?.1
             }
         };
         let mut operations = expression.operations(holder.unit().header.encoding());
         match operations.next() {
-            Ok(Some(Operation::CallFrameCFA)) => self.frame(),
+            Ok(Some(Operation::CallFrameCFA)) => self.cfa(),
             Ok(Some(Operation::Register { register })) => {
                 Ok(RelativeNumber::of(ValueBase::Register(register), 0))
             }
@@ -363,12 +364,12 @@ impl<'u> ExpressionEvaluator<'_, '_, 'u> {
         }
     }
 
-    /// Returns the frame base from call frame information.
-    fn frame(&self) -> Result<RelativeNumber, UnavailableVariable> {
+    /// Returns the canonical frame address from call frame information.
+    fn cfa(&self) -> Result<RelativeNumber, UnavailableVariable> {
         let at = self.at;
         let (register, offset) = at
             .frames
-            .base(at.address)
+            .cfa(at.address)
             .ok_or(UnavailableVariable::NoFrame)?;
         Ok(RelativeNumber::of(ValueBase::Register(register), offset))
     }

@@ -1,6 +1,6 @@
-//! Types in DWARF: structure and formatting.
+//! Types in DWARF: their [`TypeShape`], and their names in C.
 
-use gimli::{AttributeValue, DwTag};
+use gimli::{AttributeValue, DwTag, Operation};
 
 use super::die::Die;
 use crate::shape::{MAX_LAYERS, MAX_RECORDS, RecordMember, TypeCategory, TypeShape};
@@ -119,7 +119,7 @@ impl Die<'_, '_> {
         if let Some(member) = parts().find(named) {
             return member.record_member();
         }
-        // Members of anonymous members belong to the containing record.
+        // Members of anonymous members and of base classes belong to the containing record.
         let unnamed = parts()
             .filter(|child| child.name().is_none() || child.tag() == gimli::DW_TAG_inheritance);
         unnamed.into_iter().find_map(|part| {
@@ -132,14 +132,13 @@ impl Die<'_, '_> {
         })
     }
 
-    /// Returns this member with its offset in its record; `None` if the position of a bit field is invalid or unknown.
+    /// Returns this member with its offset in its record; `None` if the offset is computed at run time, or if the position of a
+    /// bit field is invalid or unknown.
     fn record_member(&self) -> Option<RecordMember<Self>> {
-        let offset = self.number(gimli::DW_AT_data_member_location);
-        let offset = offset.and_then(|offset| i64::try_from(offset).ok());
+        let offset = self.member_offset()?;
         let Some(width) = self.number(gimli::DW_AT_bit_size) else {
             return Some(RecordMember {
-                // Members of a union may have no offset.
-                offset: offset.unwrap_or(0),
+                offset,
                 member: self.clone(),
                 bits: None,
             });
@@ -152,7 +151,7 @@ impl Die<'_, '_> {
             // Before DWARF 4: relative to the highest bit of the container.
             None => {
                 let high = self.number(gimli::DW_AT_bit_offset).unwrap_or(0);
-                let start = u64::try_from(offset?).ok()?;
+                let start = u64::try_from(offset).ok()?;
                 (start, container.checked_sub(high.checked_add(width)?)?)
             }
         };
@@ -161,6 +160,26 @@ impl Die<'_, '_> {
             member: self.clone(),
             bits: Some((width, low, size)),
         })
+    }
+
+    /// Returns the offset of this member in its record; `None` if it is computed at run time, as for a virtual base class.
+    fn member_offset(&self) -> Option<i64> {
+        let Some((holder, value)) = self.find(gimli::DW_AT_data_member_location) else {
+            // Members of a union may have no offset.
+            return Some(0);
+        };
+        let offset = match value {
+            // Before DWARF 4: an expression that adds the offset to the address of the record.
+            AttributeValue::Exprloc(expression) => {
+                let mut operations = expression.operations(holder.unit().header.encoding());
+                match (operations.next(), operations.next()) {
+                    (Ok(Some(Operation::PlusConstant { value })), Ok(None)) => value,
+                    _ => return None,
+                }
+            }
+            value => value.udata_value()?,
+        };
+        i64::try_from(offset).ok()
     }
 
     /// Formats the type of this variable in C: `struct item*`, `long int`.

@@ -12,9 +12,10 @@ use crate::search::{PathValue, raw_kernel_text};
 use crate::shape::{TypeCategory, TypeShape as _};
 
 /// A probe point at which the arguments of a definition are fetched.
-pub(super) struct Arguments<'k, 'a> {
+pub(super) struct FetchPoint<'k, 'a> {
     pub(super) kernel: &'k Kernel<'a>,
     pub(super) function: &'k str,
+    /// Offset from the function's entry in bytes.
     pub(super) offset: u64,
     pub(super) is_return: bool,
 }
@@ -26,7 +27,7 @@ impl Kernel<'_> {
     /// Returns the signature of a function from BTF.
     pub(super) fn signature(&self, function: &str) -> Result<Signature<'_>, Error> {
         let types = self.types.ok_or(Error::NoKernelImage)?;
-        // Compiler-generated variants with another name may have other parameters.
+        // Only the exact name is looked up: variants made by the compiler, such as f.isra.0, may have other parameters.
         let mut prototypes = types.prototypes(function);
         prototypes.sort_unstable();
         prototypes.dedup();
@@ -42,7 +43,7 @@ impl Kernel<'_> {
     }
 }
 
-impl Arguments<'_, '_> {
+impl FetchPoint<'_, '_> {
     /// Returns the fields to fetch, in the order of the arguments.
     pub(super) fn fields(&self, arguments: &[Argument]) -> Result<Vec<ProbeField>, Error> {
         let mut fields = Vec::new();
@@ -80,7 +81,7 @@ impl Arguments<'_, '_> {
         path.finish_with_type(None).ok()?.0
     }
 
-    /// Returns the function's parameters; an error for the value `name` unless the probe point is the entry.
+    /// Returns the function's parameters; an error for the requested value `name` if the probe point is not the entry.
     fn entry_parameters(&self, name: &str) -> Result<Vec<Parameter<'_>>, Error> {
         if self.offset == 0 && !self.is_return {
             return Ok(self.kernel.signature(self.function)?.0);
@@ -116,7 +117,7 @@ impl Arguments<'_, '_> {
         self.field(argument, &parameters, index)
     }
 
-    /// Returns all parameters that can be recorded.
+    /// Returns the fields of all parameters that can be recorded.
     fn all(&self, argument: &Argument) -> Result<Vec<ProbeField>, Error> {
         let parameters = self.entry_parameters(&argument.text)?;
         let fields = parameters
@@ -138,6 +139,7 @@ impl Arguments<'_, '_> {
         Ok(fields.collect())
     }
 
+    /// Returns the field of parameter `index`, from which `argument` may access members.
     fn field(
         &self,
         argument: &Argument,
@@ -172,8 +174,8 @@ impl Arguments<'_, '_> {
     }
 
     /// Returns the location of a parameter in the calling convention: a register, or memory at an offset from the stack
-    /// pointer. `None` if the architecture is unknown, or if this or an earlier parameter is larger than a pointer or a structure
-    /// passed by value.
+    /// pointer. `None` on architectures other than x86_64 and arm64, or if this or an earlier parameter has an unknown size, is
+    /// larger than a pointer, or is a structure passed by value.
     fn place(
         &self,
         parameters: &[Parameter<'_>],
@@ -181,14 +183,15 @@ impl Arguments<'_, '_> {
     ) -> Option<(String, Vec<Dereference>)> {
         let architecture = self.kernel.architecture();
         let pointer = self.kernel.pointer_size();
-        let is_plain = |parameter: &Parameter<'_>| {
-            let real_type = parameter.real_type()?;
-            let fits =
-                real_type.byte_size()? <= pointer && real_type.kind() != TypeCategory::Record;
-            fits.then_some(())
+        let fits_register = |parameter: &Parameter<'_>| {
+            parameter.real_type().is_some_and(|real_type| {
+                let size = real_type.byte_size();
+                size.is_some_and(|size| size <= pointer) && real_type.kind() != TypeCategory::Record
+            })
         };
-        let before = parameters.get(..=index)?;
-        before.iter().try_for_each(is_plain)?;
+        if !parameters.get(..=index)?.iter().all(fits_register) {
+            return None;
+        }
         if let Some(register) = register::parameter(architecture, index + 1) {
             return Some((register.to_owned(), Vec::new()));
         }

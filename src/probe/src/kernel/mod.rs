@@ -19,7 +19,7 @@ use crate::object::nearest;
 use crate::search::{Probe, ProbePoints, SearchOptions, is_wanted};
 use crate::shape::TypeShape as _;
 use crate::show::{ListedPoint, ShownPlace, Variable};
-use arguments::Arguments;
+use arguments::FetchPoint;
 use rperf_btf::Btf;
 
 pub use place::place_in_kernel;
@@ -30,9 +30,9 @@ pub use symbols::{KernelSymbol, KernelSymbolList};
 pub struct Kernel<'a> {
     /// Its symbols.
     pub symbols: &'a KernelSymbolList<'a>,
-    /// Its types, including those of the module.
+    /// Its types, including those of the module; `None` if the kernel has no BTF.
     pub types: Option<&'a Btf<'a>>,
-    /// The probed module.
+    /// The probed module; `None` for the kernel itself.
     pub module: Option<&'a str>,
     /// The machine name of uname(2).
     pub machine: &'a str,
@@ -60,8 +60,8 @@ impl Kernel<'_> {
     ///
     /// # Errors
     ///
-    /// There is no probe point or there are too many, an offset is beyond the end of its function, or
-    /// the probe point or a value needs debug information.
+    /// There is no probe point or there are too many, an offset is beyond the end of its function, the probe point or a value
+    /// needs debug information, or a value cannot be fetched.
     pub fn find(
         &self,
         definition: &Definition,
@@ -106,18 +106,18 @@ impl Kernel<'_> {
                 continue;
             }
             let address = symbol.address;
-            let limit = self.symbols.size_of_symbol(address);
-            if let Some(size) = limit.filter(|size| offset >= *size) {
+            let size = self.symbols.size_of_symbol(address);
+            if let Some(size) = size.filter(|size| offset >= *size) {
                 return Err(Error::OffsetTooLarge {
                     function: symbol.name.to_owned(),
                     offset,
                     size,
                 });
             }
-            let is_known =
+            let is_alias =
                 |probe: &Probe| address != 0 && probe.file_offset == address.wrapping_add(offset);
-            // An alias of a function that has a probe.
-            if probes.iter().any(is_known) {
+            // Aliases have one address, which is probed once.
+            if probes.iter().any(is_alias) {
                 continue;
             }
             probes.push(self.probe(definition, symbol, offset)?);
@@ -132,7 +132,7 @@ impl Kernel<'_> {
         offset: u64,
     ) -> Result<Probe, Error> {
         let is_return = definition.point.is_return();
-        let arguments = Arguments {
+        let point = FetchPoint {
             kernel: self,
             function: symbol.name,
             offset,
@@ -147,7 +147,7 @@ impl Kernel<'_> {
             semaphore: None,
             is_return,
             is_inlined: false,
-            fields: arguments.fields(&definition.arguments)?,
+            fields: point.fields(&definition.arguments)?,
         })
     }
 
@@ -197,8 +197,8 @@ impl Kernel<'_> {
         Error::NoPoint { point, nearest }
     }
 
-    /// Returns the names of the functions that `filter` matches; without a filter, those without a
-    /// leading underscore.
+    /// Returns the names of the functions of the module or the kernel itself that `filter` matches; without a filter, of those
+    /// without a leading underscore.
     #[must_use]
     pub fn functions(&self, filter: Option<&NameFilter>) -> BTreeSet<String> {
         let names = self.symbols.functions(self.module);

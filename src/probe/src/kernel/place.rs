@@ -6,8 +6,8 @@ use crate::event::ProbeTarget;
 use crate::object::ProbeObject;
 use crate::search::Probe;
 
-/// Returns the target of a probe found in the image of the kernel or a module. In the running kernel's image, the target is
-/// relative to the kernel's start, because several functions may have the same name.
+/// Returns the target of a probe found in the image of the kernel or a module. In the image of the running kernel itself
+/// (`is_running`, without `module`), it is relative to `_text`, because several functions may have the same name.
 #[must_use]
 pub fn place_in_kernel(
     object: &ProbeObject<'_>,
@@ -15,7 +15,7 @@ pub fn place_in_kernel(
     module: Option<&str>,
     is_running: bool,
 ) -> ProbeTarget {
-    let named = |symbol: &str, offset: u64| ProbeTarget::Kernel {
+    let target = |symbol: &str, offset: u64| ProbeTarget::Kernel {
         module: module.map(str::to_owned),
         symbol: symbol.to_owned(),
         offset,
@@ -26,11 +26,11 @@ pub fn place_in_kernel(
         && let Some(address) = object.address_of(probe.file_offset)
         && let Some(distance) = address.checked_sub(base)
     {
-        return named(BASE, distance);
+        return target(BASE, distance);
     }
     match object.variant_symbol(probe) {
-        Some((symbol, offset)) => named(&symbol, offset),
-        None => named(&probe.symbol, probe.offset),
+        Some((symbol, offset)) => target(&symbol, offset),
+        None => target(&probe.symbol, probe.offset),
     }
 }
 

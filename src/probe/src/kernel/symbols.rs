@@ -18,14 +18,14 @@ pub struct KernelSymbol<'a> {
     pub is_function: bool,
 }
 
-/// All symbols sorted by address; those of the same address in list order.
+/// All symbols sorted by address; those of the same address in the order of the listing.
 #[derive(Debug, Clone, Default)]
 pub struct KernelSymbolList<'a> {
     list: Vec<KernelSymbol<'a>>,
 }
 
 impl<'a> KernelSymbolList<'a> {
-    /// Parses a listing (proc(5), `/proc/kallsyms`); invalid lines are skipped.
+    /// Parses a listing (proc(5), `/proc/kallsyms`); invalid lines and names that are not UTF-8 are skipped.
     #[must_use]
     pub fn parse(listing: &'a [u8]) -> Self {
         let symbols = lines(listing).filter_map(|line| {
@@ -42,7 +42,7 @@ impl<'a> KernelSymbolList<'a> {
         Self { list }
     }
 
-    /// Returns the functions of a module, or without one those of the kernel itself.
+    /// Returns the functions of `module`; if it is `None`, those of the kernel itself.
     pub fn functions(&self, module: Option<&str>) -> impl Iterator<Item = &KernelSymbol<'a>> {
         let functions = self.list.iter().filter(|symbol| symbol.is_function);
         functions.filter(move |symbol| symbol.module == module)
@@ -73,8 +73,8 @@ impl<'a> KernelSymbolList<'a> {
         Some(next.address - address)
     }
 
-    /// Returns the function that starts nearest below or at `address`, and the offset in it; `None` if there is none or if
-    /// addresses are hidden.
+    /// Returns the function that starts nearest below or at `address`, and the offset in it; of aliases, the first in the listing.
+    /// `None` if there is none or if addresses are hidden.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<(KernelSymbol<'a>, u64)> {
         let after = self.list.partition_point(|other| other.address <= address);
@@ -93,8 +93,8 @@ impl<'a> KernelSymbolList<'a> {
         Some((*found, address - start))
     }
 
-    /// Resolves a location in the kernel's syntax, such as `_text+1234`, to a function and offset; `None` if it is invalid or
-    /// addresses are hidden.
+    /// Resolves a location in the kernel's syntax without a module, such as `_text+1234`, to a function and offset; `None` if it is
+    /// invalid or addresses are hidden.
     #[must_use]
     pub fn resolve(&self, place: &str) -> Option<(KernelSymbol<'a>, u64)> {
         let (symbol, offset) = place.split_once('+').unwrap_or((place, "0"));

@@ -8,7 +8,7 @@ use rperf_testkit::btf::kernel as types;
 const LISTING: &[u8] = b"ffffffff81000000 T _text\nffffffff81000100 T vfs_read\nffffffff81000100 T alias\n\
     ffffffff81000200 T vfs_write\nffffffffc0000000 t start\t[veth]\nffffffffc0000040 t stop\t[veth]\n";
 
-/// Returns the targets and fields of the probes of a definition as written for the kernel, one probe per line.
+/// Finds the probes of a definition and returns the target and fields of each in the kernel's syntax, one probe per line.
 fn resolved(definition: &str, module: Option<&str>, listing: &[u8]) -> Result<String, Error> {
     let symbols = KernelSymbolList::parse(listing);
     let bytes = types().bytes();
