@@ -104,8 +104,8 @@ impl fmt::Display for ProbeEvent {
 }
 
 impl ProbeEvent {
-    /// Returns the bootconfig entry that creates the event (Documentation/trace/boottime-trace.rst, `ftrace.event.kprobes`), always in
-    /// the group `kprobes`. `None` for a probe of a program.
+    /// Returns the bootconfig entry that creates the event (Documentation/trace/boottime-trace.rst, `ftrace.event.kprobes`),
+    /// always in the group `kprobes`. `None` for a probe of a program.
     #[must_use]
     pub fn bootconfig_entry(&self) -> Option<String> {
         let ProbeTarget::Kernel { .. } = self.target else {

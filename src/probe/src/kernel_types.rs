@@ -7,7 +7,7 @@ use rperf_btf::{Btf, BtfType, TypeKind};
 
 use crate::shape::{MAX_LAYERS, MAX_RECORDS, RecordMember, TypeCategory, TypeShape};
 
-/// `BTF_INT_SIGNED` and `BTF_INT_CHAR`, in the number that follows an integer type.
+/// `BTF_INT_SIGNED` and `BTF_INT_CHAR`, in the word that follows an integer type.
 const SIGNED: u32 = 1 << 24;
 const CHARACTER: u32 = 1 << 25;
 
@@ -17,12 +17,9 @@ pub(crate) struct BtfShape<'b> {
     btf: &'b Btf<'b>,
     /// The name of the parameter or member; `None` for a type.
     name: Option<&'b str>,
-    /// The type id.
-    number: u32,
-    /// Whether this is a type, and not a parameter or member.
-    is_type: bool,
+    type_id: u32,
     /// The size of a pointer in bytes.
-    pointer: u64,
+    pointer_size: u64,
 }
 
 /// A parameter of a function.
@@ -33,39 +30,38 @@ impl<'b> BtfShape<'b> {
     pub(crate) fn signature(
         btf: &'b Btf<'b>,
         prototype: u32,
-        pointer: u64,
+        pointer_size: u64,
     ) -> Option<(Vec<Parameter<'b>>, Option<Self>)> {
-        let record = btf.type_with_id(prototype)?;
-        if record.kind != TypeKind::Prototype {
+        let btf_type = btf.type_with_id(prototype)?;
+        if btf_type.kind != TypeKind::Prototype {
             return None;
         }
-        let value = |name: &'b str, number: u32| Self {
+        let value = |name: &'b str, type_id: u32| Self {
             btf,
             name: Some(name),
-            number,
-            is_type: false,
-            pointer,
+            type_id,
+            pointer_size,
         };
-        let parameters = (0..record.parameters()).filter_map(|index| {
-            let (name, number) = (record.detail(index * 2)?, record.detail(index * 2 + 1)?);
+        let parameters = (0..btf_type.parameters()).filter_map(|index| {
+            let (name, type_id) = (btf_type.detail(index * 2)?, btf_type.detail(index * 2 + 1)?);
             // The last parameter of a variadic function has no type.
-            (number != 0).then(|| value(btf.text(name), number))
+            (type_id != 0).then(|| value(btf.text(name), type_id))
         });
-        let returned = (record.refers_to != 0).then(|| value("$retval", record.refers_to));
+        let returned = (btf_type.refers_to != 0).then(|| value("$retval", btf_type.refers_to));
         Some((parameters.collect(), returned))
     }
 }
 
 impl<'b> BtfShape<'b> {
-    fn record(&self) -> Option<BtfType<'b>> {
-        self.btf.type_with_id(self.number)
+    /// Returns the type, or that of the parameter or member; `None` for void.
+    fn btf_type(&self) -> Option<BtfType<'b>> {
+        self.btf.type_with_id(self.type_id)
     }
 
-    fn with_type(&self, number: u32) -> Self {
+    fn with_type(&self, type_id: u32) -> Self {
         Self {
             name: None,
-            number,
-            is_type: true,
+            type_id,
             ..*self
         }
     }
@@ -79,8 +75,8 @@ impl<'b> BtfShape<'b> {
     ) -> Option<RecordMember<Self>> {
         let layers = layers.checked_sub(1)?;
         *records = records.checked_sub(1)?;
-        let record = self.record()?;
-        let members = || self.members(record);
+        let btf_type = self.btf_type()?;
+        let members = || self.members(btf_type);
         if let Some(found) = members().find(|found| found.member.name == Some(name)) {
             return Some(found);
         }
@@ -98,18 +94,17 @@ impl<'b> BtfShape<'b> {
         })
     }
 
-    fn members(&self, record: BtfType<'b>) -> impl Iterator<Item = RecordMember<Self>> {
+    fn members(&self, btf_type: BtfType<'b>) -> impl Iterator<Item = RecordMember<Self>> {
         let own = *self;
-        (0..record.members()).filter_map(move |index| {
-            let word = |at: usize| record.detail(index * 3 + at);
-            let (name, number, place) = (word(0)?, word(1)?, word(2)?);
+        (0..btf_type.members()).filter_map(move |index| {
+            let word = |at: usize| btf_type.detail(index * 3 + at);
+            let (name, type_id, place) = (word(0)?, word(1)?, word(2)?);
             let member = Self {
                 name: Some(own.btf.text(name)),
-                number,
-                is_type: false,
+                type_id,
                 ..own
             };
-            let (width, bit) = match record.flag {
+            let (width, bit) = match btf_type.flag {
                 true => (place >> 24, place & 0xff_ffff),
                 false => (0, place),
             };
@@ -117,7 +112,7 @@ impl<'b> BtfShape<'b> {
         })
     }
 
-    /// Returns a member at bit `bit` of its record; `width` is 0 unless it is a bit field.
+    /// Returns this member with its offset and bits. It is at bit `bit` of its record; `width` is 0 unless it is a bit field.
     fn at_bit(self, width: u64, bit: u64) -> Option<RecordMember<Self>> {
         if width == 0 {
             return Some(RecordMember {
@@ -140,35 +135,35 @@ impl TypeShape for BtfShape<'_> {
     fn name(&self) -> Option<String> {
         let name = match self.name {
             Some(name) => name,
-            None => self.btf.text(self.record()?.name),
+            None => self.btf.text(self.btf_type()?.name),
         };
         (!name.is_empty()).then(|| name.to_owned())
     }
 
     fn real_type(&self) -> Option<Self> {
-        let mut number = match self.is_type {
-            false => self.number,
-            true => {
-                let record = self.record()?;
-                match record.kind {
-                    TypeKind::Array => record.detail(0)?,
-                    TypeKind::Pointer => record.refers_to,
+        let mut type_id = match self.name {
+            Some(_) => self.type_id,
+            None => {
+                let btf_type = self.btf_type()?;
+                match btf_type.kind {
+                    TypeKind::Array => btf_type.detail(0)?,
+                    TypeKind::Pointer => btf_type.refers_to,
                     _ => return None,
                 }
             }
         };
         for _ in 0..MAX_LAYERS {
-            let record = self.btf.type_with_id(number)?;
-            match record.kind {
-                TypeKind::Alias | TypeKind::Typedef => number = record.refers_to,
-                _ => return Some(self.with_type(number)),
+            let btf_type = self.btf.type_with_id(type_id)?;
+            match btf_type.kind {
+                TypeKind::Alias | TypeKind::Typedef => type_id = btf_type.refers_to,
+                _ => return Some(self.with_type(type_id)),
             }
         }
         None
     }
 
     fn kind(&self) -> TypeCategory {
-        match self.record().map(|record| record.kind) {
+        match self.btf_type().map(|btf_type| btf_type.kind) {
             Some(TypeKind::Pointer) => TypeCategory::Pointer,
             Some(TypeKind::Array) => TypeCategory::Array,
             Some(TypeKind::Structure | TypeKind::Union) => TypeCategory::Record,
@@ -177,46 +172,48 @@ impl TypeShape for BtfShape<'_> {
     }
 
     fn byte_size(&self) -> Option<u64> {
-        let record = self.record()?;
-        match record.kind {
+        let btf_type = self.btf_type()?;
+        match btf_type.kind {
             TypeKind::Integer
             | TypeKind::Enumeration
             | TypeKind::WideEnumeration
             | TypeKind::Structure
             | TypeKind::Union
-            | TypeKind::Float => Some(u64::from(record.size)),
-            TypeKind::Pointer => Some(self.pointer),
+            | TypeKind::Float => Some(u64::from(btf_type.size)),
+            TypeKind::Pointer => Some(self.pointer_size),
             _ => None,
         }
     }
 
     /// Returns the length of an array. There is at most one: in BTF, multi-dimensional arrays are arrays of arrays.
     fn lengths(&self) -> Vec<Option<u64>> {
-        let record = self
-            .record()
-            .filter(|record| record.kind == TypeKind::Array);
-        let length = record.map(|record| record.detail(2).map(u64::from));
+        let btf_type = self
+            .btf_type()
+            .filter(|btf_type| btf_type.kind == TypeKind::Array);
+        let length = btf_type.map(|btf_type| btf_type.detail(2).map(u64::from));
         length.into_iter().collect()
     }
 
     fn is_signed(&self) -> bool {
-        let record = self.record();
-        record.is_some_and(|record| match record.kind {
-            TypeKind::Integer => record.detail(0).is_some_and(|about| about & SIGNED != 0),
+        let btf_type = self.btf_type();
+        btf_type.is_some_and(|btf_type| match btf_type.kind {
+            TypeKind::Integer => btf_type
+                .detail(0)
+                .is_some_and(|encoding| encoding & SIGNED != 0),
             _ => false,
         })
     }
 
     fn is_character(&self) -> bool {
-        let record = self
-            .record()
-            .filter(|record| record.kind == TypeKind::Integer);
-        record.is_some_and(|record| {
-            let about = record.detail(0).unwrap_or_default();
-            record.size == 1
-                && (about & CHARACTER != 0
+        let btf_type = self
+            .btf_type()
+            .filter(|btf_type| btf_type.kind == TypeKind::Integer);
+        btf_type.is_some_and(|btf_type| {
+            let encoding = btf_type.detail(0).unwrap_or_default();
+            btf_type.size == 1
+                && (encoding & CHARACTER != 0
                     || matches!(
-                        self.btf.text(record.name),
+                        self.btf.text(btf_type.name),
                         "char" | "unsigned char" | "signed char"
                     ))
         })
@@ -228,10 +225,10 @@ impl TypeShape for BtfShape<'_> {
     }
 
     fn member_names(&self) -> Vec<String> {
-        let Some(record) = self.record() else {
+        let Some(btf_type) = self.btf_type() else {
             return Vec::new();
         };
-        let names = self.members(record).filter_map(|found| found.member.name);
+        let names = self.members(btf_type).filter_map(|found| found.member.name);
         let named = names.filter(|name| !name.is_empty());
         named.map(str::to_owned).collect()
     }
@@ -241,20 +238,20 @@ impl BtfShape<'_> {
     /// Formats the type in C, as in lists of variables: `struct file*`, `size_t`.
     pub(crate) fn spelled(&self) -> String {
         let mut stars = String::new();
-        let mut number = self.number;
+        let mut type_id = self.type_id;
         for _ in 0..MAX_LAYERS {
-            let Some(record) = self.btf.type_with_id(number) else {
+            let Some(btf_type) = self.btf.type_with_id(type_id) else {
                 return format!("void{stars}");
             };
-            number = match record.kind {
-                TypeKind::Alias => record.refers_to,
+            type_id = match btf_type.kind {
+                TypeKind::Alias => btf_type.refers_to,
                 TypeKind::Pointer => {
                     stars.push('*');
-                    record.refers_to
+                    btf_type.refers_to
                 }
                 TypeKind::Array => {
                     stars.push('*');
-                    record.detail(0).unwrap_or_default()
+                    btf_type.detail(0).unwrap_or_default()
                 }
                 TypeKind::Prototype => return format!("(function_type){stars}"),
                 kind => {
@@ -264,7 +261,7 @@ impl BtfShape<'_> {
                         TypeKind::Enumeration | TypeKind::WideEnumeration => "enum ",
                         _ => "",
                     };
-                    let name = self.btf.text(record.name);
+                    let name = self.btf.text(btf_type.name);
                     let name = if name.is_empty() {
                         "(unknown_type)"
                     } else {

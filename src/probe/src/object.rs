@@ -39,7 +39,7 @@ impl Symbols for SymbolTable {
 pub struct ObjectInputs<'a> {
     /// Provides `.dwo` files and source text.
     pub files: &'a dyn Files,
-    /// The path passed to the kernel.
+    /// The object's path, for messages.
     pub path: &'a Path,
     /// The executed file.
     pub bytes: &'a [u8],
@@ -98,8 +98,8 @@ impl<'a> ProbeObject<'a> {
         self.architecture
     }
 
-    /// Address, file offset and size of each segment; of a kernel module's file, those of its code section, which
-    /// has the address 0.
+    /// Returns the address, file offset and size in the file of each segment; for a kernel module's file, which has no segments,
+    /// those of its `.text` section, whose address is 0.
     fn segments(&self) -> impl Iterator<Item = (u64, (u64, u64))> {
         let segments = self.file.segments();
         let loaded = segments.map(|segment| (segment.address(), segment.file_range()));
@@ -109,7 +109,7 @@ impl<'a> ProbeObject<'a> {
         loaded.chain(text)
     }
 
-    /// Returns the file offset of an address.
+    /// Returns the file offset of an address; `None` if the file has no contents for it.
     pub(crate) fn offset_of(&self, address: u64) -> Option<u64> {
         self.segments().find_map(|(first, (start, size))| {
             let distance = address.checked_sub(first)?;
@@ -125,8 +125,8 @@ impl<'a> ProbeObject<'a> {
         })
     }
 
-    /// Returns the kernel's `@` address of the memory at `address` for a probe at `code`: relative to the
-    /// file's start, as if the whole file were mapped like the code.
+    /// Returns the offset of the memory at `address` in the kernel's syntax `@+OFFSET`, for a probe at `code`: relative to the
+    /// file's start, as if the whole file were mapped like the code. `None` if `address` is before that start.
     pub(crate) fn memory(&self, address: u64, code: u64) -> Option<u64> {
         let bias = code.checked_sub(self.offset_of(code)?)?;
         address.checked_sub(bias)
@@ -137,7 +137,7 @@ impl<'a> ProbeObject<'a> {
         self.sources.is_kernel
     }
 
-    /// Returns kernel memory as a symbol and offset.
+    /// Returns the kernel memory at `address` in the kernel's syntax: `@SYMBOL` or `@SYMBOL+OFFSET`.
     pub(crate) fn kernel_memory(&self, address: u64) -> Option<String> {
         let table = self.table();
         let index = table.find(self.offset_of(address).unwrap_or(address))?;
@@ -149,9 +149,9 @@ impl<'a> ProbeObject<'a> {
         })
     }
 
-    /// Returns the symbol and offset of code that does not have its function's name: cold parts are placed
-    /// elsewhere (`vfs_read.cold`), and variants are created for some callers
-    /// (`do_execveat_common.isra.0`).
+    /// Returns the symbol and the offset in it of a probe whose code has a variant of its function's name: cold parts are placed
+    /// elsewhere (`vfs_read.cold`), and variants are created for some callers (`do_execveat_common.isra.0`). `None` if the symbol
+    /// has the function's name.
     pub(crate) fn variant_symbol(&self, probe: &Probe) -> Option<(String, u64)> {
         let variants = format!("{}.", probe.symbol);
         if !self.sources.symbols.may_have(&variants) {
@@ -213,7 +213,7 @@ impl<'a> ProbeObject<'a> {
         })
     }
 
-    /// Returns the address of a symbol of any type.
+    /// Returns the address of a symbol of any type; `None` if it is missing, or not in the file like variables in `.bss`.
     pub(crate) fn symbol(&self, name: &str) -> Option<u64> {
         let table = self.table();
         let mut symbols = table.iter();
@@ -229,8 +229,8 @@ impl<'a> ProbeObject<'a> {
         nearest(name, &names)
     }
 
-    /// Returns the instruction boundaries in the `size` bytes at `offset`, up to `last` and one beyond,
-    /// relative to `offset`. `None` if the code is not in the file or cannot be decoded.
+    /// Returns the instruction boundaries in the `size` bytes at the file offset `offset`, relative to it: all up to `last`, and
+    /// the next one. `None` if the code is not in the file or cannot be decoded.
     pub(crate) fn instructions(&self, offset: u64, size: u64, last: u64) -> Option<Vec<u64>> {
         let isa = self.isa?;
         let start = usize::try_from(offset).ok()?;
@@ -268,16 +268,22 @@ impl<'a> ProbeObject<'a> {
     }
 }
 
-/// Returns up to three names that are similar to `name`, the most similar first.
+/// Returns the up to three `names` that are most similar to `name`, the most similar first, without duplicates and without
+/// names of a very different length.
 pub(crate) fn nearest(name: &str, names: &[String]) -> Vec<String> {
     let limit = name.chars().count().div_ceil(2).max(2);
     let close = names.iter().map(String::as_str).filter(|other| {
         let difference = other.len().abs_diff(name.len());
         difference <= limit
     });
-    let sorted = by_distance(name, close);
-    let mut suggestions: Vec<String> = sorted.into_iter().map(str::to_owned).collect();
-    suggestions.dedup();
-    suggestions.truncate(MAX_SUGGESTIONS);
+    let mut suggestions: Vec<String> = Vec::new();
+    for other in by_distance(name, close) {
+        if suggestions.len() == MAX_SUGGESTIONS {
+            break;
+        }
+        if !suggestions.iter().any(|known| known == other) {
+            suggestions.push(other.to_owned());
+        }
+    }
     suggestions
 }

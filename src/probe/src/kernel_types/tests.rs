@@ -76,7 +76,7 @@ fn nested_records_are_searched_up_to_a_limit() {
     assert!(record.member("nosuch").is_none());
 }
 
-/// Queries the parameters of the first types.
+/// Queries the parameters of prototypes among the first 32 type ids, and their types.
 fn exercise(bytes: &[u8]) {
     let Ok(btf) = Btf::parse(bytes) else {
         return;

@@ -8,9 +8,9 @@ use super::{markers, probe};
 use crate::event::{ProbeEvent, ProbeTarget, group_of_provider};
 use crate::object::ProbeObject;
 
-/// Returns the text of the file `probes` in the build-id cache for the program at `path`: for each marker a line
-/// `%sdt_PROVIDER:NAME=NAME`, followed by the lines that create the events of its places, without duplicates. The text
-/// is empty if there are no markers.
+/// Returns the text of the file `probes` in the build-id cache for the program at `path`: for each marker name a line
+/// `%sdt_PROVIDER:NAME=NAME`, followed by the lines that create its events, one for each of its addresses, without
+/// duplicates. The text is empty if there are no markers.
 #[must_use]
 pub fn cached_list(object: &ProbeObject<'_>, path: &Path) -> String {
     let mut listed: Vec<(String, BTreeSet<String>)> = Vec::new();
@@ -31,8 +31,8 @@ pub fn cached_list(object: &ProbeObject<'_>, path: &Path) -> String {
             fields: probe.fields,
         };
         let heading = format!("%{}:{}={}", event.group, event.name, event.name);
-        let known = listed.iter_mut().find(|(known, _)| *known == heading);
-        match known {
+        let same = listed.iter_mut().find(|(other, _)| *other == heading);
+        match same {
             Some((_, events)) => {
                 events.insert(event.to_string());
             }

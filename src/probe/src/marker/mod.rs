@@ -28,7 +28,7 @@ const KIND: u32 = 3;
 pub struct Marker {
     /// The provider: the program's or library's name for itself.
     pub provider: String,
-    /// The name of the probe.
+    /// The name of the marker.
     pub name: String,
     /// Its address.
     pub address: u64,
@@ -38,7 +38,7 @@ pub struct Marker {
     pub arguments: String,
 }
 
-/// Returns the markers of an object in note order. Damaged ones are skipped, as is all after a truncated note.
+/// Returns the markers of an object in note order. Damaged markers and all notes after a truncated one are skipped.
 #[must_use]
 pub fn markers(object: &ProbeObject<'_>) -> Vec<Marker> {
     let notes = object.section(NOTES).unwrap_or_default();
@@ -133,8 +133,9 @@ pub(crate) fn find(
 ) -> Result<ProbePoints, Error> {
     let all = markers(object);
     let is_wanted = |marker: &&Marker| {
-        let provided = provider.is_none_or(|wanted| matches_pattern(wanted, &marker.provider));
-        provided && matches_pattern(name, &marker.name)
+        let is_of_provider =
+            provider.is_none_or(|wanted| matches_pattern(wanted, &marker.provider));
+        is_of_provider && matches_pattern(name, &marker.name)
     };
     let mut probes = Vec::new();
     for marker in all.iter().filter(is_wanted) {
@@ -153,7 +154,7 @@ pub(crate) fn find(
     })
 }
 
-/// Returns the probe point of a marker; `None` if its address is outside the code.
+/// Returns the probe point of a marker; `None` if its address is in no segment of the file.
 fn probe(
     object: &ProbeObject<'_>,
     marker: &Marker,
@@ -162,7 +163,7 @@ fn probe(
     let Some(file_offset) = object.offset_of(marker.address) else {
         return Ok(None);
     };
-    let within = FetchAddress {
+    let fetch = FetchAddress {
         file_offset,
         is_entry: false,
         is_return: false,
@@ -170,7 +171,7 @@ fn probe(
     let values = Values { object, marker };
     let fields = match arguments {
         [] => values.all(),
-        arguments => values.requested(arguments, within)?,
+        arguments => values.requested(arguments, fetch)?,
     };
     Ok(Some(Probe {
         symbol: format!("%{}", marker.name),
@@ -228,12 +229,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn truncated_and_damaged_notes_do_not_panic(cut in 0usize..80, at in 0usize..80, byte: u8) {
+        fn truncated_and_damaged_notes_do_not_panic(len in 0usize..80, at in 0usize..80, byte: u8) {
             let mut bytes = note();
             if let Some(place) = bytes.get_mut(at) {
                 *place = byte;
             }
-            bytes.truncate(cut);
+            bytes.truncate(len);
             let _ = READER.markers(&bytes);
         }
     }

@@ -19,10 +19,25 @@ pub(super) enum OperandBase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Operand {
     pub(super) base: OperandBase,
-    /// Reads of memory, the first of which is at an offset from the base.
+    /// The read of memory at an offset from the base; empty for the base itself.
     pub(super) reads: Vec<Dereference>,
     /// The type of the value: `s32`.
     pub(super) kind: String,
+}
+
+/// Splits the arguments of a marker at blanks, except those in brackets: arm64 has operands such as `[sp, 8]`.
+pub(super) fn split(arguments: &str) -> Vec<&str> {
+    let mut is_in_brackets = false;
+    let is_separator = |c: char| {
+        match c {
+            '[' => is_in_brackets = true,
+            ']' => is_in_brackets = false,
+            _ => {}
+        }
+        c.is_ascii_whitespace() && !is_in_brackets
+    };
+    let words = arguments.split(is_separator);
+    words.filter(|word| !word.is_empty()).collect()
 }
 
 /// Parses one argument; `None` if it is malformed or the kernel cannot fetch it, such as a scaled index.
@@ -55,7 +70,7 @@ pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
         return Some(known(register(operand)?, Vec::new()));
     }
     let (offset, inside) = operand.strip_suffix(')')?.split_once('(')?;
-    if matches!(inside, "%rip") {
+    if inside == "%rip" {
         let end = offset.find(['+', '-']).unwrap_or(offset.len());
         let (symbol, distance) = offset.split_at(end);
         let distance = if distance.is_empty() {
@@ -127,6 +142,13 @@ mod tests {
             kind: Some(operand.kind),
         };
         Some(field.to_string())
+    }
+
+    #[test]
+    fn blanks_in_brackets_do_not_separate_arguments() {
+        assert_eq!(split("-4@%ebx  8@(%rax)"), ["-4@%ebx", "8@(%rax)"]);
+        assert_eq!(split("-4@[sp, 12] 8@x0"), ["-4@[sp, 12]", "8@x0"]);
+        assert_eq!(split(""), [""; 0]);
     }
 
     #[test]

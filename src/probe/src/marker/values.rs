@@ -8,7 +8,7 @@ use crate::object::ProbeObject;
 use crate::search::{FetchAddress, raw_fields};
 
 /// The prefix of the names of a marker's arguments, which are numbered from 1.
-const NUMBERED: &str = "arg";
+const PREFIX: &str = "arg";
 
 /// The values of one marker.
 pub(super) struct Values<'a> {
@@ -22,7 +22,7 @@ impl Values<'_> {
         let words = self.words();
         let fields = words.iter().zip(1..).filter_map(|(word, number)| {
             Some(ProbeField {
-                name: Some(format!("{NUMBERED}{number}")),
+                name: Some(format!("{PREFIX}{number}")),
                 ..self.fetched(word)?
             })
         });
@@ -37,7 +37,7 @@ impl Values<'_> {
     pub(super) fn requested(
         &self,
         arguments: &[Argument],
-        within: FetchAddress,
+        fetch: FetchAddress,
     ) -> Result<Vec<ProbeField>, Error> {
         let mut fields = Vec::new();
         for argument in arguments {
@@ -45,11 +45,11 @@ impl Values<'_> {
                 ArgumentValue::Raw(_) => fields.extend(raw_fields(
                     self.object,
                     std::slice::from_ref(argument),
-                    within,
+                    fetch,
                 )?),
                 ArgumentValue::Parameters | ArgumentValue::Variables => fields.extend(self.all()),
                 ArgumentValue::Variable { name, members } => {
-                    let number = name.strip_prefix(NUMBERED);
+                    let number = name.strip_prefix(PREFIX);
                     let number = number.and_then(|number| number.parse().ok());
                     let number = number.filter(|_| members.is_empty());
                     let number = number.ok_or_else(|| self.unknown(argument))?;
@@ -60,20 +60,20 @@ impl Values<'_> {
         Ok(fields)
     }
 
-    /// Returns the argument of this number.
+    /// Returns the field for the marker's argument `number`, with the name and type that `argument` requests.
     fn numbered(&self, number: usize, argument: &Argument) -> Result<ProbeField, Error> {
         let words = self.words();
         let word = number.checked_sub(1).and_then(|index| words.get(index));
         let word = word.ok_or_else(|| self.unknown(argument))?;
         let field = self.fetched(word).ok_or_else(|| Error::Unsupported {
             message: format!(
-                "{NUMBERED}{number} of marker {} is {word}, which the kernel cannot fetch",
+                "{PREFIX}{number} of marker {} is {word}, which the kernel cannot fetch",
                 self.name()
             ),
             known: self.recordable(),
         })?;
         let name = argument.name.clone();
-        let name = name.unwrap_or_else(|| format!("{NUMBERED}{number}"));
+        let name = name.unwrap_or_else(|| format!("{PREFIX}{number}"));
         Ok(ProbeField {
             name: Some(name),
             ..typed(field, argument)
@@ -102,13 +102,13 @@ impl Values<'_> {
     }
 
     fn words(&self) -> Vec<&str> {
-        self.marker.arguments.split_ascii_whitespace().collect()
+        operand::split(&self.marker.arguments)
     }
 
     fn unknown(&self, argument: &Argument) -> Error {
         Error::Unsupported {
             message: format!(
-                "'{}' is not an argument of marker {}: they have numbers, not names, and no members",
+                "'{}' is not an argument of marker {}: its arguments have numbers (arg1), not names, and no members",
                 argument.text,
                 self.name()
             ),
@@ -127,14 +127,14 @@ impl Values<'_> {
     }
 }
 
-/// Applies the requested type. A string or an array is at the address that the argument contains; `u`, `s` and `x` keep
-/// the argument's size.
+/// Applies the type that `argument` requests. A string or an array is at the address that the marker's argument contains; `u`,
+/// `s` and `x` have the size of the marker's argument.
 fn typed(mut field: ProbeField, argument: &Argument) -> ProbeField {
     let Some(kind) = &argument.kind else {
         return field;
     };
-    let element = kind.split('[').next().unwrap_or_default();
-    if matches!(element, "string" | "ustring") || element != kind {
+    let (element, length) = kind.split_at(kind.find('[').unwrap_or(kind.len()));
+    if matches!(element, "string" | "ustring") || !length.is_empty() {
         field.reads.push(Dereference {
             offset: 0,
             is_user: argument.is_user,
@@ -143,7 +143,7 @@ fn typed(mut field: ProbeField, argument: &Argument) -> ProbeField {
     let own = field.kind.unwrap_or_default();
     let size = own.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
     field.kind = Some(match element {
-        "u" | "s" | "x" => format!("{element}{size}"),
+        "u" | "s" | "x" => format!("{element}{size}{length}"),
         _ => kind.clone(),
     });
     field
