@@ -1,4 +1,4 @@
-//! The World compared with Linux perf itself, on recordings of random records.
+//! Replays compared with Linux perf: samples of random recordings, and the names of DSOs.
 
 use std::num::NonZeroUsize;
 
@@ -13,8 +13,8 @@ use crate::file::{FileBuilder, attr};
 use crate::oracle::{Event, Look, Seen, Step, events, record};
 
 /// Replaces other threads by the main thread of their process. If a process id is reused while a thread of the old process
-/// exists, the thread keeps the old mappings in perf, but gets those of the new process in rperf. Real threads don't outlive
-/// their process.
+/// exists, perf looks up that thread's samples in the old mappings, rperf in those of the new process. Real threads don't
+/// outlive their process.
 fn main_threads_only(event: Event) -> Event {
     let Event::Step(time, step) = event else {
         return event;
@@ -53,8 +53,8 @@ fn main_threads_only(event: Event) -> Event {
     Event::Step(time, step)
 }
 
-/// A kernel mapped at an unusual address confuses perf, so it is omitted. perf keeps the older name of code that is
-/// registered in place of other code, so the older code is unregistered first.
+/// Omits mappings of the kernel and of modules: their unusual addresses confuse perf. Unregisters older code before other
+/// code is registered at its address: perf would keep the older name.
 fn without_ambiguous_kernel_code(event: Event) -> Vec<Event> {
     match event {
         Event::Step(_, Step::Kernel { .. }) => Vec::new(),
@@ -79,19 +79,21 @@ fn perf_lines(perf: &std::path::Path, file: &[u8]) -> Vec<String> {
     lines.filter(|line| !line.is_empty()).collect()
 }
 
+/// The line of a sample as perf prints it.
 fn line((_, comm, place): &Seen, (tid, ip): (u32, u64)) -> String {
     let dso = place.as_ref().map_or("[unknown]", |(name, _)| name);
     format!("{comm} {tid} {ip:x} ({dso})")
 }
 
+/// The same lines from rperf. `samples` are the positions of the samples, each with its thread id and address.
 fn rperf_lines(file: &[u8], samples: &[(u64, (u32, u64))]) -> Vec<String> {
     let data = PerfData::parse(file).expect("a valid file");
     let replay = Replay::open(&data).expect("a valid recording");
     let mut lines = Vec::new();
     let mut take = |block: &mut Vec<Seen>| {
         for seen in block {
-            let known = samples.iter().find(|(position, _)| *position == seen.0);
-            lines.push(line(seen, known.expect("a sample of the file").1));
+            let sample = samples.iter().find(|(position, _)| *position == seen.0);
+            lines.push(line(seen, sample.expect("a sample of the file").1));
         }
         FoldControl::Continue
     };
@@ -135,16 +137,16 @@ fn perf_sees_the_same() {
     }
 }
 
-/// A mapping at its own address, with one sample in it.
-struct Named {
+/// A mapping whose names in perf and rperf are compared.
+struct NamedMapping {
     name: &'static str,
     prot: u32,
     flags: u32,
     kernel: bool,
 }
 
-const fn user(name: &'static str, prot: u32, flags: u32) -> Named {
-    Named {
+const fn user(name: &'static str, prot: u32, flags: u32) -> NamedMapping {
+    NamedMapping {
         name,
         prot,
         flags,
@@ -152,8 +154,8 @@ const fn user(name: &'static str, prot: u32, flags: u32) -> Named {
     }
 }
 
-const fn kernel(name: &'static str) -> Named {
-    Named {
+const fn kernel(name: &'static str) -> NamedMapping {
+    NamedMapping {
         name,
         prot: 5,
         flags: 0,
@@ -161,7 +163,7 @@ const fn kernel(name: &'static str) -> Named {
     }
 }
 
-const NAMED: [Named; 23] = [
+const NAMED_MAPPINGS: [NamedMapping; 23] = [
     user("//anon", 5, 0x22),
     user("//anon", 3, 0x22),
     user("[heap]", 3, 0x22),
@@ -187,13 +189,13 @@ const NAMED: [Named; 23] = [
     kernel("/lib/modules/6.1/kernel/plain.ko.gz"),
 ];
 
-/// A recording of the mappings of [`NAMED`], and the address that is sampled in each.
+/// A recording of the [`NAMED_MAPPINGS`], each at addresses of its own with one sample, and the addresses of the samples.
 fn named_recording() -> (Vec<u8>, Vec<u64>) {
     const PID: u32 = 4_000_000;
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
     let mut addresses = Vec::new();
-    for (number, named) in (1..).zip(&NAMED) {
+    for (number, named) in (1..).zip(&NAMED_MAPPINGS) {
         let base = if named.kernel {
             0xffff_ffff_c000_0000
         } else {

@@ -1,4 +1,4 @@
-//! Recordings with so many rounds that not all are kept.
+//! A recording with so many rounds that the replay stores only some of them.
 
 use std::num::NonZeroUsize;
 
@@ -20,8 +20,8 @@ fn time(round: u64, sample: u64, count: u64) -> u64 {
     }
 }
 
-/// A recording of 2,999 rounds, and the times and positions of its samples in time order.
-fn busy() -> (Vec<u8>, Vec<Order>) {
+/// A recording of 2,999 rounds, and the positions of its samples in the order of the replay.
+fn many_rounds() -> (Vec<u8>, Vec<Order>) {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
     let mut rounds = Rounds::new();
@@ -48,7 +48,7 @@ fn busy() -> (Vec<u8>, Vec<Order>) {
 
 #[test]
 fn records_are_in_time_order_if_only_some_rounds_are_stored() {
-    let (file, expected) = busy();
+    let (file, expected) = many_rounds();
     let data = PerfData::parse(&file).expect("a valid file");
     let replay = Replay::open(&data).expect("a valid recording");
     let mut seen = Vec::new();

@@ -1,5 +1,5 @@
-//! The oracle: a machine updated record by record in perf's order. It keeps lists of mappings that are trimmed and
-//! split by newer ones, and copies them at fork.
+//! The oracle: perf's queue, and a machine updated record by record in the order of that queue. The machine keeps lists
+//! of mappings that are trimmed and split by newer ones, and copies them at fork.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,7 @@ struct Thread {
     has_records: bool,
 }
 
-/// Joins adjacent pieces of the same file.
+/// Joins adjacent pieces of the same file with consecutive offsets; `pieces` are sorted by address.
 pub(crate) fn joined(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut joined: Vec<Piece> = Vec::new();
     for piece in pieces {
@@ -83,6 +83,7 @@ impl NaiveMachine {
         machine
     }
 
+    /// The thread, which is added if it is new; it gets this process if its process is unknown.
     fn thread(&mut self, pid: u32, tid: u32) -> &mut Thread {
         let thread = self.threads.entry(tid).or_default();
         thread.pid.get_or_insert(pid);
@@ -106,6 +107,7 @@ impl NaiveMachine {
 
     pub(crate) fn fork(&mut self, parent: (u32, u32), child: (u32, u32), exec: bool) {
         let (ppid, ptid) = parent;
+        // A parent known with another process is a different thread with the same id.
         if self.thread(ppid, ptid).pid != Some(ppid) {
             self.threads.insert(ptid, Thread::default());
         }
@@ -113,11 +115,10 @@ impl NaiveMachine {
         parent.has_records = true;
         let comm = parent.comm.clone();
         let (pid, tid) = child;
-        let pid_known = Some(pid);
         self.threads.insert(
             tid,
             Thread {
-                pid: pid_known,
+                pid: Some(pid),
                 comm,
                 parent: Some(ptid),
                 has_records: true,
@@ -137,7 +138,8 @@ impl NaiveMachine {
         self.kernel.push(piece);
     }
 
-    /// Handles a KSYMBOL record that registers code: it replaces what was registered there, but not kernel and modules.
+    /// Handles a KSYMBOL record that registers code. The code replaces what was registered there; within the kernel or a module,
+    /// it is ignored.
     pub(crate) fn announce(&mut self, piece: Piece) {
         let here = find(&self.kernel, piece.start);
         if here.is_some_and(|(name, _)| name.starts_with('[')) {
@@ -147,7 +149,7 @@ impl NaiveMachine {
         self.map_kernel(piece);
     }
 
-    /// Handles a KSYMBOL record that unregisters code. The kernel stays.
+    /// Handles a KSYMBOL record that unregisters code. It also removes a module, but not the kernel.
     pub(crate) fn retract(&mut self, address: u64) {
         self.kernel.retain(|at| {
             let is_kernel = at.name == "[kernel.kallsyms]";
@@ -170,7 +172,7 @@ impl NaiveMachine {
         joined(pieces)
     }
 
-    /// Process, parent and name of every thread in FORK and COMM records.
+    /// Process, parent and name of every thread in FORK and COMM records, by thread id.
     pub(crate) fn tasks(&self) -> BTreeMap<u32, (u32, Option<u32>, String)> {
         let threads = self.threads.iter().filter(|(_, thread)| thread.has_records);
         threads

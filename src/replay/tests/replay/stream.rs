@@ -1,4 +1,4 @@
-//! The same recording read from a file and from a pipe in pieces.
+//! Recordings read from a pipe in pieces, compared with the same recordings read from a file; broken pipes.
 
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
@@ -13,15 +13,15 @@ use rperf_wire::{Endian, Misc, RecordKind, SampleType};
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Look, events, record};
 
-/// A stream that returns at most `size` bytes per read. If `size` is odd, it is never ready. With `fails`, it ends with
-/// an error.
-pub(crate) struct Pieces<'a> {
+/// A pipe that returns at most `size` bytes per read. If `size` is odd, it never reports that it is ready. With `fails`, it ends
+/// with an error.
+pub(crate) struct PiecewiseInput<'a> {
     bytes: &'a [u8],
     size: usize,
     fails: bool,
 }
 
-impl Read for Pieces<'_> {
+impl Read for PiecewiseInput<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.bytes.is_empty() && self.fails {
             return Err(io::ErrorKind::ConnectionReset.into());
@@ -31,13 +31,13 @@ impl Read for Pieces<'_> {
     }
 }
 
-impl StreamInput for Pieces<'_> {
+impl StreamInput for PiecewiseInput<'_> {
     fn is_ready(&self) -> bool {
         self.size.is_multiple_of(2)
     }
 }
 
-/// A file as a pipe-mode stream, and the difference of the record offsets.
+/// A file as a pipe-mode stream, and by how many bytes its records are nearer to the start than in the file.
 pub(crate) fn piped(file: &[u8]) -> (Vec<u8>, u64) {
     let data = PerfData::parse(file).expect("a valid file");
     let mut bytes = Vec::new();
@@ -49,33 +49,33 @@ pub(crate) fn piped(file: &[u8]) -> (Vec<u8>, u64) {
     (bytes, data.data_offset() - front)
 }
 
-pub(crate) fn stream(bytes: &[u8], size: usize, fails: bool) -> Stream<Pieces<'_>> {
+pub(crate) fn stream(bytes: &[u8], size: usize, fails: bool) -> Stream<PiecewiseInput<'_>> {
     let header = usize::try_from(FileHeader::PIPE_SIZE).expect("16");
     let (first, bytes) = bytes.split_at(header);
-    let pieces = Pieces { bytes, size, fails };
-    Stream::new(PipeReader::new(first.to_vec(), pieces).expect("a header"))
+    let input = PiecewiseInput { bytes, size, fails };
+    Stream::new(PipeReader::new(first.to_vec(), input).expect("a header"))
 }
 
 /// The rendered items of a stream, and the number of batches.
 pub(crate) fn streamed<V, T>(
-    stream: &mut Stream<Pieces<'_>>,
+    stream: &mut Stream<PiecewiseInput<'_>>,
     render: &V,
     workers: usize,
 ) -> (Vec<T>, usize)
 where
     V: Render<Out = Vec<T>, Scratch = ()>,
 {
-    let (mut seen, mut parts) = (Vec::new(), 0);
+    let (mut seen, mut batches) = (Vec::new(), 0);
     let mut scratches = vec![(); workers];
     while stream.advance().expect("not compressed") {
-        parts += 1;
+        batches += 1;
         let mut take = |block: &mut Vec<T>| {
             seen.append(block);
             FoldControl::Continue
         };
         stream.deliver(render, &mut scratches, &mut take);
     }
-    (seen, parts)
+    (seen, batches)
 }
 
 /// The rendered samples of a file, and its diagnostics.
@@ -117,11 +117,13 @@ proptest! {
     }
 }
 
+/// A pipe-mode stream of 300 rounds with 39 samples each.
 fn long() -> Vec<u8> {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
     for round in 0..300_u64 {
         for time in 1..40 {
+            // Address, process and thread, time.
             let words = [round, 7 | 7 << 32, round * 100 + time];
             let body = words.map(u64::to_le_bytes).concat();
             file.raw(RecordKind::SAMPLE, Misc(2), &body);
@@ -135,10 +137,10 @@ fn long() -> Vec<u8> {
 fn complete_rounds_are_delivered_before_the_end() {
     let bytes = long();
     let mut stream = stream(&bytes, 999, false);
-    let (seen, parts) = streamed(&mut stream, &Look, 1);
+    let (seen, batches) = streamed(&mut stream, &Look, 1);
     assert_eq!(seen.len(), 300 * 39);
     assert!(seen.is_sorted_by_key(|(position, ..)| *position));
-    assert!(parts > 250, "delivered in {parts} parts");
+    assert!(batches > 250, "delivered in {batches} batches");
 }
 
 #[test]
