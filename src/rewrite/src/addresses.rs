@@ -2,7 +2,7 @@
 //!
 //! Each mapping of user space gets a separate address range while there is room; all of kernel space is shifted by one
 //! distance. Offsets within mappings are unchanged, so that the same functions are found. Addresses outside of mappings
-//! keep only their offset within the page.
+//! keep only their offset within the page; addresses in the first page are unchanged.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
@@ -10,8 +10,9 @@ use std::hash::{BuildHasher as _, RandomState};
 use rperf_perfdata::EventDesc;
 use rperf_replay::{LiveWorld, Machine, MappingId, Order};
 use rperf_wire::{
-    CallchainDeferred, CpuMode, Encoder, Endian, Ksymbol, Mmap, Mmap2, PERF_CONTEXT_MAX, RawRecord,
-    Record, RecordHeader, RecordKind, SampleLayout, SampleType, U64s,
+    CallchainDeferred, CpuMode, Encoder, Endian, Ksymbol, Mmap, Mmap2, PERF_CONTEXT_MAX,
+    PERF_CONTEXT_USER_DEFERRED, RawRecord, Record, RecordHeader, RecordKind, SampleLayout,
+    SampleType, U64s,
 };
 use rustc_hash::FxHashMap;
 
@@ -19,7 +20,7 @@ use crate::context_mode::mode_of_context;
 use crate::pipeline::Transform;
 
 /// Fields of samples that reveal addresses or memory and cannot be moved.
-const PLACE_FIELDS: SampleType = SampleType(
+const UNMOVABLE_FIELDS: SampleType = SampleType(
     SampleType::REGS_USER.0
         | SampleType::STACK_USER.0
         | SampleType::REGS_INTR.0
@@ -48,7 +49,9 @@ struct AddressMap {
     key: RandomState,
     /// New starts of mappings.
     starts: FxHashMap<MappingId, u64>,
+    /// New start of the next mapping.
     next: u64,
+    /// The distance by which addresses of the kernel are lowered.
     kernel_shift: u64,
 }
 
@@ -123,18 +126,22 @@ impl AddressMap {
         UNMAPPED + page * PAGE + address % PAGE
     }
 
-    /// Moves the addresses of a callchain of the task at the time in `place`, whose mode is not used.
+    /// Appends a callchain with new addresses. `place` is its task and time; the mode in it is ignored.
     fn moved_chain(&mut self, mut place: Place, chain: U64s<'_>, to: &mut Vec<u64>) {
         // Addresses before the first marker are in user space.
         place.mode = CpuMode::User;
+        let mut is_cookie = false;
         for word in chain.iter() {
             to.push(match word {
+                // Not an address: it identifies the CALLCHAIN_DEFERRED record with the user frames.
+                _ if is_cookie => word,
                 PERF_CONTEXT_MAX.. => {
                     place.mode = mode_of_context(word).unwrap_or(place.mode);
                     word
                 }
                 _ => self.moved(place, word),
             });
+            is_cookie = !is_cookie && word == PERF_CONTEXT_USER_DEFERRED;
         }
     }
 }
@@ -143,9 +150,11 @@ impl AddressMap {
 pub struct AddressShifter {
     map: AddressMap,
     endian: Endian,
+    /// Layouts of the new samples, by event.
     layouts: Vec<SampleLayout>,
     /// Orders of the MMAP and MMAP2 records that were noted and are not rewritten yet.
     orders: VecDeque<Order>,
+    /// Position of the next record to be rewritten, as [`LiveWorld::add`] counts.
     position: u64,
 }
 
@@ -157,13 +166,13 @@ impl AddressShifter {
         Self {
             map,
             endian,
-            layouts: crate::fields::drop_fields(events, PLACE_FIELDS),
+            layouts: crate::fields::drop_fields(events, UNMOVABLE_FIELDS),
             orders: VecDeque::new(),
             position: 0,
         }
     }
 
-    /// Appends the sample with other addresses; `false` if it can't be decoded.
+    /// Appends the sample with its new addresses; returns `false`, and appends nothing, if it can't be decoded.
     fn sample(&mut self, raw: &RawRecord<'_>, position: u64, to: &mut Vec<u8>) -> bool {
         let Ok(Some(sample)) = self.map.live.sample(raw, position) else {
             return false;
@@ -202,7 +211,8 @@ impl AddressShifter {
         })
     }
 
-    /// The record with other addresses, which may refer to words in `buffer`; `None` if the record must be dropped.
+    /// The record with its new addresses; `None` if the record must be dropped. `order` is the position of an MMAP or MMAP2
+    /// record. The result may refer to words in `buffer`.
     fn with_moved_addresses<'a>(
         &mut self,
         raw: &RawRecord<'a>,
@@ -210,9 +220,9 @@ impl AddressShifter {
         buffer: &'a mut Vec<u8>,
     ) -> Option<Record<'a>> {
         match Record::decode(raw, self.endian).ok()? {
-            Record::Mmap(mmap) => Some(Record::Mmap(self.mapping(raw, mmap, order))),
+            Record::Mmap(mmap) => Some(Record::Mmap(self.moved_mapping(raw, mmap, order))),
             Record::Mmap2(mmap2) => Some(Record::Mmap2(Mmap2 {
-                mmap: self.mapping(raw, mmap2.mmap, order),
+                mmap: self.moved_mapping(raw, mmap2.mmap, order),
                 ..mmap2
             })),
             Record::Ksymbol(symbol) => Some(Record::Ksymbol(Ksymbol {
@@ -251,7 +261,8 @@ impl AddressShifter {
         })
     }
 
-    fn mapping<'a>(
+    /// The mapping in a record, with its new start.
+    fn moved_mapping<'a>(
         &mut self,
         raw: &RawRecord<'_>,
         mmap: Mmap<'a>,
@@ -273,6 +284,7 @@ impl AddressShifter {
             };
         }
         let pid = mmap.pid.cast_unsigned();
+        // The World finds the mapping itself only after the record.
         let after = order.map(|order| Order {
             position: order.position + 1,
             ..order
@@ -303,7 +315,7 @@ fn with_mode_of(place: Place, address: u64) -> Place {
     Place { mode, ..place }
 }
 
-/// Encodes the words that `compute` returns for `before`; empty if there are none.
+/// Encodes the words that `compute` appends for `before`; empty without `before`.
 fn encode_computed(
     endian: Endian,
     before: Option<U64s<'_>>,
@@ -323,7 +335,7 @@ fn encoded(endian: Endian, words: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// Whether records of this type have addresses that are moved.
+/// Whether records of this type, other than samples, have addresses that are moved.
 fn is_moved(kind: RecordKind) -> bool {
     matches!(
         kind,

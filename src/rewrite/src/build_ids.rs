@@ -1,12 +1,10 @@
-//! Adds build-ids of mapped files to a recording.
+//! Adds build-ids of mapped files to a recording, as records or in its mappings.
 
 use std::path::Path;
 
 use rperf_perfdata::feature::BuildIdEntry;
 use rperf_perfdata::{EventDesc, FeatureSet};
-use rperf_replay::{
-    Dso, DsoKind, EventTable, Fold, LiveWorld, Machine, Order, Replay, Sample, World,
-};
+use rperf_replay::{Dso, DsoKind, EventTable, Fold, LiveWorld, Machine, Replay, Sample, World};
 use rperf_symbol::BuildId;
 use rperf_wire::{
     CpuMode, Endian, MAP_PRIVATE, Misc, Mmap, Mmap2, MmapId, PERF_CONTEXT_MAX, PROT_EXEC,
@@ -61,8 +59,9 @@ pub struct BuildIdInjector<S> {
     source: S,
     /// Names of objects that need no further lookup.
     known: FxHashSet<String>,
+    /// The build-ids in the inserted records.
     entries: Vec<BuildIdEntry>,
-    /// Pages that were looked up, by process, in this version of the World.
+    /// Processes and pages that were looked up in the World of this `version`; the process of kernel addresses is `u32::MAX`.
     pages: FxHashSet<(u32, u64)>,
     version: u64,
     position: u64,
@@ -96,7 +95,7 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
         }
     }
 
-    /// Adds the objects of a sample.
+    /// Appends the records of the objects that a sample hits.
     fn add_sample(&mut self, raw: &RawRecord<'_>, position: u64, to: &mut Vec<u8>) {
         let Ok(Some(sample)) = self.live.sample(raw, position) else {
             return;
@@ -160,27 +159,24 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
         }
     }
 
-    /// Adds the object of a mapping.
+    /// Appends the record of a mapping's object.
     fn add_mapping(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) {
         let Some((mmap, has_id)) = mapping(raw, self.endian) else {
             return;
         };
-        let Some(object) = named_object(raw.misc, &mmap) else {
+        let Some((name, kind)) = named_object(raw.misc, &mmap) else {
             return;
         };
-        if has_id || !self.known.insert(object.0.clone()) {
+        if has_id || !self.known.insert(name.clone()) {
             return;
         }
-        let object = ObjectName {
-            name: &object.0,
-            kind: object.1,
-        };
+        let object = ObjectName { name: &name, kind };
         let entry = entry(&mut self.source, object);
         self.add(entry, to);
     }
 }
 
-/// The entry of an object of the host.
+/// The build-id of an object of the host; `None` if it is not found, and for memory without a file and BPF programs.
 fn entry(source: &mut impl BuildIdSource, object: ObjectName<'_>) -> Option<BuildIdEntry> {
     let misc = match object.kind {
         DsoKind::Kernel | DsoKind::KernelModule => KERNEL,
@@ -195,7 +191,7 @@ fn entry(source: &mut impl BuildIdSource, object: ObjectName<'_>) -> Option<Buil
     ))
 }
 
-/// A mapping, and whether it has a build-id.
+/// The mapping in a record, and whether it has a build-id.
 fn mapping<'a>(raw: &RawRecord<'a>, endian: Endian) -> Option<(Mmap<'a>, bool)> {
     match Record::decode(raw, endian).ok()? {
         Record::Mmap(mmap) => Some((mmap, false)),
@@ -224,7 +220,7 @@ fn named_object(misc: Misc, mmap: &Mmap<'_>) -> Option<(String, DsoKind)> {
     }
 }
 
-/// Whether the path of a mapping is a name for memory.
+/// Whether a name that looks like a path is that of memory without a file.
 fn is_memory(name: &str) -> bool {
     const PREFIXES: [&str; 5] = ["//anon", "/dev/zero", "/anon_hugepage", "/SYSV", "/memfd:"];
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
@@ -284,6 +280,7 @@ pub struct MappedBuildIds<S> {
     source: S,
     /// Names of the objects of the host whose mappings are kept; `None` for all.
     used: Option<FxHashSet<String>>,
+    /// The results of lookups, by name.
     ids: FxHashMap<String, Option<BuildId>>,
 }
 
@@ -313,14 +310,12 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
         };
         let Some((name, kind)) = named_object(raw.misc, &mmap) else {
             // Memory without a file is dropped as well if no sample hit it.
-            let name = &*name_text(mmap.filename);
-            let is_used = self.used.as_ref().is_none_or(|used| used.contains(name));
-            if is_used || raw.misc.cpu_mode() != CpuMode::User {
+            if raw.misc.cpu_mode() != CpuMode::User || self.is_used_memory(&mmap) {
                 to.extend_from_slice(record);
             }
             return;
         };
-        if self.used.as_ref().is_some_and(|used| !used.contains(&name)) {
+        if !self.is_used_object(&name) {
             return;
         }
         let id = match has_id {
@@ -339,6 +334,24 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
         });
     }
 
+    /// Whether the object of this name is used.
+    fn is_used_object(&self, name: &str) -> bool {
+        let Some(used) = &self.used else {
+            return true;
+        };
+        // Both vdsos have the same name in mappings.
+        used.contains(name) || name == "[vdso]" && used.contains("[vdso32]")
+    }
+
+    /// Whether memory without a file is used. The object of its code is the perf map of the process.
+    fn is_used_memory(&self, mmap: &Mmap<'_>) -> bool {
+        let Some(used) = &self.used else {
+            return true;
+        };
+        let perf_map = format!("/tmp/perf-{}.map", mmap.pid);
+        used.contains(&*name_text(mmap.filename)) || used.contains(&perf_map)
+    }
+
     fn id(&mut self, name: &str, kind: DsoKind) -> Option<BuildId> {
         if let Some(id) = self.ids.get(name) {
             return *id;
@@ -349,6 +362,7 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
     }
 }
 
+/// The mapping with a build-id. An MMAP record has no protection and flags: they follow from whether it maps data.
 fn with_build_id<'a>(
     raw: &RawRecord<'_>,
     mmap: Mmap<'a>,
@@ -398,16 +412,9 @@ pub fn used_objects(replay: &Replay<'_>, threads: std::num::NonZeroUsize) -> FxH
 struct UsedObjects(Vec<bool>);
 
 impl UsedObjects {
-    fn hit(
-        &mut self,
-        world: &World,
-        sample: &Sample<'_>,
-        mode: CpuMode,
-        order: Order,
-        address: u64,
-    ) {
+    fn hit(&mut self, world: &World, sample: &Sample<'_>, mode: CpuMode, address: u64) {
         let machine = Machine::of(mode, sample.pid);
-        if let Some(mapping) = world.lookup(machine, mode, sample.pid, order, address) {
+        if let Some(mapping) = world.lookup(machine, mode, sample.pid, sample.order, address) {
             self.0.resize(world.dsos().len(), false);
             let dso = world.mapping(mapping).dso.0 as usize;
             if let Some(is_used) = self.0.get_mut(dso) {
@@ -421,12 +428,12 @@ impl Fold for UsedObjects {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
         let mut mode = sample.cpu_mode();
         for address in sample.wire.ip.into_iter().chain(sample.wire.addr) {
-            self.hit(world, sample, mode, sample.order, address);
+            self.hit(world, sample, mode, address);
         }
         for word in sample.wire.callchain.iter().flat_map(|chain| chain.iter()) {
             match word {
                 PERF_CONTEXT_MAX.. => mode = mode_of_context(word).unwrap_or(mode),
-                _ => self.hit(world, sample, mode, sample.order, word),
+                _ => self.hit(world, sample, mode, word),
             }
         }
     }

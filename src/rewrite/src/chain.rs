@@ -6,7 +6,7 @@ use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
 
 /// Builds a chain of rewriters, each of which receives the output of the previous one; `None` without builders.
 ///
-/// Only the first rewriter receives records by [`Rewriter::note`] before they are rewritten.
+/// [`Rewriter::note`] and [`Rewriter::note_end`] are called for the first rewriter only.
 pub fn chain(
     builders: impl IntoIterator<Item = Arc<dyn BuildRewriter>>,
 ) -> Option<Arc<dyn BuildRewriter>> {

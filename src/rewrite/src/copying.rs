@@ -10,7 +10,7 @@ use rperf_perfdata::{
 };
 use rperf_wire::{Endian, RawRecord, RecordHeader, RecordKind};
 
-use crate::pipeline::{Piece, Pipeline};
+use crate::pipeline::{Piece, PieceOutput, Pipeline};
 
 /// Records of about this many bytes are passed on at once.
 const PIECE: usize = 1 << 20;
@@ -38,7 +38,7 @@ pub enum CopyError {
 pub struct CopySummary {
     /// Bytes written.
     pub bytes: u64,
-    /// The error in the input after which nothing was copied.
+    /// The error that ended the reading of the input, if any; the records after it were not copied.
     pub end: Option<Error>,
     /// The error that kept the feature sections from being written, if any.
     pub features_lost: Option<std::io::Error>,
@@ -75,7 +75,7 @@ pub fn copy_to_file<'a, W: Output>(
     })
 }
 
-/// Copies a file, or a complete stream, to a stream.
+/// Copies a file, or a stream that was read to its end, to a stream; `events` replace those of the recording.
 ///
 /// # Errors
 /// [`CopyError::Write`]
@@ -134,12 +134,13 @@ fn features(data: &PerfData<'_>, events: &[EventDesc], traces: &[AuxIndexEntry])
     features
 }
 
-/// Passes all records on; returns the error that ends the reading, if any.
+/// Passes all records through the pipeline to `output`; returns the error that ends the reading, if any.
 fn copy_records<'a>(
     data: &PerfData<'a>,
     pipeline: &mut Pipeline<'a>,
     output: &mut dyn FnMut(&Piece<'_>) -> Result<(), WriteError>,
 ) -> Result<Option<Error>, WriteError> {
+    // `rest` are the records that are not passed on yet; the loop has seen the first `length` bytes of them.
     let mut rest = data.data();
     let mut length = 0;
     let mut end = None;
@@ -183,6 +184,7 @@ struct AttrRewriter<'e> {
     /// The events of the copy; empty if none is changed.
     events: &'e [EventDesc],
     endian: Endian,
+    /// Index of the event that the next HEADER_ATTR record describes.
     next: usize,
 }
 
@@ -216,7 +218,7 @@ impl<'e> AttrRewriter<'e> {
 pub struct StreamCopy<R> {
     reader: PipeReader<R>,
     /// The metadata records at the beginning.
-    head: Vec<Vec<u8>>,
+    metadata: Vec<Vec<u8>>,
     /// The first record that is not metadata; empty if there is none.
     first: Vec<u8>,
 }
@@ -228,14 +230,14 @@ impl<R: StreamInput> StreamCopy<R> {
     /// [`CopyError::Read`]
     pub fn begin(mut reader: PipeReader<R>) -> Result<Self, CopyError> {
         let endian = reader.endian();
-        let mut head = Vec::new();
+        let mut metadata = Vec::new();
         let mut first = Vec::new();
         while let Some(record) = reader.next_record()? {
             let bytes = encoded(&record, endian);
             let position = record.position;
             let size = bytes.len() as u64;
             match PipeHead::is_metadata(record.raw.kind) {
-                true => head.push(bytes),
+                true => metadata.push(bytes),
                 false => first = bytes,
             }
             reader.release(position + size);
@@ -248,12 +250,12 @@ impl<R: StreamInput> StreamCopy<R> {
         }
         Ok(Self {
             reader,
-            head,
+            metadata,
             first,
         })
     }
 
-    /// The metadata so far.
+    /// The metadata at the beginning.
     pub fn head(&self) -> &PipeHead<'static> {
         self.reader.head()
     }
@@ -270,7 +272,7 @@ impl<R: StreamInput> StreamCopy<R> {
     ) -> Result<CopySummary, CopyError> {
         let Self {
             mut reader,
-            head,
+            metadata,
             first,
         } = self;
         let endian = reader.endian();
@@ -282,7 +284,7 @@ impl<R: StreamInput> StreamCopy<R> {
             records: Vec::new(),
             output: &mut |piece| writer.write_data(&attrs.rewrite(piece)),
         };
-        for record in head {
+        for record in metadata {
             feed.special(record)?;
         }
         if let Some((raw, _)) = RawRecord::split(&first, endian) {
@@ -299,12 +301,12 @@ impl<R: StreamInput> StreamCopy<R> {
     }
 }
 
-/// Passes the records of a stream on.
+/// Passes the records of a stream through a pipeline.
 struct StreamFeed<'p, 'o> {
     pipeline: Pipeline<'p>,
     /// Records that were not passed on yet.
     records: Vec<u8>,
-    output: crate::pipeline::Output<'o>,
+    output: PieceOutput<'o>,
 }
 
 impl StreamFeed<'_, '_> {

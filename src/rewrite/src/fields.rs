@@ -8,7 +8,7 @@ use rperf_wire::{
 
 use crate::pipeline::Transform;
 
-/// Removes the fields from the events; returns the layouts of their samples without them.
+/// Removes `fields` from the events; returns the layouts of the samples without these fields.
 pub(crate) fn drop_fields(events: &mut [EventDesc], fields: SampleType) -> Vec<SampleLayout> {
     for event in events.iter_mut() {
         let attr = &mut event.attr;
@@ -16,6 +16,7 @@ pub(crate) fn drop_fields(events: &mut [EventDesc], fields: SampleType) -> Vec<S
         if fields.contains(SampleType::REGS_USER) {
             attr.sample_regs_user = 0;
             attr.sample_stack_user = 0;
+            // The flag of recordings with stack copies: their callchains get user frames when the copies are unwound.
             attr.flags = attr.flags.with(AttrFlags::EXCLUDE_CALLCHAIN_USER, false);
         }
         if fields.contains(SampleType::REGS_INTR) {
@@ -35,7 +36,8 @@ pub struct FieldDropper {
 }
 
 impl FieldDropper {
-    /// Creates the transform for a recording with these events, and changes the events to the events of the result.
+    /// Creates the transform that drops `fields` from a recording with these events, and changes the events to those of the
+    /// result.
     #[must_use]
     pub fn new(endian: Endian, events: &mut [EventDesc], fields: SampleType) -> Self {
         Self {

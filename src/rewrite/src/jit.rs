@@ -59,7 +59,7 @@ pub struct JitInjector<S> {
     /// Whether the recording's clock is the clock of dumps.
     is_monotonic: bool,
     objects: S,
-    /// Processes with a dump, and the time at which they mapped their first one; 0 if not recorded.
+    /// Processes whose functions were added, and the time at which they mapped the dump; 0 if not recorded.
     processes: FxHashMap<u32, u64>,
     /// Mappings to be inserted, by time.
     pending: VecDeque<NewMapping>,
@@ -110,7 +110,7 @@ impl<S: DumpObjects> JitInjector<S> {
         (raw.misc.cpu_mode() == CpuMode::User).then_some(mmap)
     }
 
-    /// Adds the functions of the first dump that a process maps.
+    /// Adds the functions of a process from its first usable dump.
     fn note_mapping(&mut self, mmap: &Mmap<'_>, time: Option<u64>) {
         let pid = mmap.pid.cast_unsigned();
         if !is_dump(mmap.filename) || self.processes.contains_key(&pid) {
@@ -130,8 +130,8 @@ impl<S: DumpObjects> JitInjector<S> {
         self.add(pid, &object, ahead);
     }
 
-    /// Whether mappings of functions replace a mapping of the same process: that of the dump, and mappings of anonymous memory
-    /// from then on, which would hide the functions.
+    /// Whether a mapping is replaced by those of the functions of its process: the mapping of the dump, and those of
+    /// anonymous memory from then on, which would hide the functions.
     fn is_replaced(&self, mmap: &Mmap<'_>, time: Option<u64>) -> bool {
         let Some(since) = self.processes.get(&mmap.pid.cast_unsigned()) else {
             return false;
@@ -143,11 +143,12 @@ impl<S: DumpObjects> JitInjector<S> {
         }
     }
 
+    /// Adds the functions of a process. The dump's clock is `ahead` nanoseconds ahead of the recording's.
     fn add(&mut self, pid: u32, object: &DumpedObject, ahead: u64) {
         let name = object.path.to_string_lossy();
         let mappings = object.functions.iter().map(|function| {
             let time = function.time.wrapping_sub(ahead);
-            let record = self.mapping(pid, function, time, &name_bytes(&name));
+            let record = self.mapping_record(pid, function, time, &name_bytes(&name));
             NewMapping { time, record }
         });
         let mappings: Vec<NewMapping> = mappings.collect();
@@ -155,7 +156,8 @@ impl<S: DumpObjects> JitInjector<S> {
         self.pending.make_contiguous().sort_by_key(|new| new.time);
     }
 
-    fn mapping(&self, pid: u32, function: &DumpedCode, time: u64, name: &[u8]) -> Vec<u8> {
+    /// The MMAP2 record of a function.
+    fn mapping_record(&self, pid: u32, function: &DumpedCode, time: u64, name: &[u8]) -> Vec<u8> {
         let record = Record::Mmap2(Mmap2 {
             mmap: Mmap {
                 pid: pid.cast_signed(),
@@ -273,7 +275,7 @@ mod tests {
         fn unrelated_clock(&mut self, _dump: &Path) {}
     }
 
-    /// A record whose trailer is pid, tid and time.
+    /// An MMAP record of process 7 whose trailer is pid, tid and time.
     fn mapping(endian: Endian, name: &[u8], time: u64) -> Vec<u8> {
         let mmap = Record::Mmap(Mmap {
             pid: 7,

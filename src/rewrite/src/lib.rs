@@ -1,6 +1,6 @@
 //! Records of a recording, transformed before they are written.
 //!
-//! While recording, a [`rperf_perfdata::Rewriter`] receives complete records in rounds and appends their replacement.
+//! While recording, a [`rperf_perfdata::Rewriter`] receives complete records and appends their replacement.
 //! `record` runs it on a separate thread.
 //!
 //! When a recording is copied (`inject`), its records pass through the transforms of a [`Pipeline`].
@@ -34,7 +34,7 @@ pub use filter::FilterRewriter;
 pub use jit::{DumpObjects, DumpedCode, DumpedObject, JitInjector, has_record_times};
 pub use off_cpu::OffCpu;
 pub use off_cpu_sums::{KernelWait, OffCpuSums, WaitSource, describe_waits};
-pub use pipeline::{Output, Piece, Pipeline, Transform};
+pub use pipeline::{Piece, PieceOutput, Pipeline, Transform};
 pub use redact::Redactor;
 pub use sched_stat::SchedStatMerger;
 pub use strip::StripSamples;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! CPU 0:  sample of 7 | SWITCH out 7                                 becomes
-//! CPU 1:                              ...  SWITCH in 7               sample of 7, whose period is the time between the two
+//! CPU 1:                              ...  SWITCH in 7               sample of 7, whose period is the time from it to SWITCH in
 //! ```
 //!
 //! The sample gets the time at which its task was switched in, so that it is not older than the records written before it.
@@ -15,7 +15,7 @@ use rperf_wire::{
 };
 use rustc_hash::FxHashMap;
 
-/// Generates off-CPU samples while recording.
+/// Generates off-CPU samples from context switches while recording.
 #[derive(Debug)]
 pub struct OffCpu {
     events: EventTable,
@@ -27,6 +27,7 @@ pub struct OffCpu {
     position: u64,
     /// Pending changes, to be handled in time order.
     pending: Vec<(Order, StateChange)>,
+    /// Tasks that are off their CPUs, by thread id.
     asleep: FxHashMap<u32, SleepingTask>,
     /// The minimum number of nanoseconds of a wait that gets a separate sample.
     threshold: u64,
@@ -48,7 +49,7 @@ const MAX_SHORT_WAITS: usize = 16 << 10;
 /// A change of a task's state.
 #[derive(Debug)]
 enum StateChange {
-    /// The task is switched out: a sample with its header.
+    /// The task is switched out; `record` is the sample.
     Sampled { tid: u32, record: Vec<u8> },
     /// The task was preempted, and is still runnable.
     Preempted { tid: u32 },
@@ -60,6 +61,7 @@ enum StateChange {
 #[derive(Debug)]
 struct SleepingTask {
     since: u64,
+    /// The sample at which it was switched out.
     record: Vec<u8>,
 }
 
@@ -130,7 +132,8 @@ impl OffCpu {
         }
     }
 
-    /// Returns the task of a sample; `None` for kernel threads, which are idle most of the time, and if it is unknown.
+    /// Returns the thread id of a sample; `None` for the idle task and kernel threads, which wait most of the time, and if the
+    /// sample cannot be decoded.
     fn task_of(&self, raw: &RawRecord<'_>) -> Option<u32> {
         let sample = self.events.sample(raw, |_| Order::default()).ok()??;
         let wire = &sample.wire;
@@ -188,7 +191,7 @@ impl OffCpu {
         }
     }
 
-    /// Appends the sums of short waits.
+    /// Appends the sums of short waits, with the time `now`.
     fn end_short(&mut self, now: u64, to: &mut Vec<u8>) {
         let mut short: Vec<ShortWaits> = self.short.drain().map(|(_, short)| short).collect();
         short.sort_by_key(|short| short.asleep.since);
@@ -205,8 +208,8 @@ impl OffCpu {
 }
 
 impl Rewriter for OffCpu {
-    /// Appends `records`, a continuation of the previous ones; samples of context switches are dropped, or
-    /// replaced by samples whose period is the off-CPU time.
+    /// Appends `records`, a continuation of the previous ones. Samples of context switches are dropped, or replaced by samples
+    /// whose period is the off-CPU time; SWITCH records are dropped unless they are kept on request.
     fn rewrite(&mut self, records: &[u8], _is_behind: bool, to: &mut Vec<u8>) {
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
             if raw.kind == RecordKind::FINISHED_ROUND {
@@ -238,7 +241,8 @@ impl Rewriter for OffCpu {
     }
 }
 
-/// Appends the sample of `record` with this time and period. Time 0 also sets the CPU to 0.
+/// Appends the sample in `record` with this time, and with `nanos` as its period. Time 0 also sets the CPU to 0. A sample that
+/// cannot be decoded is dropped.
 fn sample(layout: Option<&SampleLayout>, record: &[u8], time: u64, nanos: u64, to: &mut Vec<u8>) {
     let split = RawRecord::split(record, Endian::NATIVE);
     let (Some(layout), Some((raw, size))) = (layout, split) else {

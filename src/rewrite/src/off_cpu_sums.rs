@@ -1,7 +1,7 @@
 //! Off-CPU time that BPF programs summed up, as samples.
 //!
-//! The raw data of an event's samples are the long waits; these samples are replaced. The sums of the other waits are
-//! appended at the end.
+//! The programs report each long wait as the raw data of a sample, which an off-CPU sample replaces. The sums of the other
+//! waits are appended at the end.
 
 use rperf_perfdata::{EventDesc, Rewriter};
 use rperf_replay::{EventIndex, EventTable, Rounds};
@@ -31,11 +31,12 @@ pub trait WaitSource: Send {
     fn sums(&mut self) -> Vec<KernelWait>;
 }
 
-/// Generates off-CPU samples while recording.
+/// Generates off-CPU samples from the waits of a [`WaitSource`] while recording.
 pub struct OffCpuSums<S> {
     events: EventTable,
+    /// The event whose samples report long waits.
     event: EventIndex,
-    /// The layout of the samples that the kernel writes.
+    /// The layout of the samples with raw data, as the kernel writes them.
     raw: SampleLayout,
     /// An id of the event.
     id: u64,
@@ -67,8 +68,8 @@ impl<S: WaitSource> OffCpuSums<S> {
         }
     }
 
-    /// Appends the sample that replaces a sample of the event, or drops it if its raw data are no wait; returns false for other
-    /// records.
+    /// Replaces a sample of the event by the sample of its wait, or drops it if its raw data are damaged. Returns false, and
+    /// appends nothing, for other records.
     fn replace(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) -> bool {
         if raw.kind != RecordKind::SAMPLE {
             let time = self.events.record_time(raw);
@@ -99,7 +100,7 @@ impl<S: WaitSource> OffCpuSums<S> {
     }
 }
 
-/// Changes the attr of the event as the samples are changed: in the file they have callchains instead of raw data.
+/// Changes the attr of the event to that of the file, in which its samples have callchains instead of raw data.
 pub fn describe_waits(attr: &mut Attr) {
     attr.sample_type = attr.sample_type.with(SampleType::RAW, false) | SampleType::CALLCHAIN;
 }
@@ -133,7 +134,7 @@ impl<S: WaitSource> Rewriter for OffCpuSums<S> {
     }
 }
 
-/// Appends the sample of a wait, with the other fields of `like`.
+/// Appends the sample of a wait; fields that the wait does not have are those of `like`.
 fn sample(
     layout: Option<&SampleLayout>,
     wait: &KernelWait,
@@ -161,7 +162,7 @@ fn sample(
         callchain: Some(U64s::new(&chain, Endian::NATIVE)),
         ..like
     };
-    // The longest callchain is far below the limit of a record.
+    // A record has room for thousands of addresses; the programs record at most 127 each of the kernel and of the user stack.
     let _fits = RecordHeader::encode_record(
         RecordKind::SAMPLE,
         Misc(mode as u16),

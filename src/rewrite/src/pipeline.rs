@@ -19,7 +19,7 @@ pub trait Transform {
         false
     }
 
-    /// Inspects records ahead of rewriting, if ordered.
+    /// Inspects records before they are rewritten, if ordered; those of [`Transform::special`] are not noted.
     fn note(&mut self, _records: &[u8]) {}
 
     /// Called after the last record was noted.
@@ -28,7 +28,7 @@ pub trait Transform {
     /// Appends the rewritten `records`.
     fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>);
 
-    /// Appends the replacement of a record with a payload, or of a metadata record of a stream; by default, a copy.
+    /// Appends the replacement of a record in a [`Piece::Special`]; by default, a copy.
     fn special(&mut self, record: &[u8], to: &mut Vec<u8>) {
         to.extend_from_slice(record);
     }
@@ -36,8 +36,8 @@ pub trait Transform {
     /// Appends records after the last one.
     fn end(&mut self, _to: &mut Vec<u8>) {}
 
-    /// Changes the feature sections of the output: of a file after the last record, of a stream before the first. Not called if
-    /// the input is a stream, too: its features are metadata records ([`Transform::special`]).
+    /// Changes the feature sections of a recording that is read from a file: for an output file after the last record, for an
+    /// output stream before the first. The features of a stream are metadata records ([`Transform::special`]).
     fn features(&mut self, _features: &mut FeatureSet) {}
 }
 
@@ -46,7 +46,7 @@ pub trait Transform {
 pub enum Piece<'a> {
     /// Records without payloads, in file order.
     Records(Cow<'a, [u8]>),
-    /// One record with its payload, or a metadata record of a stream.
+    /// One record with a payload, with that payload, or one metadata record (`PipeHead::is_metadata`).
     Special(Cow<'a, [u8]>),
 }
 
@@ -61,7 +61,7 @@ impl Piece<'_> {
 }
 
 /// Receives the result of a [`Pipeline`].
-pub type Output<'o> = &'o mut dyn FnMut(&Piece<'_>) -> Result<(), WriteError>;
+pub type PieceOutput<'o> = &'o mut dyn FnMut(&Piece<'_>) -> Result<(), WriteError>;
 
 /// Transforms that are applied one after the other.
 #[derive(Default)]
@@ -69,7 +69,7 @@ pub struct Pipeline<'a> {
     stages: Vec<Stage<'a>>,
 }
 
-/// A transform, and the pieces it has not rewritten yet.
+/// A transform and, if it is ordered, the pieces it has not rewritten yet: those of the previous and of the current round.
 struct Stage<'a> {
     transform: Box<dyn Transform + 'a>,
     previous: Vec<Piece<'a>>,
@@ -77,13 +77,13 @@ struct Stage<'a> {
 }
 
 impl<'a> Pipeline<'a> {
-    /// Creates a pipeline that copies.
+    /// Creates a pipeline without transforms, which copies.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a transform of the records that the earlier ones return.
+    /// Adds a transform after the earlier ones.
     pub fn add(&mut self, transform: impl Transform + 'a) {
         self.stages.push(Stage {
             transform: Box::new(transform),
@@ -96,7 +96,7 @@ impl<'a> Pipeline<'a> {
     ///
     /// # Errors
     /// Errors of `output`.
-    pub fn push(&mut self, piece: Piece<'a>, output: Output<'_>) -> Result<(), WriteError> {
+    pub fn push(&mut self, piece: Piece<'a>, output: PieceOutput<'_>) -> Result<(), WriteError> {
         push(&mut self.stages, piece, output)
     }
 
@@ -104,7 +104,7 @@ impl<'a> Pipeline<'a> {
     ///
     /// # Errors
     /// Errors of `output`.
-    pub fn end_round(&mut self, output: Output<'_>) -> Result<(), WriteError> {
+    pub fn end_round(&mut self, output: PieceOutput<'_>) -> Result<(), WriteError> {
         end_round(&mut self.stages, output)
     }
 
@@ -112,7 +112,7 @@ impl<'a> Pipeline<'a> {
     ///
     /// # Errors
     /// Errors of `output`.
-    pub fn end(&mut self, output: Output<'_>) -> Result<(), WriteError> {
+    pub fn end(&mut self, output: PieceOutput<'_>) -> Result<(), WriteError> {
         end(&mut self.stages, output)
     }
 
@@ -143,7 +143,7 @@ impl<'a> Stage<'a> {
 fn push<'a>(
     stages: &mut [Stage<'a>],
     piece: Piece<'a>,
-    output: Output<'_>,
+    output: PieceOutput<'_>,
 ) -> Result<(), WriteError> {
     if piece.bytes().is_empty() {
         return Ok(());
@@ -162,7 +162,7 @@ fn push<'a>(
     Ok(())
 }
 
-fn end_round(stages: &mut [Stage<'_>], output: Output<'_>) -> Result<(), WriteError> {
+fn end_round(stages: &mut [Stage<'_>], output: PieceOutput<'_>) -> Result<(), WriteError> {
     let Some((stage, later)) = stages.split_first_mut() else {
         return Ok(());
     };
@@ -174,7 +174,7 @@ fn end_round(stages: &mut [Stage<'_>], output: Output<'_>) -> Result<(), WriteEr
 fn rewrite_previous<'a>(
     stage: &mut Stage<'a>,
     later: &mut [Stage<'a>],
-    output: Output<'_>,
+    output: PieceOutput<'_>,
 ) -> Result<(), WriteError> {
     for piece in std::mem::take(&mut stage.previous) {
         let rewritten = stage.rewritten(&piece);
@@ -183,7 +183,7 @@ fn rewrite_previous<'a>(
     Ok(())
 }
 
-fn end(stages: &mut [Stage<'_>], output: Output<'_>) -> Result<(), WriteError> {
+fn end(stages: &mut [Stage<'_>], output: PieceOutput<'_>) -> Result<(), WriteError> {
     let Some((stage, later)) = stages.split_first_mut() else {
         return Ok(());
     };

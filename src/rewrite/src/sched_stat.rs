@@ -26,17 +26,19 @@ enum SchedEvent {
     Other,
 }
 
-/// Merges the samples of one recording.
+/// Merges the samples of one recording. Samples of `sched_switch` and `sched_process_exit`, and those that are not merged, are
+/// dropped.
 #[derive(Debug)]
 pub struct SchedStatMerger {
     events: EventTable,
+    /// The kinds of the events.
     kinds: Vec<SchedEvent>,
     endian: Endian,
     order: Rounds,
     position: u64,
-    /// Samples of the scheduler, to be handled in the order of time.
+    /// Samples of events that are not [`SchedEvent::Other`], to be handled in the order of time.
     waiting: Vec<(Order, Vec<u8>)>,
-    /// The last switch of each task.
+    /// The last `sched_switch` sample of each task, by thread id.
     switches: FxHashMap<u32, Vec<u8>>,
 }
 
@@ -95,7 +97,7 @@ impl SchedStatMerger {
         }
     }
 
-    /// Appends a switch with another time and period.
+    /// Appends a `sched_switch` sample with the time and period of a `sched_stat_*` sample.
     fn write(&self, switch: &[u8], time: Option<u64>, period: u64, to: &mut Vec<u8>) {
         let Some((raw, _)) = RawRecord::split(switch, self.endian) else {
             return;
@@ -142,14 +144,13 @@ impl Transform for SchedStatMerger {
         for (raw, record) in RawRecord::all(records, self.endian) {
             let position = self.position;
             self.position += record.len() as u64;
-            let head = match raw.kind {
-                RecordKind::SAMPLE => self.events.sample_head(raw.body),
-                _ => None,
-            };
-            let kind = head.and_then(|head| self.kinds.get(head.event.0 as usize));
-            let time = match head {
-                Some(head) => head.time,
-                None => self.events.record_time(&raw),
+            let (kind, time) = match raw.kind {
+                RecordKind::SAMPLE => {
+                    let head = self.events.sample_head(raw.body);
+                    let kind = head.and_then(|head| self.kinds.get(head.event.0 as usize));
+                    (kind, head.and_then(|head| head.time))
+                }
+                _ => (None, self.events.record_time(&raw)),
             };
             let order = self.order.order(time, position);
             match kind {

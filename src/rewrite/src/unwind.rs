@@ -1,6 +1,6 @@
-//! Unwinds user stacks while recording: registers and stack copies become callchains.
+//! Unwinds user stacks while a recording is written or copied: registers and stack copies become callchains.
 //!
-//! [`UserStacks`] finds the frames, as when a file is read, once all records before the sample are in the World.
+//! As for reports, [`UserStacks`] finds the frames, once all records before the sample are in the World.
 
 use std::thread;
 
@@ -31,7 +31,7 @@ pub struct UnwindOptions {
     pub jobs: usize,
 }
 
-/// Unwinds the stacks of a live recording, round by round.
+/// Unwinds the stacks of a recording, round by round.
 pub struct LiveUnwinder {
     live: LiveWorld,
     files: &'static dyn Files,
@@ -39,16 +39,17 @@ pub struct LiveUnwinder {
     known: Option<LoadedObjects>,
     options: StackOptions,
     workers: Vec<UnwindWorker>,
-    /// Size in bytes of the records rewritten or stored so far.
+    /// Size in bytes of the records rewritten or appended unchanged so far.
     position: u64,
     summary: StackSummary,
-    /// Number of samples appended unchanged, because unwinding fell behind.
+    /// Number of samples that were appended unchanged because unwinding fell behind.
     stored: u64,
 }
 
 #[derive(Default)]
 struct UnwindWorker {
     scratch: StackScratch,
+    /// The rewritten records of its part.
     out: Vec<u8>,
 }
 
@@ -72,8 +73,8 @@ impl LiveUnwinder {
         }
     }
 
-    /// Replaces stack copies by callchains. Samples that lack one of them, of a guest, or that cannot be decoded are kept
-    /// unchanged.
+    /// Replaces stack copies by callchains. Samples without a stack copy or without a callchain, those of guests, and those that
+    /// cannot be decoded are kept unchanged.
     fn unwind(&mut self, records: &[u8], to: &mut Vec<u8>) {
         self.live.complete();
         let Some(known) = self.known.take() else {
@@ -87,22 +88,22 @@ impl LiveUnwinder {
         let count = self.workers.len().min(records.len() / BYTES_PER_WORKER + 1);
         let parts = split_records(records, count, self.live.endian());
         thread::scope(|scope| {
-            let mut position = self.position;
-            let mut own = None;
-            for (worker, part) in self.workers.iter_mut().zip(&parts) {
-                let from = position;
-                position += part.len() as u64;
-                if own.is_none() {
-                    own = Some((worker, *part, from));
-                    continue;
-                }
+            let mut next = self.position;
+            let mut jobs = self.workers.iter_mut().zip(&parts).map(|(worker, part)| {
+                let position = next;
+                next += part.len() as u64;
+                (worker, *part, position)
+            });
+            // The first part is rewritten by this thread, the others by threads of their own.
+            let first = jobs.next();
+            for (worker, part, position) in jobs {
                 let shared = &shared;
-                let work = move || shared.rewrite_part(part, from, worker);
+                let work = move || shared.rewrite_part(part, position, worker);
                 // If a thread cannot be started, its part is kept unchanged.
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
-            if let Some((worker, part, from)) = own {
-                shared.rewrite_part(part, from, worker);
+            if let Some((worker, part, position)) = first {
+                shared.rewrite_part(part, position, worker);
             }
         });
         self.summary.merge(shared.stacks.summary());
@@ -113,6 +114,7 @@ impl LiveUnwinder {
         self.known = Some(known);
         self.position += records.len() as u64;
         for (worker, part) in self.workers.iter_mut().zip(parts) {
+            // A part whose thread could not be started has no output.
             match worker.out.is_empty() {
                 true => to.extend_from_slice(part),
                 false => to.append(&mut worker.out),
@@ -120,7 +122,7 @@ impl LiveUnwinder {
         }
     }
 
-    /// Appends `records` unchanged.
+    /// Appends `records` unchanged, and counts their samples.
     fn append_unchanged(&mut self, records: &[u8], to: &mut Vec<u8>) {
         to.extend_from_slice(records);
         self.position += records.len() as u64;
@@ -135,7 +137,7 @@ impl LiveUnwinder {
         &self.summary
     }
 
-    /// Returns the number of samples that were stored unchanged because unwinding fell behind.
+    /// Returns the number of samples that were appended unchanged because unwinding fell behind.
     #[must_use]
     pub fn stored_copies(&self) -> u64 {
         self.stored
@@ -197,7 +199,7 @@ fn split_records(records: &[u8], count: usize, endian: Endian) -> Vec<&[u8]> {
     parts
 }
 
-/// State shared by all workers.
+/// What all workers read.
 struct SharedState<'g, 'r> {
     live: &'g LiveWorld,
     stacks: UserStacks<'r, 'g>,

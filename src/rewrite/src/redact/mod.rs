@@ -1,7 +1,7 @@
 //! Removes data that identify a machine and its users from a recording: names, paths, command lines, texts. The processor and
 //! build-ids are kept.
 //!
-//! Records and features that are not known to be harmless are dropped.
+//! Records and features that are neither known to be harmless nor redacted are dropped.
 
 mod raw;
 mod replacements;
@@ -24,7 +24,9 @@ use crate::pipeline::Transform;
 /// Replaces or drops identifying parts.
 pub struct Redactor {
     events: EventTable,
+    /// The redacted events.
     descriptions: Vec<EventDesc>,
+    /// How the raw data of samples are redacted, by event.
     raws: Vec<RawRedaction>,
     endian: Endian,
     names: Replacements,
@@ -35,7 +37,7 @@ const REDACTED: &str = "redacted";
 
 impl Redactor {
     /// Creates the transform for a recording with these `events`, and redacts the events: names of cgroups are
-    /// replaced, addresses of breakpoints are removed, also from their names.
+    /// replaced, and the addresses of breakpoints are removed from their attrs and names.
     #[must_use]
     pub fn new(endian: Endian, events: &mut [EventDesc], formats: &Formats) -> Self {
         let mut names = Replacements::new();
@@ -56,8 +58,8 @@ impl Redactor {
         }
     }
 
-    /// Returns the names of the events whose raw data have numbers that may be addresses without being declared as such: those outside of the
-    /// usual address ranges of 64-bit programs and of the kernel are kept.
+    /// Returns the names of the events whose raw data have numbers that may be addresses without being declared as such. Numbers
+    /// outside of the usual address ranges of 64-bit programs and of the kernel are kept.
     #[must_use]
     pub fn uncertain_events(&self) -> Vec<&str> {
         let events = self.descriptions.iter().zip(&self.raws);
@@ -65,6 +67,7 @@ impl Redactor {
         uncertain.map(|(event, _)| event.name.as_str()).collect()
     }
 
+    /// Appends a sample with redacted raw data, or nothing if it cannot be decoded.
     fn sample(&mut self, raw: &RawRecord<'_>, record: &[u8], to: &mut Vec<u8>) {
         let Ok(Some(sample)) = self.events.sample(raw, |_| Order::default()) else {
             return;
@@ -84,7 +87,7 @@ impl Redactor {
         });
     }
 
-    /// Appends a record with its names replaced, or nothing if it is invalid or records of its type may contain other names.
+    /// Appends a record with its names replaced; drops it if it cannot be decoded, or if its type is not handled here.
     fn named(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) {
         let Ok(record) = Record::decode(raw, self.endian) else {
             return;
@@ -159,6 +162,7 @@ impl Redactor {
         });
     }
 
+    /// Replaces the name of the object in a build-id entry.
     fn build_id(&mut self, mut entry: BuildIdEntry) -> BuildIdEntry {
         let is_kernel = matches!(
             entry.misc.cpu_mode(),

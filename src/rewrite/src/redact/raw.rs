@@ -1,4 +1,4 @@
-//! Redacts the raw data of tracepoints.
+//! Redacts the raw data of samples.
 
 use rperf_perfdata::EventDesc;
 use rperf_tracepoint::{Field, FieldReader, Formats};
@@ -16,11 +16,12 @@ const USER: std::ops::Range<u64> = 0x0000_5000_0000_0000..0x0001_0000_0000_0000;
 const KERNEL: std::ops::Range<u64> = 0xffff_0000_0000_0000..0xffff_ffff_ffff_f000;
 
 /// How the raw data of an event's samples are redacted: numbers are kept, addresses and text are replaced, the rest is 0.
+/// Without a known format, all is 0.
 #[derive(Debug, Default)]
 pub(super) struct RawRedaction {
     fields: Vec<RawField>,
     /// Whether the data begin with the common fields.
-    is_tracepoint: bool,
+    has_common_fields: bool,
 }
 
 #[derive(Debug)]
@@ -59,11 +60,11 @@ impl RawRedaction {
         });
         Self {
             fields: fields.collect(),
-            is_tracepoint: true,
+            has_common_fields: true,
         }
     }
 
-    /// Whether the data have numbers that may be addresses.
+    /// Whether the data have numbers of which it is not known whether they are addresses.
     pub(super) fn is_uncertain(&self) -> bool {
         let mut fields = self.fields.iter();
         fields.any(|field| field.content == Content::MaybeAddress)
@@ -72,16 +73,16 @@ impl RawRedaction {
     /// Returns the redacted data, which have the same length.
     pub(super) fn apply(&self, raw: &[u8], endian: Endian, names: &mut Replacements) -> Vec<u8> {
         let mut to = vec![0; raw.len()];
-        if self.is_tracepoint {
+        if self.has_common_fields {
             copy(raw, &mut to, 0, COMMON);
         }
         for field in &self.fields {
             match field.content {
                 Content::Number => copy(raw, &mut to, field.offset, field.size),
                 Content::MaybeAddress => {
-                    let is_address = |number| USER.contains(&number) || KERNEL.contains(&number);
+                    let is_likely = |number| USER.contains(&number) || KERNEL.contains(&number);
                     long_number(raw, &mut to, field.offset, endian, |number| {
-                        is_address(number).then(|| names.of_address(number))
+                        is_likely(number).then(|| names.of_address(number))
                     });
                 }
                 Content::Address if field.size == size_of::<u32>() => {
@@ -89,9 +90,9 @@ impl RawRedaction {
                 }
                 Content::Address => {
                     // The first page is never mapped.
-                    let is_address = |number| (PAGE..KERNEL.end).contains(&number);
+                    let is_valid = |number| (PAGE..KERNEL.end).contains(&number);
                     long_number(raw, &mut to, field.offset, endian, |number| {
-                        is_address(number).then(|| names.of_address(number))
+                        is_valid(number).then(|| names.of_address(number))
                     });
                 }
                 Content::Text(kind) => text(field, kind, raw, &mut to, names),
@@ -105,7 +106,7 @@ impl RawRedaction {
     }
 }
 
-/// The type of a field's content; `None` for data that are not kept.
+/// The type of a field's content; `None` for data that become 0.
 fn content(field: &Field, reader: &FieldReader) -> Option<Content> {
     let kind = match field.name.contains("comm") {
         true => NameKind::Task,
@@ -127,7 +128,7 @@ fn content(field: &Field, reader: &FieldReader) -> Option<Content> {
     }
 }
 
-/// Whether the type of a field, or a word of its name, is one of addresses.
+/// Whether a field has an address: a pointer, or an unsigned number with a word for addresses in its name.
 fn is_address(field: &Field) -> bool {
     /// Words in the names of fields of the kernel's tracepoints, of system calls and of probes.
     const WORDS: [&str; 19] = [
@@ -145,7 +146,7 @@ fn copy(raw: &[u8], to: &mut [u8], offset: usize, size: usize) {
     }
 }
 
-/// Copies a number of 8 bytes, or what replaces it.
+/// Writes the number of 8 bytes at `offset`, or the number that `replaced` returns for it.
 fn long_number(
     raw: &[u8],
     to: &mut [u8],
@@ -164,8 +165,9 @@ fn long_number(
     put(to, offset, &bytes);
 }
 
-/// Writes the replacement of an address of 4 bytes; small and negative error numbers are copied.
+/// Writes the replacement of an address of 4 bytes; numbers below the second page and negative error numbers are copied.
 fn short_address(raw: &[u8], to: &mut [u8], offset: usize, endian: Endian, names: &Replacements) {
+    /// All numbers except those of the first page and negative error numbers.
     const ADDRESSES: std::ops::Range<u32> = 0x1000..0xffff_f000;
     let Some(number) = endian.u32_at(raw, offset) else {
         return;
@@ -187,7 +189,7 @@ fn put(to: &mut [u8], offset: usize, bytes: &[u8]) {
     }
 }
 
-/// Writes the replacement of a text to its place, as far as there is room.
+/// Writes the replacement of a text to its place, truncated to the room there; a 0 byte follows.
 fn text(field: &RawField, kind: NameKind, raw: &[u8], to: &mut [u8], names: &mut Replacements) {
     let (Some(text), Some(bytes)) = (field.reader.text(raw), field.reader.bytes(raw)) else {
         return;

@@ -1,4 +1,4 @@
-//! Consistent replacements of names.
+//! Consistent replacements of names, inode numbers and addresses.
 
 use std::collections::hash_map::{HashMap, RandomState};
 use std::hash::BuildHasher as _;
@@ -16,7 +16,7 @@ pub(super) enum NameKind {
     Text,
 }
 
-/// The replacements so far: the same for the same name; those of each kind are numbered from 1.
+/// The replacements so far. The same name always has the same one; those of each kind of name are numbered from 1.
 #[derive(Debug)]
 pub(super) struct Replacements {
     names: HashMap<(NameKind, Vec<u8>), usize>,
@@ -98,7 +98,7 @@ impl Replacements {
         *self.inodes.entry((major, minor, inode)).or_insert(next)
     }
 
-    /// The replacement of an address in a tracepoint's data: the offset in the page is kept, and whether it is an address of the kernel.
+    /// The replacement of an address in raw data. It has the same offset in its page, and is in the kernel if the address is.
     pub(super) fn of_address(&self, address: u64) -> u64 {
         let page = (self.key.hash_one(address / PAGE) % (1 << 26)) * PAGE + address % PAGE;
         match address.cast_signed() < 0 {
