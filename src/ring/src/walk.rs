@@ -18,14 +18,14 @@ pub struct RecordRuns<'a> {
     pub straddling: &'a [u8],
     /// The records of the second piece.
     pub second: &'a [u8],
-    /// The number of bytes after these records: 0 unless the ring's content is damaged, as the kernel
-    /// only publishes complete records.
+    /// The number of bytes after these records: 0 unless the ring's content is damaged, since the head
+    /// is always at the end of a complete record.
     pub left: usize,
 }
 
 impl RecordWalker {
-    /// Calls `each` for the records of the two pieces in order, up to the first that is damaged or incomplete. Returns these
-    /// records.
+    /// Calls `each` for the records of the two pieces in order, before the first that is damaged or incomplete. Returns the bytes
+    /// of these records.
     pub fn walk<'a>(
         &'a mut self,
         pieces: [&'a [u8]; 2],
@@ -36,8 +36,9 @@ impl RecordWalker {
         let first = before(piece, rest);
         self.straddling.clear();
         if !rest.is_empty() {
-            let size = straddling_size(rest, second).map(|size| size - rest.len());
-            let Some((end, after)) = size.and_then(|size| second.split_at_checked(size)) else {
+            let missing = straddling_size(rest, second).map(|size| size - rest.len());
+            let end = missing.and_then(|missing| second.split_at_checked(missing));
+            let Some((end, after)) = end else {
                 let left = rest.len() + second.len();
                 return RecordRuns {
                     first,
@@ -75,8 +76,8 @@ fn walk_piece<'a>(mut piece: &'a [u8], each: &mut impl FnMut(RawRecord<'a>)) -> 
     piece
 }
 
-/// Size of the record that begins with `rest` and continues in `second`; `None` if the size is impossible. Bytes that the
-/// header lacks count as 0.
+/// Size of the record that begins with `rest` and continues in `second`; `None` if the size is impossible. Missing bytes of the
+/// header count as 0.
 fn straddling_size(rest: &[u8], second: &[u8]) -> Option<usize> {
     let mut header = [0; RecordHeader::SIZE];
     for (to, from) in header.iter_mut().zip(rest.iter().chain(second)) {
@@ -165,10 +166,11 @@ mod tests {
     #[test]
     fn a_straddling_size_may_have_an_upper_half() {
         let mut bytes = [0; 40];
+        // A record of simpleperf, whose size has its upper half in `misc`.
         bytes[..8].copy_from_slice(&[0, 0, 0, 1, 0, 1, 16, 0]);
         let mut walker = RecordWalker::default();
         let runs = walker.walk([&bytes[..1], &bytes[1..]], |_| {});
-        assert_eq!(runs.left, 40, "the record has 16 MiB");
+        assert_eq!(runs.left, 40, "the record has more than 16 MiB");
     }
 
     proptest! {
