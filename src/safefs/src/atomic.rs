@@ -1,4 +1,4 @@
-//! Atomic creation of files: complete or not at all.
+//! Atomic creation of files and folders: complete or not at all.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,7 +13,7 @@ impl Folder {
     /// replaced. Links aren't followed.
     ///
     /// # Errors
-    /// Errors of `make` and rename(2); then `name` is unchanged and no temporary file is left.
+    /// Errors of getrandom(2), `make` and rename(2); then `name` is unchanged, and the temporary file is removed.
     pub fn replace<T>(
         &self,
         name: &OsStr,
@@ -30,11 +30,12 @@ impl Folder {
         made
     }
 
-    /// Creates a folder with this mode, and renames it after `fill` has filled it.
-    /// The name must not exist, or must be an empty folder.
+    /// Creates a folder with this mode under a temporary name, and renames it to `name` after `fill` has filled it.
+    /// `name` must not exist, or must be an empty folder.
     ///
     /// # Errors
-    /// Errors of `fill`, mkdir(2) and rename(2); then nothing is left.
+    /// Errors of getrandom(2), [`Folder::create_folder`], `fill` and rename(2). If one of the last two fails, the temporary
+    /// folder is removed.
     pub fn replace_folder<T>(
         &self,
         name: &OsStr,
@@ -54,11 +55,11 @@ impl Folder {
         filled
     }
 
-    /// Writes a file that gets its name when it is complete. Until then it is unnamed if the file
-    /// system supports that (`O_TMPFILE`, open(2)), so that a killed process leaves nothing.
+    /// Writes a file that gets its name, and replaces an older file, when it is complete. Until then it is unnamed if
+    /// the file system supports that (`O_TMPFILE`, open(2)), so that a killed process leaves nothing.
     ///
     /// # Errors
-    /// Errors of `write`, creating and renaming the file.
+    /// Errors of `write`, and of creating, linking and renaming the file.
     pub fn write_atomic<T>(
         &self,
         name: &OsStr,
@@ -69,18 +70,19 @@ impl Folder {
         if Path::new("/proc/self/fd").is_dir()
             && let Some(file) = self.create_unnamed(mode)
         {
-            let (written, file) = finish(file, write)?;
+            let (written, file) = write_buffered(file, write)?;
             self.replace(name, |folder, temporary| folder.link_file(&file, temporary))?;
             return Ok(written);
         }
         self.replace(name, |folder, temporary| {
             let file = folder.create_file(temporary, mode)?;
-            Ok(finish(file, write)?.0)
+            Ok(write_buffered(file, write)?.0)
         })
     }
 }
 
-fn finish<T>(
+/// Writes the file with a buffer; returns the result of `write`, and the file.
+fn write_buffered<T>(
     file: File,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
 ) -> io::Result<(T, File)> {
