@@ -52,7 +52,7 @@ mod native {
         CommEvent, Event, LostEvent, MmapEvent, ReadEvent, SwitchEvent, TaskEvent, ThrottleEvent,
     };
     #[pymodule_export]
-    use crate::sample::{BranchEvent, CallchainNode, SampleEvent};
+    use crate::sample::{CallchainNode, PyBranchEntry, SampleEvent};
     #[pymodule_export]
     use crate::session::PySession;
     #[pymodule_export]

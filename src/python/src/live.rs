@@ -15,7 +15,7 @@ use rperf_wire::{Endian, Misc, RawRecord, RecordKind};
 
 use crate::evsel::Evsel;
 use crate::records::{Event, object, record_event};
-use crate::sample::{OwnedFields, SampleEvent, SamplePlaces};
+use crate::sample::{OwnedFields, SampleEvent, SampleNames};
 
 /// A ring buffer and the records that were read from it.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl LiveDecoder {
             evsel: event.map(|(evsel, _)| evsel.clone_ref(py)),
             tracepoint: event.and_then(|(_, tracepoint)| tracepoint.clone()),
             fields,
-            places: SamplePlaces::default(),
+            names: SampleNames::default(),
         };
         let base = Event::of_sample(&sample.wire, sample.misc.0, sample.period);
         object(py, PyClassInitializer::from(base), own).map(Some)

@@ -8,7 +8,8 @@ use rperf_wire::{
 };
 
 /// The attributes of all events: their type, and the fields of the sample or of the trailer (`sample_id_all`). A field that
-/// is not recorded is -1 for processes, threads and CPUs, the largest number for times and ids, and otherwise 0.
+/// is not recorded is -1 for processes, threads and CPUs, the largest number for times and ids, the event's fixed period for
+/// the period of a sample, and otherwise 0.
 #[pyclass(subclass, frozen, name = "event", module = "perf")]
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
@@ -133,8 +134,8 @@ pub(crate) struct TaskEvent {
 impl TaskEvent {
     fn __repr__(slf: &Bound<'_, Self>) -> String {
         let task = slf.get();
-        let name = match slf.as_super().get().kind {
-            4 => "exit",
+        let name = match RecordKind(slf.as_super().get().kind) {
+            RecordKind::EXIT => "exit",
             _ => "fork",
         };
         format!(
@@ -157,8 +158,8 @@ pub(crate) struct ThrottleEvent {
 impl ThrottleEvent {
     fn __repr__(slf: &Bound<'_, Self>) -> String {
         let throttle = slf.get();
-        let prefix = match slf.as_super().get().kind {
-            5 => "",
+        let prefix = match RecordKind(slf.as_super().get().kind) {
+            RecordKind::THROTTLE => "",
             _ => "un",
         };
         format!(
@@ -187,7 +188,7 @@ impl LostEvent {
     }
 }
 
-/// The counter of a task that ended: READ.
+/// A task with an inherited counter ended: READ. As in perf's module, the count is not an attribute.
 #[pyclass(extends = Event, frozen, get_all, name = "read_event", module = "perf")]
 #[derive(Debug)]
 pub(crate) struct ReadEvent {
@@ -206,7 +207,9 @@ impl ReadEvent {
 #[pyclass(extends = Event, frozen, get_all, name = "switch_event", module = "perf")]
 #[derive(Debug)]
 pub(crate) struct SwitchEvent {
+    /// The process that runs next, or ran before; -1 for SWITCH.
     next_prev_pid: i32,
+    /// Its thread; -1 for SWITCH.
     next_prev_tid: i32,
     /// Whether the task leaves the CPU.
     switch_out: bool,
@@ -224,8 +227,8 @@ impl SwitchEvent {
     }
 }
 
-/// A record other than a sample as a Python object. Types without a class become `perf.event`; `None` for a record that
-/// cannot be decoded.
+/// A record other than a sample as a Python object; if its type has no class, a `perf.event`. `None` for a record that cannot
+/// be decoded.
 pub(crate) fn record_event(
     py: Python<'_>,
     raw: &RawRecord<'_>,

@@ -1,4 +1,4 @@
-//! Samples and records of a recording, decoded and resolved.
+//! Samples of a recording, decoded and resolved, and copies of its other records.
 
 use rperf_replay::{
     CommId, Epoch, EventIndex, NonSampleRecord, Order, Render, Sample, ThreadCache, World,
@@ -10,25 +10,26 @@ use crate::recent_frames::{ModeAddress, RecentFrames};
 use crate::records::Event;
 use crate::sample::OwnedFields;
 
-/// Decodes the events that the functions of a session are called with.
+/// Prepares the events that the functions of a session are called with: decodes and resolves samples, and copies the bytes
+/// of other records.
 pub(crate) struct EventRenderer<'r, 'w> {
     pub(crate) resolver: &'r Resolver<'w>,
     pub(crate) stacks: UserStacks<'r, 'w>,
-    /// Maximum number of frames that are read of a callchain.
+    /// Maximum number of frames that are read from a callchain.
     pub(crate) max_stack: usize,
     /// By event: whether inlined functions are frames of callchains.
     pub(crate) inlines: Vec<bool>,
     /// Whether samples are wanted.
     pub(crate) samples: bool,
-    /// Other records that are wanted.
-    pub(crate) records: Vec<RecordKind>,
+    /// Types of other records that are wanted.
+    pub(crate) record_kinds: Vec<RecordKind>,
 }
 
-/// An event, decoded.
-pub(crate) enum Decoded {
-    /// A sample.
+/// An event for the functions of a session.
+pub(crate) enum RenderedEvent {
+    /// A decoded sample.
     Sample(Box<DecodedSample>),
-    /// Another record.
+    /// Another record, not decoded.
     Record(RecordBytes),
 }
 
@@ -41,15 +42,18 @@ pub(crate) struct DecodedSample {
     pub(crate) comm: CommId,
     pub(crate) ip: Option<Frame>,
     pub(crate) addr: Option<Frame>,
+    /// The frames of the callchain, innermost first; `None` if not recorded, empty if damaged.
     pub(crate) chain: Option<Vec<Frame>>,
 }
 
-/// A record other than a sample.
+/// A copy of a record other than a sample.
 pub(crate) struct RecordBytes {
     pub(crate) kind: RecordKind,
     pub(crate) misc: Misc,
     pub(crate) order: Order,
+    /// The fields of the trailer.
     pub(crate) id: SampleId,
+    /// Everything after the header, the trailer included.
     pub(crate) body: Box<[u8]>,
 }
 
@@ -70,10 +74,10 @@ impl EventRenderer<'_, '_> {
         scratch: &mut RenderScratch,
     ) -> Option<Vec<Frame>> {
         let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
-        let recorded = unwound.or(sample.wire.callchain)?;
+        let callchain = unwound.or(sample.wire.callchain)?;
         let at = AddressContext::of(sample);
         let mut frames = Vec::new();
-        let is_complete = chain::walk(recorded, self.max_stack, |mode, ip| {
+        let is_complete = chain::walk(callchain, self.max_stack, |mode, ip| {
             let address = ModeAddress { mode, ip };
             frames.push(scratch.frames.locate(self.resolver, at, epoch, address));
         });
@@ -98,10 +102,10 @@ impl EventRenderer<'_, '_> {
 }
 
 impl Render for EventRenderer<'_, '_> {
-    type Out = Vec<Decoded>;
+    type Out = Vec<RenderedEvent>;
     type Scratch = RenderScratch;
 
-    fn reuse(&self, out: &mut Vec<Decoded>) {
+    fn reuse(&self, out: &mut Vec<RenderedEvent>) {
         out.clear();
     }
 
@@ -117,7 +121,7 @@ impl Render for EventRenderer<'_, '_> {
     }
 
     fn wanted(&self) -> &[RecordKind] {
-        &self.records
+        &self.record_kinds
     }
 
     fn record(
@@ -125,9 +129,9 @@ impl Render for EventRenderer<'_, '_> {
         _world: &World,
         record: &NonSampleRecord<'_>,
         _scratch: &mut RenderScratch,
-        out: &mut Vec<Decoded>,
+        out: &mut Vec<RenderedEvent>,
     ) {
-        out.push(Decoded::Record(RecordBytes {
+        out.push(RenderedEvent::Record(RecordBytes {
             kind: record.raw.kind,
             misc: record.raw.misc,
             order: record.order,
@@ -141,7 +145,7 @@ impl Render for EventRenderer<'_, '_> {
         world: &World,
         sample: &Sample<'_>,
         scratch: &mut RenderScratch,
-        out: &mut Vec<Decoded>,
+        out: &mut Vec<RenderedEvent>,
     ) {
         if !self.samples {
             return;
@@ -151,7 +155,7 @@ impl Render for EventRenderer<'_, '_> {
         let mode = sample.cpu_mode();
         let wire = &sample.wire;
         let addr = wire.addr.filter(|addr| *addr != 0);
-        out.push(Decoded::Sample(Box::new(DecodedSample {
+        out.push(RenderedEvent::Sample(Box::new(DecodedSample {
             index: sample.event,
             order: sample.order,
             event: Event::of_sample(wire, sample.misc.0, sample.period),

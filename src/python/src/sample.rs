@@ -1,4 +1,4 @@
-//! `perf.sample_event`: a sample with its names and the fields of its tracepoint.
+//! `perf.sample_event`: a sample with the names of its thread and addresses, and the fields of its tracepoint.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::evsel::Evsel;
 use crate::names::NamedAddress;
 use crate::records::Event;
 
-/// `PERF_MEM_DATA_SRC_NONE`.
+/// perf's `PERF_MEM_DATA_SRC_NONE`: the data source of samples that don't record it.
 const NO_DATA_SOURCE: u64 = 0x0508_0021;
 
-/// Copies of the fields of a sample.
+/// Copies of fields of a sample that [`Event`] does not have.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OwnedFields {
     pub(crate) raw: Option<Box<[u8]>>,
@@ -28,14 +28,14 @@ pub(crate) struct OwnedFields {
     pub(crate) code_page_size: u64,
     /// Source, target and flags of each taken branch, newest first.
     pub(crate) branches: Option<Vec<[u64; 3]>>,
-    /// Id and value of each counter that was read with the sample.
+    /// Id and value of each counter that was read with the sample; the id is 0 if not recorded.
     pub(crate) values: Vec<(u64, u64)>,
-    /// The callchain of a live event as recorded, with context markers.
+    /// The callchain of a live event as recorded, with context markers; `None` for samples of a recording.
     pub(crate) chain: Option<Vec<u64>>,
 }
 
 impl OwnedFields {
-    /// Copies the fields of a decoded sample, except the callchain.
+    /// Copies these fields of a decoded sample, except the callchain.
     pub(crate) fn of(wire: &SampleRecord<'_>) -> Self {
         let values = wire.read.as_ref().map(|read| read.values());
         let values = values.unwrap_or_default();
@@ -64,7 +64,7 @@ impl OwnedFields {
 }
 
 impl Event {
-    /// The common attributes of a sample. `period` is that of the sample, or of its event.
+    /// The common attributes of a sample. `period` is the recorded one, or the event's fixed period if not recorded.
     pub(crate) fn of_sample(wire: &SampleRecord<'_>, misc: u16, period: u64) -> Self {
         let (pid, tid) = wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
         Self {
@@ -83,23 +83,24 @@ impl Event {
     }
 }
 
-/// The names of a sample's addresses.
+/// The resolved addresses of a sample, and the name of its thread; all `None` for live events.
 #[derive(Debug, Default)]
-pub(crate) struct SamplePlaces {
+pub(crate) struct SampleNames {
     pub(crate) ip: Option<NamedAddress>,
     pub(crate) addr: Option<NamedAddress>,
-    /// The frames, innermost first; `None` if the event records no callchains.
+    /// The frames of the callchain, innermost first; `None` if not recorded.
     pub(crate) chain: Option<Vec<NamedAddress>>,
     pub(crate) comm: Option<Py<PyString>>,
 }
 
-/// A sample. The fields of a tracepoint are attributes, too, unless another attribute has the name; `fields()` has all.
+/// A sample. The fields of its tracepoint are attributes, too, unless another attribute has the name; `fields()` has all
+/// except the common ones (`common_pid`).
 #[pyclass(extends = Event, frozen, name = "sample_event", module = "perf")]
 pub(crate) struct SampleEvent {
     pub(crate) evsel: Option<Py<Evsel>>,
     pub(crate) tracepoint: Option<Arc<Tracepoint>>,
     pub(crate) fields: OwnedFields,
-    pub(crate) places: SamplePlaces,
+    pub(crate) names: SampleNames,
 }
 
 #[pymethods]
@@ -114,7 +115,7 @@ impl SampleEvent {
         self.evsel.as_ref().map(|evsel| evsel.clone_ref(py))
     }
 
-    /// The value of the tracepoint's field `name`.
+    /// The value of the tracepoint's field `name`, which may be a common one.
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let tracepoint = self.tracepoint.as_ref();
         let reader = tracepoint.and_then(|tracepoint| tracepoint.reader(name));
@@ -127,7 +128,7 @@ impl SampleEvent {
         }
     }
 
-    /// The fields of the tracepoint as a dict; empty for other events.
+    /// The fields of the tracepoint, without the common ones, as a dict; empty for other events.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         let raw = self.fields.raw.as_deref().unwrap_or_default();
@@ -152,29 +153,30 @@ impl SampleEvent {
     /// `None` if not recorded.
     #[getter]
     fn callchain<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
-        if let Some(chain) = &self.places.chain {
-            let nodes = chain.iter().map(|place| CallchainNode(place.clone()));
+        if let Some(chain) = &self.names.chain {
+            let nodes = chain.iter().map(|frame| CallchainNode(frame.clone()));
             let nodes: Vec<CallchainNode> = nodes.collect();
             return PyList::new(py, nodes).map(Some);
         }
         let Some(chain) = &self.fields.chain else {
             return Ok(None);
         };
-        let place = |ip: &u64| NamedAddress {
+        let unresolved = |ip: &u64| NamedAddress {
             ip: *ip,
             address: *ip,
             symbol: None,
             dso: None,
         };
-        let nodes: Vec<CallchainNode> = chain.iter().map(place).map(CallchainNode).collect();
+        let frames = chain.iter().map(unresolved);
+        let nodes: Vec<CallchainNode> = frames.map(CallchainNode).collect();
         PyList::new(py, nodes).map(Some)
     }
 
     /// Source, target and flags of the taken branches, newest first; `None` if not recorded.
     #[getter]
-    fn brstack(&self) -> Option<Vec<BranchEvent>> {
+    fn brstack(&self) -> Option<Vec<PyBranchEntry>> {
         let branches = self.fields.branches.as_ref()?;
-        let entry = |[from, to, flags]: &[u64; 3]| BranchEvent {
+        let entry = |[from, to, flags]: &[u64; 3]| PyBranchEntry {
             from_ip: *from,
             to_ip: *to,
             flags: *flags,
@@ -182,78 +184,78 @@ impl SampleEvent {
         Some(branches.iter().map(entry).collect())
     }
 
-    /// Id and value of each counter that was read with the sample.
+    /// Id and value of each counter that was read with the sample; the id is 0 if not recorded.
     #[getter]
     fn values(&self) -> Vec<(u64, u64)> {
         self.fields.values.clone()
     }
 
-    /// The name of the thread at that time; `None` for live events.
+    /// The name of the thread at the time of the sample; `None` for live events.
     #[getter]
     fn sample_comm(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        self.places.comm.as_ref().map(|comm| comm.clone_ref(py))
+        self.names.comm.as_ref().map(|comm| comm.clone_ref(py))
     }
 
     /// The function at `sample_ip`; `None` if unknown.
     #[getter]
     fn symbol(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        symbol_of(self.places.ip.as_ref(), py)
+        symbol_of(self.names.ip.as_ref(), py)
     }
 
-    /// The first address of that function.
+    /// The first address of that function, in the address space of a frame's `address`: a file address in user space.
     #[getter]
     fn sym_start(&self) -> Option<u64> {
-        Some(self.places.ip.as_ref()?.symbol.as_ref()?.start)
+        Some(self.names.ip.as_ref()?.symbol.as_ref()?.start)
     }
 
-    /// The end of that function, exclusive.
+    /// The end of that function, exclusive, in the same address space.
     #[getter]
     fn sym_end(&self) -> Option<u64> {
-        Some(self.places.ip.as_ref()?.symbol.as_ref()?.end)
+        Some(self.names.ip.as_ref()?.symbol.as_ref()?.end)
     }
 
     /// Bytes from the start of that function.
     #[getter]
     fn sym_offset(&self) -> Option<u64> {
-        offset_of(self.places.ip.as_ref())
+        offset_of(self.names.ip.as_ref())
     }
 
     /// The object at `sample_ip`; `None` if unknown.
     #[getter]
     fn dso(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        dso_of(self.places.ip.as_ref(), py)
+        dso_of(self.names.ip.as_ref(), py)
     }
 
-    /// The path of that object.
+    /// The path of that object; its name if it has no file.
     #[getter]
     fn dso_long_name(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        let dso = self.places.ip.as_ref()?.dso.as_ref()?;
+        let dso = self.names.ip.as_ref()?.dso.as_ref()?;
         Some(dso.long_name.clone_ref(py))
     }
 
-    /// The build-id of that object, in hexadecimal digits.
+    /// The build-id of that object, in hexadecimal digits; empty if not recorded.
     #[getter]
     fn dso_bid(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        let dso = self.places.ip.as_ref()?.dso.as_ref()?;
+        let dso = self.names.ip.as_ref()?.dso.as_ref()?;
         Some(dso.build_id.clone_ref(py))
     }
 
     /// The symbol at `sample_addr`; `None` if unknown.
     #[getter]
     fn addr_symbol(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        symbol_of(self.places.addr.as_ref(), py)
+        symbol_of(self.names.addr.as_ref(), py)
     }
 
     /// Bytes from the start of that symbol.
     #[getter]
     fn addr_sym_offset(&self) -> Option<u64> {
-        offset_of(self.places.addr.as_ref())
+        offset_of(self.names.addr.as_ref())
     }
 
     /// The object at `sample_addr`; `None` if unknown.
     #[getter]
     fn addr_dso(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        dso_of(self.places.addr.as_ref(), py)
+        dso_of(self.names.addr.as_ref(), py)
     }
 
     #[getter]
@@ -292,17 +294,18 @@ impl SampleEvent {
     }
 }
 
-fn symbol_of(place: Option<&NamedAddress>, py: Python<'_>) -> Option<Py<PyString>> {
-    Some(place?.symbol.as_ref()?.name.clone_ref(py))
+fn symbol_of(address: Option<&NamedAddress>, py: Python<'_>) -> Option<Py<PyString>> {
+    Some(address?.symbol.as_ref()?.name.clone_ref(py))
 }
 
-fn dso_of(place: Option<&NamedAddress>, py: Python<'_>) -> Option<Py<PyString>> {
-    Some(place?.dso.as_ref()?.name.clone_ref(py))
+fn dso_of(address: Option<&NamedAddress>, py: Python<'_>) -> Option<Py<PyString>> {
+    Some(address?.dso.as_ref()?.name.clone_ref(py))
 }
 
-fn offset_of(place: Option<&NamedAddress>) -> Option<u64> {
-    let place = place?;
-    Some(place.address.wrapping_sub(place.symbol.as_ref()?.start))
+/// Bytes from the start of the symbol.
+fn offset_of(named: Option<&NamedAddress>) -> Option<u64> {
+    let named = named?;
+    Some(named.address.wrapping_sub(named.symbol.as_ref()?.start))
 }
 
 /// A frame of a callchain.
@@ -311,13 +314,14 @@ pub(crate) struct CallchainNode(NamedAddress);
 
 #[pymethods]
 impl CallchainNode {
-    /// The address.
+    /// The address in memory.
     #[getter]
     fn ip(&self) -> u64 {
         self.0.ip
     }
 
-    /// The address that `script` shows: in user space the address in the object's file, in the kernel `ip`.
+    /// The address that `script` shows for a frame: in user space the address in the object's file, in the kernel usually
+    /// `ip`. Equal to `ip` for live events.
     #[getter]
     fn address(&self) -> u64 {
         self.0.address
@@ -352,15 +356,15 @@ impl CallchainNode {
 
 /// A taken branch.
 #[pyclass(frozen, get_all, name = "branch_entry", module = "perf")]
-pub(crate) struct BranchEvent {
+pub(crate) struct PyBranchEntry {
     from_ip: u64,
     to_ip: u64,
-    /// `struct perf_branch_entry`, after the addresses.
+    /// The bit-fields of `struct perf_branch_entry`, in little-endian layout.
     flags: u64,
 }
 
 #[pymethods]
-impl BranchEvent {
+impl PyBranchEntry {
     fn __repr__(&self) -> String {
         format!("{:#x} -> {:#x}", self.from_ip, self.to_ip)
     }
@@ -378,7 +382,7 @@ impl BranchEvent {
     }
 }
 
-/// The value of a tracepoint's field; arrays that are not text are bytearrays. `None` if the data are too short for it.
+/// The value of a tracepoint's field; arrays, structs and masks are bytearrays. `None` if the data is too short for it.
 fn field_value<'py>(
     py: Python<'py>,
     reader: &FieldReader,

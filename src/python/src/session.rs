@@ -23,13 +23,13 @@ use crate::evsel::Evsel;
 use crate::names::PythonNames;
 use crate::recording::{Data, RecordingFile};
 use crate::records::{object, record_event};
-use crate::render::{Decoded, DecodedSample, EventRenderer, RecordBytes};
-use crate::sample::{SampleEvent, SamplePlaces};
+use crate::render::{DecodedSample, EventRenderer, RecordBytes, RenderedEvent};
+use crate::sample::{SampleEvent, SampleNames};
 use crate::session_tables::{DEFAULT_ROWS, TableRequest};
 use crate::table::PyTable;
 use crate::thread_names::{PyThread, ThreadNames};
 
-/// The functions of a session, with the records that they are called with.
+/// The keywords for functions of a session, with the types of the records that each function is called with.
 const CALLBACKS: &[(&str, &[RecordKind])] = &[
     ("sample", &[RecordKind::SAMPLE]),
     ("mmap", &[RecordKind::MMAP, RecordKind::MMAP2]),
@@ -44,10 +44,10 @@ const CALLBACKS: &[(&str, &[RecordKind])] = &[
     ),
     ("stat", &COUNTS),
 ];
-/// Records of `stat record`: a count, and the end of an interval. Their function also gets the event's name.
+/// Records of `stat record`: a count, and the end of an interval. Their function also gets the name of the counted event.
 const COUNTS: [RecordKind; 2] = [RecordKind::STAT, RecordKind::STAT_ROUND];
 
-/// A function, and the records that it is called with.
+/// A function, and the types of the records that it is called with.
 struct Callback {
     kinds: &'static [RecordKind],
     function: Py<PyAny>,
@@ -63,19 +63,22 @@ pub(crate) struct PySession {
     threads: Mutex<CurrentThreads>,
 }
 
-/// The names of threads, and the position of the event that is being processed.
+/// What [`PySession::find_thread`] uses.
 #[derive(Default)]
 struct CurrentThreads {
+    /// The names of threads; `None` until they are first needed.
     names: Option<Arc<ThreadNames>>,
+    /// The position of the event that is being processed, if any.
     now: Option<Order>,
 }
 
 #[pymethods]
 impl PySession {
-    /// Reads the events of the recording `data`. Keyword arguments are the functions that `process_events` calls, each
+    /// Reads the events of the recording `data`. Keyword arguments include the functions that `process_events` calls, each
     /// with one event: `sample`, `mmap`, `comm`, `task`, `lost`, `throttle`, `read`, `context_switch`; `stat` is called
-    /// with a count of `stat record` and the name of its event, or with the end of an interval and `None`. `itrace="b"`
-    /// makes the branches of an `intel_bts` trace samples.
+    /// with a count of `stat record` and the name of its event, or with the end of an interval and `None`. `vmlinux`,
+    /// `kallsyms` and `symfs` are the options of `report`, `jobs` is the number of threads, and `itrace="b"` adds a sample for
+    /// each branch of an `intel_bts` trace.
     #[new]
     #[pyo3(signature = (data, sample = None, *, vmlinux = None, kallsyms = None, symfs = None, jobs = None, itrace = None, **callbacks))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
@@ -103,12 +106,12 @@ impl PySession {
             symfs,
         };
         let recording = Arc::clone(&data.get().recording);
-        let evsels = py.detach(|| -> PyResult<Vec<EventDesc>> {
+        let events = py.detach(|| -> PyResult<Vec<EventDesc>> {
             options.with_data(&recording, |data| Ok(data.events().to_vec()))
         })?;
         let evsel = |event: EventDesc| Py::new(py, Evsel::named(event.name, event.attr));
         Ok(Self {
-            evsels: evsels.into_iter().map(evsel).collect::<PyResult<_>>()?,
+            evsels: events.into_iter().map(evsel).collect::<PyResult<_>>()?,
             recording,
             options,
             callbacks: callbacks_of(sample, callbacks)?,
@@ -125,7 +128,7 @@ impl PySession {
             .collect()
     }
 
-    /// Passes the events of the recording to the functions, in order of time. An exception of a function ends the processing.
+    /// Passes the events of the recording to the functions, in order of time. An exception in a function ends the processing.
     fn process_events(slf: &Bound<'_, Self>) -> PyResult<()> {
         let py = slf.py();
         let (recording, options) = slf.borrow().inputs();
@@ -136,7 +139,7 @@ impl PySession {
                 let names = Arc::new(ThreadNames::of(analysis.replay.world()));
                 let mut delivery = Python::attach(|py| {
                     let session = object.borrow(py);
-                    session.threads_now().names = Some(names);
+                    session.lock_threads().names = Some(names);
                     Delivery::new(
                         py,
                         &session,
@@ -151,9 +154,9 @@ impl PySession {
                     max_stack,
                     inlines: analysis.inlines(),
                     samples: delivery.wants(RecordKind::SAMPLE),
-                    records: delivery.records(),
+                    record_kinds: delivery.record_kinds(),
                 };
-                let mut take = |block: &mut Vec<Decoded>| {
+                let mut take = |block: &mut Vec<RenderedEvent>| {
                     Python::attach(|py| delivery.deliver(py, &object.borrow(py), block))
                 };
                 let ordered = analysis.replay.ordered(analysis.jobs, &renderer, &mut take);
@@ -164,12 +167,13 @@ impl PySession {
                 Ok(analysis.replay.diagnostics())
             })
         });
-        slf.borrow().threads_now().now = None;
+        slf.borrow().lock_threads().now = None;
         conclude(py, &recording, &diagnostics?)
     }
 
     /// The thread `tid` of process `pid`, with its name at the time of the event that is being processed, or with its last
-    /// name if none is being processed; `None` if the recording does not name the thread.
+    /// name if none is being processed; `None` if the recording does not name the thread. `tid` is `pid` by default, and alone
+    /// selects the thread: `pid` is not checked.
     #[pyo3(signature = (pid, tid = None))]
     fn find_thread(
         &self,
@@ -178,16 +182,16 @@ impl PySession {
         tid: Option<i32>,
     ) -> PyResult<Option<PyThread>> {
         let tid = tid.unwrap_or(pid);
-        let known = self.threads_now().names.clone();
+        let known = self.lock_threads().names.clone();
         let names = match known {
             Some(names) => names,
             None => {
                 let names = Arc::new(py.detach(|| self.read_names())?);
-                self.threads_now().names = Some(Arc::clone(&names));
+                self.lock_threads().names = Some(Arc::clone(&names));
                 names
             }
         };
-        let now = self.threads_now().now.unwrap_or(Order::MAX);
+        let now = self.lock_threads().now.unwrap_or(Order::MAX);
         let name = names.at(tid.cast_unsigned(), now);
         Ok(name.map(|name| PyThread {
             pid,
@@ -197,7 +201,7 @@ impl PySession {
     }
 
     /// The samples of the recording in order of time, as one table. `columns` are names of columns or fields of
-    /// tracepoints; `event` selects the samples of events of this name, with or without modifiers.
+    /// tracepoints; `event` selects the samples of the events of this name, which may omit the modifiers.
     #[pyo3(signature = (columns = None, event = None))]
     fn table(
         slf: &Bound<'_, Self>,
@@ -238,12 +242,12 @@ impl PySession {
 }
 
 impl PySession {
-    /// The recording, and the options of reading it.
+    /// The recording, and the options for reading it.
     pub(crate) fn inputs(&self) -> (Arc<RecordingFile>, AnalysisOptions) {
         (Arc::clone(&self.recording), self.options.clone())
     }
 
-    fn threads_now(&self) -> std::sync::MutexGuard<'_, CurrentThreads> {
+    fn lock_threads(&self) -> std::sync::MutexGuard<'_, CurrentThreads> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -255,7 +259,7 @@ impl PySession {
     }
 }
 
-/// The number of threads; by default the number of processors.
+/// The number of threads: by default, the number of CPUs that this process may use.
 fn jobs_of(given: Option<usize>) -> PyResult<NonZeroUsize> {
     let Some(given) = given else {
         return Ok(available_parallelism().unwrap_or(NonZeroUsize::MIN));
@@ -263,7 +267,7 @@ fn jobs_of(given: Option<usize>) -> PyResult<NonZeroUsize> {
     NonZeroUsize::new(given).ok_or_else(|| value_error("jobs must be at least 1"))
 }
 
-/// Whether `itrace` requests samples of branches: by the letter `b`, or by no letters. The letter `e` has no effect.
+/// Whether `itrace` requests samples of branches: it is empty or contains `b`. The letter `e` has no effect; others are errors.
 fn wants_branches(itrace: Option<&str>) -> PyResult<bool> {
     let Some(letters) = itrace else {
         return Ok(false);
@@ -276,7 +280,7 @@ fn wants_branches(itrace: Option<&str>) -> PyResult<bool> {
     Ok(letters.is_empty() || letters.contains('b'))
 }
 
-/// Checks the functions and returns them with their types of records.
+/// Checks the keywords and their functions, and returns the functions with their types of records. `None` is no function.
 fn callbacks_of(
     sample: Option<Py<PyAny>>,
     others: Option<&Bound<'_, PyDict>>,
@@ -321,9 +325,9 @@ struct Delivery<'a> {
     names: PythonNames,
     /// By event: its Python object and its tracepoint.
     events: Vec<(Py<Evsel>, Option<Arc<Tracepoint>>)>,
-    /// The names of events by id.
+    /// Names of events by event id.
     names_by_id: HashMap<u64, String>,
-    /// By type of record: the function.
+    /// Types of records with their functions.
     functions: Vec<(RecordKind, Py<PyAny>)>,
     /// The exception that ended the processing.
     error: Option<PyErr>,
@@ -365,17 +369,17 @@ impl<'a> Delivery<'a> {
     }
 
     /// The types of records other than samples that have a function.
-    fn records(&self) -> Vec<RecordKind> {
+    fn record_kinds(&self) -> Vec<RecordKind> {
         let kinds = self.functions.iter().map(|(kind, _)| *kind);
         kinds.filter(|kind| *kind != RecordKind::SAMPLE).collect()
     }
 
-    /// Calls the functions for a block of events; an exception or a signal stops the processing.
+    /// Calls the functions for a block of events; an exception in a function or a signal handler stops the processing.
     fn deliver(
         &mut self,
         py: Python<'_>,
         session: &PySession,
-        block: &mut Vec<Decoded>,
+        block: &mut Vec<RenderedEvent>,
     ) -> FoldControl {
         for event in block.drain(..) {
             if let Err(error) = self.call(py, session, event) {
@@ -392,18 +396,18 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    fn call(&mut self, py: Python<'_>, session: &PySession, event: Decoded) -> PyResult<()> {
+    fn call(&mut self, py: Python<'_>, session: &PySession, event: RenderedEvent) -> PyResult<()> {
         let (kind, order) = match &event {
-            Decoded::Sample(sample) => (RecordKind::SAMPLE, sample.order),
-            Decoded::Record(record) => (record.kind, record.order),
+            RenderedEvent::Sample(sample) => (RecordKind::SAMPLE, sample.order),
+            RenderedEvent::Record(record) => (record.kind, record.order),
         };
-        session.threads_now().now = Some(order);
+        session.lock_threads().now = Some(order);
         let created = match event {
-            Decoded::Sample(sample) => Some(self.sample(py, *sample)?),
-            Decoded::Record(record) if COUNTS.contains(&kind) => {
+            RenderedEvent::Sample(sample) => Some(self.sample(py, *sample)?),
+            RenderedEvent::Record(record) if COUNTS.contains(&kind) => {
                 return self.count(py, &record);
             }
-            Decoded::Record(record) => {
+            RenderedEvent::Record(record) => {
                 let raw = RawRecord {
                     kind: record.kind,
                     misc: record.misc,
@@ -442,22 +446,22 @@ impl<'a> Delivery<'a> {
     fn sample(&mut self, py: Python<'_>, sample: DecodedSample) -> PyResult<Py<PyAny>> {
         let resolver = self.resolver;
         let names = &mut self.names;
-        let mut place = |frame| names.place(py, resolver, &frame);
-        let mut places = SamplePlaces {
-            ip: sample.ip.map(&mut place),
-            addr: sample.addr.map(&mut place),
+        let comm = names.comm(py, resolver.world(), sample.comm);
+        let mut named = |frame| names.place(py, resolver, &frame);
+        let sample_names = SampleNames {
+            ip: sample.ip.map(&mut named),
+            addr: sample.addr.map(&mut named),
             chain: sample
                 .chain
-                .map(|chain| chain.into_iter().map(place).collect()),
-            comm: None,
+                .map(|chain| chain.into_iter().map(named).collect()),
+            comm: Some(comm),
         };
-        places.comm = Some(names.comm(py, resolver.world(), sample.comm));
         let event = self.events.get(sample.index.0 as usize);
         let own = SampleEvent {
             evsel: event.map(|(evsel, _)| evsel.clone_ref(py)),
             tracepoint: event.and_then(|(_, tracepoint)| tracepoint.clone()),
             fields: sample.fields,
-            places,
+            names: sample_names,
         };
         object(py, PyClassInitializer::from(sample.event), own)
     }

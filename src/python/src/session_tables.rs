@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use rperf_replay::FoldControl;
-use rperf_tracepoint::{FieldReader, Formats};
+use rperf_tracepoint::FieldReader;
 
 use crate::analysis::{RecordingPass, conclude};
 use crate::columns::{ColumnBlock, ColumnRenderer, SampleColumn};
@@ -10,27 +10,27 @@ use crate::error::{refused, value_error};
 use crate::session::PySession;
 use crate::table::{PyTable, TableCollector};
 
-/// The columns of a table, unless given.
+/// The columns of a table by default.
 const DEFAULT_COLUMNS: [&str; 10] = [
     "time", "event", "cpu", "pid", "tid", "comm", "period", "ip", "dso", "symbol",
 ];
-/// Prefix of the names of tracepoints' fields, needed for a field that has the name of a column.
-const FIELD: &str = "fields.";
+/// Prefix of the name of a tracepoint's field, needed only if a column has the name of the field.
+const FIELD_PREFIX: &str = "fields.";
 /// Letters of the modifiers that may follow an event's name.
-const MODIFIERS: &str = "ukhGHpPSDIWeX";
+const MODIFIERS: &str = "ukhGHpPSDIWebRX";
 /// The default number of rows of each table of `process_tables`.
 pub(crate) const DEFAULT_ROWS: usize = 1 << 20;
 
 /// The samples and columns of a table.
 pub(crate) struct TableRequest {
-    /// The columns; a default if not given.
+    /// Names of columns; [`DEFAULT_COLUMNS`] if `None`.
     pub(crate) columns: Option<Vec<String>>,
-    /// The name of the events, with or without modifiers; `None` for all.
+    /// The name of the events, which may omit their modifiers; `None` for all events.
     pub(crate) event: Option<String>,
 }
 
 impl TableRequest {
-    /// Reads one table.
+    /// Reads all samples into one table.
     pub(crate) fn whole(&self, session: &Bound<'_, PySession>) -> PyResult<PyTable> {
         let mut whole = None;
         self.collect(session, usize::MAX, &mut |_, table| {
@@ -55,7 +55,8 @@ impl TableRequest {
         })
     }
 
-    /// Reads the samples and passes them to `each` in tables of at least `rows` rows; the last may have fewer.
+    /// Reads the samples and passes them to `each` in tables of at least `rows` rows; the last may have fewer. Without samples,
+    /// one empty table is passed if `rows` is `usize::MAX`, otherwise none.
     fn collect(
         &self,
         session: &Bound<'_, PySession>,
@@ -66,15 +67,15 @@ impl TableRequest {
         let (recording, options) = session.borrow().inputs();
         let diagnostics = py.detach(|| {
             options.run(&recording, |analysis| {
-                let mut builder = self.builder(analysis)?;
+                let mut collector = self.collector(analysis)?;
                 let renderer = self.renderer(analysis)?;
                 let mut failed = None;
                 let mut take = |block: &mut ColumnBlock| {
-                    builder.add(block);
+                    collector.add(block);
                     let done = Python::attach(|py| {
                         py.check_signals()?;
-                        match builder.rows() >= rows {
-                            true => each(py, builder.take(py)?),
+                        match collector.rows() >= rows {
+                            true => each(py, collector.take(py)?),
                             false => Ok(()),
                         }
                     });
@@ -91,8 +92,8 @@ impl TableRequest {
                     return Err(error);
                 }
                 refused(ordered)?;
-                Python::attach(|py| match builder.rows() > 0 || rows == usize::MAX {
-                    true => each(py, builder.take(py)?),
+                Python::attach(|py| match collector.rows() > 0 || rows == usize::MAX {
+                    true => each(py, collector.take(py)?),
                     false => Ok(()),
                 })?;
                 Ok(analysis.replay.diagnostics())
@@ -101,7 +102,7 @@ impl TableRequest {
         conclude(py, &recording, &diagnostics?)
     }
 
-    fn builder<'a>(&self, analysis: &RecordingPass<'a>) -> PyResult<TableCollector<'a>> {
+    fn collector<'a>(&self, analysis: &RecordingPass<'a>) -> PyResult<TableCollector<'a>> {
         let names = analysis.events().iter().map(|event| event.name.clone());
         let columns = self.columns(analysis)?;
         Ok(TableCollector::new(
@@ -159,10 +160,8 @@ impl TableRequest {
             return Ok(named.collect());
         };
         let column = |name: &String| {
-            let field = name.strip_prefix(FIELD);
-            let own = SampleColumn::named(name);
-            let field = || field_column(analysis, &analysis.formats, field.unwrap_or(name));
-            let column = own.or_else(field);
+            let field = name.strip_prefix(FIELD_PREFIX).unwrap_or(name);
+            let column = SampleColumn::named(name).or_else(|| field_column(analysis, field));
             let column = column.ok_or_else(|| unknown_column(analysis, name))?;
             Ok((name.clone(), column))
         };
@@ -170,14 +169,11 @@ impl TableRequest {
     }
 }
 
-/// The column of a field that tracepoints of the recording have.
-fn field_column(
-    analysis: &RecordingPass<'_>,
-    formats: &Formats,
-    name: &str,
-) -> Option<SampleColumn> {
+/// The column of the field `name` of tracepoints: text if the field of the first tracepoint that has it is text, otherwise
+/// numbers. `None` if no tracepoint of the recording has the field, or if it is neither text nor a number.
+fn field_column(analysis: &RecordingPass<'_>, name: &str) -> Option<SampleColumn> {
     let readers = analysis.events().iter().map(|event| {
-        let tracepoint = formats.of_event(&event.attr).ok()?;
+        let tracepoint = analysis.formats.of_event(&event.attr).ok()?;
         tracepoint.reader(name)
     });
     let readers: Vec<Option<FieldReader>> = readers.collect();
@@ -192,12 +188,14 @@ fn field_column(
     }
 }
 
+/// The error for an unknown column; its hint lists the columns and the fields that can be columns.
 fn unknown_column(analysis: &RecordingPass<'_>, name: &str) -> PyErr {
     let tracepoints = analysis.events().iter();
     let tracepoints = tracepoints.filter_map(|event| analysis.formats.of_event(&event.attr).ok());
     let mut fields: Vec<&str> = tracepoints
-        .flat_map(|tracepoint| &tracepoint.format.fields)
-        .map(|field| field.name.as_str())
+        .flat_map(|tracepoint| tracepoint.fields())
+        .filter(|(_, reader)| reader.is_text() || reader.is_number())
+        .map(|(field, _)| field.name.as_str())
         .collect();
     fields.sort_unstable();
     fields.dedup();

@@ -15,9 +15,9 @@ use crate::columns::{ColumnBlock, ColumnItems, FoldedFrame, SampleColumn};
 /// The name of unknown functions and objects.
 const UNKNOWN: &str = "[unknown]";
 
-/// Rows of samples by column. A column is a memoryview: of unsigned numbers of 8 bytes (times, addresses), of signed
-/// numbers of 8 bytes (fields of tracepoints), or of signed numbers of 4 bytes (CPUs, processes and threads, and codes of names,
-/// whose texts are `categories`).
+/// Samples as rows, stored by column. A column is a memoryview: of signed numbers of 4 bytes (CPUs, processes and threads, and
+/// codes of texts, which are in `categories`), of signed numbers of 8 bytes (fields of tracepoints), or of unsigned numbers of
+/// 8 bytes (all other numbers).
 #[pyclass(frozen, name = "table", module = "perf")]
 pub(crate) struct PyTable {
     rows: usize,
@@ -26,7 +26,9 @@ pub(crate) struct PyTable {
 
 struct PyColumn {
     name: String,
+    /// The memoryview.
     view: Py<PyAny>,
+    /// The texts by code; `None` for a column of numbers.
     categories: Option<Py<PyList>>,
 }
 
@@ -58,7 +60,7 @@ impl PyTable {
         Ok(categories.map(|list| list.clone_ref(py)))
     }
 
-    /// The table as `pandas.DataFrame` that shares its memory; columns of names are categorical.
+    /// The table as `pandas.DataFrame` that shares its memory; columns of codes are categorical.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let module = slf.py().import("perf._pandas")?;
         module.call_method1("to_pandas", (slf,))
@@ -85,7 +87,7 @@ impl PyTable {
     }
 }
 
-/// Codes of names.
+/// Codes of the texts of keys, such as ids of symbols.
 struct Codes<K> {
     by_key: FxHashMap<K, u32>,
     /// The last key with its code: consecutive samples often have the same key.
@@ -102,7 +104,7 @@ impl<K> Default for Codes<K> {
 }
 
 impl<K: Eq + Hash + Clone> Codes<K> {
-    /// The code of `key`, whose text is determined once.
+    /// The code of the text of `key`; `text` is called only for a new key.
     fn code(&mut self, key: &K, texts: &mut Texts, text: impl FnOnce() -> String) -> u32 {
         if let Some((last, code)) = &self.last
             && last == key
@@ -122,7 +124,7 @@ impl<K: Eq + Hash + Clone> Codes<K> {
     }
 }
 
-/// Different texts with their codes: several keys may have the same text.
+/// The different texts of a column; the code of a text is its index. Several keys may have the same text.
 #[derive(Default)]
 struct Texts {
     list: Vec<String>,
@@ -139,9 +141,10 @@ impl Texts {
     }
 }
 
-/// The items of a column so far.
+/// The items of a column so far. A column of codes uses one of the maps from keys to codes, a column of numbers none.
 #[derive(Default)]
 struct Collected {
+    /// The numbers or codes, in native byte order.
     bytes: Vec<u8>,
     texts: Texts,
     comms: Codes<CommId>,
@@ -152,7 +155,7 @@ struct Collected {
 }
 
 impl Collected {
-    fn push(&mut self, code: u32) {
+    fn push_code(&mut self, code: u32) {
         self.bytes.extend_from_slice(&code.to_ne_bytes());
     }
 
@@ -165,21 +168,21 @@ impl Collected {
                 for id in ids {
                     let text = || world.comm(*id).to_owned();
                     let code = self.comms.code(id, &mut self.texts, text);
-                    self.push(code);
+                    self.push_code(code);
                 }
             }
             ColumnItems::Dsos(ids) => {
                 for id in ids {
                     let text = || id.map_or_else(|| UNKNOWN.to_owned(), dso_name);
                     let code = self.dsos.code(id, &mut self.texts, text);
-                    self.push(code);
+                    self.push_code(code);
                 }
             }
             ColumnItems::Symbols(ids) => {
                 for id in ids {
                     let text = || id.map_or(UNKNOWN, |id| resolver.symbol_name(id)).to_owned();
                     let code = self.symbols.code(id, &mut self.texts, text);
-                    self.push(code);
+                    self.push_code(code);
                 }
             }
             ColumnItems::Stacks { frames, ends } => self.add_stacks(frames, ends, resolver),
@@ -190,7 +193,7 @@ impl Collected {
                     start = *end;
                     let text = || name_text(&own).into_owned();
                     let code = self.fields.code(&own, &mut self.texts, text);
-                    self.push(code);
+                    self.push_code(code);
                 }
             }
         }
@@ -211,7 +214,7 @@ impl Collected {
                 names.join(";")
             };
             let code = self.stacks.code(&own, &mut self.texts, text);
-            self.push(code);
+            self.push_code(code);
         }
     }
 }
@@ -254,7 +257,7 @@ impl<'a> TableCollector<'a> {
         }
     }
 
-    /// The table of the rows so far, which are removed.
+    /// Removes the rows so far and returns them as a table.
     pub(crate) fn take(&mut self, py: Python<'_>) -> PyResult<PyTable> {
         let rows = std::mem::take(&mut self.rows);
         let mut columns = Vec::new();

@@ -6,17 +6,17 @@ use pyo3::prelude::*;
 use rperf_replay::{CommId, Order, World};
 use rustc_hash::FxHashMap;
 
-/// Names of threads.
+/// The names of the host's threads.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadNames {
-    /// By thread: the positions in the recording after which its names apply, and the names as indices into `texts`; `None`
-    /// for a name that is unknown.
+    /// By thread id, in order: the position after which a name applies, and the index of the name in `texts`; `None` for a new
+    /// thread without a name.
     changes: FxHashMap<u32, Vec<(Order, Option<usize>)>>,
     texts: Vec<String>,
 }
 
 impl ThreadNames {
-    /// Copies the names of a recording.
+    /// Copies the names of the threads of a recording.
     pub(crate) fn of(world: &World) -> Self {
         let mut known: FxHashMap<CommId, usize> = FxHashMap::default();
         let mut names = Self::default();
@@ -34,7 +34,7 @@ impl ThreadNames {
         names
     }
 
-    /// The name of a thread just before `order`; `None` if the recording has none.
+    /// The name of a thread just before `order`; `None` if it has no recorded name then.
     pub(crate) fn at(&self, tid: u32, order: Order) -> Option<&str> {
         let changes = self.changes.get(&tid)?;
         let before = changes.partition_point(|(at, _)| *at < order);
@@ -51,12 +51,13 @@ pub(crate) struct PyThread {
     pub(crate) pid: i32,
     #[pyo3(get)]
     pub(crate) tid: i32,
+    /// The name at the time for which the thread was looked up.
     pub(crate) comm: String,
 }
 
 #[pymethods]
 impl PyThread {
-    /// Its name at the time for which it was looked up.
+    /// The name of the thread at the time for which it was looked up.
     fn comm(&self) -> &str {
         &self.comm
     }
