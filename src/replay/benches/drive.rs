@@ -1,5 +1,5 @@
 //! Benchmark of replay's two passes, over FILE or over four million synthetic samples with callchains: `cargo bench -p
-//! rperf-replay [-- FILE]`.
+//! rperf-replay --bench drive [-- FILE]`.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 
 mod recordings;
@@ -33,7 +33,7 @@ impl Fold for Sum {
     }
 }
 
-/// Looks up every frame and the thread name of every sample.
+/// Looks up every frame and the thread name of every sample, and counts the frames that have a mapping.
 struct Locate;
 
 impl Render for Locate {
@@ -45,11 +45,12 @@ impl Render for Locate {
         let chain = sample.wire.callchain.iter().flat_map(U64s::iter);
         let found = chain.filter_map(|ip| world.lookup(machine, mode, sample.pid, order, ip));
         *out += found.count() as u64;
+        // Any use of the name keeps the lookup from being optimized away.
         *out += u64::from(world.comm_at(sample.tid, order).0 & 1);
     }
 }
 
-/// Samples of two rings in alternation, with a round every 4,000 samples.
+/// Creates a recording of two rings: each round has 2,000 samples of one ring, then 2,000 of the other from the same time.
 fn synthetic(samples: u64) -> Vec<u8> {
     let fields = [
         SampleType::IP,
@@ -61,21 +62,21 @@ fn synthetic(samples: u64) -> Vec<u8> {
     ];
     let mut recording = Recording::new(&fields, 0);
     for number in 0..samples {
-        let (round, place) = (number / 4000, number % 4000);
-        let (cpu, turn) = (place / 2000, place % 2000);
+        let (round, index) = (number / 4000, number % 4000);
+        let (cpu, index_in_ring) = (index / 2000, index % 2000);
         let chain: Vec<u8> = (0..10_u64)
             .flat_map(|frame| (0x1000 + frame * 64 + number % 7).to_ne_bytes())
             .collect();
         recording.sample(&rperf_wire::SampleRecord {
             ip: Some(0x1000),
             pid_tid: Some((7, 7)),
-            time: Some(1 + (round * 2000 + turn) * 10 + cpu),
+            time: Some(1 + (round * 2000 + index_in_ring) * 10 + cpu),
             cpu: u32::try_from(cpu).ok(),
             period: Some(1),
             callchain: Some(U64s::new(&chain, Endian::NATIVE)),
             ..rperf_wire::SampleRecord::default()
         });
-        if place == 3999 {
+        if index == 3999 {
             recording.round();
         }
     }

@@ -1,7 +1,8 @@
-//! Benchmark of pass 1 over 1.5 GB of small records, compared with memory bandwidth: `cargo bench -p rperf-replay
+//! Benchmark of pass 1 over 1.5 GiB of small records, compared with memory bandwidth: `cargo bench -p rperf-replay
 //! --bench pass1`.
 //!
-//! `read` sums every word of the same bytes on one core. The target for pass 1 is half of its rate.
+//! `read` sums every word of the recording, `headers` only steps from record to record, and `open` is pass 1; all run on one
+//! core. The target for `open` is half the rate of `read`.
 
 mod recordings;
 
@@ -15,9 +16,10 @@ use rperf_wire::{SampleRecord, SampleType};
 
 use self::recordings::Recording;
 
+/// Size of the records in bytes.
 const SIZE: usize = 3 << 29;
 
-/// Creates samples of 40 bytes, with a round after every 2,000.
+/// Creates a recording of samples of 40 bytes, with the end of a round after every 2,000.
 fn recording() -> Vec<u8> {
     let fields = [
         SampleType::IP,
@@ -27,7 +29,7 @@ fn recording() -> Vec<u8> {
     ];
     let mut recording = Recording::new(&fields, SIZE + 64);
     for number in 0.. {
-        let bytes = recording.sample(&SampleRecord {
+        let total = recording.sample(&SampleRecord {
             ip: Some(0x1000 + number % 7),
             pid_tid: Some((7, 7)),
             time: Some(number),
@@ -37,7 +39,7 @@ fn recording() -> Vec<u8> {
         if number % 2000 == 1999 {
             recording.round();
         }
-        if bytes >= SIZE {
+        if total >= SIZE {
             break;
         }
     }

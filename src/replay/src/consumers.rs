@@ -4,11 +4,12 @@ use rperf_wire::{RecordKind, SampleType};
 
 use crate::{EventIndex, NonSampleRecord, Sample, World};
 
-/// Processing of samples in any order: ranges of the file are folded in parallel, each into its own accumulator,
-/// which are then merged in file order.
+/// Processing of samples in any order: ranges of the file are folded in parallel, each into its own accumulator.
+/// The accumulators are then merged in file order.
 pub trait Fold: Send {
     /// The fields of [`Sample::wire`] that [`Fold::sample`] reads. Other fields may be missing. [`Sample::cpu`] may be missing
-    /// unless CPU is one of these fields. Task, time and period are always there. Called before the first sample.
+    /// unless CPU is one of these fields. Process, thread, time and period are decoded in any case, if recorded. Called before
+    /// the first sample.
     fn fields(&self) -> SampleType {
         SampleType::ALL
     }
@@ -39,7 +40,7 @@ pub trait Render: Sync {
         out: &mut Self::Out,
     );
 
-    /// The fields of [`Sample::wire`] that [`Render::render`] reads, as for [`Fold::fields`].
+    /// The fields of [`Sample::wire`] that [`Render::render`] reads; the rules of [`Fold::fields`] apply.
     fn fields(&self) -> SampleType {
         SampleType::ALL
     }
@@ -72,7 +73,8 @@ pub trait Render: Sync {
     }
 }
 
-/// Second stage of processing in order of time: serial, blocks arrive in order. It should only concatenate or fold.
+/// Second stage of processing in order of time: runs on one thread and gets the blocks in order, so it should only
+/// concatenate or fold.
 pub trait Take<Out> {
     /// Processes the output of the next block. If processing continues, `out` is then passed to [`Render::reuse`].
     fn take(&mut self, out: &mut Out) -> FoldControl;

@@ -2,7 +2,7 @@
 //!
 //! With `defer_callchain` (Linux 6.19) the kernel does not walk the user stack at the sample: the
 //! callchain ends in a marker and a cookie. When the task returns to user space, one
-//! CALLCHAIN_DEFERRED record has the frames of all samples with that cookie:
+//! CALLCHAIN_DEFERRED record has the user frames of all samples with that cookie:
 //!
 //! ```text
 //! sample  [kernel] 3 frames [deferred] 0x300000002      \
@@ -10,8 +10,8 @@
 //! CALLCHAIN_DEFERRED 0x300000002: main, _start          /
 //! ```
 //!
-//! Between sample and record the task may have executed another program, so the frames are looked up
-//! at the time of the record.
+//! Between sample and record the task may have executed another program, so the sample gets the
+//! record's position in the order, at which its frames are looked up.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl DeferredKey {
 /// The deferred callchains of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct DeferredCallchains {
-    /// Positions of the records, sorted after [`DeferredCallchains::sorted`].
+    /// Keys and positions of the records; in ascending order after [`DeferredCallchains::sorted`].
     chains: Vec<(DeferredKey, Order)>,
     /// Whether samples may have deferred callchains.
     awaited: bool,
@@ -85,12 +85,12 @@ impl DeferredCallchains {
         self
     }
 
-    /// Positions of all records.
+    /// Positions of all records with deferred callchains.
     pub(crate) fn positions(&self) -> impl Iterator<Item = u64> {
         self.chains.iter().map(|(_, order)| order.position)
     }
 
-    /// The position of the user callchain of a sample: the first one with its `key` that is not older than `time`.
+    /// The position of the record with the user frames of a sample: the first one with its `key` that is not older than `time`.
     fn of(&self, key: DeferredKey, time: u64) -> Option<Order> {
         let from = Order { time, position: 0 };
         let start = self.chains.partition_point(|chain| *chain < (key, from));
@@ -98,8 +98,9 @@ impl DeferredCallchains {
         (*found_key == key).then_some(*order)
     }
 
-    /// Calls `each` with the sample. A deferred callchain is completed, and the sample is moved to the position of
-    /// its user frames; if these are missing, only the kernel part is kept. `bytes_at` returns the bytes at a position.
+    /// Calls `each` with the sample. A deferred callchain is completed, and the sample is moved to the position of the record
+    /// with its user frames; without such a record, only the kernel part is kept. `bytes_at` returns the bytes from a position
+    /// on.
     #[inline]
     pub(crate) fn complete<'s>(
         &self,
@@ -157,7 +158,7 @@ impl WaitingSamples {
         self.samples.entry(key).or_default().push(sample);
     }
 
-    /// Removes and returns the samples that waited for a callchain.
+    /// Removes and returns the samples that waited for the callchain with this key.
     pub(crate) fn release(&mut self, key: DeferredKey) -> Vec<Order> {
         self.samples.remove(&key).unwrap_or_default()
     }

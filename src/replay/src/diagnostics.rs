@@ -1,4 +1,4 @@
-//! Errors that did not stop reading, and records lost while recording.
+//! Statistics of a recording: records, losses, damage.
 
 use rperf_wire::RecordKind;
 
@@ -56,15 +56,15 @@ pub struct Diagnostics {
     /// Number of samples lost, according to LOST_SAMPLES records (perf's "Total Lost Samples").
     pub lost_samples: u64,
     /// Number of records that perf would deliver after later ones (perf's "out of order events").
-    /// 0 if a ring was overwritten: the records of such a ring are read from the newest to the oldest.
+    /// 0 if a ring was written backward (`--overwrite`): its records are read from the newest to the oldest.
     pub out_of_order: u64,
     /// Number of records of unknown types.
     pub unknown_kinds: u64,
     /// Number of samples, and of counter values in samples (`:S`), that were skipped because their event id is unknown.
     pub unknown_ids: u64,
-    /// Records other than samples that could not be decoded.
+    /// Records of mappings and threads (all that change the World) and of losses that could not be decoded.
     pub bad_records: DecodeErrors,
-    /// Samples that could not be decoded in the last pass.
+    /// Samples that could not be decoded: in the last pass over a file, or in a stream so far.
     pub bad_samples: DecodeErrors,
     /// Why reading stopped before the end of the data.
     pub end: Option<rperf_perfdata::Error>,

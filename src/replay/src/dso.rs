@@ -21,9 +21,9 @@ pub enum DsoKind {
     Vdso,
     /// `[vdso32]`: the vdso of 32-bit processes.
     Vdso32,
-    /// Code without a file in the process with this id; `/tmp/perf-PID.map` has its symbols.
+    /// Code without a file in the process with this id; `/tmp/perf-PID.map` may have its symbols.
     PerfMap(u32),
-    /// Memory without a file or code: `//anon`, `[heap]`, `[stack]`.
+    /// Memory that has no file and is not executable, such as `//anon`, `[heap]`, `[stack]`.
     Memory,
     /// A BPF program or other generated kernel code, from a KSYMBOL record. It has one symbol with
     /// the DSO's name, from address 0 for [`Dso::code_len`] bytes.
@@ -35,7 +35,8 @@ pub enum DsoKind {
 pub struct Dso {
     /// The name shown by script.
     pub name: String,
-    /// The name shown by report: the last component of the path, or `[JIT] tid PID`.
+    /// The name shown by report: the last component of the path; usually a name in brackets for the kernel and its modules;
+    /// `[JIT] tid PID` for [`DsoKind::PerfMap`].
     pub short_name: String,
     /// The path of the file (of the `.ko` for a module); the name if there is no file.
     pub long_name: String,
@@ -45,7 +46,7 @@ pub struct Dso {
     pub machine: Machine,
     /// The build-id in the recording, unpadded.
     pub build_id: Option<Vec<u8>>,
-    /// For the kernel: the relocation symbol (`_text`, `_stext`), and its recorded address.
+    /// For the kernel: the relocation symbol (`_text` or `_stext`), and its recorded address.
     pub relocation: Option<(String, u64)>,
     /// Start address of its first mapping; 0 if there is none.
     pub map_start: u64,
@@ -144,11 +145,11 @@ pub struct Mapping {
     pub pgoff: u64,
     /// The mapped DSO.
     pub dso: DsoId,
-    /// `PROT_*` of mmap(2).
+    /// `PROT_*` of mmap(2); MMAP records only distinguish code and data.
     pub prot: u32,
-    /// `MAP_*` of mmap(2).
+    /// `MAP_*` of mmap(2); 0 if not recorded.
     pub flags: u32,
-    /// The file's inode number; 0 if it has none, or a build-id was recorded instead.
+    /// The file's inode number; 0 if it has none, or if not recorded: by MMAP records, and by MMAP2 records with a build-id.
     pub inode: u64,
     /// Whether the DSO's symbols have the mapped addresses: [`Mapping::object_address`] then returns `ip` itself.
     pub identity: bool,

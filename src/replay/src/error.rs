@@ -1,4 +1,4 @@
-//! Why a recording cannot be replayed.
+//! Errors of replaying a recording.
 
 use rperf_memory::OutOfMemory;
 

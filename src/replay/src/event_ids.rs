@@ -44,7 +44,7 @@ impl EventIds {
         }
     }
 
-    /// The event with this id.
+    /// The event with this id; `None` if no event has it.
     #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<EventIndex> {
         let place = usize::try_from(id.wrapping_sub(self.first)).unwrap_or(usize::MAX);

@@ -124,7 +124,7 @@ impl EventTable {
         }
     }
 
-    /// The event with exactly this id.
+    /// The event with exactly this id; `None` for an unknown id, 0 included.
     pub(crate) fn exactly(&self, id: u64) -> Option<EventIndex> {
         self.by_id.get(id)
     }
@@ -145,7 +145,8 @@ impl EventTable {
         self.events.iter().any(|event| event.defers_callchains)
     }
 
-    /// The event of a sample; `None` for an unknown id.
+    /// The event of a sample; `None` for an unknown id. The first event if the sample is too short for its id: decoding it then
+    /// fails.
     #[inline(always)]
     fn event_of_sample(&self, body: &[u8], endian: Endian) -> Option<EventIndex> {
         let id = self.id_place.and_then(|place| {
@@ -187,7 +188,7 @@ impl EventTable {
         })
     }
 
-    /// Time in nanoseconds of a record that is not a sample; `None` without a time.
+    /// Time in nanoseconds of a record that is not a sample; `None` without a time, as for all records written in user space.
     #[must_use]
     pub fn record_time(&self, raw: &RawRecord<'_>) -> Option<u64> {
         if !self.trailers || raw.kind.0 >= RecordKind::USER_TYPE_START {
@@ -197,7 +198,7 @@ impl EventTable {
         trailer.time(raw.body, self.endian).filter(is_time)
     }
 
-    /// The fields of a record other than a sample, and its trailer.
+    /// The fields of a kernel record other than a sample, and its trailer, which is empty if records have none.
     #[must_use]
     pub fn split<'a>(&self, raw: &RawRecord<'a>) -> (&'a [u8], SampleId) {
         match self.trailer(raw.body) {
@@ -207,7 +208,7 @@ impl EventTable {
     }
 
     /// The layout of a record's trailer. With IDENTIFIER, the last word of the body is the id of the event that determines the
-    /// layout.
+    /// layout; `None` for an unknown id.
     fn trailer(&self, body: &[u8]) -> Option<&SampleIdLayout> {
         let first = self.events.first()?;
         if self.events.len() == 1 || !first.has(SampleType::IDENTIFIER) {
@@ -254,7 +255,7 @@ impl EventTable {
         };
         if sample.event != index {
             let before = self.event(sample.event);
-            // Otherwise, fields that this event does not have would keep the values of the previous event.
+            // With another layout, fields that this event does not have would keep the values of the previous event.
             if before.is_none_or(|before| before.same_as != event.same_as) {
                 *sample = Sample::default();
             }

@@ -34,12 +34,12 @@ impl<'a> Replay<'a> {
                 folded.push((index, self.fold_shard(shard, &make)));
             }
         };
-        let parts = on_threads(shards.len(), worker);
-        let mut folded: Vec<(usize, A)> = parts.into_iter().flatten().collect();
+        let by_worker = on_threads(shards.len(), worker);
+        let mut folded: Vec<(usize, A)> = by_worker.into_iter().flatten().collect();
         folded.sort_unstable_by_key(|(index, _)| *index);
-        let mut folded = folded.into_iter().map(|(_, part)| part);
-        let mut merged = folded.next().unwrap_or_else(&make);
-        folded.for_each(|part| merged.merge(part));
+        let mut parts = folded.into_iter().map(|(_, part)| part);
+        let mut merged = parts.next().unwrap_or_else(&make);
+        parts.for_each(|part| merged.merge(part));
         merged
     }
 
@@ -76,14 +76,14 @@ struct Shard<'r, 'a, A> {
     events: &'r EventTable,
     folded: A,
     bad: DecodeErrors,
-    /// The last sample, reused.
+    /// The last sample; its memory is reused for the next.
     sample: Sample<'a>,
     /// Whether samples may be shared by events or have deferred callchains.
     derives: bool,
 }
 
 impl<A: Fold> Shard<'_, '_, A> {
-    /// Folds the samples of a slice. The error that ended pass 1 is after the last slice.
+    /// Folds the samples of a slice. The slice has no damage: damage that ended pass 1 is after the last slice.
     #[inline(always)]
     fn fold(&mut self, slice: &DataSlice, endian: Endian) {
         let replay = self.replay;

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{EventIndex, Order, Sample};
 
-/// One event's share of a sample with counter values.
+/// One event's share of a sample with counter values: a sample is derived from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GroupSample {
     pub(crate) event: EventIndex,
@@ -73,7 +73,7 @@ pub(crate) type LastValues = FxHashMap<u64, u64>;
 pub(crate) struct GroupCounts {
     /// Position of each sample in the order, and the end index of its values.
     samples: Vec<(Order, usize)>,
-    /// Counter id, event and value.
+    /// Counter id, event and value; [`GroupCounts::finish`] replaces the value by its increase.
     values: Vec<(u64, EventIndex, u64)>,
 }
 
@@ -97,8 +97,8 @@ impl GroupCounts {
         unknown
     }
 
-    /// Computes the increases of each counter. `last` has the previous values of counters, from
-    /// earlier parts of a stream.
+    /// Computes the increases of each counter. `last` has the last values of counters in earlier parts of a stream, and gets
+    /// those of this part.
     pub(crate) fn finish(mut self, last: &mut LastValues) -> GroupSamples {
         let mut by_time: Vec<usize> = (0..self.samples.len()).collect();
         by_time.sort_by_key(|index| self.samples.get(*index).map(|(order, _)| *order));
@@ -112,12 +112,12 @@ impl GroupCounts {
         let mut shares = GroupSamples::default();
         for (index, (order, _)) in self.samples.iter().enumerate() {
             let values = self.values.get(self.range(index)).unwrap_or_default();
-            let gains = values.iter().filter(|(.., gain)| *gain > 0);
+            let increases = values.iter().filter(|(.., increase)| *increase > 0);
             shares
                 .shares
-                .extend(gains.map(|(_, event, gain)| GroupSample {
+                .extend(increases.map(|(_, event, increase)| GroupSample {
                     event: *event,
-                    period: *gain,
+                    period: *increase,
                 }));
             shares.ends.push((order.position, shares.shares.len()));
         }
@@ -131,7 +131,7 @@ impl GroupCounts {
 }
 
 impl GroupSamples {
-    /// Adds the number of derived samples of each event.
+    /// Adds the number of derived samples of each event to `counts`.
     pub(crate) fn count(&self, counts: &mut [u64]) {
         for share in &self.shares {
             if let Some(count) = counts.get_mut(share.event.0 as usize) {

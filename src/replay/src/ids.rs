@@ -2,12 +2,12 @@
 
 use rperf_wire::CpuMode;
 
-/// Position of a record in the total order of its file: by time, and for equal or missing times by
-/// file position. Records without a time use the flush limit at their position: they precede
+/// Position of a record in the total order of its file: by time, and for equal times by file
+/// position. The time of a record without one is the flush limit at its position, so that it precedes
 /// everything not delivered yet (see [`crate::Rounds`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Order {
-    /// Nanoseconds of the event's clock.
+    /// Nanoseconds of the recording's clock.
     pub time: u64,
     /// Offset of the record from the start of the file, or any ascending number for live records.
     pub position: u64,
@@ -28,7 +28,7 @@ impl Order {
     }
 }
 
-/// Index of an event in [`rperf_perfdata::PerfData::events`].
+/// Index of an event in [`rperf_perfdata::PerfData::events`], or in the events of a stream or live view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct EventIndex(pub u32);
 
@@ -56,7 +56,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// The machine of a record with this mode and process id.
+    /// The machine of a record with this mode and process id. In guest modes, `pid` is the virtual machine's process on the host.
     #[must_use]
     pub fn of(mode: CpuMode, pid: u32) -> Self {
         match mode {

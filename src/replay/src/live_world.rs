@@ -13,8 +13,8 @@ use crate::events::EventTable;
 use crate::rounds::take_up_to;
 use crate::{EventIndex, NonSampleRecord, Order, Rounds, Sample, World, WorldBuilder};
 
-/// A World that grows round by round. Positions are assigned to records in the order in which they
-/// are added, from 0 on.
+/// A World that grows round by round. The position of a record is the number of bytes of the records
+/// that were added before it.
 #[derive(Debug)]
 pub struct LiveWorld {
     endian: Endian,
@@ -31,11 +31,13 @@ pub struct LiveWorld {
     completed: u64,
     /// Size of the World after it was last pruned.
     pruned_size: usize,
+    /// Position of the next record.
     position: u64,
 }
 
-/// Minimum number of entries ([`World::size`]) and exited threads for pruning.
-const MIN_PRUNED_SIZE: usize = 1 << 14;
+/// The World is pruned when its entries ([`World::size`]) and the exited threads are this many more than twice the entries
+/// left by the last pruning.
+const MIN_GROWTH: usize = 1 << 14;
 
 impl LiveWorld {
     /// Creates an empty World for a recording with these events.
@@ -74,6 +76,8 @@ impl LiveWorld {
         self.order.finish_round();
     }
 
+    /// Returns the position of the next record in the order, and keeps what [`LiveWorld::complete`] and
+    /// [`LiveWorld::forget`] need of the record.
     fn record(&mut self, raw: &RawRecord<'_>, bytes: &[u8]) -> Order {
         let position = self.position;
         match raw.kind {
@@ -114,11 +118,11 @@ impl LiveWorld {
     }
 
     /// If the World has grown enough since it was last pruned, prunes data that later samples can't need, and returns
-    /// true: earlier ids of mappings and epochs are then invalid. May be called only when all samples
-    /// so far have been processed.
+    /// true: earlier ids of mappings, of names no longer in use, and epochs are then invalid. May be called only when all
+    /// samples up to the completed time have been processed.
     pub fn forget(&mut self) -> bool {
         let size = self.builder.world().size();
-        if size + self.ended.len() < 2 * self.pruned_size + MIN_PRUNED_SIZE {
+        if size + self.ended.len() < 2 * self.pruned_size + MIN_GROWTH {
             return false;
         }
         let exited = take_up_to(&mut self.ended, self.settled, |(order, _)| *order);
@@ -127,7 +131,7 @@ impl LiveWorld {
         true
     }
 
-    /// Applies all records.
+    /// Applies all records added so far.
     pub fn complete_all(&mut self) {
         self.order.finish_all();
         self.complete();
@@ -145,7 +149,7 @@ impl LiveWorld {
         self.endian
     }
 
-    /// Decodes the sample at a position; `None` if its event is unknown.
+    /// Decodes a sample; `None` if its event is unknown. Without a time, its time is the current flush limit.
     ///
     /// # Errors
     /// [`DecodeError`] for a truncated sample.
@@ -167,7 +171,7 @@ impl LiveWorld {
         self.order.limit()
     }
 
-    /// Decodes a sample at the position passed by [`LiveWorld::add_each`]; `None` if its event is unknown.
+    /// Decodes a sample with the `order` passed by [`LiveWorld::add_each`]; `None` if its event is unknown.
     ///
     /// # Errors
     /// [`DecodeError`] for a truncated sample.
@@ -179,7 +183,7 @@ impl LiveWorld {
         self.events.sample(raw, |_| order)
     }
 
-    /// Decodes the trailer of another record at the position passed by [`LiveWorld::add_each`].
+    /// Decodes the trailer of a record other than a sample with the `order` passed by [`LiveWorld::add_each`].
     #[must_use]
     pub fn non_sample<'a>(&self, raw: RawRecord<'a>, order: Order) -> NonSampleRecord<'a> {
         self.events.non_sample(raw, order)
@@ -258,7 +262,7 @@ mod tests {
         })
     }
 
-    /// Whether a sample has a mapping at 0x1800.
+    /// Whether the process of a sample has a mapping at 0x1800 at that time.
     fn has_mapping(live: &LiveWorld, record: &[u8], position: u64) -> bool {
         let (raw, _) = RawRecord::split(record, Endian::NATIVE).unwrap();
         let sample = live.sample(&raw, position).unwrap().unwrap();

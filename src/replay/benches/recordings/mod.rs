@@ -1,4 +1,4 @@
-//! Recordings in memory.
+//! Recordings that the benchmarks create in memory.
 
 use std::io::Cursor;
 
@@ -44,7 +44,7 @@ impl Recording {
         self.records.len()
     }
 
-    /// Ends a round.
+    /// Appends a FINISHED_ROUND record.
     pub(crate) fn round(&mut self) {
         let (kind, misc) = (RecordKind::FINISHED_ROUND, Misc(0));
         let body = &[];
