@@ -5,7 +5,7 @@ use rperf_wire::RecordKind;
 use crate::{NonSampleRecord, Replay};
 
 impl<'a> Replay<'a> {
-    /// All records of these types in order. [`RecordKind::SAMPLE`] must not be among them.
+    /// All records of the types `kinds`, in order. [`RecordKind::SAMPLE`] must not be among the types.
     #[must_use]
     pub fn non_samples(&self, kinds: &[RecordKind]) -> Vec<NonSampleRecord<'a>> {
         let records = self.data().records();

@@ -13,14 +13,15 @@ use crate::timeline::{SliceReader, Timeline};
 use crate::{Error, EventIndex, Render, Replay, Take, World};
 
 impl Replay<'_> {
-    /// Renders the samples and the other records that `render` selects, in order of time. `threads`
-    /// workers render blocks of them; the calling thread passes the outputs to `take` in order. With
-    /// one thread, the calling thread does both.
+    /// Renders the samples and the other records that `render` selects, in order of time; in file order if it selects
+    /// FINISHED_ROUND. `threads` workers render blocks, and further threads find the positions of the records; the calling
+    /// thread passes the outputs to `take` in order. With one thread, the calling thread does everything.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if the positions of samples need too much memory; earlier samples were
     /// delivered by then.
-    /// Samples that cannot be decoded are no error; they are counted in [`Replay::diagnostics`].
+    ///
+    /// Samples that cannot be decoded are not an error; they are counted in [`Replay::diagnostics`].
     ///
     /// # Panics
     /// If a worker panics, with the payload of the first one.
@@ -48,8 +49,8 @@ impl Replay<'_> {
 }
 
 impl Replay<'_> {
-    /// For each event, whether its samples are skipped. Empty with `:S`: a sample belongs to several events, so no sample is
-    /// skipped.
+    /// For each event, whether its samples are skipped. Empty if any event has `:S`: a sample may then belong to several events,
+    /// so none is skipped.
     fn skipped<R: Render>(&self, render: &R) -> Vec<bool> {
         if self.events.any_holds_values() {
             return Vec::new();

@@ -28,19 +28,19 @@ pub enum RecordContent<'a> {
     UnknownEvent,
     /// A sample that cannot be decoded.
     Broken(DecodeError),
-    /// Another kernel record.
+    /// Another record of a type of the kernel, even if the recorder synthesized it.
     Kernel {
         /// The fields of the record, without the trailer.
         body: &'a [u8],
         /// Trailer and position.
         record: NonSampleRecord<'a>,
     },
-    /// A record written by the recorder.
+    /// A record of a type that only recorders write.
     User(NonSampleRecord<'a>),
 }
 
-/// The records of a file in perf's delivery order: those of the recorder and those without a time
-/// in file order, all others sorted at each FINISHED_ROUND.
+/// The records of a file in perf's delivery order: records of the recorder's types and records without
+/// a time where they are in the file; all others sorted, after the FINISHED_ROUND that completes them.
 ///
 /// Uses 16 bytes per record of two rounds.
 #[derive(Debug)]
@@ -48,8 +48,11 @@ pub struct OrderedRecords<'r, 'a> {
     replay: &'r Replay<'a>,
     records: Records<'a>,
     rounds: Rounds,
+    /// Records that wait for the end of a round.
     waiting: Vec<Order>,
+    /// Sorted records to return next.
     ready: VecDeque<Order>,
+    /// Whether records are sorted, not returned in file order.
     sorted: bool,
 }
 
@@ -104,7 +107,7 @@ impl<'a> OrderedRecords<'_, 'a> {
         }
     }
 
-    /// Sorts waiting records and makes those up to the time `limit` ready; all of them without a limit.
+    /// Sorts the waiting records and makes those up to the time `limit` ready; without a limit, all of them.
     fn release(&mut self, limit: Option<u64>) {
         self.waiting.sort_unstable();
         let count = match limit {
@@ -122,7 +125,7 @@ impl<'a> OrderedRecords<'_, 'a> {
         Some(self.replay.ordered_record(record, order))
     }
 
-    /// The time by which a record is sorted; `None` for a record in file order.
+    /// The time by which a record is sorted; `None` for a record without a time, which stays in file order.
     fn time(&self, record: &RecordAt<'_>) -> Option<u64> {
         let raw = &record.raw;
         if raw.kind == RecordKind::SAMPLE {

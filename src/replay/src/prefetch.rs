@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct BytesRead(Arc<AtomicU64>);
 
 impl BytesRead {
-    /// Number of bytes processed or prefetched so far.
+    /// Number of bytes that the passes have reached so far, prefetched ones included.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -23,16 +23,16 @@ pub(crate) struct Prefetcher<'a> {
     bytes: &'a [u8],
     /// Offset of `bytes` in the file.
     start: u64,
-    /// Offset up to which the file was prefetched.
+    /// Offset up to which the file was prefetched or skipped.
     fetched: u64,
-    /// Number of records since the last prefetch.
+    /// Number of records since `fetched` was last advanced.
     passed: usize,
     walked: BytesRead,
 }
 
 /// Bytes prefetched at a time; they stay in the caches until used.
 const PREFETCH_BYTES: usize = 16 << 10;
-/// If a range has fewer records than this, most of its cache lines aren't needed.
+/// If the last range had fewer records than this, the next one is skipped: most of its cache lines probably aren't needed.
 const MIN_RECORDS: usize = PREFETCH_BYTES / 1024;
 /// The assumed size of a cache line in bytes.
 const CACHE_LINE: usize = 64;
@@ -49,7 +49,7 @@ impl<'a> Prefetcher<'a> {
         }
     }
 
-    /// Prefetches the bytes from the file offset `position` on, if necessary. Called before the
+    /// Prefetches the next range, unless the bytes at the file offset `position` were prefetched before. Called before the
     /// record at this offset is read.
     #[inline]
     pub(crate) fn advance(&mut self, position: u64) {

@@ -1,4 +1,4 @@
-//! Counts of records.
+//! Counting of records by type.
 
 use rperf_perfdata::RecordAt;
 use rperf_wire::{Endian, LostSamples, Record, RecordKind};
@@ -11,8 +11,10 @@ const COMMON_KINDS: usize = 128;
 /// Counts updated for each record.
 #[derive(Debug)]
 pub(crate) struct RecordCounter {
+    /// Number of records by type.
     kinds: [u64; COMMON_KINDS],
-    /// Other statistics. [`RecordCounter::finish`] computes `kinds` and derived fields.
+    /// All other statistics. Until [`RecordCounter::finish`], [`Diagnostics::kinds`] is empty, and unknown types below
+    /// [`COMMON_KINDS`] are missing in [`Diagnostics::unknown_kinds`].
     pub(crate) statistics: Diagnostics,
 }
 
@@ -37,7 +39,7 @@ impl RecordCounter {
         self.statistics.records += 1;
     }
 
-    /// Counts samples.
+    /// Counts `count` samples.
     pub(crate) fn count_samples(&mut self, count: u64) {
         if let Some(samples) = self.kinds.get_mut(RecordKind::SAMPLE.0 as usize) {
             *samples += count;
@@ -45,7 +47,7 @@ impl RecordCounter {
         self.statistics.records += count;
     }
 
-    /// Counts a LOST or LOST_SAMPLES record.
+    /// Adds the losses that a LOST or LOST_SAMPLES record reports. The record itself is counted by [`RecordCounter::count`].
     pub(crate) fn lost(&mut self, at: &RecordAt<'_>, endian: Endian) {
         let statistics = &mut self.statistics;
         match Record::decode(&at.raw, endian) {
@@ -65,7 +67,7 @@ impl RecordCounter {
         }
     }
 
-    /// Adds the counts of a later part.
+    /// Adds the counts of a later part of the recording.
     pub(crate) fn merge(&mut self, later: Self) {
         let kinds = self.kinds.iter_mut().zip(later.kinds);
         kinds.for_each(|(sum, count)| *sum += count);
@@ -83,11 +85,11 @@ impl RecordCounter {
     pub(crate) fn finish(&self) -> Diagnostics {
         let kinds = (0..).map(RecordKind).zip(self.kinds);
         let kinds: Vec<_> = kinds.filter(|(_, count)| *count > 0).collect();
-        let unnamed = kinds.iter().filter(|(kind, _)| kind.name().is_none());
-        let unnamed: u64 = unnamed.map(|(_, count)| count).sum();
+        let unknown = kinds.iter().filter(|(kind, _)| kind.name().is_none());
+        let unknown: u64 = unknown.map(|(_, count)| count).sum();
         let statistics = self.statistics.clone();
         Diagnostics {
-            unknown_kinds: statistics.unknown_kinds + unnamed,
+            unknown_kinds: statistics.unknown_kinds + unknown,
             kinds,
             ..statistics
         }

@@ -27,7 +27,7 @@ pub(crate) trait OrderedSamples: Sync {
     /// The events, with which records are decoded.
     fn events(&self) -> &EventTable;
 
-    /// The samples that are shared by several events.
+    /// The shares of samples that belong to several events.
     fn group_samples(&self) -> &GroupSamples;
 
     /// The user callchains that were recorded after their samples.
@@ -42,7 +42,7 @@ pub(crate) trait OrderedSamples: Sync {
         });
     }
 
-    /// The count of records that cannot be decoded, and the first of them.
+    /// The samples that could not be decoded.
     fn bad(&self) -> MutexGuard<'_, DecodeErrors>;
 }
 
@@ -89,6 +89,7 @@ pub(crate) fn render_blocks<S: OrderedSamples, R: Render, T: Take<R::Out>>(
     let shared = &shared;
     thread::scope(|scope| {
         let mut workers = Vec::with_capacity(others.len() + 1);
+        // Returns the number of workers so far.
         let mut start = |scratch| {
             let work = move || renderer.work(scratch, shared);
             // If a thread cannot be started, the others process its share.
@@ -141,7 +142,8 @@ impl<Out> Feeder<'_, Out> {
                 }
                 in_flight.push_back(output);
             }
-            // A worker that panicked drops its channel; `render_blocks` resumes the panic when it joins the worker.
+            // Ends after the last block, or if a worker panicked and dropped its channel; `render_blocks` resumes the panic
+            // when it joins the worker.
             let Some(Ok(mut out)) = in_flight.pop_front().map(|output| output.recv()) else {
                 return;
             };
@@ -201,8 +203,8 @@ impl<'s, S: OrderedSamples, R: Render> BlockRenderer<'s, S, R> {
             let spare = locked(&shared.spare).pop();
             let mut out = spare.unwrap_or_default();
             self.render_block(&block, scratch, &mut out);
-            // The consumer may have stopped.
-            let _stopped = reply.send(out);
+            // Nobody receives the output if the consumer has stopped.
+            let _sent = reply.send(out);
         }
     }
 

@@ -42,7 +42,7 @@ impl<'a> Replay<'a> {
         Self::open_watched(data, threads, BytesRead::default())
     }
 
-    /// Like [`Replay::open_on`]; `walked` shows the progress of this pass and later ones to other threads.
+    /// Like [`Replay::open_on`]; `walked` counts the bytes read by this pass and later ones, for progress shown by other threads.
     ///
     /// # Errors
     /// Errors of [`Replay::open`].
@@ -89,7 +89,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Number of samples of each event, in the order of [`PerfData::events`].
+    /// Number of samples of each event, in the order of [`PerfData::events`]; with `:S`, of the samples derived for it.
     #[must_use]
     pub fn sample_counts(&self) -> &[u64] {
         &self.scan.samples
@@ -129,8 +129,8 @@ impl<'a> Replay<'a> {
         bytes.get(..size).unwrap_or(bytes)
     }
 
-    /// The position of `record`, which is not a sample, in the order. A record without a time is sorted at the flush limit of
-    /// its file offset.
+    /// The position in the order of `record`, which is not a sample. A record without a time gets the flush limit at its file
+    /// offset as its time.
     pub(crate) fn order_of(&self, record: &RecordAt<'_>) -> Order {
         let position = record.position;
         let time = self.events.record_time(&record.raw);
@@ -140,7 +140,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The flush limit at a file offset.
+    /// The flush limit at the file offset of a record without a time.
     #[cold]
     pub(crate) fn limit(&self, position: u64) -> u64 {
         self.scan.limit(position)

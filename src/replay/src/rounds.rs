@@ -21,7 +21,7 @@ pub struct Rounds {
     next: u64,
     /// Highest time so far.
     highest: u64,
-    /// Number of records older than `flushed` on arrival.
+    /// Number of records that were older than `flushed` when they were read.
     late: u64,
 }
 
@@ -38,13 +38,14 @@ impl Rounds {
         self.flushed
     }
 
-    /// Number of records whose time was before the limit on arrival.
+    /// Number of records whose time was before the limit when they were read.
     #[must_use]
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// Position of a record in the order. A record without a time gets the current limit as its time.
+    /// Counts a record that was read, and returns its position in the order: call it once for each record. A record without a
+    /// time gets the current limit as its time.
     #[inline]
     pub fn order(&mut self, time: Option<u64>, position: u64) -> Order {
         let Some(time) = time else {
@@ -58,7 +59,7 @@ impl Rounds {
         Order { time, position }
     }
 
-    /// Adds a range of records within a round: the highest of their times, and how many of them are late.
+    /// Counts a range of records within a round: `highest` is the highest of their times, `late` the number of late ones.
     pub(crate) fn add(&mut self, highest: u64, late: u64) {
         self.highest = self.highest.max(highest);
         self.late += late;

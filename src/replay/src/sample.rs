@@ -21,7 +21,7 @@ pub struct Sample<'a> {
     pub tid: u32,
     /// CPU, `u32::MAX` (-1) if not recorded.
     pub cpu: u32,
-    /// Its period: the event's fixed period if not recorded.
+    /// Its period; the event's fixed period if not recorded.
     pub period: u64,
     /// The record's bytes after its header.
     pub body: &'a [u8],
@@ -30,11 +30,11 @@ pub struct Sample<'a> {
 /// A record other than a sample, with its trailer.
 #[derive(Debug, Clone)]
 pub struct NonSampleRecord<'a> {
-    /// The event of its trailer; the first event without an id, `None` for an unknown id.
+    /// The event with the id in its trailer; the first event if there is no id, or no other event; `None` for an unknown id.
     pub event: Option<EventIndex>,
     /// Its position in the order.
     pub order: Order,
-    /// Task, time and CPU; empty if records have no trailer.
+    /// The fields of its trailer; empty if it has none.
     pub id: SampleId,
     /// The record, including its trailer.
     pub raw: RawRecord<'a>,

@@ -6,14 +6,15 @@ use super::chunk::ChunkScanner;
 
 /// Alignment of records: the kernel's and perf's sizes are multiples of it.
 const ALIGNMENT: usize = 8;
-/// Bytes searched: records of the kernel and of perf are shorter than 64 KiB. In a longer record or its data, nothing is found.
+/// Number of bytes that are searched: records of the kernel and of perf are shorter than 64 KiB. If the search begins in a
+/// longer record of simpleperf or in the trace data after a record, it may find nothing.
 const SEARCHED: usize = 1 << 16;
 /// Number of consecutive plausible records of a guess.
 const CHAIN: usize = 16;
 
 impl ChunkScanner<'_, '_> {
-    /// Guesses the file offset of the first record at or after `from`. Stack copies and trace data may contain
-    /// anything, so the guess has to be verified.
+    /// Guesses the file offset of the first record at or after `from`; `None` if no record is found. Stack copies and trace data
+    /// may contain anything, so the guess has to be verified.
     pub(super) fn first_record(&self, from: u64) -> Option<u64> {
         let start = self.data.data_offset();
         if from == start {
@@ -35,8 +36,7 @@ impl ChunkScanner<'_, '_> {
             let Some((record, size)) = RawRecord::split(bytes, self.data.endian()) else {
                 return false;
             };
-            let is_known = record.kind.name().is_some() && size % ALIGNMENT == 0;
-            if !is_known {
+            if record.kind.name().is_none() || size % ALIGNMENT != 0 {
                 return false;
             }
             if record.kind == RecordKind::SAMPLE && self.events.sample_head(record.body).is_none() {

@@ -14,7 +14,8 @@ use crate::{Error, WorldBuilder};
 /// Size of a slice in bytes.
 const SLICE_SIZE: u64 = 256 << 10;
 
-/// The result of scanning a chunk; `None` if its first record could not be guessed.
+/// The result of scanning a chunk; `None` if it was not scanned, because its first record could not be guessed or only one thread
+/// reads.
 pub(super) type Scanned<'a> = Option<Result<Chunk<'a>, Error>>;
 
 /// Scans chunks of a file.
@@ -43,7 +44,7 @@ pub(super) struct Chunk<'a> {
     /// Number of samples of each event, without those in `values`.
     pub(super) samples: Vec<u64>,
     pub(super) slices: Vec<DataSlice>,
-    /// The modes of samples, one bit for each.
+    /// The CPU modes of samples, one bit for each.
     pub(super) modes: u8,
     /// Ranges between FINISHED_ROUND records.
     pub(super) segments: Vec<Segment>,
@@ -51,7 +52,7 @@ pub(super) struct Chunk<'a> {
     pub(super) state: Vec<(RecordPosition, RawRecord<'a>)>,
     /// Samples with counter values.
     pub(super) values: Vec<(RecordPosition, RawRecord<'a>)>,
-    /// Deferred callchains.
+    /// Records with deferred callchains.
     pub(super) deferred: Vec<(RecordPosition, DeferredKey)>,
 }
 
@@ -182,15 +183,16 @@ impl<'e, 'a> ChunkScanner<'e, 'a> {
     }
 }
 
-/// A chunk and the ranges in it that have not ended.
+/// A chunk under construction, with its current slice and segment.
 struct ChunkBuilder<'e, 'a> {
     events: &'e EventTable,
     endian: Endian,
     chunk: Chunk<'a>,
-    /// File offset of the start of the slice.
-    slice: u64,
-    /// Bytes of the slice's records that are not samples.
-    others: u64,
+    /// File offset of the start of the current slice.
+    slice_start: u64,
+    /// Size of the records in the current slice that are not samples, in bytes.
+    other_bytes: u64,
+    /// The current segment.
     segment: Segment,
     /// Whether samples of any event have counter values.
     any_holds_values: bool,
@@ -214,14 +216,14 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
                 values: Vec::new(),
                 deferred: Vec::new(),
             },
-            slice: start,
-            others: 0,
+            slice_start: start,
+            other_bytes: 0,
             segment: Segment::new(start),
             any_holds_values: scanner.events.any_holds_values(),
         }
     }
 
-    /// Adds a sample that ends at `end` to this and to `run`.
+    /// Adds a sample that ends at `end`; `run` gets the sums that [`SampleRun`] has.
     #[inline(always)]
     fn sample(&mut self, at: &RecordAt<'a>, end: u64, run: &mut SampleRun) -> Result<(), Error> {
         run.samples += 1;
@@ -242,7 +244,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
             }
             None => self.chunk.tally.statistics.unknown_ids += 1,
         }
-        if end - self.slice >= SLICE_SIZE {
+        if end - self.slice_start >= SLICE_SIZE {
             self.end_slice(end);
         }
         Ok(())
@@ -278,15 +280,15 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
     #[inline(never)]
     fn non_sample(&mut self, at: &RecordAt<'a>, end: u64) -> Result<(), Error> {
         self.chunk.tally.count(at.raw.kind);
-        self.others += end - at.position;
+        self.other_bytes += end - at.position;
         self.keep(at, end)?;
-        if end - self.slice >= SLICE_SIZE {
+        if end - self.slice_start >= SLICE_SIZE {
             self.end_slice(end);
         }
         Ok(())
     }
 
-    /// Keeps the needed parts of a record other than a sample.
+    /// Ends the round at FINISHED_ROUND; otherwise keeps the parts of a record that are needed later.
     fn keep(&mut self, at: &RecordAt<'a>, end: u64) -> Result<(), Error> {
         let raw = &at.raw;
         match raw.kind {
@@ -330,17 +332,17 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
 
     #[cold]
     fn end_slice(&mut self, end: u64) {
-        let start = std::mem::replace(&mut self.slice, end);
-        let others = std::mem::take(&mut self.others);
+        let start = std::mem::replace(&mut self.slice_start, end);
+        let other_bytes = std::mem::take(&mut self.other_bytes);
         self.chunk.slices.push(DataSlice {
             start,
             end,
-            weight: end - start - others,
+            weight: end - start - other_bytes,
         });
     }
 
     fn finish(mut self, end: u64) -> Chunk<'a> {
-        if end > self.slice {
+        if end > self.slice_start {
             self.end_slice(end);
         }
         self.segment.end = end;

@@ -11,8 +11,8 @@ use crate::record_counter::RecordCounter;
 use crate::{BadRecord, Error, Order, Rounds, WorldBuilder};
 
 /// Number of rounds at the start of a file that are all kept.
-const MAX_KEPT_ROUNDS: usize = 512;
-/// Minimum number of bytes between the rounds that are kept after the first [`MAX_KEPT_ROUNDS`].
+const ALWAYS_KEPT_ROUNDS: usize = 512;
+/// Minimum number of bytes between the rounds that are kept after the first [`ALWAYS_KEPT_ROUNDS`].
 pub(super) const ROUND_SPACING: u64 = 32 << 10;
 
 /// The chunks joined so far.
@@ -122,6 +122,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         }
     }
 
+    /// Adds the times of the records of a segment.
     fn segment(&mut self, segment: &Segment) {
         let limit = self.order.limit();
         let late = match segment.lowest < limit {
@@ -132,7 +133,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         self.earliest = self.earliest.min(segment.lowest);
         if let Some(position) = segment.timeless {
             self.earliest = self.earliest.min(limit);
-            if self.timeless.last().map_or(0, |first| first.limit) != limit {
+            if self.timeless.last().map_or(0, |last| last.limit) != limit {
                 self.timeless.push(TimelessRecord { position, limit });
             }
         }
@@ -175,21 +176,22 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         }
     }
 
+    /// Ends a round; `position` is that of its FINISHED_ROUND record.
     fn round(&mut self, position: u64) {
         self.order.finish_round();
-        let last = self.rounds.last().map_or(0, |round| round.position);
-        if self.rounds.len() >= MAX_KEPT_ROUNDS && position - last < ROUND_SPACING {
+        let last_kept = self.rounds.last().map_or(0, |round| round.position);
+        if self.rounds.len() >= ALWAYS_KEPT_ROUNDS && position - last_kept < ROUND_SPACING {
             return;
         }
         self.rounds.push(FinishedRound {
             position,
             limit: self.order.limit(),
-            // For now the lowest time of the records since the previous round; `complete_rounds` replaces it.
+            // For now the lowest time of the records since the previous kept round; `complete_rounds` replaces it.
             complete: std::mem::replace(&mut self.earliest, u64::MAX),
         });
     }
 
-    /// Computes for each round the time before which no record follows it.
+    /// Sets [`FinishedRound::complete`] of each round: no record that follows the round has an earlier time.
     fn complete_rounds(&mut self) {
         let mut earliest = self.earliest;
         for round in self.rounds.iter_mut().rev() {
@@ -198,7 +200,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         }
     }
 
-    /// Builds the World.
+    /// Builds the World and returns the results of pass 1.
     ///
     /// # Errors
     /// The first error of a chunk.
@@ -209,7 +211,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         self.complete_rounds();
         let data = self.scanner.data;
         let mut diagnostics = self.tally.finish();
-        // A record that follows the last chunk is damaged.
+        // Only a damaged record can follow the last chunk.
         let damage = self.scanner.records(self.position).next();
         diagnostics.end = damage.and_then(Result::err).or_else(|| data.end().cloned());
         diagnostics.out_of_order = self.scanner.events.out_of_order(&self.order);
