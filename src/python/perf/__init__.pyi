@@ -168,7 +168,7 @@ class lost_event(event):
 
 @final
 class read_event(event):
-    """The counter of a task that ended."""
+    """A task with an inherited counter ended."""
 
     @property
     def pid(self) -> int: ...

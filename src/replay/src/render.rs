@@ -203,7 +203,7 @@ impl<'s, S: OrderedSamples, R: Render> BlockRenderer<'s, S, R> {
             let spare = locked(&shared.spare).pop();
             let mut out = spare.unwrap_or_default();
             self.render_block(&block, scratch, &mut out);
-            // Nobody receives the output if the consumer has stopped.
+            // Fails if the consumer has stopped; the output is then not needed.
             let _sent = reply.send(out);
         }
     }
