@@ -8,15 +8,17 @@ use object::Architecture;
 const X86: [&str; 8] = ["%ax", "%cx", "%dx", "%bx", "%sp", "%bp", "%si", "%di"];
 /// By DWARF register number.
 const X86_64: [&str; 8] = ["%ax", "%dx", "%cx", "%bx", "%si", "%di", "%bp", "%sp"];
-/// x86 registers that the kernel knows, but in which DWARF has no variables.
-const X86_UNNUMBERED: [&str; 9] = [
-    "%ip", "%cs", "%ss", "%flags", "%ds", "%es", "%fs", "%gs", "%orig_ax",
-];
-/// The registers of the first parameters in the calling convention.
+/// x86 registers that the kernel knows, but that never hold a variable.
+const X86_SPECIAL: [&str; 5] = ["%ip", "%cs", "%ss", "%flags", "%orig_ax"];
+/// Segment registers that only 32-bit x86 kernels know.
+const X86_SEGMENTS: [&str; 4] = ["%ds", "%es", "%fs", "%gs"];
+/// The registers of the first integer and pointer parameters in the calling convention, in parameter order.
 const X86_64_PARAMETERS: [&str; 6] = ["%di", "%si", "%dx", "%cx", "%r8", "%r9"];
+/// Like [`X86_64_PARAMETERS`].
 const ARM64_PARAMETERS: [&str; 8] = ["%x0", "%x1", "%x2", "%x3", "%x4", "%x5", "%x6", "%x7"];
 
-/// Returns the kernel's name of the register with this DWARF number; `None` if probes cannot read it.
+/// Returns the kernel's name of the register with this DWARF number; `None` if probes cannot read it or the architecture's
+/// numbers are not known here.
 pub(crate) fn name(architecture: Architecture, register: Register) -> Option<String> {
     let number = usize::from(register.0);
     let by_number = |names: &[&str]| names.get(number).map(|name| (*name).to_owned());
@@ -55,7 +57,8 @@ pub(crate) fn unreadable(architecture: Architecture, register: Register) -> Stri
     }
 }
 
-/// Returns the register of parameter `number`, from 1, at a function's entry; `None` if it is on the stack or unknown.
+/// Returns the register of parameter `number`, counted from 1, at a function's entry; `None` if the parameter is on the stack
+/// or the architecture's calling convention is not known here.
 pub(crate) fn parameter(architecture: Architecture, number: usize) -> Option<&'static str> {
     let names: &[&str] = match architecture {
         Architecture::X86_64 => &X86_64_PARAMETERS,
@@ -65,8 +68,8 @@ pub(crate) fn parameter(architecture: Architecture, number: usize) -> Option<&'s
     names.get(number.checked_sub(1)?).copied()
 }
 
-/// Returns the location of stack parameters at a function's entry: the offset of the first one from the stack pointer
-/// in bytes, and the number of parameters in registers.
+/// Returns where the first stack parameter is at a function's entry, as an offset from the stack pointer in bytes, and the number
+/// of parameters before it, which are in registers. `None` if the architecture's calling convention is not known here.
 pub(crate) fn stack_parameters(architecture: Architecture) -> Option<(i64, usize)> {
     match architecture {
         Architecture::X86_64 => Some((8, X86_64_PARAMETERS.len())),
@@ -75,23 +78,23 @@ pub(crate) fn stack_parameters(architecture: Architecture) -> Option<(i64, usize
     }
 }
 
-/// Whether the kernel knows a register of this name. All names are accepted for architectures
+/// Whether the kernel knows a register of this name, which begins with `%`. All names are accepted for architectures
 /// without a list here.
-pub(crate) fn is_known(architecture: Architecture, word: &str) -> bool {
-    let is_listed = |names: &[&str]| names.contains(&word) || X86_UNNUMBERED.contains(&word);
+pub(crate) fn is_known(architecture: Architecture, name: &str) -> bool {
+    let is_listed = |names: &[&str]| names.contains(&name) || X86_SPECIAL.contains(&name);
     let numbered = |prefix: &str, range: std::ops::RangeInclusive<u32>| {
-        let digits = word.strip_prefix(prefix);
+        let digits = name.strip_prefix(prefix);
         digits
             .and_then(|digits| digits.parse().ok())
             .is_some_and(|number| range.contains(&number))
     };
     match architecture {
-        Architecture::I386 => is_listed(&X86),
+        Architecture::I386 => is_listed(&X86) || X86_SEGMENTS.contains(&name),
         Architecture::X86_64 | Architecture::X86_64_X32 => {
             is_listed(&X86_64) || numbered("%r", 8..=15)
         }
         Architecture::Aarch64 => {
-            numbered("%x", 0..=30) || ["%lr", "%sp", "%pc", "%pstate"].contains(&word)
+            numbered("%x", 0..=30) || ["%lr", "%sp", "%pc", "%pstate"].contains(&name)
         }
         _ => true,
     }
@@ -99,17 +102,18 @@ pub(crate) fn is_known(architecture: Architecture, word: &str) -> bool {
 
 /// Returns the kernel's name of a register written in assembly syntax: `%rax`, `%eax`, `%al`, `%r8d`,
 /// `%rip`; `None` if the kernel knows no such register.
-pub(crate) fn kernel_name(architecture: Architecture, word: &str) -> Option<String> {
-    let bare = word.strip_prefix('%')?;
-    // rax, eax: ax; r8d, dil: r8, di; al: a, which with an x is ax. Candidates that are no registers are dropped.
+pub(crate) fn kernel_name(architecture: Architecture, name: &str) -> Option<String> {
+    let bare = name.strip_prefix('%')?;
+    // The prefix of the size is removed from rax and eax: ax. The suffix is removed from r8d and dil: r8, di. From al, that
+    // leaves a, to which an x is added. The first result that the kernel knows is the name.
     let candidates = [
         bare.strip_prefix(['r', 'e']),
         bare.strip_suffix(['d', 'w', 'b', 'l']),
         Some(bare),
     ];
-    let names = candidates.into_iter().flatten();
-    names
-        .flat_map(|name| [format!("%{name}"), format!("%{name}x")])
+    let candidates = candidates.into_iter().flatten();
+    candidates
+        .flat_map(|bare| [format!("%{bare}"), format!("%{bare}x")])
         .find(|name| is_known(architecture, name))
 }
 
@@ -144,6 +148,7 @@ mod tests {
             assert_eq!(kernel_name(machine, word).as_deref(), Some(name));
         }
         assert!(is_known(machine, "%r15") && !is_known(machine, "%r16"));
+        assert!(is_known(Architecture::I386, "%ds") && !is_known(machine, "%ds"));
         assert_eq!(kernel_name(machine, "%xmm0"), None);
     }
 }

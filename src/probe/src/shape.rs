@@ -17,9 +17,10 @@ pub(crate) enum TypeCategory {
     Other,
 }
 
-/// A member of a record: its offset and type.
+/// A member of a record.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordMember<T> {
+    /// Its offset in the record in bytes.
     pub(crate) offset: i64,
     pub(crate) member: T,
     /// For a bit field, its width and its offset from the lowest bit, in bits, and the size of the number that contains
@@ -32,7 +33,7 @@ pub(crate) trait TypeShape: Clone {
     /// The name in the source.
     fn name(&self) -> Option<String>;
 
-    /// Returns the referenced type (of a variable, a pointer's target, an array's element), without
+    /// Returns the type of a variable or member, the target of a pointer type, or the element type of an array type, without
     /// typedefs and qualifiers.
     fn real_type(&self) -> Option<Self>;
 
@@ -43,13 +44,13 @@ pub(crate) trait TypeShape: Clone {
         false
     }
 
-    /// Returns the size of a value in bytes, if known.
+    /// Returns the size of a value in bytes; `None` if the type does not have it, like most arrays.
     fn byte_size(&self) -> Option<u64>;
 
     /// Returns the dimensions of an array, the outermost first; `None` for unknown ones.
     fn lengths(&self) -> Vec<Option<u64>>;
 
-    /// Whether the number type is signed.
+    /// Whether it is a signed number type.
     fn is_signed(&self) -> bool;
 
     /// Whether it is a character type.
@@ -58,7 +59,7 @@ pub(crate) trait TypeShape: Clone {
     /// Returns the member of this name, including members of anonymous members and of base classes.
     fn member(&self, name: &str) -> Option<RecordMember<Self>>;
 
-    /// Returns the names of the members.
+    /// Returns the names of the members of the record itself.
     fn member_names(&self) -> Vec<String>;
 
     /// Returns the size of a value in bytes, computed for arrays; `None` if unknown.

@@ -1,4 +1,4 @@
-//! Follows an access path from a value, by its type.
+//! Follows an access path (`->member`, `.member`, `[index]`) from a variable, through the types of the values on the way.
 
 use crate::definition::Member;
 use crate::error::Error;
@@ -13,15 +13,16 @@ const MAX_BITS: u64 = 64;
 pub(crate) struct PathValue<T> {
     /// The dereferences so far.
     pub(crate) reads: Vec<Dereference>,
-    /// The current variable or member; after an index, the pointer or array whose element the value is. The value has its
-    /// [`TypeShape::real_type`].
+    /// The variable or member, or, for an element, the pointer or array type: its [`TypeShape::real_type`] is the type of the
+    /// value. While a multi-dimensional array has fewer indices than dimensions, it is still that of the whole array.
     shape: T,
-    /// The number of indices applied to a multi-dimensional array.
+    /// The number of indices applied so far to the multi-dimensional array `shape`, if it has more dimensions.
     depth: usize,
-    /// [`RecordMember::bits`] of the current member.
+    /// [`RecordMember::bits`], if the value is a bit field.
     bits: Option<(u64, u64, u64)>,
-    /// The name of the variable or of the current member.
+    /// The name of the variable or of the last member.
     name: String,
+    /// Whether dereferences of the access path read user memory.
     is_user: bool,
 }
 
@@ -33,7 +34,7 @@ pub(crate) fn unsupported(message: String) -> Error {
 }
 
 impl<T: TypeShape> PathValue<T> {
-    /// Starts at a variable whose location is `reads`. `is_user` means that its pointers refer to user memory.
+    /// Starts at a variable whose location is `reads`. `is_user` means that pointers on the path refer to user memory.
     pub(crate) fn new(variable: T, name: &str, reads: Vec<Dereference>, is_user: bool) -> Self {
         Self {
             reads,
@@ -71,13 +72,14 @@ impl<T: TypeShape> PathValue<T> {
                 "Semantic error: {name} is not a pointer nor array."
             )));
         }
-        let inner = match category {
+        let inner_lengths = match category {
             TypeCategory::Array => real.lengths().into_iter().skip(self.depth + 1).collect(),
             _ => Vec::new(),
         };
-        let element = real.real_type().and_then(|element| element.whole_size());
-        let inner_lengths = inner.iter();
-        let size = inner_lengths.fold(element, |size, length| size?.checked_mul((*length)?));
+        let element_size = real.real_type().and_then(|element| element.whole_size());
+        let size = inner_lengths
+            .iter()
+            .fold(element_size, |size, length| size?.checked_mul((*length)?));
         let size = size.and_then(|size| i64::try_from(size).ok());
         let distance = size.and_then(|size| size.checked_mul(index));
         let distance = distance.ok_or_else(|| {
@@ -90,7 +92,7 @@ impl<T: TypeShape> PathValue<T> {
             _ => self.shift(distance)?,
         }
         self.bits = None;
-        match inner.is_empty() {
+        match inner_lengths.is_empty() {
             true => self.continue_at(real.clone()),
             // The result is still an array.
             false => self.depth += 1,
@@ -149,7 +151,7 @@ impl<T: TypeShape> PathValue<T> {
         Ok(())
     }
 
-    /// Dereferences the value.
+    /// Dereferences the value plus `offset`.
     fn read(&mut self, offset: i64) {
         self.reads.push(Dereference {
             offset,
@@ -157,7 +159,7 @@ impl<T: TypeShape> PathValue<T> {
         });
     }
 
-    /// Adds an offset to the last dereference.
+    /// Moves the value, which is in memory, by `distance` bytes.
     fn shift(&mut self, distance: i64) -> Result<(), Error> {
         let last = self.reads.last_mut().ok_or_else(|| {
             unsupported("Structure on a register is not supported yet.".to_owned())
@@ -167,9 +169,9 @@ impl<T: TypeShape> PathValue<T> {
         Ok(())
     }
 
-    /// Applies the type `cast`, otherwise the value's own; as a string, a pointer is dereferenced once more in `reads`. Returns
-    /// the type as probe definitions name it (`None` if unknown), and whether the value is wider than 64 bits. A letter alone
-    /// takes the width of the value.
+    /// Returns the type of the field in the kernel's syntax, and whether the value is too wide to be recorded completely. The
+    /// type is `cast` if given, otherwise the value's own (`None` if unknown); `u`, `s` or `x` alone takes the width of the
+    /// value. For a string, a dereference is added to `reads` if the value is a pointer.
     pub(crate) fn finish_with_type(
         &mut self,
         cast: Option<&str>,
@@ -180,7 +182,8 @@ impl<T: TypeShape> PathValue<T> {
             Some(letter @ ("u" | "s" | "x")) => (Some(letter), false),
             Some(other) => return Ok((Some(other.to_owned()), false)),
         };
-        if let Some((width, low, bytes)) = self.bits.filter(|_| cast.is_none()) {
+        if let Some((width, low, bytes)) = self.bits.filter(|_| !is_text) {
+            // The kernel has a single type for bit fields: a letter has no effect.
             return Ok((Some(format!("b{width}@{low}/{}", bytes * 8)), false));
         }
         let Some(real) = self.shape.real_type() else {
@@ -201,7 +204,8 @@ impl<T: TypeShape> PathValue<T> {
         Ok((bits.map(|bits| format!("{letter}{bits}")), is_truncated))
     }
 
-    /// Makes the value the address of a string.
+    /// Dereferences a pointer, so that the kernel reads the string's text there; an array is already the text. Fails unless the
+    /// elements are characters.
     fn read_string(&mut self, real: &T) -> Result<(), Error> {
         let name = self.shape.name().unwrap_or_default();
         let kind = real.kind();
@@ -214,8 +218,8 @@ impl<T: TypeShape> PathValue<T> {
         if kind == TypeCategory::Pointer {
             self.read(0);
         }
-        let is_text = real.real_type().is_some_and(|real| real.is_character());
-        match is_text {
+        let element = real.real_type();
+        match element.is_some_and(|element| element.is_character()) {
             true => Ok(()),
             false => Err(unsupported(format!(
                 "Failed to cast into string: {name} is not (unsigned) char *."

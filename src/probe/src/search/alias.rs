@@ -1,4 +1,4 @@
-//! Functions that have several names (aliases), and IFUNCs, whose implementation is chosen at program start.
+//! Functions that have several names (aliases), and IFUNCs, whose implementation a resolver function chooses at run time.
 
 use object::{Object as _, ObjectSymbol as _, SymbolFlags, elf};
 
@@ -14,12 +14,13 @@ use crate::object::{ProbeObject, SymbolRange};
 const MAX_VARIANTS: usize = 4;
 /// The offset of `EI_OSABI` in an ELF header.
 const OS_ABI: usize = 7;
-/// Instruction sets that appear in the names of implementations.
-const INSTRUCTION_SETS: [&str; 6] = ["sse", "avx", "evex", "erms", "asimd", "sve"];
+/// CPU features with which names of implementations go on after the function's name: `__memcpy_avx_unaligned`.
+const CPU_FEATURES: [&str; 6] = ["sse", "avx", "evex", "erms", "asimd", "sve"];
 
-/// Finds the probe points of a function whose name only the symbol table has. The debug information may have the function at the
-/// symbol's address by another name; otherwise the symbol alone is used. Empty if there is no such symbol, or if the definition
-/// needs debug information that is missing.
+/// Finds the probe points of a function whose name only the symbol table has. If the debug information has a function with
+/// another name at the symbol's address, that function is probed, otherwise the symbol. Empty if there is no such symbol or the
+/// definition is not about a function, or if the definition needs debug information and the debug information has no such
+/// function.
 pub(super) fn find(
     object: &ProbeObject<'_>,
     definition: &Definition,
@@ -32,16 +33,19 @@ pub(super) fn find(
         return Ok(ProbePoints::default());
     };
     let described = object.sources.info.and(describe(object, symbol.offset));
-    let known = described.filter(|place| place.suffix.is_empty() && place.function != *name);
-    if let Some(known) = known {
+    let other_name = described
+        .filter(|entry| entry.suffix.is_empty() && entry.function != *name)
+        .map(|entry| entry.function);
+    if let Some(other_name) = other_name {
         let mut renamed = definition.clone();
         renamed.point = Point::Function {
-            name: known.function,
+            name: other_name,
             place: place.clone(),
             file: file.clone(),
         };
         let mut points = in_debug_info(object, &renamed, options)?;
-        // Unrelated functions may have the name from the debug information, too: only probe points inside the symbol are kept.
+        // Unrelated functions may have the name from the debug information, too: except for source lines, only probe points
+        // inside the symbol are kept, and none in inlined instances.
         let is_in_symbol = |probe: &Probe| {
             let distance = probe.file_offset.checked_sub(symbol.offset);
             distance.is_some_and(|distance| distance < symbol.size.max(1)) && !probe.is_inlined
@@ -93,8 +97,8 @@ fn by_symbol(
     })
 }
 
-/// Returns the first defined symbol of this name, with or without a version, that is not data. Only the symbol tables of the
-/// file itself are searched.
+/// Returns the first defined symbol of this name, with or without a version, that is not a data object (`STT_OBJECT`). Only the
+/// symbol tables of the executed file are searched.
 fn symbol(object: &ProbeObject<'_>, name: &str) -> Option<SymbolRange> {
     let file = &object.file;
     let mut symbols = file.dynamic_symbols().chain(file.symbols());
@@ -120,7 +124,7 @@ fn kind(flags: SymbolFlags<object::SectionIndex, object::SymbolIndex>) -> u8 {
     }
 }
 
-/// Returns a note if a probe is at the entry of an IFUNC's resolver.
+/// Returns a note about the first IFUNC whose resolver has a probe at its entry; `None` if there is none.
 pub(super) fn indirect(object: &ProbeObject<'_>, probes: &[Probe]) -> Option<SearchNote> {
     let file = &object.file;
     // Kernels have no IFUNCs.
@@ -128,20 +132,20 @@ pub(super) fn indirect(object: &ProbeObject<'_>, probes: &[Probe]) -> Option<Sea
         return None;
     }
     let is_at_entry = |probe: &&Probe| probe.offset == 0;
-    let places: Vec<u64> = probes
+    let entries: Vec<u64> = probes
         .iter()
         .filter(is_at_entry)
         .map(|probe| probe.file_offset)
         .collect();
-    // Statically linked programs list their IFUNCs in `.symtab` only, and have this OS ABI.
-    let is_marked = object.sources.bytes.get(OS_ABI) == Some(&elf::ELFOSABI_GNU);
-    let is_static = is_marked && file.dynamic_symbols().next().is_none();
+    // Statically linked programs with IFUNCs have the OS ABI GNU, and list the IFUNCs in `.symtab` only.
+    let is_gnu = object.sources.bytes.get(OS_ABI) == Some(&elf::ELFOSABI_GNU);
+    let is_static = is_gnu && file.dynamic_symbols().next().is_none();
     let static_symbols = is_static.then(|| file.symbols()).into_iter().flatten();
     let mut symbols = file.dynamic_symbols().chain(static_symbols);
     let symbol = symbols.find(|symbol| {
         let is_indirect = kind(symbol.flags()) == elf::STT_GNU_IFUNC;
-        let place = || object.offset_of(symbol.address());
-        is_indirect && place().is_some_and(|place| places.contains(&place))
+        let offset = || object.offset_of(symbol.address());
+        is_indirect && offset().is_some_and(|offset| entries.contains(&offset))
     })?;
     let name = without_version(symbol.name().ok()?).to_owned();
     let prefix = format!("__{}_", name.trim_start_matches('_'));
@@ -149,7 +153,7 @@ pub(super) fn indirect(object: &ProbeObject<'_>, probes: &[Probe]) -> Option<Sea
     let variants = functions.map(|function| function.name);
     let is_variant = |name: &String| {
         let rest = name.strip_prefix(&prefix).unwrap_or_default();
-        INSTRUCTION_SETS.iter().any(|word| rest.starts_with(word))
+        CPU_FEATURES.iter().any(|word| rest.starts_with(word))
     };
     let mut variants: Vec<String> = variants.filter(is_variant).collect();
     variants.sort_unstable_by_key(|name| (name.len(), name.clone()));

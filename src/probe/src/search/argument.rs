@@ -12,34 +12,38 @@ use crate::field::ProbeField;
 use crate::object::{ProbeObject, nearest};
 
 /// The placeholder for a variable that is unavailable at a probe point but not at all of them.
-const MARK: &str = "\\0xdeade12d";
+const PLACEHOLDER: &str = "\\0xdeade12d";
 
-/// A probe point and its functions.
+/// A probe point, with what is needed to find the values there.
 #[derive(Clone, Copy)]
-pub(super) struct ProbeScope<'s, 'w, 'u> {
+pub(super) struct ProbeContext<'s, 'w, 'u> {
     pub(super) object: &'s ProbeObject<'s>,
     pub(super) compile_unit: &'w CompileUnit<'u>,
     /// The function that contains the code.
     pub(super) function: &'s Die<'w, 'u>,
-    /// The requested function, which may be inlined.
+    /// The function whose variables are fetched: `function`, or one inlined into it.
     pub(super) scope: &'s Die<'w, 'u>,
     pub(super) address: u64,
     pub(super) file_offset: u64,
     pub(super) is_return: bool,
 }
 
-/// One value at one probe point.
+/// A value to fetch at one probe point.
 pub(crate) enum FetchedValue {
     /// A field to fetch.
     Ready {
         /// The index of the argument in the definition.
-        argument: usize,
+        index: usize,
         field: ProbeField,
         /// Whether its type is too wide to be recorded completely.
         is_truncated: bool,
     },
     /// The value is unavailable at this probe point.
-    Missing { argument: usize, error: Error },
+    Missing {
+        /// The index of the argument in the definition.
+        index: usize,
+        error: Error,
+    },
 }
 
 impl FetchedValue {
@@ -51,8 +55,9 @@ impl FetchedValue {
     }
 }
 
-impl<'s, 'w, 'u> ProbeScope<'s, 'w, 'u> {
-    fn located(&self) -> AccessPoint<'s, 'w, 'u> {
+impl<'s, 'w, 'u> ProbeContext<'s, 'w, 'u> {
+    /// Returns the place from which variables are accessed.
+    pub(super) fn access_point(&self) -> AccessPoint<'s, 'w, 'u> {
         AccessPoint {
             function: self.function,
             frames: &self.object.frames,
@@ -70,7 +75,7 @@ impl<'s, 'w, 'u> ProbeScope<'s, 'w, 'u> {
         }
     }
 
-    /// Returns the variable to which `name` refers: one of the scope, otherwise a global one.
+    /// Returns the variable to which `name` refers: one visible in the scope, otherwise a global one of the unit.
     pub(super) fn variable(&self, name: &str) -> Option<Die<'w, 'u>> {
         let mut local = visible(self.scope, self.address).into_iter();
         let local = local.find(|variable| variable.name.as_deref() == Some(name));
@@ -79,14 +84,14 @@ impl<'s, 'w, 'u> ProbeScope<'s, 'w, 'u> {
         local.map(|variable| variable.die).or_else(global)
     }
 
-    /// Returns the names of variables that can be recorded here, for an error about `name`: all names if there are at most 8,
-    /// otherwise similar ones.
-    pub(super) fn recordable(&self, name: &str) -> Vec<String> {
+    /// Returns the names of local variables that have a location here, for an error about `name`: all names if there are at
+    /// most 8, otherwise the similar ones.
+    pub(super) fn available(&self, name: &str) -> Vec<String> {
         let variables = visible(self.scope, self.address);
-        let present = variables
+        let located = variables
             .iter()
-            .filter(|variable| locate(&variable.die, self.located()).is_ok());
-        let mut names: Vec<String> = present
+            .filter(|variable| locate(&variable.die, self.access_point()).is_ok());
+        let mut names: Vec<String> = located
             .filter_map(|variable| variable.name.clone())
             .collect();
         names.sort_unstable();
@@ -96,80 +101,80 @@ impl<'s, 'w, 'u> ProbeScope<'s, 'w, 'u> {
     }
 }
 
-/// Returns the values of `arguments` at one probe point, in argument order.
-pub(super) fn slots(
-    scope: &ProbeScope<'_, '_, '_>,
+/// Returns the values of `arguments` at one probe point, in argument order. `$params` and `$vars` may have any number of values.
+pub(super) fn values(
+    context: &ProbeContext<'_, '_, '_>,
     arguments: &[Argument],
 ) -> Result<Vec<FetchedValue>, Error> {
     let mut values = Vec::new();
-    for (number, argument) in arguments.iter().enumerate() {
+    for (index, argument) in arguments.iter().enumerate() {
         match &argument.value {
             ArgumentValue::Raw(text) => {
                 let fetch = FetchAddress {
-                    file_offset: scope.file_offset,
-                    is_entry: scope.function.entry_address() == Some(scope.address),
-                    is_return: scope.is_return,
+                    file_offset: context.file_offset,
+                    is_entry: context.function.entry_address() == Some(context.address),
+                    is_return: context.is_return,
                 };
                 values.push(FetchedValue::Ready {
-                    argument: number,
-                    field: raw::field(scope.object, argument, text, fetch)?,
+                    index,
+                    field: raw::field(context.object, argument, text, fetch)?,
                     is_truncated: false,
                 });
             }
             ArgumentValue::Variable { name, .. } => {
-                values.push(slot(scope, argument, number, name))
+                values.push(variable_value(context, argument, index, name))
             }
-            ArgumentValue::Parameters | ArgumentValue::Variables if scope.is_return => {
+            ArgumentValue::Parameters | ArgumentValue::Variables if context.is_return => {
                 return Err(convert::not_at_return(&argument.text));
             }
-            ArgumentValue::Parameters => expand(scope, argument, number, true, &mut values),
-            ArgumentValue::Variables => expand(scope, argument, number, false, &mut values),
+            ArgumentValue::Parameters => expand(context, argument, index, true, &mut values),
+            ArgumentValue::Variables => expand(context, argument, index, false, &mut values),
         }
     }
     Ok(values)
 }
 
-fn slot(
-    scope: &ProbeScope<'_, '_, '_>,
+fn variable_value(
+    context: &ProbeContext<'_, '_, '_>,
     argument: &Argument,
-    number: usize,
+    index: usize,
     name: &str,
 ) -> FetchedValue {
-    let variable = scope.variable(name).ok_or_else(|| Error::NoVariable {
+    let variable = context.variable(name).ok_or_else(|| Error::NoVariable {
         name: name.to_owned(),
-        place: scope.shown(),
+        place: context.shown(),
         reason: None,
         elsewhere: Vec::new(),
-        known: scope.recordable(name),
+        known: context.available(name),
     });
-    let converted = variable.and_then(|die| convert::field(scope, argument, &die, scope.located()));
+    let converted = variable.and_then(|die| convert::field(context, argument, &die));
     match converted {
         Ok((field, is_truncated)) => FetchedValue::Ready {
-            argument: number,
+            index,
             field,
             is_truncated,
         },
-        Err(error) => FetchedValue::Missing {
-            argument: number,
-            error,
-        },
+        Err(error) => FetchedValue::Missing { index, error },
     }
 }
 
 /// Appends the variables that can be fetched: an expansion of `$params` (`only_parameters`) or `$vars`.
 fn expand(
-    scope: &ProbeScope<'_, '_, '_>,
+    context: &ProbeContext<'_, '_, '_>,
     argument: &Argument,
-    number: usize,
+    index: usize,
     only_parameters: bool,
     values: &mut Vec<FetchedValue>,
 ) {
     for VisibleVariable {
         die, name, is_own, ..
-    } in visible(scope.scope, scope.address)
+    } in visible(context.scope, context.address)
     {
         let is_parameter = is_own && die.tag() == gimli::DW_TAG_formal_parameter;
-        let Some(name) = name.filter(|_| is_parameter || !only_parameters) else {
+        if only_parameters && !is_parameter {
+            continue;
+        }
+        let Some(name) = name else {
             continue;
         };
         let single = Argument {
@@ -181,9 +186,9 @@ fn expand(
             },
             ..argument.clone()
         };
-        if let Ok((field, is_truncated)) = convert::field(scope, &single, &die, scope.located()) {
+        if let Ok((field, is_truncated)) = convert::field(context, &single, &die) {
             values.push(FetchedValue::Ready {
-                argument: number,
+                index,
                 field,
                 is_truncated,
             });
@@ -191,69 +196,73 @@ fn expand(
     }
 }
 
-/// Inserts a placeholder for variables that only some probe points lack, and adds notes about them and about truncated values. A
-/// variable that all probe points lack is an error.
+/// Replaces the missing values of variables that only some probe points lack by a placeholder, and adds notes about these
+/// variables and about truncated values. A variable that all probe points lack is an error.
 pub(super) fn complete(
     arguments: &[Argument],
     candidates: &mut [Candidate],
     notes: &mut Vec<SearchNote>,
 ) -> Result<(), Error> {
     for (number, argument) in arguments.iter().enumerate() {
-        let mut pattern = None;
+        let mut first_field = None;
         let mut is_truncated_somewhere = false;
         let mut places = 0;
         let mut first_error = None;
-        for slot in candidates.iter().flat_map(|candidate| &candidate.slots) {
-            match slot {
+        for value in candidates.iter().flat_map(|candidate| &candidate.values) {
+            match value {
                 FetchedValue::Ready {
-                    argument,
+                    index,
                     field,
                     is_truncated,
-                } if *argument == number => {
-                    pattern = pattern.or(Some(field.clone()));
+                } if *index == number => {
+                    first_field = first_field.or(Some(field.clone()));
                     is_truncated_somewhere |= is_truncated;
                 }
-                FetchedValue::Missing { argument, error } if *argument == number => {
+                FetchedValue::Missing { index, error } if *index == number => {
                     places += 1;
                     first_error = first_error.or(Some(error.clone()));
                 }
                 _ => {}
             }
         }
-        let argument = argument.text.clone();
+        let text = argument.text.clone();
         if is_truncated_somewhere {
-            let argument = argument.clone();
+            let argument = text.clone();
             notes.push(SearchNote::Truncated { argument });
         }
         let Some(error) = first_error else {
             continue;
         };
-        let Some(pattern) = pattern else {
+        let Some(field) = first_field else {
             return Err(error);
         };
-        notes.push(SearchNote::Incomplete { argument, places });
-        // The placeholder is a number, which the kernel rejects as a string.
-        let is_text = |kind: &String| kind.contains("string");
-        let mark = ProbeField {
-            base: MARK.to_owned(),
+        notes.push(SearchNote::Incomplete {
+            argument: text,
+            places,
+        });
+        // The placeholder is a number, not a string.
+        let is_string = |kind: &String| kind.contains("string");
+        let placeholder = ProbeField {
+            base: PLACEHOLDER.to_owned(),
             reads: Vec::new(),
-            kind: pattern.kind.filter(|kind| !is_text(kind)),
-            name: pattern.name,
+            kind: field.kind.filter(|kind| !is_string(kind)),
+            name: field.name,
         };
-        mark_missing(candidates, number, &mark);
+        replace_missing(candidates, number, &placeholder);
     }
     Ok(())
 }
 
-fn mark_missing(candidates: &mut [Candidate], number: usize, mark: &ProbeField) {
-    let slots = candidates
+/// Replaces the missing values of the argument `number` by `placeholder`.
+fn replace_missing(candidates: &mut [Candidate], number: usize, placeholder: &ProbeField) {
+    let values = candidates
         .iter_mut()
-        .flat_map(|candidate| &mut candidate.slots);
-    for slot in slots {
-        if matches!(slot, FetchedValue::Missing { argument, .. } if *argument == number) {
-            *slot = FetchedValue::Ready {
-                argument: number,
-                field: mark.clone(),
+        .flat_map(|candidate| &mut candidate.values);
+    for value in values {
+        if matches!(value, FetchedValue::Missing { index, .. } if *index == number) {
+            *value = FetchedValue::Ready {
+                index: number,
+                field: placeholder.clone(),
                 is_truncated: false,
             };
         }

@@ -11,10 +11,10 @@ use crate::dwarf::{CompileUnit, Die, EntryPoints, Functions, InlinedInstances};
 use crate::error::Error;
 
 /// The maximum number of lines with code that are suggested for a line without code.
-const PROPOSALS: usize = 4;
+const MAX_SUGGESTIONS: usize = 4;
 
-/// Returns the lines of the files that `is_file` accepts, each with its address: starts of statements, declarations of
-/// functions, and calls of inlined functions.
+/// Returns lines of the files that `is_file` accepts, each with an address: starts of statements, declarations of functions, with
+/// the entries of the functions and of their inlined instances, and calls of inlined functions. A line may occur several times.
 pub(crate) fn line_places(
     compile_unit: &CompileUnit<'_>,
     is_file: &dyn Fn(&str) -> bool,
@@ -31,10 +31,10 @@ pub(crate) fn line_places(
         rows.filter(|row| files.contains(&row.file))
             .map(|row| (row.line, row.address)),
     );
-    let is_here = |file: u64| files.contains(&file);
-    for beginning in EntryPoints::new(compile_unit, &is_here, is_file) {
-        let lines = [beginning.called, beginning.declared];
-        if let Some(address) = beginning.address() {
+    let is_file_index = |index: u64| files.contains(&index);
+    for entry in EntryPoints::new(compile_unit, &is_file_index, is_file) {
+        let lines = [entry.called, entry.declared];
+        if let Some(address) = entry.address() {
             places.extend(lines.into_iter().flatten().map(|line| (line, address)));
         }
     }
@@ -43,16 +43,19 @@ pub(crate) fn line_places(
 
 /// The parameters of a search by lines.
 struct LineSearch<'p, 'w, 'u> {
-    /// Whether a path is the file of the lines.
-    file: &'p dyn Fn(&str) -> bool,
-    /// The function that must contain the lines.
+    /// Whether a path is that of the file with the lines.
+    is_file: &'p dyn Fn(&str) -> bool,
+    /// The requested function, which must contain the lines; `None` if a file was requested.
     function: Option<&'p Die<'w, 'u>>,
+    /// The requested lines, counted from 1 in the file.
     lines: &'p [u32],
-    /// Whether lines are skipped whose address is represented by another line ([`representative`]).
-    is_exact: bool,
+    /// Whether the user gave the number of a line, and not a pattern. Then a line is skipped at addresses that another line
+    /// represents ([`representative`]).
+    is_number: bool,
 }
 
 impl UnitSearch<'_> {
+    /// Searches lines of the function `root`, which are relative to its declaration.
     pub(super) fn by_source<'w, 'u>(
         &mut self,
         compile_unit: &'w CompileUnit<'u>,
@@ -65,10 +68,10 @@ impl UnitSearch<'_> {
         };
         let lines = self.requested_lines(place, &path, declared)?;
         let search = LineSearch {
-            file: &|other: &str| other == path,
+            is_file: &|other: &str| other == path,
             function: Some(root),
             lines: &lines,
-            is_exact: matches!(place, SourcePlace::Line(_)),
+            is_number: matches!(place, SourcePlace::Line(_)),
         };
         self.by_lines(
             compile_unit,
@@ -77,6 +80,7 @@ impl UnitSearch<'_> {
         )
     }
 
+    /// Searches lines of the files whose path is `file` or ends in it.
     pub(super) fn in_file(
         &mut self,
         compile_unit: &CompileUnit<'_>,
@@ -89,10 +93,10 @@ impl UnitSearch<'_> {
         };
         let lines = self.requested_lines(place, path, 0)?;
         let search = LineSearch {
-            file: &|path| is_path_end(path, file),
+            is_file: &|path| is_path_end(path, file),
             function: None,
             lines: &lines,
-            is_exact: matches!(place, SourcePlace::Line(_)),
+            is_number: matches!(place, SourcePlace::Line(_)),
         };
         // Computed on demand: most units that have the file have no code of these lines.
         let functions = LazyCell::new(|| Functions::read(compile_unit));
@@ -125,12 +129,12 @@ impl UnitSearch<'_> {
         function_around: &dyn Fn(u64) -> Option<Die<'w, 'u>>,
         search: &LineSearch<'_, 'w, 'u>,
     ) -> Result<(), Error> {
-        let mut around: BTreeMap<u64, Option<Die<'w, 'u>>> = BTreeMap::new();
-        let mut places = line_places(compile_unit, search.file);
+        let mut functions: BTreeMap<u64, Option<Die<'w, 'u>>> = BTreeMap::new();
+        let mut places = line_places(compile_unit, search.is_file);
         let nearest = self.nearest_lines(&places, search);
         places.retain(|(line, _)| search.lines.contains(line));
         for (line, address) in places {
-            let function = around
+            let function = functions
                 .entry(address)
                 .or_insert_with(|| function_around(address));
             let Some(function) = function.clone() else {
@@ -139,16 +143,15 @@ impl UnitSearch<'_> {
             let Some(scope) = scope(&function, search, line, address) else {
                 continue;
             };
-            if search.is_exact
-                && let Some(instead) =
+            if search.is_number
+                && let Some((main_file, main_line)) =
                     representative(compile_unit, &scope, &function, line, address)
             {
-                let instead = match search.function.and_then(Die::declared_line) {
-                    Some(first) => {
-                        let name = scope.name().unwrap_or_default();
-                        format!("{name}:{}", i64::from(instead.1) - i64::from(first))
-                    }
-                    None => format!("{}:{}", instead.0, instead.1),
+                let declared = search.function.and_then(Die::declared_line);
+                let relative = declared.and_then(|declared| main_line.checked_sub(declared));
+                let instead = match relative {
+                    Some(relative) => format!("{}:{relative}", scope.name().unwrap_or_default()),
+                    None => format!("{main_file}:{main_line}"),
                 };
                 self.skipped.get_or_insert(Error::SharedLine { instead });
                 continue;
@@ -166,10 +169,10 @@ impl UnitSearch<'_> {
         Ok(())
     }
 
-    /// Returns the lines with code nearest to the first requested line, as users write them: relative to the function's
-    /// declaration, if a function was given. Empty for a pattern.
+    /// Returns the lines with code nearest to the requested line, as users write them: relative to the function's declaration,
+    /// if a function was requested. Empty for a pattern.
     fn nearest_lines(&self, places: &[(u32, u64)], search: &LineSearch<'_, '_, '_>) -> Vec<u32> {
-        let Some(requested) = search.lines.first().filter(|_| search.is_exact) else {
+        let Some(requested) = search.lines.first().filter(|_| search.is_number) else {
             return Vec::new();
         };
         let first = search.function.and_then(Die::declared_line).unwrap_or(0);
@@ -182,42 +185,44 @@ impl UnitSearch<'_> {
         let mut lines: Vec<u32> = inside.map(|(line, _)| *line).collect();
         lines.sort_unstable_by_key(|line| (line.abs_diff(*requested), *line));
         lines.dedup();
-        lines.truncate(PROPOSALS);
+        lines.truncate(MAX_SUGGESTIONS);
         lines.iter().map(|line| line - first).collect()
     }
 }
 
-/// Returns the function of a line at `address`. If a function was requested, this is the requested function, or `None` if
-/// `address` is not in it. Otherwise it is the function declared nearest above the line, or the innermost one.
+/// Returns the function to which a line belongs at `address`: `function`, which contains the code, or one inlined there. If a
+/// function was requested, this is the requested one, or `None` if it is not at `address`. Otherwise it is the one declared
+/// nearest above the line in the file of the line, or, if there is none, the innermost one.
 fn scope<'w, 'u>(
     function: &Die<'w, 'u>,
     search: &LineSearch<'_, 'w, 'u>,
     line: u32,
     address: u64,
 ) -> Option<Die<'w, 'u>> {
-    let at = InlinedInstances::at(function, address);
+    let nested = InlinedInstances::at(function, address);
     if let Some(requested) = search.function {
         let requested = abstract_origin(requested);
-        return at
+        return nested
             .into_iter()
             .find(|die| abstract_origin(die).is_same(&requested));
     }
     let distance = |die: &Die<'w, 'u>| {
         let declared = die.declared_line()?;
         let path = die.declared_file()?;
-        (declared <= line && (search.file)(&path)).then(|| line - declared)
+        (declared <= line && (search.is_file)(&path)).then(|| line - declared)
     };
-    let nearest = at
+    let nearest = nested
         .iter()
         .filter_map(|die| Some((distance(die)?, die)))
         .min_by_key(|(distance, _)| *distance);
     nearest
         .map(|(_, die)| die.clone())
-        .or_else(|| at.last().cloned())
+        .or_else(|| nested.last().cloned())
 }
 
-/// Returns the file and line that represent `address`: at a function's entry the declaration, otherwise the first line in the
-/// line table. `None` if that line is `line` or is in another file than the declaration of `scope`.
+/// Returns the file and line that represent `address`: at the entry of `function` its declaration, otherwise the first line for
+/// the address in the line table. `None` if unknown, if the line's number is `line`, or if the file is not that in which
+/// `scope` is declared.
 fn representative(
     compile_unit: &CompileUnit<'_>,
     scope: &Die<'_, '_>,

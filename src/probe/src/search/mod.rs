@@ -39,7 +39,7 @@ pub(crate) use variables::{VisibleVariable, all as all_variables, globals};
 pub struct SearchOptions {
     /// Maximum number of probe points of a definition.
     pub max_probes: usize,
-    /// Whether inlined instances are probed.
+    /// Whether a function given by name is also probed where it is inlined. Lines of inlined functions are always probed.
     pub inlines: bool,
     /// The root directory of source files.
     pub source_root: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub struct SearchOptions {
 }
 
 impl Default for SearchOptions {
-    /// Returns perf's defaults: 128 probe points, including inlined functions.
+    /// Returns perf's defaults, at most 128 probe points including inlined instances, and one thread.
     fn default() -> Self {
         Self {
             max_probes: 128,
@@ -86,33 +86,33 @@ pub struct Probe {
 /// A note about a successful search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchNote {
-    /// The probe was moved after the prologue, since variables have no valid locations before it.
+    /// The probe was moved to the end of the prologue, since locations of variables are not valid before.
     SkippedPrologue {
         /// The entry of the function.
         address: u64,
     },
     /// A variable is unavailable at some of the probe points, which record a placeholder.
     Incomplete {
-        /// The name as written.
+        /// The argument as written.
         argument: String,
         /// The number of probe points without it.
         places: usize,
     },
     /// A value is too wide to be recorded completely.
     Truncated {
-        /// The name as written.
+        /// The argument as written.
         argument: String,
     },
-    /// The probed function is an IFUNC resolver, which runs once at program start.
+    /// The probed function is an IFUNC resolver, which only chooses the implementation that later calls run.
     Indirect {
         /// The function.
         name: String,
         /// Some of its implementations.
         variants: Vec<String>,
     },
-    /// Split debug information is missing.
+    /// Files with split debug information (`.dwo`) are missing.
     MissingSplit {
-        /// Number of affected units.
+        /// Number of units that could not be searched.
         units: usize,
     },
 }
@@ -120,7 +120,7 @@ pub enum SearchNote {
 /// The probe points of a definition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProbePoints {
-    /// At least one in the result of [`find`].
+    /// The probe points; at least one in the result of [`find`].
     pub probes: Vec<Probe>,
     /// Notes for the user.
     pub notes: Vec<SearchNote>,
@@ -170,7 +170,7 @@ pub fn find(
     }
 }
 
-/// The error for a missing probe point.
+/// The error if there is no probe point.
 fn no_point(object: &ProbeObject<'_>, definition: &Definition) -> Error {
     let nearest = match &definition.point {
         Point::Function { name, .. } => object.nearest(name),
@@ -185,7 +185,7 @@ fn no_point(object: &ProbeObject<'_>, definition: &Definition) -> Error {
 /// A probe point whose values may be unavailable.
 pub(crate) struct Candidate {
     pub(crate) probe: Probe,
-    pub(crate) slots: Vec<FetchedValue>,
+    pub(crate) values: Vec<FetchedValue>,
 }
 
 fn in_debug_info(

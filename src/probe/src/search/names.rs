@@ -3,8 +3,9 @@
 use rperf_names::{is_pattern, matches_pattern};
 use rperf_symbol::demangle::demangle;
 
-/// Returns whether `name`, a function's plain or linkage name, with or without its generic arguments, equals `wanted`, or
-/// matches `wanted` as a pattern. If `wanted` contains `::`, it also matches a demangled `name` that ends in this path.
+/// Returns whether `wanted` selects the function `name`, a source, linkage or demangled name. A pattern must match all of `name`.
+/// Other text must equal `name`, with or without its generic arguments, or, if it contains `::`, be a path in which the demangled
+/// `name` ends.
 pub(crate) fn is_wanted(wanted: &str, name: &str) -> bool {
     if is_pattern(wanted) {
         return matches_pattern(wanted, name);

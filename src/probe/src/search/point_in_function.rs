@@ -6,13 +6,14 @@ use crate::dwarf::{CompileUnit, Die, Functions, InlinedInstances};
 pub(crate) struct PointInFunction<'w, 'u> {
     /// The function that contains the code.
     pub(crate) function: Die<'w, 'u>,
-    /// The requested function.
+    /// The function whose variables are visible: `function`, or one inlined into it.
     pub(crate) scope: Die<'w, 'u>,
     pub(crate) address: u64,
 }
 
 impl<'w, 'u> PointInFunction<'w, 'u> {
-    /// Returns the probe point at `address` in the function of this name, inlined or not; otherwise in the innermost function.
+    /// Returns the probe point at `address` in the function of this name, inlined or not, or, if there is none, in the innermost
+    /// function; `None` if no function contains `address`.
     pub(crate) fn point_at(
         compile_unit: &'w CompileUnit<'u>,
         address: u64,

@@ -1,4 +1,4 @@
-//! Arguments that need no debug information: registers, memory at symbols, the stack, constants.
+//! Arguments in the kernel's syntax, which need no debug information, such as registers, memory at symbols, the stack, constants.
 
 use object::Architecture;
 
@@ -14,10 +14,11 @@ pub(crate) struct FetchAddress {
     pub(crate) file_offset: u64,
     /// Whether it is a function's first instruction, where parameters are located by the calling convention.
     pub(crate) is_entry: bool,
+    /// Whether it is a return probe.
     pub(crate) is_return: bool,
 }
 
-/// Returns the fields of arguments that need no debug information.
+/// Returns the fields of the arguments that need no debug information; others are skipped.
 pub(crate) fn fields(
     object: &ProbeObject<'_>,
     arguments: &[Argument],
@@ -32,7 +33,7 @@ pub(crate) fn fields(
     raw.collect()
 }
 
-/// Returns the field for `text` in the kernel's syntax.
+/// Returns the field for an argument whose value is `text`, in the kernel's syntax.
 pub(super) fn field(
     object: &ProbeObject<'_>,
     argument: &Argument,
@@ -61,7 +62,7 @@ fn parts(text: &str) -> (&str, &str, &str) {
     (before, core, after)
 }
 
-/// Returns the text unchanged for a kernel probe: the kernel knows its own symbols and parameters.
+/// Checks the text for a probe in the kernel, and returns it unchanged: the kernel knows its own symbols and parameters.
 pub(crate) fn kernel_text(
     architecture: Architecture,
     text: &str,
@@ -81,13 +82,16 @@ fn checked(architecture: Architecture, core: &str, is_return: bool) -> Result<&s
     }
     if core == "$retval" && !is_return {
         return Err(Error::Unsupported {
-            message: "$retval is known where a function returns: write FUNCTION%return".to_owned(),
+            message: "$retval is only available where a function returns: write FUNCTION%return"
+                .to_owned(),
             known: Vec::new(),
         });
     }
     Ok(core)
 }
 
+/// Checks the innermost base for a probe in a program, and translates what the kernel knows only in kernel probes: `$argN` and
+/// `@SYMBOL`.
 fn translate(object: &ProbeObject<'_>, core: &str, fetch: FetchAddress) -> Result<String, Error> {
     let core = checked(object.architecture(), core, fetch.is_return)?;
     if let Some(number) = core.strip_prefix("$arg") {
@@ -114,7 +118,7 @@ fn parameter(
         Some(register) => Ok(register.to_owned()),
         None => Err(Error::Unsupported {
             message: format!(
-                "{core}: only the first parameters, which are in registers, and only at the entry of a function"
+                "{core} is not available: only the first parameters, which are in registers, and only at the entry of a function"
             ),
             known: Vec::new(),
         }),

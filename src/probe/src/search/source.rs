@@ -24,8 +24,8 @@ pub(crate) struct SourceText {
 }
 
 impl SourceText {
-    /// Reads the file compiled at `path`: at `path` itself, or, if there is a source root, only below it, with the full path or
-    /// without leading components.
+    /// Reads the file whose path at compile time was `path`. If there is a source root, the file is only searched below it:
+    /// first at the full path, then without leading components.
     pub(crate) fn read(
         object: &ProbeObject<'_>,
         options: &SearchOptions,
@@ -49,12 +49,12 @@ impl SourceText {
         bytes.split(|byte| *byte == b'\n')
     }
 
-    /// Returns the numbers of the lines that match `pattern`, ignoring blanks; if no line matches, of the lines that contain
-    /// `pattern`.
+    /// Returns the numbers of the lines that match `pattern`, ignoring blanks; if no line matches, of the lines that contain a
+    /// match.
     pub(crate) fn matching(&self, pattern: &str) -> Vec<u32> {
         let bare = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
         let bare_pattern = bare(pattern);
-        let within = format!("*{bare_pattern}*");
+        let pattern_anywhere = format!("*{bare_pattern}*");
         let matching_lines = |pattern: &str| -> Vec<u32> {
             let numbered = (1_u32..).zip(self.lines());
             numbered
@@ -64,12 +64,13 @@ impl SourceText {
         };
         let lines = matching_lines(&bare_pattern);
         match lines.is_empty() {
-            true => matching_lines(&within),
+            true => matching_lines(&pattern_anywhere),
             false => lines,
         }
     }
 }
 
+/// Returns the paths at which the file may be, in search order.
 fn candidates(root: Option<&Path>, path: &str) -> Vec<PathBuf> {
     let Some(root) = root else {
         return vec![PathBuf::from(path)];

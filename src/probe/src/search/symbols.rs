@@ -23,6 +23,7 @@ pub(super) fn plt_entries(
     in_symbol_table(object, definition, true)
 }
 
+/// Searches the PLT entries if `is_plt`, otherwise the other functions.
 fn in_symbol_table(
     object: &ProbeObject<'_>,
     definition: &Definition,
@@ -75,12 +76,11 @@ pub(super) fn at_address(
     is_return: bool,
 ) -> Result<ProbePoints, Error> {
     if definition.needs_debug_info() {
-        let path = object.sources.path.to_owned();
         // Variables need the function's debug information, which is not looked up by address.
         return Err(Error::Unsupported {
             message: format!(
                 "variables are not supported for a probe at an address of {}; give a function instead",
-                path.display()
+                object.sources.path.display()
             ),
             known: Vec::new(),
         });
@@ -119,7 +119,7 @@ pub(super) fn at_address(
 }
 
 /// Checks that `offset` from the function's entry is inside the function and, if its code can be decoded, at the start
-/// of an instruction.
+/// of an instruction. Offset 0 is always accepted.
 pub(super) fn check_offset(
     object: &ProbeObject<'_>,
     function: &SymbolRange,
@@ -140,10 +140,10 @@ pub(super) fn check_offset(
     let Some(starts) = starts.filter(|starts| !starts.contains(&offset)) else {
         return Ok(());
     };
-    let around = starts.len().saturating_sub(2);
+    let second_last = starts.len().saturating_sub(2);
     Err(Error::NoInstruction {
         function: name(),
         offset,
-        nearest: starts.get(around..).unwrap_or_default().to_vec(),
+        nearest: starts.get(second_last..).unwrap_or_default().to_vec(),
     })
 }

@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
-use super::argument::{self, FetchedValue, ProbeScope};
+use super::argument::{self, FetchedValue, ProbeContext};
 use super::point_in_function::PointInFunction;
 use super::source::is_path_end;
 use super::symbols::check_offset;
@@ -20,7 +20,7 @@ pub(super) struct UnitSearch<'s> {
     pub(super) options: &'s SearchOptions,
     candidates: Vec<Candidate>,
     notes: Vec<SearchNote>,
-    /// The reason why a probe point was skipped; reported if no probe point is found.
+    /// Why the first skipped probe point was skipped; reported if no probe point is found.
     pub(super) skipped: Option<Error>,
     /// The lines with code nearest to the requested line, as users write them.
     pub(super) lines: BTreeSet<u32>,
@@ -48,12 +48,12 @@ impl<'s> UnitSearch<'s> {
         match &self.definition.point {
             Point::Function { name, file, place } => {
                 let file = file.as_deref();
-                let is_there = |file| {
+                let has_file = |file| {
                     let mut files = compile_unit.lines().files();
                     files.any(|path| is_path_end(path, file))
                 };
-                match file.is_none_or(is_there) {
-                    true => self.functions(compile_unit, name, file, place),
+                match file.is_none_or(has_file) {
+                    true => self.by_name(compile_unit, name, file, place),
                     false => Ok(()),
                 }
             }
@@ -62,7 +62,8 @@ impl<'s> UnitSearch<'s> {
         }
     }
 
-    fn functions(
+    /// Searches the functions that `name` selects, if given only those declared in `file`.
+    fn by_name(
         &mut self,
         compile_unit: &CompileUnit<'_>,
         name: &str,
@@ -70,29 +71,29 @@ impl<'s> UnitSearch<'s> {
         place: &FunctionPlace,
     ) -> Result<(), Error> {
         let functions = Functions::with_names(compile_unit, &|other| is_wanted(name, other));
+        let is_in_file = |root: &Die<'_, '_>| {
+            file.is_none_or(|file| {
+                let declared = root.declared_file();
+                declared.is_some_and(|declared| is_path_end(&declared, file))
+            })
+        };
         let mut roots: Vec<Die<'_, '_>> = Vec::new();
         for die in functions.named() {
             let root = abstract_origin(&die);
-            if roots.iter().any(|other| other.is_same(&root)) {
-                continue;
-            }
-            let declared = file.map(|file| (file, root.declared_file()));
-            let is_there = declared.is_none_or(|(file, declared)| {
-                declared.is_some_and(|declared| is_path_end(&declared, file))
-            });
-            if is_there {
+            let is_known = roots.iter().any(|other| other.is_same(&root));
+            if !is_known && is_in_file(&root) {
                 roots.push(root);
             }
         }
         let instances = LazyCell::new(|| FunctionInstances::of(compile_unit, &roots));
-        for (at, root) in roots.iter().enumerate() {
+        for (index, root) in roots.iter().enumerate() {
             match place {
                 FunctionPlace::Source(place) => {
                     self.by_source(compile_unit, &functions, root, place)?
                 }
                 FunctionPlace::Offset(_) | FunctionPlace::Return => {
                     self.by_entry(compile_unit, &functions, root, &|| {
-                        instances.at(at).collect()
+                        instances.at(index).collect()
                     })?;
                 }
             }
@@ -100,7 +101,8 @@ impl<'s> UnitSearch<'s> {
         Ok(())
     }
 
-    /// Adds probe points relative to the entry of the function or, if the function has none, of each of its `instances`.
+    /// Adds probe points relative to the entry of the function or, if the function has no code itself, of each of its
+    /// `instances`.
     fn by_entry<'w, 'u>(
         &mut self,
         compile_unit: &'w CompileUnit<'u>,
@@ -116,13 +118,13 @@ impl<'s> UnitSearch<'s> {
             _ => 0,
         };
         if let Some(entry) = root.entry_address() {
-            let entry = self.skip_prologue(compile_unit, root, entry);
+            let start = self.skip_prologue(compile_unit, root, entry);
             return self.add(
                 compile_unit,
                 PointInFunction {
                     function: root.clone(),
                     scope: root.clone(),
-                    address: entry.wrapping_add(offset),
+                    address: start.wrapping_add(offset),
                 },
             );
         }
@@ -134,12 +136,11 @@ impl<'s> UnitSearch<'s> {
             if !is_out_of_line && !self.options.inlines {
                 continue;
             }
-            let enclosing = if is_out_of_line {
-                Some(instance.clone())
-            } else {
-                functions.containing(entry)
+            let function = match is_out_of_line {
+                true => Some(instance.clone()),
+                false => functions.containing(entry),
             };
-            let Some(function) = enclosing else {
+            let Some(function) = function else {
                 continue;
             };
             self.add(
@@ -194,7 +195,8 @@ impl<'s> UnitSearch<'s> {
         known.any(|candidate| Some(candidate.probe.file_offset) == offset)
     }
 
-    /// Adds a probe point with its values.
+    /// Adds a probe point with its values. Skips a point that has no file offset or is already known, and a return probe that
+    /// is not at a function's entry.
     pub(super) fn add<'w, 'u>(
         &mut self,
         compile_unit: &'w CompileUnit<'u>,
@@ -228,7 +230,7 @@ impl<'s> UnitSearch<'s> {
         if self.candidates.len() > limit {
             return Err(Error::TooMany { limit });
         }
-        let probe_scope = ProbeScope {
+        let context = ProbeContext {
             object: self.object,
             compile_unit,
             function: &function,
@@ -237,7 +239,7 @@ impl<'s> UnitSearch<'s> {
             file_offset,
             is_return,
         };
-        let slots = argument::slots(&probe_scope, &self.definition.arguments)?;
+        let values = argument::values(&context, &self.definition.arguments)?;
         self.candidates.push(Candidate {
             probe: Probe {
                 symbol,
@@ -250,12 +252,12 @@ impl<'s> UnitSearch<'s> {
                 is_inlined,
                 fields: Vec::new(),
             },
-            slots,
+            values,
         });
         Ok(())
     }
 
-    /// Checks that a user's offset is an instruction boundary of the function.
+    /// Checks that `offset` is an instruction boundary of the function if the user gave an offset.
     fn check(
         &self,
         function: &Die<'_, '_>,
@@ -263,12 +265,12 @@ impl<'s> UnitSearch<'s> {
         entry: u64,
         offset: u64,
     ) -> Result<(), Error> {
-        let is_chosen = matches!(
+        let is_given = matches!(
             &self.definition.point,
-            Point::Function { place: FunctionPlace::Offset(chosen), .. } if *chosen > 0
+            Point::Function { place: FunctionPlace::Offset(given), .. } if *given > 0
         );
         match (function.end_around(entry), self.object.offset_of(entry)) {
-            (Some(end), Some(start)) if is_chosen => {
+            (Some(end), Some(start)) if is_given => {
                 let function = SymbolRange {
                     name: symbol.to_owned(),
                     offset: start,
@@ -280,7 +282,7 @@ impl<'s> UnitSearch<'s> {
         }
     }
 
-    /// Returns the probe points with all their values.
+    /// Returns the probe points with all their values. If there are none, the error is the reason or the nearest lines, if known.
     pub(super) fn finish(self) -> Result<ProbePoints, Error> {
         let Self {
             definition,
@@ -307,7 +309,7 @@ impl<'s> UnitSearch<'s> {
         argument::complete(&definition.arguments, &mut candidates, &mut notes)?;
         let probes = candidates.into_iter().map(|candidate| {
             let fields = candidate
-                .slots
+                .values
                 .into_iter()
                 .filter_map(FetchedValue::into_field);
             Probe {
@@ -322,7 +324,7 @@ impl<'s> UnitSearch<'s> {
     }
 }
 
-/// Returns the same probe point at another line.
+/// Formats the probe point of `definition` with another line.
 fn at_line(definition: &Definition, line: u32) -> String {
     let mut point = definition.point.clone();
     match &mut point {

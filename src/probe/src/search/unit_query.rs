@@ -30,22 +30,22 @@ impl UnitQuery<'_> {
         visit: &mut dyn FnMut(&CompileUnit<'_>) -> ControlFlow<()>,
     ) -> usize {
         let is_name = |other: &str| self.function.is_some_and(|name| is_wanted(name, other));
-        let is_in = |unit: DebugUnit<'_>| {
+        let has_function = |unit: DebugUnit<'_>| {
             let compile_unit = CompileUnit::new(unit);
             let functions = Functions::with_names(&compile_unit, &is_name);
             functions.named().next().is_some()
         };
         let has_file = |unit: DebugUnit<'_>| {
-            let end = self.file.unwrap_or_default();
-            let name = end.rsplit('/').next().unwrap_or_default();
-            CompileUnit::new(unit).has_file(name, &|path| is_path_end(path, end))
+            let path_end = self.file.unwrap_or_default();
+            let file_name = path_end.rsplit('/').next().unwrap_or_default();
+            CompileUnit::new(unit).has_file(file_name, &|path| is_path_end(path, path_end))
         };
         let prefilter = UnitPrefilter {
             threads: options.threads,
             function: self.function.map(|name| FunctionQuery {
-                start: beginning(name),
+                start: common_prefix(name),
                 is_name: &is_name,
-                is_in: &is_in,
+                is_in: &has_function,
             }),
             keep: self.file.map(|_| &has_file as _),
         };
@@ -55,10 +55,10 @@ impl UnitQuery<'_> {
     }
 }
 
-/// Returns the common prefix of all names that match `name`.
-fn beginning(name: &str) -> &str {
+/// Returns a prefix that all names selected by `name` have in common.
+fn common_prefix(name: &str) -> &str {
     match name.contains("::") && !is_pattern(name) {
-        // A name with `::` is also compared with linkage names, which begin differently.
+        // A name with `::` is also compared with the ends of demangled linkage names.
         true => "",
         false => name.split(['*', '?', '[', '\\']).next().unwrap_or_default(),
     }

@@ -9,9 +9,9 @@ pub(crate) struct VisibleVariable<'w, 'u> {
     pub(crate) die: Die<'w, 'u>,
     /// Its name in the source; `None` if it has no name.
     pub(crate) name: Option<String>,
-    /// Whether it belongs to the requested function, and not to one inlined there.
+    /// Whether it belongs to the scope's function, and not to one inlined into it.
     pub(crate) is_own: bool,
-    /// Whether its name refers to it, and not to another variable of that name.
+    /// Whether its name refers to it, and not to another variable of that name; true if it has no name.
     pub(crate) is_meant: bool,
 }
 
@@ -21,39 +21,46 @@ pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleV
     all.filter(|variable| variable.is_meant).collect()
 }
 
-/// Returns the variables and parameters of `scope` and of its blocks that cover `address`, outermost first. As in the source, a
-/// name refers to the innermost block that declares it, except at the entry of the function: only parameters are valid there, so
-/// the name refers to the outermost. Variables of functions inlined there are used for names that `scope` doesn't declare.
+/// Returns the variables and parameters of `scope`, and of the blocks and inlined functions in it that cover `address`, outermost
+/// first. As in the source, a name refers to the innermost declaration; at the entry of `scope` to its outermost, since only
+/// parameters are valid there. Variables of functions inlined into `scope` are used for names that `scope` does not declare.
 pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
     let mut declared = declared(scope, address);
     let is_entry = scope.entry_address() == Some(address);
     let mut meant: BTreeMap<&str, (bool, usize)> = BTreeMap::new();
-    for (at, variable) in declared.iter().enumerate() {
-        if let Some(name) = &variable.name {
-            let best = meant.entry(name).or_insert((variable.is_own, at));
-            let is_inner = variable.is_own == best.0 && !(is_entry && variable.is_own);
-            if is_inner || (variable.is_own && !best.0) {
-                *best = (variable.is_own, at);
-            }
+    for (index, variable) in declared.iter().enumerate() {
+        let Some(name) = &variable.name else {
+            continue;
+        };
+        let is_own = variable.is_own;
+        let replaces = match meant.get(name.as_str()) {
+            None => true,
+            Some((outer_is_own, _)) if *outer_is_own != is_own => is_own,
+            Some(_) => !(is_entry && is_own),
+        };
+        if replaces {
+            meant.insert(name, (is_own, index));
         }
     }
-    let places: BTreeSet<usize> = meant.into_values().map(|(_, at)| at).collect();
-    // A variable optimised out of an instance may only be in its abstract origin.
+    let meant: BTreeSet<usize> = meant.into_values().map(|(_, index)| index).collect();
+    // A variable of `scope` that was optimised out may only be in the abstract origin: its name does not refer to a variable of
+    // an inlined function either.
     let hidden = match declared.iter().all(|variable| variable.is_own) {
         true => BTreeSet::new(),
         false => names_of_origin(scope),
     };
-    for (at, variable) in declared.iter_mut().enumerate() {
+    for (index, variable) in declared.iter_mut().enumerate() {
         variable.is_meant = match &variable.name {
-            Some(name) => places.contains(&at) && (variable.is_own || !hidden.contains(name)),
+            Some(name) => meant.contains(&index) && (variable.is_own || !hidden.contains(name)),
             None => true,
         };
     }
-    declared.retain(|variable| may_be_somewhere(&variable.die));
+    declared.retain(|variable| may_have_value(&variable.die));
     declared
 }
 
-/// Returns all declarations around `address`, outer blocks first.
+/// Returns the variables declared in `scope` and in the blocks and inlined functions in it that cover `address`, outer blocks
+/// first.
 fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
     let is_lexical_block = |die: &Die<'_, '_>| die.tag() == gimli::DW_TAG_lexical_block;
     let mut own = BTreeSet::new();
@@ -79,7 +86,7 @@ fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w
     variables
 }
 
-/// Returns the names declared in the abstract origin of `scope`.
+/// Returns the names of the variables that the abstract origin of `scope` declares outside of blocks.
 fn names_of_origin(scope: &Die<'_, '_>) -> BTreeSet<String> {
     let origin = scope.origin();
     let declared = origin.iter().flat_map(Die::children);
@@ -94,7 +101,7 @@ pub(crate) fn globals<'w, 'u>(compile_unit: &'w CompileUnit<'u>) -> Vec<Die<'w, 
         return variables;
     };
     root.walk(&mut |die| {
-        if die.tag() == gimli::DW_TAG_variable && may_be_somewhere(die) {
+        if die.tag() == gimli::DW_TAG_variable && may_have_value(die) {
             variables.push(die.clone());
         }
         die.tag() == gimli::DW_TAG_namespace
@@ -109,8 +116,8 @@ fn is_variable(die: &Die<'_, '_>) -> bool {
     )
 }
 
-/// Whether the variable may have a location or a constant value.
-fn may_be_somewhere(die: &Die<'_, '_>) -> bool {
+/// Whether the variable may have a location or a constant value; an external variable may have its location in another unit.
+fn may_have_value(die: &Die<'_, '_>) -> bool {
     let has = |name| die.find(name).is_some();
     has(gimli::DW_AT_location) || has(gimli::DW_AT_const_value) || has(gimli::DW_AT_external)
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::filter::NameFilter;
-use crate::object::ProbeObject;
+use crate::object::{PLT_SUFFIX, ProbeObject};
 
-/// Returns the function names in the symbol table, sorted, without duplicates and `@plt` entries. Without a filter,
-/// those with a leading underscore are omitted.
+/// Returns the function names in the symbol table, sorted, without duplicates and `@plt` entries. Without a filter, names with a
+/// leading underscore are omitted.
 #[must_use]
 pub fn functions(object: &ProbeObject<'_>, filter: Option<&NameFilter>) -> BTreeSet<String> {
     let is_wanted = |name: &str| match filter {
@@ -20,7 +20,7 @@ pub fn functions(object: &ProbeObject<'_>, filter: Option<&NameFilter>) -> BTree
     };
     let names = object.functions_called(&may_be_wanted);
     // Damaged tables have empty names, which cannot be probed.
-    let is_name = |name: &str| !name.is_empty() && !name.ends_with("@plt");
+    let is_name = |name: &str| !name.is_empty() && !name.ends_with(PLT_SUFFIX);
     names
         .filter(|name| is_name(name) && is_wanted(name))
         .collect()

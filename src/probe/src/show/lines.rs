@@ -107,15 +107,16 @@ impl LineRange {
     }
 }
 
-/// The matches of a function or a file.
-struct RangeMatches {
+/// The lines of a range in the source file that has the function or is the requested file.
+struct MatchedRange {
     function: Option<String>,
     file: String,
-    /// The line that numbers are relative to, 0 for a file.
+    /// The line of the function's declaration, to which numbers are relative; 0 for a file.
     base: u32,
+    /// The first line, counted from 1 in the file, like the other lines here.
     first: u32,
     last: u32,
-    /// The lines that can be probed.
+    /// The lines that can be probed, including lines outside of the range.
     probed: BTreeSet<u32>,
 }
 
@@ -132,28 +133,27 @@ pub fn lines(
     let info = object.sources.info.ok_or_else(|| Error::NoDebugInfo {
         path: object.sources.path.to_owned(),
     })?;
-    let mut found: Option<RangeMatches> = None;
+    let is_function = range.function.is_some();
+    let mut matched: Option<MatchedRange> = None;
     let query = UnitQuery {
         function: range.function.as_deref(),
         file: range.file.as_deref(),
     };
     query.for_each(info, object, options, &mut |compile_unit| {
-        let place = in_unit(compile_unit, range);
-        let is_function = range.function.is_some();
-        match (&mut found, place) {
+        match (&mut matched, in_unit(compile_unit, range)) {
             // Lines of a file may be in several units.
-            (Some(found), Some(place)) if found.file == place.file => {
-                found.probed.extend(place.probed);
+            (Some(matched), Some(other)) if matched.file == other.file => {
+                matched.probed.extend(other.probed);
             }
-            (None, place) => found = place,
+            (None, first) => matched = first,
             _ => {}
         }
-        match found.is_some() && is_function {
+        match matched.is_some() && is_function {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     });
-    let mut place = found.ok_or_else(|| {
+    let mut matched = matched.ok_or_else(|| {
         let name = range.function.as_deref().or(range.file.as_deref());
         let name = name.unwrap_or_default();
         Error::NoPoint {
@@ -161,37 +161,40 @@ pub fn lines(
             nearest: object.nearest(name),
         }
     })?;
-    let text = SourceText::read(object, options, &place.file)?;
+    let text = SourceText::read(object, options, &matched.file)?;
     let count = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
-    place.last = place.last.min(count);
+    matched.last = matched.last.min(count);
     let numbered = (1..).zip(text.lines());
-    let in_range = numbered.filter(|(line, _)| (place.first..=place.last).contains(line));
+    let in_range = numbered.filter(|(line, _)| (matched.first..=matched.last).contains(line));
     let lines = in_range.map(|(line, text)| ShownLine {
-        number: place
+        number: matched
             .probed
             .contains(&line)
-            .then(|| line.wrapping_sub(place.base)),
+            .then(|| line.wrapping_sub(matched.base)),
         text: String::from_utf8_lossy(text).into_owned(),
     });
     Ok(SourceRange {
         lines: lines.collect(),
-        function: place.function,
+        function: matched.function,
         file: text.path,
-        first: place.first.wrapping_sub(place.base),
+        first: matched.first.wrapping_sub(matched.base),
     })
 }
 
 /// Returns the lines of a range in a unit; `None` if the unit has no such file or function.
-fn in_unit(compile_unit: &CompileUnit<'_>, range: &LineRange) -> Option<RangeMatches> {
-    let is_there = |path: &str| match &range.file {
+fn in_unit(compile_unit: &CompileUnit<'_>, range: &LineRange) -> Option<MatchedRange> {
+    let is_wanted_path = |path: &str| match &range.file {
         Some(file) => is_path_end(path, file),
         None => true,
     };
-    let path = compile_unit.lines().files().find(|path| is_there(path))?;
+    let path = compile_unit
+        .lines()
+        .files()
+        .find(|path| is_wanted_path(path))?;
     let Some(name) = &range.function else {
         let functions = Functions::read(compile_unit);
         let places = line_places(compile_unit, &|other| other == path);
-        return Some(RangeMatches {
+        return Some(MatchedRange {
             function: None,
             file: path.to_owned(),
             base: 0,
@@ -203,18 +206,19 @@ fn in_unit(compile_unit: &CompileUnit<'_>, range: &LineRange) -> Option<RangeMat
     let functions = Functions::with_names(compile_unit, &|other| is_wanted(name, other));
     let function = functions.named().find(|function| {
         let declared = function.declared_file();
-        declared.is_some_and(|path| is_there(&path))
+        declared.is_some_and(|path| is_wanted_path(&path))
     })?;
     let file = function.declared_file()?;
     let base = function.declared_line()?;
-    let copies = copies(compile_unit, &function);
+    let instances = instances(compile_unit, &function);
     let is_inside = |line, address| {
-        line >= base && copies.iter().any(|copy: &Die<'_, '_>| copy.covers(address))
+        let covers = |instance: &Die<'_, '_>| instance.covers(address);
+        line >= base && instances.iter().any(covers)
     };
     let mut places = line_places(compile_unit, &|other| other == file);
     places.retain(|(line, address)| is_inside(*line, *address));
     let end = places.iter().map(|(line, _)| *line).max().unwrap_or(base);
-    Some(RangeMatches {
+    Some(MatchedRange {
         function: Some(name.clone()),
         base,
         first: base.saturating_add(range.first.unwrap_or(0)),
@@ -228,7 +232,10 @@ fn in_unit(compile_unit: &CompileUnit<'_>, range: &LineRange) -> Option<RangeMat
 }
 
 /// Returns the function itself if it has code, otherwise its inlined and out-of-line instances.
-fn copies<'w, 'u>(compile_unit: &'w CompileUnit<'u>, function: &Die<'w, 'u>) -> Vec<Die<'w, 'u>> {
+fn instances<'w, 'u>(
+    compile_unit: &'w CompileUnit<'u>,
+    function: &Die<'w, 'u>,
+) -> Vec<Die<'w, 'u>> {
     match function.entry_address() {
         Some(_) => vec![function.clone()],
         None => {
@@ -238,8 +245,9 @@ fn copies<'w, 'u>(compile_unit: &'w CompileUnit<'u>, function: &Die<'w, 'u>) -> 
     }
 }
 
-/// Returns the lines of `places` that can be probed. A line counts for an address that is the entry of a function if the
-/// function is declared in the line; for other addresses, if the line table has this line or another file there.
+/// Returns the lines of `places` that can be probed: lines that represent one of their addresses. The entry of a function is
+/// represented by the line of its declaration; another address by the first line that the line table has for it, or, if that
+/// line is in another file, by all its lines in `file`.
 fn representatives(
     compile_unit: &CompileUnit<'_>,
     functions: &Functions<'_, '_>,
@@ -250,7 +258,7 @@ fn representatives(
         .with_code()
         .filter_map(|function| Some((function.entry_address()?, function.declared_line())))
         .collect();
-    let is_shown = |line: u32, address: u64| {
+    let represents = |line: u32, address: u64| {
         let mut at = entries.range((address, None)..=(address, Some(u32::MAX)));
         match at.next() {
             Some((_, declared)) => *declared == Some(line),
@@ -261,7 +269,7 @@ fn representatives(
     };
     let representing = places
         .iter()
-        .filter(|(line, address)| is_shown(*line, *address));
+        .filter(|(line, address)| represents(*line, *address));
     representing.map(|(line, _)| *line).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::definition::{Definition, Point};
+use crate::definition::{Definition, FunctionPlace, Point};
 use crate::dwarf::{
     AccessPoint, CompileUnit, Die, ValueBase, ValueLocation as Value, locate, relative_to_entry,
     valid_ranges,
@@ -32,7 +32,7 @@ pub struct ListedPoint {
     pub place: ShownPlace,
     /// Its variables.
     pub variables: Vec<Variable>,
-    /// Names of variables that cannot be recorded, with the reason.
+    /// Names of unlisted variables in registers that probes cannot read, with the reason.
     pub unrecordable: Vec<(String, String)>,
 }
 
@@ -48,7 +48,7 @@ pub struct ShownPlace {
 /// A variable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Variable {
-    /// Its type in C.
+    /// Its type in C; for a value of a USDT marker, the type in the kernel's syntax.
     pub kind: String,
     /// Its name.
     pub name: String,
@@ -80,13 +80,13 @@ pub fn variables(
             }),
         };
     };
-    // For a return probe, the variables at the function's entry are listed.
     let mut definition = definition.clone();
     definition.arguments.clear();
+    // For a return probe, the variables at the function's entry are listed.
     if let Point::Function { place, .. } = &mut definition.point
-        && *place == crate::definition::FunctionPlace::Return
+        && *place == FunctionPlace::Return
     {
-        *place = crate::definition::FunctionPlace::Offset(0);
+        *place = FunctionPlace::Offset(0);
     }
     let found = crate::search::find(object, &definition, options)?;
     let mut listed = Vec::new();
@@ -166,7 +166,7 @@ fn listed_point<'w, 'u>(
     }
 }
 
-/// Returns the probe points of a USDT marker and its values, for an object without debug information.
+/// Returns the probe points of USDT markers with the markers' values, for an object without debug information.
 fn marked(
     object: &ProbeObject<'_>,
     definition: &Definition,
@@ -203,7 +203,7 @@ fn marked(
     Ok(listed.collect())
 }
 
-/// Returns why probes cannot record a variable; `None` if they can.
+/// Returns why probes cannot read the register at the base of a location; `None` if they can, or if the base is not a register.
 fn unreadable_at(object: &ProbeObject<'_>, place: &Value) -> Option<String> {
     let architecture = object.architecture();
     match place.base {
@@ -214,7 +214,8 @@ fn unreadable_at(object: &ProbeObject<'_>, place: &Value) -> Option<String> {
     }
 }
 
-/// Returns the ranges of a variable, relative to its function's entry; none for an external variable.
+/// Returns the ranges of a variable, relative to `entry`, that of the function with the code; all ranges of the function if the
+/// variable has no location list. Empty for an external variable.
 fn relative(
     die: &Die<'_, '_>,
     point: &PointInFunction<'_, '_>,
@@ -225,6 +226,6 @@ fn relative(
         return Vec::new();
     }
     let everywhere = || point.function.ranges();
-    let places = valid_ranges(die).unwrap_or_else(everywhere);
-    relative_to_entry(places, &point.function, entry).collect()
+    let ranges = valid_ranges(die).unwrap_or_else(everywhere);
+    relative_to_entry(ranges, &point.function, entry).collect()
 }
