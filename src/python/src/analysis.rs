@@ -21,11 +21,12 @@ use crate::recording::RecordingFile;
 /// perf's maximum number of frames of a callchain (`PERF_MAX_STACK_DEPTH`).
 const MAX_STACK: usize = 127;
 
-/// Number of threads, sources of symbols, and the use of hardware traces.
+/// Options of reading a recording: the number of threads, the sources of symbols, and the use of hardware traces.
 #[derive(Debug, Clone)]
 pub(crate) struct AnalysisOptions {
+    /// Number of threads.
     pub(crate) jobs: NonZeroUsize,
-    /// The build-id cache.
+    /// The build-id cache; not used with `symfs`.
     pub(crate) cache: PathBuf,
     pub(crate) vmlinux: Option<PathBuf>,
     pub(crate) kallsyms: Option<PathBuf>,
@@ -35,7 +36,7 @@ pub(crate) struct AnalysisOptions {
     pub(crate) branches: bool,
 }
 
-/// A recording after pass 1.
+/// A recording after pass 1 of the replay, ready for a pass over its samples.
 pub(crate) struct RecordingPass<'a> {
     pub(crate) replay: &'a Replay<'a>,
     pub(crate) resolver: &'a Resolver<'a>,
@@ -44,10 +45,10 @@ pub(crate) struct RecordingPass<'a> {
 }
 
 impl AnalysisOptions {
-    /// Opens `recording` and passes it to `work`.
+    /// Reads `recording`, runs pass 1, and passes the result to `work`.
     ///
     /// # Errors
-    /// Errors of `work` and of `with_data`; the formats of tracepoints cannot be parsed.
+    /// Errors of `work`, of `with_data` and of `replay`; the formats of tracepoints cannot be parsed.
     pub(crate) fn run<R>(
         &self,
         recording: &RecordingFile,
@@ -75,7 +76,8 @@ impl AnalysisOptions {
     /// `work`.
     ///
     /// # Errors
-    /// Errors of `work`; the recording cannot be read; `branches` is set and the hardware trace cannot be decoded.
+    /// Errors of `work`; the recording cannot be read; `branches` is set and the recording has a hardware trace that cannot be
+    /// decoded.
     pub(crate) fn with_data<R>(
         &self,
         recording: &RecordingFile,
@@ -134,29 +136,31 @@ impl<'a> RecordingPass<'a> {
         self.replay.data().events()
     }
 
-    /// Returns the unwinder of copied user stacks, and the maximum number of frames that are read of a callchain.
+    /// Returns what completes callchains, for example with frames unwound from copied user stacks, and the maximum number of
+    /// frames that are read from a callchain.
     pub(crate) fn stacks(&self) -> (UserStacks<'a, 'a>, usize) {
         let data = self.replay.data();
         let mut attrs = data.events().iter().map(|event| &event.attr);
-        let unwinds = attrs.clone().any(completes_callchains);
+        let completes = attrs.clone().any(completes_callchains);
         let machine = data.features().arch();
         let options = StackOptions {
             machine: machine
                 .unwrap_or_else(|| std::env::consts::ARCH.into())
                 .to_string(),
             endian: data.endian(),
-            limit: unwinds.then_some(MAX_STACK),
+            limit: completes.then_some(MAX_STACK),
             keeps_outermost: false,
             call_stacks: attrs.any(has_call_stacks),
         };
-        let max_stack = match unwinds {
+        // The limit of the completion applies to kernel and user frames separately.
+        let max_stack = match completes {
             true => usize::MAX,
             false => MAX_STACK,
         };
         (UserStacks::new(self.resolver, options), max_stack)
     }
 
-    /// By event: whether inlined functions are frames of callchains, as they are if stacks are unwound from copies.
+    /// Returns for each event whether inlined functions are frames of its callchains: they are if user stacks were copied.
     pub(crate) fn inlines(&self) -> Vec<bool> {
         let copies = [SampleType::STACK_USER, SampleType::REGS_USER];
         let unwound = |event: &EventDesc| {
@@ -167,7 +171,8 @@ impl<'a> RecordingPass<'a> {
     }
 }
 
-/// Warns of losses, and reports damage, as `script` does at its end.
+/// Warns of losses, of damaged files of a directory and of samples of unknown events, and reports other damage, as `script` does
+/// at its end.
 ///
 /// # Errors
 /// `ValueError`: records could not be decoded, or reading stopped before the end of the recording. Exceptions of Python's

@@ -86,7 +86,7 @@ impl SampleColumn {
             .collect()
     }
 
-    /// The type of its items, as in the module `struct`.
+    /// The type of its items, as in the module `struct`. The items of text columns are codes of strings.
     pub(crate) fn format(&self) -> char {
         match self {
             Self::Number(number) => {
@@ -99,7 +99,7 @@ impl SampleColumn {
         }
     }
 
-    /// The fields of samples that it needs.
+    /// The fields of samples that it needs, besides those that are always there: task, time and period.
     fn fields(&self) -> SampleType {
         match self {
             Self::Number(number) => match number {
@@ -155,18 +155,18 @@ pub(crate) enum ColumnItems {
     Dsos(Vec<Option<DsoId>>),
     /// Functions.
     Symbols(Vec<Option<SymbolId>>),
-    /// Frames of all stacks, and the end of each stack in them.
+    /// The stacks of all rows.
     Stacks {
-        /// The frames, innermost first.
+        /// The frames of all stacks, one stack after the other, innermost first.
         frames: Vec<FoldedFrame>,
-        /// The end of each stack.
+        /// The end of each stack in `frames`.
         ends: Vec<usize>,
     },
-    /// The texts of all rows, and the end of each.
+    /// The texts of all rows.
     Texts {
-        /// The texts.
+        /// The texts, one after the other.
         bytes: Vec<u8>,
-        /// The end of each text.
+        /// The end of each text in `bytes`.
         ends: Vec<usize>,
     },
 }
@@ -335,6 +335,7 @@ struct SampleRow<'a, 's> {
     sample: &'a Sample<'s>,
     comm: CommId,
     epoch: Epoch,
+    /// The frame of the instruction pointer, if a column needs it.
     frame: Option<Frame>,
 }
 
@@ -363,16 +364,17 @@ impl Render for ColumnRenderer<'_, '_> {
         scratch: &mut ColumnScratch,
         block: &mut ColumnBlock,
     ) {
-        // With `:S` samples of all events are delivered.
+        // Samples of all events are delivered if an event has the modifier `S`.
         if !self.reads(sample.event) {
             return;
         }
         if block.items.is_empty() {
             block.items = self.columns.iter().map(ColumnItems::of).collect();
         }
-        let needs = |predicate: fn(&SampleColumn) -> bool| self.columns.iter().any(predicate);
-        let resolves = needs(|column| matches!(column, SampleColumn::Dso | SampleColumn::Symbol));
-        let ip = sample.wire.ip.filter(|_| resolves);
+        let mut columns = self.columns.iter();
+        let needs_frame =
+            columns.any(|column| matches!(column, SampleColumn::Dso | SampleColumn::Symbol));
+        let ip = sample.wire.ip.filter(|_| needs_frame);
         let at = AddressContext::of(sample);
         let moment = scratch.recent.moment(world, sample.who(), sample.order);
         let mode = sample.cpu_mode();

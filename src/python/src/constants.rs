@@ -1,4 +1,4 @@
-//! Constants of the module: those of the kernel's `perf_event.h`, under the names of Linux perf's module.
+//! Constants of the module, from the kernel's `perf_event.h`, under the names of Linux perf's module.
 
 use pyo3::prelude::*;
 

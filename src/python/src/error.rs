@@ -6,8 +6,8 @@ use std::path::Path;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::{PyErr, PyResult};
 
-/// An `OSError` about a file: for an error number of the system `FileNotFoundError`, `PermissionError` and so on, with
-/// `errno` and `filename`.
+/// An `OSError` about a file, with `errno` and `filename` if the system reported an error number: then Python selects the
+/// subclass, such as `FileNotFoundError`.
 pub(crate) fn file_error(path: &Path, error: &io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(number) => {
@@ -17,7 +17,7 @@ pub(crate) fn file_error(path: &Path, error: &io::Error) -> PyErr {
     }
 }
 
-/// An `OSError` of a system call, about `subject`.
+/// An `OSError` of a system call, about `subject`, with `errno` if the system reported an error number.
 pub(crate) fn system_error(subject: &str, error: &io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(number) => PyOSError::new_err((number, format!("{subject}: {}", system_text(error)))),
@@ -25,7 +25,7 @@ pub(crate) fn system_error(subject: &str, error: &io::Error) -> PyErr {
     }
 }
 
-/// The text of an error number, without the number.
+/// The text of a system error, without the error number.
 fn system_text(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error");
@@ -34,12 +34,12 @@ fn system_text(error: &io::Error) -> String {
         .to_owned()
 }
 
-/// `ValueError` with this text.
+/// A `ValueError` with this text.
 pub(crate) fn value_error(text: impl Into<String>) -> PyErr {
     PyValueError::new_err(text.into())
 }
 
-/// `ValueError` for an error of another crate, with its causes.
+/// Converts an error of another crate to a `ValueError` with the texts of the error and its causes.
 pub(crate) fn refused<T>(result: Result<T, impl std::error::Error>) -> PyResult<T> {
     result.map_err(|error| {
         let mut text = error.to_string();

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rperf_events::parse;
@@ -15,9 +15,9 @@ use crate::error::{refused, system_error, value_error};
 use crate::evsel::Evsel;
 use crate::live::LiveRings;
 use crate::local_events::LocalEvents;
-use crate::maps::{PyCpuMap, PyThreadMap};
+use crate::maps::{PyCpuMap, PyThreadMap, item};
 
-/// Samples per second of events that have neither a rate nor a period; of tracepoints, each event is sampled then.
+/// Samples per second of an event without a rate and period, unless it is a tracepoint, which is sampled each time.
 const DEFAULT_FREQUENCY: u64 = 4000;
 /// Data pages of a ring, unless given.
 const DEFAULT_PAGES: usize = 128;
@@ -129,9 +129,10 @@ impl Evlist {
             let rings = inner.rings.as_ref();
             rings.map(LiveRings::polled).transpose()
         };
-        let counters = counters
-            .and_then(|counters| py.detach(|| ready(&counters.unwrap_or_default(), timeout)));
-        let ready = counters.map_err(|error| system_error("poll", &error))?;
+        let ready = counters
+            .map(Option::unwrap_or_default)
+            .and_then(|counters| py.detach(|| wait(&counters, timeout)))
+            .map_err(|error| system_error("poll", &error))?;
         py.check_signals()?;
         Ok(ready)
     }
@@ -160,7 +161,7 @@ impl Evlist {
         #[expect(unused_variables, reason = "part of the interface")] sample_id_all: i32,
     ) -> PyResult<Option<Py<PyAny>>> {
         loop {
-            // Creating Python objects may run code that uses this list.
+            // The list is not locked while Python objects are created, which may run code that uses it.
             let (record, decoder) = match &mut self.inner().rings {
                 Some(rings) if rings.has_cpu(cpu) => {
                     (rings.next_record(cpu), Arc::clone(&rings.decoder))
@@ -187,8 +188,8 @@ impl Evlist {
     }
 
     /// Applies settings like those of `record`: samples have instruction pointer, thread, time, CPU and period, and those of
-    /// tracepoints their fields. Events without a rate or period are sampled 4000 times per second, tracepoints each time.
-    /// The first event records mappings, names, and the start and end of threads.
+    /// tracepoints their fields. Events without a rate and period are sampled 4000 times per second, tracepoints each time.
+    /// The first event records mappings, names, and the start and end of threads. Events are opened disabled: call `enable`.
     fn config(&self, py: Python<'_>) {
         let evsels = self.evsels(py);
         let several = evsels.len() > 1;
@@ -237,13 +238,7 @@ impl Evlist {
 
     fn __getitem__(&self, py: Python<'_>, index: isize) -> PyResult<Py<Evsel>> {
         let inner = self.inner();
-        let at = match usize::try_from(index) {
-            Ok(at) => Some(at),
-            Err(_) => inner.evsels.len().checked_sub(index.unsigned_abs()),
-        };
-        let evsel = at.and_then(|at| inner.evsels.get(at));
-        let evsel = evsel.map(|evsel| evsel.clone_ref(py));
-        evsel.ok_or_else(|| PyIndexError::new_err("Index out of range"))
+        item(&inner.evsels, index).map(|evsel| evsel.clone_ref(py))
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -256,8 +251,9 @@ impl Evlist {
     }
 }
 
-/// The number of descriptors that are ready.
-fn ready(counters: &[Counter], timeout: i32) -> io::Result<usize> {
+/// Waits until a counter's ring has records or `timeout` milliseconds have passed (-1: no limit); returns the number of counters
+/// that are ready.
+fn wait(counters: &[Counter], timeout: i32) -> io::Result<usize> {
     let fds: Vec<_> = counters.iter().map(|counter| counter.as_fd()).collect();
     let states = rperf_sys::poll(&fds, timeout)?;
     let ready = states.iter().filter(|state| state.readable || state.closed);
@@ -294,7 +290,7 @@ impl Evlist {
     }
 }
 
-/// The events of a list as for `-e`, on these CPUs and threads: by default all CPUs and threads.
+/// The events of a list as for `-e`, on these CPUs and threads: by default all online CPUs and all threads.
 #[pyfunction]
 #[pyo3(signature = (event_string, cpus = None, threads = None))]
 pub(crate) fn parse_events(

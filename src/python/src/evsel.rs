@@ -176,7 +176,8 @@ impl Evsel {
         Ok(())
     }
 
-    /// Opens the event on `cpus` for `threads`, by default those set before. `group` is not supported.
+    /// Opens the event on `cpus` for `threads`, by default those set before. `inherit` turns the setting `inherit` on: child
+    /// tasks are counted, too. `group` is not supported.
     #[pyo3(signature = (cpus = None, threads = None, group = 0, inherit = 0))]
     fn open(
         slf: &Bound<'_, Self>,
@@ -206,12 +207,12 @@ impl Evsel {
         slf.py().detach(|| evsel.open_all(None))
     }
 
-    /// The count on a CPU and of a thread, for which the event must be open.
+    /// The count on CPU `cpu` of thread `thread`; the event must be open for this CPU and thread.
     fn read(&self, cpu: i32, thread: i32) -> PyResult<CountsValues> {
         let state = self.state();
         let mut counters = state.counters.iter();
-        let counter = counters.find(|open| open.cpu == cpu && open.thread == thread);
-        let Some(open) = counter else {
+        let open = counters.find(|open| open.cpu == cpu && open.thread == thread);
+        let Some(open) = open else {
             return Err(value_error(format!(
                 "{} is not open on CPU {cpu} for thread {thread}",
                 state.name
@@ -393,7 +394,7 @@ impl Evsel {
         group == Some(&GroupPosition::Member)
     }
 
-    /// The format of its tracepoint.
+    /// The format of its tracepoint; `None` if it is no tracepoint or the format cannot be read.
     pub(crate) fn tracepoint(&self) -> Option<Arc<Tracepoint>> {
         let config = {
             let state = self.state();
@@ -406,20 +407,21 @@ impl Evsel {
         }
     }
 
-    /// Opens the event on its CPUs and threads, as a member of the group of `leader` if given.
+    /// Opens the event on its CPUs and threads. If `leader` is given, the event joins its group on the CPUs and threads for which
+    /// `leader` is open.
     pub(crate) fn open_all(&self, leader: Option<&Self>) -> PyResult<()> {
         let leader = leader.map(Self::state);
         let mut state = self.state();
         let mut opened = Vec::new();
         for &cpu in &state.cpus {
             for &thread in &state.threads {
-                let lead = leader.as_ref().and_then(|leader| {
+                let group = leader.as_ref().and_then(|leader| {
                     let mut counters = leader.counters.iter();
                     counters.find(|open| open.cpu == cpu && open.thread == thread)
                 });
-                let lead = lead.map(|open| &open.counter);
+                let group = group.map(|open| &open.counter);
                 let task = ObservedTask { pid: thread, cpu };
-                let counter = Counter::open(&state.attr, task, lead);
+                let counter = Counter::open(&state.attr, task, group);
                 let counter = counter.map_err(|error| not_opened(&state.name, task, &error))?;
                 opened.push(EvselCounter {
                     cpu,
@@ -434,19 +436,17 @@ impl Evsel {
 }
 
 fn not_opened(name: &str, task: ObservedTask, error: &std::io::Error) -> PyErr {
-    let hint = match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => {
-            "\nhint: observing the system or the kernel needs privileges: see /proc/sys/kernel/perf_event_paranoid"
-        }
-        _ => "",
-    };
     let ObservedTask { pid, cpu } = task;
     let problem = format!("cannot open {name} on CPU {cpu} for thread {pid}");
-    match (hint.is_empty(), error.raw_os_error()) {
-        (false, Some(number)) => pyo3::exceptions::PyPermissionError::new_err((
-            number,
-            format!("{problem}: {error}{hint}"),
-        )),
+    match error.raw_os_error() {
+        Some(number @ (libc::EACCES | libc::EPERM)) => {
+            pyo3::exceptions::PyPermissionError::new_err((
+                number,
+                format!(
+                    "{problem}: {error}\nhint: observing the system or the kernel needs privileges: see /proc/sys/kernel/perf_event_paranoid"
+                ),
+            ))
+        }
         _ => system_error(&problem, error),
     }
 }
@@ -469,7 +469,7 @@ pub(crate) struct CountsValues {
 
 #[pymethods]
 impl CountsValues {
-    /// All five numbers.
+    /// `val`, `ena`, `run`, `id` and `lost`.
     #[getter]
     fn values(&self) -> [u64; 5] {
         [self.val, self.ena, self.run, self.id, self.lost]

@@ -1,6 +1,6 @@
 //! The Python module `perf`: recordings and live events for programs in Python.
 //!
-//! It is a second front end beside `cli`: the crates below it do the work. Its main parts are the interface of Linux
+//! It is a second front end beside `cli`: the crates that both use do the work. Its main parts are the interface of Linux
 //! perf's module (`evlist`, `evsel`, `cpu_map`, `thread_map` and the classes of events), `session` with functions that
 //! are called for the events of a recording, and tables whose columns NumPy and pandas take without copying.
 //!

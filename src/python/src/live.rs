@@ -17,12 +17,12 @@ use crate::evsel::Evsel;
 use crate::records::{Event, object, record_event};
 use crate::sample::{OwnedFields, SampleEvent, SampleNames};
 
-/// A ring buffer and the records that were read from it.
+/// A ring buffer, and its records that were read but not yet returned.
 #[derive(Debug)]
 struct LiveRing {
     cpu: i32,
     map: RingMap,
-    /// The counter for which it was mapped.
+    /// The counter for which it was mapped; other counters write to it, too.
     owner: Counter,
     waiting: VecDeque<LiveRecord>,
 }
@@ -58,7 +58,8 @@ impl LiveRings {
     /// Errors of the system calls, such as mmap(2).
     pub(crate) fn map(py: Python<'_>, evsels: &[Py<Evsel>], pages: usize) -> io::Result<Self> {
         let mut rings: Vec<LiveRing> = Vec::new();
-        let mut owners: Vec<(i32, i32)> = Vec::new();
+        // The CPU and thread of each ring.
+        let mut places: Vec<(i32, i32)> = Vec::new();
         let mut descriptions = Vec::new();
         for evsel in evsels {
             let evsel = evsel.get();
@@ -66,16 +67,16 @@ impl LiveRings {
             let mut ids = Vec::new();
             for open in &state.counters {
                 ids.push(open.counter.id()?);
-                // Rings of CPUs are shared by all threads.
+                // The ring of a CPU is shared by all threads.
                 let place = match open.cpu {
                     -1 => (-1, open.thread),
                     cpu => (cpu, -1),
                 };
-                let at = owners.iter().position(|known| *known == place);
+                let at = places.iter().position(|known| *known == place);
                 match at.and_then(|at| rings.get(at)) {
                     Some(ring) => open.counter.set_output(&ring.owner)?,
                     None => {
-                        owners.push(place);
+                        places.push(place);
                         rings.push(LiveRing {
                             cpu: open.cpu,
                             map: RingMap::new(&open.counter, pages)?,

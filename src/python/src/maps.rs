@@ -36,7 +36,7 @@ impl PyCpuMap {
     }
 
     fn __getitem__(&self, index: isize) -> PyResult<i32> {
-        item(&self.cpus, index)
+        item(&self.cpus, index).copied()
     }
 
     fn __repr__(&self) -> String {
@@ -61,8 +61,8 @@ pub(crate) struct PyThreadMap {
 
 #[pymethods]
 impl PyThreadMap {
-    /// All threads of the processes of user `uid`, otherwise all threads of process `pid`, otherwise the thread `tid`; -1,
-    /// all threads of the system, if none is given.
+    /// All threads of the processes of user `uid`, otherwise all threads of process `pid`, otherwise the thread `tid`; if none
+    /// is given, -1 for all threads of the system.
     #[new]
     #[pyo3(signature = (pid = -1, tid = -1, uid = None))]
     fn new(pid: i32, tid: i32, uid: Option<u32>) -> PyResult<Self> {
@@ -90,7 +90,7 @@ impl PyThreadMap {
     }
 
     fn __getitem__(&self, index: isize) -> PyResult<i32> {
-        item(&self.threads, index)
+        item(&self.threads, index).copied()
     }
 
     fn __repr__(&self) -> String {
@@ -106,12 +106,12 @@ impl PyThreadMap {
     }
 }
 
-/// The threads of a user's processes.
+/// The threads of a user's processes; an error if there are none.
 fn of_user(proc: &Proc, uid: u32) -> PyResult<Vec<i32>> {
     let processes = proc.processes();
     let processes = processes.map_err(|error| system_error("/proc", &error))?;
     let mut threads = Vec::new();
-    // A process that ends meanwhile has no threads.
+    // Processes that end meanwhile are skipped.
     for process in processes {
         if proc.owner(process).is_ok_and(|owner| owner == uid) {
             let process_threads = proc.threads(process).unwrap_or_default();
@@ -125,11 +125,11 @@ fn of_user(proc: &Proc, uid: u32) -> PyResult<Vec<i32>> {
 }
 
 /// An item of a sequence; negative indices count from its end.
-pub(crate) fn item<T: Copy>(items: &[T], index: isize) -> PyResult<T> {
+pub(crate) fn item<T>(items: &[T], index: isize) -> PyResult<&T> {
     let at = match usize::try_from(index) {
         Ok(at) => Some(at),
         Err(_) => items.len().checked_sub(index.unsigned_abs()),
     };
-    let item = at.and_then(|at| items.get(at)).copied();
+    let item = at.and_then(|at| items.get(at));
     item.ok_or_else(|| PyIndexError::new_err("Index out of range"))
 }

@@ -1,4 +1,4 @@
-//! Names of resolved addresses as Python strings, each created once.
+//! Names of resolved addresses and of threads as Python strings, each created once.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 /// The name and addresses of a function.
 #[derive(Debug)]
-pub(crate) struct FunctionNames {
+pub(crate) struct NamedFunction {
     pub(crate) name: Py<PyString>,
     /// First address, in the address space of [`NamedAddress::address`].
     pub(crate) start: u64,
@@ -20,11 +20,11 @@ pub(crate) struct FunctionNames {
 
 /// An object: a program, a library, the kernel.
 #[derive(Debug)]
-pub(crate) struct DsoNames {
+pub(crate) struct NamedDso {
     /// The name shown by `script`.
     pub(crate) name: Py<PyString>,
     pub(crate) long_name: Py<PyString>,
-    /// In hexadecimal digits; empty if not recorded.
+    /// The build ID in hexadecimal digits; empty if unknown.
     pub(crate) build_id: Py<PyString>,
 }
 
@@ -34,20 +34,20 @@ pub(crate) struct NamedAddress {
     pub(crate) ip: u64,
     /// [`Frame::address`].
     pub(crate) address: u64,
-    pub(crate) symbol: Option<Arc<FunctionNames>>,
-    pub(crate) dso: Option<Arc<DsoNames>>,
+    pub(crate) symbol: Option<Arc<NamedFunction>>,
+    pub(crate) dso: Option<Arc<NamedDso>>,
 }
 
 /// The names of one recording so far.
 #[derive(Default)]
 pub(crate) struct PythonNames {
-    symbols: FxHashMap<SymbolId, Arc<FunctionNames>>,
-    dsos: FxHashMap<DsoId, Arc<DsoNames>>,
+    symbols: FxHashMap<SymbolId, Arc<NamedFunction>>,
+    dsos: FxHashMap<DsoId, Arc<NamedDso>>,
     comms: FxHashMap<CommId, Py<PyString>>,
 }
 
 impl PythonNames {
-    /// The names of a frame.
+    /// The address of a frame, with its function and object.
     pub(crate) fn place(
         &mut self,
         py: Python<'_>,
@@ -69,27 +69,27 @@ impl PythonNames {
         py: Python<'_>,
         resolver: &Resolver<'_>,
         id: SymbolId,
-    ) -> Option<Arc<FunctionNames>> {
+    ) -> Option<Arc<NamedFunction>> {
         if let Some(known) = self.symbols.get(&id) {
             return Some(Arc::clone(known));
         }
         let symbol = resolver.symbol(id)?;
-        let names = Arc::new(FunctionNames {
+        let named = Arc::new(NamedFunction {
             name: PyString::new(py, resolver.symbol_name(id)).unbind(),
             start: symbol.start,
             end: symbol.end,
         });
-        self.symbols.insert(id, Arc::clone(&names));
-        Some(names)
+        self.symbols.insert(id, Arc::clone(&named));
+        Some(named)
     }
 
-    fn dso(&mut self, py: Python<'_>, world: &World, id: DsoId) -> Arc<DsoNames> {
+    fn dso(&mut self, py: Python<'_>, world: &World, id: DsoId) -> Arc<NamedDso> {
         let make = || {
             let dso = world.dso(id);
             let bytes = dso.build_id.iter().flatten();
             let build_id: String = bytes.map(|byte| format!("{byte:02x}")).collect();
             let text = |text: &str| PyString::new(py, text).unbind();
-            Arc::new(DsoNames {
+            Arc::new(NamedDso {
                 name: text(&dso.name),
                 long_name: text(&dso.long_name),
                 build_id: text(&build_id),

@@ -11,7 +11,7 @@ use crate::local_events::LocalEvents;
 
 /// The PMU of events that `stat` measures itself.
 const TOOL: &str = "tool";
-/// The PMU of metrics and events of the processor's cores.
+/// The PMU of metrics that do not name one: the processor's cores.
 const CORE: &str = "default_core";
 
 /// A source of events: a PMU of the processor, software, tracepoints.
@@ -50,6 +50,7 @@ impl Pmu {
 }
 
 impl Pmu {
+    /// The rows of `list` for the events of this PMU.
     fn rows(&self, machine: &LocalEvents) -> Vec<ListedEvent> {
         let kinds: &[EventKind] = match &*self.name {
             "software" => &[EventKind::Software],
@@ -134,7 +135,7 @@ impl Pmu {
         Ok(item)
     }
 
-    /// The terms that select an event of this PMU.
+    /// The terms that select an event of this PMU; `None` if there are none.
     fn terms(&self, row: &ListedEvent, machine: &LocalEvents) -> Option<String> {
         if row.terms.is_some() {
             return row.terms.clone();

@@ -25,7 +25,8 @@ pub(crate) struct RecentFrames {
 }
 
 impl RecentFrames {
-    /// The frame of `address`, as [`Resolver::locate`] finds it; `epoch` is that of the sample's process at the time of the sample.
+    /// The frame of `address`, as [`Resolver::locate`] finds it; `epoch` is that of the sample's process at the time of the
+    /// sample.
     pub(crate) fn locate(
         &mut self,
         resolver: &Resolver<'_>,
@@ -42,15 +43,16 @@ impl RecentFrames {
         if self.slots.is_empty() {
             self.slots.resize(SLOTS, None);
         }
-        let hash = (ip ^ epoch.rotate_left(32)).wrapping_mul(SPREAD) >> (u64::BITS - SLOTS.ilog2());
-        let slot = self.slots.get_mut(hash as usize);
+        let hash = (ip ^ epoch.rotate_left(32)).wrapping_mul(SPREAD);
+        let index = hash >> (u64::BITS - SLOTS.ilog2());
+        let slot = self.slots.get_mut(index as usize);
         if let Some(Some(known)) = &slot
             && (known.ip, known.mode, known.epoch) == (ip, mode, epoch)
         {
             return known.frame;
         }
         let frame = resolver.locate(at, mode, ip);
-        // Functions of run-time compilers are replaced without a change of the mappings.
+        // Frames in code of run-time compilers are not kept: its functions are replaced without a change of the mappings.
         let dso = frame.dso.map(|dso| resolver.world().dso(dso));
         if let Some(slot) = slot
             && !dso.is_some_and(|dso| dso.has_functions)

@@ -19,18 +19,21 @@ use crate::error::{file_error, value_error};
 
 /// The default name of a recording.
 const DEFAULT: &str = "perf.data";
-/// The name of the standard input, and its path.
-const STDIN: [&str; 2] = ["-", "/proc/self/fd/0"];
+/// The name of the standard input.
+const STDIN: &str = "-";
+/// The path of the standard input.
+const STDIN_PATH: &str = "/proc/self/fd/0";
 
 /// The bytes of a recording.
 #[derive(Debug)]
 pub(crate) struct RecordingFile {
     pub(crate) path: PathBuf,
     bytes: RecordingBytes,
+    /// The further files of a directory; none for a file or pipe.
     parts: Vec<DirectoryFile>,
     /// Folder for temporary files.
     temporary: PathBuf,
-    /// The records, if they are compressed or in several files.
+    /// The records, if they are compressed or in several files; set when they are first read.
     unpacked: OnceLock<UnpackedRecords>,
 }
 
@@ -43,8 +46,8 @@ pub(crate) struct Data {
 
 #[pymethods]
 impl Data {
-    /// Opens the recording at `path`, a file, a directory or a pipe (`-` is the standard input). Files of other users are
-    /// refused unless `force` is set.
+    /// Opens the recording at `path`, a file, a directory or a pipe (`-` is the standard input), by default `perf.data`. Files of
+    /// users other than the current one and root are refused unless `force` is set.
     #[new]
     #[pyo3(signature = (path = None, *, force = false))]
     fn new(py: Python<'_>, path: Option<PathBuf>, force: bool) -> PyResult<Self> {
@@ -64,8 +67,8 @@ impl Data {
     }
 
     /// The recording's header: `hostname`, `os_release`, `arch`, `cpu`, `command_line`, `version` of the recording program,
-    /// `first_time` and `last_time` in nanoseconds of the recording's clock, and `wall_offset`, the nanoseconds from that
-    /// clock to the time since 1970. Values that are not recorded are `None`.
+    /// `first_time` and `last_time` in nanoseconds of the recording's clock, and `wall_offset`, which added to a time of this
+    /// clock gives the nanoseconds since 1970. Values that are not recorded are `None`.
     #[getter]
     fn header<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let data = self.recording.parse()?;
@@ -112,8 +115,8 @@ impl RecordingFile {
     fn open(path: PathBuf, temporary: PathBuf, force: bool) -> PyResult<Self> {
         // A file that is truncated while it is read must not end the interpreter.
         rperf_sys::handle_truncated_files()?;
-        let real = match path.to_str() == Some(STDIN[0]) {
-            true => PathBuf::from(STDIN[1]),
+        let real = match path.to_str() == Some(STDIN) {
+            true => PathBuf::from(STDIN_PATH),
             false => path.clone(),
         };
         let failed = |error: &io::Error| file_error(&path, error);
@@ -125,8 +128,8 @@ impl RecordingFile {
             file = folder
                 .find(DIRECTORY_HEADER.as_ref())
                 .map_err(|error| file_error(&header, &error))?;
-            let check = |metadata: &Metadata| check(&path, metadata, force).map_err(OpenError);
-            parts = DirectoryFile::of_directory(&folder, check).map_err(|error| error.0)?;
+            let check_part = |metadata: &Metadata| check(&path, metadata, force).map_err(OpenError);
+            parts = DirectoryFile::of_directory(&folder, check_part).map_err(|error| error.0)?;
         }
         check(&path, file.metadata(), force)?;
         let bytes = match file.is_fifo() {
@@ -174,7 +177,7 @@ impl RecordingFile {
         Ok(data.with_records(&unpacked.records, unpacked.summary.clone()))
     }
 
-    /// The message about a damaged part of a directory, if one was read.
+    /// The message about a damaged file of a directory, if that file caused the first error of reading the records.
     pub(crate) fn part_damage(&self) -> Option<&str> {
         self.unpacked.get()?.damage.as_deref()
     }
@@ -188,7 +191,7 @@ fn spooled(file: &FoundFile, temporary: &Path) -> io::Result<RecordingBytes> {
     spool.finish()
 }
 
-/// Refuses empty files and, without `force`, files of other users.
+/// Refuses empty files and, without `force`, files of users other than the current one and root.
 fn check(path: &Path, metadata: &Metadata, force: bool) -> PyResult<()> {
     use std::os::unix::fs::MetadataExt as _;
 
