@@ -6,8 +6,8 @@
 //!                                                                          then samples 1 2 3 4
 //! ```
 //!
-//! Records since the round before last are buffered, so memory is limited by the size of rounds and
-//! the World, not by the length of the stream.
+//! Only the records since the round before last are buffered, so memory usage depends on the size of rounds and of the
+//! World, not on the length of the stream.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -27,13 +27,12 @@ use crate::threads::locked;
 use crate::timeline::SAMPLE_INDEX;
 use crate::{BadRecord, Diagnostics, Error, Order, Render, Rounds, Take, World, WorldBuilder};
 
-/// A recording from a pipe: call [`Stream::advance`] until it returns `false`, and
-/// [`Stream::deliver`] in between.
+/// A recording from a pipe: call [`Stream::advance`] until it returns `false`, and [`Stream::deliver`] after each `true`.
 #[derive(Debug)]
 pub struct Stream<R> {
     reader: PipeReader<R>,
     builder: WorldBuilder,
-    intake: RecordBuffer,
+    buffer: RecordBuffer,
     /// Number of build-ids passed to the World.
     passed_build_ids: usize,
     /// Samples and records of `delivered_kinds` ready for delivery, in order. Samples released without their deferred
@@ -58,11 +57,11 @@ struct RecordBuffer {
     order: Rounds,
     /// Types of records delivered besides samples.
     delivered_kinds: Vec<RecordKind>,
-    /// Records to deliver, in stream order.
-    samples: Vec<Order>,
-    /// Records that change the World, in stream order.
-    state: Vec<Order>,
-    /// Deferred callchains, in stream order.
+    /// Samples and records of `delivered_kinds` that are not ready yet.
+    undelivered: Vec<Order>,
+    /// Records that change the World and have not been applied yet.
+    unapplied: Vec<Order>,
+    /// CALLCHAIN_DEFERRED records that have not been assigned to samples yet.
     chains: Vec<(DeferredKey, Order)>,
     tally: RecordCounter,
     /// Positions of the records of [`COUNT_RECORDS`] that the last [`Stream::advance`] read.
@@ -81,7 +80,7 @@ pub const COUNT_RECORDS: [RecordKind; 6] = [
     RecordKind::THREAD_MAP,
 ];
 
-/// Number of samples in a block.
+/// Maximum number of samples in a block.
 const BLOCK: usize = 1024;
 /// Number of samples collected from short rounds while more input is available.
 const BATCH_SAMPLES: usize = 16 * BLOCK;
@@ -94,13 +93,13 @@ impl<R: StreamInput> Stream<R> {
     #[must_use]
     pub fn new(reader: PipeReader<R>) -> Self {
         let endian = reader.endian();
-        let intake = RecordBuffer {
+        let buffer = RecordBuffer {
             endian,
             events: EventTable::new(endian, &[]),
             order: Rounds::new(),
             delivered_kinds: Vec::new(),
-            samples: Vec::new(),
-            state: Vec::new(),
+            undelivered: Vec::new(),
+            unapplied: Vec::new(),
             chains: Vec::new(),
             tally: RecordCounter::default(),
             counts: Vec::new(),
@@ -109,7 +108,7 @@ impl<R: StreamInput> Stream<R> {
         Self {
             builder: WorldBuilder::new(endian),
             reader,
-            intake,
+            buffer,
             passed_build_ids: 0,
             ready: Vec::new(),
             shares: GroupSamples::default(),
@@ -124,7 +123,7 @@ impl<R: StreamInput> Stream<R> {
     /// Also delivers records of these types, which must be those of [`Render::wanted`].
     #[must_use]
     pub fn with_records(mut self, wanted: &[RecordKind]) -> Self {
-        self.intake.delivered_kinds = wanted.to_vec();
+        self.buffer.delivered_kinds = wanted.to_vec();
         self
     }
 
@@ -151,21 +150,21 @@ impl<R: StreamInput> Stream<R> {
     pub fn diagnostics(&self) -> Diagnostics {
         Diagnostics {
             bad_samples: locked(&self.bad_samples).clone(),
-            out_of_order: self.intake.events.out_of_order(&self.intake.order),
-            ..self.intake.tally.finish()
+            out_of_order: self.buffer.events.out_of_order(&self.buffer.order),
+            ..self.buffer.tally.finish()
         }
     }
 
     /// Records of the types [`COUNT_RECORDS`] that the last call of [`Stream::advance`] read, in stream order, each with its
     /// position.
     pub fn count_records(&self) -> impl Iterator<Item = (u64, RawRecord<'_>)> {
-        self.intake.counts.iter().filter_map(|position| {
-            let split = RawRecord::split(self.reader.from(*position), self.intake.endian);
+        self.buffer.counts.iter().filter_map(|position| {
+            let split = RawRecord::split(self.reader.from(*position), self.buffer.endian);
             split.map(|(raw, _)| (*position, raw))
         })
     }
 
-    /// Drops the delivered samples, and reads until further samples or counts are ready. Returns `false` at
+    /// Drops the ready samples, and reads until further samples or counts are ready. Returns `false` at
     /// the end of the stream; a damaged one ends at the damage, with [`Diagnostics::end`].
     ///
     /// # Errors
@@ -178,14 +177,14 @@ impl<R: StreamInput> Stream<R> {
             }
             self.read()?;
             self.complete();
-            if !self.ready.is_empty() || !self.intake.counts.is_empty() {
+            if !self.ready.is_empty() || !self.buffer.counts.is_empty() {
                 return Ok(true);
             }
         }
     }
 
-    /// Renders the ready samples in order of time, with at most one worker for each scratch. Scratches may keep ids of the
-    /// World, which only grows.
+    /// Renders the ready samples in order of time, with at most one worker for each scratch; without a scratch, nothing is
+    /// rendered. Scratches may keep ids of the World, which only grows.
     ///
     /// At the end of the stream, or if too much is buffered, samples whose deferred callchains are missing come last.
     ///
@@ -199,14 +198,14 @@ impl<R: StreamInput> Stream<R> {
         scratches: &mut [V::Scratch],
         take: &mut T,
     ) {
-        let samples = self.ready.iter().map(|order| order.position);
-        let base = samples
+        let positions = self.ready.iter().map(|order| order.position);
+        let base = positions
             .chain(self.deferred.positions())
             .min()
             .unwrap_or_default();
         let batch = SampleBatch {
             world: self.builder.world(),
-            events: &self.intake.events,
+            events: &self.buffer.events,
             bytes: self.reader.from(base),
             base,
             shares: &self.shares,
@@ -225,23 +224,23 @@ impl<R: StreamInput> Stream<R> {
         );
     }
 
-    /// Reads until a round has ended, and then on while more input is available without waiting and fewer than
-    /// [`BATCH_SAMPLES`] are collected. Also stops if too much is buffered, or at the end of the stream.
+    /// Reads until a round has ended, and continues while more input is available without waiting and fewer than
+    /// [`BATCH_SAMPLES`] are collected. Also stops if too much is buffered, and at the end of the stream.
     fn read(&mut self) -> Result<(), Error> {
         let mut round_ended = false;
         loop {
-            let many = self.intake.samples.len() >= BATCH_SAMPLES;
+            let many = self.buffer.undelivered.len() >= BATCH_SAMPLES;
             if round_ended && (many || !self.reader.is_ready()) {
                 return Ok(());
             }
-            if self.intake.metadata_read {
+            if self.buffer.metadata_read {
                 self.process_metadata();
             }
             let record = match self.reader.next_record() {
                 Ok(Some(record)) => record,
                 Ok(None) => break,
                 Err(error) => {
-                    self.intake.tally.statistics.end = Some(error);
+                    self.buffer.tally.statistics.end = Some(error);
                     break;
                 }
             };
@@ -249,15 +248,15 @@ impl<R: StreamInput> Stream<R> {
                 record.raw.kind,
                 RecordKind::FINISHED_ROUND | RecordKind::STAT_ROUND
             );
-            self.intake.record(&record)?;
+            self.buffer.record(&record)?;
             if self.reader.buffered() > MAX_BUFFERED {
-                self.intake.order.finish_all();
+                self.buffer.order.finish_all();
                 return Ok(());
             }
         }
         self.ended = true;
-        self.intake.order.finish_all();
-        let end = &mut self.intake.tally.statistics.end;
+        self.buffer.order.finish_all();
+        let end = &mut self.buffer.tally.statistics.end;
         if end.is_none() && self.reader.head().events().is_empty() {
             *end = Some(rperf_perfdata::Error::NoAttrRecord);
         }
@@ -267,8 +266,8 @@ impl<R: StreamInput> Stream<R> {
     /// Processes new events and build-ids.
     fn process_metadata(&mut self) {
         let head = self.reader.head();
-        self.intake.metadata_read = false;
-        self.intake.events = EventTable::new(self.intake.endian, head.events());
+        self.buffer.metadata_read = false;
+        self.buffer.events = EventTable::new(self.buffer.endian, head.events());
         let ids = head.features().build_ids();
         self.builder
             .build_ids(ids.get(self.passed_build_ids..).unwrap_or_default());
@@ -277,13 +276,13 @@ impl<R: StreamInput> Stream<R> {
 
     /// Applies records to the World up to the flush limit, and makes samples up to there ready.
     fn complete(&mut self) {
-        let limit = self.intake.order.limit();
-        let changes = take_up_to(&mut self.intake.state, limit, |order| *order);
+        let limit = self.buffer.order.limit();
+        let changes = take_up_to(&mut self.buffer.unapplied, limit, |order| *order);
         for order in changes {
-            let record = RawRecord::split(self.reader.from(order.position), self.intake.endian);
+            let record = RawRecord::split(self.reader.from(order.position), self.buffer.endian);
             let Some((raw, _)) = record else { continue };
             if let Err(error) = self.builder.push(order, &raw) {
-                let bad = &mut self.intake.tally.statistics.bad_records;
+                let bad = &mut self.buffer.tally.statistics.bad_records;
                 bad.add(BadRecord {
                     offset: order.position,
                     kind: raw.kind,
@@ -291,26 +290,26 @@ impl<R: StreamInput> Stream<R> {
                 });
             }
         }
-        self.ready = take_up_to(&mut self.intake.samples, limit, |order| *order);
-        if self.intake.events.defer_callchains() {
+        self.ready = take_up_to(&mut self.buffer.undelivered, limit, |order| *order);
+        if self.buffer.events.defer_callchains() {
             self.complete_callchains(limit);
         }
-        if self.intake.events.any_holds_values() {
-            self.share();
+        if self.buffer.events.any_holds_values() {
+            self.compute_shares();
         }
     }
 
-    /// Holds back samples whose callchains are missing, and releases those whose callchains
-    /// arrived. At the end of the stream, or if too much is buffered, releases all, after the others.
+    /// Holds back samples whose deferred callchains are missing, and makes those ready whose callchains arrived. At the end of
+    /// the stream, or if too much is buffered, all remaining ones become ready, after the others.
     fn complete_callchains(&mut self, limit: u64) {
-        let mut chains = take_up_to(&mut self.intake.chains, limit, |(_, order)| *order)
+        let mut chains = take_up_to(&mut self.buffer.chains, limit, |(_, order)| *order)
             .into_iter()
             .peekable();
         self.deferred = DeferredCallchains::new(true);
         let ready = std::mem::take(&mut self.ready);
         for order in ready {
             while let Some((key, arrival)) = chains.next_if(|(_, arrival)| *arrival < order) {
-                self.callchain(key, arrival);
+                self.release_samples(key, arrival);
             }
             match self.waits_for(order) {
                 Some(key) => self.held.add(key, order),
@@ -318,7 +317,7 @@ impl<R: StreamInput> Stream<R> {
             }
         }
         for (key, arrival) in chains {
-            self.callchain(key, arrival);
+            self.release_samples(key, arrival);
         }
         if self.ended || self.reader.buffered() > MAX_BUFFERED {
             self.ready.extend(self.held.release_all());
@@ -326,8 +325,8 @@ impl<R: StreamInput> Stream<R> {
         self.deferred = std::mem::take(&mut self.deferred).sorted();
     }
 
-    /// Releases the samples that waited for a callchain, at its position.
-    fn callchain(&mut self, key: DeferredKey, arrival: Order) {
+    /// Makes the samples ready that waited for a deferred callchain, at the time of its record.
+    fn release_samples(&mut self, key: DeferredKey, arrival: Order) {
         for sample in self.held.release(key) {
             self.deferred.add(key, arrival);
             self.ready.push(Order {
@@ -337,48 +336,52 @@ impl<R: StreamInput> Stream<R> {
         }
     }
 
-    /// The key of the deferred callchain of the sample at a position; `None` if it waits for none.
+    /// The key of the deferred callchain that a record waits for; `None` for a sample with a complete callchain or none, a sample
+    /// that cannot be decoded, and other records.
     fn waits_for(&self, order: Order) -> Option<DeferredKey> {
-        let (raw, _) = RawRecord::split(self.reader.from(order.position), self.intake.endian)?;
+        let (raw, _) = RawRecord::split(self.reader.from(order.position), self.buffer.endian)?;
         if raw.kind != RecordKind::SAMPLE {
             return None;
         }
-        DeferredKey::of_sample(&self.intake.events.sample(&raw, |_| order).ok()??)
+        DeferredKey::of_sample(&self.buffer.events.sample(&raw, |_| order).ok()??)
     }
 
     /// Computes the increases of the counters whose values are in the ready samples.
-    fn share(&mut self) {
+    fn compute_shares(&mut self) {
         let mut ready = self.ready.clone();
+        // `GroupSamples` looks samples up by ascending position.
         ready.sort_by_key(|order| order.position);
-        let events = &self.intake.events;
+        let events = &self.buffer.events;
         let mut values = GroupCounts::default();
         for order in ready {
-            let record = RawRecord::split(self.reader.from(order.position), self.intake.endian);
+            let record = RawRecord::split(self.reader.from(order.position), self.buffer.endian);
             let sample = record.map(|(raw, _)| events.sample(&raw, |_| order));
             // Samples that cannot be decoded are counted on delivery.
             if let Some(Ok(Some(sample))) = sample
                 && let Some(read) = sample.wire.read
             {
                 let unknown = values.add(order, &read, |id| events.exactly(id));
-                self.intake.tally.statistics.unknown_ids += unknown;
+                self.buffer.tally.statistics.unknown_ids += unknown;
             }
         }
         self.shares = values.finish(&mut self.last_values);
     }
 
+    /// Drops the ready samples and counts, and the bytes before the first record that is still needed.
     fn forget(&mut self) {
         self.ready.clear();
-        self.intake.counts.clear();
-        let samples = self.intake.samples.iter();
-        let waiting = samples.chain(&self.intake.state);
-        let waiting = waiting.chain(self.intake.chains.iter().map(|(_, order)| order));
-        let waiting = waiting.map(|order| order.position);
-        let first = waiting.chain(self.held.positions()).min();
+        self.buffer.counts.clear();
+        let chains = self.buffer.chains.iter().map(|(_, order)| order);
+        let undelivered = self.buffer.undelivered.iter();
+        let needed = undelivered.chain(&self.buffer.unapplied).chain(chains);
+        let positions = needed.map(|order| order.position);
+        let first = positions.chain(self.held.positions()).min();
         self.reader.release(first.unwrap_or(u64::MAX));
     }
 }
 
 impl RecordBuffer {
+    /// Counts a record, and keeps its position if it is needed later.
     fn record(&mut self, at: &RecordAt<'_>) -> Result<(), Error> {
         let (raw, position) = (&at.raw, at.position);
         self.tally.count(raw.kind);
@@ -386,12 +389,12 @@ impl RecordBuffer {
             push(&mut self.counts, position).map_err(Error::no_room(SAMPLE_INDEX))?;
         }
         if self.delivered_kinds.contains(&raw.kind) {
-            // Not with `Rounds::order`: called again below, it would count a late record twice.
+            // `Rounds::order` is not used here: it is called below, and a second call would count a late record twice.
             let time = self.events.record_time(raw);
             let limit = self.order.limit();
             let time = time.unwrap_or(limit);
             let order = Order { time, position };
-            push(&mut self.samples, order).map_err(Error::no_room(SAMPLE_INDEX))?;
+            push(&mut self.undelivered, order).map_err(Error::no_room(SAMPLE_INDEX))?;
         }
         match raw.kind {
             RecordKind::SAMPLE => {
@@ -400,7 +403,7 @@ impl RecordBuffer {
                     return Ok(());
                 };
                 let order = self.order.order(head.time, position);
-                push(&mut self.samples, order).map_err(Error::no_room(SAMPLE_INDEX))?;
+                push(&mut self.undelivered, order).map_err(Error::no_room(SAMPLE_INDEX))?;
                 return Ok(());
             }
             RecordKind::FINISHED_ROUND => self.order.finish_round(),
@@ -411,7 +414,7 @@ impl RecordBuffer {
             kind => {
                 let order = self.order.order(self.events.record_time(raw), position);
                 if WorldBuilder::changes_world(kind) {
-                    push(&mut self.state, order).map_err(Error::no_room(STATE))?;
+                    push(&mut self.unapplied, order).map_err(Error::no_room(STATE))?;
                 } else if matches!(kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
                     self.tally.lost(at, self.endian);
                 } else if kind == RecordKind::CALLCHAIN_DEFERRED {
@@ -430,6 +433,7 @@ struct SampleBatch<'s> {
     events: &'s EventTable,
     /// Bytes of the stream from `base` on.
     bytes: &'s [u8],
+    /// Position of the first record of the batch.
     base: u64,
     shares: &'s GroupSamples,
     deferred: &'s DeferredCallchains,

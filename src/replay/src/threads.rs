@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// Runs `work` on this thread and on up to `threads - 1` others, and returns the results, this thread's first.
-/// `work` takes its parts from a queue: if a thread cannot be started, the others process its share.
+/// Each call of `work` must take its tasks from one shared queue: if a thread cannot be started, the others process its share.
 ///
 /// # Panics
 /// With the payload of a thread that panics.
@@ -24,7 +24,7 @@ pub fn on_threads<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T
     })
 }
 
-/// Locks a mutex whose value is valid even if a thread panicked.
+/// Locks a mutex whose value is valid even if a thread panicked while it held the lock.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

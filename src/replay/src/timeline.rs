@@ -1,4 +1,4 @@
-//! Positions of samples in time order, computed incrementally.
+//! Positions of samples, and of other records if they are wanted, in order of time; computed incrementally.
 
 use std::iter::Peekable;
 use std::slice::Iter;
@@ -13,26 +13,27 @@ use crate::prefetch::Prefetcher;
 use crate::scan::{DataSlice, FinishedRound};
 use crate::{Error, EventIndex, Order, Replay};
 
-/// Returns blocks of samples, and of other records if they are wanted, in order of time; in file order if FINISHED_ROUND
-/// records are wanted. At a FINISHED_ROUND, everything up to [`FinishedRound::complete`] is returned: the time before which
-/// no record follows, late ones included. Takes 16 bytes per record of about two rounds.
+/// An iterator over blocks of positions of samples, and of other records if they are wanted, in order of time; in file order if
+/// FINISHED_ROUND records are wanted. After a FINISHED_ROUND is read, all records up to [`FinishedRound::complete`] can be
+/// returned: no record with an earlier time follows, not even a late one. Takes 16 bytes per record of about two rounds.
 pub(crate) struct Timeline<'r, 'a> {
     reader: SliceReader<'r, 'a>,
     slices: Iter<'r, DataSlice>,
-    /// Receivers of the samples of slices, one for each reading thread; the threads read slices in turn. If there are no
+    /// Receivers of the positions in slices, one for each reading thread; the threads read slices in turn. If there are no
     /// receivers, slices are read on this thread.
     receivers: Vec<Receiver<Result<Vec<Order>, Error>>>,
     /// Number of slices that were read so far.
     slices_read: usize,
     rounds: Peekable<Iter<'r, FinishedRound>>,
-    /// Samples that were read and are not dropped yet; sorted up to `complete`.
+    /// Positions that were read and are not dropped yet; up to `complete` in the order in which they are returned.
     window: Vec<Order>,
-    /// Number of samples at the start of the window that can be returned.
+    /// Number of positions at the start of the window that can be returned.
     complete: usize,
-    /// Number of samples at the start of the window that were returned.
+    /// Number of positions at the start of the window that were returned.
     returned: usize,
-    /// Number of samples in a block.
-    block: usize,
+    /// Maximum number of positions in a block.
+    block_size: usize,
+    /// Whether nothing more is read: at the end of the file, or after an error.
     ended: bool,
     /// The error that ended the iteration before the end of the file.
     failed: Option<Error>,
@@ -52,21 +53,21 @@ pub(crate) const SAMPLE_INDEX: &str = "the sample index";
 
 /// Maximum number of samples in a block.
 const MAX_BLOCK: usize = 1024;
-/// Target size of a block's records in bytes: small enough that their text is still in a core's second-level cache when written, large
-/// enough that threads seldom wait for the next block.
+/// Target size of a block's records in bytes: small enough that their text is still in a core's second-level cache when it is
+/// written, large enough that threads seldom wait for the next block.
 const BLOCK_BYTES: u64 = 96 << 10;
 
-/// Number of samples in a block.
+/// The number of samples in a block whose records have about [`BLOCK_BYTES`]; at most [`MAX_BLOCK`].
 fn block_size(replay: &Replay<'_>) -> usize {
     let samples: u64 = replay.sample_counts().iter().sum();
-    let average = (replay.data().data().len() as u64).checked_div(samples);
-    let fitting = BLOCK_BYTES / average.unwrap_or(1).max(1);
+    let bytes_per_sample = (replay.data().data().len() as u64).checked_div(samples);
+    let fitting = BLOCK_BYTES / bytes_per_sample.unwrap_or(1).max(1);
     usize::try_from(fitting).map_or(MAX_BLOCK, |fitting| {
         fitting.clamp(MAX_BLOCK / 32, MAX_BLOCK)
     })
 }
 
-/// Number of threads that render per thread that reads slices.
+/// Number of rendering threads for each thread that reads slices.
 const RENDERERS_PER_READER: usize = 8;
 /// Number of slices that a thread reads ahead.
 const SLICES_AHEAD: usize = 4;
@@ -94,7 +95,7 @@ impl<'r, 'a> SliceReader<'r, 'a> {
         self.wanted.contains(&RecordKind::FINISHED_ROUND)
     }
 
-    /// The records of a slice, sorted unless they are wanted in file order.
+    /// The positions of the records of a slice, sorted unless they are wanted in file order.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -139,8 +140,8 @@ impl<'r, 'a> SliceReader<'r, 'a> {
         Ok(orders)
     }
 
-    /// Starts the threads that read slices for a Timeline whose samples are rendered by `threads` threads. Returns no
-    /// receivers if one of the reading threads cannot be started.
+    /// Starts the threads that read slices for a Timeline whose samples are rendered by `threads` threads, and returns the
+    /// receivers for [`Timeline::new`]; none if one of the reading threads cannot be started.
     pub(crate) fn start<'s>(
         self,
         scope: &'s Scope<'s, '_>,
@@ -152,7 +153,7 @@ impl<'r, 'a> SliceReader<'r, 'a> {
     {
         let reader_count = threads.div_ceil(RENDERERS_PER_READER);
         let slices = &self.replay.scan.slices;
-        let start = |reader| {
+        let start_reader = |reader| {
             let (sender, receiver) = sync_channel(SLICES_AHEAD);
             let read = move || {
                 for slice in slices.iter().skip(reader).step_by(reader_count) {
@@ -165,14 +166,14 @@ impl<'r, 'a> SliceReader<'r, 'a> {
             Builder::new().spawn_scoped(scope, read).ok()?;
             Some(receiver)
         };
-        // Slices are distributed among the readers in turn, so either all of them are used or none.
-        let started: Option<Vec<_>> = (0..reader_count).map(start).collect();
+        // Each reader has a fixed share of the slices, so either all readers are used or none.
+        let started: Option<Vec<_>> = (0..reader_count).map(start_reader).collect();
         started.unwrap_or_default()
     }
 }
 
 impl<'r, 'a> Timeline<'r, 'a> {
-    /// Creates the iterator over the records that `receivers` deliver; if there are no receivers, `reader` reads the records.
+    /// Creates the iterator over the positions that `receivers` deliver; if there are no receivers, `reader` reads the slices.
     pub(crate) fn new(
         reader: SliceReader<'r, 'a>,
         receivers: Vec<Receiver<Result<Vec<Order>, Error>>>,
@@ -187,7 +188,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
             window: Vec::new(),
             complete: 0,
             returned: 0,
-            block: block_size(replay),
+            block_size: block_size(replay),
             ended: false,
             failed: None,
         }
@@ -201,7 +202,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
         self.failed.map_or(Ok(()), Err)
     }
 
-    /// The records of `slice`, which must be the next one.
+    /// The positions of the records of `slice`, which must be the next one.
     fn read(&mut self, slice: &DataSlice) -> Result<Vec<Order>, Error> {
         let turn = self.slices_read.checked_rem(self.receivers.len());
         let receiver = turn.and_then(|turn| self.receivers.get(turn));
@@ -211,7 +212,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
         received.unwrap_or_else(|| self.reader.read(slice))
     }
 
-    /// Reads until more samples are complete.
+    /// Drops the returned positions, and reads until a round has ended and the window is large enough, or to the end.
     fn refill(&mut self) -> Result<(), Error> {
         self.window.drain(..self.returned);
         self.returned = 0;
@@ -262,7 +263,7 @@ impl Iterator for Timeline<'_, '_> {
                 self.failed = Some(error);
             }
         }
-        let end = self.complete.min(self.returned + self.block);
+        let end = self.complete.min(self.returned + self.block_size);
         let block = self.window.get(self.returned..end).unwrap_or_default();
         self.returned = end;
         (!block.is_empty()).then(|| block.to_vec())

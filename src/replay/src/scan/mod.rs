@@ -1,9 +1,9 @@
 //! Pass 1: record headers, read by several threads.
 //!
-//! The position of a record follows from the one before, so a file can only be read from its start. Threads
-//! therefore guess the first record of their chunk ([`boundary`]) and scan it ([`chunk`]); results are joined in
-//! file order ([`join`]). If the records of the chunk before do not end where a guess began, the chunk is scanned
-//! again. Wrong guesses cost time only.
+//! A record begins where the one before it ends, so a file can only be read from its start. Each thread therefore
+//! guesses where the first record of a chunk begins ([`boundary`]), and scans the chunk from there ([`chunk`]). The
+//! results are joined in file order ([`join`]). If the records before a chunk do not end at the guessed position, the
+//! chunk is scanned again. Wrong guesses cost time only.
 
 mod boundary;
 mod chunk;
@@ -38,13 +38,14 @@ pub(crate) struct DataSlice {
     pub(crate) weight: u64,
 }
 
-/// A FINISHED_ROUND record and the time up to which it delivers. Recorders may end rounds after
-/// every few samples; of many rounds, only one per [`join::ROUND_SPACING`] bytes is kept.
+/// A FINISHED_ROUND record. Recorders may end rounds after every few samples, so only the first rounds of a file are all
+/// kept, and then at most one per [`join::ROUND_SPACING`] bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FinishedRound {
     pub(crate) position: u64,
+    /// The flush limit after this record.
     limit: u64,
-    /// No record with an earlier time follows; equal to `limit` unless records are late.
+    /// No record with an earlier time follows; equal to `limit` unless later records are late.
     pub(crate) complete: u64,
 }
 
@@ -66,6 +67,7 @@ pub(crate) struct Scan {
     /// The modes of samples, one bit for each.
     pub(crate) modes: u8,
     pub(crate) rounds: Vec<FinishedRound>,
+    /// The first record without a time after each change of the flush limit, in file order.
     timeless: Vec<TimelessRecord>,
     pub(crate) shares: GroupSamples,
     pub(crate) deferred: DeferredCallchains,
@@ -124,10 +126,10 @@ fn scan_chunks(
         return join.finish();
     }
     let shared = Mutex::new(InOrder::new(join));
-    let next = AtomicU64::new(0);
+    let next_to_scan = AtomicU64::new(0);
     let worker = || {
         loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
+            let index = next_to_scan.fetch_add(1, Ordering::Relaxed);
             if index >= chunks {
                 return;
             }
@@ -135,7 +137,8 @@ fn scan_chunks(
             let first = scanner.first_record(start + index * size);
             let chunk = first.map(|first| scanner.scan(first, end));
             if !locked(&shared).add(index, chunk, end) {
-                next.store(chunks, Ordering::Relaxed);
+                // The other threads stop, too.
+                next_to_scan.store(chunks, Ordering::Relaxed);
             }
         }
     };
@@ -147,8 +150,9 @@ fn scan_chunks(
 /// Joins chunks in file order; they may arrive in any order.
 struct InOrder<'s, 'e, 'a> {
     join: Join<'s, 'e, 'a>,
-    /// The next chunk to join.
+    /// Index of the next chunk to join.
     next: u64,
+    /// Later chunks by index, each with the file offset of its end.
     waiting: BTreeMap<u64, (Scanned<'a>, u64)>,
 }
 
@@ -161,7 +165,7 @@ impl<'s, 'e, 'a> InOrder<'s, 'e, 'a> {
         }
     }
 
-    /// Adds a chunk; returns whether further ones are needed.
+    /// Adds a chunk, and joins all that are next in file order; returns whether further chunks are needed.
     fn add(&mut self, index: u64, chunk: Scanned<'a>, end: u64) -> bool {
         self.waiting.insert(index, (chunk, end));
         while let Some((chunk, end)) = self.waiting.remove(&self.next) {

@@ -1,4 +1,4 @@
-//! Chunks of any size, on any number of threads, compared with a serial pass over the whole file.
+//! Passes in chunks of several sizes, on one and on several threads, compared with a serial pass over the whole file.
 
 use std::num::NonZeroUsize;
 
@@ -18,28 +18,30 @@ const SAMPLE_TYPE: u64 = (1 << 1) | (1 << 2) | (1 << 4) | (1 << 16);
 const WITHOUT_VALUES: u64 = SAMPLE_TYPE & !(1 << 4);
 /// RAW: any bytes at the end of a sample.
 const RAW: u64 = 1 << 10;
-/// PERF_RECORD_LOST, FINISHED_ROUND, AUXTRACE, THREAD_MAP.
+// Record types of `enum perf_event_type` and `enum perf_user_event_type`.
 const LOST: u32 = 2;
 const FINISHED_ROUND: u32 = 68;
 const AUXTRACE: u32 = 71;
 const THREAD_MAP: u32 = 73;
 
-/// A record of a random recording. Times are differences to the record's number times 100.
+/// A record of a random recording. A time is relative to 100 times the number of the record; `None` is a record without a time.
 #[derive(Debug, Clone)]
 enum Item {
     Sample {
         id: u64,
         time: Option<i64>,
+        /// Number of 8-byte words of raw data.
         raw: usize,
     },
     Comm {
         tid: u32,
         time: Option<i64>,
     },
+    /// A LOST record with this number of lost records.
     Lost(u64),
     Round,
     ThreadMap,
-    /// Trace data that imitates records.
+    /// This number of 8-byte words of trace data that imitates records.
     Trace(usize),
 }
 
@@ -80,8 +82,8 @@ fn encode(items: &[Item]) -> Vec<u8> {
         ..first
     };
     file.event(&first, &[1]).event(&second, &[2]);
-    // An imitation of a chain of records.
-    let lost: Vec<u8> = (0..40).flat_map(|_| imitation()).collect();
+    // Bytes that look like consecutive records.
+    let imitated: Vec<u8> = (0..40).flat_map(|_| imitation()).collect();
     for (number, item) in (1..).zip(items) {
         let at = |time: &Option<i64>| {
             time.map_or(0, |time| number * 100 + time)
@@ -96,7 +98,7 @@ fn encode(items: &[Item]) -> Vec<u8> {
                     _ => body.u64(number.cast_unsigned()),
                 };
                 let size = u32::try_from(*raw * 8 + 4).unwrap();
-                let content = &lost[..*raw * 8];
+                let content = &imitated[..*raw * 8];
                 file.record(
                     PerfFile::SAMPLE,
                     PerfFile::USER,
@@ -124,7 +126,7 @@ fn encode(items: &[Item]) -> Vec<u8> {
                 let size = *words as u64 * 8;
                 let body = file.bytes().u64(size).raw([0; 32]);
                 file.record(AUXTRACE, 0, body.done());
-                file.records(&lost[..*words * 8]);
+                file.records(&imitated[..*words * 8]);
             }
         }
     }
@@ -158,7 +160,7 @@ fn results(scan: &Scan) -> String {
     )
 }
 
-/// Number of late records, and the flush limit at each record without a time, record by record.
+/// Returns the number of late records, and the position and flush limit of each record without a time, from a serial pass.
 fn oracle(data: &PerfData<'_>) -> (u64, Vec<(u64, u64)>) {
     let events = EventTable::new(data.endian(), data.events());
     let mut rounds = Rounds::new();
@@ -227,23 +229,27 @@ fn boundaries_are_found_in_recordings_and_not_in_noise() {
     let scanner = ChunkScanner::new(&data, &events, &walked);
     let boundaries: Vec<u64> = data.records().map(|at| at.unwrap().position).collect();
     let start = data.data_offset();
-    // Samples contain imitations of records, but no chain of them that leads to the end of the sample.
-    let mut right = 0;
+    // The raw data of samples imitates records, but not at multiples of 8 bytes, where records begin.
+    let mut correct = 0;
     for from in start..start + 8000 {
         let next = boundaries
             .iter()
             .copied()
             .find(|position| *position >= from);
-        right += usize::from(scanner.first_record(from) == next);
+        correct += usize::from(scanner.first_record(from) == next);
     }
-    assert!(right > 7000, "{right}");
-    let noise = encode(&[Item::Sample {
+    assert!(correct > 7000, "{correct}");
+    let mut file = encode(&[Item::Sample {
         id: 2,
         time: None,
         raw: 0,
     }]);
-    let noise = [&noise[..], &[0xa5; 70_000]].concat();
-    let data = PerfData::parse(&noise).unwrap();
+    file.extend([0xa5; 70_000]);
+    let data_size = file.len() as u64 - start;
+    // The header's data size is at offset 48.
+    file[48..56].copy_from_slice(&data_size.to_le_bytes());
+    let data = PerfData::parse(&file).unwrap();
+    assert_eq!(data.data().len() as u64, data_size);
     let scanner = ChunkScanner::new(&data, &events, &walked);
     assert_eq!(scanner.first_record(start + 8), None);
 }

@@ -9,7 +9,7 @@ use rperf_wire::{
 
 use rustc_hash::FxHashMap;
 
-use super::naming::UserMapping;
+use super::naming::RecordedName;
 use super::space::{InheritedMappings, MappingSpace, SpaceId};
 use super::threads::ThreadIds;
 use super::{Lifetime, World};
@@ -21,6 +21,7 @@ use crate::{DsoId, DsoKind, Machine, Mapping, MappingId, Order};
 pub struct WorldBuilder {
     pub(super) world: World,
     endian: Endian,
+    /// The highest order of the records so far.
     last: Order,
     pub(super) kernel_dsos: FxHashMap<Machine, DsoId>,
     /// The addresses of each kernel's current mapping.
@@ -143,10 +144,10 @@ impl WorldBuilder {
         if is_kernel(misc) {
             return self.kernel_mmap(order, misc, &mmap, None);
         }
-        let data = misc.contains(Misc::MMAP_DATA);
+        let is_data = misc.contains(Misc::MMAP_DATA);
         let mapped = UserMmap {
             mmap,
-            prot: if data {
+            prot: if is_data {
                 PROT_READ | PROT_WRITE
             } else {
                 PROT_EXEC
@@ -186,28 +187,28 @@ impl WorldBuilder {
         }
         let filename = name_text(mmap.filename);
         let end = mmap.start.saturating_add(mmap.len);
-        let named = UserMapping {
+        let named = RecordedName {
             filename: &filename,
             end,
             prot: mapped.prot,
             flags: mapped.flags,
             pid,
         }
-        .name();
+        .interpret();
         let dsos = &mut self.world.dsos;
         let dso = dsos.user(machine, named.kind, &named.name, mapped.build_id);
         if let Some(dso) = dsos.get_mut(dso) {
             dso.mapped_by(pid);
         }
-        let vdso = matches!(named.kind, DsoKind::Vdso | DsoKind::Vdso32);
-        let space = self.process(order, machine, pid);
+        let is_vdso = matches!(named.kind, DsoKind::Vdso | DsoKind::Vdso32);
+        let space = self.process_space(order, machine, pid);
         self.insert(
             order,
             space,
             Mapping {
                 start: mmap.start,
                 end,
-                pgoff: if vdso { 0 } else { mmap.pgoff },
+                pgoff: if is_vdso { 0 } else { mmap.pgoff },
                 dso,
                 prot: mapped.prot,
                 flags: mapped.flags,
@@ -231,12 +232,12 @@ impl WorldBuilder {
         self.world.namespaces.started(order, task.tid);
         // A thread uses the mappings of its process.
         if task.pid != task.tid {
-            self.process(order, Machine::Host, task.pid);
+            self.process_space(order, Machine::Host, task.pid);
             return;
         }
-        let copies = task.pid != task.ppid && !misc.contains(Misc::FORK_EXEC);
-        let space = if copies {
-            let space = self.process(order, Machine::Host, task.ppid);
+        let inherits = task.pid != task.ppid && !misc.contains(Misc::FORK_EXEC);
+        let space = if inherits {
+            let space = self.process_space(order, Machine::Host, task.ppid);
             let until = order;
             self.child_of(InheritedMappings { space, until })
         } else {
@@ -250,20 +251,19 @@ impl WorldBuilder {
         });
     }
 
-    /// Returns a link to the parent; or a copy of the visible mappings if forks of forks have
-    /// created a long chain of links, so that lookups stay fast. Copies are rare, and only made if
-    /// not much larger than the chain, so that the total work is proportional to the number of
-    /// forks.
+    /// Returns the address space of a forked process. It links to that of the parent, or has a copy of the visible mappings if
+    /// forks of forks have created a long chain of links, so that lookups stay fast. A copy is only made at chain lengths that
+    /// are powers of two, and if it is not much larger than the chain, so that the total work is proportional to the number of forks.
     fn child_of(&self, parent: InheritedMappings) -> MappingSpace {
-        const LONG: u32 = 32;
-        let above = self.world.spaces.get(parent.space.0 as usize);
-        let depth = above.map_or(0, |space| space.depth + 1);
-        if depth < LONG || !depth.is_power_of_two() {
-            return MappingSpace::forked(Some(parent), depth);
+        const LONG_CHAIN: u32 = 32;
+        let parent_space = self.world.spaces.get(parent.space.0 as usize);
+        let depth = parent_space.map_or(0, |space| space.depth + 1);
+        if depth < LONG_CHAIN || !depth.is_power_of_two() {
+            return MappingSpace::forked(parent, depth);
         }
         let borders = self.world.borders(parent);
         if borders.len() > 8 * depth as usize {
-            return MappingSpace::forked(Some(parent), depth);
+            return MappingSpace::forked(parent, depth);
         }
         let mut copy = MappingSpace::default();
         for (start, end) in borders.iter().zip(borders.iter().skip(1)) {
@@ -275,6 +275,7 @@ impl WorldBuilder {
         copy
     }
 
+    /// Adds a mapping to an address space, unless the mapping is empty.
     pub(super) fn insert(&mut self, order: Order, space: SpaceId, mapping: Mapping) {
         if mapping.start >= mapping.end {
             return;
@@ -298,7 +299,7 @@ impl WorldBuilder {
     }
 
     /// The current address space of the process; an unknown process gets an empty one.
-    fn process(&mut self, order: Order, machine: Machine, pid: u32) -> SpaceId {
+    fn process_space(&mut self, order: Order, machine: Machine, pid: u32) -> SpaceId {
         let lifetimes = self.world.processes.get(&(machine, pid));
         if let Some(life) = lifetimes.and_then(|lifetimes| lifetimes.last()) {
             return life.space;
@@ -317,8 +318,8 @@ fn is_kernel(misc: Misc) -> bool {
     matches!(misc.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel)
 }
 
-/// Skips a parent without own mappings before the fork: shells that fork repeatedly would otherwise create
-/// long chains. Parents are shortened before their children, so one step is enough.
+/// Returns `link`, or the link of the parent if the parent had no own mappings before the fork: shells that fork repeatedly
+/// would otherwise create long chains. The links of parents are shortened before those of their children, so one step is enough.
 fn shortened(
     spaces: &[MappingSpace],
     link: Option<InheritedMappings>,

@@ -1,9 +1,8 @@
 //! JIT-compiled functions in anonymous memory, by time.
 //!
-//! Runtimes reuse the memory of functions without any record of it. The functions in their dumps
-//! are a separate layer over the mappings of the process, used if a lookup ends in memory without a
-//! file. A function that is the first at all of its addresses is visible from the beginning, so that
-//! only reused addresses create new epochs.
+//! Runtimes reuse the memory of functions, and perf has no record for that. The functions in jitdump files are therefore a
+//! separate layer over the mappings of the process, used if a lookup ends in memory without a file. A function that is the
+//! first at all of its addresses is visible from the beginning, so that only reused addresses create new epochs.
 
 use rperf_wire::PROT_EXEC;
 
@@ -50,8 +49,9 @@ impl World {
         of_dso.next().map(|(order, _)| order)
     }
 
-    /// Adds `functions`, in order of time, to the anonymous memory of `dso`'s process: each overrides older ones at its
-    /// addresses. Must be called at most once for a DSO, before samples are processed.
+    /// Adds `functions`, which must be in order of time, to the anonymous memory of `dso`'s process: each overrides older ones at
+    /// its addresses. Must be called at most once for a DSO, before samples are processed. Does nothing for other
+    /// DSOs (see [`World::runtime_of`]).
     pub fn add_functions(&mut self, dso: DsoId, functions: &[RuntimeFunction]) {
         let Some(lifetimes) = self
             .runtime_of(dso)
@@ -61,6 +61,7 @@ impl World {
         };
         let lifetimes = lifetimes.clone();
         for (index, life) in lifetimes.iter().enumerate() {
+            // Functions from before the first record of the process are in its first address space.
             let since = if index == 0 { 0 } else { life.since.time };
             let until = lifetimes.get(index + 1).map(|next| next.since.time);
             let in_lifetime = functions.iter().filter(|function| {
@@ -75,11 +76,11 @@ impl World {
     fn add_to_space(&mut self, space: SpaceId, dso: DsoId, functions: &[RuntimeFunction]) {
         let (first, overlapping) = first_and_overlapping(functions);
         let mut layer = self.code.remove(&space).unwrap_or_default();
-        let orders = first
+        let times = first
             .iter()
             .map(|_| 0)
             .chain(overlapping.iter().map(|f| f.time));
-        for (time, function) in orders.zip(first.iter().chain(&overlapping)) {
+        for (time, function) in times.zip(first.iter().chain(&overlapping)) {
             let id = MappingId(u32::try_from(self.mappings.len()).unwrap_or(u32::MAX));
             self.mappings.push(Mapping {
                 start: function.start,
@@ -102,7 +103,7 @@ impl World {
         }
     }
 
-    /// The function at `address` if there is one in `mapping`; otherwise `mapping`.
+    /// The mapping of the function at `address` if there is one, and it belongs to the DSO of `mapping`; otherwise `mapping`.
     pub(super) fn function_in(
         &self,
         space: SpaceId,
@@ -150,7 +151,7 @@ mod tests {
     const PID: u32 = 7;
 
     /// A process with anonymous code from 0x1000 to 0x2000, which is mapped again at the times `again` (as after mprotect(2)),
-    /// and with a file from 0x2000 on.
+    /// and with a file from 0x2000 to 0x3000.
     fn world(again: &[u64]) -> (World, DsoId) {
         let mut world = World::default();
         let dso = world.dsos.user(
@@ -207,7 +208,13 @@ mod tests {
     #[test]
     fn epochs_change_where_addresses_are_used_again() {
         let (mut world, dso) = world(&[]);
-        let functions = [(5, 0x1000, 16), (9, 0x1010, 16), (20, 0x1008, 16)];
+        // The last function extends into the file.
+        let functions = [
+            (5, 0x1000, 16),
+            (9, 0x1010, 16),
+            (20, 0x1008, 16),
+            (20, 0x1ff8, 16),
+        ];
         let functions: Vec<_> = functions.into_iter().enumerate().map(function).collect();
         world.add_functions(dso, &functions);
         let epoch = |time| {
@@ -227,6 +234,7 @@ mod tests {
             Some(0),
             "the part that is not overwritten"
         );
+        assert_eq!(function_at(&world, 20, 0x1ffc), Some(3));
         assert_eq!(
             function_at(&world, 20, 0x2004),
             None,
@@ -242,10 +250,9 @@ mod tests {
         #[test]
         fn the_last_function_before_a_sample_is_found(
             mut loads in proptest::collection::vec((1u64..50, 0x1000u64..0x1040, 1u64..20), 0..20),
-            again in proptest::collection::vec(2u64..50, 0..3),
+            mut again in proptest::collection::vec(2u64..50, 0..3),
             time in 1u64..60,
         ) {
-            let mut again = again;
             again.sort_unstable();
             loads.sort_by_key(|load| load.0);
             let functions: Vec<_> = loads.into_iter().enumerate().map(function).collect();

@@ -62,8 +62,8 @@ impl Comms {
         });
     }
 
-    /// The id of a thread without a name. Thread ids have at most 22 bits on Linux; -1 and similar
-    /// values survive losing the top bit because it is restored from the next one.
+    /// The name id of a thread without a name. Thread ids have at most 22 bits on Linux. The id loses the top bit of `tid`,
+    /// which the text restores from the next bit, so -1 and other small negative values are kept.
     pub(crate) fn unnamed(tid: u32) -> CommId {
         CommId(tid | UNNAMED)
     }
@@ -77,6 +77,7 @@ impl Comms {
     }
 }
 
+/// A table of boxed values, created on first use.
 type SlotLevel<T> = SlotTable<OnceLock<Box<T>>>;
 
 /// 256 slots, initially empty.
@@ -97,14 +98,14 @@ struct UnnamedThreads(SlotLevel<SlotLevel<SlotLevel<SlotLevel<str>>>>);
 impl UnnamedThreads {
     fn text(&self, bits: u32) -> &str {
         let [a, b, c, d] = bits.to_be_bytes().map(usize::from);
-        let slot = self.0.0.get(a).map(OnceLock::get_or_init_default);
-        let slot = slot
+        let second_level = self.0.0.get(a).map(OnceLock::get_or_init_default);
+        let third_level = second_level
             .and_then(|table| table.0.get(b))
             .map(OnceLock::get_or_init_default);
-        let slot = slot
+        let fourth_level = third_level
             .and_then(|table| table.0.get(c))
             .map(OnceLock::get_or_init_default);
-        let slot = slot.and_then(|table| table.0.get(d));
+        let slot = fourth_level.and_then(|table| table.0.get(d));
         let text = || {
             let tid = (bits << 1).cast_signed() >> 1;
             format!(":{tid}").into_boxed_str()

@@ -45,16 +45,17 @@ impl World {
         let lifetimes = self.processes.get(&(machine, pid));
         let lifetimes = lifetimes.map_or(&[][..], |lifetimes| lifetimes);
         let begun = lifetimes.partition_point(|life| life.since < order);
-        let alive = begun.checked_sub(1).and_then(|alive| lifetimes.get(alive));
-        let (user, user_span) = self.own_state(alive.map(|life| life.space), order);
+        let current = begun.checked_sub(1).and_then(|last| lifetimes.get(last));
+        let (user, user_span) = self.own_state(current.map(|life| life.space), order);
         let (kernel, kernel_span) = self.own_state(self.kernels.get(&machine).copied(), order);
         let span = OrderRange::at(lifetimes, begun, |life| life.since);
         let epoch = Epoch { user, kernel };
         (epoch, span.and(user_span).and(kernel_span))
     }
 
-    /// Returns the state of an address space as a number, and the range of orders in which it is the same.
-    /// Inherited mappings are fixed at the start of a space, so the number of its own changes determines the state.
+    /// Returns the state of an address space as a number, and the range of orders in which it is the same; `u64::MAX` without a
+    /// space. Inherited mappings are fixed at the start of a space, so the number of its own changes, JIT-compiled functions
+    /// included, determines the state.
     fn own_state(&self, space: Option<SpaceId>, order: Order) -> (u64, OrderRange) {
         let known = space.and_then(|id| Some((id, self.spaces.get(id.0 as usize)?)));
         known.map_or((u64::MAX, OrderRange::ALL), |(id, space)| {

@@ -1,5 +1,4 @@
-//! The kernel part of a [`WorldBuilder`]: the kernel, its modules, generated code, and build-ids
-//! from the header.
+//! The part of a [`WorldBuilder`] for the kernel, its modules and generated code, and for all build-ids from the header.
 
 use std::ops::Range;
 
@@ -7,13 +6,14 @@ use rperf_perfdata::feature::BuildIdEntry;
 use rperf_wire::{CpuMode, Ksymbol, Misc, Mmap, PROT_EXEC, name_text};
 
 use super::WorldBuilder;
-use super::naming::{UserMapping, kernel_file_name, kernel_name, module_name};
+use super::naming::{RecordedName, kernel_file_name, kernel_name, module_name};
 use super::space::{MappingSpace, SpaceId};
 use crate::{Dso, DsoId, DsoKind, Machine, Mapping, Order};
 
 /// Name of the kernel in live views.
 const LIVE_KERNEL: &str = "[kernel]";
 
+/// `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`.
 const KSYMBOL_UNREGISTER: u16 = 1;
 
 impl WorldBuilder {
@@ -23,23 +23,23 @@ impl WorldBuilder {
         for entry in entries {
             let mode = entry.misc.cpu_mode();
             let machine = Machine::of(mode, entry.pid.cast_unsigned());
-            let kernel = matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel);
+            let is_kernel = matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel);
             let name = entry.filename.as_str();
             let build_id = Some(entry.id().to_vec()).filter(|id| id.iter().any(|byte| *byte != 0));
-            let module = module_name(name).filter(|_| kernel);
-            let named = |name: &str| self.world.dsos.named(machine, kernel, name);
-            let id = match named(name).or_else(|| named(&module?)) {
+            let module = module_name(name).filter(|_| is_kernel);
+            let find = |name: &str| self.world.dsos.named(machine, is_kernel, name);
+            let id = match find(name).or_else(|| find(&module?)) {
                 Some(id) => id,
-                None if kernel => self.add_kernel_dso(machine, name),
+                None if is_kernel => self.add_kernel_dso(machine, name),
                 None => {
-                    let named = UserMapping {
+                    let named = RecordedName {
                         filename: name,
                         end: u64::MAX,
                         prot: PROT_EXEC,
                         flags: 0,
                         pid: 0,
                     }
-                    .name();
+                    .interpret();
                     self.world.dsos.user(machine, named.kind, name, None)
                 }
             };
@@ -50,7 +50,7 @@ impl WorldBuilder {
         self.world.version += 1;
     }
 
-    /// A kernel DSO from the BUILD_ID feature: perf keeps the path as its name.
+    /// Adds a kernel DSO from the BUILD_ID feature. As in perf, its name is the path.
     fn add_kernel_dso(&mut self, machine: Machine, name: &str) -> DsoId {
         match module_name(name) {
             Some(module) => {
@@ -76,7 +76,7 @@ impl WorldBuilder {
     ) {
         let machine = Machine::of(misc.cpu_mode(), mmap.pid.cast_unsigned());
         let filename = name_text(mmap.filename);
-        let space = self.kernel(machine);
+        let space = self.kernel_space(machine);
         let (start, mut end) = (mmap.start, mmap.start.saturating_add(mmap.len));
         let dso = if let Some(kernel) = kernel_name(&filename) {
             // Some recorders wrote an empty mapping: treated as all addresses.
@@ -157,20 +157,20 @@ impl WorldBuilder {
     }
 
     pub(super) fn ksymbol(&mut self, order: Order, ksymbol: &Ksymbol<'_>) {
-        let space = self.kernel(Machine::Host);
+        let space = self.kernel_space(Machine::Host);
         let existing = self.world.lookup_in(space, Order::MAX, ksymbol.addr);
         let existing = existing.map(|id| *self.world.mapping(id));
         let end = ksymbol.addr.saturating_add(u64::from(ksymbol.len));
         let unregisters = ksymbol.flags & KSYMBOL_UNREGISTER != 0;
         if let Some(mapping) = existing {
             let kind = self.world.dso(mapping.dso).kind;
-            // Generated code at this address ends when other code is registered there, even without a record of
-            // its end. A registration inside the kernel or a module is ignored, since they have symbol tables.
-            let ends = match unregisters {
+            // An unregistration removes anything except the kernel. A registration replaces generated code at its address,
+            // whose end may not have been recorded, and is ignored inside the kernel or a module, which have symbol tables.
+            let removes_existing = match unregisters {
                 true => kind != DsoKind::Kernel,
                 false => kind == DsoKind::Bpf,
             };
-            if !ends {
+            if !removes_existing {
                 return;
             }
             if let Some(space) = self.world.spaces.get_mut(space.0 as usize) {
@@ -205,7 +205,8 @@ impl WorldBuilder {
         );
     }
 
-    fn kernel(&mut self, machine: Machine) -> SpaceId {
+    /// The address space of a machine's kernel, created if necessary.
+    fn kernel_space(&mut self, machine: Machine) -> SpaceId {
         if let Some(space) = self.world.kernels.get(&machine) {
             return *space;
         }

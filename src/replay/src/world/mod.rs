@@ -84,8 +84,8 @@ impl World {
             CpuMode::Kernel | CpuMode::GuestKernel => *self.kernels.get(&machine)?,
             CpuMode::User | CpuMode::GuestUser => {
                 let lifetimes = self.processes.get(&(machine, pid))?;
-                let alive = lifetimes.partition_point(|life| life.since < order);
-                lifetimes.get(alive.checked_sub(1)?)?.space
+                let begun = lifetimes.partition_point(|life| life.since < order);
+                lifetimes.get(begun.checked_sub(1)?)?.space
             }
             CpuMode::Unknown | CpuMode::Hypervisor => return None,
         };
@@ -101,8 +101,8 @@ impl World {
         })
     }
 
-    /// Looks in the space's own mappings first, then in those of its parent at the time of the
-    /// fork. Also returns the space that has the mapping, and the order before which it was searched.
+    /// Looks in the space's own mappings first, then in those that it inherited from its parent. Returns the mapping, the space
+    /// that has it, and the order before which it was searched there.
     #[inline]
     fn mapping_in(
         &self,
@@ -126,9 +126,9 @@ impl World {
         let mut borders = Vec::new();
         let mut link = Some(parent);
         let mut until = parent.until;
-        while let Some(parent) = link {
-            until = until.min(parent.until);
-            let space = self.spaces.get(parent.space.0 as usize);
+        while let Some(ancestor) = link {
+            until = until.min(ancestor.until);
+            let space = self.spaces.get(ancestor.space.0 as usize);
             borders.extend(space.iter().flat_map(|space| space.borders(until)));
             link = space.and_then(|space| space.parent);
         }
@@ -137,7 +137,7 @@ impl World {
         borders
     }
 
-    /// Returns the content that `code` had just before `order`; `None` if it was never modified. `code` was read at
+    /// Returns the content that `code` had just before `order`; `None` if no TEXT_POKE record modifies it. `code` was read at
     /// `address` from the memory of the host kernel, at any time.
     #[must_use]
     pub fn code_at(&self, order: Order, address: u64, code: &[u8]) -> Option<Vec<u8>> {
@@ -153,7 +153,7 @@ impl World {
         &self.mappings[id.0 as usize]
     }
 
-    /// All mappings, in the order of their records; [`MappingId`] is the index.
+    /// All mappings: those of records, then those of JIT-compiled functions; [`MappingId`] is the index.
     #[must_use]
     pub fn mappings(&self) -> &[Mapping] {
         &self.mappings
@@ -168,7 +168,7 @@ impl World {
         &self.dsos()[id.0 as usize]
     }
 
-    /// All DSOs: those with a build-id in the header, then the others in order of first mapping;
+    /// All DSOs in the order in which they occur first; those with a build-id in the header of a file precede the others.
     /// [`DsoId`] is the index.
     #[must_use]
     pub fn dsos(&self) -> &[Dso] {
@@ -182,14 +182,14 @@ impl World {
         self.threads.comm_at(tid, order)
     }
 
-    /// The name of the thread at `order`, or its first name if it has none at that time. Aggregated
+    /// The name of the thread at `order`, or its first later name if it has none at that time; otherwise `:TID`. Aggregated
     /// reports show this name.
     #[must_use]
     pub fn comm_at_or_later(&self, tid: u32, order: Order) -> CommId {
         self.threads.comm_at_or_later(tid, order)
     }
 
-    /// The last name of the thread that has this id at `order`.
+    /// The last name of the thread that has this id at `order`; `:TID` if it has none.
     #[must_use]
     pub fn comm_last(&self, tid: u32, order: Order) -> CommId {
         self.threads.comm_last(tid, order)
@@ -202,7 +202,7 @@ impl World {
         self.namespaces.at(tid, order)
     }
 
-    /// The path of a cgroup, from the root of its hierarchy.
+    /// The path of a cgroup, from the root of its hierarchy; `None` if not recorded.
     #[must_use]
     pub fn cgroup(&self, id: u64) -> Option<&str> {
         self.cgroups.path(id)

@@ -10,20 +10,20 @@ const VDSO32: &str = "[vdso32]";
 /// End of the 32-bit address space.
 const END_OF_32_BITS: u64 = 1 << 32;
 
-/// A file name and its interpretation.
+/// The DSO that a recorded file name stands for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct FileName {
+pub(crate) struct DsoName {
     /// Name of the DSO.
     pub(crate) name: String,
     /// Type of the DSO.
     pub(crate) kind: DsoKind,
-    /// Whether symbols have addresses in the process's memory instead of a file.
+    /// Whether symbols have addresses in the process's memory, not file offsets (see [`crate::Mapping::identity`]).
     pub(crate) identity: bool,
 }
 
-/// A mapping of a process from its record.
+/// The file name of a mapping of a process, with the fields of the record that determine its meaning.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct UserMapping<'a> {
+pub(crate) struct RecordedName<'a> {
     /// The file name in the record.
     pub(crate) filename: &'a str,
     /// End address, exclusive.
@@ -36,9 +36,9 @@ pub(crate) struct UserMapping<'a> {
     pub(crate) pid: u32,
 }
 
-impl UserMapping<'_> {
+impl RecordedName<'_> {
     /// Interprets the file name like perf: executable memory without a file belongs to `/tmp/perf-PID.map`.
-    pub(crate) fn name(&self) -> FileName {
+    pub(crate) fn interpret(&self) -> DsoName {
         let fileless = is_anonymous(self.filename)
             || self.flags & MAP_HUGETLB != 0
             || is_special_memory(self.filename);
@@ -54,14 +54,15 @@ impl UserMapping<'_> {
         } else {
             (self.filename.to_owned(), DsoKind::User)
         };
-        FileName {
+        DsoName {
             name,
             kind,
             identity: fileless,
         }
     }
 
-    /// Whether this is the vdso of 32-bit programs. The kernel has a vdso for each address size, with the same name.
+    /// Whether this is the vdso of 32-bit programs. The kernel names it `[vdso]`, like that of 64-bit programs, so the address
+    /// decides; `[vdso32]` is perf's name for it.
     fn is_vdso32(&self) -> bool {
         let is_low = self.end <= END_OF_32_BITS;
         self.filename == VDSO32 || is_low && self.filename == "[vdso]"
@@ -94,11 +95,11 @@ pub(crate) fn module_name(path: &str) -> Option<String> {
         let module = !NOT_MODULES.iter().any(|other| file.starts_with(other));
         return module.then(|| file.to_owned());
     }
-    let plain = ["gz", "xz"]
+    let uncompressed = ["gz", "xz"]
         .iter()
         .find_map(|extension| file.strip_suffix(extension)?.strip_suffix('.'))
         .unwrap_or(file);
-    let (stem, extension) = plain.rsplit_once('.')?;
+    let (stem, extension) = uncompressed.rsplit_once('.')?;
     let is_module = !stem.is_empty() && extension.starts_with("ko");
     is_module.then(|| format!("[{}]", stem.replace('-', "_")))
 }
@@ -121,7 +122,7 @@ pub(crate) struct KernelName<'a> {
     pub(crate) symbol: &'a str,
 }
 
-/// Parses the name in the kernel's MMAP record; `None` for other names, also of modules.
+/// Parses the name in the kernel's MMAP record; `None` for other names, including those of modules.
 pub(crate) fn kernel_name(filename: &str) -> Option<KernelName<'_>> {
     let rest = filename.strip_prefix('[')?;
     let known = rest.starts_with("kernel.kallsyms") || rest.starts_with("guest.kernel.kallsyms");

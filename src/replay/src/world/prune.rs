@@ -7,17 +7,16 @@ use super::{Lifetime, VisibleMapping, World, WorldBuilder};
 use crate::{Machine, Mapping, MappingId, Order};
 
 impl World {
-    /// Number of entries, which memory usage depends on.
+    /// Number of the entries that memory usage mostly depends on.
     pub(crate) fn size(&self) -> usize {
         self.mappings.len() + self.spaces.len() + self.threads.len() + self.comms.len()
     }
 }
 
 impl WorldBuilder {
-    /// Removes the threads in `ended` (each is given with the time of its exit), processes without
-    /// threads, unused names, and overridden mappings. The rest is as if it had existed from the
-    /// beginning.
-    /// Ids of mappings change; those of DSOs and of names in use don't.
+    /// Removes the threads in `ended` (each is given with the time of its exit), processes without threads, unused names, and
+    /// overridden mappings. The remaining names and mappings apply from the beginning. Ids of mappings and epochs change; ids
+    /// of DSOs and of names in use don't.
     ///
     /// Does nothing if there are JIT-compiled functions, which only occur in recordings.
     pub fn forget(&mut self, ended: &[(Order, u32)]) {
@@ -34,38 +33,33 @@ impl WorldBuilder {
         let names = world.threads.names().collect();
         world.comms.keep(&names);
         let alive: FxHashSet<u32> = world.threads.processes().collect();
-        let mut live = LiveObjects {
+        let mut pruned = PrunedMappings {
             world,
             new_ids: FxHashMap::default(),
             mappings: Vec::new(),
             spaces: Vec::new(),
         };
-        let processes = live.world.processes.iter();
-        let living = processes.filter(|((machine, pid), _)| {
-            let is_idle = *pid == 0 || *pid == u32::MAX;
-            *machine != Machine::Host || is_idle || alive.contains(pid)
+        let kernels = world.kernels.iter();
+        let kernels: FxHashMap<_, _> = kernels
+            .map(|(machine, space)| (*machine, pruned.copy_space(*space)))
+            .collect();
+        let kept = world.processes.iter().filter(|((machine, pid), _)| {
+            let has_no_exit = *machine != Machine::Host || *pid == 0 || *pid == u32::MAX;
+            has_no_exit || alive.contains(pid)
         });
-        let last: Vec<_> = living
-            .filter_map(|(process, lifetimes)| Some((*process, lifetimes.last()?.space)))
-            .collect();
-        let kernels: Vec<_> = live.world.kernels.clone().into_iter().collect();
-        let kernels: Vec<_> = kernels
-            .into_iter()
-            .map(|(machine, space)| (machine, live.space(space)))
-            .collect();
-        let processes = last.into_iter().map(|(process, space)| {
+        let processes = kept.filter_map(|(process, lifetimes)| {
             let life = Lifetime {
                 since: Order::default(),
-                space: live.space(space),
+                space: pruned.copy_space(lifetimes.last()?.space),
             };
-            (process, vec![life])
+            Some((*process, vec![life]))
         });
         let processes: FxHashMap<_, _> = processes.collect();
-        let LiveObjects {
+        let PrunedMappings {
             mappings, spaces, ..
-        } = live;
+        } = pruned;
         world.processes = processes;
-        world.kernels = kernels.into_iter().collect();
+        world.kernels = kernels;
         world.mappings = mappings;
         world.spaces = spaces;
         world.version += 1;
@@ -73,17 +67,17 @@ impl WorldBuilder {
 }
 
 /// The visible mappings, copied from `world` with new ids.
-struct LiveObjects<'w> {
+struct PrunedMappings<'w> {
     world: &'w World,
-    /// By old id.
+    /// The id of each copy by the id in `world`.
     new_ids: FxHashMap<MappingId, MappingId>,
     mappings: Vec<Mapping>,
     spaces: Vec<MappingSpace>,
 }
 
-impl LiveObjects<'_> {
-    /// Copies the final visible mappings of an address space, inherited or its own.
-    fn space(&mut self, old: SpaceId) -> SpaceId {
+impl PrunedMappings<'_> {
+    /// Copies the final visible mappings of an address space, inherited or its own, and returns the id of the copy.
+    fn copy_space(&mut self, old: SpaceId) -> SpaceId {
         let mut space = MappingSpace::default();
         for visible in self.world.visible_in(old) {
             self.insert(&mut space, visible);
@@ -93,6 +87,7 @@ impl LiveObjects<'_> {
         id
     }
 
+    /// Adds a visible part of a mapping; the mapping itself is copied once.
     fn insert(&mut self, space: &mut MappingSpace, visible: VisibleMapping) {
         let VisibleMapping {
             start,
@@ -100,11 +95,11 @@ impl LiveObjects<'_> {
             id: old,
         } = visible;
         let next = MappingId(u32::try_from(self.mappings.len()).unwrap_or(u32::MAX));
-        let mapping = *self.new_ids.entry(old).or_insert(next);
-        if mapping == next {
+        let new = *self.new_ids.entry(old).or_insert(next);
+        if new == next {
             self.mappings.push(*self.world.mapping(old));
         }
-        space.insert(Order::default(), start..end, Some(mapping));
+        space.insert(Order::default(), start..end, Some(new));
     }
 }
 
@@ -150,6 +145,7 @@ mod tests {
         })
     }
 
+    /// The name of the DSO at an address of a process, after pruning.
     fn dso_name(world: &World, pid: u32, address: u64) -> Option<&str> {
         let mapping = world.lookup(Machine::Host, CpuMode::User, pid, at(1), address)?;
         Some(&world.dso(world.mapping(mapping).dso).name)
@@ -181,7 +177,7 @@ mod tests {
         assert_eq!(dso_name(world, 10, 0x1800), Some("/bin/other"));
         assert_eq!(world.comm(world.comm_at(10, at(1))), "server");
         assert_eq!(world.mappings().len(), 2);
-        // Exited long ago, and the id was reused.
+        // The exit is older than the fork that reused the id.
         push(&mut builder, 8, &fork(10, 9));
         builder.forget(&[(at(7), 9)]);
         assert_eq!(dso_name(builder.world(), 9, 0x1800), Some("/bin/other"));
@@ -224,7 +220,7 @@ mod tests {
                 push(&mut builder, begin + 2 * thread + 2, &Record::Comm(comm));
             }
             let now = at(begin + 3 * THREADS);
-            let name = |builder: &WorldBuilder, thread| {
+            let has_name = |builder: &WorldBuilder, thread| {
                 let world = builder.world();
                 let (tid, text) = (tid(thread), format!("job-{generation}-{thread}"));
                 world.comm(world.comm_at(tid, now)) == text
@@ -236,7 +232,9 @@ mod tests {
             };
             builder.forget(&ended(0..THREADS / 2));
             assert!(
-                !name(&builder, 0) && name(&builder, THREADS / 2) && name(&builder, THREADS - 1)
+                !has_name(&builder, 0)
+                    && has_name(&builder, THREADS / 2)
+                    && has_name(&builder, THREADS - 1)
             );
             builder.forget(&ended(THREADS / 2..THREADS));
             assert!(builder.world().size() < 100, "{}", builder.world().size());

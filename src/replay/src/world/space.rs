@@ -2,9 +2,9 @@
 //!
 //! There is no record for unmapping: a mapping overrides older ones at its addresses, until
 //! overridden itself. So the mapping at an address at some time is the latest one inserted before
-//! that time that covers the address. A segment tree over the boundaries of all mappings finds it:
+//! that time that covers the address. A segment tree over the boundaries of mappings finds it:
 //! each mapping is in O(log n) nodes, and a lookup visits the O(log n) nodes above one elementary
-//! interval. Nothing is ever split, trimmed or copied.
+//! interval. Mappings that are not in the tree yet are searched one by one. A new mapping never splits or trims older ones.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ impl SpaceEntry {
     }
 }
 
-/// The mappings of one process (or one kernel), oldest first, and the index of most of them.
+/// The mappings of one process (or one kernel), oldest first, and an index of the oldest ones.
 #[derive(Debug, Default)]
 pub(crate) struct MappingSpace {
     pub(crate) parent: Option<InheritedMappings>,
@@ -49,9 +49,9 @@ pub(crate) struct MappingSpace {
 }
 
 impl MappingSpace {
-    pub(crate) fn forked(parent: Option<InheritedMappings>, depth: u32) -> Self {
+    pub(crate) fn forked(parent: InheritedMappings, depth: u32) -> Self {
         Self {
-            parent,
+            parent: Some(parent),
             depth,
             ..Self::default()
         }
@@ -65,7 +65,7 @@ impl MappingSpace {
 
     /// Inserts `mapping`, overriding older ones; `None` removes those in `range`. Orders must not decrease.
     pub(crate) fn insert(&mut self, order: Order, range: Range<u64>, mapping: Option<MappingId>) {
-        const NEW_ENTRIES: usize = 32;
+        const MIN_UNINDEXED: usize = 32;
         if range.is_empty() {
             return;
         }
@@ -75,8 +75,8 @@ impl MappingSpace {
             order,
             mapping,
         });
-        // Doubling makes the total work of rebuilding linear in the number of entries.
-        if self.entries.len() >= 2 * self.index.entries + NEW_ENTRIES {
+        // Rebuilding only after the number of entries has doubled limits the total work.
+        if self.entries.len() >= 2 * self.index.entry_count + MIN_UNINDEXED {
             self.reindex();
         }
     }
@@ -87,9 +87,9 @@ impl MappingSpace {
         entries.filter_map(|entry| Some((entry.order, entry.mapping?)))
     }
 
-    /// Updates the index.
+    /// Rebuilds the index with all entries.
     pub(crate) fn reindex(&mut self) {
-        if self.index.entries != self.entries.len() {
+        if self.index.entry_count != self.entries.len() {
             self.index = MappingIndex::new(&self.entries);
         }
     }
@@ -122,9 +122,9 @@ impl MappingSpace {
     /// entry, `Some(None)` if the entry removed the mapping.
     pub(crate) fn lookup(&self, order: Order, address: u64) -> Option<Option<MappingId>> {
         let counted = self.counted(order);
-        let unindexed = self.entries.get(self.index.entries..counted);
-        let unindexed = unindexed.unwrap_or_default().iter().rev();
-        if let Some(entry) = unindexed.into_iter().find(|entry| entry.covers(address)) {
+        let unindexed = self.entries.get(self.index.entry_count..counted);
+        let mut newest_first = unindexed.unwrap_or_default().iter().rev();
+        if let Some(entry) = newest_first.find(|entry| entry.covers(address)) {
             return Some(entry.mapping);
         }
         let latest = self.index.latest(address, counted)?;
@@ -133,12 +133,12 @@ impl MappingSpace {
 }
 
 /// A segment tree in the usual array form: node `n` has the children `2n` and `2n + 1`, leaves are
-/// the elementary intervals. The entries of node `n` are `items[starts[n]..starts[n + 1]]`,
-/// ascending.
+/// the elementary intervals. The numbers of the entries of node `n` are `items[starts[n]..starts[n + 1]]`, ascending.
 #[derive(Debug, Default)]
 struct MappingIndex {
     /// Number of entries in the index, which are the oldest.
-    entries: usize,
+    entry_count: usize,
+    /// Boundaries of the elementary intervals, ascending.
     borders: Vec<u64>,
     starts: Vec<u32>,
     items: Vec<u32>,
@@ -150,12 +150,12 @@ impl MappingIndex {
         borders.sort_unstable();
         borders.dedup();
         let mut index = Self {
-            entries: entries.len(),
+            entry_count: entries.len(),
             starts: vec![0; 2 * borders.len() + 1],
             borders,
             items: Vec::new(),
         };
-        // Counting sort: `starts` contains the ends first and is decremented to the starts.
+        // Counting sort: `starts` has the number of items of each node, then the ends, which are decremented to the starts.
         let mut starts = std::mem::take(&mut index.starts);
         for entry in entries {
             index.visit_nodes(entry, |node| {
@@ -185,7 +185,7 @@ impl MappingIndex {
         self.borders.len()
     }
 
-    /// Visits the nodes that cover an entry's range.
+    /// Visits the nodes that together cover exactly an entry's range.
     fn visit_nodes(&self, entry: &SpaceEntry, mut visit: impl FnMut(usize)) {
         let leaf = |address| self.borders.partition_point(|&border| border < address);
         let (mut left, mut right) = (
@@ -206,7 +206,7 @@ impl MappingIndex {
         }
     }
 
-    /// The latest among the first `counted` entries that covers `address`.
+    /// The number of the latest among the first `counted` entries that covers `address`.
     fn latest(&self, address: u64, counted: usize) -> Option<usize> {
         let after = self.borders.partition_point(|&border| border <= address);
         if after == 0 || after == self.borders.len() {
@@ -241,6 +241,7 @@ fn add(counts: &mut [u32], at: usize, amount: u32) -> u32 {
     })
 }
 
+/// The last of the ascending `items` that is less than `limit`.
 fn last_below(items: &[u32], limit: usize) -> Option<usize> {
     let last = *items.last()? as usize;
     if last < limit {

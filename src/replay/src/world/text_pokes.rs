@@ -49,7 +49,8 @@ impl TextPokes {
             .collect()
     }
 
-    /// Returns the content that `code`, read at `address` at any time, had just before `order`; `None` if it was never modified.
+    /// Returns the content that `code`, read at `address` at any time, had just before `order`; `None` if no modification
+    /// overlaps it.
     pub(super) fn code_at(&self, order: Order, address: u64, code: &[u8]) -> Option<Vec<u8>> {
         let mut pokes = self.within(address, code.len() as u64);
         if pokes.is_empty() {
@@ -59,7 +60,7 @@ impl TextPokes {
         pokes.sort_by_key(|(_, poke)| poke.at);
         let applied = pokes.partition_point(|(_, poke)| poke.at < order);
         let (before, after) = pokes.split_at(applied);
-        // The first modification after the moment, and the last one before it, take precedence.
+        // The last modification before `order` determines a byte; without one, the first modification after it does.
         for (start, poke) in after.iter().rev() {
             copy_overlap(&mut code_then, address, &poke.old, *start);
         }

@@ -31,6 +31,7 @@ impl OrderRange {
         }
     }
 
+    /// The intersection of two ranges.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             after: self.after.max(other.after),
@@ -133,8 +134,8 @@ impl ThreadCache {
 impl CachedThread {
     #[cold]
     fn new(world: &World, who: ThreadKey, order: Order) -> Self {
-        let (epoch, mapped) = world.epoch_span(who.machine, who.pid, order);
-        let named = world.threads.span(who.tid, order);
+        let (epoch, epoch_span) = world.epoch_span(who.machine, who.pid, order);
+        let comm_span = world.threads.span(who.tid, order);
         let state = ThreadState {
             epoch,
             comm_at: world.comm_at(who.tid, order),
@@ -142,7 +143,7 @@ impl CachedThread {
         };
         Self {
             who,
-            span: mapped.and(named),
+            span: epoch_span.and(comm_span),
             state,
         }
     }

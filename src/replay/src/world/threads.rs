@@ -30,7 +30,8 @@ struct ThreadHistory {
     pid: Option<u32>,
     /// The thread that created the last thread with this id.
     parent: Option<u32>,
-    /// Whether the thread id has a COMM or FORK record; otherwise it is only known from mappings.
+    /// Whether the thread id occurs in a COMM or FORK record, or is that of the idle task; otherwise it is only known from
+    /// mappings.
     has_records: bool,
 }
 
@@ -45,7 +46,7 @@ pub struct ThreadInfo {
     pub parent: Option<u32>,
     /// Its last name, or `:TID`.
     pub comm: CommId,
-    /// Whether it has a COMM or FORK record, and not only mappings.
+    /// Whether it occurs in COMM or FORK records, and not only in those of mappings. Always true for the idle task.
     pub has_records: bool,
 }
 
@@ -61,7 +62,7 @@ pub struct CommChange {
 }
 
 impl ThreadHistory {
-    /// The last change before `order`, and the later changes of the same thread.
+    /// The last change before `order`, and the later changes of name of the same thread.
     fn neighbours(
         &self,
         order: Order,
@@ -84,7 +85,7 @@ impl ThreadChange {
     }
 }
 
-/// All threads of one machine.
+/// All threads of the host.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadTable {
     histories: FxHashMap<u32, ThreadHistory>,
@@ -125,12 +126,12 @@ impl ThreadTable {
         history.changes.push((order, ThreadChange::Start(name)));
     }
 
-    /// Handles the exit of the thread with this id; returns `false` if the id is unknown or was reused.
+    /// Removes the thread with this id, which exited at `order`; returns `false` if the id is unknown or has later changes.
     pub(crate) fn end(&mut self, order: Order, tid: u32) -> bool {
-        let is_over =
+        let has_ended =
             |history: &ThreadHistory| history.changes.last().is_none_or(|(at, _)| *at <= order);
-        let over = self.histories.get(&tid).is_some_and(is_over);
-        over && self.histories.remove(&tid).is_some()
+        let is_removed = self.histories.get(&tid).is_some_and(has_ended);
+        is_removed && self.histories.remove(&tid).is_some()
     }
 
     /// Removes all names except the last one of each thread id, which then applies from the beginning.
@@ -205,7 +206,7 @@ impl ThreadTable {
         name.unwrap_or(Comms::unnamed(tid))
     }
 
-    /// The name at `order`, or the first later one.
+    /// The name at `order`, or the first later one of the same thread, or `:TID`.
     pub(crate) fn comm_at_or_later(&self, tid: u32, order: Order) -> CommId {
         let name = self.histories.get(&tid).and_then(|history| {
             let (past, mut future) = history.neighbours(order);
@@ -215,7 +216,7 @@ impl ThreadTable {
         name.unwrap_or(Comms::unnamed(tid))
     }
 
-    /// The last name of the thread.
+    /// The last name of the thread that has this id at `order`, or `:TID`.
     pub(crate) fn comm_last(&self, tid: u32, order: Order) -> CommId {
         let name = self.histories.get(&tid).and_then(|history| {
             let (past, future) = history.neighbours(order);

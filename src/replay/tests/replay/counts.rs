@@ -11,10 +11,7 @@ use rperf_wire::{
 
 use crate::file::{FileBuilder, attr};
 
-fn types(fields: &[SampleType]) -> SampleType {
-    fields.iter().fold(SampleType(0), |all, field| all | *field)
-}
-
+/// The trailer of a record.
 fn at(time: u64) -> SampleId {
     SampleId {
         pid_tid: Some((5, 5)),
@@ -36,7 +33,7 @@ fn sample(time: u64, id: u64) -> rperf_wire::SampleRecord<'static> {
 
 /// A recording with late samples, LOST and LOST_SAMPLES records.
 fn with_losses() -> Vec<u8> {
-    let sample_type = types(&[SampleType::IP, SampleType::TID, SampleType::TIME]);
+    let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
     for round in 1..=3 {
         for offset in 0..10 {
@@ -118,13 +115,7 @@ impl Fold for List {
 
 #[test]
 fn events_of_different_layouts_are_distinguished_by_id() {
-    let common = [
-        SampleType::IDENTIFIER,
-        SampleType::IP,
-        SampleType::TID,
-        SampleType::TIME,
-    ];
-    let first = types(&common);
+    let first = SampleType::IDENTIFIER | SampleType::IP | SampleType::TID | SampleType::TIME;
     let second = first | SampleType::CPU | SampleType::PERIOD;
     for endian in [Endian::Little, Endian::Big] {
         let events = [(attr(first), vec![11, 12]), (attr(second), vec![21, 22])];
@@ -185,7 +176,7 @@ fn events_of_different_layouts_are_distinguished_by_id() {
 
 #[test]
 fn kernel_and_module_mappings_are_stored() {
-    let sample_type = types(&[SampleType::IP, SampleType::TID, SampleType::TIME]);
+    let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
     let mmap = |start, pgoff, filename| {
         Record::Mmap(Mmap {

@@ -12,11 +12,11 @@ use rperf_wire::{
     SampleIdLayout, SampleLayout, SampleType, U64s,
 };
 
-use crate::exercise::{Ask, Count};
+use crate::exercise::{Count, OrderedCount};
 use crate::file::attr;
 
-/// Runs both replays on the bytes. Returns the number of samples, and the error that ended the records; or the message of an
-/// error that prevents reading.
+/// Replays the bytes unordered and in order of time. Returns the number of samples, and the error that ended the records; or the
+/// message of an error that prevents reading.
 fn read(bytes: &[u8]) -> Result<(u64, Option<Error>), String> {
     let data = PerfData::parse(bytes).map_err(|error| error.to_string())?;
     let replay = Replay::open(&data).map_err(|error| error.to_string())?;
@@ -28,8 +28,8 @@ fn read(bytes: &[u8]) -> Result<(u64, Option<Error>), String> {
         FoldControl::Continue
     };
     replay
-        .ordered(NonZeroUsize::MIN, &Ask, &mut take)
-        .expect("threads");
+        .ordered(NonZeroUsize::MIN, &OrderedCount, &mut take)
+        .expect("enough memory");
     assert_eq!(folded, ordered, "both replays see the same samples");
     let diagnostics = replay.diagnostics();
     let counted: u64 = replay.sample_counts().iter().sum();
@@ -115,15 +115,7 @@ fn records(endian: Endian, attr: &Attr, samples: u32) -> Vec<u8> {
 
 /// A small complete recording.
 pub(crate) fn recording(endian: Endian, samples: u32) -> Vec<u8> {
-    let fields = [
-        SampleType::IP,
-        SampleType::TID,
-        SampleType::TIME,
-        SampleType::CALLCHAIN,
-    ];
-    let sample_type = fields
-        .into_iter()
-        .fold(SampleType(0), |all, field| all | field);
+    let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME | SampleType::CALLCHAIN;
     let event = EventDesc {
         attr: attr(sample_type),
         ids: vec![1, 2],
@@ -172,15 +164,16 @@ fn truncation_at_every_length_keeps_complete_records_or_fails() {
             assert!(length < start, "a file with data is read, length {length}");
             continue;
         };
-        let complete = positions.iter().filter(|&&at| at < length.min(end)).count();
+        let started = positions.iter().filter(|&&at| at < length.min(end)).count();
         assert!(samples <= 20);
         if length >= end {
             assert_eq!((samples, stop), (20, None));
         } else if positions.contains(&length) {
             assert_eq!(stop, None, "length {length}");
-            assert_eq!(samples, (complete as u64).saturating_sub(2));
+            // The first two records are not samples.
+            assert_eq!(samples, (started as u64).saturating_sub(2));
         } else {
-            let offset = positions[complete - 1] as u64;
+            let offset = positions[started - 1] as u64;
             assert!(matches!(stop, Some(Error::Truncated { offset: at, .. }) if at == offset));
         }
     }
@@ -249,8 +242,10 @@ fn reading_ends_at_an_invalid_record() {
         .expect("there")
         .expect("complete")
         .position;
-    let size = usize::try_from(offset).expect("small") + 6;
-    file.get_mut(size..size + 2).expect("a record").fill(0);
+    let size_at = usize::try_from(offset).expect("small") + 6;
+    file.get_mut(size_at..size_at + 2)
+        .expect("a record")
+        .fill(0);
     let error = Error::RecordSize { offset, size: 0 };
     assert_eq!(read(&file), Ok((2, Some(error))));
 }
@@ -265,9 +260,9 @@ fn compressed_records_are_refused_without_the_header_feature() {
         .expect("there")
         .expect("complete")
         .position;
-    let kind = usize::try_from(offset).expect("small");
+    let kind_at = usize::try_from(offset).expect("small");
     let compressed = RecordKind::COMPRESSED.0.to_le_bytes();
-    file.get_mut(kind..kind + 4)
+    file.get_mut(kind_at..kind_at + 4)
         .expect("a record")
         .copy_from_slice(&compressed);
     let text = format!(

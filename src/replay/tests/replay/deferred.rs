@@ -21,13 +21,10 @@ const THREADS: u32 = 3;
 #[derive(Debug, Clone)]
 enum Step {
     /// A sample in the kernel; its user callchain is deferred, or there is none.
-    Sample {
-        deferred: bool,
-    },
+    Sample { deferred: bool },
     /// The thread returns to user space.
-    Return {
-        frames: Vec<u64>,
-    },
+    Return { frames: Vec<u64> },
+    /// The round ends, whatever the thread and CPU.
     Round,
 }
 
@@ -46,7 +43,7 @@ fn steps() -> impl Strategy<Value = Vec<ThreadStep>> {
 /// A sample's recorded time, the time by which the sample is ordered, and its callchain.
 type RenderedSample = (u64, u64, Vec<u64>);
 
-/// The cookie of a thread until its next return to user space. Threads may have equal cookies.
+/// The cookie of a thread after `steps`, until its next return to user space. Threads may have equal cookies.
 fn cookie(steps: &[ThreadStep], tid: u32) -> u64 {
     let returns = steps
         .iter()
@@ -117,18 +114,18 @@ fn expected(steps: &[ThreadStep]) -> Vec<(bool, RenderedSample)> {
         };
         let mut chain = vec![PERF_CONTEXT_KERNEL, !0xfff];
         let mut place = index;
-        let returned = steps[index..]
+        let until_return = steps[index..]
             .iter()
             .position(|(other, _, step)| other == tid && matches!(step, Step::Return { .. }));
-        if let Some(later) = returned.filter(|_| *deferred)
-            && let Step::Return { frames } = &steps[index + later].2
+        if let Some(distance) = until_return.filter(|_| *deferred)
+            && let Step::Return { frames } = &steps[index + distance].2
         {
             chain.push(PERF_CONTEXT_USER);
             chain.extend(frames);
-            place += later;
+            place += distance;
         }
-        let waits = *deferred && returned.is_none();
-        expected.push((waits, (index as u64 + 1, place as u64 + 1, chain)));
+        let is_missing = *deferred && until_return.is_none();
+        expected.push((is_missing, (index as u64 + 1, place as u64 + 1, chain)));
     }
     expected
 }
@@ -159,7 +156,7 @@ proptest! {
     #[test]
     fn samples_of_a_pipe_wait_for_deferred_callchains(steps in steps(), size in 1_usize..3000) {
         let mut expected = expected(&steps);
-        expected.sort_by_key(|(waits, (time, place, _))| (*waits, *place, *time));
+        expected.sort_by_key(|(is_missing, (time, place, _))| (*is_missing, *place, *time));
         let expected: Vec<RenderedSample> = expected.into_iter().map(|(_, sample)| sample).collect();
         let bytes = piped(&recording(&steps, Endian::Little)).0;
         let mut stream = stream(&bytes, size, false);

@@ -1,6 +1,6 @@
 //! Reads bytes that may be a recording. For any bytes nothing panics and everything terminates.
 //!
-//! The tests run mutated recordings through this file, and fuzz targets include it.
+//! The tests run mutated recordings through this file, and the fuzz target `recording` includes it.
 
 use std::num::NonZeroUsize;
 
@@ -8,7 +8,8 @@ use rperf_perfdata::{Error, Features, PerfData, PipeReader};
 use rperf_replay::{Fold, FoldControl, Render, Replay, Sample, Stream, World};
 use rperf_wire::{Endian, Record, RecordKind, U64s, UserRecord};
 
-/// The number of samples in a recording, and the error that ended the records.
+/// The number of samples in a recording, and the error that ended the records; 0 and `None` if the recording cannot be
+/// replayed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) samples: u64,
@@ -16,7 +17,7 @@ pub(crate) struct Outcome {
 }
 
 /// Reads bytes as a stream, if they begin like a stream, and as a file. Returns the result as a file; `None` if the bytes
-/// cannot be read as a file.
+/// cannot be read as a file or decompressed.
 pub(crate) fn exercise(bytes: &[u8]) -> Option<Outcome> {
     stream(bytes);
     let data = PerfData::parse(bytes).ok()?;
@@ -43,11 +44,11 @@ fn replay(data: &PerfData<'_>) -> Outcome {
     };
     let count = replay.fold(NonZeroUsize::MIN, Count::default);
     let mut ordered = 0;
-    let taken = replay.ordered(NonZeroUsize::MIN, &Ask, &mut |count: &mut u64| {
+    let taken = replay.ordered(NonZeroUsize::MIN, &OrderedCount, &mut |count: &mut u64| {
         ordered += *count;
         FoldControl::Continue
     });
-    taken.expect("there is room");
+    taken.expect("enough memory");
     let samples = count.0;
     assert_eq!(samples, ordered, "both passes see the same samples");
     let end = replay.diagnostics().end;
@@ -64,7 +65,7 @@ fn stream(bytes: &[u8]) {
     let mut stream = Stream::new(reader);
     let mut scratches = [()];
     while let Ok(true) = stream.advance() {
-        stream.deliver(&Ask, &mut scratches, &mut |_: &mut u64| {
+        stream.deliver(&OrderedCount, &mut scratches, &mut |_: &mut u64| {
             FoldControl::Continue
         });
     }
@@ -92,7 +93,7 @@ pub(crate) struct Count(pub(crate) u64);
 
 impl Fold for Count {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        ask(world, sample);
+        query(world, sample);
         self.0 += 1;
     }
 
@@ -101,20 +102,20 @@ impl Fold for Count {
     }
 }
 
-/// Like `Count`, in order.
-pub(crate) struct Ask;
+/// Like `Count`, in order of time.
+pub(crate) struct OrderedCount;
 
-impl Render for Ask {
+impl Render for OrderedCount {
     type Out = u64;
     type Scratch = ();
 
     fn render(&self, world: &World, sample: &Sample<'_>, _: &mut (), out: &mut u64) {
-        ask(world, sample);
+        query(world, sample);
         *out += 1;
     }
 }
 
-fn ask(world: &World, sample: &Sample<'_>) {
+fn query(world: &World, sample: &Sample<'_>) {
     let (machine, mode, order) = (sample.machine(), sample.cpu_mode(), sample.order);
     let chain = sample.wire.callchain.iter().flat_map(U64s::iter);
     for ip in chain.take(200).chain(sample.wire.ip) {

@@ -8,7 +8,7 @@ use rperf_wire::{
     SampleIdLayout, SampleLayout, SampleRecord, SampleType,
 };
 
-/// The attr of an event.
+/// The attr of a software event with these sample fields, and with trailers in other records.
 pub(crate) fn attr(sample_type: SampleType) -> Attr {
     Attr {
         kind: EventType::SOFTWARE,
@@ -59,7 +59,7 @@ impl FileBuilder {
         self.file.record(kind.0, misc.0, body)
     }
 
-    /// Appends a record with the trailer of the event `event`.
+    /// Appends a record with the trailer of the event `event`, and returns its position in the file.
     pub(crate) fn record(
         &mut self,
         event: usize,
@@ -75,6 +75,7 @@ impl FileBuilder {
         self.raw(kind, Misc(own.0 | misc.0), &body)
     }
 
+    /// Appends a sample of the event `event`, and returns its position in the file.
     pub(crate) fn sample(&mut self, event: usize, misc: Misc, sample: &SampleRecord<'_>) -> u64 {
         let mut body = Vec::new();
         let layout = SampleLayout::new(&self.attrs[event]);
@@ -82,6 +83,7 @@ impl FileBuilder {
         self.raw(RecordKind::SAMPLE, misc, &body)
     }
 
+    /// Appends a FINISHED_ROUND record, and returns its position in the file.
     pub(crate) fn round(&mut self) -> u64 {
         self.raw(RecordKind::FINISHED_ROUND, Misc(0), &[])
     }

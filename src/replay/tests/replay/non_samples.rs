@@ -36,8 +36,8 @@ impl Render for Places {
 
     fn record(&self, _: &World, record: &NonSampleRecord<'_>, _: &mut (), out: &mut Vec<u64>) {
         assert!(self.0.contains(&record.raw.kind));
-        let user = record.raw.kind.is_user();
-        assert_eq!(record.id.pid_tid.is_none(), user, "{record:?}");
+        let is_user = record.raw.kind.is_user();
+        assert_eq!(record.id.pid_tid.is_none(), is_user, "{record:?}");
         out.push(record.order.position);
     }
 }
@@ -51,7 +51,9 @@ fn ordered(file: &[u8], places: &Places, threads: usize) -> Vec<u64> {
         seen.append(block);
         FoldControl::Continue
     };
-    replay.ordered(threads, places, &mut take).expect("threads");
+    replay
+        .ordered(threads, places, &mut take)
+        .expect("enough memory");
     seen
 }
 

@@ -71,8 +71,8 @@ fn pid() -> impl Strategy<Value = u32> {
     0_u32..6
 }
 
-fn child() -> impl Strategy<Value = (u32, u32)> {
-    // Mostly main threads; sometimes a second thread of a process.
+/// Process and thread id, mostly of main threads, sometimes of a second thread of the process.
+fn pid_and_tid() -> impl Strategy<Value = (u32, u32)> {
     (pid(), 0_u32..4).prop_map(|(pid, thread)| (pid, if thread == 0 { pid + 10 } else { pid }))
 }
 
@@ -84,33 +84,35 @@ fn step() -> impl Strategy<Value = Step> {
             len,
             file: file % 5,
         });
-    let fork = (pid(), child(), any::<bool>()).prop_map(|(ppid, child, exec)| Step::Fork {
+    let fork = (pid(), pid_and_tid(), any::<bool>()).prop_map(|(ppid, child, exec)| Step::Fork {
         parent: (ppid, ppid),
         child,
         exec,
     });
-    let comm =
-        (child(), any::<u8>(), any::<bool>()).prop_map(|((pid, tid), name, exec)| Step::Comm {
+    let comm = (pid_and_tid(), any::<u8>(), any::<bool>()).prop_map(|((pid, tid), name, exec)| {
+        Step::Comm {
             pid,
             tid,
             name: name % 7,
             exec,
-        });
-    // The kernel never assigns overlapping places. Modules and the kernel are at the last three.
+        }
+    });
+    // As in the kernel, code never overlaps other code: it is at ten places, and modules and the kernel are at the last three.
     let announce =
         (0_u64..10, 1_u32..6, any::<u8>()).prop_map(|(place, len, name)| Step::Announce {
             start: place * 6,
             len,
             name,
         });
-    let sample = (child(), any::<bool>(), 0_u64..62).prop_map(|((pid, tid), kernel, address)| {
-        Step::Sample {
-            pid,
-            tid,
-            kernel,
-            address,
-        }
-    });
+    let sample =
+        (pid_and_tid(), any::<bool>(), 0_u64..62).prop_map(|((pid, tid), kernel, address)| {
+            Step::Sample {
+                pid,
+                tid,
+                kernel,
+                address,
+            }
+        });
     prop_oneof![
         4 => mmap,
         3 => fork,
@@ -441,7 +443,7 @@ proptest! {
                 seen.append(block);
                 FoldControl::Continue
             };
-            replay.ordered(threads, &Look, &mut take).expect("threads");
+            replay.ordered(threads, &Look, &mut take).expect("enough memory");
             prop_assert_eq!(&seen, &expected);
             let mut folded = replay.fold(threads, Gather::default).0;
             let mut sorted = expected.clone();
