@@ -253,7 +253,8 @@ impl WorldBuilder {
 
     /// Returns the address space of a forked process. It links to that of the parent, or has a copy of the visible mappings if
     /// forks of forks have created a long chain of links, so that lookups stay fast. A copy is only made at chain lengths that
-    /// are powers of two, and if it is not much larger than the chain, so that the total work is proportional to the number of forks.
+    /// are powers of two, and if it is not much larger than the chain, so that the total work is proportional to the number
+    /// of forks.
     fn child_of(&self, parent: InheritedMappings) -> MappingSpace {
         const LONG_CHAIN: u32 = 32;
         let parent_space = self.world.spaces.get(parent.space.0 as usize);
