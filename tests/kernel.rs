@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rperf_sys::CgroupFolder;
-use rperf_testkit::{Outcome, Run, Scratch, may_trace, real_perf, skip};
+use rperf_testkit::{Outcome, Run, Scratch, copy_program, may_trace, real_perf, skip};
 
 /// A loop of about 50 ms.
 pub(crate) const BUSY: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
@@ -109,7 +109,7 @@ impl<'s> Stranger<'s> {
         let open = fs::Permissions::from_mode(0o777);
         fs::set_permissions(scratch.path(), open).expect("own directory");
         let binary = scratch.path().join("rperf");
-        fs::copy(env!("CARGO_BIN_EXE_rperf"), binary).expect("readable");
+        copy_program(env!("CARGO_BIN_EXE_rperf"), binary);
         let user = 5_000_000 + std::process::id() * 16 + NEXT.fetch_add(1, Ordering::Relaxed);
         let user = user.to_string();
         Some(Self { scratch, user })

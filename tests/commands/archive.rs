@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use rperf_testkit::{Run, Scratch, skip};
+use rperf_testkit::{Run, Scratch, copy_program, skip};
 
 use super::recording::{Recording, Sampled};
 use super::{assert_refused, rperf};
@@ -144,7 +144,7 @@ fn a_recording_is_unpacked_with_its_objects_elsewhere() {
     let before = tools.outcome(Tool::Rperf, &report);
     // The home of another machine.
     let other_machine = Scratch::new();
-    fs::copy(tools.path().join(&name), other_machine.path().join(&name)).expect("it travels");
+    copy_program(tools.path().join(&name), other_machine.path().join(&name));
     let run = |words: &[&str]| {
         let run = rperf(words).within(other_machine.path());
         let run = run.env("HOME", other_machine.path());
@@ -217,7 +217,7 @@ fn missing_objects_are_named_and_the_rest_is_packed() {
         return;
     };
     let program = tools.path().join("prog");
-    fs::copy("/bin/sh", &program).expect("a program can be copied");
+    copy_program("/bin/sh", &program);
     let shell = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
     let words = [
         "-N",

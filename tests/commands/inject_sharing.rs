@@ -145,7 +145,7 @@ fn a_redacted_recording_has_no_secrets_and_the_same_shares() {
     }
     let folder = tools.path().join("planted-folder");
     fs::create_dir(&folder).expect("a folder");
-    fs::copy("/usr/bin/ls", folder.join("planted-prog")).expect("a program");
+    rperf_testkit::copy_program("/usr/bin/ls", folder.join("planted-prog"));
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("the release");
     let script = "for i in 1 2 3 4; do planted-folder/planted-prog -R /usr/lib; done >/dev/null; : planted-argument";
     let events = "cpu-clock,sched:sched_process_exec,syscalls:sys_enter_openat,sched:sched_switch";

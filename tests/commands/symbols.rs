@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rperf_perfdata::PerfData;
-use rperf_testkit::{Bytes, Outcome, Run, Scratch, skip};
+use rperf_testkit::{Bytes, Outcome, Run, Scratch, copy_program, skip};
 use rperf_wire::TextPoke;
 
 use super::generated_files::{Attr, file, kcore, record};
@@ -26,7 +26,7 @@ fn elsewhere(scratch: &Scratch, words: &[&str]) -> Outcome {
 fn a_replaced_program_is_reported() {
     let scratch = Scratch::new();
     let program = scratch.path().join("program");
-    fs::copy("/bin/sh", &program).expect("a copy of the shell");
+    copy_program("/bin/sh", &program);
     let shell = program.to_str().expect("a printable path");
     let options = ["-q", "-e", "cpu-clock:u", "-F", "999"];
     let recorded = record_in(&scratch, &options, &[shell, "-c", BUSY]);

@@ -51,6 +51,7 @@ const C: &[Row] = &[
     ("middle $params", "it=* count={middle.count}"),
     ("middle count:x32", "count_x32={middle.count#x}"),
     ("middle total", "total={global.total}"),
+    ("middle zeroed", "zeroed=77"),
     ("middle%return ret=$retval:s64", "ret={back.ret}"),
     ("middle%return $retval", "arg1={back.ret#x}"),
     (
@@ -96,6 +97,11 @@ const NO_DEBUG_ROWS: &[Row] = &[
         "count={middle.count} val={middle.val} name={middle.name}",
     ),
     ("mi*", "|"),
+    // Variables with and without contents in the file.
+    (
+        "middle total=@total:s64 zeroed=@zeroed:s64",
+        "total={global.total} zeroed=77",
+    ),
 ];
 
 /// Rows for the C program without optimisation.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rperf_testkit::skip;
+use rperf_testkit::{copy_program, skip};
 
 use super::programs::{NAMELESS, OPTIMISED, Program, ProgramFolder};
 use super::stacks::read;
@@ -69,7 +69,7 @@ fn programs_in_another_mount_namespace_are_unwound() {
     // Another program has the same path here.
     let there = folder.scratch.path().join("there");
     fs::create_dir(&there).expect("a new folder");
-    fs::copy(env!("CARGO_BIN_EXE_rperf"), there.join("program")).expect("readable");
+    copy_program(env!("CARGO_BIN_EXE_rperf"), there.join("program"));
     for program in [&OPTIMISED, &NAMELESS] {
         if let Err(reason) = folder.compile(program) {
             return skip(NAME, &reason);

@@ -26,7 +26,7 @@ struct item {
 	};
 };
 
-long total = 3;
+long total = 3, zeroed;
 static int hidden = 5;
 
 static inline long twice(long v)
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 	struct item it = { .id = 7, .flag = 5, .mode = 9, .name = "alpha", .tag = "tagged" };
 	it.in.b[2] = 42;
 	it.in.a = 4;
-	it.u = 31;
+	it.u = 31, zeroed = 77;
 	it.grid[1][2] = 66;
 	it.next = &it;
 	int rounds = argc > 1 ? atoi(argv[1]) : 1;

@@ -2,20 +2,53 @@
 
 use crate::Insn;
 
-/// Encodings of branches: mask and value, and for direct branches the lowest bit and the width of the offset.
-const BRANCHES: [(u32, u32, Option<(u32, u32)>); 6] = [
+/// The encodings of a kind of branch: the bits of `mask` have the value `value`.
+struct Branch {
+    mask: u32,
+    value: u32,
+    /// Where a direct branch has its offset.
+    offset: Option<BitField>,
+}
+
+/// Bits of an instruction.
+#[derive(Clone, Copy)]
+struct BitField {
+    /// The number of the lowest bit.
+    low: u32,
+    width: u32,
+}
+
+impl Branch {
+    const fn direct(mask: u32, value: u32, low: u32, width: u32) -> Self {
+        Self {
+            mask,
+            value,
+            offset: Some(BitField { low, width }),
+        }
+    }
+
+    const fn indirect(mask: u32, value: u32) -> Self {
+        Self {
+            mask,
+            value,
+            offset: None,
+        }
+    }
+}
+
+const BRANCHES: [Branch; 6] = [
     // B, BL
-    (0x7c00_0000, 0x1400_0000, Some((0, 26))),
+    Branch::direct(0x7c00_0000, 0x1400_0000, 0, 26),
     // B.cond, BC.cond
-    (0xff00_0000, 0x5400_0000, Some((5, 19))),
+    Branch::direct(0xff00_0000, 0x5400_0000, 5, 19),
     // CBZ, CBNZ
-    (0x7e00_0000, 0x3400_0000, Some((5, 19))),
+    Branch::direct(0x7e00_0000, 0x3400_0000, 5, 19),
     // TBZ, TBNZ
-    (0x7e00_0000, 0x3600_0000, Some((5, 14))),
+    Branch::direct(0x7e00_0000, 0x3600_0000, 5, 14),
     // BR, BLR, RET and ERET, also with pointer authentication, and DRPS
-    (0xfe00_0000, 0xd600_0000, None),
+    Branch::indirect(0xfe00_0000, 0xd600_0000),
     // SVC, HVC, SMC
-    (0xffe0_001c, 0xd400_0000, None),
+    Branch::indirect(0xffe0_001c, 0xd400_0000),
 ];
 
 pub(crate) fn decode(bytes: &[u8]) -> Option<Insn> {
@@ -23,18 +56,19 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Insn> {
     let word = u32::from_le_bytes(*bytes.first_chunk()?);
     let branch = BRANCHES
         .iter()
-        .find(|(mask, value, _)| word & mask == *value);
-    let offset = branch.and_then(|(_, _, offset)| *offset);
+        .find(|branch| word & branch.mask == branch.value);
+    let offset = branch.and_then(|branch| branch.offset);
     Some(Insn {
         len: 4,
         is_branch: branch.is_some(),
-        displacement: offset.map(|(low, bits)| byte_offset(word, low, bits)),
+        displacement: offset.map(|field| byte_offset(word, field)),
     })
 }
 
-/// The signed number of words in `bits` bits from bit `low` on, converted to bytes.
-fn byte_offset(word: u32, low: u32, bits: u32) -> i64 {
-    let shifted = (word << (32 - low - bits)).cast_signed() >> (32 - bits);
+/// Returns the signed number of words in a field, as bytes.
+fn byte_offset(word: u32, field: BitField) -> i64 {
+    let BitField { low, width } = field;
+    let shifted = (word << (32 - low - width)).cast_signed() >> (32 - width);
     i64::from(shifted) * 4
 }
 

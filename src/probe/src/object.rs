@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use object::{Architecture, File, Object as _, ObjectKind, ObjectSection as _, ObjectSegment as _};
+use object::{
+    Architecture, File, Object as _, ObjectKind, ObjectSection as _, ObjectSegment as _,
+    ObjectSymbol as _, SectionKind,
+};
 use rperf_insn::Isa;
 use rperf_names::by_distance;
 use rperf_symbol::{DebugInfo, Files, SymbolKind, SymbolTable};
@@ -139,14 +142,27 @@ impl<'a> ProbeObject<'a> {
 
     /// Returns the kernel memory at `address` in the kernel's syntax: `@SYMBOL` or `@SYMBOL+OFFSET`.
     pub(crate) fn kernel_memory(&self, address: u64) -> Option<String> {
-        let table = self.table();
-        let index = table.find(self.offset_of(address).unwrap_or(address))?;
-        let start = self.address_of(table.get(index)?.start)?;
-        let distance = address.checked_sub(start)?;
-        Some(match distance {
-            0 => format!("@{}", table.raw_name(index)),
-            distance => format!("@{}+{distance}", table.raw_name(index)),
+        let (name, start) = self.variable_at(address)?;
+        Some(match address.checked_sub(start)? {
+            0 => format!("@{name}"),
+            distance => format!("@{name}+{distance}"),
         })
+    }
+
+    /// Returns the name and the address of the symbol that contains `address`, or of the last one before it in sections such as
+    /// `.bss`.
+    fn variable_at(&self, address: u64) -> Option<(&str, u64)> {
+        let table = self.table();
+        let Some(offset) = self.offset_of(address) else {
+            let before = self.zeroed_variables();
+            let before = before.filter(|(_, start)| *start <= address);
+            return before.max_by_key(|(_, start)| *start);
+        };
+        let index = table.find(offset)?;
+        Some((
+            table.raw_name(index),
+            self.address_of(table.get(index)?.start)?,
+        ))
     }
 
     /// Returns the symbol and the offset in it of a probe whose code has a variant of its function's name: cold parts are placed
@@ -213,12 +229,29 @@ impl<'a> ProbeObject<'a> {
         })
     }
 
-    /// Returns the address of a symbol of any type; `None` if it is missing, or not in the file like variables in `.bss`.
+    /// Returns the address of a symbol of any type; `None` if it is missing.
     pub(crate) fn symbol(&self, name: &str) -> Option<u64> {
+        let zeroed = self.zeroed_variables().find(|(known, _)| *known == name);
+        if let Some((_, address)) = zeroed {
+            return Some(address);
+        }
         let table = self.table();
         let mut symbols = table.iter();
         let (_, symbol) = symbols.find(|(index, _)| table.raw_name(*index) == name)?;
         self.address_of(symbol.start)
+    }
+
+    /// Returns the names and addresses of variables in sections such as `.bss`, which have no contents in the file. None for a
+    /// file of a kernel module, whose symbols have no addresses.
+    fn zeroed_variables(&self) -> impl Iterator<Item = (&str, u64)> {
+        let has_addresses = self.file.kind() != ObjectKind::Relocatable;
+        let symbols = self.file.symbols().chain(self.file.dynamic_symbols());
+        let zeroed = symbols.filter(move |symbol| {
+            let section = symbol.section_index().filter(|_| has_addresses);
+            let section = section.and_then(|index| self.file.section_by_index(index).ok());
+            section.is_some_and(|section| section.kind() == SectionKind::UninitializedData)
+        });
+        zeroed.filter_map(|symbol| Some((symbol.name().ok()?, symbol.address())))
     }
 
     /// Returns the function names most similar to `name`.

@@ -174,6 +174,21 @@ pub fn may_trace(test: &str) -> bool {
     may
 }
 
+/// Copies a program that the test executes.
+///
+/// Another process writes the copy. If this one wrote it, a child that another test starts meanwhile could inherit the open
+/// file, and the program could not be executed until that child's exec (`ETXTBSY`).
+///
+/// # Panics
+/// It cannot be copied.
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let copied = Command::new("cp")
+        .arg(from.as_ref())
+        .arg(to.as_ref())
+        .status();
+    assert!(copied.is_ok_and(|status| status.success()), "cp failed");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ mod programs;
 
 use std::collections::BTreeMap;
 
-use rperf_testkit::{Scratch, skip};
+use rperf_testkit::{Scratch, copy_program, skip};
 
 use super::run;
 use crate::commands::outcome;
@@ -46,7 +46,7 @@ fn the_waits_are_those_of_a_recording() {
     }
     let scratch = Scratch::new();
     // Other tests run sleep(1), too.
-    std::fs::copy("/bin/sleep", scratch.path().join("live-sleep")).unwrap();
+    copy_program("/bin/sleep", scratch.path().join("live-sleep"));
     let sleeps = "for i in 1 2 3 4 5 6 7 8 9 10; do ./live-sleep 0.01; done";
     let live = format!(
         "{} sched latency --live -p --json -- sh -c '{sleeps}' > live.json",

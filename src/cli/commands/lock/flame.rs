@@ -110,9 +110,12 @@ impl<'n, 'r> StackNamer<'n, 'r> {
         frames.collect()
     }
 
-    /// Returns the names and kinds of the frames, outermost first.
+    /// Returns the names and kinds of the frames, outermost first. User frames of a stack without a process, which sums the waits
+    /// of all processes, have no names and are left out.
     pub(super) fn named(&self, stack: &LockStack) -> Vec<(String, FrameKind)> {
-        let frames = self.frames(stack);
+        let has_process = stack.process.is_some();
+        let mut frames = self.frames(stack);
+        frames.retain(|frame| has_process || is_kernel_address(frame.ip));
         let frames = frames.iter().rev();
         frames
             .map(|frame| (self.name(frame), self.frame_kind(frame)))
