@@ -15,7 +15,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::found_file::{FoundFile, descriptor, read_all};
+use crate::found_file::{FoundFile, proc_link, read_all};
 use crate::{Refusal, is_users};
 
 /// The type of a name in a folder; links aren't followed.
@@ -102,7 +102,7 @@ impl Folder {
     /// Opens the parent folder of `path`; also returns the last component.
     ///
     /// # Errors
-    /// A path without a last component, such as `/` or `..`; errors of open(2).
+    /// [`Refusal::Outside`] for a path without a last component, such as `/` or `..`; errors of open(2).
     pub fn of(path: &Path) -> io::Result<(Self, &OsStr)> {
         let name = path.file_name().ok_or(Refusal::Outside)?;
         let parent = path.parent().unwrap_or(Path::new(""));
@@ -293,7 +293,7 @@ impl Folder {
     /// # Errors
     /// Errors of linkat(2); requires `/proc`.
     pub fn link_file(&self, file: &File, name: &OsStr) -> io::Result<()> {
-        let (from, follow) = (descriptor(file), AtFlags::SYMLINK_FOLLOW);
+        let (from, follow) = (proc_link(file), AtFlags::SYMLINK_FOLLOW);
         Ok(linkat(CWD, from, &self.descriptor, plain(name)?, follow)?)
     }
 
@@ -314,7 +314,7 @@ impl Folder {
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
-    /// Renames within the folder and replaces the target. Links aren't followed.
+    /// Renames `from` to `to` within the folder. An existing `to` is replaced. Links aren't followed.
     ///
     /// # Errors
     /// Errors of rename(2).
@@ -327,7 +327,7 @@ impl Folder {
         )?)
     }
 
-    /// Removes a name other than a folder; a link is removed itself.
+    /// Removes a name other than a folder. A link is removed, not its target.
     ///
     /// # Errors
     /// Errors of unlink(2).
@@ -347,10 +347,11 @@ impl Folder {
         )?)
     }
 
-    /// Removes a folder recursively, up to eight levels deep. A file or link is removed itself.
+    /// Removes a folder recursively, up to eight levels deep; or a file. Links are removed, not their targets.
     ///
     /// # Errors
-    /// Errors of unlink(2) and rmdir(2); `DirectoryNotEmpty` if the tree is deeper.
+    /// Errors of unlink(2) and rmdir(2); `DirectoryNotEmpty` if the tree is deeper: then a part of it may have
+    /// been removed.
     pub fn remove_tree(&self, name: &OsStr) -> io::Result<()> {
         self.remove_levels(name, MAX_DEPTH)
     }
@@ -386,7 +387,7 @@ impl Folder {
     }
 }
 
-/// Whether this is what `O_DIRECTORY | O_NOFOLLOW` reports for links and files.
+/// Whether `error` is what open(2) with `O_DIRECTORY | O_NOFOLLOW` reports for links and files.
 fn is_link_or_file(error: &io::Error) -> bool {
     let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
     is(Errno::LOOP) || is(Errno::NOTDIR)

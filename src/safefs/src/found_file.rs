@@ -17,8 +17,7 @@ use crate::{Refusal, is_users};
 const LEASE_TRIES: u32 = 100;
 const LEASE_WAIT: Duration = Duration::from_millis(10);
 
-/// `f_type` of the kernel's virtual file systems (statfs(2), `linux/magic.h`) that have regular
-/// files.
+/// `f_type` (statfs(2), `linux/magic.h`) of the virtual file systems from which [`FoundFile::for_reading`] refuses files.
 const VIRTUAL_FILE_SYSTEMS: [u32; 13] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
@@ -106,7 +105,7 @@ impl FoundFile {
         Ok(self.open_again(OFlags::RDONLY)?)
     }
 
-    /// Opens a FIFO or device for writing; opening a FIFO waits for its reader.
+    /// Opens the file for writing, of any type, without truncating it; opening a FIFO waits for its reader.
     ///
     /// # Errors
     /// Errors of open(2).
@@ -131,7 +130,10 @@ impl FoundFile {
         Ok(self.open_again(OFlags::RDWR | OFlags::NONBLOCK)?)
     }
 
-    /// Opens the same file with other flags and `O_NONBLOCK`. Tries again while a lease blocks it.
+    /// Opens the same file with these flags and `O_NONBLOCK`. Tries again while a lease blocks it.
+    ///
+    /// # Errors
+    /// [`Refusal::Leased`], and errors of open(2).
     pub(crate) fn reopen(&self, flags: OFlags) -> io::Result<File> {
         for _ in 0..LEASE_TRIES {
             match self.open_again(flags | OFlags::NONBLOCK) {
@@ -145,7 +147,7 @@ impl FoundFile {
 
     fn open_again(&self, flags: OFlags) -> Result<File, Errno> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
-        match openat(CWD, descriptor(&self.file), flags, Mode::empty()) {
+        match openat(CWD, proc_link(&self.file), flags, Mode::empty()) {
             Err(Errno::NOENT) => self.open_by_path(flags),
             other => other.map(File::from),
         }
@@ -175,8 +177,8 @@ impl AsFd for FoundFile {
     }
 }
 
-/// The proc(5) link of an open file. It leads to that file even after a rename.
-pub(crate) fn descriptor(file: &File) -> String {
+/// The path of an open file's link in proc(5). It leads to that file even after a rename.
+pub(crate) fn proc_link(file: &File) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 

@@ -37,12 +37,12 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Finds the FIFO or device at `path`, to be opened by [`FoundFile::for_writing`] or
 /// [`FoundFile::for_reading_and_writing`]. `None` for anything that can be replaced instead: a regular file, a
-/// folder, or nothing. A file behind a link below `/dev` or `/proc`, such as `/dev/stdout`, is found, too.
+/// folder, or nothing. A regular file behind a link below `/dev` or `/proc`, such as `/dev/stdout`, is found, too.
 ///
-/// Links owned by root or the user are followed. A FIFO or device of root is found only if the user
-/// is root or gave its path. A FIFO or device of another user is found only if, in addition, the path is not a
-/// link, and the folder is not writable by others or belongs to that user: the rule of
-/// `fs.protected_fifos` (sysctl), enforced here regardless of its setting.
+/// Links owned by root or the user are followed. What the user owns is found. What root owns is found by other users only
+/// if they gave its path. What a third user owns is found only if the path was given and is not a link, and the folder is
+/// not writable by others or belongs to that third user. This is similar to `fs.protected_fifos` (sysctl), but regardless
+/// of its setting and of the folder's sticky bit.
 ///
 /// # Errors
 /// [`Refusal::ForeignLink`], [`Refusal::ForeignPipe`], [`Refusal::NotRegular`] for a socket, and errors of open(2).
@@ -59,15 +59,13 @@ pub fn find_in_place(path: &Path, origin: PathOrigin) -> io::Result<Option<Found
         return Ok(None);
     };
     let kind = found.found_file.metadata().file_type();
-    // `/dev/stdout` and `/proc/self/fd/1` can't be replaced, regardless of their target.
-    let is_descriptor = found.by_link && (path.starts_with("/dev") || path.starts_with("/proc"));
-    if kind.is_dir() || kind.is_file() && !is_descriptor {
+    if kind.is_dir() || kind.is_file() && !found.is_descriptor {
         return Ok(None);
     }
     if kind.is_socket() {
         return Err(Refusal::NotRegular.into());
     }
-    match found.may_be_written(&folder, origin)? {
+    match found.is_allowed(&folder, origin)? {
         true => Ok(Some(found.found_file)),
         false => Err(Refusal::ForeignPipe.into()),
     }
@@ -78,6 +76,9 @@ struct FoundOutput {
     found_file: FoundFile,
     /// Whether it was found through a link, so that its folder is unknown.
     by_link: bool,
+    /// Whether it was found through a link such as `/dev/stdout` or `/proc/self/fd/1`, which can't be replaced, regardless
+    /// of its target.
+    is_descriptor: bool,
 }
 
 impl FoundOutput {
@@ -96,17 +97,21 @@ impl FoundOutput {
             found_file => found_file?,
         };
         let kind = found_file.metadata().file_type();
-        // A link to a file or a folder is itself replaced.
-        if by_link && !is_users(stat.st_uid) && !kind.is_file() && !kind.is_dir() {
+        let is_trusted_link = by_link && is_users(stat.st_uid);
+        // A link of another user to a file or a folder is not followed, but replaced.
+        if by_link && !is_trusted_link && !kind.is_file() && !kind.is_dir() {
             return Err(Refusal::ForeignLink.into());
         }
+        let is_below_dev_or_proc = path.starts_with("/dev") || path.starts_with("/proc");
         Ok(Some(Self {
             found_file,
             by_link,
+            is_descriptor: is_trusted_link && is_below_dev_or_proc,
         }))
     }
 
-    fn may_be_written(&self, folder: &Folder, origin: PathOrigin) -> io::Result<bool> {
+    /// Whether the rules of [`find_in_place`] for owners allow writing.
+    fn is_allowed(&self, folder: &Folder, origin: PathOrigin) -> io::Result<bool> {
         let owner = self.found_file.metadata().uid();
         if owner == geteuid().as_raw() {
             return Ok(true);
@@ -121,14 +126,16 @@ impl FoundOutput {
 }
 
 /// Opens a regular file for writing in place, and creates it if it doesn't exist. FIFOs and devices
-/// are handled like in [`find_in_place`]; opening a FIFO waits for its reader.
+/// are found as by [`find_in_place`]; opening a FIFO waits for its reader.
 ///
 /// # Errors
-/// Errors of [`find_in_place`]; `EISDIR` for a folder; [`Refusal::Leased`]; [`Refusal::ForeignLink`] for a link of another user;
-/// [`Refusal::ForeignFile`] for a file of another user, or with several hard links, in a folder
-/// that others may write.
+/// Errors of [`find_in_place`]; `EISDIR` for a folder; `ENOENT` for a dangling link; [`Refusal::Leased`];
+/// [`Refusal::ForeignLink`] for a link of another user; [`Refusal::ForeignFile`] in a folder that others may write, unless
+/// the file is the user's and has no other hard links, or belongs to the folder's owner.
 pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {
-    if let Some(found) = find_in_place(path, PathOrigin::Given)? {
+    if let Some(found) = find_in_place(path, PathOrigin::Given)?
+        && !found.metadata().is_file()
+    {
         return found.for_writing();
     }
     let (folder, name) = Folder::of(path)?;
@@ -146,7 +153,7 @@ pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {
     if found_file.metadata().is_dir() {
         return Err(Errno::ISDIR.into());
     }
-    if !may_be_written(&found_file, &folder)? {
+    if !may_write_regular(&found_file, &folder)? {
         return Err(Refusal::ForeignFile.into());
     }
     let append = match writing {
@@ -160,12 +167,12 @@ pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether a file may be written. In a folder that others may write, its name may be a hard link
+/// Whether a regular file may be written. In a folder that others may write, its name may be a hard link
 /// that another user made to a file of this user.
-fn may_be_written(file: &FoundFile, folder: &Folder) -> io::Result<bool> {
+fn may_write_regular(file: &FoundFile, folder: &Folder) -> io::Result<bool> {
     let (owner, stat) = (file.metadata().uid(), folder.own_stat()?);
     let is_own = owner == geteuid().as_raw() && file.metadata().nlink() == 1;
-    // Root writes in another user's folder: the file belongs to that user.
+    // For example, root writes a user's file in that user's folder.
     let is_of_folder = owner == stat.st_uid && !is_users(owner);
     Ok(!is_exposed(&stat) || is_own || is_of_folder)
 }

@@ -3,7 +3,7 @@
 //! A profiler often runs as root in folders that others may write, and opens files named in
 //! recordings, archives and maps. All such paths go through this crate, which follows these rules:
 //!
-//! - **Type and owner are checked before anything is opened.** [`FoundFile`] holds an `O_PATH`
+//! - **Type and owner are known before a file is opened.** [`FoundFile`] holds an `O_PATH`
 //!   descriptor (open(2)): a FIFO can't block, a device isn't touched, and the file that was
 //!   checked is the file that is read, even if it is renamed meanwhile.
 //! - **Replacing, moving and removing don't follow links.** [`Folder`] holds the folder open and
@@ -11,8 +11,8 @@
 //! - **Temporary names are random and created with `O_EXCL`**, or the file is unnamed
 //!   (`O_TMPFILE`).
 //! - **Sizes are bounded**: [`read`] and [`Folder::read`] take a limit.
-//! - **FIFOs and devices of other users are written only if the user named them**, under the conditions of
-//!   [`find_in_place`]; [`open_output`] follows them, too.
+//! - **FIFOs and devices of other users are written only if the user gave their path**, under the conditions of
+//!   [`find_in_place`], which also hold for [`open_output`].
 //!
 //! The kernel's `fs.protected_*` settings (sysctl) enforce part of this; the rules apply even if
 //! all of them are 0.

@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Not a regular file but a folder, FIFO, socket or device.
+    /// Not a regular file but a folder, FIFO, socket, device, or a link that is not followed.
     #[error("not a regular file")]
     NotRegular,
     /// A file of a virtual file system such as `/proc/kmsg`: reading may block or consume data.
@@ -38,7 +38,7 @@ pub enum Refusal {
     /// A path component is a link, or isn't a folder.
     #[error("a link or a file, not a folder")]
     NotFolder,
-    /// A path that leads out of its base folder, or a name that is not a single component.
+    /// A path that leads out of its base folder or has no last component, or a name that is not a single component.
     #[error("the path leads out of its folder")]
     Outside,
 }

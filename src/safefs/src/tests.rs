@@ -1,5 +1,5 @@
 //! Tests with a hostile second user. Only root can give files to the user `nobody`: for other users, tests
-//! that need such files are skipped.
+//! and parts of tests that need such files are skipped.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -14,7 +14,8 @@ use super::*;
 /// The user `nobody` of Debian.
 const OTHER: u32 = 65534;
 
-fn is_root(test: &str) -> bool {
+/// Whether the user is root; otherwise reports that `test`, or the rest of it, is skipped.
+fn is_root_or_skips(test: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
         rperf_testkit::skip(test, "only root can give files to another user");
@@ -100,7 +101,6 @@ fn reading_has_a_limit() {
 fn a_lease_does_not_block_for_long() {
     let scratch = Scratch::new();
     let path = scratch.write("file", "leased").expect("a file");
-    let file = fs::File::open(&path).expect("opened");
     // Run in another process: the default action of SIGIO, sent to the holder of a lease, would end
     // this one.
     let holder = std::process::Command::new("python3")
@@ -116,7 +116,6 @@ fn a_lease_does_not_block_for_long() {
         );
         return;
     };
-    drop(file);
     let mut ready = [0; 1];
     let mut out = holder.stdout.take().expect("a pipe");
     out.read_exact(&mut ready).expect("the holder runs");
@@ -243,7 +242,7 @@ fn a_cache_linked_by_another_user_is_not_used() {
     let link = scratch.path().join("cache");
     symlink(scratch.path(), &link).expect("a link");
     Folder::open_own_or_create(&link, 0o700).expect("the user's own link");
-    if is_root("a_cache_linked_by_another_user_is_not_used") {
+    if is_root_or_skips("a_cache_linked_by_another_user_is_not_used") {
         give(&link);
         assert_eq!(
             refused(Folder::open_own_or_create(&link, 0o700)),
@@ -282,12 +281,12 @@ fn replacing_replaces_the_link_and_not_its_target() {
 fn a_file_being_written_has_no_name() {
     let scratch = Scratch::new();
     let folder = Folder::open(scratch.path()).expect("a folder");
-    let names = usize::from(folder.create_unnamed(0o600).is_none());
+    let temporary_names = usize::from(folder.create_unnamed(0o600).is_none());
     let seen = folder.write_atomic("file".as_ref(), 0o640, |out| {
         out.write_all(&[7; 100_000])?;
         Ok(folder.names()?.len())
     });
-    assert_eq!(seen.expect("written"), names);
+    assert_eq!(seen.expect("written"), temporary_names);
     let metadata = fs::metadata(scratch.path().join("file")).expect("there");
     assert_eq!((metadata.len(), metadata.mode() & 0o137), (100_000, 0));
 }
@@ -315,12 +314,12 @@ fn replaceable_files_are_not_opened_in_place() {
         Path::new("/no/such"),
         Path::new("/"),
     ] {
-        let opened = find_in_place(path, PathOrigin::Default).expect("no refusal");
-        assert!(opened.is_none(), "{path:?}");
+        let found = find_in_place(path, PathOrigin::Default).expect("no refusal");
+        assert!(found.is_none(), "{path:?}");
     }
     assert!(
         find_in_place(Path::new("/dev/null"), PathOrigin::Given)
-            .expect("opened")
+            .expect("no refusal")
             .is_some()
     );
 }
@@ -342,11 +341,11 @@ fn exposed(scratch: &Scratch, owner: Option<u32>, mode: u32) -> PathBuf {
 
 #[test]
 fn fifos_of_other_users_are_not_written() {
-    if !is_root("fifos_of_other_users_are_not_written") {
+    if !is_root_or_skips("fifos_of_other_users_are_not_written") {
         return;
     }
     let scratch = Scratch::new();
-    for (owner, mode, given) in [
+    for (owner, mode, found_if_given) in [
         (None, 0o1777, false),
         (None, 0o777, false),
         (None, 0o775, false),
@@ -355,21 +354,25 @@ fn fifos_of_other_users_are_not_written() {
         (Some(1), 0o755, false),
     ] {
         let folder = exposed(&scratch, owner, mode);
-        let place = |name: &str, naming| find_in_place(&folder.join(name), naming);
+        let find = |name: &str, origin| find_in_place(&folder.join(name), origin);
         assert_eq!(
-            refused(place("fifo", PathOrigin::Default)),
+            refused(find("fifo", PathOrigin::Default)),
             Refusal::ForeignPipe
         );
-        match given {
-            true => assert!(place("fifo", PathOrigin::Given).expect("opened").is_some()),
+        match found_if_given {
+            true => assert!(
+                find("fifo", PathOrigin::Given)
+                    .expect("no refusal")
+                    .is_some()
+            ),
             false => assert_eq!(
-                refused(place("fifo", PathOrigin::Given)),
+                refused(find("fifo", PathOrigin::Given)),
                 Refusal::ForeignPipe
             ),
         }
-        for naming in [PathOrigin::Default, PathOrigin::Given] {
-            assert!(place("own", naming).expect("opened").is_some());
-            assert_eq!(refused(place("link", naming)), Refusal::ForeignLink);
+        for origin in [PathOrigin::Default, PathOrigin::Given] {
+            assert!(find("own", origin).expect("no refusal").is_some());
+            assert_eq!(refused(find("link", origin)), Refusal::ForeignLink);
         }
     }
     let null = scratch.path().join("null");
@@ -379,6 +382,46 @@ fn fifos_of_other_users_are_not_written() {
         refused(find_in_place(&null, PathOrigin::Given)),
         Refusal::ForeignLink
     );
+}
+
+#[test]
+fn foreign_links_to_files_below_dev_are_not_followed() {
+    if !is_root_or_skips("foreign_links_to_files_below_dev_are_not_followed") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let precious = scratch.write("precious", "kept").expect("a file");
+    let link = PathBuf::from(format!("/dev/shm/rperf-link-{}", std::process::id()));
+    if symlink(&precious, &link).is_err() {
+        return;
+    }
+    give(&link);
+    let found = find_in_place(&link, PathOrigin::Given);
+    let opened = open_output(&link, WriteMode::Truncate);
+    fs::remove_file(&link).expect("removed");
+    // With `fs.protected_symlinks` the kernel reports an error.
+    assert!(!matches!(found, Ok(Some(_))), "{found:?}");
+    assert!(opened.is_err(), "{opened:?}");
+    assert_eq!(fs::read(&precious).expect("read"), b"kept");
+}
+
+#[test]
+fn an_own_descriptor_of_a_file_is_appended_to_and_truncated() {
+    use std::os::fd::AsRawFd as _;
+    let scratch = Scratch::new();
+    let path = scratch.write("file", "before").expect("a file");
+    let file = fs::File::open(&path).expect("opened");
+    let descriptor = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    for (writing, expected) in [
+        (WriteMode::Append, &b"beforenew"[..]),
+        (WriteMode::Truncate, &b"new"[..]),
+    ] {
+        open_output(&descriptor, writing)
+            .expect("opened")
+            .write_all(b"new")
+            .expect("written");
+        assert_eq!(fs::read(&path).expect("read"), expected);
+    }
 }
 
 #[test]
@@ -406,7 +449,7 @@ fn hard_links_to_other_files_are_not_appended_to() {
         refused(open_output(&folder.join("hard"), WriteMode::Truncate)),
         Refusal::ForeignFile
     );
-    if !is_root("hard_links_to_other_files_are_not_appended_to") {
+    if !is_root_or_skips("hard_links_to_other_files_are_not_appended_to") {
         return;
     }
     symlink(&precious, folder.join("soft")).expect("a link");
