@@ -1,4 +1,4 @@
-//! The function of a script that each event calls, and its arguments.
+//! The function of a script that is called for each event, and its arguments.
 
 use std::sync::Arc;
 
@@ -15,8 +15,10 @@ use crate::records::{RecordCall, record_calls};
 
 /// `PERF_TYPE_SYNTH`: events that a decoder of a hardware trace adds.
 const SYNTHESIZED_TYPE: u32 = i32::MAX.cast_unsigned() + 1;
-/// Parameters of a handler before the event's own fields.
+/// Number of a handler's parameters before the event's own fields.
 pub(crate) const COMMON_PARAMETERS: usize = 8;
+/// Index of a handler's parameter `common_callchain`.
+const CALLCHAIN_PARAMETER: usize = 7;
 /// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address is symbolized.
 const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
 
@@ -27,7 +29,8 @@ pub enum CallKind {
     Handler,
     /// `trace_unhandled`: the tracepoint's fields are a dict.
     Unhandled,
-    /// Its arguments are the encoded values only, without the event's name and the context.
+    /// Its arguments are the encoded values only, without the event's name and the context. In Perl: there is no handler,
+    /// only `process_event`.
     Direct,
     /// No function: the samples are rows of a database.
     Database,
@@ -40,7 +43,8 @@ pub struct EventCall {
     pub function: ScriptFunction,
     /// The kind of the call.
     pub kind: CallKind,
-    /// The first argument: `system__event`, in Perl `system::event`; empty unless the event is a tracepoint.
+    /// The first argument of a handler and of `trace_unhandled`: `system__event`, in Perl `system::event`. Empty for other
+    /// kinds of calls.
     pub event: String,
     /// The name of the event, as recorded.
     pub(crate) name: String,
@@ -52,20 +56,21 @@ pub struct EventCall {
     /// Whether the dict of the sample is the last argument.
     pub(crate) has_sample_dict: bool,
     pub(crate) common_pid: Option<FieldReader>,
-    /// Readers of the preemption count, the flags and the lock depth.
-    pub(crate) flags: [Option<FieldReader>; 3],
+    /// Readers of the preemption count, the flags and the lock depth, for `common_pc`, `common_flags` and
+    /// `common_lock_depth`.
+    pub(crate) context_readers: [Option<FieldReader>; 3],
     pub(crate) read_format: ReadFormat,
     /// Whether the data address is symbolized.
     pub(crate) names_data: bool,
     /// Whether samples have copies of user stacks.
     pub(crate) has_stack_copies: bool,
     /// Whether weights consist of parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
-    pub(crate) weight_parts: bool,
+    pub(crate) has_weight_parts: bool,
     /// Whether `process_event` of a script in Perl is called, after the handler if there is one.
     pub(crate) passes_record: bool,
     /// Whether the callchain is exported to a database.
     exports_callchain: bool,
-    /// The type of a synthesized event.
+    /// The type of a synthesized event; `None` for other events.
     pub(crate) synthesized: Option<u64>,
 }
 
@@ -76,10 +81,10 @@ pub(crate) struct CallField {
     pub(crate) reader: FieldReader,
     /// Offset in the raw data, in bytes.
     pub(crate) offset: usize,
-    /// Size of a number in bytes.
+    /// Size in the raw data, in bytes.
     pub(crate) size: usize,
     pub(crate) is_array: bool,
-    /// Whether the script reads it.
+    /// Whether the function reads it.
     pub(crate) is_read: bool,
 }
 
@@ -91,17 +96,17 @@ pub struct ScriptCalls {
     /// By event; `None` if the script has no function for it.
     pub(crate) events: Vec<Option<EventCall>>,
     pub(crate) records: Vec<RecordCall>,
-    /// Types of the records that call a function or are exported to a database.
+    /// Types of the records for which a function is called, or that are exported to a database.
     pub(crate) kinds: Vec<RecordKind>,
     /// The values that the script's calls of `perf_trace_context` functions need.
     pub(crate) context: ContextUse,
     /// The tables of a script that exports to a database.
     pub(crate) database: Option<DatabaseCalls>,
-    /// Whether COMM records mark names of executed programs.
-    knows_programs: bool,
+    /// Whether COMM records mark names of executed programs (`comm_exec` of the attr).
+    marks_exec: bool,
 }
 
-/// Values of the current event for `perf_trace_context`.
+/// Which values of the current event the functions of `perf_trace_context` return to the script.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContextUse {
     pub(crate) common: bool,
@@ -157,7 +162,7 @@ impl ScriptCalls {
             kinds,
             records,
             database,
-            knows_programs: events
+            marks_exec: events
                 .iter()
                 .any(|event| event.attr.flags.contains(AttrFlags::COMM_EXEC)),
             context,
@@ -172,9 +177,9 @@ impl ScriptCalls {
         Some(exporter)
     }
 
-    /// Continues an export with these calls.
+    /// Continues an export with these calls, for example after a stream has described further events.
     pub fn continue_export(&self, exporter: &mut DatabaseExporter) {
-        exporter.set_calls(self.events.len() + self.records.len(), self.knows_programs);
+        exporter.set_calls(self.events.len() + self.records.len(), self.marks_exec);
     }
 
     /// Whether any function needs symbols of addresses.
@@ -289,7 +294,7 @@ fn describe_columns(call: &EventCall, columns: &[ArgumentColumn], writer: &mut M
     }
 }
 
-/// Writes the description of an event that calls nothing.
+/// Writes the description of an event or table without a function.
 fn write_no_call(writer: &mut MarshalWriter) {
     writer.tuple(5);
     writer.text(b"none");
@@ -305,7 +310,9 @@ impl EventCall {
     }
 
     pub(crate) fn reads_callchain(&self) -> bool {
-        self.exports_callchain || self.reads_common(7) || self.reads_key("callchain")
+        self.exports_callchain
+            || self.reads_common(CALLCHAIN_PARAMETER)
+            || self.reads_key("callchain")
     }
 
     /// Whether the common argument at this index of a handler is read.
@@ -326,7 +333,7 @@ impl EventCall {
     }
 }
 
-/// The call of a script in Python for the samples of an event; `None` if it has no function for them.
+/// The call of a script in Python for the samples of an event; `None` if the script has no function for them.
 fn event_call(
     functions: &ScriptFunctions,
     event: &EventDesc,
@@ -334,21 +341,20 @@ fn event_call(
     endian: Endian,
 ) -> Option<EventCall> {
     let attr = &event.attr;
-    let tracepoint = formats.of_event(attr).ok();
-    if attr.kind != EventType::TRACEPOINT && functions.database.mode {
-        let function = ScriptFunction::default();
-        let call = call_of(event, None, &function, CallKind::Database, endian);
-        return Some(EventCall {
-            has_sample_dict: false,
-            exports_callchain: functions.database.callchains,
-            ..call
-        });
-    }
     if attr.kind != EventType::TRACEPOINT {
+        if functions.database.mode {
+            let function = ScriptFunction::default();
+            let call = call_of(event, None, &function, CallKind::Database, endian);
+            return Some(EventCall {
+                has_sample_dict: false,
+                exports_callchain: functions.database.callchains,
+                ..call
+            });
+        }
         let function = functions.get("process_event")?;
         return Some(call_of(event, None, function, CallKind::Direct, endian));
     }
-    let tracepoint = tracepoint?;
+    let tracepoint = formats.of_event(attr).ok()?;
     let name = tracepoint.name().replacen(':', "__", 1);
     let (function, kind) = match functions.get(&name) {
         Some(function) => (function, CallKind::Handler),
@@ -359,7 +365,7 @@ fn event_call(
     Some(call)
 }
 
-/// The calls of a script in Perl for the samples of an event; `None` if it has no function for them.
+/// The call of a script in Perl for the samples of an event; `None` if the script has no function for them.
 fn perl_event_call(
     functions: &ScriptFunctions,
     event: &EventDesc,
@@ -416,7 +422,7 @@ fn call_of(
         true => fields_by_name(fields, function),
         false => fields,
     };
-    let before = match kind {
+    let before_dict = match kind {
         CallKind::Handler => COMMON_PARAMETERS + fields.len(),
         CallKind::Unhandled => 3,
         CallKind::Direct | CallKind::Database => 0,
@@ -432,9 +438,9 @@ fn call_of(
         fields,
         columns: None,
         has_sample_dict: kind == CallKind::Direct
-            || i64::try_from(before + 1) == Ok(function.arguments),
+            || i64::try_from(before_dict + 1) == Ok(function.arguments),
         common_pid: common("common_pid"),
-        flags: [
+        context_readers: [
             common("common_preempt_count"),
             common("common_flags"),
             common("common_lock_depth"),
@@ -442,7 +448,7 @@ fn call_of(
         read_format: attr.read_format,
         names_data: names_data(attr),
         has_stack_copies: has_stack_copies(attr),
-        weight_parts: attr.sample_type.contains(SampleType::WEIGHT_STRUCT),
+        has_weight_parts: attr.sample_type.contains(SampleType::WEIGHT_STRUCT),
         passes_record: false,
         exports_callchain: false,
         synthesized: (attr.kind.0 == SYNTHESIZED_TYPE).then_some(attr.config),
@@ -457,7 +463,7 @@ fn has_stack_copies(attr: &Attr) -> bool {
 
 /// The fields in the order of the handler's parameters. Handlers get the fields in the tracepoint's order. If their
 /// number does not fit, the handler was written for another kernel: then each parameter gets the field of its name if
-/// all have one, and the last one may be the sample's dict.
+/// all have one, and the last one may be the sample's dict. Otherwise the tracepoint's order is kept.
 fn fields_by_name(fields: Vec<CallField>, function: &ScriptFunction) -> Vec<CallField> {
     let usual = COMMON_PARAMETERS + fields.len();
     let argument_count = usize::try_from(function.arguments).unwrap_or(usual);
@@ -487,7 +493,8 @@ fn attr_bytes(attr: &Attr, endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// Whether perf symbolizes the data address of the event's samples: page faults, and single branches of a trace.
+/// Whether perf symbolizes the data address of the event's samples: page faults, and branches with a period of 1, as those
+/// of Intel BTS.
 fn names_data(attr: &Attr) -> bool {
     let is_fault = attr.kind == EventType::SOFTWARE && PAGE_FAULTS.contains(&attr.config);
     let is_branch = attr.kind == EventType::HARDWARE

@@ -51,7 +51,7 @@ const COMMON: [ColumnSource; 6] = [
 ];
 
 impl ColumnSource {
-    /// The character of Python's `struct` for numbers; `None` for lists.
+    /// The format character of a number for Python's `struct`; `None` for a column that is sent as a list.
     pub(crate) fn code(self) -> Option<&'static str> {
         match self {
             Self::Cpu => Some("i"),
@@ -106,14 +106,14 @@ impl EventEncoder<'_, '_> {
         &self,
         call: &EventCall,
         columns: &[ArgumentColumn],
-        values: &ArgumentSample<'_>,
+        input: &ArgumentSample<'_>,
         to: &mut CallColumns<'_>,
     ) {
-        let raw = values.sample.wire.raw.unwrap_or_default();
-        let time = values.sample.wire.time.unwrap_or(u64::MAX);
+        let raw = input.sample.wire.raw.unwrap_or_default();
+        let time = input.sample.wire.time.unwrap_or(u64::MAX);
         for column in columns {
             match column.source {
-                ColumnSource::Cpu => to.number(values.sample.cpu.to_ne_bytes()),
+                ColumnSource::Cpu => to.number(input.sample.cpu.to_ne_bytes()),
                 ColumnSource::Seconds => to.number((time / NANOSECONDS).to_ne_bytes()),
                 ColumnSource::Nanoseconds => {
                     to.number(((time % NANOSECONDS) as u32).to_ne_bytes());
@@ -122,9 +122,9 @@ impl EventEncoder<'_, '_> {
                     let pid = call.common_pid.and_then(|reader| reader.i64(raw));
                     to.number(pid.unwrap_or_default().to_ne_bytes());
                 }
-                ColumnSource::Comm => to.value(|writer| writer.text(values.comm.as_bytes())),
+                ColumnSource::Comm => to.value(|writer| writer.text(input.comm.as_bytes())),
                 ColumnSource::Callchain => {
-                    to.value(|writer| self.callchain(call, values.frames, writer));
+                    to.value(|writer| self.callchain(call, input.frames, writer));
                 }
                 ColumnSource::Field(index, format) => {
                     if let Some(field) = call.fields.get(index) {

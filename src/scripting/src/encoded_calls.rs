@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! texts   short texts, each once; the values below refer to them
-//! calls   general calls in order: number of the function, tuple of arguments
-//! groups  calls of handlers by function: number of the function, number of calls, one value for each argument that is read:
-//!         bytes of numbers, or a list
+//! calls   general calls, with all arguments, in order: number of the function, tuple of arguments
+//! groups  calls of handlers by function: number of the function, number of calls, one column for each argument that is
+//!         read: bytes of numbers, or a list
 //! order   the group of each call, from 1, or 0 for a general one; None if all calls are general or all are in one group
 //! ```
 //!
@@ -40,9 +40,9 @@ pub(crate) struct EncodedCalls {
     /// The groups, of which the first `used` are in use.
     groups: Vec<CallGroup>,
     used: usize,
-    /// The group of each function, numbered as in `order`; 0 if it has none.
-    places: Vec<u16>,
-    /// The group of each call: 0 for a general one, otherwise one more than its index.
+    /// The group of each function, from 1; 0 if it has none.
+    group_of_function: Vec<u16>,
+    /// The group of each call, from 1; 0 for a general call.
     order: Vec<u16>,
     message: MarshalWriter,
 }
@@ -63,15 +63,15 @@ impl EncodedCalls {
         &mut self.writer
     }
 
-    /// Begins a call of the handler with this number, which has `columns` columns.
+    /// Begins a call of the handler with this number, whose arguments are in `columns` columns.
     pub(crate) fn begin_in_columns(&mut self, number: usize, columns: usize) -> CallColumns<'_> {
         self.writer.refer_to_texts();
-        let place = match self.places.get(number) {
-            Some(place) if *place > 0 => *place,
+        let group_number = match self.group_of_function.get(number) {
+            Some(known) if *known > 0 => *known,
             _ => self.new_group(number, columns),
         };
-        self.order.push(place);
-        let group = self.groups.get_mut(usize::from(place) - 1);
+        self.order.push(group_number);
+        let group = self.groups.get_mut(usize::from(group_number) - 1);
         let columns = match group {
             Some(group) => {
                 group.count += 1;
@@ -85,7 +85,7 @@ impl EncodedCalls {
         }
     }
 
-    /// Begins a group of calls of this function, and returns its place in `order`.
+    /// Begins a group of calls of the function with this number, and returns the number of the group, from 1.
     fn new_group(&mut self, number: usize, columns: usize) -> u16 {
         if self.groups.len() <= self.used {
             self.groups.push(CallGroup::default());
@@ -96,14 +96,14 @@ impl EncodedCalls {
         }
         self.used += 1;
         // A kernel has fewer tracepoints than `u16::MAX`.
-        let place = u16::try_from(self.used).unwrap_or(u16::MAX);
-        if self.places.len() <= number {
-            self.places.resize(number + 1, 0);
+        let group_number = u16::try_from(self.used).unwrap_or(u16::MAX);
+        if self.group_of_function.len() <= number {
+            self.group_of_function.resize(number + 1, 0);
         }
-        if let Some(known_place) = self.places.get_mut(number) {
-            *known_place = place;
+        if let Some(known) = self.group_of_function.get_mut(number) {
+            *known = group_number;
         }
-        place
+        group_number
     }
 
     /// The encoded calls; `None` if there are none.
@@ -145,7 +145,7 @@ impl EncodedCalls {
                 let order: Vec<u8> = self
                     .order
                     .iter()
-                    .flat_map(|place| place.to_ne_bytes())
+                    .flat_map(|group_number| group_number.to_ne_bytes())
                     .collect();
                 to.byte_string(&order);
             }
@@ -160,8 +160,8 @@ impl EncodedCalls {
         self.order.clear();
         for group in self.groups.iter_mut().take(self.used) {
             group.count = 0;
-            if let Some(place) = self.places.get_mut(group.number) {
-                *place = 0;
+            if let Some(known) = self.group_of_function.get_mut(group.number) {
+                *known = 0;
             }
             for column in &mut group.columns {
                 column.bytes.clear();

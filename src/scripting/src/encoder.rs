@@ -47,8 +47,9 @@ pub struct EventEncoder<'r, 'w> {
     pub(crate) endian: Endian,
     max_stack: usize,
     pub(crate) inlines: Option<bool>,
+    /// The end of the kernel's last symbol, once it is needed.
     pub(crate) end_of_kernel: OnceLock<u64>,
-    /// The source files whose text scripts get.
+    /// The source files for `perf_sample_srccode`.
     sources: &'r SourceFiles<'r>,
     /// Build-ids of files, as text.
     build_ids: Mutex<FxHashMap<DsoId, Arc<str>>>,
@@ -123,11 +124,11 @@ pub struct EncoderOptions<'r> {
     pub max_stack: usize,
     /// The options for unwinding user stacks.
     pub stacks: StackOptions,
-    /// Whether callchains include inlined functions; if not given, those unwound from stack copies do.
+    /// Whether callchains include inlined functions; if not given, those of events with stack copies do.
     pub inlines: Option<bool>,
     /// Whether kernel modules are shown by path.
     pub kernel_paths: bool,
-    /// The source files whose text scripts get.
+    /// The source files for `perf_sample_srccode`.
     pub sources: &'r SourceFiles<'r>,
     /// Formats registers as perf does.
     pub registers: RegisterText,
@@ -168,7 +169,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
-    /// Whether a sample is from a decoded trace. Its missing values are 0.
+    /// Whether a sample is from a decoded trace. Missing values of such samples are passed as 0.
     fn is_decoded(&self, sample: &Sample<'_>) -> bool {
         self.decoded == Some(sample.event)
     }
@@ -218,10 +219,10 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         };
         let at = AddressContext::of(sample);
         let frames = &mut scratch.frames;
-        let is_complete = chain::walk(chain, self.max_stack, |mode, ip| {
+        let is_valid = chain::walk(chain, self.max_stack, |mode, ip| {
             frames.push(self.resolver.locate(at, mode, ip));
         });
-        if !is_complete {
+        if !is_valid {
             frames.clear();
         }
     }
@@ -233,7 +234,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         let used = self.calls.context;
         let raw = sample.wire.raw.unwrap_or_default();
         writer.tuple(6);
-        for reader in &call.flags {
+        for reader in &call.context_readers {
             match reader.and_then(|reader| reader.i64(raw)) {
                 Some(value) if used.common => writer.signed(value),
                 _ => writer.none(),
@@ -252,7 +253,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         let frame = used.source.then(frame);
         let line = frame.and_then(|frame| {
             let line = self.resolver.source_line(&frame)?;
-            // As in perf: code without a function and a line has no values, code with a function only an empty path.
+            // As in perf: code with neither a function nor a line has no values, code with only a function has an empty path.
             (line != SourceLine::UNKNOWN || frame.symbol.is_some()).then_some(line)
         });
         let Some(line) = line else {
@@ -303,7 +304,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
             callers: self.callers(call, frames),
             addr,
             period: sample.period,
-            weight: match call.weight_parts {
+            weight: match call.has_weight_parts {
                 true => weight & u64::from(u32::MAX),
                 false => weight,
             },
@@ -366,6 +367,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
+    /// Writes the values that all tracepoints have and the fields, for `trace_unhandled` with their keys.
     fn tracepoint(
         &self,
         call: &EventCall,

@@ -12,9 +12,9 @@ pub struct ScriptFunctions {
     /// The language of the script.
     #[serde(skip)]
     pub language: ScriptLanguage,
-    /// Functions that have the name of a handler.
+    /// Functions whose names rperf may call: handlers, and functions for other events, records, counts and tables.
     pub functions: Vec<ScriptFunction>,
-    /// The functions of `perf_trace_context` that the script may call; each needs values of the event.
+    /// The functions of `perf_trace_context` that the script may call and that return values of the event.
     pub context: Vec<String>,
     /// The script's exports to a database.
     #[serde(default)]
@@ -62,7 +62,7 @@ impl ScriptFunctions {
         })
     }
 
-    /// The function of this name.
+    /// The function of this name; `None` if the script has none.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&ScriptFunction> {
         self.functions.iter().find(|function| function.name == name)

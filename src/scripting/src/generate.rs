@@ -58,7 +58,7 @@ def get_dict_as_string(a_dict, delimiter=' '):
 "#;
 
 /// The parameters before those of an event's fields.
-const PARAMETERS: [&str; 8] = [
+pub(crate) const PARAMETERS: [&str; 8] = [
     "event_name",
     "context",
     "common_cpu",
@@ -127,13 +127,13 @@ fn handler(tracepoint: &Tracepoint) -> String {
     };
     text += "    print_sample(perf_sample_dict, common_callchain)\n";
     if function != event {
-        // The name cannot be the name of a function, but handlers are looked up in the module's dict.
+        // The event's name is not a valid name of a function, but handlers are looked up in the module's dict.
         let _ = write!(text, "\n\nglobals()[\"{event}\"] = {function}\n");
     }
     text
 }
 
-/// The conversion of a value, as in printf(3).
+/// The conversion of a field's value, as in printf(3): `s` for arrays and for numbers whose values have names.
 pub(crate) fn conversion(tracepoint: &Tracepoint, field: &Field) -> char {
     let is_named = || ValueNames::of(&tracepoint.format, &field.name).is_some();
     match field {
@@ -143,7 +143,8 @@ pub(crate) fn conversion(tracepoint: &Tracepoint, field: &Field) -> char {
     }
 }
 
-/// The value of a field in Python and Perl, by name if its values have names.
+/// The expression for a field's value, in Python and Perl: `parameter`, or a call that returns the name of its value if the
+/// field's values have names.
 pub(crate) fn value(
     tracepoint: &Tracepoint,
     field: &Field,

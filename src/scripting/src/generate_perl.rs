@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rperf_tracepoint::Tracepoint;
 
-use crate::generate::{conversion, identifier, value};
+use crate::generate::{PARAMETERS, conversion, identifier, value};
 
 /// The beginning of the script, up to the first handler.
 const START: &str = r#"# Handlers for the events of a recording, written by script -g perl: a template for your own script.
@@ -56,18 +56,6 @@ sub print_callchain
 }
 "#;
 
-/// Parameters before those of an event's fields.
-const PARAMETERS: [&str; 8] = [
-    "event_name",
-    "context",
-    "common_cpu",
-    "common_secs",
-    "common_nsecs",
-    "common_pid",
-    "common_comm",
-    "common_callchain",
-];
-
 /// Returns a script in Perl with a handler for each tracepoint.
 #[must_use]
 pub fn perl_script<'t>(tracepoints: impl IntoIterator<Item = &'t Tracepoint>) -> String {
@@ -111,7 +99,7 @@ fn handler(tracepoint: &Tracepoint) -> String {
         formats.join(", "),
     );
     if name != event {
-        // The name cannot be the name of a sub, but handlers are looked up in the symbol table.
+        // The event's name is not a valid name of a sub, but handlers are looked up in the symbol table.
         let _ = write!(
             text,
             "\n{{\n    no strict 'refs';\n    *{{\"{event}\"}} = \\&{name};\n}}\n"

@@ -47,7 +47,7 @@ impl MarshalWriter {
         self.bytes.extend_from_slice(texts);
     }
 
-    /// Appends values that refer to texts of this writer, or have none.
+    /// Appends encoded values. Texts that they refer to must have been appended by [`MarshalWriter::append_texts`].
     pub(crate) fn append_bytes(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -59,13 +59,13 @@ impl MarshalWriter {
         std::mem::swap(&mut self.bytes, to);
     }
 
-    /// The bytes of all values.
+    /// The bytes of all values, without texts that are kept separately.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The bytes of all values.
+    /// Like [`MarshalWriter::bytes`].
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -105,7 +105,7 @@ impl MarshalWriter {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Digits of 15 bits; their count has the sign.
+    /// Writes digits of 15 bits after their count, which is negative for a negative value.
     fn long(&mut self, value: u64, is_negative: bool) {
         let digits = (u64::BITS - value.leading_zeros())
             .div_ceil(15)
@@ -140,7 +140,7 @@ impl MarshalWriter {
         self.bytes.extend_from_slice(&number.to_le_bytes());
     }
 
-    /// Writes a str that later ones do not refer to.
+    /// Writes a str in full; later ones do not refer to it.
     pub fn plain_text(&mut self, text: &[u8]) {
         self.flagged_text(text, 0);
     }

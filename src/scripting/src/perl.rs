@@ -14,6 +14,7 @@ use rperf_wire::RecordKind;
 
 use crate::calls::{CallField, CallKind, EventCall, ScriptCalls};
 use crate::encoder::{EventEncoder, NANOSECONDS};
+use crate::records::CPU_MODE;
 use crate::sample_dict::{NO_DATA_SOURCE, binding};
 
 /// The program that loads the script and calls its functions, with the modules that scripts use.
@@ -21,10 +22,11 @@ pub const PERL_SHIM: &str = concat!(
     include_str!("../perl/modules.pl"),
     include_str!("../perl/shim.pl")
 );
-/// Values before the fields of a tracepoint: three common fields, CPU, seconds, nanoseconds, process, command name,
-/// callchain.
+/// The template of a handler's call up to the fields of the tracepoint: number of the call, which is skipped; three common
+/// fields, CPU, seconds, nanoseconds, process, command name, callchain.
 const COMMON: &str = "x4 l< l< l< L< Q< Q< l< L</a L</a";
-/// The record, the sample, and its raw data, if recorded.
+/// The template of a call of `process_event`: number of the call, which is skipped; the record; the sample; whether it has
+/// raw data, and these.
 const RECORD: &str = "x4 L</a L</a C L</a";
 /// Size of `struct perf_sample` of perf 6.1 on x86-64, in bytes.
 const SIZE_OF_SAMPLE: usize = 1368;
@@ -33,7 +35,7 @@ const DESCRIPTION: u8 = 0;
 /// First byte of a block of calls.
 const CALLS: u8 = 1;
 
-/// A writer of values.
+/// A writer of values for Perl's `unpack`.
 #[derive(Debug, Default)]
 pub struct PerlWriter {
     bytes: Vec<u8>,
@@ -48,7 +50,7 @@ impl PerlWriter {
 
     /// Writes the length of a string of bytes, and the string.
     pub fn string(&mut self, bytes: &[u8]) {
-        // A record has less than 64 KB, and the values of an event's fields have less than 4 GB.
+        // A record has less than 64 KB, and the named values of an event's fields less than 4 GB.
         self.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
         self.bytes.extend_from_slice(bytes);
     }
@@ -175,7 +177,7 @@ impl EventEncoder<'_, '_> {
         let (call, sample) = (perl_sample.call, perl_sample.sample);
         let raw = sample.wire.raw.unwrap_or_default();
         let number = |reader: &rperf_tracepoint::FieldReader| reader.i64(raw);
-        for common in &call.flags {
+        for common in &call.context_readers {
             let value = common.as_ref().and_then(number).unwrap_or_default();
             to.u32(value as u32);
         }
@@ -245,11 +247,12 @@ impl EventEncoder<'_, '_> {
     }
 }
 
-/// Writes a sample as `struct perf_sample` of perf 6.1 on x86-64; its pointers and all members after them are zero.
+/// Writes a sample as `struct perf_sample` of perf 6.1 on x86-64. The members after `ins_lat`, which include all pointers, are
+/// zero.
 fn sample_structure(call: &EventCall, sample: &Sample<'_>, to: &mut PerlWriter) {
     let wire = &sample.wire;
     let weight = wire.weight.unwrap_or_default();
-    let (weight, latency) = match call.weight_parts {
+    let (weight, latency) = match call.has_weight_parts {
         true => (weight & u64::from(u32::MAX), (weight >> 32) as u16),
         false => (weight, 0),
     };
@@ -280,14 +283,14 @@ fn sample_structure(call: &EventCall, sample: &Sample<'_>, to: &mut PerlWriter) 
         wire.data_page_size.unwrap_or_default(),
         wire.code_page_size.unwrap_or_default(),
         wire.cgroup.unwrap_or_default(),
-        // Flags of a branch, and the number of a guest.
+        // Flags of a branch, and the process id of a guest machine.
         0,
     ] {
         to.u64(value);
     }
     // No virtual CPU.
     to.u32(u32::MAX);
-    let mode = sample.misc.0 & 7;
+    let mode = sample.misc.0 & CPU_MODE;
     for value in [0, mode, sample.misc.0, latency] {
         to.bytes.extend_from_slice(&value.to_le_bytes());
     }

@@ -8,7 +8,7 @@ use crate::functions::ScriptFunctions;
 use crate::marshal::MarshalWriter;
 
 /// `PERF_RECORD_MISC_CPUMODE_MASK`.
-const CPU_MODE: u16 = 7;
+pub(crate) const CPU_MODE: u16 = 7;
 
 /// The functions that are called for records, with the types of these records.
 const SCRIPT_RECORDS: [(&str, RecordKind); 5] = [
@@ -86,6 +86,7 @@ fn write_switch(record: &NonSampleRecord<'_>, switch: Switch, writer: &mut Marsh
     for number in [cpu, pid, tid, np_pid, np_tid] {
         writer.signed(number.cast_signed().into());
     }
+    // The machine of the task: the host.
     writer.signed(-1);
     writer.boolean(out);
     writer.boolean(out && has(misc, Misc::SWITCH_OUT_PREEMPT));

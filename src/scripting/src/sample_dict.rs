@@ -9,6 +9,7 @@ use rperf_wire::{BranchEntry, DataSource, ReadFormat, ReadValues};
 use crate::calls::EventCall;
 use crate::encoder::EventEncoder;
 use crate::marshal::MarshalWriter;
+use crate::records::CPU_MODE;
 
 /// `PERF_MEM_DATA_SRC_NONE`.
 pub(crate) const NO_DATA_SOURCE: u64 = 0x0508_0021;
@@ -125,7 +126,7 @@ impl EventEncoder<'_, '_> {
         let weight = wire.weight.unwrap_or_default();
         dict.number(
             "weight",
-            match call.weight_parts {
+            match call.has_weight_parts {
                 true => weight & u64::from(u32::MAX),
                 false => weight,
             },
@@ -136,7 +137,7 @@ impl EventEncoder<'_, '_> {
         dict.put("datasrc_decode", |to| {
             to.text(source_text(source).as_bytes());
         });
-        dict.number("cpumode", (sample.misc.0 & 7).into());
+        dict.number("cpumode", (sample.misc.0 & CPU_MODE).into());
         let branch = match (dict.reads)("flags") || (dict.reads)("flags_disp") {
             true => self.branch_flags(sample),
             false => BranchFlags::default(),
@@ -172,12 +173,12 @@ impl EventEncoder<'_, '_> {
         dict.put(build_id, |to| {
             to.text(self.build_id(mapping.dso).as_bytes());
         });
-        let limit = match dso.kind {
+        let mapping_end = match dso.kind {
             DsoKind::Kernel => mapping.end.max(self.end_of_symbols(mapping.dso)),
             _ => mapping.end,
         };
         dict.number(start, mapping.start);
-        dict.number(end, limit);
+        dict.number(end, mapping_end);
         if let Some(resolved) = named.symbol {
             dict.put(symbol, |to| to.text(resolved.name.as_bytes()));
             dict.number(offset, resolved.offset);
@@ -210,7 +211,7 @@ impl EventEncoder<'_, '_> {
         writer.set_length(start, count);
     }
 
-    /// Writes the function `named` at a frame.
+    /// Writes a frame of a callchain. `named` is the function at `frame`, which may be inlined there.
     fn frame(&self, frame: &Frame, named: &ResolvedAddress<'_>, writer: &mut MarshalWriter) {
         writer.dict();
         writer.text(b"ip");
@@ -316,18 +317,18 @@ fn branch_entries<'s>(sample: &'s Sample<'_>) -> impl Iterator<Item = BranchEntr
 /// Writes the counters of a sample as tuples of id, value and lost samples; one tuple of zeros if there are none.
 fn read_values(sample: &Sample<'_>, writer: &mut MarshalWriter) {
     let values = sample.wire.read.as_ref().map(|read| read.values());
-    let values = values.unwrap_or_default();
-    let values = values
+    let mut counters: Vec<[u64; 3]> = values
+        .unwrap_or_default()
         .iter()
-        .map(|value| [value.id.unwrap_or(0), value.value, value.lost.unwrap_or(0)]);
-    let mut values: Vec<[u64; 3]> = values.collect();
-    if values.is_empty() {
-        values.push([0; 3]);
+        .map(|value| [value.id.unwrap_or(0), value.value, value.lost.unwrap_or(0)])
+        .collect();
+    if counters.is_empty() {
+        counters.push([0; 3]);
     }
-    writer.list(values.len());
-    for value in values {
-        writer.tuple(value.len());
-        for number in value {
+    writer.list(counters.len());
+    for counter in counters {
+        writer.tuple(counter.len());
+        for number in counter {
             writer.unsigned(number);
         }
     }
@@ -340,7 +341,7 @@ fn source_text(source: u64) -> String {
     text.get(start..).unwrap_or_default().to_owned()
 }
 
-/// `STB_*` of elf(5).
+/// The number of a symbol's binding, `STB_*` of elf(5); `STB_GNU_UNIQUE` for [`Binding::Other`].
 pub(crate) fn binding(binding: Binding) -> u64 {
     match binding {
         Binding::Local => 0,

@@ -23,7 +23,7 @@ pub struct ScriptCount {
 /// The calls of a script for counts.
 #[derive(Debug)]
 pub struct StatCalls {
-    /// The function of each event, then that of the interval; `None` if the script does not have it.
+    /// The function of each event, then [`INTERVAL`]; `None` for a function that the script does not have.
     functions: Vec<Option<String>>,
 }
 
@@ -32,7 +32,7 @@ impl StatCalls {
     /// in Perl.
     #[must_use]
     pub fn new<'n>(functions: &ScriptFunctions, events: impl IntoIterator<Item = &'n str>) -> Self {
-        let names = events.into_iter().map(handler);
+        let names = events.into_iter().map(handler_name);
         let names = names.chain([INTERVAL.to_owned()]);
         let is_defined = |name: &String| functions.get(name).is_some();
         Self {
@@ -59,8 +59,7 @@ impl StatCalls {
         writer.into_bytes()
     }
 
-    /// The encoded calls at the end of an interval, whose `time` is in nanoseconds since the start; `None` if there are
-    /// none.
+    /// The encoded calls at the end of an interval: at `time`, in nanoseconds since the start. `None` if there are none.
     #[must_use]
     pub fn interval(
         &self,
@@ -101,7 +100,7 @@ impl StatCalls {
 }
 
 /// The name of the function for an event: each colon becomes an underscore.
-fn handler(event: &str) -> String {
+fn handler_name(event: &str) -> String {
     format!("stat__{}", event.replace(':', "_"))
 }
 
@@ -112,8 +111,8 @@ mod tests {
 
     #[test]
     fn handlers_are_named_after_events() {
-        assert_eq!(handler("cycles:k"), "stat__cycles_k");
-        assert_eq!(handler("page-faults"), "stat__page-faults");
+        assert_eq!(handler_name("cycles:k"), "stat__cycles_k");
+        assert_eq!(handler_name("page-faults"), "stat__page-faults");
     }
 
     #[test]

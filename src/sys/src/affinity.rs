@@ -8,20 +8,21 @@ use crate::CpuList;
 /// The size in words of the mask that is read, for 65536 CPUs.
 const WORDS: usize = 1024;
 
-/// Restricts the calling thread to these CPUs until dropped. Must be dropped by the same thread.
+/// Restricts the thread that creates it to certain CPUs until it is dropped, which restores the thread's former affinity.
+/// Must be dropped by the same thread.
 #[derive(Debug)]
 pub struct AffinityGuard {
     before: Vec<u64>,
 }
 
 impl AffinityGuard {
-    /// Sets the affinity of the calling thread.
+    /// Restricts the calling thread to `cpus`.
     ///
     /// # Errors
     /// What sched_getaffinity(2) and sched_setaffinity(2) report: `EINVAL` if none of the CPUs is online and allowed.
     pub fn to(cpus: &CpuList) -> io::Result<Self> {
-        let before = mask()?;
-        set(&words(cpus))?;
+        let before = thread_mask()?;
+        set_thread_mask(&words(cpus))?;
         Ok(Self { before })
     }
 
@@ -30,14 +31,14 @@ impl AffinityGuard {
     /// # Errors
     /// What sched_setaffinity(2) reports.
     pub fn move_to(&mut self, cpus: &CpuList) -> io::Result<()> {
-        set(&words(cpus))
+        set_thread_mask(&words(cpus))
     }
 }
 
 impl Drop for AffinityGuard {
     fn drop(&mut self) {
         // If these CPUs cannot be used any more, there is nothing to restore.
-        let _ = set(&self.before);
+        let _ = set_thread_mask(&self.before);
     }
 }
 
@@ -46,15 +47,15 @@ impl Drop for AffinityGuard {
 /// # Errors
 /// What sched_getaffinity(2) reports.
 pub fn allowed_cpus() -> io::Result<CpuList> {
-    let words = mask()?;
+    let words = thread_mask()?;
     let cpus = (0_u32..).zip(words).flat_map(|(index, word)| {
-        let set = (0..u64::BITS).filter(move |bit| word >> bit & 1 != 0);
-        set.map(move |bit| index * u64::BITS + bit)
+        let bits = (0..u64::BITS).filter(move |bit| word >> bit & 1 != 0);
+        bits.map(move |bit| index * u64::BITS + bit)
     });
     Ok(cpus.collect())
 }
 
-/// Returns the mask of the CPUs, one bit for each.
+/// Returns the words of the CPUs' mask, which has one bit for each CPU.
 fn words(cpus: &CpuList) -> Vec<u64> {
     let last = cpus.numbers().last().copied().unwrap_or_default();
     let mut words = vec![0; last as usize / 64 + 1];
@@ -66,7 +67,7 @@ fn words(cpus: &CpuList) -> Vec<u64> {
     words
 }
 
-fn mask() -> io::Result<Vec<u64>> {
+fn thread_mask() -> io::Result<Vec<u64>> {
     let mut words = vec![0_u64; WORDS];
     let mask: *mut libc::cpu_set_t = words.as_mut_ptr().cast();
     // SAFETY: the kernel writes no more bytes than the size passed; 0 is the calling thread.
@@ -76,7 +77,7 @@ fn mask() -> io::Result<Vec<u64>> {
     }
 }
 
-fn set(words: &[u64]) -> io::Result<()> {
+fn set_thread_mask(words: &[u64]) -> io::Result<()> {
     let mask: *const libc::cpu_set_t = ptr::from_ref(words).cast();
     // SAFETY: the kernel reads no more bytes than the size passed; 0 is the calling thread.
     match unsafe { libc::sched_setaffinity(0, size_of_val(words), mask) } {
@@ -91,21 +92,21 @@ mod tests {
 
     #[test]
     fn a_thread_is_bound_until_the_guard_is_dropped() {
-        let before = mask().unwrap();
+        let before = thread_mask().unwrap();
         let allowed = before.iter().position(|word| *word != 0).unwrap();
         let cpu = u32::try_from(allowed * 64).unwrap() + before[allowed].trailing_zeros();
         assert_eq!(allowed_cpus().unwrap().numbers().first(), Some(&cpu));
         let one: CpuList = std::iter::once(cpu).collect();
         let mut bound = AffinityGuard::to(&one).unwrap();
-        assert_eq!(mask().unwrap()[allowed], 1 << (cpu % 64));
+        assert_eq!(thread_mask().unwrap()[allowed], 1 << (cpu % 64));
         bound.move_to(&one).unwrap();
         drop(bound);
-        assert_eq!(mask().unwrap(), before);
+        assert_eq!(thread_mask().unwrap(), before);
         let none: CpuList = std::iter::once(65_535).collect();
         assert_eq!(
             AffinityGuard::to(&none).unwrap_err().raw_os_error(),
             Some(libc::EINVAL)
         );
-        assert_eq!(mask().unwrap(), before);
+        assert_eq!(thread_mask().unwrap(), before);
     }
 }

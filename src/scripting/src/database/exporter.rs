@@ -47,7 +47,7 @@ enum SymbolKey {
 #[derive(Debug, Clone, Copy)]
 struct Address {
     object: DsoId,
-    /// The symbol; `None` if the address has none so far.
+    /// The symbol; `None` if the address has none, and none has been exported for it.
     key: Option<SymbolKey>,
     /// The address in the object, as in its symbol table.
     address: u64,
@@ -66,7 +66,7 @@ struct AddressIds {
     offset: u64,
 }
 
-/// The state of an export.
+/// The state of an export to a database.
 #[derive(Debug)]
 pub struct DatabaseExporter {
     calls: DatabaseCalls,
@@ -79,12 +79,13 @@ pub struct DatabaseExporter {
     objects: FxHashMap<DsoId, u64>,
     symbols: FxHashMap<SymbolKey, u64>,
     paths: FxHashMap<PathKey, u64>,
+    // The last assigned id of each table; 0 if none.
     last_symbol: u64,
-    threads: u64,
-    comms: u64,
-    comm_threads: u64,
-    samples: u64,
-    switches: u64,
+    last_thread: u64,
+    last_comm: u64,
+    last_comm_thread: u64,
+    last_sample: u64,
+    last_switch: u64,
     /// Rows that have not been sent.
     rows: EncodedCalls,
 }
@@ -102,20 +103,20 @@ impl DatabaseExporter {
             symbols: FxHashMap::default(),
             paths: FxHashMap::default(),
             last_symbol: 0,
-            threads: 0,
-            comms: 0,
-            comm_threads: 0,
-            samples: 0,
-            switches: 0,
+            last_thread: 0,
+            last_comm: 0,
+            last_comm_thread: 0,
+            last_sample: 0,
+            last_switch: 0,
             rows: EncodedCalls::default(),
         }
     }
 
     /// Numbers the functions of tables from `first_function` on: a stream may describe further events later.
-    /// `knows_programs`: whether names of executed programs are marked.
-    pub(crate) fn set_calls(&mut self, first_function: usize, knows_programs: bool) {
+    /// `marks_exec`: whether COMM records mark names of executed programs.
+    pub(crate) fn set_calls(&mut self, first_function: usize, marks_exec: bool) {
         self.first_function = first_function;
-        self.tasks.knows_programs |= knows_programs;
+        self.tasks.marks_exec |= marks_exec;
     }
 
     /// Sends the rows that do not depend on samples, if they have not been sent; returns whether the interpreter still
@@ -127,7 +128,8 @@ impl DatabaseExporter {
         self.send_rows(send)
     }
 
-    /// Sends the calls of a block, in order; returns whether the interpreter still reads.
+    /// Sends the calls of a block and the rows for its samples and records, in order; returns whether the interpreter still
+    /// reads.
     pub(crate) fn deliver(
         &mut self,
         items: Vec<DatabaseItem>,
@@ -207,14 +209,14 @@ impl DatabaseExporter {
         self.machine();
         let thread = self.tasks.find_or_create(sample.task);
         let comm = self.task(thread);
-        self.samples += 1;
-        let data = sample.data.as_ref().and_then(|frame| self.look_up(frame));
-        let own = self.look_up(frame);
-        let own = self.address(own, |own| own.address, encoder);
+        self.last_sample += 1;
+        let data_address = sample.data.as_ref().and_then(|frame| self.look_up(frame));
+        let own_address = self.look_up(frame);
+        let own = self.address(own_address, |own| own.address, encoder);
         let path = self.path(&sample.callers, encoder);
-        let data = self.address(data, |data| data.address, encoder);
+        let data = self.address(data_address, |data| data.address, encoder);
         let ids = SampleIds {
-            sample: self.samples,
+            sample: self.last_sample,
             event,
             thread: self.tasks.get(thread).map_or(0, |thread| thread.id),
             comm,
@@ -248,8 +250,8 @@ impl DatabaseExporter {
         id
     }
 
-    /// Exports a thread, its main thread and their names. Returns the id of the name of the program that the process
-    /// executes; 0 if its main thread is unknown.
+    /// Exports a thread with its newest name, and its main thread with the name of the program that the process executes.
+    /// Returns the id of the program's name; 0 if the main thread is unknown.
     fn task(&mut self, thread: ThreadIndex) -> u64 {
         let main = self.tasks.main_thread(thread);
         let mut program = 0;
@@ -276,12 +278,12 @@ impl DatabaseExporter {
     }
 
     fn thread(&mut self, index: ThreadIndex, main: Option<ThreadIndex>) {
-        let next = self.threads + 1;
+        let next = self.last_thread + 1;
         let Some(thread) = self.tasks.get_mut(index).filter(|thread| thread.id == 0) else {
             return;
         };
         thread.id = next;
-        self.threads = next;
+        self.last_thread = next;
         let (pid, tid) = (thread.pid, thread.tid);
         let process = main.and_then(|main| self.tasks.get(main));
         let process = process.map_or(0, |thread| thread.id);
@@ -302,7 +304,7 @@ impl DatabaseExporter {
 
     /// Exports a name, and returns its id.
     fn comm(&mut self, index: ThreadIndex, position: usize) -> u64 {
-        let next = self.comms + 1;
+        let next = self.last_comm + 1;
         let Some(thread) = self.tasks.get_mut(index) else {
             return 0;
         };
@@ -315,7 +317,7 @@ impl DatabaseExporter {
         }
         comm.id = next;
         let (name, start, is_exec) = (comm.name.clone(), comm.start, comm.is_exec);
-        self.comms = next;
+        self.last_comm = next;
         if let Some(to) = self.row(Table::Comm, 5) {
             to.unsigned(next);
             to.text(name.as_bytes());
@@ -328,8 +330,8 @@ impl DatabaseExporter {
 
     fn comm_thread(&mut self, comm: u64, thread: ThreadIndex) {
         let thread = self.tasks.get(thread).map_or(0, |thread| thread.id);
-        self.comm_threads += 1;
-        let id = self.comm_threads;
+        self.last_comm_thread += 1;
+        let id = self.last_comm_thread;
         if let Some(to) = self.row(Table::CommThread, 3) {
             to.unsigned(id);
             to.unsigned(comm);
@@ -337,9 +339,9 @@ impl DatabaseExporter {
         }
     }
 
-    /// Looks up the object and the symbol of an address; `None` without an object. As in perf, the addresses of a sample, or
-    /// of its callchain, are all looked up before one of them is exported: an address without a symbol gets a separate
-    /// symbol, which the other addresses do not see.
+    /// Looks up the object and the symbol of an address; `None` if it has no object or mapping. As in perf, the addresses of
+    /// a sample, or of its callchain, are all looked up before one of them is exported: none of these look-ups finds the
+    /// symbol that is exported for another of the addresses.
     fn look_up(&self, frame: &Frame) -> Option<Address> {
         let object = frame.dso.filter(|_| frame.mapping.is_some())?;
         let known = |key| self.symbols.get(&key).map(|_| key);
@@ -355,12 +357,12 @@ impl DatabaseExporter {
         })
     }
 
-    /// Exports the object and the symbol of an address. `start` returns the start of the symbol that an address without a
-    /// symbol gets.
+    /// Exports the object and the symbol of an address. `unknown_start` returns the start of the symbol that an address
+    /// without a symbol gets.
     fn address(
         &mut self,
         address: Option<Address>,
-        start: fn(&Address) -> u64,
+        unknown_start: fn(&Address) -> u64,
         encoder: &EventEncoder<'_, '_>,
     ) -> AddressIds {
         let Some(address) = address else {
@@ -369,7 +371,10 @@ impl DatabaseExporter {
         let object = self.object(address.object, encoder);
         let (key, is_new) = match address.key {
             Some(key) => (key, !self.symbols.contains_key(&key)),
-            None => (SymbolKey::Unknown(address.object, start(&address)), true),
+            None => {
+                let start = unknown_start(&address);
+                (SymbolKey::Unknown(address.object, start), true)
+            }
         };
         let symbol = match key {
             SymbolKey::Known(id) => encoder.resolver.symbol(id),
@@ -439,7 +444,7 @@ impl DatabaseExporter {
             callers.iter().map(|frame| self.look_up(frame)).collect();
         let mut nodes = Vec::with_capacity(callers.len());
         for (frame, mut address) in callers.iter().zip(addresses) {
-            // perf also looks for a symbol at the sampled address as if it were one in the object.
+            // perf also looks up the sampled address as if it were an address in the object.
             if let Some(address) = address.as_mut().filter(|address| address.key.is_none()) {
                 let key = SymbolKey::Unknown(address.object, address.ip);
                 address.key = self.symbols.get(&key).map(|_| key);
@@ -478,7 +483,7 @@ impl DatabaseExporter {
             tid,
             cpu,
             time,
-            other,
+            other_tid,
             is_out,
             is_preempted,
         } = switch
@@ -487,12 +492,13 @@ impl DatabaseExporter {
         };
         self.machine();
         let own = self.switched(Some(tid));
-        let other = self.switched(other);
+        let other = self.switched(other_tid);
+        // As in perf, switches between idle and unknown threads are not exported.
         if own.is_none_or(|own| own.is_idle) && other.is_none_or(|other| other.is_idle) {
             return;
         }
-        self.switches += 1;
-        let id = self.switches;
+        self.last_switch += 1;
+        let id = self.last_switch;
         let (from, to) = if is_out { (own, other) } else { (other, own) };
         if let Some(row) = self.row(Table::ContextSwitch, 9) {
             row.unsigned(id);
@@ -520,7 +526,7 @@ impl DatabaseExporter {
     }
 }
 
-/// A thread of a context switch: its id, and the id of the name of its program.
+/// A thread of a context switch: its id, the id of the name of its program, and whether it is the idle task.
 #[derive(Debug, Clone, Copy)]
 struct SwitchedTask {
     thread: u64,
@@ -573,7 +579,7 @@ fn write_sample(sample: &ExportedSample, ids: &SampleIds, ip: u64, to: &mut Mars
     ] {
         to.signed(value.cast_signed());
     }
-    // The kind of branch, and whether it is in a transaction, which decoded traces do not show.
+    // The kind of branch; and 0, as decoded traces do not show whether it is in a transaction.
     to.unsigned(sample.branch.0.into());
     to.signed(0);
     to.unsigned(ids.path);

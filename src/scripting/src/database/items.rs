@@ -11,7 +11,7 @@ use crate::encoded_calls::EncodedCalls;
 /// An item of a block.
 #[derive(Debug)]
 pub(crate) enum DatabaseItem {
-    /// Calls of handlers.
+    /// Calls of functions other than those of tables.
     Calls(Box<EncodedCalls>),
     Sample(Box<ExportedSample>),
     Comm {
@@ -32,8 +32,8 @@ pub(crate) enum DatabaseItem {
         cpu: u32,
         /// Time in nanoseconds.
         time: u64,
-        /// The next or previous thread, if the record has it.
-        other: Option<u32>,
+        /// The id of the next or previous thread, if the record has it.
+        other_tid: Option<u32>,
         is_out: bool,
         is_preempted: bool,
     },
@@ -60,7 +60,7 @@ pub(crate) struct ExportedSample {
     pub(crate) transaction: u64,
     pub(crate) data_source: u64,
     pub(crate) branch: BranchFlags,
-    /// The raw data of a synthesized event, with the number of its type.
+    /// The type of a synthesized event, and its raw data.
     pub(crate) synthesized: Option<(u64, Vec<u8>)>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn exported_record(
                 tid,
                 cpu: record.id.cpu.unwrap_or(u32::MAX),
                 time,
-                other: switch.next_prev.map(|(_, tid)| tid),
+                other_tid: switch.next_prev.map(|(_, tid)| tid),
                 is_out,
                 is_preempted: is_out && has(Misc::SWITCH_OUT_PREEMPT),
             }

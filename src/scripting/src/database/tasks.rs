@@ -44,8 +44,8 @@ pub(super) struct Comm {
 pub(super) struct Tasks {
     threads: Vec<Thread>,
     by_tid: FxHashMap<u32, ThreadIndex>,
-    /// Whether names of executed programs are marked.
-    pub(super) knows_programs: bool,
+    /// Whether COMM records mark names of executed programs.
+    pub(super) marks_exec: bool,
 }
 
 impl Default for Tasks {
@@ -53,7 +53,7 @@ impl Default for Tasks {
         let mut tasks = Self {
             threads: Vec::new(),
             by_tid: FxHashMap::default(),
-            knows_programs: false,
+            marks_exec: false,
         };
         let idle = TaskIds { pid: 0, tid: 0 };
         tasks.set_name(idle, "swapper".to_owned(), 0, false);
@@ -114,15 +114,16 @@ impl Tasks {
     }
 
     /// Processes a COMM record.
-    pub(super) fn set_name(&mut self, task: TaskIds, name: String, start: u64, exec: bool) {
-        self.knows_programs |= exec;
+    pub(super) fn set_name(&mut self, task: TaskIds, name: String, start: u64, is_exec: bool) {
+        self.marks_exec |= is_exec;
         let index = self.find_or_create(task);
         if let Some(thread) = self.threads.get_mut(index) {
-            thread.set_name(name, start, exec);
+            thread.set_name(name, start, is_exec);
         }
     }
 
-    /// Processes a FORK record. An earlier thread with the same thread id is no longer found.
+    /// Processes a FORK record. An earlier thread with the same thread id is no longer found, and neither is one with the
+    /// parent's thread id but another process id.
     pub(super) fn fork(&mut self, task: TaskIds, parent: TaskIds, time: u64) {
         let mut parent_index = self.find_or_create(parent);
         let thread = self.threads.get(parent_index);
@@ -148,7 +149,7 @@ impl Tasks {
             return 0;
         };
         let newest = thread.newest();
-        if !self.knows_programs {
+        if !self.marks_exec {
             return newest;
         }
         if let Some(exec) = thread.comms.iter().rposition(|comm| comm.is_exec) {
