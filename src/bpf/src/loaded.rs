@@ -25,17 +25,17 @@ pub(crate) struct NamedShape {
 pub(crate) struct LossCounts(Vec<u64>);
 
 impl NamedShape {
-    /// Describes a map with keys of `key` bytes and at most `entries` values of `value` bytes.
+    /// Describes a map with keys of `key_size` bytes and at most `max_entries` values of `value_size` bytes.
     pub(crate) fn new(
         name: &'static str,
         kind: BpfMapKind,
-        [key, value, entries]: [u32; 3],
+        [key_size, value_size, max_entries]: [u32; 3],
     ) -> Self {
         let shape = BpfMapShape {
             kind,
-            key,
-            value,
-            entries,
+            key_size,
+            value_size,
+            max_entries,
         };
         Self { name, shape }
     }

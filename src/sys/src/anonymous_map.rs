@@ -17,7 +17,7 @@ pub struct PageOptions {
 pub struct AnonymousMap {
     base: NonNull<u8>,
     size: usize,
-    /// Bytes that are mapped: `size`, rounded up to whole huge pages. munmap(2) refuses to split a huge page.
+    /// Bytes that are mapped: `size`, with huge pages rounded up to whole ones, since munmap(2) refuses to split a huge page.
     mapped: usize,
 }
 
@@ -31,7 +31,8 @@ impl AnonymousMap {
     ///
     /// # Errors
     /// What mmap(2) reports: `ENOMEM` without enough memory or huge pages, `EINVAL` for no bytes, or pages of a size that the
-    /// machine does not have.
+    /// machine does not have; [`io::ErrorKind::InvalidInput`] or [`io::ErrorKind::OutOfMemory`] if the size of a page, or `size`
+    /// in whole pages, overflows.
     pub fn new(size: usize, pages: PageOptions) -> io::Result<Self> {
         let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let mut mapped = size;

@@ -31,8 +31,8 @@ pub struct AuxMap {
 }
 
 impl AuxMap {
-    /// Maps an area of `pages` pages (a power of two) for `counter`, a trace that writes its
-    /// records into `ring`. In `overwrite` mode the area keeps the end of the trace and can be
+    /// Maps an area of `pages` pages (a power of two) for `counter`, the event of a hardware trace,
+    /// whose records go into `ring`. In `overwrite` mode the area keeps the end of the trace and can be
     /// read while the counter is disabled.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Memory for AuxMap {
         self.control.shared(AUX_TAIL).load(Ordering::Relaxed)
     }
 
-    /// The bytes between two positions of an area without overwrite; none unless the positions are between tail and head.
+    /// The bytes between two positions of an area without overwrite; none unless `tail <= from <= to <= head`.
     fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
         let Some(length) = byte_distance(self, from, to) else {
             return (&[], &[]);

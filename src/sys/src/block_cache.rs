@@ -1,7 +1,7 @@
 //! Keeps freed blocks of memory for the next request of their size, for builds with musl.
 //!
-//! The allocator of musl takes one lock for each request, and maps and unmaps memory for each block of about 128 KiB or more,
-//! which the kernel fills with zeros again. Here, blocks up to 32 KiB are kept by the thread that freed them, without a
+//! The allocator of musl takes one lock for each request, and maps and unmaps each block of about 128 KiB or more, whose
+//! memory the kernel fills with zeros each time. Here, blocks up to 32 KiB are kept by the thread that freed them, without a
 //! lock. Lists shared by all threads keep larger blocks up to 1 MiB, and blocks above 4 KiB that a thread has too many
 //! of: if one thread allocates the blocks of a file and others free them, the first thread gets them back.
 //!
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Largest alignment of blocks that are kept, in bytes: that of malloc(3).
 const ALIGNMENT: usize = 16;
-/// Number of classes that are multiples of 16, up to 128 bytes.
+/// Number of classes up to 128 bytes: one for each multiple of 16.
 const FINE: usize = 8;
 /// Number of classes between two powers of two, above 128 bytes.
 const STEPS: usize = 4;
@@ -40,17 +40,17 @@ struct Kept {
     next: *mut Kept,
 }
 
-/// Blocks of one class.
+/// A list of kept blocks of one class.
 #[derive(Clone, Copy)]
 struct Blocks {
     first: *mut Kept,
     count: usize,
 }
 
-/// Blocks of the classes from `UNSHARED` on.
+/// Blocks kept for all threads, of the classes from `UNSHARED` on.
 struct SharedBlocks {
     classes: [Blocks; CLASSES - UNSHARED],
-    /// The sum of their sizes.
+    /// The sum of the sizes of all blocks in `classes`.
     bytes: usize,
 }
 
@@ -155,7 +155,8 @@ impl Blocks {
 
 // SAFETY: a block given out is either one of `System` with at least the requested size, or was freed before and taken
 // out of the only list that had it. Blocks of a class are requested from `System` with the layout of that class, and
-// are returned to it with the same layout.
+// are returned to it with the same layout. The exception is a larger block that `realloc` shrinks to the size of a class:
+// it may have been requested with a smaller alignment, but malloc(3) aligns all blocks to `ALIGNMENT`.
 unsafe impl GlobalAlloc for BlockCache {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -252,7 +253,7 @@ unsafe fn take(class: usize) -> *mut u8 {
     }
 }
 
-/// Takes a block that all threads keep; null if there is none.
+/// Takes a block from the shared lists; null if there is none, or if another thread holds the lock.
 ///
 /// # Safety
 /// That of [`take`].
@@ -300,7 +301,8 @@ unsafe fn put(class: usize, block: *mut u8) {
     }
 }
 
-/// Keeps a block for all threads; `None` if it is not kept.
+/// Keeps a block for all threads; `None` if it is not kept, since its class is not shared, the lists are full, or another
+/// thread holds the lock.
 ///
 /// # Safety
 /// That of [`put`].
@@ -317,7 +319,8 @@ unsafe fn put_shared(class: usize, block: *mut u8) -> Option<()> {
     Some(())
 }
 
-/// Calls `use_blocks` with the blocks of this thread, if it keeps blocks; otherwise returns `None`.
+/// Calls `use_blocks` with the blocks of this thread, if it keeps blocks; otherwise returns `None`. The first call by a
+/// thread returns `None`, and only makes the thread keep blocks from then on.
 #[inline]
 fn with_thread<R>(use_blocks: impl FnOnce(&ThreadBlocks) -> Option<R>) -> Option<R> {
     BLOCKS
@@ -334,7 +337,7 @@ fn with_thread<R>(use_blocks: impl FnOnce(&ThreadBlocks) -> Option<R>) -> Option
 }
 
 impl ThreadBlocks {
-    /// Arranges that the blocks are freed when the thread ends.
+    /// Makes the thread keep blocks, if a destructor that frees them when the thread ends can be registered.
     #[cold]
     fn begin(&self) {
         // This must not allocate. pthread_setspecific(3) does not for the first keys of a process.

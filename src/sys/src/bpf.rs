@@ -8,11 +8,11 @@ use crate::bpf_map::bpf;
 
 /// `BPF_PROG_GET_NEXT_ID` (linux/bpf.h).
 const PROG_GET_NEXT_ID: libc::c_int = 11;
-/// `BPF_PROG_TYPE_KPROBE`, the type of programs for probes, also of uprobes.
+/// `BPF_PROG_TYPE_KPROBE`, the type of programs for kprobes and uprobes.
 const TYPE_KPROBE: u32 = 2;
 /// `BPF_FUNC_trace_printk`.
 const TRACE_PRINTK: i32 = 6;
-/// The text that [`BpfProgram::trace_printk`] writes, padded to the words in which the program stores it on its stack.
+/// The text that [`BpfProgram::trace_printk`] writes, padded to whole words, since the program stores it on its stack word by word.
 const TEXT: &[u8; 16] = b"rperf uprobe\0\0\0\0";
 
 /// The part of `union bpf_attr` for `BPF_PROG_GET_NEXT_ID`.
@@ -48,7 +48,7 @@ pub fn bpf_program_ids() -> io::Result<Vec<u32>> {
 #[derive(Debug, Clone, Copy)]
 struct Instruction {
     code: u8,
-    /// Destination in the low four bits, source in the high four.
+    /// Destination in the low four bits, source in the high four; [`Self::encoded`] swaps them on big-endian machines.
     registers: u8,
     offset: i16,
     immediate: i32,
@@ -76,9 +76,13 @@ impl Instruction {
 
     /// Returns the instruction in the kernel's layout.
     fn encoded(&self) -> [u8; 8] {
-        let [low, high] = self.offset.to_ne_bytes();
-        let [a, b, c, d] = self.immediate.to_ne_bytes();
-        [self.code, self.registers, low, high, a, b, c, d]
+        let registers = match cfg!(target_endian = "little") {
+            true => self.registers,
+            false => self.registers.rotate_left(4),
+        };
+        let [o0, o1] = self.offset.to_ne_bytes();
+        let [i0, i1, i2, i3] = self.immediate.to_ne_bytes();
+        [self.code, registers, o0, o1, i0, i1, i2, i3]
     }
 
     /// Stores four bytes at an offset from the frame pointer.
@@ -90,7 +94,7 @@ impl Instruction {
     }
 }
 
-/// A loaded BPF program.
+/// A loaded BPF program for kprobes and uprobes.
 #[derive(Debug)]
 pub struct BpfProgram(OwnedFd);
 
@@ -98,12 +102,12 @@ impl BpfProgram {
     /// Loads a program that only returns 0.
     ///
     /// # Errors
-    /// What bpf(2) reports: `EPERM` without `CAP_BPF` and `CAP_PERFMON`, `ENOSYS`.
+    /// What bpf(2) reports: `EPERM` unless the user has both `CAP_BPF` and `CAP_PERFMON`, or `CAP_SYS_ADMIN`; `ENOSYS`.
     pub fn empty() -> io::Result<Self> {
         Self::load(&[Instruction::set(0, 0), Instruction::EXIT])
     }
 
-    /// Loads a program that writes a line into the trace of tracefs (`bpf_trace_printk`).
+    /// Loads a program that writes a line into the trace of tracefs each time it runs (`bpf_trace_printk`).
     ///
     /// # Errors
     /// As [`BpfProgram::empty`].

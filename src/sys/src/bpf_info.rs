@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use crate::bpf_map::bpf;
 
 /// Commands of linux/bpf.h.
-const PROG_GET_FD_BY_ID: libc::c_int = 13;
+pub(crate) const PROG_GET_FD_BY_ID: libc::c_int = 13;
 const OBJ_GET_INFO_BY_FD: libc::c_int = 15;
 const BTF_GET_FD_BY_ID: libc::c_int = 19;
 /// The size in bytes of `struct bpf_prog_info` up to `attach_btf_id` (Linux 6.0).
@@ -14,9 +14,9 @@ const INFO_SIZE: usize = 232;
 /// The size in bytes of `struct bpf_btf_info` (Linux 5.11).
 const BTF_INFO_SIZE: usize = 32;
 
-/// An array that `struct bpf_prog_info` points to, and the offsets of its fields in that structure.
+/// An array that `struct bpf_prog_info` points to, and the offsets of the structure's fields that describe it.
 struct InfoArray {
-    /// Its number in `enum perf_bpil_array_types`.
+    /// The array's number in `enum perf_bpil_array_types`.
     bit: u32,
     /// The offset of the field with the number of elements.
     count: usize,
@@ -198,21 +198,25 @@ unsafe fn object_info(object: &OwnedFd, info: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the type of the first function of a program with type information.
+/// Returns the BTF id of the type of a program's first function; `None` without type information (BTF).
 pub(crate) fn function_type(program: &BpfProgramInfo) -> Option<u32> {
-    let types = number(&program.info, 128).filter(|id| *id != 0);
-    types.and(number(&program.info, 144).filter(|count| *count > 0))?;
-    // An element has the offset of an instruction and a type.
-    let first = number(&program.info, 136)?;
-    u32::try_from(number(&program.data, first.checked_add(4)?)?).ok()
+    // `btf_id`, `nr_func_info` and `func_info`.
+    let (btf, count) = (number(&program.info, 128)?, number(&program.info, 144)?);
+    let functions = number(&program.info, 136)?;
+    if btf == 0 || count == 0 {
+        return None;
+    }
+    // An element has the offset of an instruction, and the BTF id of the type of the function that begins there.
+    u32::try_from(number(&program.data, functions.checked_add(4)?)?).ok()
 }
 
+/// Returns the 32-bit number at an offset.
 fn number(info: &[u8], at: usize) -> Option<usize> {
     let bytes = info.get(at..)?.first_chunk()?;
     usize::try_from(u32::from_ne_bytes(*bytes)).ok()
 }
 
-/// Copies a 32-bit number.
+/// Copies the 32-bit number at an offset to the same offset of `to`.
 fn copy(from: &[u8], to: &mut [u8], at: usize) {
     if let Some(bytes) = from.get(at..at + 4) {
         put(to, at, bytes);

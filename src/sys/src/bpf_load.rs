@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
-use crate::bpf_info::{by_id, function_type};
+use crate::bpf_info::{PROG_GET_FD_BY_ID, by_id, function_type};
 use crate::bpf_map::bpf;
 use crate::bpf_program_info;
 use crate::bpf_types::{FUNCTION, load_types};
@@ -12,7 +12,6 @@ use crate::bpf_types::{FUNCTION, load_types};
 /// Commands of linux/bpf.h.
 const PROG_LOAD: libc::c_int = 5;
 const PROG_TEST_RUN: libc::c_int = 10;
-const PROG_GET_FD_BY_ID: libc::c_int = 13;
 const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
 /// Licence of all programs, in a spelling with which the kernel permits all helpers.
 const LICENSE: &[u8] = b"Dual MIT/GPL\0";
@@ -87,11 +86,11 @@ pub(crate) struct LoadOptions<'a> {
     pub(crate) name: &'a str,
     /// `enum bpf_attach_type`.
     pub(crate) attachment: u32,
-    /// The program that this one is attached to, and the type of its first function.
+    /// The program that this one is attached to, and the BTF id of the type of that program's first function.
     pub(crate) target: Option<(BorrowedFd<'a>, u32)>,
 }
 
-/// Loads a program from encoded instructions; the verifier's log is written unless `log` is empty.
+/// Loads a program from encoded instructions. The verifier writes its log to `log`, unless that is empty.
 pub(crate) fn load_program(
     options: &LoadOptions<'_>,
     instructions: &[[u8; 8]],
@@ -106,15 +105,15 @@ pub(crate) fn load_program(
         ..LoadAttr::default()
     };
     // An offset in instructions, and the type of the function that begins there.
-    let function = [0, FUNCTION];
-    // A program is also loaded if its types are not.
+    let function_info = [0, FUNCTION];
+    // If the types cannot be loaded, the program is loaded without them.
     let types = match options.name {
         "" => None,
         name => load_types(name).ok(),
     };
     if let Some(types) = &types {
         attr.prog_btf_fd = types.as_raw_fd().cast_unsigned();
-        attr.func_info = function.as_ptr().addr() as u64;
+        attr.func_info = function_info.as_ptr().addr() as u64;
         attr.func_info_rec_size = 8;
         attr.func_info_cnt = 1;
     }
@@ -139,7 +138,7 @@ pub(crate) fn load_program(
     unsafe { Ok(OwnedFd::from_raw_fd(bpf(PROG_LOAD, &mut attr)?)) }
 }
 
-/// The reason for which a program was not loaded.
+/// The reason for which a program was not loaded or not attached.
 #[derive(Debug)]
 pub struct BpfLoadError {
     /// What bpf(2) reports: `EPERM`, `ENOSYS`; `EINVAL` or `EACCES` from the verifier; `ENOSPC` if its log is too long.
@@ -148,7 +147,7 @@ pub struct BpfLoadError {
     pub log: String,
 }
 
-/// Loads a program; the error has the verifier's log, if any.
+/// Loads a program; the error has the verifier's log if it refused the program.
 fn load_logged(
     options: &LoadOptions<'_>,
     instructions: &[[u8; 8]],
@@ -216,7 +215,7 @@ impl RawTracepointProgram {
     /// Runs the program once on a CPU (`BPF_PROG_TEST_RUN`); it must not read arguments.
     ///
     /// # Errors
-    /// What bpf(2) reports: `ENXIO` for an offline CPU; `EINVAL` or `ENOTSUPP` before Linux 5.10.
+    /// What bpf(2) reports: `ENXIO` for an offline CPU; `EINVAL` before Linux 5.10.
     pub fn run_on(&self, cpu: u32) -> io::Result<()> {
         /// `BPF_F_TEST_RUN_ON_CPU`.
         const ON_CPU: u32 = 1;
@@ -275,11 +274,11 @@ fn link(program: &OwnedFd, name: u64) -> io::Result<BpfLink> {
 #[derive(Debug)]
 pub struct TracedBpfProgram {
     fd: OwnedFd,
-    /// The type of its first function.
+    /// The BTF id of the type of its first function.
     function: u32,
 }
 
-/// The time at which an attached program runs (`BPF_TRACE_FENTRY`, `BPF_TRACE_FEXIT`).
+/// The place in the traced program at which an attached program runs (`BPF_TRACE_FENTRY`, `BPF_TRACE_FEXIT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TracedPlace {
     /// Before the first instruction of the traced program.

@@ -23,7 +23,7 @@ pub enum BpfMapKind {
     PerCpuHash,
     /// `BPF_MAP_TYPE_PERCPU_ARRAY`.
     PerCpuArray,
-    /// `BPF_MAP_TYPE_STACK_TRACE`: stacks by number, added by programs.
+    /// `BPF_MAP_TYPE_STACK_TRACE`: stacks by the id that `bpf_get_stackid` returns to programs, which adds them.
     StackTrace,
     /// `BPF_MAP_TYPE_LRU_HASH`: if it is full, the least recently used entries are removed.
     LruHash,
@@ -56,11 +56,11 @@ pub struct BpfMapShape {
     /// The type.
     pub kind: BpfMapKind,
     /// The size of a key in bytes; 4 unless the map is a hash table.
-    pub key: u32,
+    pub key_size: u32,
     /// The size of a value in bytes.
-    pub value: u32,
+    pub value_size: u32,
     /// The maximum number of entries.
-    pub entries: u32,
+    pub max_entries: u32,
 }
 
 /// The part of `union bpf_attr` that creates a map.
@@ -106,10 +106,10 @@ pub(crate) unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i3
 #[derive(Debug)]
 pub struct BpfMap {
     fd: OwnedFd,
-    key: usize,
+    key_size: usize,
     /// Size in bytes of the result of a look-up: for maps per CPU, the values of all possible CPUs, each padded to 8
     /// bytes.
-    value: usize,
+    result_size: usize,
 }
 
 impl BpfMap {
@@ -122,28 +122,29 @@ impl BpfMap {
     pub fn create(shape: BpfMapShape, possible_cpus: usize) -> io::Result<Self> {
         let mut attr = CreateAttr {
             map_type: shape.kind.number(),
-            key_size: shape.key,
-            value_size: shape.value,
-            max_entries: shape.entries,
+            key_size: shape.key_size,
+            value_size: shape.value_size,
+            max_entries: shape.max_entries,
             map_flags: 0,
         };
         // SAFETY: the command reads numbers only, and its result is a new descriptor without other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(bpf(MAP_CREATE, &mut attr)?) };
         let size = |bytes: u32| usize::try_from(bytes).map_err(io::Error::other);
-        let value = size(shape.value)?;
-        let value = match shape.kind.is_per_cpu() {
-            true => value.next_multiple_of(8).saturating_mul(possible_cpus),
-            false => value,
+        let value_size = size(shape.value_size)?;
+        let result_size = match shape.kind.is_per_cpu() {
+            true => value_size.next_multiple_of(8).saturating_mul(possible_cpus),
+            false => value_size,
         };
         Ok(Self {
             fd,
-            key: size(shape.key)?,
-            value,
+            key_size: size(shape.key_size)?,
+            result_size,
         })
     }
 
+    /// Returns the arguments of a command on the element with this key.
     fn element(&self, key: &[u8]) -> io::Result<ElementAttr> {
-        if key.len() != self.key {
+        if key.len() != self.key_size {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         Ok(ElementAttr {
@@ -159,7 +160,7 @@ impl BpfMap {
     /// # Errors
     /// What bpf(2) reports; [`io::ErrorKind::InvalidInput`] for a key of another size.
     pub fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        let mut value = vec![0; self.value];
+        let mut value = vec![0; self.result_size];
         let mut attr = self.element(key)?;
         attr.value = value.as_mut_ptr().addr() as u64;
         // SAFETY: the key has the map's size, and the kernel writes no more than the size of `value`.
@@ -173,9 +174,10 @@ impl BpfMap {
     /// Sets the value of a key. For maps per CPU, `value` has the values of all possible CPUs, each padded to 8 bytes.
     ///
     /// # Errors
-    /// What bpf(2) reports: `E2BIG` if the map is full; [`io::ErrorKind::InvalidInput`] for other sizes than the map's.
+    /// What bpf(2) reports: `E2BIG` if the map is full, or the key of an array is not below its size;
+    /// [`io::ErrorKind::InvalidInput`] for other sizes than the map's.
     pub fn set(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
-        if value.len() != self.value {
+        if value.len() != self.result_size {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let mut attr = self.element(key)?;
@@ -197,15 +199,15 @@ impl BpfMap {
         }
     }
 
-    /// Returns all keys. Keys that programs add or remove during the call are returned or not. If a program removes one,
-    /// others may be returned twice, since the kernel may begin again.
+    /// Returns all keys. Those that programs add or remove during the call may or may not be among them. If a program removes a key, others
+    /// may be returned twice, since the kernel may begin again.
     ///
     /// # Errors
     /// What bpf(2) reports.
     pub fn keys(&self) -> io::Result<Vec<Vec<u8>>> {
         let mut keys: Vec<Vec<u8>> = Vec::new();
         loop {
-            let mut next = vec![0; self.key];
+            let mut next = vec![0; self.key_size];
             let mut attr = ElementAttr {
                 map_fd: self.fd.as_raw_fd().cast_unsigned(),
                 // Without a key, the kernel returns the first one.

@@ -1,4 +1,5 @@
-//! Type information (BTF) of one function, by which a program has its full name in symbol tables and can be traced: bpf(2).
+//! Type information (BTF) for programs of one function: bpf(2). Only with it, a program has its full name in symbol tables and
+//! can be traced.
 
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
@@ -22,7 +23,7 @@ struct TypesAttr {
     padding: u32,
 }
 
-/// Loads the types of a program with one function of this name: letters, digits and `_`.
+/// Loads the types of a program with one function of this name, which may have letters, digits and `_`.
 pub(crate) fn load_types(name: &str) -> io::Result<OwnedFd> {
     let types = encode(name);
     let mut attr = TypesAttr {

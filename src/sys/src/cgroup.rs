@@ -41,7 +41,7 @@ impl CgroupFolder {
     ///
     /// # Errors
     /// What reading the folders reports; [`io::ErrorKind::Other`] for a folder outside the hierarchy.
-    pub fn place(&self, name: &str) -> io::Result<Option<(u64, u32)>> {
+    pub fn id_and_level(&self, name: &str) -> io::Result<Option<(u64, u32)>> {
         /// The inode number of the root of the hierarchy of version 2. The root of a cgroup namespace has another number.
         const ROOT: u64 = 1;
         let root = fs::canonicalize(&self.0)?;
@@ -74,8 +74,8 @@ impl AsFd for OpenCgroup {
     }
 }
 
-/// Lists a folder and all cgroups below it, each with its id (the inode number) and its path with a
-/// leading slash. Folders that cannot be read are skipped.
+/// Lists the root cgroup and all cgroups below it, each with its id (the inode number) and its path
+/// below `folder`, with a leading slash. Cgroups below one whose folder cannot be read are skipped.
 #[must_use]
 pub fn cgroups(folder: &CgroupFolder) -> Vec<(u64, PathBuf)> {
     let mut groups = Vec::new();

@@ -22,7 +22,7 @@ impl Children {
     /// Forks a child that calls `run` and exits with the status that `run` returns, or 101 if it panics. Returns the child's
     /// pid; the child never returns from this call. The child is killed when the calling thread ends.
     ///
-    /// The child has only the calling thread: a lock that another thread holds stays locked in it. Buffers, such as that of the
+    /// The child has only the calling thread: a lock that another thread holds stays locked in the child. Buffers, such as that of the
     /// standard output, aren't flushed when the child exits.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Children {
         Ok((None, peak))
     }
 
-    /// Reaps a child that has exited; returns its pid and its status, or `None` if all still run.
+    /// Reaps a child that has exited; returns its pid and its status, or `None` if no child has exited.
     ///
     /// # Errors
     /// What waitid(2) and wait4(2) report.
@@ -97,7 +97,8 @@ impl Children {
             if self.pids.contains(&first) {
                 return Ok(first);
             }
-            // Another child of this process, such as the pager, has exited and is left for its owner: it would be reported again.
+            // Another child of this process, such as the pager, has exited and is left for its owner. A further wait for any child
+            // would return it again.
             for pid in &self.pids {
                 if exited(libc::P_PID, pid.cast_unsigned(), libc::WNOHANG)? == *pid {
                     return Ok(*pid);
@@ -118,7 +119,8 @@ impl Drop for Children {
     }
 }
 
-/// Returns a child that has exited, without reaping it; 0 if there is none and the options say not to wait.
+/// Returns the pid of a child that has exited, without reaping it; waits for one unless `options` has `WNOHANG`, with which the
+/// result is 0 if there is none.
 fn exited(kind: libc::idtype_t, id: libc::id_t, options: i32) -> io::Result<libc::pid_t> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = options | libc::WEXITED | libc::WNOWAIT;

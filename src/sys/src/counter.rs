@@ -45,15 +45,16 @@ pub struct CounterValue {
 }
 
 impl Counter {
-    /// Opens `attr` with `FD_CLOEXEC`, as a member of `group` if given.
+    /// Opens an event with `FD_CLOEXEC`, as a member of the group of `leader` if given.
     ///
     /// # Errors
     /// What perf_event_open(2) reports; its manual page explains the errors of each field.
-    pub fn open(attr: &Attr, observed: ObservedTask, group: Option<&Self>) -> io::Result<Self> {
-        Self::open_with(attr, observed, group, PERF_FLAG_FD_CLOEXEC)
+    pub fn open(attr: &Attr, observed: ObservedTask, leader: Option<&Self>) -> io::Result<Self> {
+        Self::open_with(attr, observed, leader, PERF_FLAG_FD_CLOEXEC)
     }
 
-    /// Opens `attr` with `FD_CLOEXEC` for the tasks of a cgroup while they run on CPU `cpu`.
+    /// Opens an event with `FD_CLOEXEC` for the tasks of a cgroup while they run on CPU `cpu`, as a member of the group of
+    /// `leader` if given.
     ///
     /// # Errors
     /// As [`Counter::open`].
@@ -61,17 +62,17 @@ impl Counter {
         attr: &Attr,
         cgroup: BorrowedFd<'_>,
         cpu: i32,
-        group: Option<&Self>,
+        leader: Option<&Self>,
     ) -> io::Result<Self> {
         let pid = cgroup.as_raw_fd();
         let flags = PERF_FLAG_FD_CLOEXEC | PERF_FLAG_PID_CGROUP;
-        Self::open_with(attr, ObservedTask { pid, cpu }, group, flags)
+        Self::open_with(attr, ObservedTask { pid, cpu }, leader, flags)
     }
 
     fn open_with(
         attr: &Attr,
         observed: ObservedTask,
-        group: Option<&Self>,
+        leader: Option<&Self>,
         flags: u64,
     ) -> io::Result<Self> {
         let bytes = attr.encode(Endian::NATIVE);
@@ -81,7 +82,7 @@ impl Counter {
         for (word, chunk) in words.iter_mut().zip(bytes.as_chunks().0) {
             *word = u64::from_ne_bytes(*chunk);
         }
-        let group_fd = group.map_or(-1, |leader| leader.fd.as_raw_fd());
+        let group_fd = leader.map_or(-1, |leader| leader.fd.as_raw_fd());
         // SAFETY: `words` holds a whole perf_event_attr of the size its size field states, is aligned
         // for it and outlives the call; the kernel only writes its size field, and only on E2BIG.
         let fd = unsafe {
@@ -140,7 +141,8 @@ impl Counter {
     /// Redirects this event's records to the ring of `to` (`PERF_EVENT_IOC_SET_OUTPUT`).
     ///
     /// # Errors
-    /// What ioctl(2) reports: `EINVAL` if the two events observe different CPUs or tasks, or have different clocks.
+    /// What ioctl(2) reports: `EINVAL`, for example if the two events observe different CPUs, or different tasks and no
+    /// particular CPU, if they have different clocks, or if only one of them writes backward.
     pub fn set_output(&self, to: &Self) -> io::Result<()> {
         // SAFETY: both descriptors are open perf events; the request takes a descriptor number.
         check(unsafe { ioctls::SET_OUTPUT(self.fd.as_raw_fd(), to.fd.as_raw_fd()) })
@@ -180,8 +182,8 @@ impl Counter {
         Ok(id)
     }
 
-    /// Reads the event, which was opened with `format`; with `GROUP`, returns the leader of its
-    /// group.
+    /// Reads the event, which was opened with `format`; with `GROUP`, returns the reading of the
+    /// group's leader.
     ///
     /// # Errors
     /// What read(2) reports; [`io::ErrorKind::UnexpectedEof`] when the event is in error state or
@@ -193,8 +195,8 @@ impl Counter {
     }
 
     /// Reads all events that one read(2) returns: with `GROUP` in `format` the leader, then the
-    /// other members in the order in which they were opened; otherwise the event alone. The times
-    /// are those of the whole group.
+    /// other members in the order in which they were opened; otherwise the event alone. All members
+    /// have the times of the leader.
     ///
     /// # Errors
     /// As [`Counter::read`].
@@ -212,15 +214,16 @@ impl Counter {
                 .map_err(|error| io::Error::new(io::ErrorKind::UnexpectedEof, error))
         };
         let in_group = format.contains(ReadFormat::GROUP);
-        // A group's values are preceded by their count and follow the times.
-        let first = next(true)?.unwrap_or_default();
+        // A group: the number of events, the times, then value, id and lost samples of each event. A single event: its value,
+        // the times, id and lost samples.
+        let count_or_value = next(true)?.unwrap_or_default();
         let enabled = next(format.contains(ReadFormat::TOTAL_TIME_ENABLED))?;
         let running = next(format.contains(ReadFormat::TOTAL_TIME_RUNNING))?;
-        let count = if in_group { first } else { 1 };
+        let count = if in_group { count_or_value } else { 1 };
         let mut readings = Vec::new();
         for _ in 0..count {
             readings.push(CounterValue {
-                value: next(in_group)?.unwrap_or(first),
+                value: next(in_group)?.unwrap_or(count_or_value),
                 enabled,
                 running,
                 id: next(format.contains(ReadFormat::ID))?,

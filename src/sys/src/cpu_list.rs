@@ -52,9 +52,7 @@ impl CpuList {
             }
             numbers.extend(first..=last);
         }
-        numbers.sort_unstable();
-        numbers.dedup();
-        Ok(Self { numbers })
+        Ok(numbers.into_iter().collect())
     }
 
     /// The numbers, ascending.

@@ -59,8 +59,8 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_DEL, fd.as_fd(), EpollMode::default(), 0)
     }
 
-    /// Waits up to `timeout_millis` (-1: no limit) for a descriptor that is readable or has an error, and returns its data;
-    /// `None` if there is none.
+    /// Waits up to `timeout_millis` (-1: no limit) for a descriptor that is readable, closed by its peer or has an error, and
+    /// returns its data; `None` if there is none in this time.
     ///
     /// # Errors
     /// What epoll_wait(2) reports: `EINTR`.

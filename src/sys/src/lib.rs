@@ -64,7 +64,7 @@ mod workload;
 pub use affinity::{AffinityGuard, allowed_cpus};
 pub use anonymous_map::{AnonymousMap, PageOptions};
 pub use aux_map::AuxMap;
-pub use block_memory::StringInstruction;
+pub use block_memory::BlockInstructions;
 pub use bpf::{BpfProgram, bpf_program_ids};
 pub use bpf_info::{BpfProgramInfo, bpf_program_info, bpf_types};
 pub use bpf_load::{

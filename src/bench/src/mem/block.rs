@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use rperf_sys::{AnonymousMap, PageOptions, StringInstruction};
+use rperf_sys::{AnonymousMap, BlockInstructions, PageOptions};
 
 use super::{Clock, Cost};
 use crate::BenchError;
@@ -43,17 +43,17 @@ const COPY: &[BlockFunction] = &[
     function(
         "x86-64-unrolled",
         "unrolled loop of 64-bit moves",
-        Some(StringInstruction::Unrolled),
+        Some(BlockInstructions::Unrolled),
     ),
     function(
         "x86-64-movsq",
         "movsq-based copy",
-        Some(StringInstruction::Quadwords),
+        Some(BlockInstructions::Quadwords),
     ),
     function(
         "x86-64-movsb",
         "movsb-based copy",
-        Some(StringInstruction::Bytes),
+        Some(BlockInstructions::Bytes),
     ),
 ];
 
@@ -62,29 +62,29 @@ const FILL: &[BlockFunction] = &[
     function(
         "x86-64-unrolled",
         "unrolled loop of 64-bit stores",
-        Some(StringInstruction::Unrolled),
+        Some(BlockInstructions::Unrolled),
     ),
     function(
         "x86-64-stosq",
         "stosq-based fill",
-        Some(StringInstruction::Quadwords),
+        Some(BlockInstructions::Quadwords),
     ),
     function(
         "x86-64-stosb",
         "stosb-based fill",
-        Some(StringInstruction::Bytes),
+        Some(BlockInstructions::Bytes),
     ),
 ];
 
 const fn function(
     name: &'static str,
     description: &'static str,
-    instruction: Option<StringInstruction>,
+    instructions: Option<BlockInstructions>,
 ) -> BlockFunction {
     BlockFunction {
         name,
         description,
-        instruction,
+        instructions,
     }
 }
 
@@ -162,9 +162,9 @@ impl Block {
     fn copy(&self, function: BlockFunction, target: &mut [u8], source: &[u8]) {
         let chunks = target.chunks_mut(self.chunk).zip(source.chunks(self.chunk));
         for (target, source) in chunks {
-            match function.instruction {
+            match function.instructions {
                 None => target.copy_from_slice(black_box(source)),
-                Some(instruction) => instruction.copy(target, source),
+                Some(instructions) => instructions.copy(target, source),
             }
             black_box(target);
         }
@@ -172,9 +172,9 @@ impl Block {
 
     fn fill(&self, function: BlockFunction, target: &mut [u8], byte: u8) {
         for target in target.chunks_mut(self.chunk) {
-            match function.instruction {
+            match function.instructions {
                 None => target.fill(black_box(byte)),
-                Some(instruction) => instruction.fill(target, byte),
+                Some(instructions) => instructions.fill(target, byte),
             }
             black_box(target);
         }

@@ -166,7 +166,7 @@ fn scope(
 fn cgroup_place(name: &str, proc: &Path) -> Result<CgroupPlace, Error> {
     let mounts = kernel_text(proc.join("self/mounts")).unwrap_or_default();
     let folder = CgroupFolder::find(&mounts).ok_or_else(|| io::ErrorKind::NotFound.into());
-    let place = folder.and_then(|folder| folder.place(name));
+    let place = folder.and_then(|folder| folder.id_and_level(name));
     let place = place.map_err(|cause| Error::Cgroup {
         name: name.to_owned(),
         cause,

@@ -12,7 +12,7 @@ fn every_size_has_the_smallest_class_that_is_large_enough() {
     assert_eq!(sizes[SMALL - 1], 32 << 10);
     assert_eq!(sizes[CLASSES - 1], 1 << 20);
     for size in (1..5000).chain((5000..=1 << 20).step_by(97)) {
-        let expected = sizes.iter().position(|class| *class >= size);
+        let expected = sizes.iter().position(|capacity| *capacity >= size);
         assert_eq!(class(layout(size)), expected, "{size} bytes");
     }
     assert_eq!(class(layout((1 << 20) + 1)), None);
@@ -41,7 +41,7 @@ fn a_freed_block_serves_the_next_request_of_its_class() {
 #[test]
 fn what_a_thread_keeps_is_limited() {
     const BLOCKS: usize = 10_000;
-    // SAFETY: as above.
+    // SAFETY: the size is not zero, and blocks are freed once, with their layout.
     unsafe {
         let blocks: Vec<_> = (0..BLOCKS).map(|_| BlockCache.alloc(layout(100))).collect();
         for block in blocks {
@@ -59,7 +59,7 @@ struct Filled {
     value: u8,
 }
 
-// SAFETY: only one value refers to a block, and moves it to the other thread.
+// SAFETY: each block has one owner, and moves to the other thread with it.
 unsafe impl Send for Filled {}
 
 impl Filled {
@@ -102,7 +102,7 @@ impl Drop for Filled {
     }
 }
 
-/// Threads allocate, resize, pass on and free blocks; none may be given out twice.
+/// Threads allocate, resize, pass on and free blocks; no block may be given out while it is in use.
 #[test]
 fn blocks_of_several_threads_keep_their_bytes() {
     let (sender, receiver) = std::sync::mpsc::channel::<Filled>();
@@ -120,6 +120,7 @@ fn blocks_of_several_threads_keep_their_bytes() {
                 };
                 let mut own: Vec<Filled> = Vec::new();
                 for _ in 0..4000 {
+                    // Most blocks are small.
                     let limit = [64, 2000, 40_000, 1_500_000][random(20).saturating_sub(16)];
                     let size = 1 + random(limit);
                     match random(5) {
