@@ -12,7 +12,8 @@ const PROG_GET_NEXT_ID: libc::c_int = 11;
 const TYPE_KPROBE: u32 = 2;
 /// `BPF_FUNC_trace_printk`.
 const TRACE_PRINTK: i32 = 6;
-/// The text that [`BpfProgram::trace_printk`] writes, padded to whole words, since the program stores it on its stack word by word.
+/// The text that [`BpfProgram::trace_printk`] writes, padded to whole words, since the program stores it on its stack word by
+/// word.
 const TEXT: &[u8; 16] = b"rperf uprobe\0\0\0\0";
 
 /// The part of `union bpf_attr` for `BPF_PROG_GET_NEXT_ID`.

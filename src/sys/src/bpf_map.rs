@@ -199,8 +199,8 @@ impl BpfMap {
         }
     }
 
-    /// Returns all keys. Those that programs add or remove during the call may or may not be among them. If a program removes a key, others
-    /// may be returned twice, since the kernel may begin again.
+    /// Returns all keys. Those that programs add or remove during the call may or may not be among them. If a program
+    /// removes a key, others may be returned twice, since the kernel may begin again.
     ///
     /// # Errors
     /// What bpf(2) reports.

@@ -22,8 +22,8 @@ impl Children {
     /// Forks a child that calls `run` and exits with the status that `run` returns, or 101 if it panics. Returns the child's
     /// pid; the child never returns from this call. The child is killed when the calling thread ends.
     ///
-    /// The child has only the calling thread: a lock that another thread holds stays locked in the child. Buffers, such as that of the
-    /// standard output, aren't flushed when the child exits.
+    /// The child has only the calling thread: a lock that another thread holds stays locked in the child. Buffers, such as that
+    /// of the standard output, aren't flushed when the child exits.
     ///
     /// # Errors
     /// What fork(2) reports: `EAGAIN` at the limit of processes.
@@ -97,8 +97,8 @@ impl Children {
             if self.pids.contains(&first) {
                 return Ok(first);
             }
-            // Another child of this process, such as the pager, has exited and is left for its owner. A further wait for any child
-            // would return it again.
+            // Another child of this process, such as the pager, has exited and is left for its owner. A further wait for any
+            // child would return it again.
             for pid in &self.pids {
                 if exited(libc::P_PID, pid.cast_unsigned(), libc::WNOHANG)? == *pid {
                     return Ok(*pid);

@@ -8,12 +8,12 @@ use std::sync::atomic::AtomicU32;
 const PR_FUTEX_HASH: i32 = 78;
 const PR_FUTEX_HASH_SET_SLOTS: libc::c_ulong = 1;
 
-/// Which processes may wait on a word.
+/// Which threads may wait on a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FutexScope {
-    /// Threads of one process.
+    /// Those of one process.
     Private,
-    /// Every process that maps the word.
+    /// Those of all processes that map the word.
     Shared,
 }
 
@@ -28,7 +28,7 @@ impl FutexScope {
     /// If the word has the expected value, waits until this thread is woken (`FUTEX_WAIT`).
     ///
     /// # Errors
-    /// What futex(2) reports: `EAGAIN` if it has another value, `EINTR`.
+    /// What futex(2) reports: `EAGAIN` if the word has another value, `EINTR`.
     pub fn wait(self, word: &AtomicU32, expected: u32) -> io::Result<()> {
         self.call(libc::FUTEX_WAIT, &Arguments::of(word, expected))
             .map(drop)
@@ -42,11 +42,11 @@ impl FutexScope {
         self.call(libc::FUTEX_WAKE, &Arguments::of(word, most))
     }
 
-    /// Moves up to `most` threads that wait on `from` to `to`, if `from` has the expected value, without waking any; returns how many
-    /// were moved (`FUTEX_CMP_REQUEUE`).
+    /// If `from` has the expected value, makes up to `most` of the threads that wait on it wait on `to` instead, without waking
+    /// any; returns how many were moved (`FUTEX_CMP_REQUEUE`).
     ///
     /// # Errors
-    /// What futex(2) reports: `EAGAIN` if it has another value.
+    /// What futex(2) reports: `EAGAIN` if `from` has another value.
     pub fn requeue(
         self,
         from: &AtomicU32,
@@ -76,11 +76,11 @@ impl FutexScope {
             .map(drop)
     }
 
-    /// Waits on `word`, if it has the expected value, until the thread was moved to the lock `to` and has acquired it
+    /// If `word` has the expected value, waits on it until the thread was moved to the lock `to` and has acquired it
     /// (`FUTEX_WAIT_REQUEUE_PI`).
     ///
     /// # Errors
-    /// What futex(2) reports: `EAGAIN` if it has another value or the thread was woken otherwise, `EINTR`.
+    /// What futex(2) reports: `EAGAIN` if `word` has another value or the thread was woken otherwise, `EINTR`.
     pub fn wait_requeue_pi(
         self,
         word: &AtomicU32,
@@ -94,8 +94,8 @@ impl FutexScope {
         self.call(libc::FUTEX_WAIT_REQUEUE_PI, &arguments).map(drop)
     }
 
-    /// If `from` has the expected value, lets one waiting thread acquire the lock `to`, if that is free, and moves up to `most` others
-    /// to it; returns how many threads acquired it or were moved (`FUTEX_CMP_REQUEUE_PI`).
+    /// If `from` has the expected value, lets one waiting thread acquire the lock `to`, if that is free, and moves up to `most`
+    /// others to it; returns how many threads acquired it or were moved (`FUTEX_CMP_REQUEUE_PI`).
     ///
     /// # Errors
     /// What futex(2) reports: `EAGAIN` if `from` has another value.
@@ -113,8 +113,8 @@ impl FutexScope {
     /// Calls futex(2) without a time limit.
     fn call(self, operation: i32, arguments: &Arguments<'_>) -> io::Result<u32> {
         let second = arguments.second.map_or(ptr::null_mut(), AtomicU32::as_ptr);
-        // SAFETY: the words are aligned and live during the call; the kernel accesses them atomically. `val2` takes the place of the
-        // time limit, where 0 is none.
+        // SAFETY: the words are aligned and live during the call; the kernel accesses them atomically. The fourth argument is
+        // `val2` or a pointer to the time limit; 0 is no limit.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_futex,
@@ -138,7 +138,7 @@ struct Arguments<'a> {
     value: u32,
     /// `uaddr2`.
     second: Option<&'a AtomicU32>,
-    /// `val2`: threads that are moved at most.
+    /// `val2`: the maximum number of threads that are moved.
     most: u32,
     /// `val3`: the value that is expected when threads are moved.
     expected: u32,
@@ -156,7 +156,8 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Adds the second word, the expected value of the first, and the number of threads moved at most; `value` threads are woken.
+    /// Adds the second word, the expected value of the first, and the maximum number of threads that are moved; `value` threads
+    /// are woken.
     fn moving(self, to: &'a AtomicU32, expected: u32, most: u32) -> Self {
         Self {
             second: Some(to),
@@ -167,7 +168,8 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Sets the number of buckets of this process's table of private futexes (prctl(2), Linux 6.16).
+/// Sets the number of buckets of this process's table of private futexes (prctl(2), Linux 6.16). With 0, the table shared by
+/// all processes is used.
 ///
 /// # Errors
 /// What prctl(2) reports: `EINVAL` on older kernels, for 1, or for a number that is neither 0 nor a power of two.

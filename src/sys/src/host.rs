@@ -1,4 +1,4 @@
-//! This machine: kernel, architecture, page size, processor identification.
+//! Properties of this machine and this process, such as the kernel release, page size, processor identification, user and vdso.
 
 use std::ffi::CStr;
 use std::fs::{self, File};
@@ -56,7 +56,7 @@ pub fn parallelism() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Flushes all file system caches to disk (sync(2)).
+/// Writes modified data and metadata of all file systems to disk (sync(2)).
 pub fn sync_disks() {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::sync() };
@@ -108,8 +108,8 @@ pub fn effective_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// The processor identification in perf's format: `vendor,family,model,stepping` on x86, the MIDR
-/// in hexadecimal on arm64; `None` on other machines or if it can't be read.
+/// The processor identification in perf's format: `vendor,family,model,stepping` on x86-64, the
+/// MIDR in hexadecimal on arm64; `None` on other machines or if it can't be read.
 #[must_use]
 pub fn cpuid(sysfs: &Path) -> Option<String> {
     cpuid_of_this_architecture(sysfs)
@@ -165,7 +165,7 @@ pub fn kernel_notes(sysfs: &Path) -> io::Result<Vec<u8>> {
     fs::read(sysfs.join("kernel/notes"))
 }
 
-/// The notes of the loaded module `name` that hold its build-id, under the sysfs mounted at `sysfs`.
+/// The ELF notes with the build-id of the loaded module `name`.
 ///
 /// # Errors
 /// What reading the file reports: [`io::ErrorKind::NotFound`] for a module without a build-id.

@@ -1,4 +1,4 @@
-//! Files of `/proc` and `/sys`, whose paths other users cannot write.
+//! Files of `/proc` and `/sys`, where other users cannot create or replace files.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,7 +16,7 @@ pub fn kernel_file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// Like [`kernel_file`], as text.
 ///
 /// # Errors
-/// Those of [`kernel_file`]; `InvalidData` if it is not UTF-8.
+/// Those of [`kernel_file`]; [`io::ErrorKind::InvalidData`] if the file is not UTF-8.
 pub fn kernel_text(path: impl AsRef<Path>) -> io::Result<String> {
     fs::read_to_string(path)
 }

@@ -27,7 +27,7 @@ pub struct Module {
     pub start: u64,
     /// Size in bytes.
     pub size: u64,
-    /// The file of that name below `/lib/modules/RELEASE`, if there is one.
+    /// Its file below `/lib/modules/RELEASE`, if there is one.
     pub file: Option<PathBuf>,
 }
 
@@ -60,10 +60,13 @@ impl Proc {
     /// # Errors
     /// What opening the file reports.
     pub fn kernel_text(&self) -> io::Result<Option<KernelText>> {
-        let size = cfg!(target_arch = "x86_64").then(|| self.code_size());
+        let size = match cfg!(target_arch = "x86_64") {
+            true => self.code_size(),
+            false => None,
+        };
         let file = File::open(self.path("kallsyms"))?;
         let lines = BufReader::with_capacity(1 << 16, file);
-        Ok(find_text(lines, size.flatten()))
+        Ok(find_text(lines, size))
     }
 
     /// Number of bytes from `_text` to `_etext`, which x86 kernels reserve (arch/x86/kernel/setup.c,
@@ -80,8 +83,8 @@ impl Proc {
         (last != Some(0)).then_some(size)
     }
 
-    /// The address of the first kernel symbol of this name; `None` if there is none, or addresses
-    /// are hidden.
+    /// The address of the first symbol of this name in `kallsyms`, of the kernel or a module; `None`
+    /// if there is none, or addresses are hidden.
     ///
     /// # Errors
     /// What opening the file reports.
@@ -113,10 +116,7 @@ impl Proc {
 fn find_text(mut lines: impl BufRead, size: Option<u64>) -> Option<KernelText> {
     let mut start_symbol: Option<(&'static str, u64)> = None;
     let mut line = Vec::new();
-    while lines
-        .read_until(b'\n', &mut line)
-        .is_ok_and(|size| size > 0)
-    {
+    while read_line(&mut lines, &mut line) {
         // The symbols are sorted by address; the order among equal addresses is undefined.
         if let (Some((symbol, start)), Some(size)) = (start_symbol, size)
             && address(&line)? != start
@@ -137,42 +137,40 @@ fn find_text(mut lines: impl BufRead, size: Option<u64>) -> Option<KernelText> {
         if start_symbol.is_some_and(|(_, start)| start == 0) {
             return None;
         }
-        line.clear();
     }
     None
 }
 
-/// The last word of a line: the name of the symbol, except for symbols of modules.
+/// Reads the next line into `line`; returns whether there is one.
+fn read_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> bool {
+    line.clear();
+    lines.read_until(b'\n', line).is_ok_and(|count| count > 0)
+}
+
+/// The text after the last blank of a line: the name of the symbol, for symbols of modules with a tab and the module.
 fn name(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii_end();
-    let last = line.iter().rposition(|byte| *byte == b' ');
-    line.get(last.map_or(0, |at| at + 1)..).unwrap_or_default()
+    let blank = line.iter().rposition(|byte| *byte == b' ');
+    line.get(blank.map_or(0, |at| at + 1)..).unwrap_or_default()
 }
 
 /// Finds a symbol. A line is an address, a letter, the name, and for symbols of modules a tab and
 /// the module.
 fn find_symbol(mut lines: impl BufRead, name: &str) -> Option<u64> {
     let mut line = Vec::new();
-    while lines
-        .read_until(b'\n', &mut line)
-        .is_ok_and(|size| size > 0)
-    {
+    while read_line(&mut lines, &mut line) {
         let mut words = line.split(u8::is_ascii_whitespace);
         if words.nth(2) == Some(name.as_bytes()) {
             return address(&line).filter(|address| *address != 0);
         }
-        line.clear();
     }
     None
 }
 
-/// Finds the images of BPF, whose lines name the module `[bpf]` as those of BPF programs do.
+/// Finds trampolines and dispatchers of BPF programs. Their lines name the module `[bpf]`, as those of the programs do.
 fn find_bpf_images(mut lines: impl BufRead) -> Vec<BpfImage> {
     let (mut images, mut line) = (Vec::new(), Vec::new());
-    while lines
-        .read_until(b'\n', &mut line)
-        .is_ok_and(|size| size > 0)
-    {
+    while read_line(&mut lines, &mut line) {
         if line.trim_ascii_end().ends_with(b"\t[bpf]")
             && let Some(name) = line.split(u8::is_ascii_whitespace).nth(2)
             && (name.starts_with(b"bpf_trampoline_") || name.starts_with(b"bpf_dispatcher_"))
@@ -181,7 +179,6 @@ fn find_bpf_images(mut lines: impl BufRead) -> Vec<BpfImage> {
             let name = String::from_utf8_lossy(name).into_owned();
             images.push(BpfImage { name, address });
         }
-        line.clear();
     }
     images
 }
@@ -191,7 +188,8 @@ fn address(line: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Parses a line of `/proc/modules`: name, size, references, users, state, address, taints. `None` if the address is hidden.
+/// Parses a line of `/proc/modules`: name, size, references, users, state, address, taints. `None` if the
+/// address is hidden, or the line is invalid.
 fn module(line: &str) -> Option<Module> {
     let mut words = line.split_whitespace();
     let name = words.next()?.to_owned();

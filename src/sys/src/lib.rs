@@ -1,5 +1,6 @@
-//! Safe wrappers of kernel interfaces: `perf_event_open(2)`, ring memory, `/proc`, sysfs, tracefs,
-//! sysctls, signals, fork and exec of a workload, mapped files.
+//! Safe wrappers of kernel interfaces, such as `perf_event_open(2)`, ring memory, bpf(2), `/proc`,
+//! sysfs, tracefs, sysctls, signals, fork and exec of a workload, mapped files; and the allocator of
+//! the program.
 //!
 //! This crate reads files and makes system calls; formats with a crate of their own (ELF,
 //! tracepoint formats) are parsed there. [`Proc`], [`Sysfs`], [`Tracefs`] and [`Sysctl`] read file

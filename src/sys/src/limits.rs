@@ -20,11 +20,11 @@ pub fn raise_open_files_limit() -> io::Result<u64> {
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    if limit.rlim_max < FOR_ROOT && set(FOR_ROOT, FOR_ROOT).is_ok() {
+    if limit.rlim_max < FOR_ROOT && set_open_files(FOR_ROOT, FOR_ROOT).is_ok() {
         return Ok(FOR_ROOT);
     }
     if limit.rlim_cur < limit.rlim_max {
-        set(limit.rlim_max, limit.rlim_max)?;
+        set_open_files(limit.rlim_max, limit.rlim_max)?;
     }
     Ok(limit.rlim_max)
 }
@@ -41,7 +41,7 @@ pub fn address_space_limit() -> Option<u64> {
     (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-fn set(soft: libc::rlim_t, hard: libc::rlim_t) -> io::Result<()> {
+fn set_open_files(soft: libc::rlim_t, hard: libc::rlim_t) -> io::Result<()> {
     let limit = libc::rlimit {
         rlim_cur: soft,
         rlim_max: hard,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-/// The content of a file, mapped privately and read-only.
+/// The content of a file, mapped read-only. Later writes to the file are seen in it.
 ///
 /// The mapping stays valid after the file is renamed or removed. If another process truncates the
 /// file, reads beyond its new end raise `SIGBUS` (mmap(2)), unless
@@ -47,18 +47,18 @@ pub fn map(file: &File) -> io::Result<MappedFile> {
     if metadata.len() == 0 {
         return Ok(MappedFile { map: None });
     }
-    // SAFETY: the mapping is private and read-only, and its bytes are only accessible as a shared
-    // slice that lives as long as the mapping. No program that maps files can rule out that another
+    // SAFETY: the mapping is read-only, and its bytes are only accessible as a shared slice that lives
+    // as long as the mapping. No program that maps files can rule out that another
     // process modifies the file; the readers treat every byte as untrusted.
     let map = unsafe { Mmap::map(file) };
     let map = map.map_err(|error| match error.raw_os_error() {
-        Some(libc::ENOMEM) => no_room(metadata.len()),
+        Some(libc::ENOMEM) => out_of_memory(metadata.len()),
         _ => error,
     })?;
     Ok(MappedFile { map: Some(map) })
 }
 
-fn no_room(size: u64) -> io::Error {
+fn out_of_memory(size: u64) -> io::Error {
     let text = format!("out of memory: {size} bytes of address space could not be mapped");
     io::Error::new(io::ErrorKind::OutOfMemory, text)
 }

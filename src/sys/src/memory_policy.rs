@@ -13,8 +13,8 @@ const BIND: libc::c_int = 2;
 /// # Errors
 /// What set_mempolicy(2) reports: `EINVAL` if the machine has no such node, `ENOSYS` without NUMA.
 pub fn bind_memory(node: Option<u32>) -> io::Result<()> {
-    let bits = u64::BITS as usize;
-    let mut mask = vec![0_u64; node.map_or(0, |node| node as usize / bits + 1)];
+    let word_bits = u64::BITS as usize;
+    let mut mask = vec![0_u64; node.map_or(0, |node| node as usize / word_bits + 1)];
     if let (Some(word), Some(node)) = (mask.last_mut(), node) {
         *word = 1 << (node % u64::BITS);
     }
@@ -27,7 +27,7 @@ pub fn bind_memory(node: Option<u32>) -> io::Result<()> {
     let bit_count = if mask.is_empty() {
         0
     } else {
-        mask.len() * bits + 1
+        mask.len() * word_bits + 1
     };
     // SAFETY: the mask has at least as many bits as the kernel reads; for the default policy the pointer is null and no bits are
     // read.

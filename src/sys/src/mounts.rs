@@ -28,7 +28,7 @@ impl<'m> Mount<'m> {
     }
 }
 
-/// Replaces the octal escapes that the kernel writes for blanks, newlines and backslashes in a path (`\040`).
+/// Replaces the octal escapes that the kernel writes for spaces, tabs, newlines and backslashes in a path (`\040`).
 fn unescaped(word: &str) -> PathBuf {
     let mut path = Vec::with_capacity(word.len());
     let mut rest = word.as_bytes();

@@ -26,12 +26,12 @@ static MESSAGE: AtomicPtr<OutOfMemoryMessage> = AtomicPtr::new(ptr::null_mut());
 static TERMINAL: AtomicPtr<SavedTerminal> = AtomicPtr::new(ptr::null_mut());
 /// Process id of the pager, and the descriptor of its pipe; 0 and -1 without one.
 static PAGER: (AtomicI32, AtomicI32) = (AtomicI32::new(0), AtomicI32::new(-1));
-/// Whether a thread is already printing the message.
+/// Whether a thread is already ending the process.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 /// Sets the panic hook once.
 static PANIC_HOOK: Once = Once::new();
-/// The standard library's message for a thread without a signal stack.
+/// Start of the standard library's panic message for a thread that cannot get its signal stack.
 const NO_SIGNAL_STACK: &str = "failed to allocate an alternative stack";
 
 /// The global allocator. After [`explain_out_of_memory`], a failed allocation ends the process with
@@ -123,17 +123,20 @@ pub fn explain_out_of_memory(message: OutOfMemoryMessage) {
     let message = Box::into_raw(Box::new(message));
     MESSAGE.store(message, Ordering::Release);
     let handler: extern "C" fn(libc::c_int) = on_abort;
-    // SAFETY: the handler only makes calls that signal-safety(7) permits.
+    // SAFETY: the handler takes no locks and allocates nothing: apart from atomic operations and a thread-local flag, it only
+    // makes system calls.
     unsafe { libc::signal(libc::SIGABRT, handler as libc::sighandler_t) };
     PANIC_HOOK.call_once(set_panic_hook);
 }
 
-/// The standard library panics in a thread that cannot get its signal stack. This is reported like a failed allocation.
+/// Installs a panic hook that reports a thread that cannot get its signal stack like a failed allocation: the standard library
+/// panics in such a thread.
 fn set_panic_hook() {
     let print_panic = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         let text = panic.payload().downcast_ref::<String>();
         let has_no_stack = text.is_some_and(|text| text.starts_with(NO_SIGNAL_STACK));
+        // If another thread is ending the process, this one waits in `fail`.
         if has_no_stack || IS_ENDING.load(Ordering::Acquire) {
             fail(libc::SIGSTKSZ);
         }
@@ -144,9 +147,9 @@ fn set_panic_hook() {
 /// Memory counts as exhausted if this number of bytes cannot be mapped.
 const PROBED: usize = 1 << 20;
 
-/// The C library aborts if its own allocations fail, for example when a thread starts. If memory is
-/// exhausted, this is reported like a failed allocation; otherwise the process ends with the default
-/// action of abort(3) when the handler returns.
+/// Handles `SIGABRT`. The C library aborts if its own allocations fail, for example when a thread
+/// starts. If memory is exhausted, the handler reports it like a failed allocation; otherwise it
+/// returns, and abort(3) ends the process.
 extern "C" fn on_abort(_signal: libc::c_int) {
     let (access, flags) = (
         libc::PROT_READ | libc::PROT_WRITE,
@@ -160,7 +163,8 @@ extern "C" fn on_abort(_signal: libc::c_int) {
 }
 
 impl OutOfMemoryMessage {
-    /// Prints the message and exits. Must not allocate or take locks: they may never be released.
+    /// Restores the terminal, waits for the pager, prints the message and exits. Must not allocate, nor take locks, which may
+    /// never be released.
     fn end(&self, size: usize) -> ! {
         if IS_ENDING.swap(true, Ordering::AcqRel) {
             loop {
@@ -182,15 +186,15 @@ impl OutOfMemoryMessage {
     }
 }
 
-/// Registers the pager: its process, and the pipe it reads from, which is closed before waiting for
-/// it.
+/// Registers the pager: its process id, and this process's end of the pipe that it reads. If memory is exhausted, the pipe is
+/// closed and the pager is waited for.
 pub fn note_pager(process: u32, pipe: &impl AsFd) {
     PAGER.1.store(pipe.as_fd().as_raw_fd(), Ordering::Release);
     let process = i32::try_from(process).unwrap_or_default();
     PAGER.0.store(process, Ordering::Release);
 }
 
-/// Unregisters the pager: its pipe is about to be closed.
+/// Unregisters the pager: from now on, the caller waits for it.
 pub fn forget_pager() {
     PAGER.0.store(0, Ordering::Release);
     PAGER.1.store(-1, Ordering::Release);
@@ -201,7 +205,7 @@ impl TerminalBackup {
     /// `output`.
     ///
     /// # Errors
-    /// `ENOTTY` if it is not a terminal; what dup(2) reports.
+    /// `ENOTTY` if it is not a terminal; what fcntl(2) reports: `EMFILE`.
     pub fn save(input: &impl AsFd, output: &impl AsFd, text: Vec<u8>) -> io::Result<Self> {
         let input = input.as_fd().try_clone_to_owned()?;
         let output = output.as_fd().try_clone_to_owned()?;

@@ -37,7 +37,7 @@ impl OverwriteRing {
     }
 
     /// Copies the records since the last call, newest first; the oldest may be incomplete. The ring
-    /// is paused during the call.
+    /// is paused during the call: records of this time are lost.
     ///
     /// # Errors
     /// What ioctl(2) reports for pausing and resuming the ring.

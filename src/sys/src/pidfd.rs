@@ -14,8 +14,8 @@ impl Pidfd {
     /// Opens a thread. Before Linux 6.9 only a thread-group leader can be opened, and the descriptor refers to its whole process.
     ///
     /// # Errors
-    /// What pidfd_open(2) reports: `ESRCH` if there is no such task, `EINVAL` or `ENOENT` for a
-    /// thread that isn't a leader, `ENOSYS` before Linux 5.3.
+    /// What pidfd_open(2) reports: `ESRCH` if there is no such task; before Linux 6.9 `EINVAL`
+    /// for a thread that isn't a leader; `ENOSYS` before Linux 5.3.
     pub fn of(tid: u32) -> io::Result<Self> {
         match Self::open(tid, PIDFD_THREAD) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Self::open(tid, 0),
@@ -26,7 +26,8 @@ impl Pidfd {
     /// Opens a process with all its threads.
     ///
     /// # Errors
-    /// As [`Pidfd::of`].
+    /// What pidfd_open(2) reports: `ESRCH` if there is no such task, `EINVAL` or `ENOENT` if `pid` is a
+    /// thread that isn't a leader, `ENOSYS` before Linux 5.3.
     pub fn of_process(pid: u32) -> io::Result<Self> {
         Self::open(pid, 0)
     }

@@ -5,8 +5,8 @@ use std::io;
 /// Gives the calling thread a real-time priority (`SCHED_FIFO`).
 ///
 /// # Errors
-/// What sched_setscheduler(2) reports: `EINVAL` for a priority outside 1 to 99, `EPERM` without
-/// `CAP_SYS_NICE` and beyond `RLIMIT_RTPRIO`.
+/// What sched_setscheduler(2) reports: `EINVAL` for a priority outside 1 to 99, `EPERM` for a
+/// priority above `RLIMIT_RTPRIO` without `CAP_SYS_NICE`.
 pub fn run_in_real_time(priority: i32) -> io::Result<()> {
     // SAFETY: the structure consists of numbers, for which zeros are valid.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
@@ -34,23 +34,25 @@ const MIN_NICE: i32 = -20;
 const MIN_SLICE_NANOS: u64 = 100_000;
 
 impl PriorityBoost {
-    /// Raises the priority of the calling thread if it has the default policy.
+    /// Raises the priority of the calling thread if it has the default policy. The result must be dropped by the same thread.
     #[must_use]
     pub fn begin() -> Self {
         let ordinary = u32::try_from(libc::SCHED_OTHER).ok();
-        let before = Attributes::current().filter(|now| Some(now.policy) == ordinary);
-        let is_raised = |before: &Attributes| {
-            [MIN_NICE, before.nice].into_iter().any(|nice| {
-                let attributes = Attributes {
-                    nice,
-                    runtime: MIN_SLICE_NANOS,
-                    ..*before
-                };
-                attributes.set()
-            })
+        let current = Attributes::current().filter(|now| Some(now.policy) == ordinary);
+        let Some(before) = current else {
+            return Self { before: None };
         };
+        let slice_only = Attributes {
+            runtime: MIN_SLICE_NANOS,
+            ..before
+        };
+        let raised = Attributes {
+            nice: MIN_NICE,
+            ..slice_only
+        };
+        let is_changed = raised.set() || slice_only.set();
         Self {
-            before: before.filter(is_raised),
+            before: is_changed.then_some(before),
         }
     }
 }
