@@ -31,7 +31,7 @@ impl Cgroups {
     /// Like [`Self::create`], but only below the root of version 2.
     pub(crate) fn create_below_root(test: &str, names: &[&str]) -> Option<Self> {
         Self::create_where(test, names, |folder| {
-            matches!(folder.place("/"), Ok(Some((_, 0))))
+            matches!(folder.id_and_level("/"), Ok(Some((_, 0))))
         })
     }
 

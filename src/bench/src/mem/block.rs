@@ -24,7 +24,7 @@ pub struct BlockFunction {
     /// What it does.
     pub description: &'static str,
     /// The instructions that it uses; `None` for the function of the C library.
-    instruction: Option<StringInstruction>,
+    instructions: Option<BlockInstructions>,
 }
 
 /// The description of a function of the C library, with the library's name.

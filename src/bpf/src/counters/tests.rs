@@ -159,7 +159,7 @@ fn threads_that_end_are_counted_to_their_end() {
 fn the_root_cgroup_contains_all_tasks() {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
     let folder = rperf_sys::CgroupFolder::find(&mounts);
-    let Some((id, level)) = folder.and_then(|folder| folder.place("/").unwrap()) else {
+    let Some((id, level)) = folder.and_then(|folder| folder.id_and_level("/").unwrap()) else {
         return;
     };
     let empty = CgroupPlace {
