@@ -1,4 +1,4 @@
-//! `/proc`: tasks, their names and mappings, processors and memory of the machine.
+//! `/proc`: tasks, their names and mappings, and the machine's processors, memory, modules and boot id.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ pub struct Proc {
 /// Fields of `/proc/PID/task/TID/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskStatus {
-    /// Thread name (comm) as in the file: the kernel escapes newline and backslash.
+    /// Thread name (comm), without blanks at its ends; the kernel escapes newline and backslash.
     pub name: Vec<u8>,
     /// Process the thread belongs to.
     pub tgid: u32,
@@ -56,7 +56,7 @@ pub struct MapEntry<'a> {
     pub start: u64,
     /// Address after the last.
     pub end: u64,
-    /// Permission letters `r`, `w`, `x` and `s` or `p`, or `-`.
+    /// `r`, `w` and `x`, each `-` if not permitted, then `s` (shared) or `p` (private).
     pub permissions: [u8; 4],
     /// Offset in the file, in bytes.
     pub offset: u64,
@@ -156,7 +156,7 @@ impl Proc {
         threads.into_iter().flat_map(children_of).collect()
     }
 
-    /// The user who owns the folder of process `pid`: its effective user id, or 0 if it isn't dumpable (proc(5)).
+    /// The effective user id of process `pid`: the owner of its folder, even if the process isn't dumpable.
     ///
     /// # Errors
     /// What reading `/proc` reports: [`io::ErrorKind::NotFound`] when there is no such process.
@@ -222,7 +222,7 @@ impl Proc {
     /// The processor description: the value of the first of `keys` that `/proc/cpuinfo` has.
     ///
     /// # Errors
-    /// What reading the file reports; [`io::ErrorKind::NotFound`] without such a line.
+    /// What reading the file reports; [`io::ErrorKind::NotFound`] if it has none of the keys.
     pub fn cpu_description(&self, keys: &[&str]) -> io::Result<String> {
         let text = fs::read_to_string(self.path("cpuinfo"))?;
         let value = |key: &&str| {

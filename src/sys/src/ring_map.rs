@@ -61,7 +61,7 @@ impl Memory for RingMap {
             return (&[], &[]);
         };
         // SAFETY: the bytes lie between tail and head, where the kernel does not write until the tail moves; `release` takes
-        // `&mut self`, so it can't move while they are borrowed.
+        // `&mut self`, so the tail can't move while they are borrowed.
         unsafe { self.memory.at(from, length) }
     }
 

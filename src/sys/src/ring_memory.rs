@@ -87,7 +87,7 @@ impl RingMemory {
     }
 
     pub(crate) fn tail(&self) -> u64 {
-        // Only this process writes it, so its own order suffices.
+        // Only this process writes the tail, so no barrier is needed.
         self.shared(DATA_TAIL).load(Ordering::Relaxed)
     }
 

@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
 use crate::Pidfd;
 
-/// Offset of the architecture in `seccomp_data` (linux/seccomp.h).
+/// Offsets of the call's number and of the architecture in `seccomp_data` (linux/seccomp.h).
+const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 /// `SECCOMP_IOCTL_NOTIF_SET_FLAGS` (Linux 6.6): `_IOW('!', 4, u64)`.
 const SET_FLAGS: libc::Ioctl = 0x4008_2104;
@@ -36,11 +37,12 @@ pub struct SyscallListener(OwnedFd);
 
 impl SyscallListener {
     /// Makes every later getppid(2) of the calling thread, and of tasks that it starts later, wait for an answer through the
-    /// returned listener. This cannot be undone.
+    /// returned listener. Also sets the thread's `no_new_privs` (prctl(2)), which seccomp(2) requires of unprivileged users.
+    /// Neither can be undone.
     ///
     /// # Errors
-    /// What prctl(2) and seccomp(2) report: `EINVAL` or `ENOSYS` on kernels without it; [`io::ErrorKind::Unsupported`] on other
-    /// architectures than x86-64 and arm64.
+    /// What prctl(2) and seccomp(2) report: `EINVAL` or `ENOSYS` on kernels without it, `EBUSY` if the thread already has a
+    /// listener; [`io::ErrorKind::Unsupported`] on other architectures than x86-64 and arm64.
     pub fn install() -> io::Result<Self> {
         let arch = AUDIT_ARCH.ok_or(io::ErrorKind::Unsupported)?;
         let call = u32::try_from(libc::SYS_getppid).map_err(|_| io::ErrorKind::Unsupported)?;
@@ -53,7 +55,7 @@ impl SyscallListener {
         let mut filter = [
             load(ARCH),
             differs(arch, 3),
-            load(0),
+            load(NUMBER),
             differs(call, 1),
             result(libc::SECCOMP_RET_USER_NOTIF),
             result(libc::SECCOMP_RET_ALLOW),
@@ -110,7 +112,7 @@ impl SyscallListener {
     /// Waits for a call and answers it with `value`.
     ///
     /// # Errors
-    /// What ioctl(2) reports: `ENOENT` if the calling thread has ended, or a signal interrupted its call.
+    /// What ioctl(2) reports: `ENOENT` if the thread that made the call has ended, or a signal interrupted the call.
     pub fn answer(&self, value: i64) -> io::Result<()> {
         // SAFETY: the structure consists of numbers, for which zeros are valid; the kernel requires zeros.
         let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };

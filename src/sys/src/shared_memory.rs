@@ -48,7 +48,7 @@ impl SharedMemory {
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
     }
 
-    /// Asks for transparent huge pages, or for none (madvise(2)).
+    /// Asks for transparent huge pages if `enabled`, otherwise for none (madvise(2)).
     ///
     /// # Errors
     /// What madvise(2) reports: `EINVAL` from a kernel without them.

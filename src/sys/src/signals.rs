@@ -16,8 +16,9 @@ use crate::counter::read_fd;
 #[derive(Debug)]
 pub struct Signals {
     fd: OwnedFd,
+    /// The thread's signal mask before.
     before: libc::sigset_t,
-    /// Whether SIGCHLD was ignored before, which discards the status of children.
+    /// Whether SIGCHLD is among the signals and was ignored before, which discards the status of children.
     children_ignored: bool,
     /// Whether it was created by [`Signals::block_for_run`].
     for_run: bool,
@@ -104,7 +105,8 @@ impl Signals {
         }
     }
 
-    /// The previous signal mask, for a child process.
+    /// The signal mask for a child process: the one from before [`Signals::block_for_run`] while its value exists, otherwise the
+    /// one from before this value.
     pub(crate) fn before(&self) -> libc::sigset_t {
         before_run().unwrap_or(self.before)
     }
@@ -166,8 +168,8 @@ fn restore(mask: &libc::sigset_t) {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, ptr::from_ref(mask), ptr::null_mut()) };
 }
 
-/// Ends this process by `signal` with its default action, so that the parent sees it. Returns only
-/// if the signal doesn't end processes.
+/// Ends this process by `signal` with its default action, so that the parent sees which signal ended it. Returns only if the
+/// default action doesn't end processes.
 pub fn exit_by_signal(signal: i32) {
     let mut set = empty_set();
     // SAFETY: `set` is an initialised signal set; the rest restores the default action, unblocks

@@ -25,9 +25,10 @@ const FUNCTIONS: [(&str, &str); 6] = [
 pub fn syscall_number(name: &str) -> Option<u32> {
     let alias = FUNCTIONS.iter().find(|(function, _)| *function == name);
     let name = alias.map_or(name, |(_, call)| call);
-    let mut lines = TABLE.lines().filter_map(|line| line.split_once(' '));
-    let (number, _) = lines.find(|(_, listed)| *listed == name)?;
-    number.parse().ok()
+    let mut calls = syscall_names();
+    calls
+        .find(|(_, listed)| *listed == name)
+        .map(|(number, _)| number)
 }
 
 /// Numbers and names of the system calls of this machine's architecture; empty if it has no table.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// The setting that enables the scheduler's statistics.
 const SCHEDSTATS: &str = "sched_schedstats";
 
-/// Settings read from a proc file system. Each getter returns `None` if the file can't be read.
+/// Settings read from a proc file system. Each getter returns `None` if the file can't be read or is no valid number.
 #[derive(Debug, Clone)]
 pub struct Sysctl {
     root: PathBuf,
@@ -23,7 +23,7 @@ impl Sysctl {
     }
 
     /// Restrictions for users without `CAP_PERFMON`: 2 allows their own user space only, 1 also the
-    /// kernel, 0 also whole CPUs, -1 everything.
+    /// kernel, 0 also whole CPUs, -1 also raw tracepoint data and rings beyond `perf_event_mlock_kb`.
     #[must_use]
     pub fn perf_event_paranoid(&self) -> Option<i64> {
         self.number("perf_event_paranoid")
@@ -50,7 +50,8 @@ impl Sysctl {
             .and_then(|depth| u64::try_from(depth).ok())
     }
 
-    /// Visibility of kernel addresses: 0 to all users, 1 with `CAP_SYSLOG`, 2 to none.
+    /// Who sees kernel addresses: with 2 nobody, with 1 users with `CAP_SYSLOG`, with 0 everybody, but `/proc/kallsyms` shows them
+    /// to users without `CAP_SYSLOG` only if `perf_event_paranoid` is at most 1.
     #[must_use]
     pub fn kptr_restrict(&self) -> Option<i64> {
         self.number("kptr_restrict")

@@ -114,18 +114,14 @@ impl Sysfs {
     /// The data and unified caches of a CPU: the level of each, and the first CPU that shares it.
     #[must_use]
     pub fn data_caches(&self, cpu: u32) -> Vec<(u8, i32)> {
-        let folder = |index| {
-            let cpus = self.root.join("devices/system/cpu");
-            cpus.join(format!("cpu{cpu}/cache/index{index}"))
-        };
-        let caches = (0..10).map_while(|index| cache(&folder(index)));
+        let caches = self.caches_of(cpu);
         let data_caches = caches.filter(|cache| cache.kind != "Instruction");
-        let first = |cache: CacheLevel| {
+        let level_and_first_cpu = |cache: CacheLevel| {
             let shared = CpuList::parse(&cache.shared).ok()?;
             let first = shared.numbers().first()?.cast_signed();
             Some((u8::try_from(cache.level).ok()?, first))
         };
-        data_caches.filter_map(first).collect()
+        data_caches.filter_map(level_and_first_cpu).collect()
     }
 
     /// The groups of the `present` CPUs; offline ones are in no group.
@@ -135,19 +131,19 @@ impl Sysfs {
     pub fn cpu_groups(&self) -> io::Result<CpuGroups> {
         let mut groups = CpuGroups::default();
         for cpu in self.cpus(CpuState::Present)?.numbers() {
-            // The second name is that of kernels before 5.2.
-            let text = |new: &str, old: &str| {
+            // Older kernels have only the second name, which newer ones keep as a deprecated alias.
+            let cpus = |new: &str, old: &str| {
                 self.topology(*cpu, new)
                     .or_else(|| self.topology(*cpu, old))
             };
             push_once(
                 &mut groups.packages,
-                text("package_cpus_list", "core_siblings_list"),
+                cpus("package_cpus_list", "core_siblings_list"),
             );
             push_once(&mut groups.dies, self.topology(*cpu, "die_cpus_list"));
             push_once(
                 &mut groups.cores,
-                text("core_cpus_list", "thread_siblings_list"),
+                cpus("core_cpus_list", "thread_siblings_list"),
             );
         }
         Ok(groups)
@@ -160,13 +156,7 @@ impl Sysfs {
     pub fn caches(&self) -> io::Result<Vec<CacheLevel>> {
         let mut caches: Vec<CacheLevel> = Vec::new();
         for cpu in self.cpus(CpuState::Present)?.numbers() {
-            for index in 0..10 {
-                let directory = self
-                    .root
-                    .join(format!("devices/system/cpu/cpu{cpu}/cache/index{index}"));
-                let Some(cache) = cache(&directory) else {
-                    break;
-                };
+            for cache in self.caches_of(*cpu) {
                 if !caches.contains(&cache) {
                     caches.push(cache);
                 }
@@ -215,14 +205,14 @@ impl Sysfs {
     }
 
     /// The content of a file of a PMU's `format` or `events` folder, or of the PMU's own folder if `folder` is empty, without
-    /// its newline; `None` if it can't be read, or `pmu` or `name` is not a single path component.
+    /// its newline; `None` if it can't be read, or if `pmu` or `name` is not a single path component or begins with a dot.
     #[must_use]
     pub fn pmu_file(&self, pmu: &str, folder: &str, name: &str) -> Option<String> {
         // Names come from the command line and must be single path components.
         let is_plain =
             |word: &str| !word.is_empty() && !word.contains('/') && !word.starts_with('.');
-        let plain = is_plain(pmu) && is_plain(name);
-        plain.then(|| text(&self.pmu_folder(pmu, folder).join(name)))?
+        let are_plain = is_plain(pmu) && is_plain(name);
+        are_plain.then(|| text(&self.pmu_folder(pmu, folder).join(name)))?
     }
 
     /// The names in a PMU's `format` or `events` folder, sorted, without those that have a dot, which
@@ -269,6 +259,12 @@ impl Sysfs {
             nodes.insert(*number, blocks);
         }
         Ok((size, nodes))
+    }
+
+    /// The caches of a CPU, at most ten.
+    fn caches_of(&self, cpu: u32) -> impl Iterator<Item = CacheLevel> {
+        let folder = self.root.join(format!("devices/system/cpu/cpu{cpu}/cache"));
+        (0..10).map_while(move |index| cache(&folder.join(format!("index{index}"))))
     }
 
     fn topology(&self, cpu: u32, name: &str) -> Option<String> {

@@ -71,7 +71,7 @@ impl AsFd for KeyInput {
 
 impl Drop for KeyInput {
     fn drop(&mut self) {
-        // A terminal that was closed has no modes.
+        // This fails only if the terminal was closed.
         let _ = self.set(&self.before);
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// The maximum time to wait until the thread stops.
 const STOP_TIMEOUT: Duration = Duration::from_millis(200);
-/// The number of words of the largest register set, with room to spare.
+/// The number of words that the buffer holds: more than the largest register set has.
 const WORDS: usize = 64;
 
 /// `PTRACE_EVENT_STOP`, the event of a stop by `PTRACE_INTERRUPT`.
@@ -56,7 +56,7 @@ pub fn thread_registers(tid: u32) -> io::Result<Option<ThreadRegisters>> {
     stopped.registers()
 }
 
-/// A stopped thread; dropping this value lets the thread continue.
+/// A thread that is stopped, or about to stop; dropping this value lets it continue.
 struct StoppedThread(libc::pid_t);
 
 impl StoppedThread {
@@ -65,7 +65,7 @@ impl StoppedThread {
         let thread = Self(tid);
         request(libc::PTRACE_INTERRUPT, tid)?;
         let began = Instant::now();
-        while !thread.is_stopped()? {
+        while !thread.poll_stop()? {
             if began.elapsed() > STOP_TIMEOUT {
                 return Err(io::Error::from_raw_os_error(libc::ETIMEDOUT));
             }
@@ -74,8 +74,8 @@ impl StoppedThread {
         Ok(thread)
     }
 
-    /// Whether the thread has stopped. Signals that it got are passed on.
-    fn is_stopped(&self) -> io::Result<bool> {
+    /// Returns whether the thread has stopped at the interrupt. A signal that stopped it before is delivered to it.
+    fn poll_stop(&self) -> io::Result<bool> {
         let mut status = 0;
         // SAFETY: the kernel writes one number.
         let result =
@@ -112,13 +112,16 @@ impl StoppedThread {
         if result != 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(sorted(words.get(..set.iov_len / 8).unwrap_or_default()))
+        Ok(parse_register_set(
+            words.get(..set.iov_len / 8).unwrap_or_default(),
+        ))
     }
 }
 
 impl Drop for StoppedThread {
     fn drop(&mut self) {
-        // A thread that did not stop cannot be detached; it continues when this process ends.
+        // A thread that has not stopped yet cannot be detached. If it stops later, it continues when its tracer, the thread that
+        // called `stop`, ends.
         let _ = request(libc::PTRACE_DETACH, self.0);
     }
 }
@@ -139,7 +142,7 @@ fn request(request: PtraceRequest, tid: libc::pid_t) -> io::Result<()> {
 
 /// Returns the registers of a complete 64-bit register set; `None` for a 32-bit one.
 #[cfg(target_arch = "x86_64")]
-fn sorted(words: &[u64]) -> Option<ThreadRegisters> {
+fn parse_register_set(words: &[u64]) -> Option<ThreadRegisters> {
     /// The number of words of `struct user_regs_struct`; that of 32-bit programs is shorter.
     const COMPLETE: usize = 27;
     if words.len() != COMPLETE {
@@ -157,7 +160,7 @@ fn sorted(words: &[u64]) -> Option<ThreadRegisters> {
 /// Returns the registers of a complete 64-bit register set, `None` for a 32-bit one. `words` are X0 to X30, SP, PC and the
 /// processor state: the first 33 are in the order of `perf_regs.h`.
 #[cfg(target_arch = "aarch64")]
-fn sorted(words: &[u64]) -> Option<ThreadRegisters> {
+fn parse_register_set(words: &[u64]) -> Option<ThreadRegisters> {
     let values = words.get(..33).filter(|_| words.len() == 34)?;
     Some(ThreadRegisters {
         mask: (1 << 33) - 1,
@@ -166,7 +169,7 @@ fn sorted(words: &[u64]) -> Option<ThreadRegisters> {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn sorted(_: &[u64]) -> Option<ThreadRegisters> {
+fn parse_register_set(_: &[u64]) -> Option<ThreadRegisters> {
     None
 }
 

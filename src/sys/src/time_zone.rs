@@ -12,16 +12,16 @@ pub fn utc_offset(seconds: i64) -> i64 {
     local(seconds).map_or(0, |local| local.tm_gmtoff)
 }
 
-/// Returns the first path returned by `path` that doesn't exist, for the current time or a later one.
-/// `path` gets the local time in hundredths of a second as digits, `2026112102053102`, as in perf's
+/// Returns the first path returned by `path_at` that doesn't exist, for the current time or a later one.
+/// `path_at` gets the local time as digits down to hundredths of a second, `2026112102053102`, as in perf's
 /// names of rotated files and folders.
-pub fn unused_path(path: impl Fn(&str) -> PathBuf) -> PathBuf {
+pub fn unused_path(path_at: impl Fn(&str) -> PathBuf) -> PathBuf {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let mut now = now.unwrap_or_default();
     loop {
         let seconds = i64::try_from(now.as_secs()).unwrap_or_default();
         let hundredths = now.subsec_millis() / 10;
-        let path = path(&format!("{}{hundredths:02}", local_digits(seconds)));
+        let path = path_at(&format!("{}{hundredths:02}", local_digits(seconds)));
         if !path.exists() {
             return path;
         }
@@ -48,7 +48,7 @@ fn local_digits(seconds: i64) -> String {
 }
 
 fn local(seconds: i64) -> Option<libc::tm> {
-    // Converted to the C library's type; a deprecated alias of it changes its meaning under musl.
+    // Converted to `time_t` without its name, which the libc crate deprecates under musl since the type will change.
     let seconds = i64::into(seconds);
     // SAFETY: tm consists of integers and a pointer, for which zeros are valid.
     let mut local: libc::tm = unsafe { std::mem::zeroed() };

@@ -52,7 +52,7 @@ impl Tracefs {
         &self.root
     }
 
-    /// The folder of all systems.
+    /// The folder `events`, which has a folder for each system.
     #[must_use]
     pub fn events(&self) -> &Path {
         &self.events

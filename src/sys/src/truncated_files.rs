@@ -45,8 +45,8 @@ pub fn found_truncated_file() -> bool {
     WAS_TRUNCATED.load(Ordering::Acquire)
 }
 
-/// Maps a page of zeros in place of the missing one. Any other cause of SIGBUS, and a page that
-/// can't be replaced, ends the process as without a handler.
+/// Maps a page of zeros in place of the missing one. Any other fault, and a page that can't be
+/// replaced, ends the process as without a handler. A SIGBUS from kill(2) only ends it the second time.
 extern "C" fn replace_page(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: with SA_SIGINFO the kernel passes a filled siginfo_t; for SIGBUS it has an address.
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr()) };
@@ -71,8 +71,7 @@ extern "C" fn replace_page(_signal: i32, info: *mut libc::siginfo_t, _context: *
             return;
         }
     }
-    // SAFETY: signal(2) is async-signal-safe; the instruction is executed again and ends the
-    // process.
+    // SAFETY: signal(2) is async-signal-safe. A faulting instruction is executed again and ends the process.
     unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
 }
 

@@ -28,7 +28,8 @@ pub fn usleep(micros: u32) {
 /// Returns the place of usleep(3) in the C library, or in this program if it is linked statically.
 ///
 /// # Errors
-/// What reading `/proc/self/maps` reports; [`io::ErrorKind::NotFound`] if no file is mapped there.
+/// What reading `/proc/self/maps` reports; [`io::ErrorKind::NotFound`] if no file is mapped at
+/// the function's address.
 pub fn usleep_place() -> io::Result<CodePlace> {
     let function: unsafe extern "C" fn(u32) -> i32 = libc::usleep;
     let address = function as usize as u64;

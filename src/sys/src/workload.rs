@@ -23,11 +23,11 @@ pub struct Program {
 }
 
 impl Program {
-    /// Looks up `argv[0]`: directly if it contains a slash, otherwise in the search path (the value
-    /// of `PATH`, `None` if unset).
+    /// Looks up `argv[0]`: directly if it contains a slash, otherwise in the folders of `search`, the value of `PATH`; in `/bin`
+    /// and `/usr/bin` if it is `None`.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::PermissionDenied`] if there are matches, but none is
+    /// [`io::ErrorKind::NotFound`] if there is no match; [`io::ErrorKind::PermissionDenied`] if there are matches, but none is
     /// executable; [`io::ErrorKind::InvalidInput`] if `argv` is empty; otherwise what stat(2) reports.
     pub fn find(argv: Vec<OsString>, search: Option<&OsStr>) -> io::Result<Self> {
         let word = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
@@ -44,7 +44,7 @@ impl Program {
         };
         let mut failure = io::ErrorKind::NotFound.into();
         for path in candidates {
-            match executable(&path) {
+            match check_executable(&path) {
                 Ok(()) => {
                     return Ok(Self {
                         path,
@@ -59,7 +59,7 @@ impl Program {
         Err(failure)
     }
 
-    /// Redirects standard output to standard error, because standard output is in use.
+    /// Redirects the program's standard output to standard error, for a caller that writes its own data to standard output.
     #[must_use]
     pub fn stdout_to_stderr(self) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Program {
     }
 }
 
-fn executable(path: &Path) -> io::Result<()> {
+fn check_executable(path: &Path) -> io::Result<()> {
     let metadata = match fs::metadata(path) {
         // A component of the search path is a file.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
@@ -111,14 +111,15 @@ pub struct Usage {
 /// A forked child that executes its program at [`Workload::start`].
 ///
 /// Until then its name is `perf-exec`, as in perf. If dropped before [`Workload::start`], the child
-/// exits without running anything. If dropped while the program runs, the child gets SIGTERM, since
-/// the parent failed, but not after [`Workload::detach`].
+/// exits without running anything. If dropped while the program runs, the child gets SIGTERM, unless
+/// [`Workload::detach`] was called.
 #[derive(Debug)]
 pub struct Workload {
     pid: i32,
-    /// Starts the child; if closed without a byte, the child exits.
+    /// A byte written here starts the program; if closed without a byte, the child exits. `None` after [`Workload::start`]
+    /// or [`Workload::stop`].
     start: Option<fs::File>,
-    /// One byte when the child is ready, then the error of exec as four bytes, or the end of file.
+    /// The child writes a byte when it is ready. If exec fails, the error as four bytes follows, otherwise the end of file.
     report: fs::File,
     ended: Option<(WaitStatus, Usage)>,
     /// Whether the program keeps running when this value is dropped.
@@ -158,7 +159,7 @@ impl Workload {
     /// Forks the child and waits until it is ready. Its program gets the signal mask from before `signals` were blocked.
     ///
     /// # Errors
-    /// What pipe2(2) and fork(2) report.
+    /// What pipe2(2) and fork(2) report; [`io::ErrorKind::InvalidInput`] if an argument contains a NUL.
     pub fn fork(program: &Program, signals: &Signals) -> io::Result<Self> {
         let prepared = ChildSetup::new(program)?;
         let (argv, shell) = (pointers(&prepared.argv), pointers(&prepared.shell));
