@@ -36,8 +36,8 @@ pub trait TaskNames {
 pub struct ArgumentOptions {
     /// Whether arguments that are 0 are printed.
     pub show_zeros: bool,
-    /// Whether arguments and the fields of structures have no names, and descriptors no paths, as in strace's lines.
-    /// Arguments that are 0 are printed then, since only the position of a value identifies it.
+    /// Whether arguments and the fields of structures have no names, descriptors no paths and task ids no comms, as in strace's
+    /// lines. Arguments that are 0 are printed then, since only the position of a value identifies it.
     pub hides_names: bool,
     /// Whether only arguments with captured memory are printed.
     pub captured_only: bool,
@@ -89,8 +89,8 @@ impl CallArguments<'_> {
         of_argument
     }
 
-    /// Returns the socket address among the arguments, without braces: `10.0.0.1:80`, a path, or the family. `None` if
-    /// there is none, or its memory was not captured.
+    /// Returns the socket address among the arguments, without braces: `10.0.0.1:80`, a path, or the family. `None` if there is
+    /// none, its memory was not captured or is too short, or it is a local address without a path.
     #[must_use]
     pub fn peer(&self) -> Option<String> {
         let arguments = self.syscall?.arguments.as_deref()?;
@@ -104,8 +104,8 @@ impl CallArguments<'_> {
     }
 }
 
-/// Writes the arguments, separated by `, `, without parentheses; of an unknown call, the argument registers that are not 0, or
-/// all with [`ArgumentOptions::show_zeros`], as `arg0: 1`.
+/// Writes the arguments, separated by `, `, without parentheses. If they are unknown, writes the argument registers that are not
+/// 0, or all with [`ArgumentOptions::show_zeros`], as `arg0: 1`; the other options have no effect on them.
 ///
 /// # Errors
 /// Errors of `to`.
@@ -142,7 +142,7 @@ pub struct ArgumentText {
     pub text: String,
 }
 
-/// Returns the arguments that [`write_arguments`] prints, one by one; none if the call is unknown.
+/// Returns the arguments that [`write_arguments`] prints, one by one; none if the call or its arguments are unknown.
 #[must_use]
 pub fn argument_texts(
     call: &CallArguments<'_>,
@@ -180,8 +180,8 @@ fn printed_argument<'a>(
     options: ArgumentOptions,
 ) -> Option<ShownArgument<'a>> {
     let value = call.value(index);
-    let shows_zeros = options.show_zeros || options.hides_names;
-    let is_shown = shows_zeros || value != 0 || shows_zero(call, argument.kind);
+    let shows_all_zeros = options.show_zeros || options.hides_names;
+    let is_shown = shows_all_zeros || value != 0 || zero_is_meaningful(call, argument.kind);
     if !is_shown || is_unused(call, argument.name) {
         return None;
     }
@@ -237,22 +237,23 @@ fn write_unnamed(
     Ok(())
 }
 
-/// Whether an argument that is 0 is printed, since 0 has a name.
-fn shows_zero(call: &CallArguments<'_>, kind: ArgumentKind) -> bool {
+/// Whether 0 is a value like others for this argument. Then it is printed in any case.
+fn zero_is_meaningful(call: &CallArguments<'_>, kind: ArgumentKind) -> bool {
     match kind {
         ArgumentKind::Value(_) => true,
+        // F_SETFD, F_SETFL and F_SETLEASE.
         ArgumentKind::FcntlArgument => matches!(call.named("cmd"), 2 | 4 | 1024),
         _ => false,
     }
 }
 
-/// Whether an argument has no meaning for this operation.
+/// Whether an argument is not printed, since it has no meaning for this operation.
 fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
     match (call.name(), argument) {
         ("socket" | "socketpair", "protocol") => call.named("protocol") == 0,
         // The commands F_GETFD, F_GETFL, F_GETOWN, F_GETSIG, F_GETLEASE and F_GET_SEALS have no argument.
         ("fcntl" | "fcntl64", "arg") => matches!(call.named("cmd"), 1 | 3 | 9 | 11 | 1025 | 1034),
-        ("futex" | "futex_time64", "val3") => !uses_futex_mask(call.named("op") & 0x7f),
+        ("futex" | "futex_time64", "val3") => !uses_futex_val3(call.named("op") & 0x7f),
         ("futex" | "futex_time64", "utime") => {
             matches!(call.named("op") & 0x7f, 1 | 2 | 7 | 8 | 10)
         }
@@ -261,8 +262,8 @@ fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
         }
         ("mmap" | "mmap2", "fd") => call.named("fd") as i32 == -1,
         ("kcmp", "idx1" | "idx2") => !matches!(call.named("type"), 0 | 7),
-        ("open", "mode") => call.named("flags") & 0o20000100 == 0,
-        ("openat", "mode") => call.named("flags") & 0o20000100 == 0,
+        // O_CREAT and O_TMPFILE.
+        ("open" | "openat", "mode") => call.named("flags") & 0o20000100 == 0,
         ("mq_open", "mode" | "u_attr") => call.named("oflag") & 0o100 == 0,
         // A 64-bit register has the whole position.
         ("preadv" | "preadv2" | "pwritev" | "pwritev2", "pos_h") => call.abi != Abi::I386,
@@ -272,7 +273,7 @@ fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
     }
 }
 
-fn uses_futex_mask(op: u64) -> bool {
+fn uses_futex_val3(op: u64) -> bool {
     !matches!(op, 0..=3 | 6..=8 | 13)
 }
 
@@ -423,8 +424,10 @@ fn write_value(
         Kind::KcmpIndex => (value as i64).to_string(),
         Kind::Mode => mode_text(value),
         Kind::NonZeroValue(_) if value == 0 => "0".to_owned(),
-        Kind::Value(names) | Kind::NonZeroValue(names) => names.text(truncated(c_type, value)),
-        Kind::Flags(names) => names.text(truncated(c_type, value)),
+        Kind::Value(values) | Kind::NonZeroValue(values) => {
+            values.text(value_of_type(c_type, value))
+        }
+        Kind::Flags(flags) => flags.text(value_of_type(c_type, value)),
         Kind::OpenFlags => open_flags(call.abi, value & 0xffff_ffff),
         Kind::AccessMode => access_text(value & 0xffff_ffff),
         Kind::SocketType => socket_type_text(value & 0xffff_ffff),
@@ -440,7 +443,7 @@ fn write_value(
         Kind::Policy => policy_text(value & 0xffff_ffff),
         Kind::Device => device_text(value & 0xffff_ffff),
         Kind::QuotaCommand => files::quota_text(value & 0xffff_ffff),
-        Kind::IpcFlags(names) => system::ipc_text(names, value & 0xffff_ffff),
+        Kind::IpcFlags(flags) => system::ipc_text(flags, value & 0xffff_ffff),
         Kind::IoPriority => system::io_priority_text(value & 0xffff_ffff),
         Kind::MemoryPolicy => system::memory_policy_text(value & 0xffff_ffff),
     };
@@ -449,8 +452,8 @@ fn write_value(
     to.write_all(text.as_bytes())
 }
 
-/// Returns the value of an argument of this type: of a type with 32 bits, the lower half of the register.
-fn truncated(c_type: &str, value: u64) -> u64 {
+/// Returns the value of an argument of this type from its register: the lower half of the register if the type has 32 bits.
+fn value_of_type(c_type: &str, value: u64) -> u64 {
     match c_type {
         "int" | "unsigned int" | "unsigned" | "u32" | "const __u32" | "clockid_t"
         | "const clockid_t" | "key_serial_t" | "rwf_t" => value & 0xffff_ffff,
@@ -465,6 +468,7 @@ fn write_number(
     c_type: &str,
     value: u64,
 ) -> io::Result<()> {
+    // PR_SET_MM, whose value is an address.
     if kind == ArgumentKind::PrctlValue && call.named("option") == 35 {
         return write!(to, "{value:#x}");
     }
@@ -507,7 +511,7 @@ pub(crate) fn write_fd(
     to.write_all(b">")
 }
 
-/// Writes a task with its name.
+/// Writes the id of a task, and its comm if it is known.
 pub(crate) fn write_pid(to: &mut dyn Write, value: u64, task: &dyn TaskNames) -> io::Result<()> {
     let pid = value as i32;
     write!(to, "{pid}")?;
@@ -527,11 +531,13 @@ fn write_fcntl(
     task: &dyn TaskNames,
 ) -> io::Result<()> {
     match call.named("cmd") {
+        // F_SETFD, F_SETFL, F_SETOWN and F_SETLEASE. Then, as in perf, those with a `struct flock`, a `struct f_owner_ex` or a
+        // write lifetime hint, of which the address is printed.
         2 if value == 1 => to.write_all(b"CLOEXEC"),
         4 => write_open_flags(to, call.abi, value & 0xffff_ffff),
         8 => write_pid(to, value, task),
         1024 => to.write_all(names::LEASE.text(value).as_bytes()),
-        5..=7 | 15 | 16 | 36..=38 => write!(to, "{value:#x}"),
+        5..=7 | 15 | 16 | 36..=38 | 1035..=1038 => write!(to, "{value:#x}"),
         _ => write!(to, "{}", value as i64),
     }
 }

@@ -33,9 +33,9 @@ pub enum CaptureSource {
     /// `struct user_msghdr` as the item [`crate::captured_record::HEADER_ITEM`], the socket address (`msg_name`) as
     /// [`crate::captured_record::ADDRESS_ITEM`], and the buffers of `msg_iov`.
     Message,
-    /// `struct mmsghdr[]`, at most [`crate::captured_record::MAX_MESSAGES`]: each like [`CaptureSource::Message`], with items from n times
-    /// [`crate::captured_record::MESSAGE_ITEMS`] on. The argument with this index is the number of elements; if the call
-    /// returned, its result is.
+    /// `struct mmsghdr[]`, at most [`crate::captured_record::MAX_MESSAGES`], each like [`CaptureSource::Message`]: the items of
+    /// message n begin at n times [`crate::captured_record::MESSAGE_ITEMS`]. The number of elements is the argument with this
+    /// index when the call begins, and the call's result when it returns.
     Messages(u8),
 }
 
@@ -74,8 +74,9 @@ pub enum CaptureLimit {
     Bytes(u32),
 }
 
-/// The memory to copy of one call: at most [`MAX_CAPTURES`] entries at each time. At most one of them is of
-/// [`CaptureSource::Texts`], [`CaptureSource::Vectors`], [`CaptureSource::Message`] or [`CaptureSource::Messages`]; it is the first entry.
+/// The memory to copy of one call, at most [`MAX_CAPTURES`] entries in each list. At most one entry of a list is of
+/// [`CaptureSource::Texts`], [`CaptureSource::Vectors`], [`CaptureSource::Message`] or [`CaptureSource::Messages`]; it is the
+/// first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturePlan {
     /// Memory to copy when the call begins.
@@ -109,14 +110,15 @@ impl Syscall {
         self.capture_plan_with(None)
     }
 
-    /// Like [`Syscall::capture_plan`], and also copies structures that only the kernel's type information describes.
+    /// Like [`Syscall::capture_plan`], and also copies structures that only `structures`, the kernel's types, describe.
     #[must_use]
     pub fn capture_plan_with(&self, structures: Option<&dyn StructureTexts>) -> CapturePlan {
         let mut plan = CapturePlan::default();
         let arguments = self.arguments.as_deref().unwrap_or_default();
         for (argument, index) in arguments.iter().zip(0_u8..) {
             let name = argument.name;
-            // When the call begins, this is the size of the buffer. The kernel replaces it by the size of the value.
+            // The argument points to the size of the buffer when the call begins, which the kernel replaces by the size of the
+            // value.
             if is_pointed_length(self.name, name) {
                 let capture = Capture {
                     argument: index,
@@ -167,7 +169,7 @@ impl Syscall {
         u8::try_from(found).ok()
     }
 
-    /// Returns how to capture bytes whose number is another argument, or the result.
+    /// Returns how to capture a buffer of bytes whose size is another argument, or the result.
     fn buffer(&self, kind: ArgumentKind, index: u8) -> Option<(Direction, Capture)> {
         let capture = |argument, source| Capture {
             argument,
@@ -211,7 +213,7 @@ impl Syscall {
         }
     }
 
-    /// Returns how to capture the structures and numbers of [`STRUCTURES`].
+    /// Returns how to capture an argument that [`STRUCTURES`] lists.
     fn structure(&self, name: &str, c_type: &str, index: u8) -> Option<(Direction, Capture)> {
         let shape = STRUCTURES.iter().find(|shape| {
             shape.name.is_none_or(|wanted| wanted == name)

@@ -7,15 +7,15 @@ use std::io::{self, Write};
 pub struct CapturedBytes<'a> {
     /// Index of the argument, from 0.
     pub argument: usize,
-    /// Index of the text or buffer, if the argument is a list of them.
+    /// Index of the text or buffer, if the argument is a list of them; for messages, see [`crate::captured_record`].
     pub item: usize,
     /// The bytes; those of a text without its NUL.
     pub bytes: &'a [u8],
-    /// Whether there was more.
+    /// Whether `bytes` is only the first part of the text, buffer or array.
     pub is_truncated: bool,
     /// Whether it could not be read.
     pub is_unreadable: bool,
-    /// Whether the list has more items from this one on.
+    /// Whether this has no bytes, but marks that the list has more items than were captured.
     pub is_more: bool,
     /// Whether it was read after the call had begun: it may have changed.
     pub is_late: bool,

@@ -6,18 +6,18 @@
 //! 8  segments, each of a multiple of 8 bytes:
 //!    0  u8   index of the argument
 //!    1  u8   state: 1 bytes, 2 text with its NUL, 3 unreadable, 4 more items
-//!    2  u16  index of the item, of lists
+//!    2  u16  index of the item, for lists and messages
 //!    4  u32  bytes of data
-//!    8  u64  bytes in memory; for a text, the maximum number of bytes to copy
+//!    8  u64  bytes that the buffer has in memory; for a text, the maximum number of bytes to copy
 //!    16 data
 //! ```
 
 use crate::CapturedBytes;
 
-/// The size of the header.
-pub const HEADER: usize = 8;
-/// The size of a segment without data.
-pub const SEGMENT: usize = 16;
+/// The size in bytes of a record without segments.
+pub const HEADER_SIZE: usize = 8;
+/// The size in bytes of a segment without data.
+pub const SEGMENT_SIZE: usize = 16;
 /// State of a segment: bytes. The other states follow.
 pub const BYTES: u8 = 1;
 /// A text with its NUL.
@@ -60,7 +60,7 @@ impl<'a> CapturedRecord<'a> {
         })
     }
 
-    /// Returns the memory. Segments after a damaged segment are skipped.
+    /// Returns the memory of each segment. A damaged segment and those after it are skipped.
     pub fn memory(&self) -> impl Iterator<Item = CapturedBytes<'a>> {
         let mut rest = self.segments;
         std::iter::from_fn(move || {
@@ -72,9 +72,9 @@ impl<'a> CapturedRecord<'a> {
 }
 
 fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
-    let (head, rest) = bytes.split_first_chunk::<SEGMENT>()?;
-    let ([argument, state, item @ ..], memory_size) = head.split_first_chunk::<8>()?;
-    let (item, length) = item.split_first_chunk::<2>()?;
+    let (head, rest) = bytes.split_first_chunk::<SEGMENT_SIZE>()?;
+    let ([argument, state, item_and_length @ ..], memory_size) = head.split_first_chunk::<8>()?;
+    let (item, length) = item_and_length.split_first_chunk::<2>()?;
     let length = u32::from_ne_bytes(*length.first_chunk()?);
     let length = usize::try_from(length).ok()?;
     let data = rest.get(..length)?;
@@ -82,7 +82,8 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
     let memory_size = usize::try_from(memory_size).unwrap_or(usize::MAX);
     let (bytes, is_truncated) = match *state {
         BYTES => (data, memory_size > length),
-        // The last byte is a NUL. A text with the maximum number of bytes exceeds the limit by a byte, which is dropped, too.
+        // The last byte is a NUL. A text with the maximum number of bytes has one byte more than the limit of texts. This byte
+        // is dropped, too.
         TEXT if length >= memory_size => (data.get(..length.saturating_sub(2))?, true),
         TEXT => (data.get(..length.saturating_sub(1))?, false),
         UNREADABLE | MORE => (data, false),

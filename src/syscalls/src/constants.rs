@@ -1,4 +1,4 @@
-//! Names of constants: facts of the kernel's uapi headers, without their common prefixes.
+//! Names of constants: facts of the kernel's uapi headers, mostly without their common prefixes.
 
 use std::fmt::Write as _;
 
@@ -36,7 +36,8 @@ pub struct FlagNames {
 }
 
 impl FlagNames {
-    /// Returns the names joined by `|`; bits without a name as one hexadecimal number.
+    /// Returns the names joined by `|`; bits without a name as one hexadecimal number. Empty if no bit is set and that has no
+    /// name.
     pub(crate) fn text(&self, value: u64) -> String {
         let mut unnamed = value;
         let mut text = String::new();
@@ -218,7 +219,7 @@ values!(KEYCTL, Decimal, 0 "GET_KEYRING_ID", 1 "JOIN_SESSION_KEYRING", 2 "UPDATE
 values!(KCMP, Decimal, 0 "FILE", 1 "VM", 2 "FILES", 3 "FS", 4 "SIGHAND", 5 "IO", 6 "SYSVSEM", 7 "EPOLL_TFD");
 values!(SECCOMP_OP, Hex, 0 "STRICT", 1 "FILTER", 2 "GET_ACTION_AVAIL", 3 "GET_NOTIF_SIZES");
 
-/// Returns the text of the mode of access(2), whose letters are not separated.
+/// Returns the text of the mode of access(2): `RW`, or `F` for 0.
 pub(crate) fn access_text(mode: u64) -> String {
     if mode == 0 {
         return "F".to_owned();

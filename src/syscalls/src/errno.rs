@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Names of the error numbers from 1 on, the same on all four architectures (asm-generic/errno.h); empty for a number without a
+/// Names of the error numbers from 1 on, the same for each [`crate::Abi`] (asm-generic/errno.h); empty for a number without a
 /// name.
 const NAMES: [&str; 133] = [
     "EPERM",

@@ -13,7 +13,6 @@ pub(crate) fn exception(call: &str, name: &str) -> Option<ArgumentKind> {
         .or_else(|| mount_exception(call, name))
         .or_else(|| notification_exception(call, name))
         .or_else(|| process_exception(call, name))
-        .or_else(|| policy_exception(call, name))
         .or_else(|| ipc_exception(call, name))
         .or_else(|| system_exception(call, name))
 }
@@ -32,6 +31,15 @@ fn memory_exception(call: &str, name: &str) -> Option<ArgumentKind> {
         ("shmat", "shmaddr") => Kind::Pointer,
         ("msync", "flags") => Kind::Flags(&names::MSYNC),
         ("memfd_create", "flags") => Kind::Flags(&names::MEMFD),
+        ("memfd_secret", "flags") => Kind::Flags(&names::FD_FLAGS),
+        ("mlock2", "flags") => Kind::Flags(&system::MLOCK2),
+        ("mlockall", "flags") => Kind::Flags(&system::MLOCKALL),
+        ("mbind" | "set_mempolicy", "mode") => Kind::MemoryPolicy,
+        ("mbind" | "move_pages", "flags") => Kind::Flags(&system::MEMORY_MOVE),
+        ("get_mempolicy", "flags") => Kind::Flags(&system::GET_POLICY),
+        ("get_mempolicy", "addr") | ("set_mempolicy_home_node", "start") => Kind::Hex,
+        ("map_shadow_stack", "addr") => Kind::Hex,
+        ("map_shadow_stack", "flags") => Kind::Flags(&system::SHADOW_STACK),
         _ => return None,
     })
 }
@@ -69,6 +77,10 @@ fn file_exception(call: &str, name: &str) -> Option<ArgumentKind> {
         ("sync_file_range" | "sync_file_range2", "flags") => Kind::Flags(&names::SYNC_RANGE),
         ("epoll_ctl", "op") => Kind::Value(&names::EPOLL_OP),
         ("dup", "fildes") | ("tee", "fdin" | "fdout") => Kind::Fd,
+        ("fallocate", "mode") => Kind::Flags(&files::FALLOCATE),
+        ("preadv2" | "pwritev2", "flags") => Kind::Flags(&files::RWF),
+        ("splice" | "tee" | "vmsplice", "flags") => Kind::Flags(&files::SPLICE),
+        ("close_range", "flags") => Kind::Flags(&files::CLOSE_RANGE),
         ("name_to_handle_at" | "open_by_handle_at", "mountdirfd" | "dfd") => Kind::DirFd,
         _ => return None,
     })
@@ -99,7 +111,10 @@ fn task_exception(call: &str, name: &str) -> Option<ArgumentKind> {
         ("unshare", "unshare_flags") | ("setns", "flags") => Kind::Flags(&system::CLONE3),
         ("waitid", "which") => Kind::Value(&names::WAIT_ID),
         ("futex" | "futex_time64", "op") => Kind::FutexOp,
-        ("futex" | "futex_time64", "val3") => Kind::FutexMask,
+        ("futex" | "futex_time64", "val3") | ("futex_wait" | "futex_wake", "mask") => {
+            Kind::FutexMask
+        }
+        ("futex_wait" | "futex_wake", "flags") => Kind::Flags(&system::FUTEX2),
         ("rt_sigprocmask" | "sigprocmask", "how") => Kind::Value(&names::SIGPROCMASK),
         ("getrlimit" | "setrlimit" | "prlimit64" | "ugetrlimit", "resource") => {
             Kind::Value(&names::RLIMIT)
@@ -157,10 +172,6 @@ fn path_exception(call: &str, name: &str) -> Option<ArgumentKind> {
         ("mknod" | "mknodat" | "ustat", "dev") => Kind::Device,
         ("quotactl" | "quotactl_fd", "cmd") => Kind::QuotaCommand,
         ("swapon", "swap_flags") => Kind::Flags(&files::SWAP),
-        ("fallocate", "mode") => Kind::Flags(&files::FALLOCATE),
-        ("preadv2" | "pwritev2", "flags") => Kind::Flags(&files::RWF),
-        ("splice" | "tee" | "vmsplice", "flags") => Kind::Flags(&files::SPLICE),
-        ("close_range", "flags") => Kind::Flags(&files::CLOSE_RANGE),
         _ => return None,
     })
 }
@@ -213,24 +224,6 @@ fn process_exception(call: &str, name: &str) -> Option<ArgumentKind> {
             "timer_settime" | "timerfd_settime" | "clock_nanosleep" | "clock_nanosleep_time64",
             "flags",
         ) => Kind::Flags(&system::TIMER),
-        _ => return None,
-    })
-}
-
-fn policy_exception(call: &str, name: &str) -> Option<ArgumentKind> {
-    use ArgumentKind as Kind;
-    Some(match (call, name) {
-        ("mlock2", "flags") => Kind::Flags(&system::MLOCK2),
-        ("mlockall", "flags") => Kind::Flags(&system::MLOCKALL),
-        ("mbind" | "set_mempolicy", "mode") => Kind::MemoryPolicy,
-        ("mbind" | "move_pages", "flags") => Kind::Flags(&system::MEMORY_MOVE),
-        ("get_mempolicy", "flags") => Kind::Flags(&system::GET_POLICY),
-        ("get_mempolicy", "addr") | ("set_mempolicy_home_node", "start") => Kind::Hex,
-        ("map_shadow_stack", "addr") => Kind::Hex,
-        ("map_shadow_stack", "flags") => Kind::Flags(&system::SHADOW_STACK),
-        ("memfd_secret", "flags") => Kind::Flags(&names::FD_FLAGS),
-        ("futex_wait" | "futex_wake", "flags") => Kind::Flags(&system::FUTEX2),
-        ("futex_wait" | "futex_wake", "mask") => Kind::FutexMask,
         _ => return None,
     })
 }

@@ -77,8 +77,8 @@ const READERS: &[&str] = &[
 /// Arguments of [`READERS`] whose structures the kernel writes: call and argument.
 const WRITTEN: &[(&str, &str)] = &[("cachestat", "cstat"), ("setitimer", "ovalue")];
 
-/// Returns the bytes of a structure, with 0 in place of those after the size that the caller gives in a field or an
-/// argument.
+/// Returns the bytes of a structure, with 0 in place of those after the size that the program gives in a field or an argument
+/// of the call.
 pub(crate) fn given_part(name: &str, call: &CallArguments<'_>, bytes: &[u8]) -> Vec<u8> {
     let word = |at: usize| {
         let word = bytes.get(at..)?.first_chunk()?;

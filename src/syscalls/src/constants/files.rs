@@ -1,4 +1,4 @@
-//! Constants in arguments of system calls: on files and mounts, of io_uring, and of quotactl(2).
+//! Constants of system calls on files and mounts, of io_uring and of quotactl(2).
 
 use super::{FlagNames, UnknownValue, ValueNames};
 
@@ -47,8 +47,8 @@ values!(QUOTA, Hex, 0x80_0001 "SYNC", 0x80_0002 "QUOTAON", 0x80_0003 "QUOTAOFF",
     0x5804 "XSETQLIM", 0x5805 "XGETQSTAT", 0x5806 "XQUOTARM", 0x5807 "XQUOTASYNC", 0x5808 "XGETQSTATV", 0x5809 "XGETNEXTQUOTA");
 values!(QUOTA_TYPE, Decimal, 0 "USRQUOTA", 1 "GRPQUOTA", 2 "PRJQUOTA");
 
-/// Returns the text of a command of quotactl(2), which contains the kind of quota.
+/// Returns the text of a command of quotactl(2), which contains the type of quota: `QCMD(GETQUOTA, USRQUOTA)`.
 pub(crate) fn quota_text(value: u64) -> String {
-    let (command, kind) = (QUOTA.text(value >> 8), QUOTA_TYPE.text(value & 0xff));
-    format!("QCMD({command}, {kind})")
+    let (command, quota_type) = (QUOTA.text(value >> 8), QUOTA_TYPE.text(value & 0xff));
+    format!("QCMD({command}, {quota_type})")
 }

@@ -1,4 +1,4 @@
-//! Constants of calls of tasks, signals, memory, System V objects and of the system.
+//! Constants of system calls on tasks, signals, memory and System V IPC objects, and of those that control the whole system.
 
 use super::{FlagNames, UnknownValue, ValueNames};
 
@@ -67,7 +67,7 @@ flags!(INIT_MODULE, None, 1 "IGNORE_MODVERSIONS", 2 "IGNORE_VERMAGIC", 4 "COMPRE
 flags!(KEXEC, None, 0x1 "ON_CRASH", 0x2 "PRESERVE_CONTEXT", 0x4 "UPDATE_ELFCOREHDR", 0x8 "CRASH_HOTPLUG_SUPPORT");
 flags!(KEXEC_FILE, None, 0x1 "UNLOAD", 0x2 "ON_CRASH", 0x4 "NO_INITRAMFS", 0x8 "DEBUG");
 
-/// Returns the text of the flags of shmget(2) and similar calls, which end with permissions: `CREAT|0600`.
+/// Returns the text of the flags of shmget(2), semget(2) or msgget(2), which contain permissions: `CREAT|0600`.
 pub(crate) fn ipc_text(names: &FlagNames, value: u64) -> String {
     let mut text = names.text(value & !0o777);
     if value & 0o777 != 0 || text.is_empty() {
@@ -77,7 +77,7 @@ pub(crate) fn ipc_text(names: &FlagNames, value: u64) -> String {
     text
 }
 
-/// Returns the text of an I/O priority, a class and a level.
+/// Returns the text of an I/O priority, its class and the remaining bits: `PRIO_VALUE(BE, 4)`.
 pub(crate) fn io_priority_text(value: u64) -> String {
     format!(
         "PRIO_VALUE({}, {})",
