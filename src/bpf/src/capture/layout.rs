@@ -69,7 +69,7 @@ pub(super) mod record {
     pub(in super::super) const NUMBER: i16 = 0;
     pub(in super::super) const IS_RETURN: i16 = 4;
     /// The size of the header.
-    pub(in super::super) const HEADER: i16 = wire::HEADER as i16;
+    pub(in super::super) const HEADER: i16 = wire::HEADER_SIZE as i16;
 
     // A segment: offsets from its begin.
     pub(in super::super) const ARGUMENT: i16 = 0;
@@ -79,7 +79,7 @@ pub(super) mod record {
     pub(in super::super) const LENGTH: i16 = 4;
     /// The size of the memory; for a text, the maximum size that is copied.
     pub(in super::super) const WANTED: i16 = 8;
-    pub(in super::super) const DATA: i16 = wire::SEGMENT as i16;
+    pub(in super::super) const DATA: i16 = wire::SEGMENT_SIZE as i16;
 
     // States of a segment.
     pub(in super::super) const IS_BYTES: i32 = wire::BYTES as i32;
