@@ -39,10 +39,11 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// [`FoundFile::for_reading_and_writing`]. `None` for anything that can be replaced instead: a regular file, a
 /// folder, or nothing. A regular file behind a link below `/dev` or `/proc`, such as `/dev/stdout`, is found, too.
 ///
-/// Links owned by root or the user are followed. What the user owns is found. What root owns is found by other users only
-/// if they gave its path. What a third user owns is found only if the path was given and is not a link, and the folder is
-/// not writable by others or belongs to that third user. This is similar to `fs.protected_fifos` (sysctl), but regardless
-/// of its setting and of the folder's sticky bit.
+/// What this process has open already, such as its `/dev/stdout`, is found regardless of the owner: with `sudo`, the terminal is
+/// that of another user. Links owned by root or the user are followed. What the user owns is found. What root owns is found by
+/// other users only if they gave its path. What a third user owns is found only if the path was given and is not a link, and the
+/// folder is not writable by others or belongs to that third user. This is similar to `fs.protected_fifos` (sysctl), but
+/// regardless of its setting and of the folder's sticky bit.
 ///
 /// # Errors
 /// [`Refusal::ForeignLink`], [`Refusal::ForeignPipe`], [`Refusal::NotRegular`] for a socket, and errors of open(2).
@@ -79,6 +80,16 @@ struct FoundOutput {
     /// Whether it was found through a link such as `/dev/stdout` or `/proc/self/fd/1`, which can't be replaced, regardless
     /// of its target.
     is_descriptor: bool,
+    /// Whether that link is to a descriptor of this process.
+    is_own_descriptor: bool,
+}
+
+/// Whether `path` is a link to a descriptor of this process.
+fn is_own_descriptor(path: &Path) -> bool {
+    const LINKS: [&str; 2] = ["/dev/stdout", "/dev/stderr"];
+    const FOLDERS: [&str; 3] = ["/dev/fd", "/proc/self/fd", "/proc/thread-self/fd"];
+    let is_in = |folder: &&str| path.parent() == Some(Path::new(folder));
+    LINKS.iter().any(|link| path == Path::new(link)) || FOLDERS.iter().any(is_in)
 }
 
 impl FoundOutput {
@@ -107,13 +118,14 @@ impl FoundOutput {
             found_file,
             by_link,
             is_descriptor: is_trusted_link && is_below_dev_or_proc,
+            is_own_descriptor: is_trusted_link && is_own_descriptor(path),
         }))
     }
 
     /// Whether the rules of [`find_in_place`] for owners allow writing.
     fn is_allowed(&self, folder: &Folder, origin: PathOrigin) -> io::Result<bool> {
         let owner = self.found_file.metadata().uid();
-        if owner == geteuid().as_raw() {
+        if owner == geteuid().as_raw() || self.is_own_descriptor {
             return Ok(true);
         }
         if origin == PathOrigin::Default {

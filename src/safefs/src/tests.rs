@@ -3,6 +3,7 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
 
@@ -385,6 +386,26 @@ fn fifos_of_other_users_are_not_written() {
 }
 
 #[test]
+fn descriptors_of_this_process_are_written_regardless_of_the_owner() {
+    if !is_root_or_skips("descriptors_of_this_process_are_written_regardless_of_the_owner") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let path = scratch.write("file", "before").expect("a file");
+    chown(&path, Some(OTHER), None).expect("a new owner");
+    let file = fs::File::open(&path).expect("opened");
+    let find = |folder: &str| {
+        let link = format!("{folder}/{}", file.as_raw_fd());
+        find_in_place(Path::new(&link), PathOrigin::Given)
+    };
+    for folder in ["/proc/self/fd", "/dev/fd"] {
+        assert!(find(folder).expect("no refusal").is_some(), "{folder}");
+    }
+    let of_process = format!("/proc/{}/fd", std::process::id());
+    assert_eq!(refused(find(&of_process)), Refusal::ForeignPipe);
+}
+
+#[test]
 fn foreign_links_to_files_below_dev_are_not_followed() {
     if !is_root_or_skips("foreign_links_to_files_below_dev_are_not_followed") {
         return;
@@ -407,7 +428,6 @@ fn foreign_links_to_files_below_dev_are_not_followed() {
 
 #[test]
 fn an_own_descriptor_of_a_file_is_appended_to_and_truncated() {
-    use std::os::fd::AsRawFd as _;
     let scratch = Scratch::new();
     let path = scratch.write("file", "before").expect("a file");
     let file = fs::File::open(&path).expect("opened");
