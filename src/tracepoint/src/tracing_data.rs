@@ -2,7 +2,7 @@
 //! trace-cmd.
 //!
 //! ```text
-//! 0x17 0x08 0x44 "tracing" version NUL       version "0.6"; "0.5" has no saved command lines
+//! 0x17 0x08 0x44 "tracing" version NUL       version "0.6"; up to "0.5" without saved_cmdlines
 //! endian u8 (1: big), long size u8, page size u32
 //! "header_page" NUL, u64 size, text           fields of a ring buffer page
 //! "header_event" NUL, u64 size, text
@@ -70,13 +70,13 @@ impl<'a> EventFormat<'a> {
         String::from_utf8_lossy(self.text)
     }
 
-    /// The name in the format, without the system.
+    /// The name in the format, without the system. `None` without a valid `name:` line.
     #[must_use]
     pub fn name(&self) -> Option<&'a str> {
         self.line("name:")
     }
 
-    /// The id in the format: `attr.config` of the event.
+    /// The id in the format: `attr.config` of the event. `None` without a valid `ID:` line.
     #[must_use]
     pub fn id(&self) -> Option<u64> {
         self.line("ID:")?.parse().ok()
@@ -128,7 +128,7 @@ fn take_u32_text<'a>(at: &mut Cursor<'a>, field: &'static str) -> Result<&'a [u8
 }
 
 impl<'a> TracingData<'a> {
-    /// Parses the section.
+    /// Parses the section. Bytes after its end are ignored.
     ///
     /// # Errors
     /// [`Error::Magic`] if the bytes don't begin like tracing data, [`Error::Section`] if they are
@@ -137,8 +137,8 @@ impl<'a> TracingData<'a> {
         Self::parse_prefix(bytes).map(|(data, _)| data)
     }
 
-    /// Parses like [`TracingData::parse`] and also returns where the descriptions end: trace.dat files of trace-cmd begin
-    /// with them.
+    /// Parses like [`TracingData::parse`], and also returns the size of the section in bytes: in a trace.dat file of
+    /// trace-cmd (version 6), other data follow the same content.
     ///
     /// # Errors
     /// Those of [`TracingData::parse`].

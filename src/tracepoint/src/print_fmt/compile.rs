@@ -38,7 +38,7 @@ impl PrintFmt {
         Self {
             abi,
             pieces: Vec::new(),
-            steps: Vec::new(),
+            instructions: Vec::new(),
             sources: Vec::new(),
             entries: Vec::new(),
             text: Vec::new(),
@@ -51,15 +51,15 @@ impl PrintFmt {
 struct Compiler<'a> {
     format: &'a Format,
     program: PrintFmt,
-    /// Number of values on the stack after the steps so far.
+    /// Number of values on the stack after the instructions so far.
     depth: usize,
     max_depth: usize,
 }
 
 /// Removes the casts around an expression.
 fn uncast(mut node: &Node) -> &Node {
-    while let Node::Cast { item, .. } = node {
-        node = item;
+    while let Node::Cast { operand, .. } = node {
+        node = operand;
     }
     node
 }
@@ -285,12 +285,12 @@ impl Compiler<'_> {
                 number: self.number(node),
                 with_offset: false,
             },
-            Some(_) => self.address(letters, uncast(node), star),
+            Some(_) => self.pointee(letters, uncast(node), star),
             None => ConversionOutput::Pointer(self.number(node)),
         }
     }
 
-    fn address(
+    fn pointee(
         &mut self,
         letters: &[u8],
         node: &Node,
@@ -324,7 +324,7 @@ impl Compiler<'_> {
                 format!("INVALID{name}")
             }
             Some(location) => {
-                return ConversionOutput::Address {
+                return ConversionOutput::Pointee {
                     location,
                     style,
                     limit: star,

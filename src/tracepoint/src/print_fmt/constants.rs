@@ -41,7 +41,7 @@ fn argument_after(print_fmt: &str, title: &str) -> Option<usize> {
 /// Returns the value of an expression of numbers.
 fn value(node: &Node) -> Option<i64> {
     match node {
-        Node::Cast { item, .. } => value(item),
+        Node::Cast { operand, .. } => value(operand),
         Node::Operation(operation) if operation.operator == "?" => {
             let Node::Operation(branches) = &operation.right else {
                 return None;
@@ -59,7 +59,7 @@ fn value(node: &Node) -> Option<i64> {
 fn has_only_numbers(node: &Node) -> bool {
     match node {
         Node::Atom(text) => text.starts_with(|letter: char| letter.is_ascii_digit()),
-        Node::Cast { item, .. } => has_only_numbers(item),
+        Node::Cast { operand, .. } => has_only_numbers(operand),
         Node::Operation(operation) => {
             let left = &operation.left;
             (matches!(left, Node::Null) || has_only_numbers(left))

@@ -8,6 +8,7 @@ use super::program::{
     Binary, ConversionOutput, INLINE_BYTES, Instruction, Load, NumberSource, PrintContext,
     PrintFmt, TextPiece,
 };
+use super::strings::TextShape;
 use crate::value::read_number;
 
 /// Maximum stack depth; `compile` refuses programs that need more.
@@ -49,7 +50,8 @@ impl PrintFmt {
             }
             ConversionOutput::Text { source, spec, star } => {
                 let star = star.map(|star| self.number(star, raw));
-                self.write_source(*source, raw, context, (*spec, star), out);
+                let shape = TextShape { spec: *spec, star };
+                self.write_source(*source, raw, context, shape, out);
             }
             ConversionOutput::Function {
                 number,
@@ -59,13 +61,13 @@ impl PrintFmt {
                 0 => out.extend_from_slice(b"(nil)"),
                 address => put_prefixed(out, address),
             },
-            ConversionOutput::Address {
+            ConversionOutput::Pointee {
                 location,
                 style,
                 limit,
             } => {
                 let limit = limit.map(|limit| self.number(limit, raw));
-                self.write_address(*location, *style, limit, raw, out);
+                self.write_pointee(*location, *style, limit, raw, out);
             }
             ConversionOutput::Complaint(text) => out.extend_from_slice(self.literal(*text)),
         }
@@ -77,9 +79,9 @@ impl PrintFmt {
         match number {
             NumberSource::Constant(value) => value,
             NumberSource::Load(load) => self.load(load, raw),
-            NumberSource::Steps { start, end } => {
-                let steps = self.steps.get(start as usize..end as usize);
-                run(steps.unwrap_or_default(), raw, self.abi.endian)
+            NumberSource::Instructions { start, end } => {
+                let instructions = self.instructions.get(start as usize..end as usize);
+                run(instructions.unwrap_or_default(), raw, self.abi.endian)
             }
         }
     }
@@ -106,14 +108,14 @@ fn write_function(address: u64, with_offset: bool, context: &PrintContext<'_>, o
     }
 }
 
-/// Runs `steps`, which leave one number on the stack.
-fn run(steps: &[Instruction], raw: &[u8], endian: Endian) -> u64 {
+/// Runs `instructions`, which leave one number on the stack.
+fn run(instructions: &[Instruction], raw: &[u8], endian: Endian) -> u64 {
     let mut stack = Stack {
         values: [0; STACK],
         len: 0,
     };
-    for step in steps {
-        let value = match *step {
+    for instruction in instructions {
+        let value = match *instruction {
             Instruction::Push(value) => value,
             Instruction::Load(load) => load_at(load, raw, endian),
             Instruction::Element { offset, size } => {

@@ -33,11 +33,11 @@ impl Parser<'_> {
 
     fn flags(&mut self) -> Result<(Node, Token), FormatWarning> {
         let value = self.expression_up_to(",")?;
-        let mut next = self.lexer.read_item();
+        let mut next = self.lexer.read_past_newlines();
         let mut delimiter = String::new();
         if next.is_value() {
             delimiter = next.text;
-            next = self.lexer.read_item();
+            next = self.lexer.read_past_newlines();
         }
         if !next.is_delimiter(",") {
             return Err(unexpected("a comma", next));
@@ -48,13 +48,16 @@ impl Parser<'_> {
             delimiter,
             table,
         };
-        Ok((node, self.lexer.read_item()))
+        Ok((node, self.lexer.read_past_newlines()))
     }
 
     fn symbolic(&mut self) -> Result<(Node, Token), FormatWarning> {
         let value = self.expression_up_to(",")?;
         let table = self.table()?;
-        Ok((Node::Symbolic { value, table }, self.lexer.read_item()))
+        Ok((
+            Node::Symbolic { value, table },
+            self.lexer.read_past_newlines(),
+        ))
     }
 
     /// Parses the arguments of `__print_hex`, which, like those of `__print_array`, cannot have operators.
@@ -66,7 +69,7 @@ impl Parser<'_> {
             count,
             separator,
         };
-        Ok((node, self.lexer.read_item()))
+        Ok((node, self.lexer.read_past_newlines()))
     }
 
     fn array(&mut self) -> Result<(Node, Token), FormatWarning> {
@@ -78,7 +81,7 @@ impl Parser<'_> {
             count,
             element_size,
         };
-        Ok((node, self.lexer.read_item()))
+        Ok((node, self.lexer.read_past_newlines()))
     }
 
     /// `__builtin_expect(value, 0)` evaluates to its value; operators inside are not supported.
@@ -89,7 +92,7 @@ impl Parser<'_> {
         }
         self.name()?;
         self.delimiter(")")?;
-        Ok((node, self.lexer.read_item()))
+        Ok((node, self.lexer.read_past_newlines()))
     }
 
     /// Parses an expression and the delimiter after it.
@@ -108,7 +111,7 @@ impl Parser<'_> {
     fn table(&mut self) -> Result<Vec<Entry>, FormatWarning> {
         let mut table = Vec::new();
         loop {
-            let open = self.lexer.read_item();
+            let open = self.lexer.read_past_newlines();
             if open.is_delimiter(")") {
                 return Ok(table);
             }
@@ -130,7 +133,7 @@ impl Parser<'_> {
                 value: entry_value(&constant_text(&value).ok_or(FormatWarning::NotConstant)?),
                 name: constant_text(&name).ok_or(FormatWarning::NotConstant)?,
             });
-            let next = self.lexer.read_item();
+            let next = self.lexer.read_past_newlines();
             if next.is_delimiter(")") {
                 return Ok(table);
             }

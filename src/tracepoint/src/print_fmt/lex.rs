@@ -5,7 +5,7 @@
 pub(super) enum TokenKind {
     /// Letters, digits and underscores.
     Item,
-    /// An operator; any other printable character.
+    /// An operator such as `->` or `<<=`, or any other printable ASCII character.
     Operator,
     /// A parenthesis or a comma.
     Delimiter,
@@ -15,7 +15,7 @@ pub(super) enum TokenKind {
     Character,
     /// A newline.
     Newline,
-    /// The end of the text, or an unprintable character.
+    /// The end of the text, or a character that is neither printable ASCII nor white space: no token follows.
     End,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Lexer<'a> {
         is_next
     }
 
-    /// The next token, including newlines.
+    /// Reads the next token, which may be a newline.
     pub(super) fn read(&mut self) -> Token {
         while self.peek().is_some_and(|byte| kind_of(byte).is_none()) {
             self.at += 1;
@@ -115,8 +115,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token other than a newline.
-    pub(super) fn read_item(&mut self) -> Token {
+    /// Reads the next token that is not a newline.
+    pub(super) fn read_past_newlines(&mut self) -> Token {
         loop {
             let token = self.read();
             if token.kind != TokenKind::Newline {
@@ -142,8 +142,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads to the closing quote after the opening one at `start`. Escapes are kept: they are
-    /// resolved in the format string but not in tables and characters.
+    /// Reads to the closing quote after the opening one at `start`, or to the end of the text if there is none, and the
+    /// adjacent texts. Escapes are kept: they are resolved in the format string but not in tables and characters.
     fn quoted(&mut self, start: usize, kind: TokenKind) -> Token {
         let quote = self.bytes.get(start).copied().unwrap_or_default();
         let mut text = Vec::new();

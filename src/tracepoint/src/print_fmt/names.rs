@@ -19,9 +19,9 @@ pub struct ValueNames {
     delimiter: Option<String>,
     mask: u64,
     entries: Vec<Entry>,
-    /// Text for values without any of these bits.
+    /// Text instead of the names, for values without any of its bits.
     zero: Option<BitsText>,
-    /// Text after the names for values with one of these bits.
+    /// Text after the names, for values with at least one of its bits.
     suffix: Option<BitsText>,
 }
 
@@ -33,7 +33,7 @@ struct BitsText {
 }
 
 impl ValueNames {
-    /// The names of the field of this name. `None` if the `print fmt` has no table for it.
+    /// The names of the values of `field`. `None` if the `print fmt` has no table for it.
     ///
     /// Arguments are parsed separately, so that an unsupported one doesn't affect the others.
     #[must_use]
@@ -58,7 +58,7 @@ impl ValueNames {
             .map(|entry| (entry.value, entry.name.as_str()))
     }
 
-    /// Mask applied to a value before its names are looked up.
+    /// Mask applied to a value before its names are looked up, not before the suffix is.
     #[must_use]
     pub fn mask(&self) -> u64 {
         self.mask
@@ -71,7 +71,8 @@ impl ValueNames {
         suffix.is_some_and(|suffix| value & suffix.bits != 0)
     }
 
-    /// Writes the names of `value` like the kernel: unnamed bits as a number.
+    /// Writes the names of `value`, and its suffix if it has one. Bits without a name are written as one hexadecimal number,
+    /// and so is a whole value without a name.
     ///
     /// # Errors
     /// Errors of `out`.
@@ -128,7 +129,7 @@ fn table(node: &Node, field: &str) -> Option<ValueNames> {
             table,
         } => (value, Some(delimiter.clone()), table),
         Node::Symbolic { value, table } => (value, None, table),
-        Node::Cast { item, .. } => return table(item, field),
+        Node::Cast { operand, .. } => return table(operand, field),
         Node::Operation(operation) => return conditional(operation, field),
         _ => return None,
     };
@@ -141,7 +142,8 @@ fn table(node: &Node, field: &str) -> Option<ValueNames> {
     })
 }
 
-/// Matches `field ? table : "zero"`.
+/// Matches `condition ? table : "zero"`. The table is used for any condition, the text only if the condition is `field` or
+/// `field & bits`.
 fn conditional(operation: &Operation, field: &str) -> Option<ValueNames> {
     let (condition, yes, no) = branches(operation)?;
     let mut names = table(yes, field)?;
@@ -182,7 +184,7 @@ fn branches(operation: &Operation) -> Option<(&Node, &Node, &Node)> {
 fn mask(node: &Node, field: &str) -> Option<u64> {
     match node {
         Node::Field(name) => (name == field).then_some(u64::MAX),
-        Node::Cast { item, .. } => mask(item, field),
+        Node::Cast { operand, .. } => mask(operand, field),
         Node::Operation(operation) if operation.operator == "&" => {
             let sides = [
                 (&operation.left, &operation.right),

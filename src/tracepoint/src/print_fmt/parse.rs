@@ -1,16 +1,15 @@
 //! The expression parser of `print fmt`.
 //!
-//! It builds the same trees as perf's libtraceevent, which are not always those of C: a new operator is
-//! attached to the root if it binds more loosely than the root's, otherwise to its right operand;
-//! an operand that is itself an operation, parenthesised or not, is rotated to the root if it binds
-//! more loosely than the preceding operator; an operator after `a ? b : c` applies to the whole
-//! conditional.
+//! It builds the same trees as perf's libtraceevent, which are not always those of C: a new operator becomes the root if
+//! it binds more loosely than the root, otherwise it goes to the root's right operand; an operand that is itself an
+//! operation, parenthesised or not, is rotated to the root if it binds more loosely than the preceding operator; an
+//! operator after `a ? b : c` applies to the whole conditional.
 
 use super::lex::{Lexer, Token, TokenKind};
 use super::tree::{Node, Operation};
 use crate::FormatWarning;
 
-/// Maximum nesting; the deepest expressions of a kernel have about 50 levels.
+/// Maximum nesting of operands and operators; the deepest expressions of a kernel have about 50 levels.
 const MAX_DEPTH: usize = 400;
 
 /// Parses the arguments of a `print fmt`.
@@ -47,17 +46,17 @@ fn looseness(operator: &str) -> Result<u8, FormatWarning> {
     })
 }
 
-/// Splits `print fmt` into its format string and its arguments.
+/// Parses a `print fmt`: its format string, and the trees of its arguments.
 pub(super) fn parse(text: &str) -> Result<(String, Vec<Node>), FormatWarning> {
     let mut parser = Parser {
         lexer: Lexer::new(text),
         depth: 0,
     };
-    let format = parser.lexer.read_item();
+    let format = parser.lexer.read_past_newlines();
     if format.kind != TokenKind::Text {
         return Err(unexpected("a format string", format));
     }
-    let next = parser.lexer.read_item();
+    let next = parser.lexer.read_past_newlines();
     let arguments = match next.kind {
         TokenKind::End => Vec::new(),
         _ if next.is_delimiter(",") => parser.arguments()?,
@@ -68,12 +67,13 @@ pub(super) fn parse(text: &str) -> Result<(String, Vec<Node>), FormatWarning> {
 
 /// The format string of a `print fmt`, if it begins with one.
 pub(super) fn format_text(text: &str) -> Option<String> {
-    let format = Lexer::new(text).read_item();
+    let format = Lexer::new(text).read_past_newlines();
     (format.kind == TokenKind::Text).then_some(format.text)
 }
 
 /// The arguments of a `print fmt`, parsed separately; `None` for invalid ones.
 pub(super) fn arguments_one_by_one(text: &str) -> Vec<Option<Node>> {
+    // The first part is the format string.
     let arguments = split_at_commas(text).skip(1);
     let parsed = arguments.map(|argument| {
         let mut parser = Parser {
@@ -86,7 +86,7 @@ pub(super) fn arguments_one_by_one(text: &str) -> Vec<Option<Node>> {
     parsed.collect()
 }
 
-/// Splits a text at its commas, except those in quotes and brackets.
+/// Splits a text at its commas, except those in double quotes, parentheses, brackets and braces.
 fn split_at_commas(text: &str) -> impl Iterator<Item = &str> {
     let (mut depth, mut is_quoted, mut is_escaped) = (0_i32, false, false);
     text.split(move |c: char| {
@@ -114,16 +114,17 @@ impl Parser<'_> {
             }
             arguments.push(node);
             if next.kind == TokenKind::Newline {
-                next = self.lexer.read_item();
+                next = self.lexer.read_past_newlines();
             }
-            // After an operation any delimiter separates arguments; otherwise only a comma does.
+            // As in libtraceevent, any token separates arguments after an operation; otherwise only a comma does.
             if next.kind == TokenKind::End || !(had_operator || next.is_delimiter(",")) {
                 return Ok(arguments);
             }
         }
     }
 
-    /// Parses one operand. Also returns the next token.
+    /// Parses one operand. One that begins with a unary operator includes all following operators. Also returns the next
+    /// token.
     pub(super) fn operand(&mut self) -> Result<(Node, Token), FormatWarning> {
         let token = self.lexer.read();
         self.operand_at(token)
@@ -148,7 +149,7 @@ impl Parser<'_> {
             TokenKind::Item => self.atom_or_call(token),
             // A character is treated as text, whose value is that of its leading digits.
             TokenKind::Text | TokenKind::Character => {
-                Ok((Node::Atom(token.text), self.lexer.read_item()))
+                Ok((Node::Atom(token.text), self.lexer.read_past_newlines()))
             }
             TokenKind::Delimiter if token.text == "(" => self.parenthesis(),
             TokenKind::Operator | TokenKind::Delimiter => self.unary(token),
@@ -159,7 +160,7 @@ impl Parser<'_> {
     }
 
     fn record_field(&mut self) -> Result<(Node, Token), FormatWarning> {
-        let arrow = self.lexer.read_item();
+        let arrow = self.lexer.read_past_newlines();
         if !arrow.is_operator("->") {
             return Err(unexpected("->", arrow));
         }
@@ -187,7 +188,7 @@ impl Parser<'_> {
     }
 
     fn atom_or_call(&mut self, first: Token) -> Result<(Node, Token), FormatWarning> {
-        let mut next = self.lexer.read_item();
+        let mut next = self.lexer.read_past_newlines();
         if next.is_delimiter("(") {
             return self.call(&first.text);
         }
@@ -196,12 +197,12 @@ impl Parser<'_> {
         while next.kind == TokenKind::Item {
             atom.push(' ');
             atom.push_str(&next.text);
-            next = self.lexer.read_item();
+            next = self.lexer.read_past_newlines();
         }
         Ok((Node::Atom(atom), next))
     }
 
-    /// Parses the rest after `(`: an expression, or a cast.
+    /// Parses the rest after `(`: an expression in parentheses, or a cast with its operand.
     fn parenthesis(&mut self) -> Result<(Node, Token), FormatWarning> {
         let (mut node, mut next) = self.operand()?;
         if next.kind == TokenKind::Operator {
@@ -210,16 +211,16 @@ impl Parser<'_> {
         if !next.is_delimiter(")") {
             return Err(unexpected(")", next));
         }
-        let next = self.lexer.read_item();
+        let next = self.lexer.read_past_newlines();
         if !next.is_value() && !next.is_delimiter("(") {
             return Ok((node, next));
         }
         let Node::Atom(type_name) = node else {
             return Err(unexpected("an operator", next));
         };
-        let (item, next) = self.operand_at(next)?;
-        let item = Box::new(item);
-        Ok((Node::Cast { type_name, item }, next))
+        let (operand, next) = self.operand_at(next)?;
+        let operand = Box::new(operand);
+        Ok((Node::Cast { type_name, operand }, next))
     }
 
     fn unary(&mut self, token: Token) -> Result<(Node, Token), FormatWarning> {
@@ -248,7 +249,7 @@ impl Parser<'_> {
         if self.depth > MAX_DEPTH {
             return Err(FormatWarning::TooDeep);
         }
-        let next = match operator.text.as_str() {
+        let result = match operator.text.as_str() {
             "?" => self.condition(node, operator),
             "[" => self.index(node, operator),
             ">>" | "<<" | "&" | "|" | "&&" | "||" | "-" | "+" | "*" | "^" | "/" | "%" | "<"
@@ -256,7 +257,7 @@ impl Parser<'_> {
             _ => Err(FormatWarning::Operator(operator.text)),
         };
         self.depth -= 1;
-        next
+        result
     }
 
     /// Applies the operators that follow a complete operation. Returns the next token.
@@ -272,14 +273,14 @@ impl Parser<'_> {
         let looseness = looseness(&next.text)?;
         match node {
             Node::Operation(operation) if looseness <= operation.looseness => {
-                // The operand that was read last; a rotation has moved it to the left.
+                // libtraceevent continues with the node of the right operand, which a rotation moves to the left.
                 let operation = operation.as_mut();
-                let last = if is_rotated {
+                let continued = if is_rotated {
                     &mut operation.left
                 } else {
                     &mut operation.right
                 };
-                self.operation(last, next)
+                self.operation(continued, next)
             }
             _ => self.operation(node, next),
         }
@@ -287,7 +288,7 @@ impl Parser<'_> {
 
     fn binary(&mut self, node: &mut Node, operator: Token) -> Result<Token, FormatWarning> {
         let looseness_here = looseness(&operator.text)?;
-        let next = self.lexer.read_item();
+        let next = self.lexer.read_past_newlines();
         if operator.text == "*" && next.is_delimiter(")") {
             // A pointer type inside a cast.
             let Node::Atom(type_name) = node else {
@@ -304,8 +305,9 @@ impl Parser<'_> {
             right: Node::Null,
         };
         let is_rotated = match right {
+            // Rotation: the right operand becomes the root.
             Node::Operation(mut root)
-                if looseness(&root.operator).is_ok_and(|below| below > looseness_here) =>
+                if looseness(&root.operator).is_ok_and(|looser| looser > looseness_here) =>
             {
                 operation.right = std::mem::take(&mut root.left);
                 root.left = Node::Operation(Box::new(operation));
@@ -356,7 +358,7 @@ impl Parser<'_> {
             left: std::mem::take(node),
             right,
         }));
-        let next = self.lexer.read_item();
+        let next = self.lexer.read_past_newlines();
         self.continue_operations(node, next, false)
     }
 }

@@ -30,7 +30,7 @@ pub(super) enum Style {
     /// `%pI6`, `%pi6`.
     Ip6 {
         has_colons: bool,
-        /// Whether `::` replaces zeros.
+        /// Whether `::` replaces the longest run of zeros.
         is_compressed: bool,
     },
     /// `%pIS`, `%piS`: a `struct sockaddr`.
@@ -50,11 +50,12 @@ pub(super) enum Style {
     Bytes { separator: Option<u8> },
 }
 
-/// The style selected by the letters after `%p`, the required size of the field (0 for any), and perf's name for the type in
-/// messages about fields of another size.
+/// Returns the style selected by the letters after `%p`, the required size of the field (0 for any), and perf's name for the
+/// type in messages about fields of another size. `None` for unknown letters.
 pub(super) fn style_of(letters: &[u8], abi: Abi) -> Option<(Style, u32, &'static str)> {
     let at = |index: usize| letters.get(index).copied().unwrap_or_default();
-    let is_padded = at(0) == b'i';
+    // `i` pads the numbers of IPv4 addresses, and omits the colons of IPv6 addresses.
+    let is_small_i = at(0) == b'i';
     Some(match (at(0), at(1)) {
         (b'M' | b'm', second) => {
             let separator = match (at(0), second) {
@@ -71,21 +72,21 @@ pub(super) fn style_of(letters: &[u8], abi: Abi) -> Option<(Style, u32, &'static
         }
         (b'I' | b'i', b'4') => {
             let style = Style::Ip4 {
-                is_padded,
+                is_padded: is_small_i,
                 is_reversed: is_reversed(at(2), abi),
             };
             (style, 4, "IPv4")
         }
         (b'I' | b'i', b'6') => {
             let style = Style::Ip6 {
-                has_colons: !is_padded,
-                is_compressed: !is_padded && at(2) == b'c',
+                has_colons: !is_small_i,
+                is_compressed: !is_small_i && at(2) == b'c',
             };
             (style, 16, "IPv6")
         }
         (b'I' | b'i', b'S') => {
             let rest = letters.get(2..).unwrap_or_default();
-            (socket(is_padded, rest, abi), 0, "")
+            (socket(is_small_i, rest, abi), 0, "")
         }
         (b'U', second) => {
             let style = Style::Uuid {
@@ -107,16 +108,16 @@ pub(super) fn style_of(letters: &[u8], abi: Abi) -> Option<(Style, u32, &'static
     })
 }
 
-/// Whether this letter selects reversed byte order.
+/// Whether this letter selects the reverse of network byte order.
 fn is_reversed(letter: u8, abi: Abi) -> bool {
     match letter {
         b'l' => true,
-        b'h' => abi.endian == rperf_wire::Endian::Little,
+        b'h' => abi.endian == Endian::Little,
         _ => false,
     }
 }
 
-/// Parses the letters after `%pIS` or `%piS`.
+/// Parses the letters after `%pIS` or `%piS`. As in perf, `p` and `c` have an effect only after `%pIS`.
 fn socket(is_padded: bool, mut letters: &[u8], abi: Abi) -> Style {
     let mut take = |letter: u8| {
         let is_next = !is_padded && letters.first() == Some(&letter);
@@ -134,17 +135,17 @@ fn socket(is_padded: bool, mut letters: &[u8], abi: Abi) -> Style {
 }
 
 impl PrintFmt {
-    /// Appends the text of the bytes at `place`. `limit` is the maximum number of bytes printed of a buffer, by default 1.
-    pub(super) fn write_address(
+    /// Appends the text of the bytes at `location`. `limit` is the maximum number of bytes printed of a buffer, by default 1.
+    pub(super) fn write_pointee(
         &self,
-        place: ByteLocation,
+        location: ByteLocation,
         style: Style,
         limit: Option<u64>,
         raw: &[u8],
         out: &mut Vec<u8>,
     ) {
         let endian = self.abi.endian;
-        let (start, size) = place.resolve(raw, endian);
+        let (start, size) = location.resolve(raw, endian);
         let bytes = raw.get(start..).unwrap_or_default();
         let bytes = bytes.get(..size).unwrap_or_default();
         match style {
@@ -237,6 +238,7 @@ fn put_ip6_compressed(out: &mut Vec<u8>, words: [u16; 8], bytes: &[u8; 16]) {
     let is_isatap = words[4] | 0x0200 == 0x0200 && words[5] == 0x5efe;
     let count = if is_mapped || is_isatap { 6 } else { 8 };
     let words = words.get(..count).unwrap_or_default();
+    // No gap yet: a start that is never reached, and the longest run that is not compressed.
     let (mut gap_start, mut gap_length) = (count, 1);
     for start in 0..count {
         let zeros = words[start..].iter().take_while(|word| **word == 0).count();

@@ -7,10 +7,11 @@ pub struct PrintkFormats {
 }
 
 impl PrintkFormats {
-    /// Parses lines of the form `0xADDRESS : "text\n"`. Other lines are skipped.
+    /// Parses lines of the form `0xADDRESS : "text\n"`, where `0x`, the quotes and `\n` are optional. Other lines are
+    /// skipped. Of several lines with one address, the first is used.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        let mut strings: Vec<(u64, String)> = text.lines().filter_map(line).collect();
+        let mut strings: Vec<(u64, String)> = text.lines().filter_map(parse_line).collect();
         strings.sort_by_key(|(address, _)| *address);
         strings.dedup_by_key(|(address, _)| *address);
         Self { strings }
@@ -27,7 +28,7 @@ impl PrintkFormats {
     }
 }
 
-fn line(line: &str) -> Option<(u64, String)> {
+fn parse_line(line: &str) -> Option<(u64, String)> {
     let (address, text) = line.split_once(':')?;
     let address = address.trim().trim_start_matches("0x");
     let text = text.get(1..)?;

@@ -38,12 +38,12 @@ impl KernelSymbols for NoSymbols {
 pub struct PrintFmt {
     pub(super) abi: Abi,
     pub(super) pieces: Vec<TextPiece>,
-    pub(super) steps: Vec<Instruction>,
+    pub(super) instructions: Vec<Instruction>,
     pub(super) sources: Vec<TextSource>,
     pub(super) entries: Vec<TableEntry>,
     /// All constant text, addressed by [`IndexRange`]s.
     pub(super) text: Vec<u8>,
-    /// Fields for the generic form; empty unless there is a warning.
+    /// The fields, which are printed one by one if there is a warning; otherwise empty.
     pub(super) fields: Vec<Field>,
     pub(super) warning: Option<FormatWarning>,
 }
@@ -68,7 +68,7 @@ pub(super) const INLINE_BYTES: usize = 16;
 /// Output of a conversion.
 #[derive(Debug, Clone)]
 pub(super) enum ConversionOutput {
-    /// Nothing: the preceding text ends the format.
+    /// Nothing: the text is after the last conversion, or the `%p` has an unknown suffix or no such field.
     Nothing,
     Integer {
         number: NumberSource,
@@ -76,6 +76,7 @@ pub(super) enum ConversionOutput {
         star: Option<NumberSource>,
     },
     Text {
+        /// Index in [`PrintFmt::sources`].
         source: usize,
         spec: TextSpec,
         star: Option<NumberSource>,
@@ -85,7 +86,8 @@ pub(super) enum ConversionOutput {
         with_offset: bool,
     },
     Pointer(NumberSource),
-    Address {
+    /// The data that a `%p` with a suffix refers to: a network address, a UUID or a buffer.
+    Pointee {
         location: ByteLocation,
         style: Style,
         limit: Option<NumberSource>,
@@ -101,12 +103,12 @@ pub(super) struct IndexRange {
     pub(super) end: u32,
 }
 
-/// A number: constant, in the record, or the result of [`Instruction`]s.
+/// A number: constant, in the record, or the result of a range of [`PrintFmt::instructions`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NumberSource {
     Constant(u64),
     Load(Load),
-    Steps { start: u32, end: u32 },
+    Instructions { start: u32, end: u32 },
 }
 
 /// A number in the record.
@@ -125,7 +127,7 @@ pub(super) struct DynamicField {
 }
 
 impl DynamicField {
-    /// Offset and length of the data.
+    /// Offset and length of the data in `raw`.
     pub(super) fn locate(self, raw: &[u8], endian: Endian) -> (usize, usize) {
         let (offset, size) = (self.offset as usize, usize::from(self.size));
         dynamic_place(raw, offset, size, self.is_relative, endian)
@@ -144,7 +146,7 @@ pub(super) enum ByteLocation {
 }
 
 impl ByteLocation {
-    /// Offset and length.
+    /// Offset and length of the bytes in `raw`.
     pub(super) fn resolve(self, raw: &[u8], endian: Endian) -> (usize, usize) {
         match self {
             Self::Fixed { offset, size: 0 } => {
@@ -231,6 +233,7 @@ pub(super) enum TextSource {
         element_size: NumberSource,
     },
     Bitmask(DynamicField),
+    /// One of two sources, by their indices in [`PrintFmt::sources`].
     Choice {
         condition: NumberSource,
         yes: usize,
@@ -258,8 +261,8 @@ pub(super) struct TableEntry {
 }
 
 impl PrintFmt {
-    /// Why the `print fmt` could not be compiled, if so: then the output starts with `[FAILED TO
-    /// PARSE]` and lists the fields.
+    /// Why the `print fmt` could not be compiled; `None` if it was. With a warning, the output is
+    /// `[FAILED TO PARSE]` and the fields.
     #[must_use]
     pub fn warning(&self) -> Option<&FormatWarning> {
         self.warning.as_ref()

@@ -5,7 +5,7 @@ use crate::FormatWarning;
 /// A part of a format string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FormatPart {
-    /// Literal text with resolved escapes.
+    /// Literal text with resolved escapes, or perf's text for an unknown conversion.
     Literal(Vec<u8>),
     /// A conversion that takes an argument.
     Conversion(Conversion),
@@ -40,7 +40,7 @@ pub(super) enum StarArgument {
 #[expect(clippy::struct_excessive_bools, reason = "the flags of printf")]
 pub(super) struct IntegerSpec {
     pub(super) base: Base,
-    /// Width of the argument in bits: 8, 16, 32 or 64.
+    /// Size of the argument in bits: 8, 16, 32 or 64.
     pub(super) bits: u8,
     pub(super) width: u16,
     pub(super) precision: Option<u16>,
@@ -48,11 +48,11 @@ pub(super) struct IntegerSpec {
     pub(super) is_left: bool,
     pub(super) is_zero_padded: bool,
     pub(super) has_prefix: bool,
-    /// Whether flags, width and precision are missing.
+    /// Whether there are no flags, no width and no precision.
     pub(super) is_plain: bool,
 }
 
-/// The base of an integer.
+/// The base of an integer; `Signed` and `Unsigned` are decimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Base {
     Signed,
@@ -88,6 +88,7 @@ pub(super) fn parts(format: &str) -> Result<Vec<FormatPart>, FormatWarning> {
     Ok(parts)
 }
 
+/// Parses the literal text up to the next conversion and returns the rest.
 fn literal<'a>(text: &'a str, parts: &mut Vec<FormatPart>) -> &'a str {
     let mut bytes = Vec::new();
     let mut rest = text;
@@ -127,8 +128,9 @@ fn conversion<'a>(text: &'a str, parts: &mut Vec<FormatPart>) -> Result<&'a str,
         let start = text.get(..end).unwrap_or(text);
         FormatWarning::Conversion(start.to_owned())
     };
+    // The number of `l` minus that of `h`; 2 for `L`.
     let mut longs = 0_i8;
-    let mut is_size = false;
+    let mut is_size_t = false;
     let mut has_star = false;
     for (index, letter) in text.char_indices().skip(1) {
         let end = index + letter.len_utf8();
@@ -137,7 +139,7 @@ fn conversion<'a>(text: &'a str, parts: &mut Vec<FormatPart>) -> Result<&'a str,
             'h' => longs = longs.saturating_sub(1),
             'l' => longs = longs.saturating_add(1),
             'L' => longs = 2,
-            'z' | 'Z' => is_size = true,
+            'z' | 'Z' => is_size_t = true,
             '*' if has_star => return Err(malformed(end)),
             '*' => has_star = true,
             'p' | 'd' | 'i' | 'u' | 'x' | 'X' | 'o' | 's' => {
@@ -150,12 +152,12 @@ fn conversion<'a>(text: &'a str, parts: &mut Vec<FormatPart>) -> Result<&'a str,
                 if end + extra > MAX_CONVERSION {
                     return Err(malformed(end));
                 }
-                let numbers = text.get(1..index).unwrap_or_default();
+                let modifiers = text.get(1..index).unwrap_or_default();
                 let kind = match letter {
                     'p' => ConversionKind::Pointer(suffix.get(..extra).unwrap_or_default().into()),
-                    's' => ConversionKind::Text(text_spec(numbers)),
+                    's' => ConversionKind::Text(text_spec(modifiers)),
                     _ => ConversionKind::Integer(
-                        integer_spec(letter, numbers, longs, is_size)
+                        integer_spec(letter, modifiers, longs, is_size_t)
                             .ok_or_else(|| malformed(end))?,
                     ),
                 };
@@ -201,9 +203,9 @@ fn pointer_suffix(suffix: &[u8]) -> usize {
     }
 }
 
-/// Parses width, precision and flags between `%` and the letter.
-fn text_spec(numbers: &str) -> TextSpec {
-    let digits = numbers.trim_matches(|c: char| c.is_ascii_alphabetic());
+/// Parses the modifiers between `%` and the letter: flags, width and precision. Length modifiers are ignored.
+fn text_spec(modifiers: &str) -> TextSpec {
+    let digits = modifiers.trim_matches(|c: char| c.is_ascii_alphabetic());
     let flags_end = digits.find(|c| !"#-0".contains(c)).unwrap_or(digits.len());
     let (flags, digits) = digits.split_at(flags_end);
     let (width, precision) = match digits.split_once('.') {
@@ -225,16 +227,17 @@ fn text_spec(numbers: &str) -> TextSpec {
     }
 }
 
-fn integer_spec(letter: char, numbers: &str, longs: i8, is_size: bool) -> Option<IntegerSpec> {
-    let text = text_spec(numbers);
-    let flags_end = numbers
+/// Parses the modifiers of the conversion `letter`; `None` if the length modifiers give no valid size.
+fn integer_spec(letter: char, modifiers: &str, longs: i8, is_size_t: bool) -> Option<IntegerSpec> {
+    let text = text_spec(modifiers);
+    let flags_end = modifiers
         .find(|c| !"#-0".contains(c))
-        .unwrap_or(numbers.len());
-    let flags = numbers.get(..flags_end).unwrap_or_default();
+        .unwrap_or(modifiers.len());
+    let flags = modifiers.get(..flags_end).unwrap_or_default();
     Some(IntegerSpec {
         base: match letter {
             // The argument of `%zd` has 64 bits, but perf passes only 32, so that -1 prints as 4294967295.
-            'd' | 'i' if is_size && longs == 0 => Base::Unsigned,
+            'd' | 'i' if is_size_t && longs == 0 => Base::Unsigned,
             'd' | 'i' => Base::Signed,
             'u' => Base::Unsigned,
             'o' => Base::Octal,
@@ -254,6 +257,6 @@ fn integer_spec(letter: char, numbers: &str, longs: i8, is_size: bool) -> Option
         is_left: text.is_left,
         is_zero_padded: flags.contains('0'),
         has_prefix: flags.contains('#'),
-        is_plain: numbers.bytes().all(|byte| byte.is_ascii_alphabetic()),
+        is_plain: modifiers.bytes().all(|byte| byte.is_ascii_alphabetic()),
     })
 }

@@ -9,8 +9,13 @@ use super::program::{
 use super::spec::TextSpec;
 use crate::value::read_number;
 
-/// Padding and truncation of each part of the text, with the value of a `*`.
-type TextShape = (TextSpec, Option<u64>);
+/// Padding and truncation of each part of the text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TextShape {
+    pub(super) spec: TextSpec,
+    /// The argument of a `*`.
+    pub(super) star: Option<u64>,
+}
 
 impl PrintFmt {
     /// Appends the text of a source by its index.
@@ -28,7 +33,7 @@ impl PrintFmt {
         let endian = self.abi.endian;
         match source {
             TextSource::Nothing => {}
-            TextSource::Literal(span) => put_text(out, self.literal(*span), shape.0, shape.1),
+            TextSource::Literal(span) => put_text(out, self.literal(*span), shape.spec, shape.star),
             TextSource::Field(location) => {
                 let (start, size) = location.resolve(raw, endian);
                 put_c_string(out, raw.get(start..).unwrap_or_default(), size, shape);
@@ -93,14 +98,14 @@ impl PrintFmt {
         let mut is_first = true;
         for entry in self.table(table) {
             if value == 0 && entry.value < 0 {
-                put_text(out, self.literal(entry.name), shape.0, shape.1);
+                put_text(out, self.literal(entry.name), shape.spec, shape.star);
                 break;
             }
             if entry.value > 0 && value & entry.value == entry.value {
                 if !is_first {
                     out.extend_from_slice(delimiter);
                 }
-                put_text(out, self.literal(entry.name), shape.0, shape.1);
+                put_text(out, self.literal(entry.name), shape.spec, shape.star);
                 is_first = false;
                 value &= !entry.value;
             }
@@ -116,7 +121,7 @@ impl PrintFmt {
     fn write_symbolic(&self, value: i64, table: IndexRange, shape: TextShape, out: &mut Vec<u8>) {
         let mut entries = self.table(table).iter();
         match entries.find(|entry| entry.value == value) {
-            Some(entry) => put_text(out, self.literal(entry.name), shape.0, shape.1),
+            Some(entry) => put_text(out, self.literal(entry.name), shape.spec, shape.star),
             None => put_prefixed(out, value.cast_unsigned()),
         }
     }
@@ -152,7 +157,7 @@ impl PrintFmt {
         let count = usize::try_from(self.number(count, raw) as i32).unwrap_or(0);
         let mut size = self.number(element_size, raw) as i32;
         for index in 0..count {
-            // Perf reads beyond the end of the record here, which has no meaningful result.
+            // Perf would read beyond the end of the record, which gives meaningless numbers.
             let Some(&first) = raw.get(at) else { return };
             if index > 0 {
                 out.push(b' ');
@@ -183,9 +188,9 @@ impl PrintFmt {
                 out.push(b',');
             }
         }
-        if shape.0 != TextSpec::default() {
+        if shape.spec != TextSpec::default() {
             let text = out.split_off(start);
-            put_text(out, &text, shape.0, shape.1);
+            put_text(out, &text, shape.spec, shape.star);
         }
     }
 }
@@ -194,21 +199,21 @@ impl PrintFmt {
 fn put_c_string(out: &mut Vec<u8>, bytes: &[u8], size: usize, shape: TextShape) {
     let field = bytes.get(..size).unwrap_or(bytes);
     let text = field.get(..nul_position(field)).unwrap_or(field);
-    if shape.0 == TextSpec::default() {
+    if shape.spec == TextSpec::default() {
         put_bytes(out, text, bytes);
     } else {
-        put_text(out, text, shape.0, shape.1);
+        put_text(out, text, shape.spec, shape.star);
     }
 }
 
-/// Position of the first NUL, or the length; eight bytes at a time.
+/// Position of the first NUL, or the length if there is none; searches eight bytes at a time.
 #[inline]
 fn nul_position(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // The lowest remaining bit belongs to the first zero byte.
+        // The lowest set bit belongs to the first zero byte.
         let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
         if zeros != 0 {
             return index * 8 + zeros.trailing_zeros() as usize / 8;

@@ -1,18 +1,21 @@
 //! The expression tree of a `print fmt` argument, and constant evaluation.
 
-/// An argument of `print fmt`, or a part of one.
+/// An argument of `print fmt`, or a part of one. The `__get_rel_` helpers are parsed like the `__get_` ones.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Node {
     /// Nothing: the left side of a unary operator.
     #[default]
     Null,
-    /// A number, an enumerator, the name of a type, or text in quotes.
+    /// A number, an enumerator, the name of a type, or text that was in quotes.
     Atom(String),
     /// `REC->name`.
     Field(String),
-    /// `(type)item`.
-    Cast { type_name: String, item: Box<Node> },
-    /// An operator; conditions are `?` with a `:` on the right, indexing is `[`.
+    /// `(type)operand`.
+    Cast {
+        type_name: String,
+        operand: Box<Node>,
+    },
+    /// An operator; conditionals are `?` with a `:` operation on the right, indexing is `[`.
     Operation(Box<Operation>),
     /// `__print_flags(value, delimiter, table)`.
     Flags {
@@ -22,7 +25,7 @@ pub(super) enum Node {
     },
     /// `__print_symbolic(value, table)`.
     Symbolic { value: Box<Node>, table: Vec<Entry> },
-    /// `__print_hex(bytes, count)` and `__print_hex_str`.
+    /// `__print_hex(bytes, count)`, or `__print_hex_str(bytes, count)`, which has no separator.
     Hex {
         bytes: Box<Node>,
         count: Box<Node>,
@@ -48,7 +51,7 @@ pub(super) enum Node {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Operation {
     pub(super) operator: String,
-    /// Precedence; higher binds more loosely, 0 if not computed.
+    /// Precedence of a binary operator; higher binds more loosely. 0 for unary operators, conditionals and indexing.
     pub(super) looseness: u8,
     pub(super) left: Node,
     pub(super) right: Node,
@@ -112,8 +115,8 @@ pub(super) fn number_prefix(text: &str) -> u64 {
     }
 }
 
-/// The bits of a number that a cast to `type_name` keeps. As in perf, only casts to the kernel's
-/// short names and C's plain types have an effect, and even signed ones don't extend the sign.
+/// The bits of a number that a cast to `type_name` keeps. As in perf, a cast to a type of at most 32 bits has an effect only
+/// if the type is named as here, and a cast to a signed type does not extend the sign.
 pub(super) fn cast_mask(type_name: &str) -> u64 {
     let plain = type_name.strip_prefix("unsigned ").unwrap_or(type_name);
     match (type_name, plain) {
@@ -154,7 +157,7 @@ pub(super) fn entry_value(text: &str) -> i64 {
 pub(super) fn constant_text(node: &Node) -> Option<String> {
     match node {
         Node::Atom(text) => Some(text.clone()),
-        Node::Cast { item, .. } => constant_text(item),
+        Node::Cast { operand, .. } => constant_text(operand),
         Node::Operation(_) => constant(node).map(|value| value.to_string()),
         _ => None,
     }
@@ -163,11 +166,11 @@ pub(super) fn constant_text(node: &Node) -> Option<String> {
 /// The signed value of a constant expression.
 pub(super) fn constant(node: &Node) -> Option<i64> {
     match node {
-        // `strtoll`: saturates at the largest signed number.
         Node::Atom(text) if text.starts_with('-') => Some(number_prefix(text).cast_signed()),
+        // As in `strtoll`, a number that is too large becomes the largest signed one.
         Node::Atom(text) => Some(i64::try_from(number_prefix(text)).unwrap_or(i64::MAX)),
-        Node::Cast { type_name, item } => {
-            let value = constant(item)?.cast_unsigned();
+        Node::Cast { type_name, operand } => {
+            let value = constant(operand)?.cast_unsigned();
             Some((value & cast_mask(type_name)).cast_signed())
         }
         Node::Operation(operation) => constant_operation(operation),
@@ -175,6 +178,7 @@ pub(super) fn constant(node: &Node) -> Option<i64> {
     }
 }
 
+/// The value of an operation on constants; `None` for the operators that perf doesn't evaluate in constants (`*`, `/`, `?`, …).
 fn constant_operation(operation: &Operation) -> Option<i64> {
     let right = constant(&operation.right)?;
     let operator = operation.operator.as_str();

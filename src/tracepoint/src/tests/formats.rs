@@ -13,7 +13,7 @@ const SWITCH: &str = "name: sched_switch\nID: 372\nformat:\n\
 const WAKEUP: &str = "name: sched_wakeup\nID: 374\nformat:\n";
 const BROKEN: &str = "name: broken\nID: 9\nformat:\n\tfield:int;\toffset:0;\tsize:4;\n";
 
-fn tracepoint(config: u64) -> Attr {
+fn attr_of(config: u64) -> Attr {
     Attr {
         kind: EventType::TRACEPOINT,
         config,
@@ -38,7 +38,7 @@ fn formats(events: &[(&str, &str)]) -> Formats {
 #[test]
 fn lookup_returns_the_format_or_why_there_is_none() {
     let formats = formats(&[("sched", SWITCH), ("x", BROKEN), ("none", "no description")]);
-    let switch = formats.of_event(&tracepoint(372)).expect("described");
+    let switch = formats.of_event(&attr_of(372)).expect("described");
     assert_eq!(switch.name(), "sched:sched_switch");
     let abi = Abi {
         endian: Endian::Big,
@@ -48,11 +48,8 @@ fn lookup_returns_the_format_or_why_there_is_none() {
     assert!(switch.print_fmt().warning().is_none());
     let error = |attr: &Attr| formats.of_event(attr).expect_err("none").clone();
     assert_eq!(error(&Attr::default()), Error::NotATracepoint);
-    assert_eq!(error(&tracepoint(1)), Error::Undescribed);
-    assert!(matches!(
-        error(&tracepoint(9)),
-        Error::Field { line: 4, .. }
-    ));
+    assert_eq!(error(&attr_of(1)), Error::Undescribed);
+    assert!(matches!(error(&attr_of(9)), Error::Field { line: 4, .. }));
     assert_eq!(formats.printk().get(0x10), Some("ten"));
 }
 
@@ -67,39 +64,39 @@ fn a_name_is_known_if_the_fields_are_malformed() {
 #[test]
 fn formats_are_parsed_once_for_all_threads() {
     let formats = formats(&[("sched", SWITCH)]);
-    let look_up = || Arc::clone(formats.of_event(&tracepoint(372)).expect("described"));
-    let event_formats = thread::scope(|scope| {
+    let look_up = || Arc::clone(formats.of_event(&attr_of(372)).expect("described"));
+    let tracepoints = thread::scope(|scope| {
         let threads = [(); 8].map(|()| scope.spawn(look_up));
         threads.map(|thread| thread.join().expect("no panic"))
     });
     assert!(
-        event_formats
+        tracepoints
             .iter()
-            .all(|format| Arc::ptr_eq(format, &event_formats[0]))
+            .all(|tracepoint| Arc::ptr_eq(tracepoint, &tracepoints[0]))
     );
 }
 
 #[test]
 fn sections_are_merged() {
     let mut formats = formats(&[("sched", SWITCH), ("sched", WAKEUP)]);
-    let format_of = |formats: &Formats, id| {
-        let tracepoint = formats.of_event(&tracepoint(id));
+    let tracepoint_of = |formats: &Formats, id| {
+        let tracepoint = formats.of_event(&attr_of(id));
         Arc::clone(tracepoint.expect("described"))
     };
-    let (switch, wakeup) = (format_of(&formats, 372), format_of(&formats, 374));
+    let (switch, wakeup) = (tracepoint_of(&formats, 372), tracepoint_of(&formats, 374));
     let changed = SWITCH.replace("prev_pid", "pid");
     let changed_section = section(Endian::Big, &[("sched", &changed), ("sched", WAKEUP)], "");
     formats
         .add(&changed_section, Endian::Big)
         .expect("own section");
-    assert!(!Arc::ptr_eq(&switch, &format_of(&formats, 372)));
-    assert_eq!(format_of(&formats, 372).format.fields[0].name, "pid");
-    assert!(Arc::ptr_eq(&wakeup, &format_of(&formats, 374)));
+    assert!(!Arc::ptr_eq(&switch, &tracepoint_of(&formats, 372)));
+    assert_eq!(tracepoint_of(&formats, 372).format.fields[0].name, "pid");
+    assert!(Arc::ptr_eq(&wakeup, &tracepoint_of(&formats, 374)));
     let other_section = section(Endian::Big, &[("x", BROKEN)], "");
     formats
         .add(&other_section, Endian::Big)
         .expect("own section");
-    assert!(Arc::ptr_eq(&wakeup, &format_of(&formats, 374)));
+    assert!(Arc::ptr_eq(&wakeup, &tracepoint_of(&formats, 374)));
     assert_eq!(formats.name(9).as_deref(), Some("x:broken"));
     let truncated = other_section.get(..20).expect("a start");
     assert!(matches!(
@@ -117,6 +114,6 @@ fn formats_are_added_one_by_one() {
         text: SWITCH.as_bytes(),
     };
     formats.insert(&event, Abi::NATIVE);
-    let format = formats.of_event(&tracepoint(372)).expect("described");
-    assert_eq!(format.abi, Abi::NATIVE);
+    let switch = formats.of_event(&attr_of(372)).expect("described");
+    assert_eq!(switch.abi, Abi::NATIVE);
 }

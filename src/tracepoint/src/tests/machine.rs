@@ -15,13 +15,13 @@ use crate::{Abi, Format, NoSymbols, PrintContext, PrintFmt, PrintkFormats};
 const BATCH: usize = 100;
 
 /// A tracepoint listed by tracefs.
-struct Tracepoint {
+struct TracefsEvent {
     system: String,
-    text: String,
+    format_text: String,
     format: Format,
 }
 
-impl Tracepoint {
+impl TracefsEvent {
     fn name(&self) -> String {
         format!("{}:{}", self.system, self.format.name)
     }
@@ -31,10 +31,13 @@ impl Tracepoint {
 #[derive(Debug, Clone, Copy)]
 enum Fill {
     Zeros,
+    /// Bytes with all bits set.
     Ones,
+    /// Random bytes, from a seed.
     Random(u64),
+    /// Random numbers below 48, from a seed.
     Small(u64),
-    /// Pointers to strings exported by the kernel.
+    /// Addresses of strings in `printk_formats`, in fields of 8 bytes.
     Addresses,
 }
 
@@ -74,7 +77,7 @@ fn tracefs() -> Option<PathBuf> {
 }
 
 /// All tracepoints that perf can record: those with an id.
-fn tracepoints(tracefs: &Path) -> Vec<Tracepoint> {
+fn tracepoints(tracefs: &Path) -> Vec<TracefsEvent> {
     let mut tracepoints = Vec::new();
     for system in fs::read_dir(tracefs.join("events"))
         .expect("events")
@@ -90,14 +93,14 @@ fn tracepoints(tracefs: &Path) -> Vec<Tracepoint> {
             let text = read(event.path().join("format")).expect("format");
             let format = Format::parse(&text, 8).unwrap_or_else(|error| panic!("{error}:\n{text}"));
             let system = system.file_name().to_string_lossy().into_owned();
-            tracepoints.push(Tracepoint {
+            tracepoints.push(TracefsEvent {
                 system,
-                text,
+                format_text: text,
                 format,
             });
         }
     }
-    tracepoints.sort_by_key(Tracepoint::name);
+    tracepoints.sort_by_key(TracefsEvent::name);
     tracepoints
 }
 
@@ -148,6 +151,7 @@ fn raw_record(format: &Format, fill: Fill, addresses: &[u64]) -> Vec<u8> {
                 Fill::Addresses if field.size == 8 && !addresses.is_empty() => {
                     addresses[random.next() as usize % addresses.len()]
                 }
+                // Perf prints as many bytes as such a field specifies.
                 _ if field.name.contains("len") => random.next() % 32,
                 _ => continue,
             };
@@ -163,16 +167,16 @@ fn raw_record(format: &Format, fill: Fill, addresses: &[u64]) -> Vec<u8> {
     raw
 }
 
-/// The machine's tracepoints, and perf to print records of them.
-struct Bench {
+/// Compares the text of records of the machine's tracepoints with perf's.
+struct Comparison {
     perf: PathBuf,
     scratch: Scratch,
-    tracepoints: Vec<Tracepoint>,
+    tracepoints: Vec<TracefsEvent>,
     /// `header_page`, `header_event` and `printk_formats`.
     texts: [String; 3],
 }
 
-impl Bench {
+impl Comparison {
     fn new(perf: PathBuf, tracefs: &Path) -> Self {
         let texts = [
             "events/header_page",
@@ -187,7 +191,7 @@ impl Bench {
         }
     }
 
-    /// Addresses of strings exported by the kernel.
+    /// Addresses of the strings in `printk_formats`.
     fn addresses(&self) -> Vec<u64> {
         let lines = self.texts[2].lines();
         lines
@@ -199,8 +203,8 @@ impl Bench {
         let addresses = self.addresses();
         let samples = self.tracepoints.iter().map(|tracepoint| Sample {
             system: tracepoint.system.clone(),
-            format_text: tracepoint.text.clone(),
-            id: tracepoint.format.id,
+            format_text: tracepoint.format_text.clone(),
+            tracepoint_id: tracepoint.format.id,
             raw: raw_record(&tracepoint.format, fill, &addresses),
         });
         samples.collect()
@@ -213,7 +217,7 @@ impl Bench {
             let end = samples.len().min(start + BATCH);
             match self.perf_batch(samples, start..end) {
                 Some(batch) => texts.extend(batch.into_iter().map(Some)),
-                // A record on which perf fails hides the others.
+                // If perf fails on one record, the texts of the others are missing too.
                 None => {
                     texts.extend((start..end).map(|at| self.perf_batch(samples, at..at + 1)?.pop()))
                 }
@@ -222,7 +226,7 @@ impl Bench {
         texts
     }
 
-    /// The texts that perf prints for the samples of one file; `None` if perf fails or the name of an event is missing.
+    /// The texts that perf prints for the samples of one file; `None` if perf fails or does not print all events.
     fn perf_batch(&self, samples: &[Sample], range: Range<usize>) -> Option<Vec<Vec<u8>>> {
         let [page, event, printk] = &self.texts;
         let file = build(&samples[range.clone()], [page, event, printk]);
@@ -232,7 +236,7 @@ impl Bench {
             .arg(file);
         let output = perf.env("PERF_CONFIG", "/dev/null").output();
         let output = output.expect("perf script");
-        let names = self.tracepoints[range].iter().map(Tracepoint::name);
+        let names = self.tracepoints[range].iter().map(TracefsEvent::name);
         let is_success = output.status.success();
         is_success.then(|| split(&output.stdout, names)).flatten()
     }
@@ -317,7 +321,7 @@ fn all_tracepoints_read_as_in_perf() {
     let Some(tracefs) = tracefs() else {
         return skip(test, "tracefs is not mounted or cannot be read");
     };
-    let bench = Bench::new(perf, &tracefs);
+    let comparison = Comparison::new(perf, &tracefs);
     let fills = [
         Fill::Zeros,
         Fill::Ones,
@@ -327,14 +331,16 @@ fn all_tracepoints_read_as_in_perf() {
         Fill::Small(0x2545_f491_4f6c_dd1d),
         Fill::Addresses,
     ];
-    let differences = fills.into_iter().flat_map(|fill| bench.differences(fill));
+    let differences = fills
+        .into_iter()
+        .flat_map(|fill| comparison.differences(fill));
     let differences: Vec<_> = differences.collect();
     assert!(
         differences.is_empty(),
         "{} differences over {} tracepoints:\n{}",
         differences.len(),
-        bench.tracepoints.len(),
+        comparison.tracepoints.len(),
         differences.join("\n")
     );
-    assert!(bench.tracepoints.len() > 100, "few tracepoints here");
+    assert!(comparison.tracepoints.len() > 100, "few tracepoints here");
 }

@@ -11,8 +11,9 @@ const LITTLE: Abi = Abi {
     long_size: 8,
 };
 
-/// A format with `fields` (type and name, size; laid out one after the other from offset 8).
-pub(super) fn format(fields: &[(&str, usize)], print_fmt: &str) -> Format {
+/// A format with `fields` (type and name, size), one after the other from offset 8. Those declared `int` or `long` are
+/// signed.
+fn format(fields: &[(&str, usize)], print_fmt: &str) -> Format {
     let mut text = "name: test\nID: 7\nformat:\n".to_owned();
     text.push_str("\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n");
     let mut offset = 8;
@@ -124,6 +125,7 @@ fn odd_expressions_read_as_in_perf() {
         body.resize(32, 0);
         let fields = [("int a", 4), ("int padding", 4), ("long b", 8)];
         let text = print(&fields, print_fmt, &body).replace('\n', "\\n");
+        // The format in perf's test had no field for the padding.
         let text = text.replace(" padding=0", "");
         if text != expected {
             differences.push(format!("{print_fmt}\n  perf: {expected}\n  ours: {text}"));

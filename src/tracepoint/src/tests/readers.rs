@@ -16,17 +16,17 @@ fn field(declaration: &str, offset: usize, size: usize, signed: bool) -> Field {
     format.common_fields.into_iter().next().expect("a field")
 }
 
-/// Reference implementation: bytes most significant first, accumulated.
+/// Reference implementation: sums up the bytes of a number, the most significant first.
 fn oracle(bytes: &[u8], signed: bool, endian: Endian) -> i64 {
-    let mut row = bytes.to_vec();
+    let mut big_endian = bytes.to_vec();
     if endian == Endian::Little {
-        row.reverse();
+        big_endian.reverse();
     }
-    let number = row
+    let number = big_endian
         .iter()
         .fold(0_i128, |sum, byte| sum << 8 | i128::from(*byte));
-    let is_negative = signed && row[0] >= 0x80;
-    let modulus = 1_i128 << (8 * row.len());
+    let is_negative = signed && big_endian[0] >= 0x80;
+    let modulus = 1_i128 << (8 * big_endian.len());
     (if is_negative {
         number - modulus
     } else {
@@ -131,7 +131,7 @@ proptest! {
             prop_assert!(complete.is_none() || raw.len() >= reader.end());
             for length in 0..raw.len() {
                 let truncated = reader.value(&raw[..length]);
-                // A string's location of two bytes has no length.
+                // A location word of two bytes has no length: the text ends with the data.
                 let is_text = size == 2 && matches!(truncated, Some(Value::Str(_)));
                 prop_assert!(truncated.is_none() || truncated == complete || is_text);
             }

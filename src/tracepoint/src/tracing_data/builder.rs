@@ -34,9 +34,8 @@ impl TracingDataBuilder {
         }
     }
 
-    /// Sets the texts of `events/header_page` and `events/header_event`. perf takes the size of a
-    /// `long` from the first text, so a truncated text changes perf's output: the kernel returns as much
-    /// as fits to the first read(2), and nothing to later ones.
+    /// Sets the texts of `events/header_page` and `events/header_event`. `page` must be complete, since perf takes the size
+    /// of a `long` from it. The kernel returns the text only to the first read(2), as much as fits in the buffer.
     pub fn headers(&mut self, page: &[u8], event: &[u8]) -> &mut Self {
         self.header_page = page.to_vec();
         self.header_event = event.to_vec();
@@ -93,8 +92,7 @@ impl TracingDataBuilder {
         }
         let no_kallsyms = 0;
         to.u32(no_kallsyms);
-        put_count(to, self.printk_formats.len());
-        to.bytes(&self.printk_formats);
+        put_u32_text(to, &self.printk_formats);
         put_u64_text(to, &self.saved_cmdlines);
         bytes
     }
@@ -107,6 +105,11 @@ fn put_name(to: &mut Encoder<'_>, name: &str) {
 
 fn put_count(to: &mut Encoder<'_>, count: usize) {
     to.u32(u32::try_from(count).unwrap_or(u32::MAX));
+}
+
+fn put_u32_text(to: &mut Encoder<'_>, text: &[u8]) {
+    put_count(to, text.len());
+    to.bytes(text);
 }
 
 fn put_u64_text(to: &mut Encoder<'_>, text: &[u8]) {

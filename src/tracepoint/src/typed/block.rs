@@ -18,7 +18,7 @@ typed_event! {
         rwbs: TextField,
         /// Name of the task that issues it.
         comm: Option<TextField>,
-        /// Command bytes of a request from user space in hexadecimal, in older kernels; otherwise empty.
+        /// Command bytes of a passthrough request in hexadecimal, in older kernels; otherwise empty.
         cmd: Option<TextField>,
     }
 }
@@ -36,7 +36,7 @@ typed_event! {
         error: Option<i32> as "error" | "errors",
         /// Kind of request in letters.
         rwbs: TextField,
-        /// Command bytes of a request from user space in hexadecimal, in older kernels; otherwise empty.
+        /// Command bytes of a passthrough request in hexadecimal, in older kernels; otherwise empty.
         cmd: Option<TextField>,
     }
 }

@@ -38,8 +38,8 @@ macro_rules! typed_event {
             /// The tracepoints with these fields, `system:name`.
             pub const TRACEPOINTS: &'static [&'static str] = &[$($tracepoint),+];
 
-            /// Resolves the fields by the format of a tracepoint; `None` if it is a different
-            /// tracepoint.
+            /// Resolves the fields by the format of `tracepoint`; `None` if it is not one of
+            /// `TRACEPOINTS`.
             ///
             /// # Errors
             /// [`Error::NoField`] and [`Error::FieldType`] for required fields.
@@ -47,24 +47,25 @@ macro_rules! typed_event {
             /// [`Error::NoField`]: crate::Error::NoField
             /// [`Error::FieldType`]: crate::Error::FieldType
             pub fn resolve(
-                format: &$crate::Tracepoint,
+                tracepoint: &$crate::Tracepoint,
             ) -> Result<Option<Self>, $crate::Error> {
-                let own = format.name();
-                let Some(tracepoint) = Self::TRACEPOINTS.iter().find(|name| **name == own) else {
+                let full_name = tracepoint.name();
+                let Some(typed_name) = Self::TRACEPOINTS.iter().find(|name| **name == full_name) else {
                     return Ok(None);
                 };
                 let mut min_size = 0;
                 $(
                     let $field = $crate::typed::event::field_reader::<$kind>(
-                        format,
+                        tracepoint,
                         $crate::typed::event::typed_event!(@names $field $($($name)|+)?),
                         &mut min_size,
                     )?;
                 )*
-                Ok(Some(Self { tracepoint, min_size, $($field,)* }))
+                Ok(Some(Self { tracepoint: typed_name, min_size, $($field,)* }))
             }
 
-            /// Reads the event from `raw`, the raw data of a sample; `None` if it is too short for the required fields.
+            /// Reads the event from `raw`, the raw data of a sample; `None` if it is too short for the required fields without
+            /// their dynamic data.
             #[inline]
             #[must_use]
             pub fn read<'r>(&'r self, raw: &'r [u8]) -> Option<$event<'r>> {
@@ -106,11 +107,11 @@ pub(super) use typed_event;
 /// Creates a reader of the first existing field among `names`. Increases `min_size` to the length of raw data
 /// that this field requires, if that is more.
 pub(super) fn field_reader<T: FieldType>(
-    format: &Tracepoint,
+    tracepoint: &Tracepoint,
     names: &'static [&'static str],
     min_size: &mut usize,
 ) -> Result<T::Reader, Error> {
-    let reader = T::reader(format, names)?;
+    let reader = T::reader(tracepoint, names)?;
     *min_size = T::min_size(&reader).max(*min_size);
     Ok(reader)
 }
@@ -139,7 +140,7 @@ macro_rules! typed_events {
         }
 
         impl EventLayout {
-            /// Resolves the fields of a tracepoint by its format; `None` if there is no typed event
+            /// Resolves the fields of `tracepoint` by its format; `None` if there is no typed event
             /// for it.
             ///
             /// # Errors
@@ -148,17 +149,18 @@ macro_rules! typed_events {
             /// [`Error::NoField`]: crate::Error::NoField
             /// [`Error::FieldType`]: crate::Error::FieldType
             pub fn resolve(
-                format: &$crate::Tracepoint,
+                tracepoint: &$crate::Tracepoint,
             ) -> Result<Option<Self>, $crate::Error> {
                 $(
-                    if let Some(layout) = $layout::resolve(format)? {
+                    if let Some(layout) = $layout::resolve(tracepoint)? {
                         return Ok(Some(Self::$event(layout)));
                     }
                 )+
                 Ok(None)
             }
 
-            /// Reads the event from `raw`, the raw data of a sample; `None` if it is too short for the required fields.
+            /// Reads the event from `raw`, the raw data of a sample; `None` if it is too short for the required fields without
+            /// their dynamic data.
             #[inline]
             #[must_use]
             pub fn read<'r>(&'r self, raw: &'r [u8]) -> Option<TypedEvent<'r>> {

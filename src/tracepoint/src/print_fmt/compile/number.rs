@@ -1,4 +1,4 @@
-//! Compilation of numeric arguments to stack steps, with constant folding.
+//! Compilation of numeric arguments to instructions of a stack machine, with constant folding.
 
 use super::{Compiler, load_of, uncast};
 use crate::Field;
@@ -8,37 +8,37 @@ use crate::print_fmt::tree::{Node, Operation, cast_mask, number_prefix};
 impl Compiler<'_> {
     /// Compiles a numeric argument.
     pub(super) fn number(&mut self, node: &Node) -> NumberSource {
-        let start = self.program.steps.len();
+        let start = self.program.instructions.len();
         self.depth = 0;
-        self.steps(node);
-        let number = match self.program.steps.get(start..) {
+        self.emit_value(node);
+        let number = match self.program.instructions.get(start..) {
             Some(&[Instruction::Push(value)]) => NumberSource::Constant(value),
             Some(&[Instruction::Load(load)]) => NumberSource::Load(load),
             _ => {
-                let end = self.program.steps.len() as u32;
+                let end = self.program.instructions.len() as u32;
                 let start = start as u32;
-                return NumberSource::Steps { start, end };
+                return NumberSource::Instructions { start, end };
             }
         };
-        self.program.steps.truncate(start);
+        self.program.instructions.truncate(start);
         number
     }
 
-    /// Appends a step that pops `pops` values from the stack and pushes one. Unary and binary
+    /// Appends an instruction that pops `pops` values from the stack and pushes one. Unary and binary
     /// operations on constants are folded.
-    fn step(&mut self, step: Instruction, pops: usize) {
+    fn emit(&mut self, instruction: Instruction, pops: usize) {
         self.depth = (self.depth + 1).saturating_sub(pops);
         self.max_depth = self.max_depth.max(self.depth);
-        let steps = &mut self.program.steps;
+        let instructions = &mut self.program.instructions;
         if let (Instruction::Element { offset, size }, [.., Instruction::Push(index)]) =
-            (step, steps.as_slice())
+            (instruction, instructions.as_slice())
         {
             let offset = offset.wrapping_add((*index as u32).wrapping_mul(size.into()));
-            steps.pop();
-            steps.push(Instruction::Load(Load { offset, size }));
+            instructions.pop();
+            instructions.push(Instruction::Load(Load { offset, size }));
             return;
         }
-        let folded = match (step, steps.as_slice()) {
+        let folded = match (instruction, instructions.as_slice()) {
             (Instruction::Mask(mask), [.., Instruction::Push(value)]) => Some(value & mask),
             (Instruction::Not, [.., Instruction::Push(value)]) => Some(u64::from(*value == 0)),
             (Instruction::Complement, [.., Instruction::Push(value)]) => Some(!value),
@@ -50,76 +50,76 @@ impl Compiler<'_> {
         };
         match folded {
             Some(value) => {
-                steps.truncate(steps.len() - pops);
-                steps.push(Instruction::Push(value));
+                instructions.truncate(instructions.len() - pops);
+                instructions.push(Instruction::Push(value));
             }
-            None => steps.push(step),
+            None => instructions.push(instruction),
         }
     }
 
-    /// Appends the steps that leave the value of `node` on the stack.
-    fn steps(&mut self, node: &Node) {
+    /// Appends the instructions that leave the value of `node` on the stack.
+    fn emit_value(&mut self, node: &Node) {
         match node {
-            Node::Atom(text) => self.step(Instruction::Push(number_prefix(text)), 0),
+            Node::Atom(text) => self.emit(Instruction::Push(number_prefix(text)), 0),
             Node::Field(name) => match self.format.field(name) {
                 Some(field) if matches!(field.size, 1 | 2 | 4 | 8) => {
-                    self.step(Instruction::Load(load_of(field)), 0);
+                    self.emit(Instruction::Load(load_of(field)), 0);
                 }
-                _ => self.step(Instruction::Push(0), 0),
+                _ => self.emit(Instruction::Push(0), 0),
             },
-            Node::Cast { type_name, item } => {
-                self.steps(item);
+            Node::Cast { type_name, operand } => {
+                self.emit_value(operand);
                 let mask = cast_mask(type_name);
                 if mask != u64::MAX {
-                    self.step(Instruction::Mask(mask), 1);
+                    self.emit(Instruction::Mask(mask), 1);
                 }
             }
-            Node::DynamicLength(name) => self.dynamic_step(name, Instruction::DynamicLength),
-            Node::DynamicArray(name) => self.dynamic_step(name, Instruction::DynamicOffset),
+            Node::DynamicLength(name) => self.emit_dynamic(name, Instruction::DynamicLength),
+            Node::DynamicArray(name) => self.emit_dynamic(name, Instruction::DynamicOffset),
             Node::Operation(operation) => self.operation(operation),
             // Texts have no numeric value.
-            _ => self.step(Instruction::Push(0), 0),
+            _ => self.emit(Instruction::Push(0), 0),
         }
     }
 
-    fn dynamic_step(&mut self, name: &str, make: fn(DynamicField) -> Instruction) {
-        let step = self.dynamic(name).map_or(Instruction::Push(0), make);
-        self.step(step, 0);
+    fn emit_dynamic(&mut self, name: &str, make: fn(DynamicField) -> Instruction) {
+        let instruction = self.dynamic(name).map_or(Instruction::Push(0), make);
+        self.emit(instruction, 0);
     }
 
     fn operation(&mut self, operation: &Operation) {
         match (operation.operator.as_str(), &operation.right) {
             ("?", Node::Operation(branches)) => {
-                self.steps(&operation.left);
-                self.steps(&branches.left);
-                self.steps(&branches.right);
-                self.step(Instruction::Select, 3);
+                self.emit_value(&operation.left);
+                self.emit_value(&branches.left);
+                self.emit_value(&branches.right);
+                self.emit(Instruction::Select, 3);
             }
             ("[", _) if self.element(operation) => {}
             ("!", right) => {
-                self.steps(right);
-                self.step(Instruction::Not, 1);
+                self.emit_value(right);
+                self.emit(Instruction::Not, 1);
             }
             ("~", right) => {
-                self.steps(right);
-                self.step(Instruction::Complement, 1);
+                self.emit_value(right);
+                self.emit(Instruction::Complement, 1);
             }
             (operator, right) => match binary(operator) {
                 Some(binary) => {
-                    self.steps(&operation.left);
-                    self.steps(right);
-                    self.step(Instruction::Binary(binary), 2);
+                    self.emit_value(&operation.left);
+                    self.emit_value(right);
+                    self.emit(Instruction::Binary(binary), 2);
                 }
-                None => self.step(Instruction::Push(0), 0),
+                None => self.emit(Instruction::Push(0), 0),
             },
         }
     }
 
-    /// Compiles `array[index]`; a cast of the array determines the element type. Returns false, without adding steps, if the
-    /// array is not a known field.
+    /// Compiles `array[index]`; a cast of the array determines the element type. Returns false, without adding
+    /// instructions, if the array is not a known field.
     fn element(&mut self, operation: &Operation) -> bool {
         let array = uncast(&operation.left);
-        let (step, mask) = match array {
+        let (instruction, mask) = match array {
             Node::Field(name) => match self.format.field(name) {
                 Some(field) => (element_of(field), self.element_mask(operation)),
                 None => return false,
@@ -139,10 +139,10 @@ impl Compiler<'_> {
             },
             _ => return false,
         };
-        self.steps(&operation.right);
-        self.step(step, 1);
+        self.emit_value(&operation.right);
+        self.emit(instruction, 1);
         if mask != u64::MAX {
-            self.step(Instruction::Mask(mask), 1);
+            self.emit(Instruction::Mask(mask), 1);
         }
         true
     }
@@ -185,7 +185,7 @@ fn binary(operator: &str) -> Option<Binary> {
         "*" => Binary::Multiply,
         "/" => Binary::Divide,
         "%" => Binary::Remainder,
-        // Perf doesn't support `^` outside constants.
+        // As in perf, `^` is accepted, but its result is 0.
         _ => return None,
     })
 }

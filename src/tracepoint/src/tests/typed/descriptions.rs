@@ -1,4 +1,5 @@
-//! Formats of tracepoints in current kernels: declarations and sizes, in order.
+//! Formats of tracepoints for synthetic kernels: the fields that typed events read, whether current kernels have them or
+//! not, as declarations and sizes in order.
 
 /// The format of tracepoints with the same fields.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +14,7 @@ pub(super) const LONG: usize = 0;
 /// The size of a `__data_loc` word.
 const WORD: usize = 4;
 
-/// States of tasks as current kernels show them.
+/// The `print fmt` of `sched_switch`, with the states of tasks as current kernels show them.
 pub(super) const SWITCH: &str = "\"prev_state=%s%s ==>\", (REC->prev_state & ((((0x00 | 0x03 | 0x7c) + 1) << 1) - 1)) \
     ? __print_flags(REC->prev_state & ((((0x00 | 0x7f) + 1) << 1) - 1), \"|\", { 0x01, \"S\" }, { 0x02, \"D\" }, { 0x10, \"X\" }, \
     { 0x20, \"Z\" }, { 0x80, \"I\" }) : \"R\", REC->prev_state & (((0x00 | 0x7f) + 1) << 1) ? \"+\" : \"\"";

@@ -14,7 +14,7 @@ use crate::{Abi, Tracepoint};
 struct Kernel {
     endian: Endian,
     long_size: u8,
-    /// Old kernels have no signedness, and one more common field.
+    /// Whether formats have no `signed:`, and one more common field.
     is_old: bool,
 }
 
@@ -42,8 +42,8 @@ const KERNELS: [Kernel; 4] = [
 ];
 
 impl Kernel {
-    /// A tracepoint of this kernel with these fields.
-    fn describe(self, name: &str, case: &TracepointCase, fields: &[(&str, usize)]) -> Tracepoint {
+    /// A tracepoint of this kernel with these fields and this `print fmt`.
+    fn describe(self, name: &str, fields: &[(&str, usize)], print_fmt: &str) -> Tracepoint {
         let mut common = vec![
             ("unsigned short common_type", 2),
             ("unsigned char common_flags", 1),
@@ -59,7 +59,7 @@ impl Kernel {
         self.write_fields(&common, &mut offset, &mut text);
         text.push('\n');
         self.write_fields(fields, &mut offset, &mut text);
-        text.push_str(&format!("\nprint fmt: {}\n", case.print_fmt));
+        text.push_str(&format!("\nprint fmt: {print_fmt}\n"));
         let abi = Abi {
             endian: self.endian,
             long_size: self.long_size,
@@ -70,7 +70,12 @@ impl Kernel {
     fn write_fields(self, fields: &[(&str, usize)], offset: &mut usize, text: &mut String) {
         let long = usize::from(self.long_size);
         for (declaration, size) in fields {
-            let count = declaration.split_once("long args[").map_or(1, |_| 6);
+            // The only array of longs has six elements.
+            let count = if declaration.contains("long args[") {
+                6
+            } else {
+                1
+            };
             let size = if *size == LONG { long * count } else { *size };
             let is_number = matches!(size, 2 | 4 | 8) && !declaration.ends_with(']');
             *offset = offset.next_multiple_of(if is_number { size } else { 4.min(size) });
@@ -89,8 +94,8 @@ impl Kernel {
     }
 }
 
-/// Returns the format of a tracepoint in current kernels.
-fn current(name: &str) -> &'static TracepointCase {
+/// Returns the synthetic format of a tracepoint.
+fn case_of(name: &str) -> &'static TracepointCase {
     let case = ALL.iter().find(|case| case.names.contains(&name));
     case.unwrap_or_else(|| panic!("{name} is not in the list"))
 }
@@ -103,12 +108,12 @@ pub(super) fn of_machine(name: &str) -> Option<Tracepoint> {
     Some(Tracepoint::parse(system, &text, Abi::NATIVE).expect("the kernel's description"))
 }
 
-/// Formats of a tracepoint: of this machine's kernel, if readable, and of synthetic kernels with the fields of current kernels.
+/// Formats of a tracepoint: those of synthetic kernels with all fields, and that of this machine's kernel, if it can be read.
 pub(super) fn described(name: &str) -> Vec<Tracepoint> {
-    let case = current(name);
+    let case = case_of(name);
     let kernels = KERNELS.iter();
     let mut tracepoints: Vec<Tracepoint> = kernels
-        .map(|kernel| kernel.describe(name, case, case.fields))
+        .map(|kernel| kernel.describe(name, case.fields, case.print_fmt))
         .collect();
     match of_machine(name) {
         Some(tracepoint) => tracepoints.push(tracepoint),
@@ -120,7 +125,7 @@ pub(super) fn described(name: &str) -> Vec<Tracepoint> {
 
 /// The formats of synthetic kernels without the fields `lacking`, which only some kernels have.
 pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint> {
-    let case = current(name);
+    let case = case_of(name);
     let fields = case.fields.iter().filter(|(declaration, _)| {
         let field = declaration.rsplit(' ').next().unwrap_or_default();
         let field = field.split('[').next().unwrap_or_default();
@@ -134,41 +139,39 @@ pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint>
     );
     let kernels = KERNELS.iter();
     kernels
-        .map(|kernel| kernel.describe(name, case, &fields))
+        .map(|kernel| kernel.describe(name, &fields, case.print_fmt))
         .collect()
 }
 
-/// The formats of synthetic kernels with renamed fields and another print format.
+/// The formats of synthetic kernels with another `print fmt` and other declarations: `replaced` has the usual and the other
+/// declaration.
 pub(super) fn described_with(
     name: &str,
-    renamed: &[(&str, &str)],
-    print_fmt: &'static str,
+    replaced: &[(&str, &str)],
+    print_fmt: &str,
 ) -> Vec<Tracepoint> {
-    let case = TracepointCase {
-        print_fmt,
-        ..*current(name)
-    };
-    let fields = case.fields.iter().map(|(declaration, size)| {
-        let other = renamed.iter().find(|(old, _)| old == declaration);
+    let fields = case_of(name).fields.iter().map(|(declaration, size)| {
+        let other = replaced.iter().find(|(old, _)| old == declaration);
         (other.map_or(*declaration, |(_, new)| *new), *size)
     });
     let fields: Vec<(&str, usize)> = fields.collect();
     let kernels = KERNELS.iter();
     kernels
-        .map(|kernel| kernel.describe(name, &case, &fields))
+        .map(|kernel| kernel.describe(name, &fields, print_fmt))
         .collect()
 }
 
 /// Content of a field.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Put<'p> {
+pub(super) enum Content<'p> {
     Number(i64),
     Text(&'p str),
+    /// The elements of an array.
     Words(&'p [u64]),
 }
 
-/// Builds the raw data of a sample. Fields that the kernel lacks are skipped.
-pub(super) fn raw(tracepoint: &Tracepoint, values: &[(&str, Put<'_>)]) -> Vec<u8> {
+/// Builds the raw data of a sample; fields without a value are 0. Values of fields that the kernel lacks are skipped.
+pub(super) fn raw(tracepoint: &Tracepoint, values: &[(&str, Content<'_>)]) -> Vec<u8> {
     let format = &tracepoint.format;
     let fields = format.common_fields.iter().chain(&format.fields);
     let mut raw = vec![
@@ -184,18 +187,18 @@ pub(super) fn raw(tracepoint: &Tracepoint, values: &[(&str, Put<'_>)]) -> Vec<u8
         };
         let at = field.offset..field.offset + field.size;
         match value {
-            Put::Number(number) => {
+            Content::Number(number) => {
                 raw[at].copy_from_slice(&bytes(tracepoint.abi, number.cast_unsigned(), field.size));
             }
-            Put::Text(text) if field.is_dynamic => {
+            Content::Text(text) if field.is_dynamic => {
                 let (start, length) = (raw.len() as u64, text.len() as u64 + 1);
                 raw[at].copy_from_slice(&bytes(tracepoint.abi, length << 16 | start, 4));
                 raw.extend(text.bytes().chain([0]));
             }
-            Put::Text(text) => {
+            Content::Text(text) => {
                 raw[at.start..at.start + text.len()].copy_from_slice(text.as_bytes())
             }
-            Put::Words(words) => {
+            Content::Words(words) => {
                 let size = field.size / words.len();
                 let words = words
                     .iter()
@@ -214,7 +217,7 @@ fn bytes(abi: Abi, number: u64, size: usize) -> Vec<u8> {
     }
 }
 
-/// Asserts that an event can be read if and only if `raw` contains its fields up to `last`, the last mandatory field.
+/// Asserts that an event can be read if and only if `raw` contains its fields up to `last`, the last required field.
 pub(super) fn assert_truncation_is_detected(
     raw: &[u8],
     last: &str,

@@ -1,7 +1,7 @@
 //! Memory, locks, block devices.
 
 use super::kernels::{
-    Put, assert_truncation_is_detected, described, described_with, described_without, raw,
+    Content, assert_truncation_is_detected, described, described_with, described_without, raw,
 };
 use crate::typed::{
     BlockRqCompleteLayout, BlockRqIssueLayout, ContentionBeginLayout, ContentionEndLayout,
@@ -10,9 +10,9 @@ use crate::typed::{
     MmPageAllocLayout, MmPageFreeLayout,
 };
 
-use Put::{Number, Text};
+use Content::{Number, Text};
 
-const ALLOCATED: [(&str, Put<'static>); 7] = [
+const ALLOCATED: [(&str, Content<'static>); 7] = [
     ("call_site", Number(0x8123_4567)),
     ("ptr", Number(0x7000_0000)),
     ("name", Text("dentry")),
@@ -106,7 +106,8 @@ fn page_events_have_a_pfn_or_an_address() {
         assert_eq!(got.pfn(), (!is_old).then_some(0x1_0000));
         assert_eq!(got.page(), is_old.then_some(0x7777_0000));
         assert_eq!((got.order(), got.migratetype()), (3, 1));
-        // The names are available even if another argument of the text is not supported.
+        // The names are available although another argument of the `print fmt` is not supported; old formats have no
+        // `print fmt` here.
         let flags = if is_old { "0x40" } else { "__GFP_IO" };
         assert_eq!(got.gfp_flags().to_string(), flags);
     }
@@ -183,7 +184,7 @@ fn lockdep_events_are_read() {
     let values = [
         ("flags", Number(3)),
         ("name", Text("&lock->lock")),
-        ("lockdep_addr", Number(0x7654_3210)),
+        ("lockdep_addr", Number(ADDRESS.cast_signed())),
     ];
     for tracepoint in described("lock:lock_acquire") {
         let raw = raw(&tracepoint, &values);
@@ -207,7 +208,7 @@ fn lockdep_events_are_read() {
     check!(LockAcquiredLayout, LockContendedLayout, LockReleaseLayout);
 }
 
-const REQUEST: [(&str, Put<'static>); 8] = [
+const REQUEST: [(&str, Content<'static>); 8] = [
     ("dev", Number(8 << 20 | 1)),
     ("sector", Number(0x1_2345_6789)),
     ("nr_sector", Number(8)),
@@ -221,8 +222,8 @@ const REQUEST: [(&str, Put<'static>); 8] = [
 #[test]
 fn block_request_events_are_read() {
     let name = "block:block_rq_issue";
-    let without_fields = described_without(name, &["bytes", "comm", "cmd"]);
-    for tracepoint in described(name).into_iter().chain(without_fields) {
+    let without_optional = described_without(name, &["bytes", "comm", "cmd"]);
+    for tracepoint in described(name).into_iter().chain(without_optional) {
         let mut values = REQUEST.to_vec();
         values.push(("cmd", Text("")));
         let raw = raw(&tracepoint, &values);
@@ -234,10 +235,10 @@ fn block_request_events_are_read() {
             (8 << 20 | 1, 0x1_2345_6789)
         );
         assert_eq!((issued.nr_sector(), issued.rwbs()), (8, &b"WSM"[..]));
-        let is_known = tracepoint.format.field("bytes").is_some();
-        assert_eq!(issued.bytes(), is_known.then_some(4096));
-        assert_eq!(issued.comm(), is_known.then_some(&b"kworker/0:1H"[..]));
-        assert_eq!(issued.cmd(), is_known.then_some(&b""[..]));
+        let has_optional = tracepoint.format.field("bytes").is_some();
+        assert_eq!(issued.bytes(), has_optional.then_some(4096));
+        assert_eq!(issued.comm(), has_optional.then_some(&b"kworker/0:1H"[..]));
+        assert_eq!(issued.cmd(), has_optional.then_some(&b""[..]));
     }
     let name = "block:block_rq_complete";
     let old = described_with(name, &[("int error", "int errors")], "");

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::kernels::{Put, described, described_with, of_machine, raw};
+use super::kernels::{Content, described, described_with, of_machine, raw};
 use crate::typed::{EventLayout, TypedEvent};
 use crate::{NoSymbols, PrintContext, PrintkFormats, Tracepoint, ValueNames};
 
@@ -33,7 +33,7 @@ fn named(tracepoint: &Tracepoint, raw: &[u8]) -> String {
     }
 }
 
-/// Events with named values: tracepoint, field, and the text around the name.
+/// Events with named values: tracepoint, field, and the text before and after the name.
 const NAMED: [(&str, &str, &str, &str); 4] = [
     ("sched:sched_switch", "prev_state", "prev_state=", " ==>"),
     ("irq:softirq_raise", "vec", "action=", "]"),
@@ -48,8 +48,9 @@ proptest! {
     fn value_names_match_the_print_format(bits: u32, few in 0_u32..12) {
         for (name, field, before, after) in NAMED {
             for tracepoint in described(name) {
+                // Values of 31 bits, which are not negative in a signed field.
                 for value in [bits, few, 1 << (bits % 31), 0] {
-                    let raw = raw(&tracepoint, &[(field, Put::Number((value >> 1).into()))]);
+                    let raw = raw(&tracepoint, &[(field, Content::Number((value >> 1).into()))]);
                     let expected = text_between(&tracepoint, &raw, before, after);
                     prop_assert_eq!(named(&tracepoint, &raw), expected);
                 }
@@ -60,7 +61,8 @@ proptest! {
 
 #[test]
 fn page_allocations_have_the_flag_names_of_kmalloc() {
-    let (Some(pages), Some(other)) = (of_machine("kmem:mm_page_alloc"), of_machine("kmem:kmalloc"))
+    let (Some(pages), Some(kmalloc)) =
+        (of_machine("kmem:mm_page_alloc"), of_machine("kmem:kmalloc"))
     else {
         return rperf_testkit::skip(
             "page_allocations_have_the_flag_names_of_kmalloc",
@@ -69,7 +71,7 @@ fn page_allocations_have_the_flag_names_of_kmalloc() {
     };
     let names = |tracepoint: &Tracepoint| ValueNames::of(&tracepoint.format, "gfp_flags");
     assert!(names(&pages).is_some());
-    assert_eq!(names(&pages), names(&other));
+    assert_eq!(names(&pages), names(&kmalloc));
 }
 
 #[test]
@@ -83,11 +85,11 @@ fn a_field_without_a_table_has_no_names() {
 #[test]
 fn a_table_may_name_zero() {
     let table = "__print_flags(REC->prev_prio, \"|\", {1, \"A\"}, {2 + 1, \"B\"}, {-1, \"none\"})";
-    let print_fmt = format!("\"prio=%s;\", {table}").leak();
-    for tracepoint in described_with("sched:sched_switch", &[], print_fmt) {
+    let print_fmt = format!("\"prio=%s;\", {table}");
+    for tracepoint in described_with("sched:sched_switch", &[], &print_fmt) {
         let names = ValueNames::of(&tracepoint.format, "prev_prio").expect("a table");
         for value in 0..8 {
-            let raw = raw(&tracepoint, &[("prev_prio", Put::Number(value))]);
+            let raw = raw(&tracepoint, &[("prev_prio", Content::Number(value))]);
             let mut text = String::new();
             let written = names.write(value.cast_unsigned(), &mut text);
             written.expect("memory");

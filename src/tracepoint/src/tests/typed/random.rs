@@ -36,7 +36,7 @@ fn other_tracepoints_have_no_typed_event() {
     );
 }
 
-/// The layouts of all typed events for all kernels, with their names.
+/// The layouts of all typed events for all kernels, with the names of the tracepoints.
 static ALL: LazyLock<Vec<(&str, EventLayout)>> = LazyLock::new(|| {
     let layouts = EventLayout::tracepoints().flat_map(|name| {
         described(name).into_iter().map(move |tracepoint| {

@@ -2,7 +2,7 @@
 
 use super::descriptions::SWITCH;
 use super::kernels::{
-    Put, assert_truncation_is_detected, described, described_with, described_without, raw,
+    Content, assert_truncation_is_detected, described, described_with, described_without, raw,
 };
 use crate::Error;
 use crate::typed::{
@@ -11,7 +11,7 @@ use crate::typed::{
     TypedEvent,
 };
 
-use Put::{Number, Text};
+use Content::{Number, Text};
 
 #[test]
 fn sched_switch_has_both_tasks() {
@@ -45,10 +45,10 @@ fn sched_switch_has_both_tasks() {
     }
 }
 
-/// State letters: state, letters, whether it is runnable, whether it was preempted.
+/// The letters of a task state: its bits, the letters, whether the task is runnable, whether it was preempted.
 type Letters = (i64, &'static str, bool, bool);
 
-fn assert_letters(print_fmt: &'static str, letters: &[Letters]) {
+fn assert_letters(print_fmt: &str, letters: &[Letters]) {
     for tracepoint in described_with("sched:sched_switch", &[], print_fmt) {
         let layout = SchedSwitchLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
@@ -74,7 +74,7 @@ fn state_letters_match_the_kernel() {
     ];
     assert_letters(SWITCH, &current);
     let table = "\"|\", { 1, \"S\"} , { 2, \"D\" }, { 16, \"Z\" }, { 32, \"X\" }, { 64, \"x\" }";
-    // Linux 3.x and 4.x have other bits, and the oldest kernels no mask.
+    // Linux 3.x and 4.x have other bits; the oldest kernels have no mask.
     let before = format!(
         "\"%s%s\", REC->prev_state & (1024-1) ? __print_flags(REC->prev_state & (1024-1), {table}) : \"R\", \
          REC->prev_state & 1024 ? \"+\" : \"\""
@@ -86,7 +86,7 @@ fn state_letters_match_the_kernel() {
         (16 | 64, "Z|x", false, false),
         (256 | 1, "S|0x100", false, false),
     ];
-    assert_letters(before.leak(), &letters);
+    assert_letters(&before, &letters);
     let oldest =
         format!("\"%s\", REC->prev_state ? __print_flags(REC->prev_state, {table}) : \"R\"");
     let letters = [
@@ -94,7 +94,7 @@ fn state_letters_match_the_kernel() {
         (2, "D", false, false),
         (1024, "0x400", false, false),
     ];
-    assert_letters(oldest.leak(), &letters);
+    assert_letters(&oldest, &letters);
     let none = [(0, "0x0", true, false), (2, "0x2", false, false)];
     assert_letters("\"%d\", REC->prev_state", &none);
 }
@@ -131,7 +131,7 @@ fn sched_waking_and_sched_wakeup_have_one_type() {
             });
             if cpu.is_some() {
                 let short = layout.read(&raw[..raw.len() - 1]);
-                assert_eq!(short.expect("mandatory fields").target_cpu(), None);
+                assert_eq!(short.expect("required fields").target_cpu(), None);
             }
         }
     }
@@ -170,7 +170,7 @@ fn tasks_move_begin_and_end() {
         let fork = layout.read(&raw).expect("complete");
         assert_eq!((fork.parent_comm(), fork.parent_pid()), (&b"make"[..], 8));
         assert_eq!((fork.child_comm(), fork.child_pid()), (&b"sh"[..], 9));
-        // A string outside the sample is missing.
+        // A string that is not completely in the sample is empty.
         let short = layout.read(&raw[..raw.len() - 1]).expect("its fields");
         assert_eq!((short.child_comm(), short.child_pid()), (&b""[..], 9));
     }

@@ -1,7 +1,7 @@
-//! System calls, interrupts, work queues.
+//! System calls, idle states and frequencies of CPUs, interrupts, workqueues.
 
 use super::kernels::{
-    Put, assert_truncation_is_detected, described, described_with, described_without, raw,
+    Content, assert_truncation_is_detected, described, described_with, described_without, raw,
 };
 use crate::typed::{
     CpuFrequencyLayout, CpuIdle, CpuIdleLayout, IrqHandlerEntryLayout, IrqHandlerExitLayout,
@@ -10,7 +10,7 @@ use crate::typed::{
     WorkqueueExecuteStartLayout, WorkqueueQueueWorkLayout,
 };
 
-use Put::{Number, Text, Words};
+use Content::{Number, Text, Words};
 
 #[test]
 fn system_calls_have_longs_of_their_kernel() {
@@ -134,14 +134,14 @@ fn software_interrupts_have_names() {
     }
 }
 
-const WORK: [(&str, Put<'static>); 2] =
+const WORK: [(&str, Content<'static>); 2] =
     [("work", Number(0x7654_3210)), ("function", Number(0xfedc))];
 
 #[test]
 fn old_workqueue_events_have_an_address_instead_of_a_name() {
     let name = "workqueue:workqueue_queue_work";
-    let address = [("__data_loc char[] workqueue", "unsigned int workqueue")];
-    let old = described_with(name, &address, "");
+    let replaced = [("__data_loc char[] workqueue", "unsigned int workqueue")];
+    let old = described_with(name, &replaced, "");
     for tracepoint in described(name).into_iter().chain(old) {
         let is_text = tracepoint
             .format
