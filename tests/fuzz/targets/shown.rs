@@ -168,7 +168,7 @@ fn write_sample(layout: &ScriptLayout, sample: &Sample<'_>, block: &mut ScriptBl
     let resolved = |address: Option<u64>| ResolvedAddress::unknown(address.unwrap_or_default());
     layout.start(&line, block);
     layout.data_address(&resolved(sample.wire.addr), true, &mut block.text);
-    layout.before(&sample.wire, Some("/cgroup"), block);
+    layout.leading_fields(&sample.wire, Some("/cgroup"), block);
     layout.address(&resolved(sample.wire.ip), &mut block.text);
     layout.registers(&sample.wire, &mut block.text);
     for entry in sample
@@ -184,7 +184,7 @@ fn write_sample(layout: &ScriptLayout, sample: &Sample<'_>, block: &mut ScriptBl
         layout.branch(&from, &to, &entry, &mut block.text);
     }
     layout.output(&sample.wire, &mut block.text);
-    layout.after(&sample.wire, &mut block.text);
+    layout.page_fields(&sample.wire, &mut block.text);
     layout.metric(&line, sample.event.0 as usize, block);
     block.text.push(b'\n');
 }

@@ -496,10 +496,10 @@ impl SampleText<'_, '_> {
         if fields.has(LineField::Addr) {
             self.data_address(event, sample, at, out);
         }
-        if event.layout.has_before() {
+        if event.layout.has_leading_fields() {
             let world = self.resolver.world();
             let cgroup = sample.wire.cgroup.and_then(|id| world.cgroup(id));
-            event.layout.before(&sample.wire, cgroup, block);
+            event.layout.leading_fields(&sample.wire, cgroup, block);
         }
         let out = &mut block.text;
         if fields.has(LineField::Ip) {
@@ -511,12 +511,12 @@ impl SampleText<'_, '_> {
             let frame = self.resolver.locate_data(at, CpuMode::User, target);
             event.layout.target(&self.lines.resolved(&frame), out);
         }
-        if event.layout.has_after() {
+        if event.layout.has_trailing_fields() {
             event.layout.registers(&sample.wire, out);
             self.branches(event, sample, at, out);
             event.layout.output(&sample.wire, out);
             self.code(event, sample, at, block);
-            event.layout.after(&sample.wire, &mut block.text);
+            event.layout.page_fields(&sample.wire, &mut block.text);
         }
         block.text.push(b'\n');
         self.following_lines(event, sample, line, block);

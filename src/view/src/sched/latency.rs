@@ -9,14 +9,14 @@ use super::Seconds;
 /// The width of the column of tasks.
 const TASK_WIDTH: usize = 24;
 
-/// Records lost while recording, for the lines below the table.
+/// Counts of lost records, for the lines below the table.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RecordLosses {
-    /// The number of all records of the file.
+    /// The number of records of the file; 0 in a live summary, which has no file.
     pub records: u64,
-    /// The number of lost records.
+    /// The number of records lost while recording; in a live summary, of waits and run times that did not fit into its maps.
     pub lost: u64,
-    /// The number of LOST records.
+    /// The number of `PERF_RECORD_LOST` records.
     pub chunks: u64,
 }
 
@@ -38,9 +38,8 @@ pub fn write(out: &mut dyn Write, table: &LatencyTable, losses: RecordLosses) ->
         write_row(out, row)?;
     }
     rule(out, 113)?;
-    let runtime: u64 = table.rows.iter().map(|row| row.sums.runtime).sum();
-    let switches: u64 = table.rows.iter().map(|row| row.sums.switches).sum();
-    let runtime = milliseconds(runtime);
+    let total = table.sums();
+    let (runtime, switches) = (milliseconds(total.runtime), total.switches);
     writeln!(
         out,
         "  TOTAL:                |{runtime:11.3} ms |{switches:9} |"
@@ -51,15 +50,15 @@ pub fn write(out: &mut dyn Write, table: &LatencyTable, losses: RecordLosses) ->
 }
 
 fn write_row(out: &mut dyn Write, row: &LatencyRow) -> io::Result<()> {
-    let number = match row.tasks {
+    let suffix = match row.tasks {
         1 => row.tid.to_string(),
         tasks => format!("({tasks})"),
     };
     out.write_all(b"  ")?;
     out.write_all(&row.comm)?;
-    write!(out, ":{number} ")?;
-    // Two blanks before the name, the colon, and the blank after the number.
-    let used = row.comm.len() + number.len() + 4;
+    write!(out, ":{suffix} ")?;
+    // Two blanks before the name, the colon, and the blank after the suffix.
+    let used = row.comm.len() + suffix.len() + 4;
     let padding = TASK_WIDTH.saturating_sub(used);
     let sums = &row.sums;
     writeln!(
@@ -107,7 +106,7 @@ fn write_checks(
     Ok(())
 }
 
-/// Writes the line about lost records, if there are any.
+/// Writes the line about lost records; nothing if no record was lost or the number of records is 0.
 ///
 /// # Errors
 ///

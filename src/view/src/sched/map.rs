@@ -7,11 +7,12 @@ use rperf_analysis::sched::map::MapRow;
 use super::push_seconds;
 use crate::terminal::Csi;
 
-/// SGR parameters (ECMA-48), as perf's: a red background, and blue text.
+/// The SGR parameter (ECMA-48) of a red background, as in perf.
 const CPU_COLOR: &str = "41";
+/// The SGR parameter of blue text, as in perf.
 const TASK_COLOR: &str = "34";
 
-/// Selection, names and colours of the columns.
+/// Which CPUs have columns, when rows name their tasks, and what is coloured.
 #[derive(Debug, Clone, Default)]
 pub struct MapColumns {
     /// The number of CPUs, each of which has a column unless `cpus` or `is_compact` is set. A row of a higher CPU increases it.
@@ -20,11 +21,12 @@ pub struct MapColumns {
     pub cpus: Option<Vec<u32>>,
     /// Whether only CPUs that have switched have columns, in order of their first switch.
     pub is_compact: bool,
-    /// Whether every row of a selected task names it, not only its first row. Further rows of the idle task never do.
+    /// Whether every row of a selected task names it, not only its first row and its first one after it was renamed. The
+    /// idle task is named in its first row only.
     pub with_names: bool,
-    /// CPUs whose switches are highlighted.
+    /// CPUs whose `*`, the mark of a switch, is highlighted.
     pub color_cpus: Vec<u32>,
-    /// Threads that are highlighted.
+    /// Ids of threads whose codes and names are highlighted.
     pub color_tids: Vec<i32>,
     /// The prefix of control sequences, if stdout is a terminal.
     pub csi: Option<Csi>,
@@ -52,11 +54,11 @@ impl MapColumns {
         push_seconds(out, row.time, 12);
         out.extend(b" secs ");
         if row.has_new_name || (self.with_names && row.is_selected() && row.task.tid != 0) {
-            let mut name = row.code.bytes().to_vec();
-            name.extend(b" => ");
-            name.extend(&row.task.comm);
-            name.extend(format!(":{}", row.task.tid).into_bytes());
-            self.write_colored(out, &name, self.task_color(row.task.tid))?;
+            let mut text = row.code.bytes().to_vec();
+            text.extend(b" => ");
+            text.extend(&row.task.comm);
+            text.extend(format!(":{}", row.task.tid).into_bytes());
+            self.write_colored(out, &text, self.task_color(row.task.tid))?;
         }
         if self.is_compact && row.is_first_of_cpu {
             write!(out, " (CPU {})", row.cpu)?;

@@ -1,4 +1,4 @@
-//! The tables of `sched`.
+//! The output of the subcommands of `sched`.
 
 pub mod antagonists;
 pub mod comparison;

@@ -1,4 +1,4 @@
-//! The time that tasks do not run, as tables and stacks, and as JSON, for `sched off-cpu`.
+//! The time that tasks do not run, as a table with stacks and as JSON, for `sched off-cpu`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,14 +17,14 @@ use crate::table::{Cell, Column, Table, TextStyle};
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
 pub const OFF_CPU_JSON_VERSION: u32 = 1;
 
-/// A table with the names of its stacks, and limits of the text.
+/// The times to print, with the names of the stacks' functions, and the limits of the text output.
 #[derive(Debug, Clone, Copy)]
 pub struct OffCpuView<'t> {
     /// The times by task, state and stacks.
     pub table: &'t OffCpuTable,
-    /// The stacks of the table's rows, with names.
+    /// The stacks of `table`, with the names of their functions.
     pub stacks: &'t NamedSwitchStacks,
-    /// The number of rows whose stacks are listed as text; 0 for all.
+    /// The number of rows that are listed with their stacks in text; 0 for all.
     pub listed: usize,
     /// The maximum number of frames of a stack in text.
     pub frames: usize,
@@ -47,55 +47,49 @@ pub fn state_name(state: OffCpuState) -> &'static str {
 }
 
 impl OffCpuView<'_> {
-    /// Writes a table of tasks and states, then the rows with most time, with their stacks. Times are in milliseconds.
+    /// Writes the sums by task name and state, then the rows with most time, with their stacks. Times are in milliseconds.
     ///
     /// # Errors
     ///
     /// Those of `out`.
     pub fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.states().write_text(out, TextStyle::PLAIN)?;
+        self.sums_by_state().write_text(out, TextStyle::PLAIN)?;
         let rows = &self.table.rows;
         let listed = match self.listed {
             0 => rows.len(),
             listed => listed.min(rows.len()),
         };
         let (listed, hidden) = rows.split_at(listed);
-        let total = self.total();
+        let total = total_nanos(rows);
         for row in listed {
             self.write_row(out, row, total)?;
         }
         if !hidden.is_empty() {
-            let nanos: u64 = hidden.iter().map(|row| row.time.nanos).sum();
-            let (rows, time) = (hidden.len(), milliseconds(nanos));
+            let (rows, time) = (hidden.len(), milliseconds(total_nanos(hidden)));
             writeln!(out, "\n{time} ms in {rows} more rows; --rows 0 lists all")?;
         }
         Ok(())
     }
 
-    fn total(&self) -> u64 {
-        let rows = self.table.rows.iter();
-        rows.map(|row| row.time.nanos).sum()
-    }
-
-    /// The sums by name and state.
-    fn states(&self) -> Table {
+    /// Returns the sums by task name and state, the largest first.
+    fn sums_by_state(&self) -> Table {
         let mut sums: BTreeMap<(&[u8], OffCpuState), OffCpuTime> = BTreeMap::new();
         for row in &self.table.rows {
             let sum = sums.entry((&row.comm, row.state)).or_default();
             sum.count += row.time.count;
-            sum.nanos += row.time.nanos;
+            sum.nanos = sum.nanos.saturating_add(row.time.nanos);
             sum.max = sum.max.max(row.time.max);
         }
         let mut sums: Vec<_> = sums.into_iter().collect();
         sums.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.nanos));
-        let total = self.total();
+        let total = total_nanos(&self.table.rows);
         let numbers = ["Waits", "Time ms", "Mean ms", "Max ms", "Share"];
         let columns = ["Task", "State"].into_iter().map(Column::left);
         let columns = columns.chain(numbers.map(Column::right));
-        let mut rows = Table::new(columns.collect::<Vec<_>>());
+        let mut table = Table::new(columns.collect::<Vec<_>>());
         for ((comm, state), sum) in sums {
             let mean = sum.nanos.checked_div(sum.count).unwrap_or_default();
-            rows.push([
+            table.push([
                 text(comm).into(),
                 state_name(state).into(),
                 sum.count.into(),
@@ -105,7 +99,7 @@ impl OffCpuView<'_> {
                 Cell::share(sum.nanos, total),
             ]);
         }
-        rows
+        table
     }
 
     fn write_row(&self, out: &mut dyn Write, row: &OffCpuRow, total: u64) -> io::Result<()> {
@@ -181,6 +175,12 @@ impl OffCpuView<'_> {
         let frames = self.stacks.frames(stack);
         frames.map(|frame| frame.name.as_str()).collect()
     }
+}
+
+/// Returns the total time of some rows in nanoseconds.
+fn total_nanos(rows: &[OffCpuRow]) -> u64 {
+    let times = rows.iter().map(|row| row.time.nanos);
+    times.fold(0, u64::saturating_add)
 }
 
 fn text(comm: &[u8]) -> String {

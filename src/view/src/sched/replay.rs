@@ -39,7 +39,7 @@ pub fn write_precision(out: &mut dyn Write, precision: &TimerPrecision) -> io::R
     writeln!(out, "the sleep test took {} nsecs", nanos(precision.sleep))
 }
 
-/// Writes the counts of events, and the tasks.
+/// Writes the counts of events, and a line for each task.
 ///
 /// # Errors
 ///
@@ -53,8 +53,8 @@ pub fn write_plan(out: &mut dyn Write, plan: &ReplayPlan) -> io::Result<()> {
         ("target-less wakeups:", counts.targetless, false),
         ("multi-target wakeups:", counts.repeated, false),
     ];
-    for (heading, count, is_always) in lines {
-        if is_always || count > 0 {
+    for (heading, count, is_shown_at_zero) in lines {
+        if is_shown_at_zero || count > 0 {
             writeln!(out, "{heading:22}{count}")?;
         }
     }
@@ -69,16 +69,17 @@ pub fn write_plan(out: &mut dyn Write, plan: &ReplayPlan) -> io::Result<()> {
     writeln!(out, "{}", "-".repeat(60))
 }
 
-/// The number of repetitions so far, and running averages of their times.
+/// The number of repetitions so far, and the running averages of their times.
 #[derive(Debug, Default)]
 pub struct ReplayTimes {
-    runs: u64,
-    /// Running averages in nanoseconds: of the elapsed time and of the CPU time.
+    repetitions: u64,
+    /// The running averages of the elapsed time and of the CPU time in nanoseconds; `None` before the first repetition.
     averages: Option<(f64, f64)>,
 }
 
 impl ReplayTimes {
-    /// Writes the line of a repetition. `repeat`, the total number of repetitions, is the weight of the running averages.
+    /// Writes the line of a repetition, which has a share of 1/`weight` in the running averages. The weight is the number of
+    /// repetitions that are planned, as in perf.
     ///
     /// # Errors
     ///
@@ -88,23 +89,23 @@ impl ReplayTimes {
         out: &mut dyn Write,
         elapsed: Duration,
         cpu_time: Duration,
-        repeat: u32,
+        weight: u32,
     ) -> io::Result<()> {
         const MILLISECOND: f64 = 1e6;
         let nanos = |time: Duration| time.as_secs_f64() * 1e9;
         let (elapsed, cpu_time) = (nanos(elapsed), nanos(cpu_time));
-        let weight = f64::from(repeat.max(1));
+        let weight = f64::from(weight.max(1));
         let average = |before: f64, now: f64| (before * (weight - 1.0) + now) / weight;
         let averages = match self.averages {
             None => (elapsed, cpu_time),
             Some((before, cpu_before)) => (average(before, elapsed), average(cpu_before, cpu_time)),
         };
         self.averages = Some(averages);
-        self.runs += 1;
+        self.repetitions += 1;
         writeln!(
             out,
             "#{:<3}: {:.3}, ravg: {:.2}, cpu: {:.2} / {:.2}",
-            self.runs,
+            self.repetitions,
             elapsed / MILLISECOND,
             averages.0 / MILLISECOND,
             cpu_time / MILLISECOND,

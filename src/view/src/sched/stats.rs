@@ -6,11 +6,11 @@ use rperf_analysis::sched::stats::{CpuStats, DomainStats, SchedStats};
 
 /// The width of the column of names.
 const NAME: usize = 65;
-/// The width of a line.
+/// The width of rules and of the headings of categories.
 const LINE: usize = 100;
-/// The first version in which the counters of busy CPUs precede those of idle ones.
+/// The first version of `/proc/schedstat` in which the counters of busy CPUs precede those of idle ones.
 const BUSY_FIRST: u16 = 16;
-/// The first version in which imbalance is split by kind.
+/// The first version of `/proc/schedstat` in which imbalance is split by kind.
 const IMBALANCE_BY_KIND: u16 = 17;
 
 /// A counter: its name, its meaning, and the number with which it is compared.
@@ -43,7 +43,7 @@ const CPU_FIELDS: [(&str, &str, Base); 9] = [
     ("ttwu_count", "calls of try_to_wake_up()", Base::None),
     (
         "ttwu_local",
-        "wakeups of tasks of the same CPU",
+        "wakeups of tasks on the waker's CPU",
         Base::Counter(4),
     ),
     ("rq_cpu_time", "time that tasks ran, in ns", Base::None),
@@ -132,8 +132,8 @@ const OTHER_FIELDS: [(&str, [(&str, &str); 3]); 4] = [
 struct Category {
     heading: String,
     fields: Vec<Field>,
-    /// If successful calls and tasks per call are derived: the prefix of their names.
-    derived: Option<String>,
+    /// The prefix of the names of two derived numbers: successful calls, and tasks per such call. `None` if there are none.
+    derived_prefix: Option<String>,
 }
 
 /// One or two recordings to print.
@@ -143,7 +143,8 @@ struct StatsText<'s> {
     is_verbose: bool,
 }
 
-/// Writes the statistics: averages over all CPUs, then each CPU. With `is_verbose`, counters have descriptions instead of names.
+/// Writes the statistics: averages over all CPUs, then each CPU. With `is_verbose`, the meanings of counters
+/// are printed instead of their names.
 ///
 /// # Errors
 ///
@@ -162,7 +163,7 @@ pub fn write_report(out: &mut dyn Write, stats: &SchedStats, is_verbose: bool) -
     Ok(())
 }
 
-/// Writes the averages of two recordings of the same version, and their differences.
+/// Writes the averages over all CPUs of two recordings, and their changes in percent. Both must be of the same version.
 ///
 /// # Errors
 ///
@@ -214,11 +215,11 @@ impl StatsText<'_> {
     fn write_cpu(
         &self,
         out: &mut dyn Write,
-        name: &str,
+        cpu_name: &str,
         with_cpus: bool,
         cpus: &[&CpuStats],
     ) -> io::Result<()> {
-        self.write_title(out, &format!("CPU: {name}"), "PCT_CHANGE", 0)?;
+        self.write_title(out, &format!("CPU: {cpu_name}"), "PCT_CHANGE", 0)?;
         rule(out)?;
         for (index, (name, meaning, base)) in CPU_FIELDS.into_iter().enumerate() {
             let field = Field {
@@ -230,16 +231,16 @@ impl StatsText<'_> {
             self.write_field(out, &field, index, &counters)?;
         }
         rule(out)?;
-        let Some((first, others)) = cpus.split_first() else {
+        let Some(first) = cpus.first() else {
             return Ok(());
         };
         for domain in &first.domains {
-            let same = others.iter().map(|cpu| domain_counters(cpu, domain.number));
-            let others: Option<Vec<&[u64]>> = same.collect();
+            let counters = cpus.iter().map(|cpu| domain_counters(cpu, domain.number));
             // A domain that only one of the recordings has cannot be compared.
-            let Some(others) = others else { continue };
-            let counters = [&[&domain.counters[..]], &others[..]].concat();
-            let title = domain_title(name, domain, with_cpus);
+            let Some(counters) = counters.collect::<Option<Vec<&[u64]>>>() else {
+                continue;
+            };
+            let title = domain_title(cpu_name, domain, with_cpus);
             self.write_title(out, &title, "AVG_JIFFIES", 1)?;
             self.write_domain(out, &counters)?;
             rule(out)?;
@@ -247,8 +248,8 @@ impl StatsText<'_> {
         Ok(())
     }
 
-    /// Writes a title and the headings of the columns. `column` is the last one; two recordings have it twice, after a column
-    /// of changes. It is preceded by `blanks` additional blanks.
+    /// Writes a title and the headings of the columns. `column` is the heading of the last one. For two recordings, it comes twice,
+    /// after PCT_CHANGE. `blanks` is the number of additional blanks after the counts.
     fn write_title(
         &self,
         out: &mut dyn Write,
@@ -283,7 +284,7 @@ impl StatsText<'_> {
                 self.write_field(out, field, index, counters)?;
                 index += 1;
             }
-            if let Some(prefix) = &category.derived {
+            if let Some(prefix) = &category.derived_prefix {
                 let lines: Vec<&[u64]> = counters
                     .iter()
                     .map(|line| line.get(start..index).unwrap_or_default())
@@ -328,7 +329,8 @@ impl StatsText<'_> {
         writeln!(out)
     }
 
-    /// Writes the number of successful calls of load balancing, and how many tasks such a call moved on average.
+    /// Writes the number of successful calls of load balancing, and how many tasks such a call moved on average. `counters` are
+    /// those of one category.
     fn write_derived(
         &self,
         out: &mut dyn Write,
@@ -337,8 +339,8 @@ impl StatsText<'_> {
     ) -> io::Result<()> {
         let at = |line: &&[u64], index: usize| line.get(index).copied().unwrap_or_default();
         let successes = counters.iter().map(|line| {
-            let others = at(line, 1).saturating_add(at(line, 2));
-            at(line, 0).saturating_sub(others)
+            let without_success = at(line, 1).saturating_add(at(line, 2));
+            at(line, 0).saturating_sub(without_success)
         });
         let successes: Vec<u64> = successes.collect();
         // The first of the last four, which are gained, hot_gained, nobusyq and nobusyg.
@@ -370,7 +372,8 @@ impl StatsText<'_> {
         writeln!(out)
     }
 
-    /// Writes the change from the first to the second value in percent, if there are two.
+    /// Writes the change from the first to the second value in percent, if there are two; 0 if the first
+    /// is 0.
     fn write_change(&self, out: &mut dyn Write, values: &[f64]) -> io::Result<()> {
         let [before, after] = values else {
             return Ok(());
@@ -384,7 +387,7 @@ impl StatsText<'_> {
     }
 }
 
-/// The categories of a domain's counters, in the order of the line.
+/// Returns the categories of a domain's counters, in the order of its line in this version of `/proc/schedstat`.
 fn categories(version: u16) -> Vec<Category> {
     let states = match version >= BUSY_FIRST {
         true => ["busy", "idle", "newidle"],
@@ -406,7 +409,7 @@ fn categories(version: u16) -> Vec<Category> {
                 base: *base,
             })
             .collect(),
-        derived: Some(state.to_owned()),
+        derived_prefix: Some(state.to_owned()),
     });
     let others = OTHER_FIELDS.iter().map(|(heading, fields)| Category {
         heading: (*heading).to_owned(),
@@ -418,7 +421,7 @@ fn categories(version: u16) -> Vec<Category> {
                 base: Base::None,
             })
             .collect(),
-        derived: None,
+        derived_prefix: None,
     });
     balancing.chain(others).collect()
 }
@@ -476,7 +479,7 @@ fn floats(values: &[u64]) -> Vec<f64> {
     values.iter().map(|value| *value as f64).collect()
 }
 
-/// Returns 0 for a divisor of 0.
+/// Returns `part` divided by `whole`; 0 if `whole` is 0.
 #[expect(
     clippy::cast_precision_loss,
     reason = "53 bits are enough for two decimals"

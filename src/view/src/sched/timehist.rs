@@ -5,19 +5,19 @@ mod summary;
 use std::io::{self, Write};
 
 use rperf_analysis::sched::SchedTask;
-use rperf_analysis::sched::timehist::{StretchTimes, TimeEvent, TimeRow};
+use rperf_analysis::sched::timehist::{TimeEvent, TimeRow};
 
 use super::{MICROSECOND, Seconds, push_seconds};
 use crate::digits;
 
 /// The initial width of the column of tasks.
 const TASK_WIDTH: usize = 30;
-/// The longest text of a task; perf's buffer.
+/// The maximum length of a task's text, as in perf.
 const MAX_TASK: usize = 31;
-/// The longest text of the next task, including `next: `.
+/// The maximum length of the next task's text, including `next: `, as in perf.
 const MAX_NEXT: usize = 29;
 
-/// Blanks in the columns of the three times.
+/// Blanks in the columns of the three times that every switch has.
 const NO_TIMES: &[u8; 34] = &[b' '; 34];
 
 /// The optional columns and rows.
@@ -41,10 +41,11 @@ pub struct TimeColumns {
     pub idle_only: bool,
 }
 
-/// Writes the rows. The column of tasks becomes wider with a long name, as in perf.
+/// Writes the rows. The column of tasks grows to the longest text of a task so far, as in perf.
 #[derive(Debug)]
 pub struct TimeTable {
     columns: TimeColumns,
+    /// The width of the column of tasks.
     width: usize,
     /// The number of CPUs, or the number of the highest CPU seen if that is higher.
     cpus: u32,
@@ -61,7 +62,7 @@ impl TimeTable {
         }
     }
 
-    /// The width of the column with one character per CPU: perf's has one more than the machine.
+    /// The width of the column with one character per CPU: one more than `cpus`, as in perf.
     fn cpu_column_width(&self) -> usize {
         self.cpus as usize + 1
     }
@@ -75,8 +76,8 @@ impl TimeTable {
         let (columns, width) = (self.columns, self.width);
         write!(out, "{:>15} {:>6} ", "time", "cpu")?;
         if columns.cpus {
-            let digits = (0..self.cpu_column_width()).map(|cpu| format!("{:x}", cpu % 16));
-            write!(out, " {} ", digits.collect::<String>())?;
+            let last_digits = (0..self.cpu_column_width()).map(|cpu| format!("{:x}", cpu % 16));
+            write!(out, " {} ", last_digits.collect::<String>())?;
         }
         write!(out, " {:<width$}", "task name")?;
         if columns.priority {
@@ -145,9 +146,7 @@ impl TimeTable {
         self.write_task(out, row.task);
         out.push(b' ');
         match &row.event {
-            TimeEvent::SwitchedOut { times, .. } => {
-                self.write_switch(out, row, times)?;
-            }
+            TimeEvent::SwitchedOut { .. } => self.write_switch(out, row)?,
             TimeEvent::Woke(task) => {
                 out.extend(NO_TIMES);
                 out.extend(b"awakened: ");
@@ -164,7 +163,7 @@ impl TimeTable {
         Ok(())
     }
 
-    /// Writes a line about lost records.
+    /// Writes a line about lost records; an unknown CPU is printed as -1.
     ///
     /// # Errors
     ///
@@ -193,19 +192,15 @@ impl TimeTable {
         write!(out, "{space}{:before$}{mark}{:after$}{space}", "", "")
     }
 
-    fn write_switch(
-        &self,
-        out: &mut Vec<u8>,
-        row: &TimeRow<'_>,
-        times: &StretchTimes,
-    ) -> io::Result<()> {
+    /// Writes the rest of a row of a switch; nothing for other events.
+    fn write_switch(&self, out: &mut Vec<u8>, row: &TimeRow<'_>) -> io::Result<()> {
         let TimeEvent::SwitchedOut {
+            times,
             state,
             priority,
             next_comm,
             next_tid,
             stack,
-            ..
         } = row.event
         else {
             return Ok(());
@@ -249,7 +244,7 @@ impl TimeTable {
         digits::blanks(out, self.width - length);
     }
 
-    /// Appends a task, and makes the column wider if necessary.
+    /// Appends a task, and widens the column of tasks if the text is longer.
     fn push_task(&mut self, out: &mut Vec<u8>, task: &SchedTask) {
         let SchedTask { tid, pid, comm, .. } = task;
         let start = out.len();
@@ -281,7 +276,8 @@ fn push_milliseconds(out: &mut Vec<u8>, nanos: u64) {
     out.push(b' ');
 }
 
-/// Nanoseconds as milliseconds with three decimals, rounded down, and the width of the integer part.
+/// A time in nanoseconds, shown in milliseconds with three decimals, rounded down. The second field is the width of the integer
+/// part.
 struct Milliseconds(u64, usize);
 
 impl std::fmt::Display for Milliseconds {

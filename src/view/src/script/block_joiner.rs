@@ -8,12 +8,13 @@ use rperf_lines::{EventSwitch, GroupMetric, GroupMetrics, MetricFormat};
 use super::text_gaps::{Clock, LateField, ScriptBlock, time};
 use crate::digits;
 
-/// Fills the gaps in the blocks of one recording, which must arrive in order.
+/// Fills the gaps in the blocks of one recording. The blocks must be passed in order.
 #[derive(Debug, Clone, Default)]
 pub struct BlockJoiner {
     clock: Clock,
     nanoseconds: bool,
-    /// Time of the first or previous sample; 0 if there is none, as in perf.
+    /// The time that shown times are relative to: of the first or of the previous record, see [`Clock`]. 0 if there is none yet, as
+    /// in perf.
     origin: u64,
     /// The length of the longest text so far in the column that `ScriptBlock::put_column` fills, in bytes.
     column: usize,
@@ -21,23 +22,24 @@ pub struct BlockJoiner {
     sources: HashMap<u32, u64>,
     metrics: GroupMetrics,
     switch: EventSwitch,
+    /// The text of the current block, with its gaps filled.
     joined: Vec<u8>,
+    /// The parts of `joined`; empty unless `separates_events`.
     parts: Vec<EventText>,
-    /// Whether samples are separated by event.
     separates_events: bool,
 }
 
-/// A part of the text: samples of one event, or other records.
+/// A part of the text: one sample, or one other record.
 #[derive(Debug, Clone, Copy)]
 struct EventText {
-    /// Index of the event; `None` for records other than samples.
+    /// The index of the sample's event; `None` for a record other than a sample.
     event: Option<usize>,
     /// The offset of the text in `joined`. The text ends where the next one starts.
     start: usize,
 }
 
 impl BlockJoiner {
-    /// Fills in times according to `clock` and `nanoseconds`.
+    /// Creates a joiner that fills in times according to `clock` and `nanoseconds`.
     #[must_use]
     pub fn new(clock: Clock, nanoseconds: bool) -> Self {
         Self {
@@ -52,7 +54,7 @@ impl BlockJoiner {
         self.switch = switch;
     }
 
-    /// Separates samples by event, for [`BlockJoiner::parts`].
+    /// From here on, keeps the parts of each block, for [`BlockJoiner::parts`].
     pub fn separate_events(&mut self) {
         self.separates_events = true;
     }
@@ -64,15 +66,15 @@ impl BlockJoiner {
 
     /// Returns the text of the next block with its gaps filled.
     pub fn join<'a>(&'a mut self, block: &'a ScriptBlock) -> &'a [u8] {
-        if block.late.is_empty() {
+        if block.gaps.is_empty() {
             return &block.text;
         }
         self.fill(block);
         &self.joined
     }
 
-    /// Returns the text of the next block in parts with the index of their event, or `None` for records
-    /// other than samples. Requires [`BlockJoiner::separate_events`].
+    /// Returns the shown parts of the next block: each sample with the index of its event, and each other record with `None`.
+    /// Requires [`BlockJoiner::separate_events`], and [`ScriptBlock::begin_part`] before each sample and record.
     pub fn parts<'a>(
         &'a mut self,
         block: &'a ScriptBlock,
@@ -87,26 +89,27 @@ impl BlockJoiner {
         })
     }
 
+    /// Sets `joined`, and `parts` if events are separated.
     fn fill(&mut self, block: &ScriptBlock) {
         self.joined.clear();
         self.parts.clear();
         let mut consumed = 0;
         let mut is_shown = true;
-        for late in &block.late {
+        for gap in &block.gaps {
             if is_shown {
-                let before = block.text.get(consumed..late.offset).unwrap_or_default();
+                let before = block.text.get(consumed..gap.offset).unwrap_or_default();
                 self.joined.extend_from_slice(before);
             }
-            consumed = late.offset.max(consumed);
-            if let LateField::Part(event) = late.content {
+            consumed = gap.offset.max(consumed);
+            if let LateField::Part(event) = gap.content {
                 is_shown = event.is_none_or(|event| self.switch.shows(event));
                 if is_shown && self.separates_events {
                     let start = self.joined.len();
                     self.parts.push(EventText { event, start });
                 }
             } else if is_shown {
-                let after = block.text.get(late.offset..).unwrap_or_default();
-                consumed += self.fill_in(late.content, after);
+                let after = block.text.get(gap.offset..).unwrap_or_default();
+                consumed += self.fill_in(gap.content, after);
             }
         }
         if is_shown {
@@ -115,7 +118,7 @@ impl BlockJoiner {
         }
     }
 
-    /// Appends the text of a late field. Returns how many bytes of `after`, the text after the gap, it replaces.
+    /// Appends the text of a late field. Returns how many bytes of `after`, the text after the gap, belong to the field.
     fn fill_in(&mut self, field: LateField, after: &[u8]) -> usize {
         match field {
             LateField::Time(at) => {
@@ -154,9 +157,9 @@ impl BlockJoiner {
         }
     }
 
-    /// Appends a line with a metric; `start` is the line's prefix up to the time, and `at` the time if it is shown.
+    /// Appends a line with a metric. `start` is the line's prefix before the time, and `at` the time if it is shown.
     fn metric(&mut self, metric: &GroupMetric, start: &[u8], at: Option<u64>) {
-        // When perf starts another line, it prints the prefix, and again before the value.
+        // perf prints the prefix twice on one line: when it starts another line, and before the value.
         for _ in 0..1 + usize::from(metric.starts_another_line) {
             self.joined.extend_from_slice(start);
             if let Some(at) = at {
@@ -177,6 +180,7 @@ impl BlockJoiner {
         out.push(b'\n');
     }
 
+    /// Appends a time, by the clock that is shown.
     fn time(&mut self, at: u64) {
         let displayed = match self.clock {
             Clock::Recorded => at,
@@ -185,6 +189,7 @@ impl BlockJoiner {
         time(&mut self.joined, displayed, self.nanoseconds);
     }
 
+    /// Returns the time since the first or the previous record.
     fn since(&mut self, time: u64) -> u64 {
         if self.origin == 0 {
             self.origin = time;
@@ -202,7 +207,7 @@ mod tests {
     use super::*;
 
     fn joined(clock: Clock) -> String {
-        let mut join = BlockJoiner::new(clock, true);
+        let mut joiner = BlockJoiner::new(clock, true);
         let mut text = String::new();
         for times in [&[5_u64, 7][..], &[], &[10]] {
             let mut block = ScriptBlock::default();
@@ -211,14 +216,14 @@ mod tests {
                 block.defer_time(*time);
                 block.text.push(b'>');
             }
-            text += std::str::from_utf8(join.join(&block)).unwrap();
+            text += std::str::from_utf8(joiner.join(&block)).unwrap();
         }
         text.replace("    0.00000000", "")
     }
 
     #[test]
     fn columns_grow_across_blocks() {
-        let mut join = BlockJoiner::default();
+        let mut joiner = BlockJoiner::default();
         let mut text = String::new();
         for words in [&["ab", "a"][..], &["abc"], &["a", ""]] {
             let mut block = ScriptBlock::default();
@@ -226,7 +231,7 @@ mod tests {
                 block.put_column(word.as_bytes());
                 block.text.push(b'|');
             }
-            text += std::str::from_utf8(join.join(&block)).unwrap();
+            text += std::str::from_utf8(joiner.join(&block)).unwrap();
         }
         assert_eq!(text, "ab|a |abc|a  |   |");
     }

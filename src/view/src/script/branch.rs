@@ -2,7 +2,8 @@
 
 use crate::digits;
 
-/// Appends the fields after the addresses of an entry: `/M/-/-/0/COND `, or `/M/-/-/0/ ` without a type.
+/// Appends what follows the addresses of an entry: prediction, transaction, abort, cycles and type. This is `/M/-/-/0/COND `, or
+/// `/M/-/-/0/ ` without a type.
 pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
     let has = |bit: u32| flags >> bit & 1 == 1;
     let predicted = match (has(0), has(1)) {
@@ -22,7 +23,8 @@ pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
     out.push(b' ');
 }
 
-/// perf's name of a branch's type: `PERF_BR_*`, or `PERF_BR_NEW_*` for `PERF_BR_EXTEND_ABI`. Empty if the type is unknown.
+/// Returns perf's name of a branch's type: `PERF_BR_*`, or `PERF_BR_NEW_*` for `PERF_BR_EXTEND_ABI`. Empty if the type is unknown,
+/// `(null)` if only the new type is.
 pub(crate) fn kind(flags: u64) -> &'static str {
     match (flags >> 20 & 0xf, flags >> 26 & 0xf) {
         (1, _) => "COND",

@@ -17,7 +17,8 @@ pub fn write_count_titles(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Writes the total of a counter; `at` is the time since the start of counting. Any CPU or thread is printed as -1.
+/// Writes the row of a counter; `at` is the time since the start of counting. The CPU or thread of a counter of any CPU or thread
+/// is printed as -1.
 ///
 /// # Errors
 /// Those of `out`.

@@ -1,4 +1,4 @@
-//! Optional fields: memory accesses, registers, branches, output of BPF programs.
+//! Optional fields: memory accesses, cgroup, registers, branches, output of BPF programs, page sizes.
 
 use rperf_lines::{LineField, LineFields, ResolvedAddress};
 use rperf_wire::{BranchEntry, SampleRecord};
@@ -7,7 +7,7 @@ use super::{ScriptBlock, ScriptLayout, branch, data_source, registers};
 use crate::digits;
 use crate::header::features::unit_size;
 
-/// Fields before the address.
+/// Fields before the address of the instruction.
 const LEADING_FIELDS: LineFields = LineFields::of(&[
     LineField::DataSrc,
     LineField::Weight,
@@ -15,8 +15,8 @@ const LEADING_FIELDS: LineFields = LineFields::of(&[
     LineField::RetireLat,
     LineField::Cgroup,
 ]);
-/// Fields after the address, except branches, whose addresses must be resolved.
-const AFTER: LineFields = LineFields::of(&[
+/// Fields after the address of the instruction, except [`BRANCH_FIELDS`].
+const TRAILING_FIELDS: LineFields = LineFields::of(&[
     LineField::Iregs,
     LineField::Uregs,
     LineField::BpfOutput,
@@ -30,7 +30,8 @@ const AFTER: LineFields = LineFields::of(&[
     LineField::Disasm,
     LineField::Brstackdisasm,
 ]);
-const BRANCHES: LineFields = LineFields::of(&[
+/// Fields of branches, whose addresses must be resolved.
+const BRANCH_FIELDS: LineFields = LineFields::of(&[
     LineField::Brstack,
     LineField::Brstacksym,
     LineField::Brstackoff,
@@ -40,24 +41,24 @@ const BRANCHES: LineFields = LineFields::of(&[
 const BYTES_PER_LINE: usize = 8;
 
 impl ScriptLayout {
-    /// Whether [`ScriptLayout::before`] appends anything.
+    /// Whether [`ScriptLayout::leading_fields`] appends anything.
     #[inline]
     #[must_use]
-    pub fn has_before(&self) -> bool {
+    pub fn has_leading_fields(&self) -> bool {
         self.fields.has_any(LEADING_FIELDS)
     }
 
-    /// Whether any field follows the address.
+    /// Whether any field follows the address of the instruction.
     #[inline]
     #[must_use]
-    pub fn has_after(&self) -> bool {
-        self.fields.has_any(AFTER) || self.has_branches()
+    pub fn has_trailing_fields(&self) -> bool {
+        self.fields.has_any(TRAILING_FIELDS) || self.has_branches()
     }
 
     /// Whether branches are shown.
     #[must_use]
     pub fn has_branches(&self) -> bool {
-        self.fields.has_any(BRANCHES)
+        self.fields.has_any(BRANCH_FIELDS)
     }
 
     /// Whether the ends of branches are shown as symbols.
@@ -67,7 +68,12 @@ impl ScriptLayout {
     }
 
     /// Appends data source, weights and the cgroup's name; the name is `unknown` if `cgroup` is `None`.
-    pub fn before(&self, sample: &SampleRecord<'_>, cgroup: Option<&str>, block: &mut ScriptBlock) {
+    pub fn leading_fields(
+        &self,
+        sample: &SampleRecord<'_>,
+        cgroup: Option<&str>,
+        block: &mut ScriptBlock,
+    ) {
         if self.fields.has(LineField::DataSrc) {
             let text = data_source::text(sample.data_src.unwrap_or_default());
             block.put_column(text.as_bytes());
@@ -75,12 +81,12 @@ impl ScriptLayout {
         let out = &mut block.text;
         let weight = sample.weight.unwrap_or_default();
         if self.fields.has(LineField::Weight) {
-            let total = if self.weight_parts {
+            let shown_weight = if self.weight_parts {
                 weight & u64::from(u32::MAX)
             } else {
                 weight
             };
-            digits::decimal(out, total, 16);
+            digits::decimal(out, shown_weight, 16);
         }
         if self.fields.has(LineField::InsLat) {
             digits::decimal(out, weight >> 32 & u64::from(u16::MAX), 16);
@@ -120,14 +126,19 @@ impl ScriptLayout {
         let named = self.names_branches();
         for (end, sign) in [(from, &b" "[..]), (to, b"/")] {
             if named {
-                // perf separates the ends of resolved branches, not the branches.
+                // perf writes the slash between two named ends, but no blank before the first.
                 out.extend_from_slice(if sign == b"/" { sign } else { b"" });
                 Self::symbol(end, true, out);
             } else {
                 out.extend_from_slice(sign);
                 out.extend_from_slice(b"0x");
-                let offset = !fields.has(LineField::Brstack);
-                let address = if offset { end.in_stack } else { end.ip };
+                // Without `brstack`, the field is `brstackoff`.
+                let is_runtime_address = fields.has(LineField::Brstack);
+                let address = if is_runtime_address {
+                    end.ip
+                } else {
+                    end.in_stack
+                };
                 digits::hexadecimal(out, address, 0);
             }
             if fields.has(LineField::Dso) {
@@ -137,7 +148,7 @@ impl ScriptLayout {
         branch::flags(entry.flags, out);
     }
 
-    /// Appends the output of a BPF program, if the event has it.
+    /// Appends the raw data, if they are the output of a BPF program and the field is shown.
     pub fn output(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
         if self.bpf_output && self.fields.has(LineField::BpfOutput) {
             bpf_output(sample.raw.unwrap_or_default(), out);
@@ -145,7 +156,7 @@ impl ScriptLayout {
     }
 
     /// Appends the physical address and the page sizes.
-    pub fn after(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
+    pub fn page_fields(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
         let has = |field| self.fields.has(field);
         if has(LineField::PhysAddr) {
             digits::hexadecimal(out, sample.phys_addr.unwrap_or_default(), 16);
@@ -164,7 +175,7 @@ impl ScriptLayout {
     }
 }
 
-/// Appends lines of eight bytes, and the text if the bytes are a string.
+/// Appends lines of eight bytes, and the text if the bytes are a printable string with its NUL.
 fn bpf_output(raw: &[u8], out: &mut Vec<u8>) {
     out.push(b'\n');
     for (index, bytes) in raw.chunks(BYTES_PER_LINE).enumerate() {
@@ -182,15 +193,15 @@ fn bpf_output(raw: &[u8], out: &mut Vec<u8>) {
         digits::blanks(out, missing);
         out.push(b'\n');
     }
-    if let Some(text) = terminated(raw) {
+    if let Some(text) = terminated_text(raw) {
         out.extend_from_slice(format!("{:>17} \"", "BPF string:").as_bytes());
         out.extend_from_slice(text);
         out.extend_from_slice(b"\"\n");
     }
 }
 
-/// The printable text up to its NUL, if only NULs follow.
-fn terminated(raw: &[u8]) -> Option<&[u8]> {
+/// Returns the text before the first NUL, if it is printable and only NULs follow.
+fn terminated_text(raw: &[u8]) -> Option<&[u8]> {
     let end = raw.iter().position(|byte| *byte == 0)?;
     let (text, rest) = raw.split_at(end);
     let printable = text.iter().all(|byte| matches!(byte, b' '..=b'~'));

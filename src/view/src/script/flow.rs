@@ -11,7 +11,7 @@ use super::{ScriptBlock, ScriptLayout};
 use crate::digits;
 
 /// Fields of the sampled instruction.
-const SAMPLED: LineFields =
+const INSN_FIELDS: LineFields =
     LineFields::of(&[LineField::Insn, LineField::Insnlen, LineField::Disasm]);
 /// Fields of the code between branches.
 const FLOW_FIELDS: LineFields = LineFields::of(&[
@@ -19,14 +19,14 @@ const FLOW_FIELDS: LineFields = LineFields::of(&[
     LineField::Brstackinsnlen,
     LineField::Brstackdisasm,
 ]);
-/// Columns of a branch instruction.
+/// Columns of the bytes or the text of a branch instruction.
 const BRANCH_COLUMNS: usize = 30;
 
 impl ScriptLayout {
     /// Whether the sampled instruction is shown.
     #[must_use]
     pub fn shows_insn(&self) -> bool {
-        self.fields.has_any(SAMPLED)
+        self.fields.has_any(INSN_FIELDS)
     }
 
     /// Whether the code between branches is shown.
@@ -35,14 +35,14 @@ impl ScriptLayout {
         self.fields.has_any(FLOW_FIELDS)
     }
 
-    /// Whether instructions between branches are shown as text.
+    /// Whether the code between branches is shown disassembled.
     #[must_use]
     pub fn shows_flow_as_text(&self) -> bool {
         self.fields.has(LineField::Brstackdisasm)
     }
 
-    /// Appends the sampled instruction: its length, its bytes, and its `text`, which is only
-    /// computed if it is shown.
+    /// Appends the selected fields of the sampled instruction: its length, its bytes, and its `text`, which is only computed if it
+    /// is shown.
     pub fn insn(
         &self,
         insn: Option<&SampledInsn>,
@@ -97,7 +97,7 @@ impl ScriptLayout {
         }
     }
 
-    /// `symbol+offset:`, and the source location.
+    /// Appends `symbol+offset:`, and the source location if selected; nothing if the symbol is unknown.
     fn function(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         let Some(SymbolOffset { name, offset }) = &address.symbol else {
             return;
@@ -114,7 +114,7 @@ impl ScriptLayout {
         out.push(b'\n');
     }
 
-    /// The address, and `insn: BYTES` or the instruction's text.
+    /// Appends the address, and `insn: BYTES` or the instruction's text, padded to `columns`.
     fn code(&self, code: &FlowInstruction<'_>, columns: usize, out: &mut Vec<u8>) {
         out.push(b'\t');
         digits::hexadecimal_zeros(out, code.ip, 16);
@@ -135,13 +135,14 @@ impl ScriptLayout {
     }
 }
 
+/// Appends `ilen:` and the length of an instruction; 0 if its bytes are unknown.
 fn length(code: &FlowInstruction<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"ilen: ");
     let length = code.bytes.map_or(0, <[u8]>::len);
     digits::decimal(out, length as u64, 0);
 }
 
-/// The flags and counters of a branch, to the end of the line.
+/// Appends the flags and counts of a branch, and a newline.
 fn branch_details(taken: &TakenBranch, out: &mut Vec<u8>) {
     out.push(b'#');
     for (bit, word) in [(1, " PRED"), (0, " MISPRED"), (2, " INTX"), (3, " ABORT")] {
@@ -163,11 +164,10 @@ fn branch_details(taken: &TakenBranch, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use rperf_lines::SourceLine;
-    use rperf_lines::SourceLocation;
+    use rperf_lines::{SourceLine, SourceLocation};
 
     use super::*;
-    use crate::script::{ScriptEvent, ScriptStyle, tests::STYLE};
+    use crate::script::{ScriptEvent, tests::STYLE};
 
     fn written(fields: &[LineField], steps: &[FlowStep<'_>]) -> String {
         let event = ScriptEvent {
@@ -177,7 +177,7 @@ mod tests {
             weight_parts: false,
             bpf_output: false,
         };
-        let layout = ScriptLayout::new(&event, ScriptStyle { ..STYLE });
+        let layout = ScriptLayout::new(&event, STYLE);
         let mut block = ScriptBlock::default();
         for step in steps {
             layout.step(step, 7, &mut block);

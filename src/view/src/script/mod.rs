@@ -1,5 +1,4 @@
-//! The text of `script`: a sample as one line, or as a line and its frames, byte-identical to perf
-//! 6.1.
+//! The text of `script`, in the layout of perf 6.1: a sample as one line, or as a line and its frames; other records; counts.
 
 mod block_joiner;
 pub(crate) mod branch;
@@ -33,7 +32,7 @@ const ID_COLUMNS: usize = 5;
 /// Columns of an address.
 const ADDRESS_COLUMNS: usize = 16;
 
-/// Columns of a branch's type with the blanks before it. Only samples decoded from a hardware trace have a type.
+/// Columns of a branch's type with the blanks before and after it. Only samples decoded from a hardware trace have a type.
 const FLAGS_COLUMNS: usize = 24;
 /// Blanks before a branch's type.
 const FLAGS_INDENT: usize = 2;
@@ -117,7 +116,7 @@ impl ScriptLayout {
         self.fields
     }
 
-    /// Appends the fields before the address: comm, ids, CPU, time, period, event.
+    /// Appends the first fields of a sample: those of [`ScriptLayout::common_fields`], period, event, and the branch's type.
     pub fn start(&self, line: &SampleLine<'_>, block: &mut ScriptBlock) {
         self.common_fields(line, RecordKind::SAMPLE, block);
         let out = &mut block.text;
@@ -134,7 +133,7 @@ impl ScriptLayout {
         }
     }
 
-    /// Appends comm, ids, CPU and time, which all record types have.
+    /// Appends the fields that all record types have: comm, ids, CPU, flags of the record, time of day, and time.
     pub fn common_fields(&self, line: &SampleLine<'_>, kind: RecordKind, block: &mut ScriptBlock) {
         self.up_to_time(line, kind, &mut block.text);
         if self.fields.has(LineField::Time) {
@@ -159,7 +158,7 @@ impl ScriptLayout {
             time: self.fields.has(LineField::Time).then_some(line.time),
             length: block.text.len() - offset,
         };
-        block.late.push(TextGap { offset, content });
+        block.gaps.push(TextGap { offset, content });
     }
 
     /// Appends the fields before the time.
@@ -194,7 +193,7 @@ impl ScriptLayout {
         }
     }
 
-    /// Appends the sample's data address.
+    /// Appends the sample's data address; with its symbol and object if `named`.
     pub fn data_address(&self, address: &ResolvedAddress<'_>, named: bool, out: &mut Vec<u8>) {
         digits::hexadecimal(out, address.ip, ADDRESS_COLUMNS);
         if named {
@@ -310,8 +309,8 @@ impl ScriptLayout {
     }
 }
 
-/// The CPU mode and the flags of the record type in letters, in six columns. Like in perf, letters
-/// represent bits of the mode's number: a hypervisor is `KUH`.
+/// Appends the CPU mode and the flags of the record type as letters, in six columns. As in perf, the letter of a mode is shown if all
+/// bits of its number are set: hypervisor (3) is `KUH`.
 fn misc(misc: Misc, kind: RecordKind, out: &mut Vec<u8>) {
     let start = out.len();
     for (bits, letter) in [(1, b'K'), (2, b'U'), (3, b'H'), (4, b'G'), (5, b'g')] {
@@ -335,16 +334,12 @@ fn misc(misc: Misc, kind: RecordKind, out: &mut Vec<u8>) {
     digits::blanks(out, 6_usize.saturating_sub(out.len() - start));
 }
 
-/// `[%03d] `; -1 for a sample without CPU.
-fn cpu(number: u32, out: &mut Vec<u8>) {
-    out.push(b'[');
-    match u64::from(number) {
-        number if number <= u64::from(u32::MAX >> 1) => digits::decimal_zeros(out, number, 3),
-        _ => {
-            out.push(b'-');
-            digits::decimal_zeros(out, u64::from(number.cast_signed().unsigned_abs()), 2);
-        }
-    }
+/// Appends `[%03d] `. A sample without CPU has -1 (`u32::MAX`).
+fn cpu(cpu: u32, out: &mut Vec<u8>) {
+    let number = cpu.cast_signed();
+    let (start, width) = if number < 0 { ("[-", 2) } else { ("[", 3) };
+    out.extend_from_slice(start.as_bytes());
+    digits::decimal_zeros(out, u64::from(number.unsigned_abs()), width);
     out.extend_from_slice(b"] ");
 }
 

@@ -16,7 +16,8 @@ const BYTES_PER_LINE: usize = 16;
 /// `MAP_SHARED` of mmap(2).
 const SHARED: u32 = 1;
 
-/// Appends a record as text, such as `PERF_RECORD_COMM exec: calc:873/873`, and a newline.
+/// Appends a record as text, such as `PERF_RECORD_COMM exec: calc:873/873`, and a newline. Types without a text here have only their
+/// name, or their number if it is unknown.
 pub fn write_record(record: &Record<'_>, kind: RecordKind, misc: Misc, out: &mut Vec<u8>) {
     out.extend_from_slice(b"PERF_RECORD_");
     match kind.name() {
@@ -34,7 +35,7 @@ pub fn write_record(record: &Record<'_>, kind: RecordKind, misc: Misc, out: &mut
         Record::Mmap(mapped) => {
             let data = misc.contains(Misc::MMAP_DATA);
             let access = if data { "r" } else { "x" };
-            put(out, &format!(" {}]: {access} ", place(mapped)));
+            put(out, &format!(" {}]: {access} ", mapped_range(mapped)));
             out.extend_from_slice(mapped.filename);
         }
         Record::Mmap2(mapped) => mmap2(mapped, out),
@@ -43,7 +44,7 @@ pub fn write_record(record: &Record<'_>, kind: RecordKind, misc: Misc, out: &mut
             put(out, &format!(" cgroup: {id} "));
             out.extend_from_slice(path);
         }
-        Record::Switch(to) => put(out, &switch(to, misc)),
+        Record::Switch(fields) => put(out, &switch(fields, misc)),
         Record::Lost(lost) => put(out, &format!(" lost {}", lost.lost)),
         Record::Ksymbol(symbol) => {
             let (addr, len, kind, flags) =
@@ -70,7 +71,7 @@ pub fn write_text_poke(poke: &TextPoke<'_>, symbol: Option<&SymbolOffset<'_>>, o
     put(out, &text_poke(poke, symbol));
 }
 
-/// The text of [`write_text_poke`] without the record's name.
+/// Returns the text of [`write_text_poke`] without the record's name.
 pub(crate) fn text_poke(poke: &TextPoke<'_>, symbol: Option<&SymbolOffset<'_>>) -> String {
     let symbol = symbol.map(|symbol| format!("{}+{:#x}", symbol.name, symbol.offset));
     let (address, old, new) = (poke.addr, poke.old.len(), poke.new.len());
@@ -89,7 +90,7 @@ fn put(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Ids are formatted like the kernel's `pid_t`.
+/// Returns an id as the kernel's `pid_t`, which is signed.
 fn signed(id: u32) -> i32 {
     id.cast_signed()
 }
@@ -107,15 +108,15 @@ fn hexadecimal(value: u64) -> String {
     }
 }
 
-/// `pid/tid: [start(length) @ offset`.
-fn place(mapped: &Mmap<'_>) -> String {
+/// Returns `pid/tid: [start(length) @ offset`.
+fn mapped_range(mapped: &Mmap<'_>) -> String {
     let [start, length, offset] = [mapped.start, mapped.len, mapped.pgoff].map(hexadecimal);
     let (pid, tid) = (mapped.pid, signed(mapped.tid));
     format!("{pid}/{tid}: [{start}({length}) @ {offset}")
 }
 
 fn mmap2(mapped: &Mmap2<'_>, out: &mut Vec<u8>) {
-    put(out, &format!(" {} ", place(&mapped.mmap)));
+    put(out, &format!(" {} ", mapped_range(&mapped.mmap)));
     match &mapped.id {
         MmapId::Inode {
             major,
@@ -165,14 +166,14 @@ fn namespaces(fields: &Namespaces) -> String {
     text
 }
 
-fn switch(to: &Switch, misc: Misc) -> String {
+fn switch(fields: &Switch, misc: Misc) -> String {
     let is_out = misc.contains(Misc::SWITCH_OUT);
     let how = match (is_out, misc.contains(Misc::SWITCH_OUT_PREEMPT)) {
         (false, _) => "IN",
         (true, false) => "OUT",
         (true, true) => "OUT preempt",
     };
-    match to.next_prev {
+    match fields.next_prev {
         None => format!(" {how:11}"),
         Some((pid, tid)) => {
             let other = if is_out { "next" } else { "prev" };

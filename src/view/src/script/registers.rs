@@ -22,8 +22,9 @@ const X86: [&str; 24] = [
     "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "DS", "ES", "FS",
     "GS", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15",
 ];
-/// The number of the first vector register. Each vector register has two numbers.
+/// The number of the first vector register; each has two numbers, one per 64 bits.
 const XMM: u32 = 32;
+/// `r11` is the frame pointer, `r12` the intra-procedure-call register.
 const ARM: [&str; 16] = [
     "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "fp", "ip", "sp", "lr", "pc",
 ];
@@ -33,7 +34,7 @@ const ARM64: [&str; 3] = ["lr", "sp", "pc"];
 const ARM64_VG: u32 = 46;
 
 impl Architecture {
-    /// Parses the machine name of uname(2).
+    /// Returns the architecture of a machine name of uname(2).
     #[must_use]
     pub fn from_machine(machine: &str) -> Self {
         match machine {
@@ -44,7 +45,7 @@ impl Architecture {
         }
     }
 
-    /// The name of the register with this number; `unknown` if it has none here.
+    /// Returns the name of the register with this number; `unknown` if it has none here.
     #[must_use]
     pub fn register(self, number: u32) -> String {
         let listed = |names: &[&str], number: u32| {
@@ -64,7 +65,7 @@ impl Architecture {
     }
 }
 
-/// Appends ` ABI:2    AX:0x… `; nothing without registers.
+/// Appends ` ABI:2    AX:0x… `; nothing if no register was recorded.
 pub(super) fn write(registers: &Regs<'_>, architecture: Architecture, out: &mut Vec<u8>) {
     if registers.values.is_empty() {
         return;

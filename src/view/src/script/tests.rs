@@ -183,13 +183,13 @@ fn inlined_frames_have_no_object_and_source_follows() {
         LineField::Dso,
         LineField::Srcline,
     ];
-    let line = SourceLocation::Line(SourceLine {
+    let source_line = SourceLocation::Line(SourceLine {
         path: "/src/demo/leaf.h",
         line: 12,
     });
     let inlined = ResolvedAddress {
         inlined: true,
-        source: line,
+        source: source_line,
         ..resolved()
     };
     let without_line = ResolvedAddress {
@@ -215,9 +215,9 @@ fn inlined_frames_have_no_object_and_source_follows() {
     };
     let with_paths = written(&styled("cs", &fields, true, style));
     assert_eq!(with_paths, expected.replace("leaf.h:", "/src/demo/leaf.h:"));
-    let without = written(&layout("cs", &[LineField::Ip, LineField::Sym], true));
+    let without_source = written(&layout("cs", &[LineField::Ip, LineField::Sym], true));
     assert_eq!(
-        without,
+        without_source,
         "\t            1157 leaf (inlined)\n\t            1157 leaf\n"
     );
 }

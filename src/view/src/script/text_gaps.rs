@@ -1,4 +1,4 @@
-//! Text that depends on earlier samples, and is filled in when blocks rendered in parallel are
+//! Text that depends on earlier records, and is filled in when blocks rendered in parallel are
 //! joined.
 
 use rperf_lines::SourceFileLine;
@@ -15,13 +15,13 @@ pub enum Clock {
     /// The recording's clock.
     #[default]
     Recorded,
-    /// The first sample shown (`--reltime`).
+    /// The first sample or other record shown with its time (`--reltime`).
     SinceFirst,
-    /// The previous sample shown (`--deltatime`).
+    /// The previous sample or other record shown with its time (`--deltatime`).
     SinceBefore,
 }
 
-/// Converts timestamps to times of day.
+/// Converts timestamps to local dates and times.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeOfDay {
     /// An instant in nanoseconds since 1970.
@@ -36,49 +36,51 @@ impl TimeOfDay {
     /// Appends the local date and time.
     pub(super) fn write(&self, time: u64, nanoseconds: bool, out: &mut Vec<u8>) {
         let wall = self.wall.wrapping_add(time.wrapping_sub(self.clock));
-        let (seconds, rest) = (wall / 1_000_000_000, wall % 1_000_000_000);
+        let (seconds, nanos) = (wall / 1_000_000_000, wall % 1_000_000_000);
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
         let local = calendar::iso(seconds.saturating_add((self.zone)(seconds)));
         out.extend_from_slice(local.as_bytes());
-        fraction(out, rest, nanoseconds);
+        fraction(out, nanos, nanoseconds);
         out.push(b' ');
     }
 }
 
-/// The text of consecutive samples, with gaps filled in by [`BlockJoiner`](super::BlockJoiner).
+/// The text of consecutive records, with gaps that [`BlockJoiner`](super::BlockJoiner) fills.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptBlock {
-    /// The text without the gaps.
+    /// The text without the content of the gaps.
     pub text: Vec<u8>,
-    pub(super) late: Vec<TextGap>,
+    /// The gaps, in order of their offsets.
+    pub(super) gaps: Vec<TextGap>,
 }
 
-/// A gap at an offset of the block's text.
+/// A gap at an offset of the block's text, or a mark there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextGap {
     pub(super) offset: usize,
     pub(super) content: LateField,
 }
 
-/// The content of a gap.
+/// The content of a gap, or the meaning of a mark.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LateField {
-    /// The time of a sample in nanoseconds, which is shown relative to an earlier one.
+    /// The time of a record in nanoseconds, which is shown relative to an earlier time.
     Time(u64),
-    /// Blanks after a text of this many bytes, up to the length of the longest one so far.
+    /// Blanks that pad the text before the gap, which has this many bytes, to the longest text of the column so far.
     Blanks(usize),
     /// The next `length` bytes of the block are a source line. They are shown unless the thread's previous source line has the same id.
     Source { tid: u32, line: u64, length: usize },
-    /// A sample for the metrics of its group. The next `length` bytes of the block are the prefix of a metric's line.
+    /// A sample for the metrics of its group. The next `length` bytes of the block are the prefix of a metric's line, before the
+    /// time.
     Metric {
         event: usize,
         period: u64,
         cpu: u32,
-        /// The time that ends the prefix, if it is shown.
+        /// The sample's time in nanoseconds, if it is shown after the prefix.
         time: Option<u64>,
         length: usize,
     },
-    /// A sample of this event follows; `None` for another record.
+    /// A sample of the event with this index follows; a record other than a sample if `None`.
     Part(Option<usize>),
 }
 
@@ -86,7 +88,7 @@ impl ScriptBlock {
     /// Removes everything and keeps the memory for reuse.
     pub fn clear(&mut self) {
         self.text.clear();
-        self.late.clear();
+        self.gaps.clear();
     }
 
     /// Marks the start of a sample of the event at this index, or of another record, so that
@@ -95,7 +97,7 @@ impl ScriptBlock {
         self.defer(LateField::Part(event));
     }
 
-    /// Leaves a gap for a time relative to an earlier one; `time` is in nanoseconds.
+    /// Leaves a gap for a time relative to an earlier time; `time` is in nanoseconds.
     pub(super) fn defer_time(&mut self, time: u64) {
         self.defer(LateField::Time(time));
     }
@@ -106,17 +108,17 @@ impl ScriptBlock {
         self.defer(LateField::Blanks(text.len()));
     }
 
-    /// Appends a source line, unless the thread `tid` was last on the same line.
+    /// Appends a source line of thread `tid`. The joiner omits it if it is the previous source line of the thread, too.
     pub fn put_source(&mut self, source: &SourceFileLine, tid: u32) {
         let offset = self.text.len();
         self.text.push(b'|');
         let start = self.text.len();
         digits::decimal(&mut self.text, u64::from(source.number()), 0);
-        let digits = self.text.len() - start;
-        digits::blanks(&mut self.text, SOURCE_COLUMNS.saturating_sub(digits) + 1);
+        let length = self.text.len() - start;
+        digits::blanks(&mut self.text, SOURCE_COLUMNS.saturating_sub(length) + 1);
         self.text.extend_from_slice(source.bytes());
         self.text.push(b'\n');
-        self.late.push(TextGap {
+        self.gaps.push(TextGap {
             offset,
             content: LateField::Source {
                 tid,
@@ -128,27 +130,27 @@ impl ScriptBlock {
 
     /// Leaves a gap at the end of the text.
     pub(super) fn defer(&mut self, content: LateField) {
-        self.late.push(TextGap {
+        self.gaps.push(TextGap {
             offset: self.text.len(),
             content,
         });
     }
 }
 
-/// Appends seconds with nine or six decimals (truncated), and `: `.
+/// Appends a time in nanoseconds as seconds with nine or six decimals (truncated), and `: `.
 pub(super) fn time(out: &mut Vec<u8>, time: u64, nanoseconds: bool) {
-    let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
+    let (seconds, nanos) = (time / 1_000_000_000, time % 1_000_000_000);
     digits::decimal(out, seconds, 5);
-    fraction(out, rest, nanoseconds);
+    fraction(out, nanos, nanoseconds);
     out.extend_from_slice(b": ");
 }
 
-/// Appends a point and the fraction of a second with nine or six digits.
-fn fraction(out: &mut Vec<u8>, rest: u64, nanoseconds: bool) {
+/// Appends a point and `nanos`, a fraction of a second, with nine or six digits.
+fn fraction(out: &mut Vec<u8>, nanos: u64, nanoseconds: bool) {
     out.push(b'.');
     match nanoseconds {
-        true => digits::decimal_zeros(out, rest, 9),
-        false => digits::decimal_zeros(out, rest / 1000, 6),
+        true => digits::decimal_zeros(out, nanos, 9),
+        false => digits::decimal_zeros(out, nanos / 1000, 6),
     }
 }
 

@@ -8,7 +8,8 @@ use super::{Milliseconds, TimeTable};
 use crate::digits;
 
 impl TimeTable {
-    /// Writes the sums of all tasks, then the idle times and totals, unless tasks were skipped and `idle_only` is not set.
+    /// Writes the sums of each task, then the idle times and totals. Those are omitted if tasks were skipped and `idle_only` is not
+    /// set.
     ///
     /// # Errors
     ///
@@ -28,7 +29,7 @@ impl TimeTable {
         if summary.terminated.is_empty() {
             writeln!(out, "<no terminated tasks>")?;
         }
-        // Idle times are incomplete if tasks are filtered.
+        // The idle times and totals are incomplete if tasks were skipped.
         if summary.skipped > 0 && !self.columns.idle_only {
             return Ok(());
         }
@@ -57,6 +58,7 @@ impl TimeTable {
                 "   run-time    min-run     avg-run     max-run  stddev  migrations",
             )
         };
+        // As perf, independent of `idle_only`.
         let unit = match self.columns.state {
             true => "(msec)",
             false => "%",
