@@ -41,7 +41,7 @@ pub enum StatPrefix {
     None,
     /// The end of the interval, relative to the start.
     Time(Duration),
-    /// The word `summary` in place of times, in CSV.
+    /// The word `summary` in place of a time in CSV, no prefix in other formats.
     Summary,
 }
 
@@ -96,7 +96,7 @@ struct StatLine<'a> {
 }
 
 impl StatLine<'_> {
-    /// The name of the row's aggregation unit, without padding; empty for the row of the whole system.
+    /// Returns the name of the row's aggregation unit, without padding; empty for the row of the whole system.
     fn unit(&self) -> String {
         match self.row.unit {
             AggregationUnit::All => String::new(),
@@ -123,14 +123,14 @@ impl StatLine<'_> {
         }
     }
 
-    /// The number of counters summed up in the row of a part of the machine, such as a core or a socket; `None` for a row of the whole
-    /// system, a CPU or a thread, and if the aggregation is by CPU.
+    /// Returns the number of counters summed up in the row of a part of the machine, such as a core or a socket. `None` for a row
+    /// of the whole system, a CPU or a thread, and if the aggregation is by CPU.
     fn merged(&self) -> Option<usize> {
-        let single = matches!(
+        let is_part = !matches!(
             self.row.unit,
             AggregationUnit::All | AggregationUnit::Cpu(_) | AggregationUnit::Thread(_)
         );
-        (!single && self.style.by != Aggregation::Cpu).then_some(self.row.merged)
+        (is_part && self.style.by != Aggregation::Cpu).then_some(self.row.merged)
     }
 }
 
@@ -140,7 +140,7 @@ fn unit_width(table: &CountTable) -> usize {
     widths.fold("unit".len(), usize::max)
 }
 
-/// A timestamp in seconds with all decimals.
+/// Returns a time in seconds with nine decimals, padded to align with others.
 fn seconds(time: Duration) -> String {
     format!("{:6}.{:09}", time.as_secs(), time.subsec_nanos())
 }

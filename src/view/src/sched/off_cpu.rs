@@ -135,8 +135,8 @@ impl OffCpuView<'_> {
         }
     }
 
-    /// Writes an object with all rows. Times are in nanoseconds, stacks have the innermost function first, and the name of a waker is
-    /// `null` for an interrupt. `lost` is the number of records lost while recording.
+    /// Writes an object with all rows. Times are in nanoseconds, stacks have the innermost function first, and the name of a
+    /// waker is `null` for an interrupt. `lost` is the number of records lost while recording.
     ///
     /// # Errors
     ///

@@ -248,8 +248,8 @@ impl StatsText<'_> {
         Ok(())
     }
 
-    /// Writes a title and the headings of the columns. `column` is the heading of the last one. For two recordings, it comes twice,
-    /// after PCT_CHANGE. `blanks` is the number of additional blanks after the counts.
+    /// Writes a title and the headings of the columns. `column` is the heading of the last one. For two recordings, it comes
+    /// twice, after PCT_CHANGE. `blanks` is the number of additional blanks after the counts.
     fn write_title(
         &self,
         out: &mut dyn Write,

@@ -13,8 +13,8 @@ use crate::digits;
 pub struct BlockJoiner {
     clock: Clock,
     nanoseconds: bool,
-    /// The time that shown times are relative to: of the first or of the previous record, see [`Clock`]. 0 if there is none yet, as
-    /// in perf.
+    /// The time that shown times are relative to: of the first or of the previous record, see [`Clock`]. 0 if there is none yet,
+    /// as in perf.
     origin: u64,
     /// The length of the longest text so far in the column that `ScriptBlock::put_column` fills, in bytes.
     column: usize,

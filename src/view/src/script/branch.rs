@@ -23,8 +23,8 @@ pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
     out.push(b' ');
 }
 
-/// Returns perf's name of a branch's type: `PERF_BR_*`, or `PERF_BR_NEW_*` for `PERF_BR_EXTEND_ABI`. Empty if the type is unknown,
-/// `(null)` if only the new type is.
+/// Returns perf's name of a branch's type: `PERF_BR_*`, or `PERF_BR_NEW_*` for `PERF_BR_EXTEND_ABI`. Empty if the type is
+/// unknown, `(null)` if only the new type is.
 pub(crate) fn kind(flags: u64) -> &'static str {
     match (flags >> 20 & 0xf, flags >> 26 & 0xf) {
         (1, _) => "COND",

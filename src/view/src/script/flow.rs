@@ -41,8 +41,8 @@ impl ScriptLayout {
         self.fields.has(LineField::Brstackdisasm)
     }
 
-    /// Appends the selected fields of the sampled instruction: its length, its bytes, and its `text`, which is only computed if it
-    /// is shown.
+    /// Appends the selected fields of the sampled instruction: its length, its bytes, and its `text`, which is only computed if
+    /// it is shown.
     pub fn insn(
         &self,
         insn: Option<&SampledInsn>,

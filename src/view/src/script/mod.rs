@@ -309,8 +309,8 @@ impl ScriptLayout {
     }
 }
 
-/// Appends the CPU mode and the flags of the record type as letters, in six columns. As in perf, the letter of a mode is shown if all
-/// bits of its number are set: hypervisor (3) is `KUH`.
+/// Appends the CPU mode and the flags of the record type as letters, in six columns. As in perf, the letter of a mode is shown if
+/// all bits of its number are set: hypervisor (3) is `KUH`.
 fn misc(misc: Misc, kind: RecordKind, out: &mut Vec<u8>) {
     let start = out.len();
     for (bits, letter) in [(1, b'K'), (2, b'U'), (3, b'H'), (4, b'G'), (5, b'g')] {

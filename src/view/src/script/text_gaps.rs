@@ -68,7 +68,8 @@ pub(super) enum LateField {
     Time(u64),
     /// Blanks that pad the text before the gap, which has this many bytes, to the longest text of the column so far.
     Blanks(usize),
-    /// The next `length` bytes of the block are a source line. They are shown unless the thread's previous source line has the same id.
+    /// The next `length` bytes of the block are a source line. They are shown unless the thread's previous source line has the
+    /// same id.
     Source { tid: u32, line: u64, length: usize },
     /// A sample for the metrics of its group. The next `length` bytes of the block are the prefix of a metric's line, before the
     /// time.

@@ -7,9 +7,9 @@ use rperf_count::CountState;
 use super::number::{decimals, unpadded};
 use super::{StatLine, StatPrefix, seconds};
 
-/// Writes a row, and another one with empty fields for each further metric: \[time,\] \[unit,
-/// \[CPUs,\]\] value, unit of measure, event, \[cgroup,\] \[deviation,\] nanoseconds running,
-/// percent running, metric, its unit.
+/// Writes a row: \[time or `summary`,\] \[aggregation unit, \[number of merged counters,\]\] value, unit of measure, event,
+/// \[cgroup,\] \[deviation,\] nanoseconds running, percent running, metric, its unit. Each further metric has its own row, in
+/// which the fields of the count are empty.
 pub(super) fn write_row(
     out: &mut dyn Write,
     line: &StatLine<'_>,
@@ -36,7 +36,8 @@ pub(super) fn write_row(
     Ok(())
 }
 
-/// The fields before the count: the prefix of the row, its unit and the number of merged counters.
+/// Returns the fields before the count: the prefix of the row, its aggregation unit and the number of merged counters, as far as
+/// it has them.
 pub(super) fn leading_fields(line: &StatLine<'_>) -> Vec<String> {
     let mut fields = Vec::new();
     match line.style.prefix {
@@ -52,7 +53,7 @@ pub(super) fn leading_fields(line: &StatLine<'_>) -> Vec<String> {
     fields
 }
 
-/// The fields of the count.
+/// Returns the fields of the count, from the value to the percentage of time that the counter ran.
 fn count(line: &StatLine<'_>) -> Vec<String> {
     let event = line.event;
     let (number, deviation, running, percent) = match line.row.state {

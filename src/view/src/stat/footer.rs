@@ -7,16 +7,17 @@ use rperf_count::Spread;
 
 use crate::header::calendar::ctime;
 
-/// Columns of a time, and maximum length of a bar.
+/// Columns of a time.
 const TIME: usize = 17;
+/// The maximum length of the bar of a run.
 const BAR: usize = 60;
 
 /// Times shown below the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Times {
-    /// Duration of each run, in nanoseconds.
+    /// Mean and deviation of the durations of all runs, in nanoseconds.
     pub elapsed: Spread,
-    /// CPU time of the workload in user space and in the kernel, for a single run.
+    /// CPU time of the workload in user space and in the kernel, which is shown for a single run only.
     pub used: Option<(Duration, Duration)>,
 }
 
@@ -27,11 +28,12 @@ pub struct Footer<'a> {
     pub times: Times,
     /// Whether the table has rows.
     pub below_rows: bool,
-    /// The duration of each run, if shown.
+    /// The duration of each run, if a table of them is shown; it needs several runs.
     pub runs: Option<&'a [Duration]>,
 }
 
-/// Writes the start time of an output file; `local_time` is in seconds since 1970 plus the offset of the time zone.
+/// Writes the first line of an output file, with the current date and time, and an empty line. `local_time` is in seconds since
+/// 1970 plus the offset of the time zone.
 ///
 /// # Errors
 /// Those of `out`.
@@ -44,14 +46,15 @@ pub fn write_started(out: &mut dyn Write, local_time: i64) -> io::Result<()> {
 /// # Errors
 /// Those of `out`.
 pub fn write_title(out: &mut dyn Write, target: &str, runs: u32) -> io::Result<()> {
-    let runs = match runs {
+    let suffix = match runs {
         0 | 1 => String::new(),
         runs => format!(" ({runs} runs)"),
     };
-    writeln!(out, "\n Performance counter stats for {target}{runs}:\n")
+    writeln!(out, "\n Performance counter stats for {target}{suffix}:\n")
 }
 
-/// Writes the lines below the table, with an empty line after them and, if the table has rows, one before them.
+/// Writes the lines below the table, with an empty line after them (two after CPU times) and, if the table has rows, one before
+/// them.
 ///
 /// # Errors
 /// Those of `out`.
@@ -85,8 +88,8 @@ pub fn write_footer(out: &mut dyn Write, footer: &Footer<'_>) -> io::Result<()> 
     write!(out, "\n\n")
 }
 
-/// The number of decimals that shows two digits after the first digit of the deviation, which is in seconds; 2 if the deviation
-/// is 0 or above 1.
+/// Returns the number of decimals that shows two digits after the first nonzero digit of the deviation, which is in seconds; 2 if
+/// the deviation is 0 or above 1.
 fn decimals(deviation: f64) -> usize {
     if deviation > 1.0 || deviation <= 0.0 {
         return 2;
@@ -95,24 +98,26 @@ fn decimals(deviation: f64) -> usize {
     first as usize + 2
 }
 
+/// Writes the duration of each run in seconds, its difference from the mean, and a bar that shows the difference in percent of
+/// the duration: one `#`, and one more for each 5 %.
 fn write_runs(
     out: &mut dyn Write,
     runs: &[Duration],
     mean: f64,
     decimals: usize,
 ) -> io::Result<()> {
-    let number = format!(" {mean:TIME$.decimals$}");
-    let indent = number.len() - number.trim_start().len();
+    let mean_text = format!(" {mean:TIME$.decimals$}");
+    let indent = mean_text.len() - mean_text.trim_start().len();
     writeln!(out, "{:indent$}# Table of individual measurements:", "")?;
     for run in runs {
         let run = run.as_secs_f64();
         let difference = run - mean;
-        let share = if run > 0.0 {
+        let percent = if run > 0.0 {
             100.0 * difference / run
         } else {
             0.0
         };
-        let bar = (1 + (share.abs() / 5.0) as usize).min(BAR);
+        let bar = (1 + (percent.abs() / 5.0) as usize).min(BAR);
         writeln!(
             out,
             " {run:TIME$.decimals$} ({difference:+.decimals$}) {}",

@@ -16,7 +16,7 @@ pub(super) fn write_row(out: &mut dyn Write, line: &StatLine<'_>) -> io::Result<
     let mut metrics = line.row.metrics.iter();
     match metrics.next() {
         Some(one) => metric(&mut object, one),
-        // A row without metrics has their fields, too, as in perf 6.1.
+        // A row without metrics has the members of a metric, too, as in perf 6.1.
         None => no_metric(&mut object),
     }
     writeln!(out, "{{{}}}", object.text)?;
@@ -28,7 +28,8 @@ pub(super) fn write_row(out: &mut dyn Write, line: &StatLine<'_>) -> io::Result<
     Ok(())
 }
 
-/// Writes the metrics of one unit as an object, in the format of newer perf releases.
+/// Writes the metrics of one unit as an object, in the format of perf releases after 6.1. Units without a
+/// metric lack its member.
 pub(super) fn write_metrics<'m>(
     out: &mut dyn Write,
     line: &StatLine<'_>,
@@ -43,7 +44,7 @@ pub(super) fn write_metrics<'m>(
     writeln!(out, "{{{}}}", object.text)
 }
 
-/// Returns an object with the time, the unit of aggregation and the number of merged counters of a row, as far as it has them.
+/// Returns an object with the time, the aggregation unit and the number of merged counters of a row, as far as it has them.
 fn leading_members(line: &StatLine<'_>) -> StatObject {
     let mut object = StatObject::default();
     if let StatPrefix::Time(time) = line.style.prefix {
@@ -88,6 +89,7 @@ fn count(object: &mut StatObject, line: &StatLine<'_>) {
         object.text("cgroup", cgroup);
     }
     if line.runs > 1 {
+        // perf's key for the deviation, which is in percent.
         object.plain("variance", format!("{deviation:.2}"));
     }
     object.plain("event-runtime", format!("{running:.0}"));
@@ -99,7 +101,7 @@ fn metric(object: &mut StatObject, metric: &MetricValue) {
     object.text("metric-unit", &metric.unit);
 }
 
-/// Adds the fields of a missing metric: value 0 and an empty unit.
+/// Adds the members of a missing metric: value 0 and an empty unit.
 fn no_metric(object: &mut StatObject) {
     object.plain("metric-value", format!("{:.6}", 0.0));
     object.text("metric-unit", "");
@@ -108,6 +110,7 @@ fn no_metric(object: &mut StatObject) {
 /// The members of an object, with perf's spacing.
 #[derive(Debug, Clone, Default)]
 struct StatObject {
+    /// The members without the braces.
     text: String,
 }
 
@@ -115,8 +118,10 @@ impl StatObject {
     /// Adds a member whose value is JSON.
     fn plain(&mut self, key: &str, value: String) {
         let comma = if self.text.is_empty() { "" } else { ", " };
+        // The name of an event or metric can contain characters that JSON escapes.
+        let key = serde_json::Value::from(key);
         // Writing to a String cannot fail.
-        let _ = write!(self.text, "{comma}\"{key}\" : {value}");
+        let _ = write!(self.text, "{comma}{key} : {value}");
     }
 
     /// Adds a member whose value is a string.

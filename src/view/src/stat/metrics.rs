@@ -1,4 +1,4 @@
-//! Metrics only (`--metric-only`): one line per unit, one column per metric.
+//! Metrics only (`--metric-only`): one line per aggregation unit, one column per metric.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::table::Align;
 const COLUMN: usize = 20;
 
 /// Writes the metrics of a table. Text and CSV have a header if the columns differ from `header_columns`, those of the
-/// previous header. Rates and `CPUs utilized` are omitted as in perf.
+/// previous header, which are then replaced. Rates (`/sec`) and `CPUs utilized` are omitted as in perf.
 ///
 /// # Errors
 /// Those of `out`.
@@ -22,13 +22,14 @@ pub fn write_metrics(
     header_columns: &mut Vec<String>,
 ) -> io::Result<()> {
     let columns = columns(table);
-    let mut units: Vec<&CountRow> = Vec::new();
+    // Units in order of their first rows.
+    let mut first_rows: Vec<&CountRow> = Vec::new();
     for row in &table.rows {
-        if !units.iter().any(|known| known.unit == row.unit) {
-            units.push(row);
+        if !first_rows.iter().any(|known| known.unit == row.unit) {
+            first_rows.push(row);
         }
     }
-    let lines: Vec<StatLine<'_>> = units
+    let lines: Vec<StatLine<'_>> = first_rows
         .into_iter()
         .filter_map(|row| {
             Some(StatLine {
@@ -40,7 +41,7 @@ pub fn write_metrics(
         })
         .collect();
     if *header_columns != columns && style.format != StatFormat::Json {
-        write_names(out, &lines, &columns, style)?;
+        write_header(out, &lines, &columns, style)?;
         header_columns.clone_from(&columns);
     }
     for line in &lines {
@@ -72,8 +73,8 @@ pub fn write_metrics(
     Ok(())
 }
 
-/// The header, with the columns before the metrics.
-fn write_names(
+/// Writes the titles of the columns: of those before the metrics, and the names of the metrics.
+fn write_header(
     out: &mut dyn Write,
     lines: &[StatLine<'_>],
     columns: &[String],
@@ -84,7 +85,7 @@ fn write_names(
         if let StatPrefix::Time(_) = style.prefix {
             fields.push("time");
         }
-        fields.extend(unit_names(style.by));
+        fields.extend(unit_titles(style.by));
         fields.extend(columns.iter().map(String::as_str));
         return writeln!(out, "{}{separator}", fields.join(separator));
     }
@@ -102,7 +103,7 @@ fn write_names(
     writeln!(out)
 }
 
-/// The columns: names of the metrics of all units, in event order, without the omitted ones.
+/// Returns the columns: the names of the shown metrics of all units, in the order of their events.
 fn columns(table: &CountTable) -> Vec<String> {
     let mut names = Vec::new();
     for (index, event) in table.events.iter().enumerate() {
@@ -117,6 +118,7 @@ fn columns(table: &CountTable) -> Vec<String> {
     names
 }
 
+/// Returns the metric of a unit in a column, if it has one.
 fn value<'t>(
     table: &'t CountTable,
     unit: AggregationUnit,
@@ -128,7 +130,7 @@ fn value<'t>(
         .find_map(|(event, metric)| (name(event, metric) == column).then_some(metric))
 }
 
-/// The column of a metric: its unit. A percentage (`of all branches`) includes the event's name.
+/// Returns the name of a metric's column: its unit of measure, after the event's name if the unit is like `of all branches`.
 fn name(event: &CountedEvent, metric: &MetricValue) -> String {
     match metric.unit.starts_with("of all") {
         true => format!("{} {}", event.name, metric.unit),
@@ -141,8 +143,8 @@ fn is_shown(metric: &MetricValue) -> bool {
     !unit.is_empty() && !unit.ends_with("/sec") && unit != "CPUs utilized"
 }
 
-/// The names of the CSV fields for a row's unit.
-fn unit_names(by: Aggregation) -> &'static [&'static str] {
+/// Returns the titles of the CSV fields of an aggregation unit.
+fn unit_titles(by: Aggregation) -> &'static [&'static str] {
     match by {
         Aggregation::Global => &[],
         Aggregation::Cpu => &["cpu"],

@@ -2,7 +2,7 @@
 
 use rperf_count::{CountedEvent, MetricValue, NumberFormat};
 
-/// Decimals of an event's counts: two if its scale is not an integer, otherwise none.
+/// Returns the number of decimals of an event's counts: two if its scale is not an integer, otherwise none.
 pub(super) fn decimals(event: &CountedEvent) -> usize {
     if event.scale.floor() == event.scale {
         0
@@ -11,7 +11,7 @@ pub(super) fn decimals(event: &CountedEvent) -> usize {
     }
 }
 
-/// A number with a separator between groups of three integer digits.
+/// Returns a number with a separator between groups of three integer digits.
 pub(super) fn grouped(number: &str, separator: &str) -> String {
     let end = number.find('.').unwrap_or(number.len());
     let (integer, rest) = number.split_at(end);
@@ -32,7 +32,7 @@ pub(super) fn grouped(number: &str, separator: &str) -> String {
     text
 }
 
-/// A metric's value, padded for the table.
+/// Returns a metric's value, padded for the table, and with a percent sign if it is a percentage.
 pub(super) fn padded(metric: &MetricValue) -> String {
     let value = metric.value;
     match metric.format {
@@ -45,7 +45,7 @@ pub(super) fn padded(metric: &MetricValue) -> String {
     }
 }
 
-/// A metric's value without padding.
+/// Returns a metric's value without padding or percent sign.
 pub(super) fn unpadded(metric: &MetricValue) -> String {
     let value = metric.value;
     match metric.format {

@@ -4,7 +4,7 @@ use rperf_count::{
 };
 use rperf_wire::{Attr, EventType};
 
-/// The table of this number of runs. The last two events: `nodes` is not supported, `branches` was not counted.
+/// The table of this number of runs. Of the last two events, `nodes` is not supported, and `branches` was not counted.
 fn table(runs: u32) -> CountTable {
     let event = |name: &str, kind, config| {
         let attr = Attr {

@@ -8,14 +8,17 @@ use super::number::{decimals, grouped, padded};
 use super::{StatLine, StatPrefix, StatStyle, seconds};
 use crate::table::Align;
 
-/// Widths of the columns: number, name of a counted event, name of an event without a count, metric.
+/// The width of the column of counts.
 const NUMBER: usize = 18;
+/// The width of an event's name after a count.
 const NAME: usize = 32;
+/// The width of an event's name if the count is missing.
 const NAME_ALONE: usize = 25;
+/// The width of the column of metrics.
 const METRIC: usize = 35;
-/// Columns before a further metric of the same row.
+/// Blanks between the prefix of the row and a further metric of the same row.
 const INDENT: usize = 49;
-/// Additional columns before a further metric in the row of a CPU.
+/// Additional blanks before a further metric in the row of a CPU.
 const CPU_INDENT: usize = 8;
 
 /// Writes the header before the first interval; `by` is the aggregation of the rows.
@@ -37,8 +40,8 @@ pub fn write_heading(out: &mut dyn Write, by: Aggregation) -> io::Result<()> {
     writeln!(out, "#           time{unit}             counts unit events")
 }
 
-/// Writes a row. `unit_width` is the width of the column of units of measure, `thousands` the separator between groups of three
-/// digits.
+/// Writes a row, and a line for each metric after the first. `unit_width` is the width of the column of units of measure,
+/// `thousands` the separator between groups of three digits.
 pub(super) fn write_row(
     out: &mut dyn Write,
     line: &StatLine<'_>,
@@ -81,7 +84,7 @@ pub(super) fn write_row(
     writeln!(out)
 }
 
-/// The text before the count: time and unit of the row.
+/// Returns the text before the count: time, aggregation unit and number of merged counters, as far as the row has them.
 pub(super) fn row_prefix(line: &StatLine<'_>) -> String {
     let time = match line.style.prefix {
         StatPrefix::Time(time) => format!("{} ", seconds(time)),
@@ -94,16 +97,16 @@ pub(super) fn row_prefix(line: &StatLine<'_>) -> String {
             format!("{unit:10} ")
         }
         (AggregationUnit::Thread(thread), _) => thread_name(line.style, thread),
-        (AggregationUnit::Socket(_) | AggregationUnit::Node(_), Some(cpus)) => {
-            format!("{unit:6} {cpus:4} ")
+        (AggregationUnit::Socket(_) | AggregationUnit::Node(_), Some(merged)) => {
+            format!("{unit:6} {merged:4} ")
         }
-        (AggregationUnit::Die { .. }, Some(cpus)) => format!("{unit:12} {cpus:4} "),
+        (AggregationUnit::Die { .. }, Some(merged)) => format!("{unit:12} {merged:4} "),
         (_, merged) => format!("{unit:15} {:4} ", merged.unwrap_or_default()),
     };
     time + &unit
 }
 
-/// The name and id of a thread. Names of up to 16 characters end in the same column in all rows.
+/// Returns the name and id of a thread. Names of up to 16 characters end in the same column in all rows.
 fn thread_name(style: &StatStyle<'_>, thread: u32) -> String {
     let name = style.threads.get(&thread).map_or("", String::as_str);
     format!("{name:>16}-{thread:<8} ")
@@ -115,7 +118,8 @@ fn write_metric(out: &mut dyn Write, metric: &MetricValue) -> io::Result<()> {
     write!(out, "{number} {:width$}", metric.unit)
 }
 
-/// Writes the deviation of the runs, and the percentage of time that the counter ran, unless it ran all the time.
+/// Writes the deviation, if there are several runs and it is not 0, and the percentage of time that the counter ran, if it did
+/// not run all the time.
 fn write_deviation_and_running(
     out: &mut dyn Write,
     runs: u32,

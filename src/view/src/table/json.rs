@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use super::{Cell, Table, Value};
 
 impl Table {
-    /// Writes an array with an object per row, one per line. Keys are the titles of columns, in their order; numbers are not rounded,
-    /// shares are in percent, missing values `null`.
+    /// Writes an array with an object per row, one per line, without a newline at the end. Keys are the titles of columns, in
+    /// their order; numbers are not rounded, shares are in percent, missing values are `null`.
     ///
     /// # Errors
     /// Those of `out`.
@@ -14,8 +14,8 @@ impl Table {
         out.write_all(b"[")?;
         for (number, row) in self.rows.iter().enumerate() {
             out.write_all(if number == 0 { b"\n{" } else { b",\n{" })?;
-            for (place, (column, cell)) in self.columns.iter().zip(row).enumerate() {
-                if place > 0 {
+            for (index, (column, cell)) in self.columns.iter().zip(row).enumerate() {
+                if index > 0 {
                     out.write_all(b",")?;
                 }
                 serde_json::to_writer(&mut *out, &*column.title)?;

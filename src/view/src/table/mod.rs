@@ -29,7 +29,7 @@ pub enum Align {
 pub enum Width {
     /// A fixed width.
     Fixed(usize),
-    /// The width of the title or the longest cell.
+    /// The width of the title, or of the longest cell of a [`Table`] if that is wider.
     Fit,
 }
 
@@ -72,7 +72,7 @@ impl Column {
     }
 }
 
-/// The value of a cell in machine-readable formats.
+/// The value of a cell in CSV and JSON.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Value {
     /// The cell's text.
@@ -119,7 +119,7 @@ impl Cell {
         }
     }
 
-    /// A missing value: empty in text, `null` in JSON.
+    /// A missing value: `null` in JSON, empty in other formats.
     pub fn missing() -> Self {
         Self {
             text: String::new(),

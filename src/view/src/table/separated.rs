@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::{Column, Table, Value};
 
-/// Writes `#` and the column titles, with separators.
+/// Writes a line with `#` and the column titles, with separators between them.
 ///
 /// # Errors
 /// Those of `out`.
@@ -18,8 +18,8 @@ pub(crate) fn write_separated_titles(
 }
 
 impl Table {
-    /// Writes the table for `-t SEPARATOR`: the column titles after `#` if `titles`, cells without padding (perf pads
-    /// them), and separators within cells replaced by dots.
+    /// Writes the table for `-t SEPARATOR`: the column titles after `#` if `with_titles`, and cells without padding (perf pads
+    /// them). Separators within cells are replaced by dots, if the separator is not empty.
     ///
     /// # Errors
     /// Those of `out`.
@@ -27,9 +27,9 @@ impl Table {
         &self,
         out: &mut dyn Write,
         separator: &str,
-        titles: bool,
+        with_titles: bool,
     ) -> io::Result<()> {
-        if titles {
+        if with_titles {
             let titles: Vec<&str> = self.columns.iter().map(|column| &*column.title).collect();
             write_separated_titles(out, &titles, separator)?;
         }
@@ -43,8 +43,8 @@ impl Table {
         Ok(())
     }
 
-    /// Writes the table as CSV (RFC 4180, but lines end in LF): titles, then one line per row. Numbers are not rounded, shares are in
-    /// percent; cells that contain a comma, a quote or a newline are quoted.
+    /// Writes the table as CSV (RFC 4180, but lines end in LF): titles, then one line per row. Numbers are not rounded, shares
+    /// are in percent; cells with a comma, a quote or a line break are quoted.
     ///
     /// # Errors
     /// Those of `out`.
@@ -66,7 +66,7 @@ impl Table {
     }
 }
 
-/// Returns a cell as CSV (RFC 4180): in quotes if it contains a comma, a quote or a newline.
+/// Returns a cell as CSV (RFC 4180): in quotes if it contains a comma, a quote or a line break.
 #[must_use]
 pub fn csv_cell(text: &str) -> Cow<'_, str> {
     match text.contains([',', '"', '\n', '\r']) {

@@ -8,7 +8,7 @@ use crate::digits;
 use crate::padding::{LeftAligned, RightAligned};
 use crate::terminal::{Csi, Sgr};
 
-/// Text around cells and titles.
+/// Text around cells and titles, and colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextStyle {
     /// Before titles and rule.
@@ -19,7 +19,7 @@ pub struct TextStyle {
     pub gap: &'static str,
     /// Whether a dotted rule and a `#` follow the titles, as in reports.
     pub rule: bool,
-    /// The colour sequences of percentages; `None` without colours.
+    /// The introducer of the control sequences that colour percentages; `None` without colours.
     pub colors: Option<Csi>,
 }
 
@@ -43,7 +43,7 @@ pub struct TextTable<'t> {
 }
 
 impl<'t> TextTable<'t> {
-    /// Uses the fixed widths of columns, or else the widths of their titles.
+    /// Creates a table whose columns have their fixed widths, or else the widths of their titles.
     #[must_use]
     pub fn new(columns: &'t [Column], style: TextStyle) -> Self {
         let widths = columns.iter().map(|column| match column.width {
@@ -77,8 +77,8 @@ impl<'t> TextTable<'t> {
         out.write_all(titles_start.as_bytes())?;
         let columns = self.columns.iter().zip(&self.widths);
         for (number, (column, width)) in columns.enumerate() {
-            let gap = if number > 0 { gap } else { "" };
-            write!(out, "{gap}{}", column.align.fill(&column.title, *width))?;
+            let before = if number > 0 { gap } else { "" };
+            write!(out, "{before}{}", column.align.fill(&column.title, *width))?;
         }
         out.write_all(b"\n")?;
         if self.style.rule {
@@ -98,13 +98,13 @@ impl<'t> TextTable<'t> {
         out.write_all(self.style.row_start.as_bytes())?;
         let columns = self.columns.iter().zip(&self.widths).zip(row);
         for (number, ((column, width), cell)) in columns.enumerate() {
-            let gap = if number > 0 { self.style.gap } else { "" };
+            let before = if number > 0 { self.style.gap } else { "" };
             let (begin, end) = match cell.value {
                 Value::Share(share) => share.paint(self.style.colors),
                 _ => (Sgr::NONE, Sgr::NONE),
             };
             let text = column.align.fill(&cell.text, *width);
-            write!(out, "{gap}{begin}{text}{end}")?;
+            write!(out, "{before}{begin}{text}{end}")?;
         }
         out.write_all(b"\n")
     }
@@ -169,7 +169,7 @@ impl Table {
         self.write_text_rows(out, &self.fitted(style))
     }
 
-    /// The columns, wide enough for titles and all rows.
+    /// Returns the columns; those without a fixed width are wide enough for the title and all cells.
     fn fitted(&self, style: TextStyle) -> TextTable<'_> {
         let mut text = TextTable::new(&self.columns, style);
         self.rows.iter().for_each(|row| text.fit(row));

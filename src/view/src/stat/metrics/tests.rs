@@ -23,7 +23,7 @@ fn table() -> CountTable {
         event("branches", 4),
         event("branch-misses", 5),
     ];
-    let place = |core| CpuLocation {
+    let location = |core| CpuLocation {
         socket: 0,
         die: 0,
         core,
@@ -31,10 +31,10 @@ fn table() -> CountTable {
     };
     let rules = AggregationRules {
         by: Aggregation::Core,
-        topology: [(0, place(0)), (1, place(1))].into_iter().collect(),
+        topology: [(0, location(0)), (1, location(1))].into_iter().collect(),
         unscaled: false,
     };
-    let cell = |cpu, value, running| CounterReading {
+    let reading = |cpu, value, running| CounterReading {
         cpu: Some(cpu),
         thread: None,
         counts: CounterCounts {
@@ -43,15 +43,24 @@ fn table() -> CountTable {
             running,
         },
     };
-    let cells = |one, other| vec![cell(0, one, 10), cell(1, other, 10)];
-    let missed = vec![cell(0, 5, 10), cell(1, 0, 0)];
-    let readings = [cells(1000, 500), cells(2000, 250), cells(100, 100), missed];
+    let on_both = |first, second| vec![reading(0, first, 10), reading(1, second, 10)];
+    let misses = vec![reading(0, 5, 10), reading(1, 0, 0)];
+    let readings = [
+        on_both(1000, 500),
+        on_both(2000, 250),
+        on_both(100, 100),
+        misses,
+    ];
     let mut aggregator = Aggregator::new(events, &rules);
     aggregator.add(Duration::from_millis(1), &readings);
     aggregator.table()
 }
 
-fn written(format: StatFormat<'_>, prefix: StatPrefix, headings: &mut Vec<String>) -> Vec<String> {
+fn written(
+    format: StatFormat<'_>,
+    prefix: StatPrefix,
+    header_columns: &mut Vec<String>,
+) -> Vec<String> {
     let style = StatStyle {
         format,
         by: Aggregation::Core,
@@ -59,18 +68,18 @@ fn written(format: StatFormat<'_>, prefix: StatPrefix, headings: &mut Vec<String
         prefix,
     };
     let mut out = Vec::new();
-    write_metrics(&mut out, &table(), &style, headings).unwrap();
+    write_metrics(&mut out, &table(), &style, header_columns).unwrap();
     let text = String::from_utf8(out).unwrap();
     text.lines().map(str::to_owned).collect()
 }
 
 #[test]
 fn each_unit_has_a_line_and_each_metric_a_column() {
-    let mut headings = Vec::new();
+    let mut header_columns = Vec::new();
     let text = StatFormat::Text { thousands: "," };
-    let lines = written(text, StatPrefix::None, &mut headings);
+    let lines = written(text, StatPrefix::None, &mut header_columns);
     let name = "branch-misses of all branches";
-    assert_eq!(headings, ["insn per cycle", name]);
+    assert_eq!(header_columns, ["insn per cycle", name]);
     assert_eq!(
         lines,
         [
@@ -80,7 +89,7 @@ fn each_unit_has_a_line_and_each_metric_a_column() {
         ]
     );
     assert_eq!(
-        written(text, StatPrefix::None, &mut headings),
+        written(text, StatPrefix::None, &mut header_columns),
         lines[1..],
         "named once"
     );
