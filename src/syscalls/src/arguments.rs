@@ -407,7 +407,7 @@ fn write_value(
 ) -> io::Result<()> {
     use ArgumentKind as Kind;
     let text = match kind {
-        Kind::Number | Kind::PrctlValue => return write_number(to, call, kind, c_type, value),
+        Kind::Number | Kind::PrctlArg3 => return write_number(to, call, kind, c_type, value),
         Kind::Pointer
         | Kind::Path
         | Kind::Text
@@ -439,7 +439,7 @@ fn write_value(
         Kind::FutexOp => futex_text(value & 0xffff_ffff),
         Kind::FutexMask if value & 0xffff_ffff == 0xffff_ffff => "MATCH_ANY".to_owned(),
         Kind::FutexMask => format!("{:#x}", value & 0xffff_ffff),
-        Kind::PrctlArgument => prctl_text(call.named("option"), value),
+        Kind::PrctlArg2 => prctl_text(call.named("option"), value),
         Kind::Policy => policy_text(value & 0xffff_ffff),
         Kind::Device => device_text(value & 0xffff_ffff),
         Kind::QuotaCommand => files::quota_text(value & 0xffff_ffff),
@@ -481,7 +481,7 @@ fn write_number(
     }
 }
 
-fn open_flags(abi: Abi, value: u64) -> String {
+pub(crate) fn open_flags(abi: Abi, value: u64) -> String {
     match abi {
         Abi::Arm64 => names::OPEN_ARM.text(value),
         _ => names::OPEN.text(value),

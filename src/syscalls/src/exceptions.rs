@@ -120,8 +120,8 @@ fn task_exception(call: &str, name: &str) -> Option<ArgumentKind> {
             Kind::Value(&names::RLIMIT)
         }
         ("prctl", "option") => Kind::Value(&names::PRCTL),
-        ("prctl", "arg2") => Kind::PrctlArgument,
-        ("prctl", "arg3") => Kind::PrctlValue,
+        ("prctl", "arg2") => Kind::PrctlArg2,
+        ("prctl", "arg3") => Kind::PrctlArg3,
         ("arch_prctl", "option") => Kind::NonZeroValue(&names::ARCH_PRCTL),
         ("arch_prctl", "arg2") => Kind::Hex,
         (

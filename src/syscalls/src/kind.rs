@@ -28,9 +28,9 @@ pub enum ArgumentKind {
     Pid,
     /// The mode of a file.
     Mode,
-    /// One value of a list, printed also if it is 0.
+    /// One value of a list, printed even if it is 0, since 0 has a name.
     Value(&'static ValueNames),
-    /// One value of a list, not printed if it is 0.
+    /// One value of a list; 0 is omitted, or printed as a number if arguments that are 0 are shown.
     NonZeroValue(&'static ValueNames),
     /// A set of flags.
     Flags(&'static FlagNames),
@@ -40,7 +40,7 @@ pub enum ArgumentKind {
     AccessMode,
     /// A socket's type.
     SocketType,
-    /// A protocol, whose meaning depends on the argument `family`.
+    /// A socket's protocol, whose meaning depends on the argument `family`.
     Protocol,
     /// A socket's option, whose meaning depends on the argument `level`.
     SocketOption,
@@ -53,10 +53,10 @@ pub enum ArgumentKind {
     /// The third argument of fcntl(2), whose meaning depends on the command.
     FcntlArgument,
     /// The second argument of prctl(2), whose meaning depends on the option.
-    PrctlArgument,
+    PrctlArg2,
     /// The third argument of prctl(2), whose meaning depends on the option.
-    PrctlValue,
-    /// An index of kcmp(2), whose meaning depends on the type.
+    PrctlArg3,
+    /// `idx1` or `idx2` of kcmp(2), whose meaning depends on the argument `type`.
     KcmpIndex,
     /// A scheduling policy.
     Policy,
@@ -80,13 +80,13 @@ pub(crate) fn argument_kind(call: &str, name: &str, c_type: &str) -> ArgumentKin
     }
     // The asterisk may be followed by a qualifier: `void*const`.
     let is_pointer = c_type.contains('*');
-    let is_text = matches!(c_type, "const char*" | "char*");
     match (name, c_type) {
         ("u_msg_ptr", _) => Kind::Buffer,
         (_, "const char*") if is_path(call, name) => Kind::Path,
         (_, "const char*") if name == "buf" || name.ends_with("value") => Kind::Buffer,
         (_, "const char*") => Kind::Text,
-        _ if is_text => Kind::Pointer,
+        // A buffer that the kernel writes, or a text that it reads, depending on the call.
+        (_, "char*") => Kind::Pointer,
         (_, "struct sockaddr*") => Kind::SocketAddress,
         ("buf" | "buff" | "ubuf", _) if is_pointer => Kind::Buffer,
         _ if is_pointer || c_type.ends_with("handler_t") => Kind::Pointer,
@@ -95,7 +95,7 @@ pub(crate) fn argument_kind(call: &str, name: &str, c_type: &str) -> ArgumentKin
         (_, "pid_t") => Kind::Pid,
         (_, "umode_t") => Kind::Mode,
         ("mode", "mode_t") => Kind::Mode,
-        (name, _) if name.ends_with("dfd") && call != "pidfd_send_signal" => Kind::DirFd,
+        (name, _) if name.ends_with("dfd") && name != "pidfd" => Kind::DirFd,
         ("sig", "int") => Kind::NonZeroValue(&names::SIGNAL),
         // Arguments with these names are descriptors, whatever their integer type.
         (
@@ -110,8 +110,8 @@ pub(crate) fn argument_kind(call: &str, name: &str, c_type: &str) -> ArgumentKin
     }
 }
 
-/// Whether an `unsigned long` with the name of an address is printed as an address in this call; perf prints others as decimal
-/// numbers.
+/// Whether an `unsigned long` with the name of an address is printed in hexadecimal in this call. As in perf, it is printed in
+/// decimal in other calls.
 fn is_address(call: &str) -> bool {
     matches!(
         call,
@@ -129,7 +129,9 @@ fn is_address(call: &str) -> bool {
     )
 }
 
+/// Whether a `const char*` with this name is a path.
 fn is_path(call: &str, name: &str) -> bool {
+    // The `name` of an attribute is no path.
     if matches!(
         call,
         "add_key" | "request_key" | "fsconfig" | "setxattr" | "getxattr"

@@ -1,11 +1,11 @@
-//! Memory that arguments point to, read by another process after the call has begun. Its content may have changed since.
+//! Memory that arguments point to, read from outside the process after the call has begun. Its content may have changed since.
 
 use crate::captured_record::{ADDRESS_ITEM, HEADER_ITEM, MAX_MESSAGES, MESSAGE_ITEMS, MORE_ITEM};
 use crate::{Capture, CaptureLength, CaptureLimit, CaptureSource, CapturedBytes, Syscall};
 
 /// Reads memory of running processes.
 pub trait ProcessMemory: std::fmt::Debug {
-    /// Copies memory of the process of a thread at `address` to `to`; returns the number of copied bytes.
+    /// Copies memory of the thread's process, from `address` on, into `to`. Returns the number of bytes copied.
     fn read(&self, thread: u32, address: u64, to: &mut [u8]) -> usize;
 }
 
@@ -21,7 +21,8 @@ pub struct LateMemory {
     pub bytes: Vec<u8>,
     /// Whether the text or buffer is longer than `bytes`.
     pub is_truncated: bool,
-    /// Whether this marks the rest of a list, the items from `item` on, which were not read.
+    /// Whether this has no bytes, but marks that the list has more items, which were not read. `item` follows the numbers of
+    /// the items that were.
     pub is_more: bool,
 }
 
@@ -29,18 +30,21 @@ pub struct LateMemory {
 const LONGEST_PATH: usize = 4096;
 /// The smallest page size. Memory is read page by page, since a text may end before an unmapped page.
 const PAGE: u64 = 4096;
-/// The maximum number of texts and of buffers of a list, as in BPF programs.
+/// The maximum number of texts of a list, as in BPF programs.
 const MAX_TEXTS: u64 = 16;
+/// The maximum number of buffers of a list, as in BPF programs.
 const MAX_VECTORS: u64 = 8;
-/// Sizes in bytes of `struct sockaddr_storage` and `struct user_msghdr`.
+/// The size of `struct sockaddr_storage` in bytes.
 const LONGEST_ADDRESS: usize = 128;
+/// The size of `struct user_msghdr` in bytes.
 const MESSAGE_SIZE: usize = 56;
 /// The size of `struct mmsghdr` in bytes.
 const MESSAGE_STRIDE: u64 = 64;
 
 impl Syscall {
-    /// Reads the memory that the call reads through its arguments. Texts and buffers with unreadable bytes are omitted. The
-    /// result is empty for execve(2) and execveat(2), which replace the memory of the process.
+    /// Reads the memory that the call reads through its arguments. `string_size` is the limit of texts and buffers, except
+    /// paths. Texts and buffers with unreadable bytes are omitted. The result is empty for execve(2) and execveat(2), which
+    /// replace the memory of the process.
     #[must_use]
     pub fn late_memory(
         &self,
@@ -122,8 +126,10 @@ impl Reader<'_> {
             }
             CaptureSource::Bytes(length) => {
                 let length = self.length(length);
-                let bytes = self.bytes(address, length, limit);
-                self.add(argument, 0, bytes.filter(|_| length > 0));
+                if length > 0 {
+                    let bytes = self.bytes(address, length, limit);
+                    self.add(argument, 0, bytes);
+                }
             }
             CaptureSource::Texts => self.texts(argument, address, limit),
             CaptureSource::Vectors(count) => {
@@ -172,23 +178,24 @@ impl Reader<'_> {
             // There is a result only when the call returns.
             CaptureLength::Result { .. } => 0,
             CaptureLength::Pointed { argument } => {
-                let size = self.bytes(self.value(argument), 4, 4);
+                let pointed = self.bytes(self.value(argument), 4, 4);
                 let size =
-                    size.and_then(|size| Some(u32::from_ne_bytes(*size.bytes.first_chunk()?)));
+                    pointed.and_then(|part| Some(u32::from_ne_bytes(*part.bytes.first_chunk()?)));
                 size.unwrap_or_default().into()
             }
         }
     }
 
-    /// Reads at most `most` bytes up to the end of the page; fewer if not all are readable.
-    fn page(&self, address: u64, most: usize) -> Vec<u8> {
+    /// Reads at most `size` bytes up to the end of the page; fewer if not all are readable.
+    fn page(&self, address: u64, size: usize) -> Vec<u8> {
         let left_in_page = usize::try_from(PAGE - address % PAGE).unwrap_or(1);
-        let mut bytes = vec![0; most.min(left_in_page)];
+        let mut bytes = vec![0; size.min(left_in_page)];
         let read = self.memory.read(self.thread, address, &mut bytes);
         bytes.truncate(read);
         bytes
     }
 
+    /// Reads a buffer of `length` bytes, at most `limit`; `None` if some of them are unreadable.
     fn bytes(&self, address: u64, length: u64, limit: usize) -> Option<Part> {
         let size = usize::try_from(length).unwrap_or(usize::MAX).min(limit);
         let mut bytes = Vec::new();
@@ -205,6 +212,7 @@ impl Reader<'_> {
         })
     }
 
+    /// Reads a text up to its NUL, at most `limit` bytes; `None` if a byte before its end is unreadable.
     fn text(&self, address: u64, limit: usize) -> Option<Part> {
         let mut bytes = Vec::new();
         // Reads one byte more than the limit, since that may be the NUL.
@@ -250,7 +258,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the buffers of a list of vectors (address, count); their items begin at `first`.
+    /// Reads the buffers of a `struct iovec[]`, given by its address and its number of elements. Their items begin at `first`.
     fn vectors(&mut self, argument: usize, first: u16, [address, count]: [u64; 2], limit: usize) {
         for item in 0..count.min(MAX_VECTORS) {
             let vector = address.wrapping_add(16 * item);
@@ -265,9 +273,11 @@ impl Reader<'_> {
     }
 
     fn messages(&mut self, argument: usize, address: u64, count: u64, limit: usize) {
-        for (message, at) in (0..MAX_MESSAGES).zip(0_u64..count & 0xffff_ffff) {
-            let address = address.wrapping_add(MESSAGE_STRIDE * at);
-            self.message(argument, message * MESSAGE_ITEMS, address, limit);
+        // The count is an `unsigned int`.
+        let count = u16::try_from(count & 0xffff_ffff).unwrap_or(MAX_MESSAGES);
+        for index in 0..count.min(MAX_MESSAGES) {
+            let address = address.wrapping_add(MESSAGE_STRIDE * u64::from(index));
+            self.message(argument, index * MESSAGE_ITEMS, address, limit);
         }
     }
 

@@ -6,8 +6,9 @@
 //! TaskNames: paths of fds, names of tasks -+
 //! ```
 //!
-//! Nothing here opens a file or reads another process: callers implement [`TaskNames`] to resolve ids and descriptors,
-//! and pass the content of memory as [`CapturedBytes`].
+//! Nothing here opens a file or reads another process. Callers implement [`TaskNames`] to resolve ids and descriptors,
+//! [`ProcessMemory`] to read memory, and [`StructureTexts`] to format the kernel's structures. They pass the content of
+//! captured memory as [`CapturedBytes`].
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

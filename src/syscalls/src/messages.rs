@@ -7,7 +7,8 @@ use crate::captured_record::{ADDRESS_ITEM, HEADER_ITEM, MESSAGE_ITEMS};
 use crate::structures::{MessageEnd, socket_address};
 use crate::{ArgumentOptions, CapturedBytes, constants as names};
 
-/// Writes the captured messages of an array; for sendmmsg(2), `...` follows if there are more.
+/// Writes the captured messages of an array. For sendmmsg(2), `...` follows if the array has more; for recvmmsg(2), `vlen` does
+/// not tell how many were received.
 pub(crate) fn write_messages(
     to: &mut dyn Write,
     call: &CallArguments<'_>,
@@ -35,7 +36,8 @@ fn message_of(captured: &CapturedBytes<'_>) -> usize {
     captured.item / usize::from(MESSAGE_ITEMS)
 }
 
-/// Writes the address, if captured, and the buffers of a message; the size of control data and the flags if they are not 0.
+/// Writes the address, if captured, and the buffers of a message. The size of the control data and the flags of a received
+/// message follow if they are not 0.
 pub(crate) fn write_message(
     to: &mut dyn Write,
     call: &CallArguments<'_>,
@@ -48,8 +50,8 @@ pub(crate) fn write_message(
         all.find(|one| item_of(one) == usize::from(item))
     };
     let mut buffers = captured.to_vec();
-    let others = [HEADER_ITEM, ADDRESS_ITEM].map(usize::from);
-    buffers.retain(|one| !others.contains(&item_of(one)));
+    let not_buffers = [HEADER_ITEM, ADDRESS_ITEM].map(usize::from);
+    buffers.retain(|one| !not_buffers.contains(&item_of(one)));
     let label = |name| if options.hides_names { "" } else { name };
     to.write_all(b"{ ")?;
     if let Some(address) = item(ADDRESS_ITEM) {

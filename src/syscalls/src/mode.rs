@@ -29,18 +29,16 @@ const NAMES: [(u64, &str); 25] = [
     (0o1, "IXOTH"),
 ];
 
-/// Returns the text of a mode.
+/// Returns the names of the bits of a mode, joined by `|`; empty for 0. Like in the kernel's `umode_t`, only the lower 16 bits
+/// count, all of which have names.
 pub(crate) fn mode_text(mode: u64) -> String {
     let mut remaining = mode & 0xffff;
-    let mut names: Vec<String> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     for (bits, name) in &NAMES {
         if remaining & bits == *bits {
-            names.push((*name).to_owned());
+            names.push(name);
             remaining &= !bits;
         }
-    }
-    if remaining != 0 {
-        names.push(format!("{remaining:#x}"));
     }
     names.join("|")
 }

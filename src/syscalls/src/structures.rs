@@ -1,6 +1,6 @@
 //! Structures in memory as text: `{ .field: value, .field: value }`.
 //!
-//! Layouts are those of 64-bit programs, in the byte order of this machine (headers in linux/ and asm-generic/).
+//! Layouts are those of 64-bit programs in the kernel's uapi headers, in the byte order of the machine that this runs on.
 
 mod extensible;
 mod lists;
@@ -13,10 +13,10 @@ use crate::constants as names;
 use crate::kernel_structures::{given_part, structure_name};
 use crate::mode::mode_text;
 use crate::{Abi, Argument, ArgumentKind, CallArguments, CapturedBytes, write_buffer};
-use extensible::{clone_arguments, extended_stat, open_how, open_how_flags};
+use extensible::{clone_arguments, extended_stat, open_how};
 use signals::{signal_action, signal_set};
 
-/// Returns the text of a structure; `None` if the structure is unknown here or the memory too short.
+/// Returns the text of a structure; `None` if its layout is not known here or the memory is too short.
 pub(crate) fn structure(
     call: &CallArguments<'_>,
     argument: &Argument,
@@ -31,8 +31,9 @@ pub(crate) fn structure(
     }
     match (call.name(), argument.name) {
         ("utimensat", "utimes") => {
-            let (access, change) = bytes.split_at_checked(16)?;
-            Some(format!("[{}, {}]", timespec(access)?, timespec(change)?))
+            let (access, modification) = bytes.split_at_checked(16)?;
+            let (access, modification) = (timespec(access)?, timespec(modification)?);
+            Some(format!("[{access}, {modification}]"))
         }
         ("stat" | "fstat" | "lstat" | "newfstatat", "statbuf") => stat(call.abi, bytes),
         ("pipe" | "pipe2", "fildes") | ("socketpair", "usockvec") => {
@@ -46,6 +47,7 @@ pub(crate) fn structure(
             let more = if captured.is_truncated { ", ..." } else { "" };
             Some(format!("[{}{more}]", events?.join(", ")))
         }
+        // On RISC-V, the structure has no `sa_restorer`.
         ("rt_sigaction", "act" | "oact") if call.abi != Abi::Riscv64 => signal_action(bytes),
         (_, "rlim" | "new_rlim" | "old_rlim") => {
             let (soft, hard) = (limit(long(bytes, 0)?), limit(long(bytes, 8)?));
@@ -66,7 +68,7 @@ pub(crate) fn structure(
     }
 }
 
-/// Returns the text of a structure of signals, a list of numbers, or one of a few other structures.
+/// Returns the text of a structure of signals, a list of numbers, a mask, a file offset or a pair of times.
 fn other_structure(
     call: &CallArguments<'_>,
     argument: &Argument,
@@ -90,8 +92,9 @@ fn other_structure(
         ("futex_waitv", "waiters") => extensible::futex_waiters(bytes, call.named("nr_futexes")),
         (_, "off_in" | "off_out" | "offset") => lists::offset(bytes),
         ("utimes" | "futimesat", "utimes") => {
-            let (access, change) = bytes.split_at_checked(16)?;
-            Some(format!("[{}, {}]", timeval(access)?, timeval(change)?))
+            let (access, modification) = bytes.split_at_checked(16)?;
+            let (access, modification) = (timeval(access)?, timeval(modification)?);
+            Some(format!("[{access}, {modification}]"))
         }
         _ => None,
     }
@@ -104,7 +107,7 @@ fn extensible_structure(
     bytes: &[u8],
 ) -> Option<String> {
     match (call.name(), argument.name) {
-        ("openat2", "how") => open_how(bytes, open_how_flags(call.abi)),
+        ("openat2", "how") => open_how(bytes, call.abi),
         ("mount_setattr" | "open_tree_attr", "uattr") => extensible::mount_attributes(bytes),
         ("sched_setattr" | "sched_getattr", "uattr") => extensible::scheduling_attributes(bytes),
         ("io_uring_setup", "params") => extensible::ring_parameters(bytes),
@@ -113,20 +116,24 @@ fn extensible_structure(
     }
 }
 
+/// Reads a number of 2 bytes.
 fn short(bytes: &[u8], at: usize) -> Option<u16> {
     let bytes = bytes.get(at..)?.first_chunk()?;
     Some(u16::from_ne_bytes(*bytes))
 }
 
+/// Reads a signed number of 4 bytes.
 fn int(bytes: &[u8], at: usize) -> Option<i32> {
     let bytes = bytes.get(at..)?.first_chunk()?;
     Some(i32::from_ne_bytes(*bytes))
 }
 
+/// Reads an unsigned number of 4 bytes.
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     int(bytes, at).map(|number| u64::from(number.cast_unsigned()))
 }
 
+/// Reads a number of 8 bytes.
 fn long(bytes: &[u8], at: usize) -> Option<u64> {
     let bytes = bytes.get(at..)?.first_chunk()?;
     Some(u64::from_ne_bytes(*bytes))
@@ -144,13 +151,17 @@ fn pointed_length(call: &CallArguments<'_>, captured: &CapturedBytes<'_>) -> Opt
     })
 }
 
-/// `struct sockaddr`.
+const AF_LOCAL: u16 = 1;
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
+
+/// Returns the text of a `struct sockaddr`, of an unknown family without the address. `None` if it is too short.
 pub(crate) fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String> {
     let family = short(bytes, 0)?;
     let rest = match family {
         // A socket without a name.
-        1 if bytes.len() == 2 => String::new(),
-        1 => {
+        AF_LOCAL if bytes.len() == 2 => String::new(),
+        AF_LOCAL => {
             let path = bytes.get(2..)?;
             let mut text = Vec::new();
             // An abstract name begins with a NUL, and extends to the end of the address.
@@ -159,18 +170,18 @@ pub(crate) fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String>
                 _ => ("", path.split(|byte| *byte == 0).next().unwrap_or_default()),
             };
             // If a NUL ends the path, nothing of it was truncated.
-            let is_truncated = is_truncated && 2 + sign.len() + name.len() == bytes.len();
-            write_buffer(&mut text, name, is_truncated).ok()?;
+            let is_path_truncated = is_truncated && 2 + sign.len() + name.len() == bytes.len();
+            write_buffer(&mut text, name, is_path_truncated).ok()?;
             format!(", path: {sign}{}", String::from_utf8_lossy(&text))
         }
-        2 => {
+        AF_INET => {
             let (_, rest) = bytes.split_at_checked(2)?;
             let (port, rest) = rest.split_first_chunk::<2>()?;
             let address = Ipv4Addr::from(*rest.first_chunk::<4>()?);
             let port = u16::from_be_bytes(*port);
             format!(", port: {port}, addr: {address}")
         }
-        10 => {
+        AF_INET6 => {
             let (_, rest) = bytes.split_at_checked(2)?;
             let (port, rest) = rest.split_first_chunk::<2>()?;
             let (flow, rest) = rest.split_first_chunk::<4>()?;
@@ -213,7 +224,8 @@ impl MessageEnd {
     }
 }
 
-/// Returns a socket address as `address:port`, path or family; `None` if it is too short, or a local address without a path.
+/// Returns a socket address as `address:port`, path, or name of the family if that is another; `None` if it is too short, or a
+/// local address without a path.
 pub(crate) fn peer(bytes: &[u8]) -> Option<String> {
     let family = short(bytes, 0)?;
     let port = || {
@@ -221,15 +233,15 @@ pub(crate) fn peer(bytes: &[u8]) -> Option<String> {
         Some(u16::from_be_bytes(*port))
     };
     match family {
-        2 => {
+        AF_INET => {
             let address = Ipv4Addr::from(*bytes.get(4..)?.first_chunk::<4>()?);
             Some(format!("{address}:{}", port()?))
         }
-        10 => {
+        AF_INET6 => {
             let address = Ipv6Addr::from(*bytes.get(8..)?.first_chunk::<16>()?);
             Some(format!("[{address}]:{}", port()?))
         }
-        1 => {
+        AF_LOCAL => {
             let text = socket_address(bytes, false)?;
             let path = text.split_once("path: ")?.1.strip_suffix(" }")?;
             (!path.is_empty()).then(|| path.to_owned())
@@ -265,7 +277,7 @@ pub(crate) fn device_text(device: u64) -> String {
     format!("{major}:{minor}")
 }
 
-/// Returns the mode of `struct stat`, and the device number of a device or the size of another file.
+/// Returns the mode of `struct stat`, and the number of a device (`st_rdev`) or the size of any other file.
 fn stat(abi: Abi, bytes: &[u8]) -> Option<String> {
     let (mode, device) = match abi {
         Abi::X86_64 => (word(bytes, 24)?, long(bytes, 40)?),
@@ -284,7 +296,7 @@ fn stat(abi: Abi, bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// `struct pollfd[]`.
+/// `struct pollfd[]`; `...` at the end if `bytes` has fewer elements than `count`.
 fn poll_set(bytes: &[u8], count: u64) -> Option<String> {
     let (entries, _) = bytes.as_chunks::<8>();
     let texts: Option<Vec<String>> = entries
@@ -317,7 +329,7 @@ fn epoll_event(bytes: &[u8]) -> Option<String> {
     ))
 }
 
-/// A value of `struct rlimit64`.
+/// A limit in `struct rlimit64`.
 fn limit(value: u64) -> String {
     match value {
         u64::MAX => "INFINITY".to_owned(),
@@ -325,11 +337,12 @@ fn limit(value: u64) -> String {
     }
 }
 
-/// The state of a child that wait4(2) writes.
+/// The state of a child, as wait4(2) writes it.
 fn wait_status(status: i32) -> String {
     let signal = |number: i32| names::SIGNAL.text(u64::from(number.cast_unsigned()));
     match (status & 0x7f, status >> 8 & 0xff) {
         (0, code) => format!("{{ .exited: {code} }}"),
+        (0x7f, 0xff) => "{ .continued: CONT }".to_owned(),
         (0x7f, number) => format!("{{ .stopped: {} }}", signal(number)),
         (number, _) => format!("{{ .signaled: {} }}", signal(number)),
     }
@@ -369,6 +382,7 @@ mod tests {
         assert_eq!(wait_status(3 << 8), "{ .exited: 3 }");
         assert_eq!(wait_status(9), "{ .signaled: KILL }");
         assert_eq!(wait_status(19 << 8 | 0x7f), "{ .stopped: STOP }");
+        assert_eq!(wait_status(0xffff), "{ .continued: CONT }");
         let set = [3_u32.to_ne_bytes(), [1, 0, 0, 0]].concat();
         assert_eq!(
             poll_set(&set, 2).as_deref(),

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use crate::ArgumentKind;
 use crate::kind::argument_kind;
 
-/// The rows of all architectures.
+/// One row for each system call, with its number on each architecture.
 const CALLS: &str = include_str!("../calls.txt");
 
 /// An architecture's system call interface.
@@ -23,7 +23,7 @@ pub enum Abi {
 }
 
 impl Abi {
-    /// All interfaces, in the order of the columns of the data file.
+    /// All interfaces, in the order of the columns of calls.txt.
     pub const ALL: [Self; 4] = [Self::X86_64, Self::I386, Self::Arm64, Self::Riscv64];
 
     /// Returns the interface by the machine's name in uname(2), as in the header of recordings; `None` if there is no table for
@@ -39,7 +39,7 @@ impl Abi {
         })
     }
 
-    /// Returns the interface of the machine that this was built for; `None` if it is not known.
+    /// Returns the 64-bit interface of the machine that this program was built for; `None` if there is no table for it.
     #[must_use]
     pub fn native() -> Option<Self> {
         Self::of_machine(std::env::consts::ARCH)
@@ -73,17 +73,21 @@ pub struct SyscallTable {
 }
 
 impl SyscallTable {
-    /// Returns the table of `abi`, which is parsed at its first use.
+    /// Returns the table of `abi`, which is parsed on first use.
     #[must_use]
     pub fn of(abi: Abi) -> &'static Self {
         static TABLES: [OnceLock<SyscallTable>; 4] = [const { OnceLock::new() }; 4];
-        let column = abi as usize;
-        let table = TABLES.get(column).or(TABLES.first());
-        static EMPTY: OnceLock<SyscallTable> = OnceLock::new();
-        let table = table.unwrap_or(&EMPTY);
-        table.get_or_init(|| Self::parse(column))
+        let [x86_64, i386, arm64, riscv64] = &TABLES;
+        let table = match abi {
+            Abi::X86_64 => x86_64,
+            Abi::I386 => i386,
+            Abi::Arm64 => arm64,
+            Abi::Riscv64 => riscv64,
+        };
+        table.get_or_init(|| Self::parse(abi as usize))
     }
 
+    /// Parses the rows that have a number in this column of numbers.
     fn parse(column: usize) -> Self {
         let rows = CALLS.lines().filter(|line| !line.starts_with('#'));
         let by_number = rows.filter_map(|row| parse_row(row, column)).collect();
@@ -108,12 +112,19 @@ impl SyscallTable {
         calls
     }
 
-    /// Returns the number of a system call by its name in unistd.h, or by the name that perf and the kernel's tracepoints use
-    /// (`newstat`, `newuname`, `umount`).
+    /// Returns the number of a system call by its name in unistd.h; if there is none, by the name that perf and the kernel's
+    /// tracepoints use (`newstat`, `newuname`, `umount`).
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u32> {
-        let other = TRACEPOINT_NAMES.iter().find(|(_, kernel)| *kernel == name);
-        let name = other.map_or(name, |(unistd, _)| unistd);
+        self.unistd_number(name).or_else(|| {
+            let (unistd, _) = TRACEPOINT_NAMES
+                .iter()
+                .find(|(_, kernel)| *kernel == name)?;
+            self.unistd_number(unistd)
+        })
+    }
+
+    fn unistd_number(&self, name: &str) -> Option<u32> {
         let mut calls = self.by_number.iter();
         calls.find_map(|(number, call)| (call.name == name).then_some(*number))
     }
@@ -129,6 +140,7 @@ const TRACEPOINT_NAMES: [(&str, &str); 6] = [
     ("sendfile", "sendfile64"),
 ];
 
+/// Returns a call and its number in this column of numbers; `None` if the architecture does not have it.
 fn parse_row(row: &'static str, column: usize) -> Option<(u32, Syscall)> {
     let mut fields = row.split('|');
     let name = fields.next()?;
@@ -153,8 +165,8 @@ fn argument(call: &str, text: &'static str) -> Option<Argument> {
     })
 }
 
-/// Returns the names of the system calls of a group, sorted. Groups are named as in perf (`file`) or in strace (`%net`). `None`
-/// if there is no such group.
+/// Returns the names of the system calls of a group, sorted; `None` if there is no such group. The group's name may begin with a
+/// `%`, as in strace.
 #[must_use]
 pub fn group_members(name: &str, table: &SyscallTable) -> Option<Vec<&'static str>> {
     let name = name.strip_prefix('%').unwrap_or(name);
@@ -299,6 +311,8 @@ mod tests {
         assert_eq!(number(Abi::X86_64, "newstat"), Some(4));
         assert_eq!(number(Abi::Riscv64, "open"), None);
         assert_eq!(number(Abi::Arm64, "renameat"), Some(38));
+        assert_eq!(number(Abi::X86_64, "sendfile64"), Some(40));
+        assert_eq!(number(Abi::I386, "sendfile64"), Some(239));
     }
 
     #[test]

@@ -289,11 +289,11 @@ fn captured_memory_replaces_addresses() {
     let written = line("write", &[1, 16, 9], 9, &[long]);
     assert_eq!(written, "fd: 1</dev/pts/2>, buf: ab..., count: 9 = 9");
     let (room, size) = (8_i32.to_ne_bytes(), 16_i32.to_ne_bytes());
-    let path = CapturedBytes {
+    let address = CapturedBytes {
         is_truncated: true,
         ..bytes(1, b"\x01\0/tmp/x")
     };
-    let captured = [bytes(2, &room), path, bytes(2, &size)];
+    let captured = [bytes(2, &room), address, bytes(2, &size)];
     let accepted = line("accept", &[3, 16, 32], 4, &captured);
     let expected =
         "fd: 3, upeer_sockaddr: { .family: LOCAL, path: /tmp/x... }, upeer_addrlen: [8 => 16] = 4";
@@ -317,7 +317,7 @@ fn captured_memory_replaces_addresses() {
     let opened = line("openat", &[-100, 16, 0], -14, &[unreadable]);
     let expected = "dfd: CWD, filename: 0x10 (unreadable) = -1 EFAULT (Bad address)";
     assert_eq!(opened, expected);
-    // Memory that could not be read when the call began is read when it returns.
+    // A path that was unreadable when the call began, but not when it returned.
     let opened = line("openat", &[-100, 16, 0], 3, &[unreadable, bytes(1, b"x")]);
     assert_eq!(opened, "dfd: CWD, filename: \"x\" = 3");
     let item = |item, bytes: &'static [u8]| CapturedBytes {
@@ -504,7 +504,7 @@ fn names_that_perf_does_not_print() {
 
 #[test]
 fn messages_with_their_address_and_buffers() {
-    let buffer = |item, bytes| CapturedBytes {
+    let item = |item, bytes| CapturedBytes {
         argument: 1,
         item,
         bytes,
@@ -514,8 +514,8 @@ fn messages_with_their_address_and_buffers() {
         is_late: false,
     };
     let address = [2, 0, 0, 53, 127, 0, 0, 1];
-    let address = buffer(usize::from(captured_record::ADDRESS_ITEM), &address);
-    let memory = [address, buffer(0, b"ab"), buffer(1, b"")];
+    let address = item(usize::from(captured_record::ADDRESS_ITEM), &address);
+    let memory = [address, item(0, b"ab"), item(1, b"")];
     let text = r#"{ .name: { .family: INET, port: 53, addr: 127.0.0.1 }, .iov: ["ab", ""] }"#;
     assert_eq!(
         line("sendmsg", &[9, 16], 2, &memory),
@@ -525,17 +525,17 @@ fn messages_with_their_address_and_buffers() {
         line("sendmmsg", &[9, 16, 3], 1, &memory),
         format!("fd: 9, mmsg: [{text}, ...], vlen: 3 = 1")
     );
-    let second = usize::from(captured_record::MESSAGE_ITEMS);
-    let both = [memory[0], memory[1], memory[2], buffer(second, b"c")];
-    let second = r#"{ .iov: ["c"] }"#;
+    let second_message = usize::from(captured_record::MESSAGE_ITEMS);
+    let both = [memory[0], memory[1], memory[2], item(second_message, b"c")];
+    let second_text = r#"{ .iov: ["c"] }"#;
     for (call, more) in [("sendmmsg", ", ..."), ("recvmmsg", "")] {
         let printed = line(call, &[9, 16, 3, 0, 0], 2, &both);
-        let expected = format!("fd: 9, mmsg: [{text}, {second}{more}], vlen: 3");
+        let expected = format!("fd: 9, mmsg: [{text}, {second_text}{more}], vlen: 3");
         assert!(printed.starts_with(&expected), "{printed}");
     }
     let mut header = [0; 56];
     (header[40], header[48]) = (24, 0x20);
-    let header = buffer(usize::from(captured_record::HEADER_ITEM), &header);
+    let header = item(usize::from(captured_record::HEADER_ITEM), &header);
     let expected = r#"fd: 9, msg: { .iov: ["ab"], .controllen: 24, .flags: TRUNC } = 2"#;
     assert_eq!(line("recvmsg", &[9, 16], 2, &[memory[1], header]), expected);
 }

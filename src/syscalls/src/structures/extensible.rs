@@ -1,12 +1,15 @@
-//! Structures that may grow with new versions of the kernel.
+//! Structures that newer kernels may extend.
 
 use super::{int, long, short, timespec, word};
 use crate::Abi;
+use crate::arguments::open_flags;
 use crate::constants::{self as names, files, policy_text, system};
 use crate::mode::mode_text;
 
-/// `struct clone_args` of any version from the first one on, which has 64 bytes, without fields that are 0.
+/// `struct clone_args` of any version, without fields that are 0; `None` if it is shorter than the first version.
 pub(super) fn clone_arguments(bytes: &[u8]) -> Option<String> {
+    // The last field of the first version, `tls`.
+    long(bytes, 56)?;
     let members = [
         "flags",
         "pidfd",
@@ -32,11 +35,10 @@ pub(super) fn clone_arguments(bytes: &[u8]) -> Option<String> {
         (name, text)
     });
     let named_values: Vec<(&str, Option<String>)> = named_values.collect();
-    long(bytes, 56)?;
     Some(fields(&named_values))
 }
 
-/// Returns `{ .field: value, ... }` without fields whose text is `None`.
+/// Returns `{ .field: value, .field: value }` without fields whose text is `None`; `{}` if there is none left.
 fn fields(fields: &[(&str, Option<String>)]) -> String {
     let parts = fields.iter();
     let parts = parts.filter_map(|(name, text)| Some(format!(".{name}: {}", text.as_ref()?)));
@@ -47,15 +49,16 @@ fn fields(fields: &[(&str, Option<String>)]) -> String {
     }
 }
 
+/// Returns a number as text; `None` if it is 0.
 fn non_zero(value: u64) -> Option<String> {
     (value != 0).then(|| value.to_string())
 }
 
-/// `struct open_how`; `flags` formats its first field.
-pub(super) fn open_how(bytes: &[u8], flags: impl FnOnce(u64) -> String) -> Option<String> {
+/// `struct open_how`. The values of the flags depend on the architecture.
+pub(super) fn open_how(bytes: &[u8], abi: Abi) -> Option<String> {
     let (mode, resolve) = (long(bytes, 8)?, long(bytes, 16)?);
     Some(fields(&[
-        ("flags", Some(flags(long(bytes, 0)?))),
+        ("flags", Some(open_flags(abi, long(bytes, 0)?))),
         ("mode", (mode != 0).then(|| mode_text(mode))),
         (
             "resolve",
@@ -82,7 +85,8 @@ pub(super) fn mount_attributes(bytes: &[u8]) -> Option<String> {
     ]))
 }
 
-/// `struct sched_attr` of any version from the first one on, which has 48 bytes.
+/// `struct sched_attr` of any version, without fields that are 0; `None` if it is shorter than the first version, which has 48
+/// bytes.
 pub(super) fn scheduling_attributes(bytes: &[u8]) -> Option<String> {
     let (policy, flags) = (word(bytes, 4)?, long(bytes, 8)?);
     let nice = int(bytes, 16)?;
@@ -103,7 +107,7 @@ pub(super) fn scheduling_attributes(bytes: &[u8]) -> Option<String> {
     ]))
 }
 
-/// The fields of `struct io_uring_params` that the caller sets.
+/// The fields of `struct io_uring_params` that the caller sets, without those that are 0.
 pub(super) fn ring_parameters(bytes: &[u8]) -> Option<String> {
     let flags = word(bytes, 8)?;
     Some(fields(&[
@@ -118,7 +122,7 @@ pub(super) fn ring_parameters(bytes: &[u8]) -> Option<String> {
     ]))
 }
 
-/// `struct futex_waitv[]`, of elements of 24 bytes; `...` at the end if `bytes` has less than `count`.
+/// `struct futex_waitv[]`, of elements of 24 bytes; `...` at the end if `bytes` has fewer than `count`.
 pub(super) fn futex_waiters(bytes: &[u8], count: u64) -> Option<String> {
     let (waiters, _) = bytes.as_chunks::<24>();
     let texts: Option<Vec<String>> = waiters
@@ -140,38 +144,25 @@ pub(super) fn futex_waiters(bytes: &[u8], count: u64) -> Option<String> {
     Some(format!("[{}{more}]", texts?.join(", ")))
 }
 
-/// `struct statx`: the mask of valid fields, and the fields that are read most.
+/// `struct statx`: the mask of valid fields, the mode, the number of a device or the size of any other file, and the time of the
+/// last modification if it is valid.
 pub(super) fn extended_stat(bytes: &[u8]) -> Option<String> {
     let (mask, mode) = (word(bytes, 0)?, u64::from(short(bytes, 28)?));
     // S_IFMT: character and block devices.
     let is_device = matches!(mode & 0o170000, 0o20000 | 0o60000);
     let device = format!("{}:{}", word(bytes, 128)?, word(bytes, 132)?);
+    let size = long(bytes, 40)?.to_string();
+    let (seconds, nanos) = (long(bytes, 112)?, word(bytes, 120)?);
+    let modified = timespec(&[seconds, nanos].map(u64::to_ne_bytes).concat())?;
     // STATX_MTIME.
-    let modified = (mask & 0x40 != 0).then(|| {
-        let nanos = u64::from(u32::from_ne_bytes(*bytes.get(120..)?.first_chunk()?));
-        timespec(&[long(bytes, 112)?.to_ne_bytes(), nanos.to_ne_bytes()].concat())
-    });
+    let has_modified = mask & 0x40 != 0;
     Some(fields(&[
         ("stx_mask", Some(names::STATX_MASK.text(mask))),
         ("stx_mode", Some(super::file_mode_text(mode))),
         ("stx_rdev", is_device.then_some(device)),
-        (
-            "stx_size",
-            (!is_device)
-                .then(|| long(bytes, 40))
-                .flatten()
-                .map(|size| size.to_string()),
-        ),
-        ("stx_mtime", modified.flatten()),
+        ("stx_size", (!is_device).then_some(size)),
+        ("stx_mtime", has_modified.then_some(modified)),
     ]))
-}
-
-/// Returns a function that returns the text of the flags of `struct open_how`.
-pub(super) fn open_how_flags(abi: Abi) -> impl Fn(u64) -> String {
-    move |flags| match abi {
-        Abi::Arm64 => names::OPEN_ARM.text(flags),
-        _ => names::OPEN.text(flags),
-    }
 }
 
 #[cfg(test)]
@@ -196,7 +187,7 @@ mod tests {
 
     #[test]
     fn flags_have_names() {
-        let how = open_how(&words(&[0o2000101, 0o600, 4]), open_how_flags(Abi::X86_64));
+        let how = open_how(&words(&[0o2000101, 0o600, 4]), Abi::X86_64);
         let expected =
             "{ .flags: CLOEXEC|CREAT|WRONLY, .mode: IRUSR|IWUSR, .resolve: NO_SYMLINKS }";
         assert_eq!(how.as_deref(), Some(expected));

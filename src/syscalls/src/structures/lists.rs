@@ -1,8 +1,8 @@
-//! Lists of numbers, and sets as bit masks.
+//! Numbers, lists of numbers, and bit masks.
 
 use super::{int, long};
 
-/// Returns numbers of 4 bytes as `[1, 2]`.
+/// Returns signed numbers of 4 bytes as `[1, 2]`.
 pub(super) fn numbers(bytes: &[u8], is_truncated: bool) -> Option<String> {
     let (numbers, _) = bytes.as_chunks::<4>();
     let texts: Option<Vec<String>> = numbers
@@ -40,9 +40,10 @@ pub(super) fn cpus(bytes: &[u8], is_truncated: bool) -> String {
     format!("[{}{more}]", texts.join(", "))
 }
 
-/// Returns the first word of a mask of memory nodes, of which the kernel reads `count` - 1 bits.
-pub(super) fn nodes(bytes: &[u8], count: u64) -> Option<String> {
-    let more = if count > 65 { ", ..." } else { "" };
+/// Returns the first 64 bits of a mask of memory nodes; `...` follows if it is longer. As in the kernel, it has `max_node` - 1
+/// bits.
+pub(super) fn nodes(bytes: &[u8], max_node: u64) -> Option<String> {
+    let more = if max_node > 65 { ", ..." } else { "" };
     Some(format!("[{:#x}{more}]", long(bytes, 0)?))
 }
 

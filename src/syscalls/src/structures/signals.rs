@@ -3,7 +3,7 @@
 use super::{int, long, word};
 use crate::constants::{self as names, system};
 
-/// The kernel's `struct sigaction`.
+/// The kernel's `struct sigaction`, with the field `sa_restorer`, which is not shown.
 pub(super) fn signal_action(bytes: &[u8]) -> Option<String> {
     let handler = match long(bytes, 0)? {
         0 => "DFL".to_owned(),
@@ -33,7 +33,8 @@ pub(super) fn signal_set(bits: u64) -> String {
     format!("{sign}[{}]", signals.join(", "))
 }
 
-/// `siginfo_t`: the signal and its code, and the sender, the state of the child, or the address of a fault.
+/// `siginfo_t`: the signal and its code; of SIGCHLD, the child and its state; of a signal sent by a process, the sender and its
+/// value; of a fault, the address.
 pub(super) fn signal_information(bytes: &[u8]) -> Option<String> {
     let (signal, code) = (word(bytes, 0)?, word(bytes, 8)?);
     // waitid(2) with WNOHANG, without a child whose state has changed.
@@ -50,22 +51,25 @@ pub(super) fn signal_information(bytes: &[u8]) -> Option<String> {
         "{{ .si_signo: {}, .si_code: {code_text}",
         names::SIGNAL.text(signal)
     );
-    let is_sent = code == 0 || code > u64::from(u32::MAX / 2);
-    if is_sent || is_child {
+    // SI_USER, or a negative code.
+    let is_from_process = code == 0 || code > u64::from(u32::MAX / 2);
+    // SI_TIMER has a timer's id in place of the sender.
+    let has_sender = is_from_process && code != 0xffff_fffe;
+    if has_sender || is_child {
         let (sender, user) = (int(bytes, 16)?, word(bytes, 20)?);
         text.push_str(&format!(", .si_pid: {sender}, .si_uid: {user}"));
     }
     let value = long(bytes, 24)?;
-    // SIGILL, SIGTRAP, SIGBUS, SIGFPE and SIGSEGV of the kernel.
-    let is_fault = matches!(signal, 4 | 5 | 7 | 8 | 11) && !is_sent;
+    // SIGILL, SIGTRAP, SIGBUS, SIGFPE or SIGSEGV, sent by the kernel.
+    let is_fault = matches!(signal, 4 | 5 | 7 | 8 | 11) && !is_from_process;
     match (is_child, code) {
-        // CLD_EXITED has the exit code, others have a signal.
+        // With CLD_EXITED, `si_status` is the exit code; with the other codes of a child, a signal.
         (true, 1) => text.push_str(&format!(", .si_status: {}", int(bytes, 24)?)),
         (true, _) => {
             let status = names::SIGNAL.text(word(bytes, 24)?);
             text.push_str(&format!(", .si_status: {status}"));
         }
-        // SI_QUEUE has a value of the sender.
+        // SI_QUEUE: the sender has passed a value.
         (_, 0xffff_ffff) if value != 0 => text.push_str(&format!(", .si_value: {value:#x}")),
         _ if is_fault => text.push_str(&format!(", .si_addr: {:#x}", long(bytes, 16)?)),
         _ => {}
@@ -130,6 +134,8 @@ mod tests {
         assert_eq!(text(&[17, 0, 2, 0, 5, 0, 9, 0]).as_deref(), Some(expected));
         let expected = "{ .si_signo: SEGV, .si_code: 1, .si_addr: 0x8 }";
         assert_eq!(text(&[11, 0, 1, 0, 8, 0, 0, 0]).as_deref(), Some(expected));
+        let expected = "{ .si_signo: ALRM, .si_code: TIMER }";
+        assert_eq!(text(&[14, 0, -2, 0, 5, 0, 7, 0]).as_deref(), Some(expected));
         assert_eq!(text(&[0; 8]).as_deref(), Some("{}"));
         assert_eq!(text(&[17, 0, 1]), None);
     }
