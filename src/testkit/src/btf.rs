@@ -1,12 +1,15 @@
-//! Builds types of a kernel in BTF.
+//! Builds the BTF of a kernel or of a module.
 
 /// A BTF blob under construction.
 #[derive(Debug, Default)]
 pub struct Blob {
     strings: Vec<u8>,
     types: Vec<u8>,
-    /// For a module, the number of types and the size of the strings of the kernel; otherwise 0.
-    base: (u32, u32),
+    /// For a module, the number of types of the kernel; otherwise 0.
+    kernel_types: u32,
+    /// For a module, the size in bytes of the strings of the kernel; otherwise 0.
+    kernel_strings: u32,
+    /// The number of types in this blob.
     count: u32,
 }
 
@@ -20,35 +23,38 @@ impl Blob {
         }
     }
 
-    /// Creates a blob of a module, without types: its ids and string offsets continue those of this blob.
+    /// Creates a blob of a module, without types: its ids and string offsets continue those of this blob, the kernel's.
     #[must_use]
     pub fn module(&self) -> Self {
         Self {
-            base: (self.count, self.strings.len() as u32),
+            kernel_types: self.count,
+            kernel_strings: self.strings.len() as u32,
             ..Self::new()
         }
     }
 
     /// Adds a string and returns its offset.
     pub fn text(&mut self, text: &str) -> u32 {
-        let at = self.base.1 + self.strings.len() as u32;
+        let offset = self.kernel_strings + self.strings.len() as u32;
         self.strings.extend(text.as_bytes());
         self.strings.push(0);
-        at
+        offset
     }
 
-    /// Adds a type and returns its id. `size` is the id of another type for kinds that have one instead of a size.
-    pub fn add(&mut self, name: &str, info: u32, size: u32, details: &[u32]) -> u32 {
+    /// Adds a `struct btf_type` and returns its id. `info` is the kind, the number of members or parameters, and in bit 31 the
+    /// `kind_flag`. `size_or_type` is the size in bytes, or of kinds such as pointers, the id of the type that it refers to.
+    /// `details` are the words that follow the structure.
+    pub fn add(&mut self, name: &str, info: u32, size_or_type: u32, details: &[u32]) -> u32 {
         let name = if name.is_empty() { 0 } else { self.text(name) };
-        let words = [name, info, size]
+        let words = [name, info, size_or_type]
             .into_iter()
             .chain(details.iter().copied());
         self.types.extend(words.flat_map(u32::to_le_bytes));
         self.count += 1;
-        self.base.0 + self.count
+        self.kernel_types + self.count
     }
 
-    /// The data as in `/sys/kernel/btf`, little-endian.
+    /// Returns the content of a file of `/sys/kernel/btf`, little-endian.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
@@ -98,12 +104,12 @@ pub fn kernel() -> Blob {
     let table = blob.add("", ARRAY, 0, &[rows, int, 3]);
     let names = ["name", "table", "flag"].map(|name| blob.text(name));
     // `flag` is a bit field: 3 bits at offset 5.
-    let inner = [names[2], int, 3 << 24 | 5];
-    let inner = blob.add("", STRUCT | 1 << 31 | 1, 4, &inner);
+    let inner_members = [names[2], int, 3 << 24 | 5];
+    let inner = blob.add("", STRUCT | 1 << 31 | 1, 4, &inner_members);
     let members = [names[0], array, 64, names[1], table, 192, 0, inner, 0];
     let file = blob.add("file", STRUCT | 3, 72, &members);
-    let unchanged = blob.add("", CONST, file, &[]);
-    let pointer = blob.add("", POINTER, unchanged, &[]);
+    let const_file = blob.add("", CONST, file, &[]);
+    let pointer = blob.add("", POINTER, const_file, &[]);
     let unsigned = blob.add("long unsigned int", INT, 8, &[64]);
     let size = blob.add("size_t", TYPEDEF, unsigned, &[]);
     let names = ["file", "count", "by_value", "last"].map(|name| blob.text(name));

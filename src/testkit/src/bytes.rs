@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Default)]
 pub struct Bytes {
     data: Vec<u8>,
-    big: bool,
+    is_big_endian: bool,
 }
 
 impl Bytes {
@@ -17,7 +17,7 @@ impl Bytes {
     pub fn big_endian() -> Self {
         Self {
             data: Vec::new(),
-            big: true,
+            is_big_endian: true,
         }
     }
 
@@ -28,10 +28,10 @@ impl Bytes {
         self
     }
 
-    /// Appends two bytes.
+    /// Appends a number of two bytes.
     #[must_use]
     pub fn u16(self, value: u16) -> Self {
-        let bytes = if self.big {
+        let bytes = if self.is_big_endian {
             value.to_be_bytes()
         } else {
             value.to_le_bytes()
@@ -39,10 +39,10 @@ impl Bytes {
         self.raw(bytes)
     }
 
-    /// Appends four bytes.
+    /// Appends a number of four bytes.
     #[must_use]
     pub fn u32(self, value: u32) -> Self {
-        let bytes = if self.big {
+        let bytes = if self.is_big_endian {
             value.to_be_bytes()
         } else {
             value.to_le_bytes()
@@ -50,10 +50,10 @@ impl Bytes {
         self.raw(bytes)
     }
 
-    /// Appends eight bytes.
+    /// Appends a number of eight bytes.
     #[must_use]
     pub fn u64(self, value: u64) -> Self {
-        let bytes = if self.big {
+        let bytes = if self.is_big_endian {
             value.to_be_bytes()
         } else {
             value.to_le_bytes()
@@ -61,7 +61,7 @@ impl Bytes {
         self.raw(bytes)
     }
 
-    /// Appends text, a NUL, and padding to a multiple of `align`.
+    /// Appends text and a NUL, then more NULs until the length of the string is a multiple of `align`.
     #[must_use]
     pub fn text(mut self, text: &str, align: usize) -> Self {
         self.data.extend_from_slice(text.as_bytes());
@@ -69,7 +69,7 @@ impl Bytes {
         self.aligned(align)
     }
 
-    /// Appends NULs up to a multiple of `align`.
+    /// Appends NULs until the length is a multiple of `align`.
     #[must_use]
     pub fn aligned(mut self, align: usize) -> Self {
         let length = self.data.len().next_multiple_of(align.max(1));

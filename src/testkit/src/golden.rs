@@ -25,32 +25,32 @@ pub fn assert_golden(path: &Path, actual: &str) {
         Ok(expected) => expected,
         Err(error) => panic!("cannot read {file}: {error}; RPERF_BLESS=1 writes it"),
     };
-    if let Some(difference) = difference(&expected, actual) {
+    if let Some(lines) = difference(&expected, actual) {
         panic!(
-            "{file} differs at {difference}\nRPERF_BLESS=1 accepts the new text; look at the diff before you commit it"
+            "{file} differs at {lines}\nRPERF_BLESS=1 accepts the new text; look at the diff before you commit it"
         );
     }
 }
 
-/// Returns the first line in which two texts differ, from both; `None` if they are equal.
+/// Returns the number of the first line in which two texts differ, and that line of each; `None` if the texts are equal.
 pub fn difference(expected: &str, actual: &str) -> Option<String> {
     if expected == actual {
         return None;
     }
-    let mut left = expected.split('\n');
-    let mut right = actual.split('\n');
-    let mut line = 1;
+    let mut expected_lines = expected.split('\n');
+    let mut actual_lines = actual.split('\n');
+    let mut number = 1;
     loop {
-        match (left.next(), right.next()) {
-            (Some(left), Some(right)) if left == right => line += 1,
-            (left, right) => {
-                let show = |side: Option<&str>| {
-                    side.map_or("(the text ends)".to_owned(), |text| format!("{text:?}"))
+        match (expected_lines.next(), actual_lines.next()) {
+            (Some(expected), Some(actual)) if expected == actual => number += 1,
+            (expected, actual) => {
+                let show = |line: Option<&str>| {
+                    line.map_or("(the text ends)".to_owned(), |line| format!("{line:?}"))
                 };
                 return Some(format!(
-                    "line {line}:\n  expected {}\n  actual   {}",
-                    show(left),
-                    show(right)
+                    "line {number}:\n  expected {}\n  actual   {}",
+                    show(expected),
+                    show(actual)
                 ));
             }
         }

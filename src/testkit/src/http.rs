@@ -10,15 +10,15 @@ use std::time::Duration;
 /// The server's answer to a request.
 #[derive(Debug, Clone)]
 pub enum HttpResponse {
-    /// This status only.
+    /// This status, without content.
     Status(u16),
     /// Status 200 with these bytes and these additional header lines.
     File(Vec<u8>, &'static [&'static str]),
-    /// Status 200 with half of these bytes, although the header announces all.
+    /// Status 200 with the first half of these bytes, although `Content-Length` is the number of all.
     Half(Vec<u8>),
-    /// Single bytes at intervals, until the client disconnects or the server ends.
+    /// Status 200, then a byte every 20 ms until the client disconnects or the server is dropped.
     SlowBytes,
-    /// No answer, as long as the server exists.
+    /// No answer. The connection stays open until the server is dropped.
     Silence,
 }
 
@@ -33,11 +33,11 @@ struct Shared {
     answer: Box<dyn Fn(&str) -> HttpResponse + Send + Sync>,
     requested_paths: Mutex<Vec<String>>,
     bodies: Mutex<Vec<Vec<u8>>>,
-    stops: AtomicBool,
+    is_stopped: AtomicBool,
 }
 
 impl HttpServer {
-    /// Starts a server that answers the request for each path with `answer`.
+    /// Starts a server that answers a request with what `answer` returns for its path.
     ///
     /// # Errors
     ///
@@ -51,17 +51,17 @@ impl HttpServer {
             answer: Box::new(answer),
             requested_paths: Mutex::default(),
             bodies: Mutex::default(),
-            stops: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
         });
-        let server = Arc::clone(&shared);
+        let of_acceptor = Arc::clone(&shared);
         let acceptor = thread::spawn(move || {
             for connection in listener.incoming().flatten() {
-                if server.stops.load(Ordering::Relaxed) {
+                if of_acceptor.is_stopped.load(Ordering::Relaxed) {
                     return;
                 }
-                let server = Arc::clone(&server);
-                // Clients may disconnect at any time.
-                thread::spawn(move || server.serve(connection).ok());
+                let of_connection = Arc::clone(&of_acceptor);
+                // Errors are ignored: clients may disconnect at any time.
+                thread::spawn(move || of_connection.serve(connection).ok());
             }
         });
         Ok(Self {
@@ -71,7 +71,7 @@ impl HttpServer {
         })
     }
 
-    /// Returns the URL of the server on the loopback interface, with its port.
+    /// Returns the server's URL, with its address and port.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -84,7 +84,7 @@ impl HttpServer {
             .clone()
     }
 
-    /// Returns the data that came with the requests so far, in order; empty for requests without any.
+    /// Returns the bodies of the requests so far, in order; empty for requests without one.
     pub fn bodies(&self) -> Vec<Vec<u8>> {
         let bodies = self.shared.bodies.lock();
         bodies.unwrap_or_else(PoisonError::into_inner).clone()
@@ -93,7 +93,7 @@ impl HttpServer {
 
 impl Drop for HttpServer {
     fn drop(&mut self) {
-        self.shared.stops.store(true, Ordering::Relaxed);
+        self.shared.is_stopped.store(true, Ordering::Relaxed);
         // Wakes the thread that waits for a connection.
         let _ = TcpStream::connect(self.address);
         if let Some(acceptor) = self.acceptor.take() {
@@ -103,18 +103,23 @@ impl Drop for HttpServer {
 }
 
 impl Shared {
+    /// Reads a request, notes its path and body, and answers it.
     fn serve(&self, mut connection: TcpStream) -> std::io::Result<()> {
         let mut input = BufReader::new(connection.try_clone()?);
         let mut lines = input.by_ref().lines();
-        let first = lines.next().transpose()?.unwrap_or_default();
-        let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
+        let request_line = lines.next().transpose()?.unwrap_or_default();
+        let path = request_line
+            .split(' ')
+            .nth(1)
+            .unwrap_or_default()
+            .to_owned();
         let mut length = 0;
         while let Some(line) = lines.next().transpose()?.filter(|line| !line.is_empty()) {
             if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap_or_default();
             }
         }
-        // A connection that is closed with unread data may lose the answer.
+        // The body is read even if no test needs it: closing a connection with unread data may lose the answer.
         let mut body = vec![0; length];
         input.read_exact(&mut body)?;
         let bodies = self.bodies.lock();
@@ -147,8 +152,9 @@ impl Shared {
         }
     }
 
+    /// Repeats `act` every 20 ms until the server is dropped or `act` fails.
     fn until_stopped(&self, mut act: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()> {
-        while !self.stops.load(Ordering::Relaxed) {
+        while !self.is_stopped.load(Ordering::Relaxed) {
             act()?;
             thread::sleep(Duration::from_millis(20));
         }
@@ -156,6 +162,7 @@ impl Shared {
     }
 }
 
+/// Writes a header with status 200 and these additional lines.
 fn head(connection: &mut TcpStream, length: usize, headers: &[&str]) -> std::io::Result<()> {
     write!(
         connection,

@@ -25,7 +25,7 @@ pub struct FileAttr {
     pub sample_type: u64,
     /// `read_format`.
     pub read_format: u64,
-    /// The one-bit fields.
+    /// The bit fields, from `disabled` on.
     pub flags: u64,
     /// `config1`; for breakpoints, the address.
     pub config1: u64,
@@ -38,7 +38,7 @@ pub struct FileAttr {
 }
 
 impl FileAttr {
-    /// `sample_id_all`: records other than samples have a trailer.
+    /// `sample_id_all` in [`FileAttr::flags`]: records other than samples end with a `struct sample_id`.
     pub const SAMPLE_ID_ALL: u64 = 1 << 18;
 
     fn encode(&self, bytes: Bytes) -> Vec<u8> {
@@ -52,29 +52,29 @@ impl FileAttr {
     }
 }
 
-/// Returns a little-endian record: a header and `body`.
+/// Returns a record: a little-endian header and `body`.
 ///
 /// # Panics
 /// If it exceeds the maximum record size.
 pub fn record(kind: u32, misc: u16, body: Bytes) -> Vec<u8> {
-    with_header(Bytes::new(), kind, misc, &body.done())
+    encode_record(Bytes::new(), kind, misc, &body.done())
 }
 
-/// Appends a record to `bytes`.
-fn with_header(bytes: Bytes, kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+/// Returns a record whose header has the byte order of `empty`, a string without bytes.
+fn encode_record(empty: Bytes, kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
     let size = u16::try_from(8 + body.len()).expect("a short record");
-    let header = bytes.u32(kind).u16(misc).u16(size);
+    let header = empty.u32(kind).u16(misc).u16(size);
     header.raw(body).done()
 }
 
 /// A perf.data file under construction.
 #[derive(Debug, Clone, Default)]
 pub struct PerfFile {
-    big: bool,
+    is_big_endian: bool,
     /// Attr and ids of each event.
     events: Vec<(Vec<u8>, Vec<u64>)>,
     records: Vec<u8>,
-    /// Number and content, in increasing order.
+    /// Number and content of each feature, by increasing number.
     features: Vec<(u32, Vec<u8>)>,
 }
 
@@ -104,14 +104,14 @@ impl PerfFile {
     /// Creates a big-endian file without events.
     pub fn big_endian() -> Self {
         Self {
-            big: true,
+            is_big_endian: true,
             ..Self::default()
         }
     }
 
     /// Returns an empty byte string in the file's byte order.
     pub fn bytes(&self) -> Bytes {
-        match self.big {
+        match self.is_big_endian {
             true => Bytes::big_endian(),
             false => Bytes::new(),
         }
@@ -126,7 +126,7 @@ impl PerfFile {
     /// Adds an event from an encoded attr.
     ///
     /// # Panics
-    /// If it is not 128 bytes long.
+    /// If `attr` is not 128 bytes long.
     pub fn encoded_event(&mut self, attr: Vec<u8>, ids: &[u64]) -> &mut Self {
         assert_eq!(attr.len(), ATTR_SIZE, "the size of an attr");
         self.events.push((attr, ids.to_vec()));
@@ -141,7 +141,7 @@ impl PerfFile {
         let body = body.as_ref();
         let position = self.data_offset() + self.records.len();
         self.records
-            .extend(with_header(self.bytes(), kind, misc, body));
+            .extend(encode_record(self.bytes(), kind, misc, body));
         position as u64
     }
 
@@ -157,10 +157,10 @@ impl PerfFile {
         self
     }
 
-    /// Adds the machine's name.
+    /// Adds the feature with the machine's name.
     ///
     /// # Panics
-    /// If it is longer than 64 bytes.
+    /// If the name is longer than 64 bytes.
     pub fn machine(&mut self, name: &str) -> &mut Self {
         let content = self.bytes().u32(64).raw(name);
         let padding = vec![0; 64_usize.checked_sub(name.len()).expect("a short name")];
@@ -168,7 +168,8 @@ impl PerfFile {
         self.feature(Self::ARCH, content)
     }
 
-    /// Adds the names of all events, in their order. Events without this are named by their attrs.
+    /// Adds the feature with the names of the events, which are in the order in which they were added. A file without this
+    /// feature only has their attrs.
     pub fn event_names(&mut self, names: &[&str]) -> &mut Self {
         let count = |number: usize| u32::try_from(number).expect("a small number");
         let mut content = self.bytes().u32(count(names.len()));
@@ -195,11 +196,11 @@ impl PerfFile {
         let data = self.data_offset();
         let attrs_size = self.events.len() * ENTRY_SIZE;
         let magic = u64::from_le_bytes(*b"PERFILE2");
-        let sizes = [HEADER_SIZE, ENTRY_SIZE, data - attrs_size, attrs_size];
-        let file = [&sizes[..], &[data, self.records.len(), 0, 0]].concat();
-        let mut file = file
-            .iter()
-            .fold(self.bytes().u64(magic), |file, size| file.u64(*size as u64));
+        let attrs = [HEADER_SIZE, ENTRY_SIZE, data - attrs_size, attrs_size];
+        let header = [&attrs[..], &[data, self.records.len(), 0, 0]].concat();
+        let mut file = header.iter().fold(self.bytes().u64(magic), |file, field| {
+            file.u64(*field as u64)
+        });
         let features = self
             .features
             .iter()
@@ -246,7 +247,7 @@ mod tests {
             let bytes = file.finish();
             let word = |at: usize| {
                 let word = bytes[at..at + 8].try_into().expect("eight bytes");
-                let word = if file.big {
+                let word = if file.is_big_endian {
                     u64::from_be_bytes(word)
                 } else {
                     u64::from_le_bytes(word)

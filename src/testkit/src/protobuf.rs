@@ -9,6 +9,7 @@ pub enum ProtoField<'b> {
     Bytes(&'b [u8]),
 }
 
+/// Reads a number of variable length from the start of `bytes`, and removes it there.
 fn varint(bytes: &mut &[u8]) -> u64 {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
@@ -25,7 +26,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
 /// Returns the numbers and values of a message's fields.
 ///
 /// # Panics
-/// If a field is truncated, is a group, or has a fixed length of four bytes.
+/// If a field is truncated, or is neither a varint nor eight bytes nor of variable length.
 pub fn fields(mut bytes: &[u8]) -> Vec<(u64, ProtoField<'_>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -43,7 +44,7 @@ pub fn fields(mut bytes: &[u8]) -> Vec<(u64, ProtoField<'_>)> {
                 bytes = rest;
                 ProtoField::Bytes(field)
             }
-            kind => panic!("wire type {kind}"),
+            wire_type => panic!("wire type {wire_type}"),
         };
         fields.push((key >> 3, field));
     }
@@ -79,11 +80,11 @@ pub fn number(message: &[u8], field_number: u64) -> u64 {
 /// # Panics
 /// Those of [`fields`].
 pub fn text(message: &[u8], field_number: u64) -> String {
-    let values = messages(message, field_number).last().copied();
-    String::from_utf8_lossy(values.unwrap_or_default()).into_owned()
+    let last = messages(message, field_number).last().copied();
+    String::from_utf8_lossy(last.unwrap_or_default()).into_owned()
 }
 
-/// Returns the values of a field of messages or text.
+/// Returns the values of a field of variable length: messages, texts, or packed numbers.
 ///
 /// # Panics
 /// Those of [`fields`].
@@ -113,7 +114,7 @@ pub fn packed(message: &[u8], field_number: u64) -> Vec<u64> {
 /// Returns the values of a packed numeric field whose elements have eight bytes.
 ///
 /// # Panics
-/// Those of [`fields`], or if the length is not a multiple of eight.
+/// Those of [`fields`], or if the length of the field is not a multiple of eight.
 pub fn packed_fixed(message: &[u8], field_number: u64) -> Vec<u64> {
     let mut numbers = Vec::new();
     for bytes in messages(message, field_number) {

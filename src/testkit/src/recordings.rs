@@ -12,10 +12,10 @@ pub fn recordings(max_bytes: u64) -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            let is_short = entry.metadata().is_ok_and(|file| file.len() <= max_bytes);
+            let is_small = entry.metadata().is_ok_and(|file| file.len() <= max_bytes);
             if path.is_dir() {
                 folders.push(path);
-            } else if is_short {
+            } else if is_small {
                 files.push(path);
             }
         }

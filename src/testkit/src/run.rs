@@ -1,4 +1,4 @@
-//! Runs programs in a uniform environment: no configuration, colours, locale, time zone or pager.
+//! Runs programs in a uniform environment: without the user's configuration, locale and time zone, and without a terminal.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -15,7 +15,7 @@ use crate::Scratch;
 pub struct Run {
     command: Command,
     input: Option<Vec<u8>>,
-    /// The program's `HOME`, removed when it has ended: recordings fill the build-id cache there.
+    /// The program's `HOME`, removed when it has ended: `record` fills the build-id cache there.
     home: Scratch,
 }
 
@@ -26,12 +26,13 @@ pub struct Outcome {
     pub status: i32,
     /// The output on stdout; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// The output on stderr.
+    /// The output on stderr; invalid UTF-8 is replaced.
     pub stderr: String,
 }
 
 impl Run {
-    /// Prepares `program` with only `PATH` of the caller's environment, and an empty `HOME` of its own.
+    /// Prepares `program` with an environment of the caller's `PATH`, an empty `HOME` of its own, and fixed values of `LC_ALL`,
+    /// `TZ`, `COLUMNS` and `PERF_CONFIG`.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program);
         command.env_clear();
@@ -73,7 +74,7 @@ impl Run {
         self
     }
 
-    /// Runs in this directory.
+    /// Sets the directory to run in; by default, the caller's.
     #[must_use]
     pub fn within(mut self, directory: impl AsRef<Path>) -> Self {
         self.command.current_dir(directory);
@@ -111,14 +112,15 @@ impl Run {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = self.command.spawn()?;
-        // Written concurrently with reading: a program that writes before it has read everything would deadlock.
-        let feed = self.input.zip(child.stdin.take());
-        let feed = feed.map(|(input, mut stdin)| {
+        // The input is written while the output is read: otherwise, a program that writes much before it has read everything
+        // would deadlock.
+        let input = self.input.zip(child.stdin.take());
+        let writer = input.map(|(input, mut stdin)| {
             // The program may exit without reading all input: the error is ignored.
             thread::spawn(move || drop(stdin.write_all(&input)))
         });
         let output = child.wait_with_output()?;
-        if let Some(Err(panic)) = feed.map(thread::JoinHandle::join) {
+        if let Some(Err(panic)) = writer.map(thread::JoinHandle::join) {
             resume_unwind(panic);
         }
         drop(self.home);
@@ -131,7 +133,7 @@ impl Run {
     }
 }
 
-/// Returns Linux perf, if this machine has one that runs.
+/// Returns the path of the first Linux perf in `PATH` that runs; `None` if there is none.
 pub fn real_perf() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let mut candidates = std::env::split_paths(&path)
@@ -144,7 +146,7 @@ pub fn real_perf() -> Option<PathBuf> {
     })
 }
 
-/// Prints that a test is skipped for lack of files that are not in every clone.
+/// Prints that a test is skipped for lack of files that are not in every clone. Unlike [`skip`], never panics.
 pub fn absent(test: &str, files: &str) {
     eprintln!("skipped: {test}: {files} are missing");
 }
