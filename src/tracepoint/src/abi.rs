@@ -2,7 +2,7 @@
 
 use rperf_wire::Endian;
 
-/// Number layout of the kernel that recorded the samples.
+/// Byte order and size of `long` of the kernel that recorded the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abi {
     /// Byte order.

@@ -10,15 +10,15 @@ pub enum Error {
     #[error("the tracing data section has an unknown magic number")]
     Magic,
     /// The section is truncated.
-    #[error("tracing data at offset 0: {source}")]
+    #[error("the tracing data section is truncated: {source}")]
     Section {
-        /// The missing field; its offset counts from the start of the section.
+        /// The missing field. In its message, the record is the section: the offset counts from the section's start.
         source: DecodeError,
     },
     /// The event is not a tracepoint.
     #[error("not a tracepoint")]
     NotATracepoint,
-    /// The recording has no format of the tracepoint.
+    /// The recording, or the running kernel, has no format of the tracepoint.
     #[error("the recording has no format of this tracepoint")]
     Undescribed,
     /// A required field is missing.
@@ -77,10 +77,10 @@ pub enum FormatWarning {
     Unexpected {
         /// The token expected.
         expected: &'static str,
-        /// The token found; empty at the end of the text.
+        /// The token found; empty at the end of the text, or if it is an expression in place of a field.
         found: String,
     },
-    /// An operator in a position where it is not allowed.
+    /// An unknown operator, or an operator in a position where it is not allowed.
     #[error("print fmt has the operator `{0}` in a position where it is not allowed")]
     Operator(String),
     /// A table of flags or symbols with an entry that isn't a constant.
@@ -95,7 +95,7 @@ pub enum FormatWarning {
     /// A conversion such as `%lllld`.
     #[error("print fmt has the conversion `{0}`, which is too long or malformed")]
     Conversion(String),
-    /// Nesting of parentheses or operators exceeds the limit.
+    /// Parentheses or operators are nested too deeply for the parser, or an expression needs too large a stack.
     #[error("print fmt is nested too deeply")]
     TooDeep,
 }

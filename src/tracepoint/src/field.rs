@@ -15,13 +15,13 @@ pub struct Field {
     pub offset: usize,
     /// Size in the raw record, in bytes; for dynamic fields, without their data.
     pub size: usize,
-    /// Size of one element in bytes; equal to `size` unless the field is an array or dynamic; 0 if unknown.
+    /// Size of one element in bytes, 0 if unknown; equal to `size` unless the field is an array or dynamic.
     pub element_size: usize,
-    /// Whether it is signed.
+    /// Whether it is signed; false if an old kernel does not tell.
     pub is_signed: bool,
     /// Whether it is an array.
     pub is_array: bool,
-    /// Whether the field holds offset and length of its data (`__data_loc`, `__rel_loc`).
+    /// Whether the field holds the location of its data, an offset and a length (`__data_loc`, `__rel_loc`).
     pub is_dynamic: bool,
     /// Whether the offset of a dynamic field is relative to the end of the field (`__rel_loc`).
     pub is_relative: bool,

@@ -17,7 +17,7 @@ pub struct Format {
     pub print_fmt: String,
 }
 
-/// Types of known size, for elements of dynamic arrays.
+/// Types of the elements of dynamic arrays whose size is known, in bytes.
 const ELEMENT_SIZES: [(&str, usize); 9] = [
     ("u8", 1),
     ("u16", 2),
@@ -34,8 +34,7 @@ impl Format {
     /// Parses a `format` file of a kernel whose longs have `long_size` bytes.
     ///
     /// # Errors
-    /// [`Error`] if the name, the id or a field cannot be parsed. A missing `print fmt` is no
-    /// error.
+    /// The name or the id is missing, or the id or a field cannot be parsed. A missing `print fmt` is no error.
     pub fn parse(text: &str, long_size: usize) -> Result<Self, Error> {
         let (head, print_fmt) = match text.split_once("\nprint fmt:") {
             Some((head, print_fmt)) => (head, print_fmt.trim().to_owned()),
@@ -53,11 +52,13 @@ impl Format {
             event: format.name.clone(),
             text: id.to_owned(),
         })?;
-        // The kernel lists the common fields first, then an empty line, then those of the event.
+        // The kernel lists the common fields first, then an empty line, then the fields of the event.
         let mut in_common = true;
         for (index, line) in head.lines().enumerate() {
             let Some(declaration) = line.trim_start().strip_prefix("field:") else {
-                in_common &= !line.trim().is_empty() || format.common_fields.is_empty();
+                if line.trim().is_empty() && !format.common_fields.is_empty() {
+                    in_common = false;
+                }
                 continue;
             };
             let field = parse_field(declaration, long_size).ok_or_else(|| Error::Field {
@@ -74,7 +75,7 @@ impl Format {
         Ok(format)
     }
 
-    /// The field of this name; common fields take precedence.
+    /// The common field of this name; if there is none, the event's own field.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         let mut all = self.common_fields.iter().chain(&self.fields);
@@ -82,6 +83,7 @@ impl Format {
     }
 }
 
+/// Returns the text after `key:` in the first line that begins so.
 fn value_of<'a>(head: &'a str, key: &'static str) -> Result<&'a str, Error> {
     let mut lines = head.lines();
     lines
@@ -123,7 +125,7 @@ fn parse_field(declaration: &str, long_size: usize) -> Option<Field> {
     let is_bytes = ["char", "u8", "s8"]
         .iter()
         .any(|bytes| field.type_name.contains(bytes));
-    // Kernels before dynamic arrays had strings with a two-byte offset only.
+    // In very old kernels, the only dynamic fields were strings, whose location was an offset of two bytes.
     let is_old_string = field.is_dynamic && field.size == 2;
     field.is_array |= is_old_string;
     field.is_string = field.is_array && (is_bytes || is_old_string);
@@ -131,7 +133,8 @@ fn parse_field(declaration: &str, long_size: usize) -> Option<Field> {
     Some(field)
 }
 
-/// Splits `char comm[16]` into `char[16]` and `comm`, `__data_loc char[] name` likewise.
+/// Splits `char comm[16]` into the type `char[16]` and the name `comm`, and `__data_loc char[] comm` into `__data_loc char[]` and
+/// `comm`.
 fn split_declaration(declared: &str) -> Option<(String, String)> {
     let (before, brackets) = match declared.find('[') {
         Some(start) if declared.ends_with(']') => declared.split_at(start),
@@ -144,6 +147,7 @@ fn split_declaration(declared: &str) -> Option<(String, String)> {
     (!type_name.is_empty()).then(|| (format!("{type_name}{brackets}"), name.to_owned()))
 }
 
+/// Returns the value of [`Field::element_size`].
 fn element_size(field: &Field, long_size: usize) -> usize {
     if !field.is_array && !field.is_dynamic {
         return field.size;
@@ -159,6 +163,7 @@ fn element_size(field: &Field, long_size: usize) -> usize {
         let known = ELEMENT_SIZES.iter().find(|(name, _)| *name == element);
         return known.map_or(0, |(_, size)| *size);
     }
+    // An array whose number of elements is not a number: `char[TASK_COMM_LEN]`.
     match field {
         _ if field.is_string => 1,
         _ if field.is_long => long_size,

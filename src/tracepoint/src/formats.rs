@@ -48,9 +48,9 @@ impl Formats {
         Ok(formats)
     }
 
-    /// Adds the tracepoints of another section, which streams may contain. A tracepoint with a
-    /// different format replaces the earlier one. The kernel strings and the page size of the
-    /// section replace those known so far, even if it has none.
+    /// Adds the tracepoints of another section: a stream may contain several. A tracepoint with a
+    /// different format replaces the earlier one of the same id. The kernel strings and the page
+    /// size of the section replace those known so far, even if the section has none.
     ///
     /// # Errors
     /// Those of [`Formats::of_recording`]; then nothing is added.
@@ -68,7 +68,7 @@ impl Formats {
         Ok(())
     }
 
-    /// Adds one tracepoint, of this kernel or another. A format without an id is ignored: no event
+    /// Adds one tracepoint of a kernel with this ABI. A format without an id is ignored: no event
     /// can refer to it.
     pub fn insert(&mut self, event: &EventFormat<'_>, abi: Abi) {
         let Some(id) = event.id() else { return };
@@ -123,8 +123,8 @@ impl Formats {
         parsed.as_ref()
     }
 
-    /// The name `system:name` of the tracepoint with this id (`attr.config` of its event), without
-    /// parsing the format.
+    /// The name `system:name` of the tracepoint with this id (`attr.config` of its event), also if
+    /// its fields cannot be parsed. `None` if the tracepoint is unknown or its format has no name.
     #[must_use]
     pub fn name(&self, id: u64) -> Option<String> {
         let Description { system, text, .. } = &**self.descriptions.get(&id)?;

@@ -14,8 +14,9 @@ use super::tree::{Entry, Node, Operation};
 use crate::{Abi, Field, Format, FormatWarning};
 
 impl PrintFmt {
-    /// Compiles the `print fmt` of `format` for samples of a kernel with this ABI. Never fails:
-    /// unsupported text gives a [`PrintFmt::warning`] and a list of all fields.
+    /// Compiles the `print fmt` of `format` for samples of a kernel with this ABI. Never fails: if
+    /// the text is not supported, the result has a [`PrintFmt::warning`], and prints a list of the
+    /// event's own fields.
     #[must_use]
     pub fn compile(format: &Format, abi: Abi) -> Self {
         let mut compiler = Compiler {
@@ -53,6 +54,7 @@ struct Compiler<'a> {
     program: PrintFmt,
     /// Number of values on the stack after the instructions so far.
     depth: usize,
+    /// The largest `depth` of all numbers.
     max_depth: usize,
 }
 
@@ -93,10 +95,13 @@ impl Compiler<'_> {
         before.resize(before.len().max(INLINE_BYTES), 0);
         let start = before.first_chunk().copied().unwrap_or_default();
         before.clear();
-        let before = Literal { start, span };
-        self.program.pieces.push(TextPiece { before, output });
+        self.program.pieces.push(TextPiece {
+            before: Literal { start, span },
+            output,
+        });
     }
 
+    /// Compiles a conversion with its arguments, which it takes from `arguments`.
     fn conversion<'n>(
         &mut self,
         conversion: &Conversion,
@@ -125,6 +130,7 @@ impl Compiler<'_> {
         })
     }
 
+    /// Adds constant text to the program.
     fn text(&mut self, bytes: &[u8]) -> IndexRange {
         let start = self.program.text.len() as u32;
         self.program.text.extend_from_slice(bytes);
@@ -132,6 +138,7 @@ impl Compiler<'_> {
         IndexRange { start, end }
     }
 
+    /// Adds a table of flags or symbols to the program.
     fn table(&mut self, entries: &[Entry]) -> IndexRange {
         let start = self.program.entries.len() as u32;
         for entry in entries {
@@ -169,7 +176,7 @@ impl Compiler<'_> {
     fn source(&mut self, node: &Node) -> Result<usize, FormatWarning> {
         let source = match node {
             Node::Atom(text) => TextSource::Literal(self.text(text.as_bytes())),
-            Node::Field(name) => self.field(name),
+            Node::Field(name) => self.field_text(name),
             Node::Flags {
                 value,
                 delimiter,
@@ -218,8 +225,8 @@ impl Compiler<'_> {
     }
 
     /// Returns the source of a field printed with `%s`: a pointer to a string of the kernel if it has the size of a
-    /// `long` and is not an array, otherwise a string in the record.
-    fn field(&self, name: &str) -> TextSource {
+    /// `long` and is not an array, otherwise a string in the record. An unknown field prints nothing.
+    fn field_text(&self, name: &str) -> TextSource {
         let long_size = usize::from(self.program.abi.long_size);
         match self.format.field(name) {
             Some(field) if !field.is_array && field.size == long_size => {
@@ -230,6 +237,7 @@ impl Compiler<'_> {
         }
     }
 
+    /// Returns the source of `condition ? yes : no`; any other operation prints nothing.
     fn choice(&mut self, operation: &Operation) -> Result<TextSource, FormatWarning> {
         match (operation.operator.as_str(), &operation.right) {
             ("?", Node::Operation(branches)) => Ok(TextSource::Choice {
@@ -241,8 +249,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Makes `%d` print signed fields and array elements of 8 and 16 bits with their sign, as the kernel does. Probes have such fields
-    /// (`s8`, `s16`). Linux perf prints them as unsigned.
+    /// Makes `%d` print signed fields and array elements of 8 and 16 bits with their sign, as the kernel does. Probes have such
+    /// fields (`s8`, `s16`). Linux perf prints them as unsigned.
     fn narrowed(&self, spec: IntegerSpec, argument: &Node) -> IntegerSpec {
         let (name, is_element) = match argument {
             Node::Field(name) => (name, false),
@@ -269,6 +277,7 @@ impl Compiler<'_> {
         }
     }
 
+    /// Compiles `%p` with the letters of `suffix`.
     fn pointer(
         &mut self,
         suffix: &str,
@@ -296,7 +305,7 @@ impl Compiler<'_> {
         node: &Node,
         star: Option<NumberSource>,
     ) -> ConversionOutput {
-        let Some((style, size, name)) = style_of(letters, self.program.abi) else {
+        let Some((style, required_size, type_name)) = style_of(letters, self.program.abi) else {
             return ConversionOutput::Nothing;
         };
         let takes_dynamic = matches!(style, Style::Socket { .. } | Style::Bytes { .. });
@@ -318,10 +327,10 @@ impl Compiler<'_> {
                 format!("ARG NOT FIELD NOR DYNAMIC ARRAY BUT TYPE {kind}")
             }
             None => format!("ARG TYPE NOT FIELD BUT {}", node.type_number()),
-            Some(ByteLocation::Fixed {
-                size: field_size, ..
-            }) if size != 0 && field_size != size => {
-                format!("INVALID{name}")
+            Some(ByteLocation::Fixed { size, .. })
+                if required_size != 0 && size != required_size =>
+            {
+                format!("INVALID{type_name}")
             }
             Some(location) => {
                 return ConversionOutput::Pointee {

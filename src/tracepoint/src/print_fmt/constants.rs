@@ -7,6 +7,7 @@ use crate::Format;
 
 impl Format {
     /// Returns the number that the `print fmt` prints after `name=`, if it is a constant of the kernel: the same for all samples.
+    /// `None` if it depends on fields, names an enumerator, or has a `*` in its conversion.
     ///
     /// Arguments are parsed separately, so that an unsupported one doesn't affect the others.
     #[must_use]
@@ -17,18 +18,18 @@ impl Format {
     }
 }
 
-/// Returns the index of the argument whose conversion follows `title` directly.
+/// Returns the index of the argument whose conversion follows `title` directly; `None` if there is none, or the conversion has a
+/// `*`.
 fn argument_after(print_fmt: &str, title: &str) -> Option<usize> {
-    let (mut arguments, mut before) = (0, Vec::new());
+    let (mut arguments, mut before) = (0, Vec::<u8>::new());
     for part in parts(&format_text(print_fmt)?).ok()? {
         match part {
             FormatPart::Literal(text) => before.extend(text),
             FormatPart::Conversion(conversion) => {
-                if before.ends_with(title.as_bytes()) {
-                    // The title must be a whole word: `order=` is not that of `alloc_order=`.
-                    let start = before.len() - title.len();
-                    let is_word = start == 0 || before.get(start - 1) == Some(&b' ');
-                    return (is_word && !conversion.takes_star).then_some(arguments);
+                // The title must be a whole word: `alloc_order=` does not end with the title `order=`.
+                let start = before.strip_suffix(title.as_bytes());
+                if start.is_some_and(|start| matches!(start.last(), None | Some(b' '))) {
+                    return (!conversion.takes_star).then_some(arguments);
                 }
                 before.clear();
                 arguments += 1 + usize::from(conversion.takes_star);
@@ -38,7 +39,7 @@ fn argument_after(print_fmt: &str, title: &str) -> Option<usize> {
     None
 }
 
-/// Returns the value of an expression of numbers.
+/// Returns the value of an expression of numbers; `None` if it has fields or enumerators.
 fn value(node: &Node) -> Option<i64> {
     match node {
         Node::Cast { operand, .. } => value(operand),
@@ -93,6 +94,7 @@ mod tests {
         let larger = text.replace("(10)", "(8)");
         assert_eq!(printed(&larger, "pageblock_order"), Some(8));
         assert_eq!(printed("\"a=%d b=%d\", REC->a, (11-1)", "b"), Some(10));
+        assert_eq!(printed("\"a_b=%d b=%d\", REC->a, (11-1)", "b"), Some(10));
         assert_eq!(printed("", "a"), None);
         assert_eq!(printed("\"a=%d\"", "a"), None);
     }

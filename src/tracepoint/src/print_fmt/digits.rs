@@ -2,12 +2,13 @@
 
 use super::spec::{Base, IntegerSpec, StarArgument, TextSpec};
 
+/// The numbers 0 to 99 as two decimal digits each.
 const PAIRS: &[u8; 200] =
     b"00010203040506070809101112131415161718192021222324252627282930313233343536373839\
 40414243444546474849505152535455565758596061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Room for 64 bits in octal.
+/// Room for the 22 octal digits of 64 bits.
 const MAX_DIGITS: usize = 24;
 
 /// Appends the first `length` of `bytes`. Copying a fixed number of bytes and truncating is
@@ -85,12 +86,12 @@ fn hex_word(value: u32) -> u64 {
     let value = (value << 16 | value) & 0x0000_ffff_0000_ffff;
     let value = (value << 8 | value) & 0x00ff_00ff_00ff_00ff;
     let nibbles = (value << 4 | value) & LOW_NIBBLES;
-    // Nibbles above 9 become letters, which are 39 positions after `:`.
+    // Nibbles above 9 become letters: 10 would be `:`, and `a` is 39 positions after it.
     let letters = (nibbles + 6 * ONES) >> 4 & ONES;
     nibbles + u64::from(b'0') * ONES + letters * u64::from(b'a' - b'0' - 10)
 }
 
-const LOWER: &[u8; 16] = b"0123456789abcdef";
+const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends `value` in decimal.
 #[inline]
@@ -123,7 +124,10 @@ pub(super) fn put_prefixed(out: &mut Vec<u8>, value: u64) {
 /// Appends a byte as two hexadecimal digits.
 #[inline]
 pub(super) fn put_hex_byte(out: &mut Vec<u8>, byte: u8) {
-    let digits = [LOWER[usize::from(byte >> 4)], LOWER[usize::from(byte & 15)]];
+    let digits = [
+        HEX_DIGITS[usize::from(byte >> 4)],
+        HEX_DIGITS[usize::from(byte & 15)],
+    ];
     out.extend_from_slice(&digits);
 }
 
@@ -137,7 +141,7 @@ pub(super) fn put_bytes(out: &mut Vec<u8>, text: &[u8], memory: &[u8]) {
     }
 }
 
-/// Appends `value` formatted by `spec`; `star` is the argument of a `*`.
+/// Appends the lower `spec.bits` bits of `value`, formatted by `spec`; `star` is the argument of a `*`.
 #[inline]
 pub(super) fn put_integer(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u64>) {
     let unused = 64 - u32::from(spec.bits);
@@ -149,20 +153,21 @@ pub(super) fn put_integer(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, sta
     }
 }
 
-/// Returns width, precision and whether the number is left-aligned, with the argument `star` of a `*`.
+/// Returns width, precision and whether the number is left-aligned, if the argument of the `*` in `spec` is `star`.
 #[cold]
 fn resolve_star(spec: &IntegerSpec, star: u64) -> (usize, Option<usize>, bool) {
     let star = star as i32;
     let precision = spec.precision.map(usize::from);
-    let size = star.unsigned_abs() as usize;
+    let magnitude = star.unsigned_abs() as usize;
     match spec.star {
-        Some(StarArgument::Width) => (size, precision, spec.is_left || star < 0),
+        Some(StarArgument::Width) => (magnitude, precision, spec.is_left || star < 0),
+        // A negative precision is ignored.
         _ if star < 0 => (spec.width.into(), precision, spec.is_left),
-        _ => (spec.width.into(), Some(size), spec.is_left),
+        _ => (spec.width.into(), Some(magnitude), spec.is_left),
     }
 }
 
-/// Maximum width and precision: a record may request any.
+/// Maximum width and precision in bytes: the value of a `*` in a record may be any number.
 const MAX_WIDTH: usize = 4096;
 
 fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u64>) {
@@ -177,19 +182,20 @@ fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u6
     let unused = 64 - u32::from(spec.bits);
     let truncated = value << unused >> unused;
     let signed = value.cast_signed() << unused >> unused;
-    let (digits, mut prefix): (_, &[u8]) = match spec.base {
+    let has_hex_prefix = spec.has_prefix && truncated != 0;
+    let (digits, prefix): (_, &[u8]) = match spec.base {
         Base::Signed => (
             Digits::decimal(signed.unsigned_abs()),
             if signed < 0 { b"-" } else { b"" },
         ),
         Base::Unsigned => (Digits::decimal(truncated), b""),
         Base::Octal => (Digits::octal(truncated), b""),
-        Base::Hex => (Digits::hex(truncated), b"0x"),
-        Base::UpperHex => (Digits::hex(truncated), b"0X"),
+        // The letters become upper-case below.
+        Base::Hex | Base::UpperHex => (
+            Digits::hex(truncated),
+            if has_hex_prefix { b"0x" } else { b"" },
+        ),
     };
-    if prefix.first() == Some(&b'0') && (!spec.has_prefix || truncated == 0) {
-        prefix = b"";
-    }
     let mut digits = digits.as_bytes();
     if precision == Some(0) && truncated == 0 {
         digits = b"";

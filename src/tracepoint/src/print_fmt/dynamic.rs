@@ -4,8 +4,10 @@ use rperf_wire::Endian;
 
 use crate::value::read_number;
 
-/// Offset and length of the data of a dynamic field at `offset` with `size` bytes. The offset is
-/// within `raw` or 0; a length beyond the end of `raw` is 0.
+/// Offset and length of the data of a dynamic field, whose location is a word of `size` bytes at
+/// `offset`. A word of two bytes has no length: the data extends to the end of `raw`. Both are 0 if
+/// the word or the start of the data is beyond the end of `raw`; the length is 0 if only the end of
+/// the data is.
 pub(super) fn dynamic_place(
     raw: &[u8],
     offset: usize,
@@ -20,20 +22,12 @@ pub(super) fn dynamic_place(
     if is_relative {
         start += offset + size;
     }
-    let length = if size == 2 {
-        raw.len().saturating_sub(start)
-    } else {
-        usize::from((word >> 16 & 0xffff) as u16)
-    };
-    if start > raw.len() {
+    let Some(rest) = raw.len().checked_sub(start) else {
         return (0, 0);
-    }
-    (
-        start,
-        if start + length > raw.len() {
-            0
-        } else {
-            length
-        },
-    )
+    };
+    let length = match size {
+        2 => rest,
+        _ => usize::from((word >> 16 & 0xffff) as u16),
+    };
+    (start, if length > rest { 0 } else { length })
 }

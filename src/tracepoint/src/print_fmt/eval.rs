@@ -15,7 +15,7 @@ use crate::value::read_number;
 pub(super) const STACK: usize = 24;
 
 impl PrintFmt {
-    /// Appends the text that Linux perf prints for the record `raw` (the bytes of
+    /// Appends the text that Linux perf 6.1 prints for the record `raw` (the bytes of
     /// `PERF_SAMPLE_RAW`, including padding). Values beyond the end of `raw` are 0 or empty.
     pub fn write(&self, raw: &[u8], context: &PrintContext<'_>, out: &mut Vec<u8>) {
         if self.warning.is_some() {
@@ -86,6 +86,7 @@ impl PrintFmt {
         }
     }
 
+    /// The number at the place of `load` in `raw`.
     #[inline]
     pub(super) fn load(&self, load: Load, raw: &[u8]) -> u64 {
         load_at(load, raw, self.abi.endian)
@@ -97,6 +98,7 @@ fn load_at(load: Load, raw: &[u8], endian: Endian) -> u64 {
     read_number(raw, load.offset as usize, load.size.into(), endian).unwrap_or(0)
 }
 
+/// Appends `name` or `name+0xoffset` of the kernel's function at `address`, or the address if it has no symbol.
 fn write_function(address: u64, with_offset: bool, context: &PrintContext<'_>, out: &mut Vec<u8>) {
     let Some((name, start)) = context.symbols.symbol_at(address) else {
         return put_prefixed(out, address);
@@ -147,6 +149,7 @@ fn run(instructions: &[Instruction], raw: &[u8], endian: Endian) -> u64 {
     stack.pop()
 }
 
+/// Numbers that steps operate on. Pushing to a full stack has no effect; popping from an empty stack returns 0.
 struct Stack {
     values: [u64; STACK],
     len: usize,

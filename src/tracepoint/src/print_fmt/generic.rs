@@ -28,14 +28,15 @@ impl Field {
     /// beyond the end of `raw` are 0 or empty.
     pub fn write(&self, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
         if self.is_array {
-            write_bytes(self, raw, abi, out);
+            write_array(self, raw, abi, out);
         } else {
             write_number(self, raw, abi, out);
         }
     }
 }
 
-fn write_bytes(field: &Field, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
+/// Appends a string as text, any other array as `ARRAY[01, 02]`.
+fn write_array(field: &Field, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
     let (start, size) = if field.is_dynamic {
         dynamic_place(raw, field.offset, field.size, field.is_relative, abi.endian)
     } else {
@@ -44,7 +45,7 @@ fn write_bytes(field: &Field, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
     let rest = raw.get(start..).unwrap_or_default();
     let bytes = rest.get(..size).unwrap_or(rest);
     if field.is_string && is_printable(bytes) {
-        // Text that fills its field continues to the next NUL, as in perf.
+        // As in perf, text that fills its field without a NUL continues in the bytes after the field, to the next NUL.
         out.extend_from_slice(rperf_wire::until_nul(rest));
         return;
     }
@@ -58,6 +59,7 @@ fn write_bytes(field: &Field, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
+/// Whether the bytes up to the first NUL are printable ASCII or white space.
 fn is_printable(bytes: &[u8]) -> bool {
     rperf_wire::until_nul(bytes)
         .iter()

@@ -6,7 +6,7 @@ use super::tree::{Entry, Node, constant_text, entry_value};
 use crate::FormatWarning;
 
 impl Parser<'_> {
-    /// Parses the arguments of `function` after its opening parenthesis.
+    /// Parses the arguments of `function` after its opening parenthesis. Also returns the token after the closing parenthesis.
     pub(super) fn call(&mut self, function: &str) -> Result<(Node, Token), FormatWarning> {
         match function {
             "__print_flags" => self.flags(),
@@ -25,6 +25,7 @@ impl Parser<'_> {
         }
     }
 
+    /// Parses a single argument, the name of a field.
     fn of_field(&mut self, make: fn(String) -> Node) -> Result<(Node, Token), FormatWarning> {
         let name = self.name()?;
         self.delimiter(")")?;
@@ -60,7 +61,8 @@ impl Parser<'_> {
         ))
     }
 
-    /// Parses the arguments of `__print_hex`, which, like those of `__print_array`, cannot have operators.
+    /// Parses the arguments of `__print_hex` or `__print_hex_str`. Operators are not supported in them, nor in those of
+    /// `__print_array`.
     fn hex(&mut self, separator: &'static str) -> Result<(Node, Token), FormatWarning> {
         let bytes = self.operand_up_to(",")?;
         let count = self.operand_up_to(")")?;
@@ -84,12 +86,13 @@ impl Parser<'_> {
         Ok((node, self.lexer.read_past_newlines()))
     }
 
-    /// `__builtin_expect(value, 0)` evaluates to its value; operators inside are not supported.
+    /// Parses the arguments of `__builtin_expect(value, 0)`, which evaluates to `value`. Operators are not supported in them.
     fn expectation(&mut self) -> Result<(Node, Token), FormatWarning> {
         let (node, next) = self.operand()?;
         if !next.is_delimiter(",") {
             return Err(unexpected("a comma", next));
         }
+        // The expected value.
         self.name()?;
         self.delimiter(")")?;
         Ok((node, self.lexer.read_past_newlines()))
@@ -98,13 +101,13 @@ impl Parser<'_> {
     /// Parses an expression and the delimiter after it.
     fn expression_up_to(&mut self, delimiter: &'static str) -> Result<Box<Node>, FormatWarning> {
         let (node, next) = self.expression()?;
-        boxed(node, next, delimiter)
+        node_before(delimiter, node, next)
     }
 
     /// Parses an operand and the delimiter after it.
     fn operand_up_to(&mut self, delimiter: &'static str) -> Result<Box<Node>, FormatWarning> {
         let (node, next) = self.operand()?;
-        boxed(node, next, delimiter)
+        node_before(delimiter, node, next)
     }
 
     /// Parses `{ value, "name" }, …)`.
@@ -144,7 +147,12 @@ impl Parser<'_> {
     }
 }
 
-fn boxed(node: Node, next: Token, delimiter: &'static str) -> Result<Box<Node>, FormatWarning> {
+/// Returns `node` if `next`, the token after it, is `delimiter`.
+fn node_before(
+    delimiter: &'static str,
+    node: Node,
+    next: Token,
+) -> Result<Box<Node>, FormatWarning> {
     if next.is_delimiter(delimiter) {
         Ok(Box::new(node))
     } else {

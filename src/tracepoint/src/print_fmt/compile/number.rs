@@ -1,12 +1,12 @@
 //! Compilation of numeric arguments to instructions of a stack machine, with constant folding.
 
-use super::{Compiler, load_of, uncast};
-use crate::Field;
+use super::{Compiler, dynamic_of, load_of, uncast};
 use crate::print_fmt::program::{Binary, DynamicField, Instruction, Load, NumberSource};
 use crate::print_fmt::tree::{Node, Operation, cast_mask, number_prefix};
+use crate::{Abi, Field};
 
 impl Compiler<'_> {
-    /// Compiles a numeric argument.
+    /// Compiles a numeric argument. A single constant or load needs no steps.
     pub(super) fn number(&mut self, node: &Node) -> NumberSource {
         let start = self.program.instructions.len();
         self.depth = 0;
@@ -95,7 +95,11 @@ impl Compiler<'_> {
                 self.emit_value(&branches.right);
                 self.emit(Instruction::Select, 3);
             }
-            ("[", _) if self.element(operation) => {}
+            ("[", _) => {
+                if !self.element(operation) {
+                    self.step(Instruction::Push(0), 0);
+                }
+            }
             ("!", right) => {
                 self.emit_value(right);
                 self.emit(Instruction::Not, 1);
@@ -146,16 +150,17 @@ impl Compiler<'_> {
         }
         true
     }
+}
 
-    /// Mask of the element type of `((u8 *)array)[index]`, which is the outermost cast's type without its `*`; all ones without such a cast.
-    fn element_mask(&self, operation: &Operation) -> u64 {
-        match &operation.left {
-            Node::Cast { type_name, .. } => {
-                let element = type_name.strip_suffix(" *");
-                element.map_or(u64::MAX, cast_mask)
-            }
-            _ => u64::MAX,
+/// Mask of the element type of an array such as `((u8 *)array)`: the outermost cast's type without its `*`. All ones without such
+/// a cast.
+fn element_mask(array: &Node) -> u64 {
+    match array {
+        Node::Cast { type_name, .. } => {
+            let element = type_name.strip_suffix(" *");
+            element.map_or(u64::MAX, cast_mask)
         }
+        _ => u64::MAX,
     }
 }
 
@@ -163,6 +168,17 @@ fn element_of(field: &Field) -> Instruction {
     Instruction::Element {
         offset: field.offset as u32,
         size: field.element_size as u8,
+    }
+}
+
+/// Loads an element of a dynamic array; if its size is unknown, with the size of a `long`.
+fn dynamic_element_of(field: &Field, abi: Abi) -> Instruction {
+    Instruction::DynamicElement {
+        array: dynamic_of(field),
+        size: match field.element_size {
+            0 => abi.long_size,
+            size => size as u8,
+        },
     }
 }
 
