@@ -9,11 +9,11 @@ pub enum Value<'a> {
     Unsigned(u64),
     /// A signed number.
     Signed(i64),
-    /// Text up to its NUL, not necessarily UTF-8.
+    /// An array of `char`, `u8` or `s8`: text up to its NUL, not necessarily UTF-8.
     Str(&'a [u8]),
-    /// Bytes that are neither text nor numbers (structs, masks, addresses).
+    /// Bytes that are neither text nor numbers, such as a struct or a CPU mask.
     Bytes(&'a [u8]),
-    /// An array of numbers.
+    /// An array of other numbers.
     Array(Elements<'a>),
 }
 

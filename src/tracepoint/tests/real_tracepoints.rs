@@ -18,6 +18,7 @@ const EVENTS: [&str; 3] = [
 /// The fields of a sample that this test needs.
 struct Sample {
     time: u64,
+    /// Index of the event's attr in the file.
     event: usize,
     raw: Vec<u8>,
 }
@@ -31,19 +32,23 @@ fn slice(file: &[u8], offset: u64, size: u64) -> &[u8] {
     &file[offset as usize..][..size as usize]
 }
 
-/// Reads attrs and samples of a file: the attr's config of each event, and the samples in time order.
+/// Reads a perf.data file: the attr's config of each event, and the samples in time order.
 fn read(file: &[u8]) -> (Vec<u64>, Vec<Sample>) {
     let (attr_size, attrs, attrs_size) = (word(file, 16), word(file, 24), word(file, 32));
     let mut configs = Vec::new();
-    let mut events = HashMap::new();
+    let mut event_of_id = HashMap::new();
     let mut layout = None;
     for index in 0..attrs_size / attr_size {
         let entry = slice(file, attrs + index * attr_size, attr_size);
-        let attr = Attr::decode(&entry[..entry.len() - 16], Endian::NATIVE).expect("attr");
-        let ids = entry.len() as u64 - 16;
-        let (ids, size) = (word(entry, ids), word(entry, ids + 8));
-        for id in (ids..ids + size).step_by(8) {
-            events.insert(word(file, id), configs.len());
+        // An entry is the attr, and offset and size of the event's ids in the file.
+        let attr_end = entry.len() - 16;
+        let attr = Attr::decode(&entry[..attr_end], Endian::NATIVE).expect("attr");
+        let (ids, size) = (
+            word(entry, attr_end as u64),
+            word(entry, attr_end as u64 + 8),
+        );
+        for offset in (ids..ids + size).step_by(8) {
+            event_of_id.insert(word(file, offset), configs.len());
         }
         configs.push(attr.config);
         layout.get_or_insert_with(|| SampleLayout::new(&attr));
@@ -56,7 +61,7 @@ fn read(file: &[u8]) -> (Vec<u64>, Vec<Sample>) {
             let sample = layout.decode(record.body, Endian::NATIVE).expect("sample");
             samples.push(Sample {
                 time: sample.time.expect("time"),
-                event: events[&sample.id.expect("id")],
+                event: event_of_id[&sample.id.expect("id")],
                 raw: sample.raw.expect("raw").to_vec(),
             });
         }
@@ -92,12 +97,13 @@ impl KernelSymbols for Kallsyms {
     }
 }
 
-/// Records `events` while the machine runs various programs; returns whether perf succeeded.
+/// Records `events` of the whole system while a script runs various programs; returns whether perf succeeded.
 fn record(perf: &Path, events: &str, file: &Path) -> bool {
     let work = "ls -R /usr/share/doc/[a-l]* >/dev/null; echo x | cat >/dev/null; sleep 0.02; kill -0 $$; sync /tmp";
     let words = ["record", "-q", "-a", "-m", "4096", "-e", events, "-o"];
     let run = Run::new(perf).args(words).args([file.as_os_str()]);
     let run = run.args(["--", "sh", "-c", work]);
+    // perf's build-id cache is in HOME.
     let run = match file.parent() {
         Some(home) => run.env("HOME", home).finish(),
         None => run.finish(),
@@ -131,15 +137,15 @@ fn real_tracepoints_print_as_in_perf() {
             continue;
         }
         let (configs, samples) = read(&std::fs::read(&path).expect("recording"));
-        let events = configs.iter().map(|config| {
+        let layouts = configs.iter().map(|config| {
             let tracepoint = &tracepoints[config];
             let layout = EventLayout::resolve(tracepoint).expect("fields of a current kernel");
             (tracepoint, layout)
         });
-        let events: Vec<_> = events.collect();
+        let layouts: Vec<_> = layouts.collect();
         let mut ours = Vec::new();
         for sample in &samples {
-            let (tracepoint, layout) = &events[sample.event];
+            let (tracepoint, layout) = &layouts[sample.event];
             let start = ours.len();
             tracepoint
                 .print_fmt()
@@ -162,7 +168,7 @@ fn real_tracepoints_print_as_in_perf() {
     }
 }
 
-/// The text of an event from its typed fields; `None` for events without such text here.
+/// The text of an event from its typed fields; `None` for events whose text is not built here.
 fn typed_text(event: TypedEvent<'_>) -> Option<String> {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     Some(match event {
@@ -224,7 +230,7 @@ fn compare(perf: &str, ours: &str) {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
-/// All tracepoints of the machine by id.
+/// All readable tracepoints of the machine by id.
 fn machine_tracepoints(tracefs: &Path) -> HashMap<u64, Tracepoint> {
     let mut tracepoints = HashMap::new();
     let systems = std::fs::read_dir(tracefs.join("events")).expect("events");

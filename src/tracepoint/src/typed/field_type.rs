@@ -10,10 +10,10 @@ use crate::{Elements, Error, Field, FieldReader, Tracepoint};
 /// | --- | --- | --- |
 /// | `i32`, `u32`, `i64`, `u64` | a number or pointer of any size | the number |
 /// | `bool` | a number | whether it is not 0 |
-/// | [`TextField`] | `char[n]`, `__data_loc char[]`, … | the bytes up to NUL |
-/// | [`NumberArray`] | an array of numbers | the numbers |
-/// | [`NamedNumber`](super::NamedNumber) | a number with a table in the `print fmt` | the number and its [names](super::NamedValue) |
-/// | [`TaskStateField`](super::TaskStateField) | a number with a table in the `print fmt` | the [state of a task](super::TaskState) |
+/// | [`TextField`] | `char[n]`, `__data_loc char[]` or another array of `char`, `u8` or `s8` | the bytes up to NUL |
+/// | [`NumberArray`] | an array of other numbers | the numbers |
+/// | [`NamedNumber`](super::NamedNumber) | a number, usually with names in the `print fmt` | the number and its [names](super::NamedValue) |
+/// | [`TaskStateField`](super::TaskStateField) | a number, usually with names in the `print fmt` | the [state of a task](super::TaskState) |
 /// | `Option` of any of these | any of these, or not at all | `None` if missing, of another type or truncated |
 pub trait FieldType {
     /// The reader of the field.
@@ -24,10 +24,10 @@ pub trait FieldType {
     /// Creates a reader of the first existing field among `names`.
     ///
     /// # Errors
-    /// [`Error::NoField`] if there is none, [`Error::FieldType`] if it has another type.
+    /// [`Error::NoField`] if there is none, [`Error::FieldType`] if it has another type. None for an `Option`.
     fn reader(tracepoint: &Tracepoint, names: &[&'static str]) -> Result<Self::Reader, Error>;
 
-    /// Number of bytes raw data must have for the field.
+    /// Number of bytes raw data must have for the field; 0 for an `Option`.
     fn min_size(reader: &Self::Reader) -> usize;
 
     /// Reads the value from raw data of sufficient length.
@@ -49,7 +49,7 @@ pub trait RequiredField {
     /// The reader of the field's bytes.
     fn bytes_reader(reader: &Self::Reader) -> &FieldReader;
 
-    /// Reads the value from raw data; `None` if they are truncated.
+    /// Reads the value from raw data; `None` if the data is truncated.
     fn read<'r>(reader: &'r Self::Reader, raw: &'r [u8]) -> Option<Self::Value<'r>>;
 }
 
@@ -104,16 +104,16 @@ impl<T: RequiredField> FieldType for Option<T> {
     }
 }
 
-/// A text field: up to its NUL, not necessarily UTF-8.
+/// A field that is an array of `char`, `u8` or `s8`: text up to its NUL, not necessarily UTF-8.
 #[derive(Debug, Clone, Copy)]
 pub struct TextField;
 
-/// A field that is an array of numbers.
+/// A field that is an array of numbers, unless it is a [`TextField`].
 #[derive(Debug, Clone, Copy)]
 pub struct NumberArray;
 
-/// Creates a reader of `field` if `is_fit` accepts it.
-fn fitting(
+/// Creates a reader of `field`; `None` if `is_fit` rejects it.
+fn fitting_reader(
     tracepoint: &Tracepoint,
     field: &Field,
     is_fit: fn(&FieldReader) -> bool,
@@ -130,7 +130,7 @@ macro_rules! numbers {
                 type Value<'r> = $number;
 
                 fn reader(tracepoint: &Tracepoint, field: &Field) -> Option<FieldReader> {
-                    fitting(tracepoint, field, FieldReader::is_number)
+                    fitting_reader(tracepoint, field, FieldReader::is_number)
                 }
 
                 fn bytes_reader(reader: &FieldReader) -> &FieldReader {
@@ -146,7 +146,8 @@ macro_rules! numbers {
     };
 }
 
-// The kernel's types are not wider: truncation only drops sign extension.
+// An `i32` or `u32` is also read from wider fields, such as an argument of a system call, which is recorded as a 64-bit
+// register: the kernel ignores the upper half, too.
 numbers! {
     i32: i64, |number| number as i32;
     u32: u64, |number| number as u32;
@@ -161,7 +162,7 @@ impl RequiredField for TextField {
     type Value<'r> = &'r [u8];
 
     fn reader(tracepoint: &Tracepoint, field: &Field) -> Option<FieldReader> {
-        fitting(tracepoint, field, FieldReader::is_text)
+        fitting_reader(tracepoint, field, FieldReader::is_text)
     }
 
     fn bytes_reader(reader: &FieldReader) -> &FieldReader {
@@ -180,7 +181,7 @@ impl RequiredField for NumberArray {
     type Value<'r> = Elements<'r>;
 
     fn reader(tracepoint: &Tracepoint, field: &Field) -> Option<FieldReader> {
-        fitting(tracepoint, field, FieldReader::is_array)
+        fitting_reader(tracepoint, field, FieldReader::is_array)
     }
 
     fn bytes_reader(reader: &FieldReader) -> &FieldReader {

@@ -22,11 +22,11 @@ typed_event! {
 }
 
 typed_event! {
-    /// Memory of [`Kmalloc`] is freed.
+    /// Memory is freed by kfree().
     Kfree(KfreeLayout) = "kmem:kfree" {
         /// Address of the caller.
         call_site: u64,
-        /// Address of the memory.
+        /// Address of the memory, usually from [`Kmalloc`]; 0 for `kfree(NULL)`.
         ptr: u64,
     }
 }
@@ -40,7 +40,7 @@ typed_event! {
         call_site: u64,
         /// Address of the object; 0 if the allocation failed.
         ptr: u64,
-        /// Name of the cache. Some kernels only.
+        /// Name of the cache. New kernels only.
         name: Option<TextField>,
         /// Bytes requested.
         bytes_req: u64,
@@ -60,7 +60,7 @@ typed_event! {
         call_site: u64,
         /// Address of the object.
         ptr: u64,
-        /// Name of the cache. Some kernels only.
+        /// Name of the cache. New kernels only.
         name: Option<TextField>,
     }
 }
@@ -68,9 +68,9 @@ typed_event! {
 typed_event! {
     /// Pages are allocated.
     MmPageAlloc(MmPageAllocLayout) = "kmem:mm_page_alloc" {
-        /// Frame number of the first page, all bits set if the allocation failed. Since Linux 4.1.
+        /// Frame number of the first page; all bits set if the allocation failed. Since Linux 4.1.
         pfn: Option<u64>,
-        /// Address of the `struct page` of the first page, 0 if the allocation failed. Before Linux 4.1.
+        /// Address of the `struct page` of the first page; 0 if the allocation failed. Before Linux 4.1.
         page: Option<u64>,
         /// Binary logarithm of the number of pages.
         order: u32,

@@ -4,11 +4,11 @@ use super::event::typed_event;
 use super::{NamedNumber, TextField};
 
 typed_event! {
-    /// A task begins to wait for a lock (since Linux 5.19).
+    /// A wait for a lock begins (since Linux 5.19).
     ContentionBegin(ContentionBeginLayout) = "lock:contention_begin" {
         /// Address of the lock.
         lock_addr: u64,
-        /// Kind of lock and access, named `SPIN`, `READ`, `MUTEX`, ….
+        /// Bits for the kind of lock and of access, named `SPIN`, `READ`, `MUTEX`, ….
         flags: NamedNumber,
     }
 }
@@ -26,7 +26,7 @@ typed_event! {
 typed_event! {
     /// A task is about to take a lock. Only kernels with CONFIG_LOCKDEP have this event.
     LockAcquire(LockAcquireLayout) = "lock:lock_acquire" {
-        /// Bit 0: the lock is only tried; bit 1: for reading.
+        /// Bit 0: a trylock, which does not wait; bit 1: for reading.
         flags: u32,
         /// Name of the lock's class.
         name: TextField,

@@ -1,12 +1,12 @@
-//! Typed tracepoint events: a table of events with their fields, resolved once per format into
-//! offsets.
+//! Typed tracepoint events: a table of events with their fields, which are resolved into offsets once
+//! per tracepoint of a recording.
 //!
 //! ```text
 //! Arc<Tracepoint> --EventLayout::resolve--> EventLayout --read(raw)--> TypedEvent::SchedSwitch(event) --> event.prev_pid()
-//!       once per event                                      per sample: one length comparison, then loads
+//!       once per tracepoint                                 per sample: one length comparison, then loads
 //! ```
 //!
-//! An entry of the table is a `typed_event!` in one of the files here, and its name in the list
+//! An entry of the table is a `typed_event!` in one of the modules here, and its type in the list
 //! below. Required fields are checked when the event is resolved; fields that only some kernels
 //! have are an `Option`. Byte order, sizes of numbers and names of values ([`NamedValue`]) are those of
 //! the recording.

@@ -5,8 +5,8 @@ use std::fmt;
 use super::field_type::RequiredField;
 use crate::{Field, FieldReader, Tracepoint, ValueNames};
 
-/// A number with the recording kernel's names for its values. Displayed as these names, or in
-/// hexadecimal if there are none.
+/// A number with the recording kernel's names for its values or bits. Displayed as these names, or in
+/// hexadecimal if the tracepoint has none.
 #[derive(Clone, Copy, Default)]
 pub struct NamedValue<'r> {
     /// The number, zero-extended.
@@ -21,7 +21,7 @@ pub struct NamedValue<'r> {
 #[derive(Clone, Copy, Default)]
 pub struct TaskState<'r>(NamedValue<'r>);
 
-/// A field type: a number with names, see [`NamedValue`].
+/// A field type: a number that may have names, see [`NamedValue`].
 #[derive(Debug, Clone, Copy)]
 pub struct NamedNumber;
 
@@ -29,7 +29,7 @@ pub struct NamedNumber;
 #[derive(Debug, Clone, Copy)]
 pub struct TaskStateField;
 
-/// Reads a number and resolves its names.
+/// Reads a number; holds the names of its values.
 #[derive(Debug, Clone)]
 pub struct NamedReader {
     number: FieldReader,
@@ -61,14 +61,15 @@ impl TaskState<'_> {
         self.0.value
     }
 
-    /// Whether the task is still runnable: it was preempted, or yielded.
+    /// Whether the task is still runnable: it was preempted, or yielded. Without names in the
+    /// `print fmt`, false if any bit is set.
     #[must_use]
     pub fn is_runnable(&self) -> bool {
         let mask = self.0.names.map_or(u64::MAX, ValueNames::mask);
         self.bits() & mask == 0
     }
 
-    /// Whether the task was preempted (`+`). Very old kernels don't trace that.
+    /// Whether the task was preempted (`+`). False on very old kernels, which don't trace that.
     #[must_use]
     pub fn is_preempted(&self) -> bool {
         self.0

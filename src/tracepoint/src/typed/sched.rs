@@ -8,17 +8,17 @@ typed_event! {
     SchedSwitch(SchedSwitchLayout) = "sched:sched_switch" {
         /// Name of the task that is switched out.
         prev_comm: TextField,
-        /// Its thread id; 0 for the idle task.
+        /// Thread id of the task that is switched out; 0 for the idle task.
         prev_pid: i32,
-        /// Its priority: 0 to 99 for real-time tasks, 120 for nice 0.
+        /// Priority of the task that is switched out: -1 for deadline tasks, 0 to 99 for real-time tasks, 120 for nice 0.
         prev_prio: i32,
-        /// The state in which it is switched out.
+        /// State of the task that is switched out.
         prev_state: TaskStateField,
         /// Name of the task that is switched in.
         next_comm: TextField,
-        /// Its thread id; 0 for the idle task.
+        /// Thread id of the task that is switched in; 0 for the idle task.
         next_pid: i32,
-        /// Its priority.
+        /// Priority of the task that is switched in.
         next_prio: i32,
     }
 }
@@ -35,10 +35,10 @@ typed_event! {
         pid: i32,
         /// Its priority.
         prio: i32,
-        /// Whether the task was not runnable before. Current kernels trace only such wakeups and lack
-        /// the field.
+        /// Whether the task was sleeping; false if it was already runnable. Current kernels trace only wakeups of sleeping
+        /// and new tasks, and lack the field.
         success: Option<bool>,
-        /// The target CPU.
+        /// The task's CPU: in `sched_waking` the one on which it ran last, otherwise the one on which it is queued.
         target_cpu: Option<i32> as "target_cpu" | "cpu",
         /// Flags of the waker's context, among them [`SchedWakeup::INTERRUPT`].
         common_flags: Option<u32>,
@@ -46,8 +46,8 @@ typed_event! {
 }
 
 impl SchedWakeup<'_> {
-    /// Bits of `common_flags` in the handler of an interrupt or of a softirq: the running task is not the waker
-    /// (`TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ` of `include/linux/trace_events.h`).
+    /// The bits of `common_flags` that are set in the handler of an interrupt or softirq: `TRACE_FLAG_HARDIRQ` and
+    /// `TRACE_FLAG_SOFTIRQ` of `include/linux/trace_events.h`. The running task is not the waker if one of them is set.
     pub const INTERRUPT: u32 = 0x18;
 
     /// Whether the handler of an interrupt or softirq, not the running task, wakes the task.
@@ -123,7 +123,7 @@ typed_event! {
         pid: i32,
         /// CPU time in nanoseconds since the last such event of the task.
         runtime: u64,
-        /// Its virtual run time in nanoseconds. Not in new kernels.
+        /// Virtual run time of the task in nanoseconds. Not in new kernels.
         vruntime: Option<u64>,
     }
 }

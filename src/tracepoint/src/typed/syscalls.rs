@@ -1,4 +1,5 @@
-//! System calls. Source: the kernel's `include/trace/events/syscalls.h`.
+//! System calls. Source: the kernel's `include/trace/events/syscalls.h` for `raw_syscalls:*`, `kernel/trace/trace_syscalls.c`
+//! for `syscalls:*`.
 
 use super::NumberArray;
 use super::event::typed_event;
@@ -94,7 +95,8 @@ typed_event! {
         uaddr: u64,
         /// Operation and flags: `FUTEX_*` of linux/futex.h.
         op: u32,
-        /// Address of the timeout of a wait, 0 if there is none; a number for operations that requeue waiters.
+        /// Address of the timeout of a wait, 0 if there is none. For operations that requeue waiters, and for `FUTEX_WAKE_OP`,
+        /// the number `val2`.
         utime: Option<u64>,
     }
 }

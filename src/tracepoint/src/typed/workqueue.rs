@@ -6,21 +6,22 @@ use super::event::typed_event;
 typed_event! {
     /// A work item is queued.
     WorkqueueQueueWork(WorkqueueQueueWorkLayout) = "workqueue:workqueue_queue_work" {
-        /// Address of the work item, which identifies it until it ends.
+        /// Address of the work item, which identifies it until the worker has executed it.
         work: u64,
-        /// Address of its function.
+        /// Address of the work item's function.
         function: u64,
         /// Name of the workqueue. Old kernels have its address instead.
         workqueue: Option<TextField>,
-        /// The requested CPU.
+        /// The requested CPU; the kernel's `NR_CPUS` if any will do (`WORK_CPU_UNBOUND`).
         req_cpu: Option<i32>,
-        /// The CPU of the worker pool.
+        /// The CPU of the worker pool, -1 if the pool is not bound to a CPU.
         cpu: Option<i32>,
     }
 }
 
 typed_event! {
-    /// A work item may be executed as soon as a worker is free.
+    /// A work item is activated: a worker may execute it. It was queued before, and may have waited for its workqueue's limit of
+    /// active items.
     WorkqueueActivateWork(WorkqueueActivateWorkLayout) = "workqueue:workqueue_activate_work" {
         /// Address of the work item.
         work: u64,
