@@ -1,15 +1,15 @@
-//! Errors of the terminal.
+//! Errors of this crate.
 
 use std::io;
 
-/// An error of the browser.
+/// The reason for which the browser cannot run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A terminal operation failed.
     #[error("failed to {operation} the terminal")]
     Terminal {
-        /// The operation: `read`, `write to`, …
+        /// The operation: `read`, `write to` or `set up`.
         operation: &'static str,
         /// The system's error.
         source: io::Error,
@@ -17,7 +17,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns a closure for `map_err` with the attempted operation.
+    /// Returns a closure for `map_err` that adds the attempted operation.
     pub(crate) fn terminal(operation: &'static str) -> impl Fn(io::Error) -> Self {
         move |source| Self::Terminal { operation, source }
     }

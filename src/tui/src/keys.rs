@@ -15,7 +15,7 @@ pub trait InputSource {
     fn next(&mut self, wait: Duration) -> io::Result<Option<Event>>;
 }
 
-/// The process's terminal.
+/// The keyboard and the mouse of the process's terminal.
 #[derive(Debug, Default)]
 pub struct TerminalKeys;
 

@@ -6,12 +6,12 @@
 //! messages of other threads ---------+              (messages: every screen of the stack)
 //! ```
 //!
-//! A browser is a [`Screen`]. Menus, questions and help are screens, too: they are drawn over the screen below and return a
-//! [`Reply`] to it. Screens render only visible rows, so a paint
-//! costs the same for ten rows and for a million.
+//! A browser is a [`Screen`]. Popups such as menus, questions and help are screens, too: they are drawn over the screen below and
+//! return a [`Reply`] to it. Only the visible rows of a list are rendered, so a paint costs the same for ten rows and for a
+//! million.
 //!
 //! **Invariants.** This crate does not read files or the environment. [`Terminal`]'s modes are restored when it is dropped, when
-//! any thread panics, and when the signal handler calls [`Restorer::restore`].
+//! any thread panics, and when [`Restorer::restore`] is called, such as by a thread that receives signals.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -15,7 +15,7 @@ pub struct List {
     cursor: usize,
     /// The first visible row.
     top: usize,
-    /// The area of the last drawing.
+    /// The area in which the list was last drawn.
     area: Rect,
 }
 
@@ -24,7 +24,7 @@ pub struct List {
 pub enum MouseEffect {
     /// No effect.
     None,
-    /// The wheel was turned, or another row was clicked.
+    /// The wheel was turned, or a row other than the cursor's was clicked.
     Moved,
     /// A click on the row of the cursor.
     CursorClicked,
@@ -77,7 +77,7 @@ impl List {
         self.show_cursor();
     }
 
-    /// Moves the cursor to a new row number and keeps its screen position: after rows above it were added or removed.
+    /// Moves the cursor to a new row number and keeps its position on the screen, for when rows above it were added or removed.
     pub fn follow(&mut self, row: usize) {
         let offset = self.cursor.saturating_sub(self.top);
         self.cursor = row.min(self.len.saturating_sub(1));
@@ -136,12 +136,13 @@ impl List {
 
     /// Returns the nearest matching row after the cursor, or before it if `backwards`; wraps around up to the cursor itself.
     pub fn find(&self, backwards: bool, mut fits: impl FnMut(usize) -> bool) -> Option<usize> {
-        let after = (self.cursor + 1..self.len).chain(0..self.len.min(self.cursor + 1));
-        if !backwards {
-            return after.into_iter().find(|row| fits(*row));
+        if backwards {
+            let before = (0..self.cursor).rev();
+            let mut rows = before.chain((self.cursor..self.len).rev());
+            return rows.find(|row| fits(*row));
         }
-        let before = (0..self.cursor).rev();
-        let mut rows = before.chain((self.cursor..self.len).rev());
+        let after = self.cursor + 1..self.len;
+        let mut rows = after.chain(0..self.len.min(self.cursor + 1));
         rows.find(|row| fits(*row))
     }
 
@@ -149,11 +150,12 @@ impl List {
         usize::from(self.area.height)
     }
 
+    /// Scrolls so that the cursor's row is visible.
     fn show_cursor(&mut self) {
         let height = self.height().max(1);
-        let lowest = self.cursor.saturating_sub(height - 1);
-        self.top = self.top.clamp(lowest, self.cursor);
-        // Avoids empty lines below the last row while rows above the first are hidden.
-        self.top = self.top.min(self.len.saturating_sub(height)).max(lowest);
+        let min_top = self.cursor.saturating_sub(height - 1);
+        self.top = self.top.clamp(min_top, self.cursor);
+        // Avoids empty lines below the last row while there are hidden rows above.
+        self.top = self.top.min(self.len.saturating_sub(height)).max(min_top);
     }
 }

@@ -31,8 +31,8 @@ pub struct ScrolledList<'l> {
 }
 
 impl Page<'_> {
-    /// Draws the page with the visible rows of `scrolled`; `row` renders one, and receives whether the cursor is on it. Headings
-    /// are scrolled like the rows.
+    /// Draws the page with the visible rows of `scrolled`. `row` renders the row of a number, and receives whether the cursor is
+    /// on it. Headings are scrolled to the right like the rows.
     pub fn draw<'r>(
         self,
         frame: &mut Frame<'_>,
@@ -42,27 +42,27 @@ impl Page<'_> {
         row: impl FnMut(usize, bool) -> Line<'r>,
     ) {
         let left = scrolled.left;
-        let mut lines = area.rows();
-        if let Some(line) = lines.next() {
-            bar(frame, line, theme, self.title);
+        let mut rects = area.rows();
+        if let Some(rect) = rects.next() {
+            bar(frame, rect, theme, self.title);
         }
-        let last = lines.next_back();
+        let last = rects.next_back();
         for heading in self.headings {
-            if let Some(line) = lines.next() {
+            if let Some(rect) = rects.next() {
                 let heading = escaped(heading).style(theme.heading);
-                put(frame, shifted(heading, left), line);
+                put(frame, shifted(heading, left), rect);
             }
         }
-        let rest = match lines.next() {
-            Some(line) => Rect {
-                height: u16::try_from(lines.count() + 1).unwrap_or(u16::MAX),
-                ..line
+        let rest = match rects.next() {
+            Some(rect) => Rect {
+                height: u16::try_from(rects.count() + 1).unwrap_or(u16::MAX),
+                ..rect
             },
             None => Rect::default(),
         };
         rows(frame, rest, theme, scrolled, row);
-        if let Some(line) = last {
-            bar(frame, line, theme, self.bottom);
+        if let Some(rect) = last {
+            bar(frame, rect, theme, self.bottom);
         }
     }
 }
@@ -99,12 +99,13 @@ pub(crate) fn bar(frame: &mut Frame<'_>, rect: Rect, theme: &Theme, line: Line<'
     put(frame, line.style(theme.bar), rect);
 }
 
-/// Draws a line with control characters escaped: ratatui would drop C0 and C1, and send those that change the text direction.
+/// Draws a line with control characters escaped. ratatui would drop C0 and C1 characters, and send the characters that change
+/// the text direction to the terminal.
 pub(crate) fn put(frame: &mut Frame<'_>, line: Line<'_>, rect: Rect) {
     frame.render_widget(escaped(line), rect);
 }
 
-/// Returns a line with its control characters escaped. Tabs are dropped by ratatui.
+/// Returns a line with its control characters escaped, except tabs, which ratatui drops.
 fn escaped(mut line: Line<'_>) -> Line<'_> {
     for span in &mut line.spans {
         if let Cow::Owned(text) = escaped_line(&span.content) {

@@ -1,4 +1,4 @@
-//! Popups: boxes over a screen. They return a [`Reply`](crate::Reply) to that screen.
+//! Popups: boxes over a screen, to which they return a [`Reply`](crate::Reply).
 
 mod help;
 mod menu;
@@ -53,7 +53,7 @@ fn window(frame: &mut Frame<'_>, area: Rect, theme: &Theme, title: &str, size: P
     rect.inner(Margin::new(2, 1))
 }
 
-/// Returns the width of the longest line.
+/// Returns the width of the longest line with control characters escaped; 0 without lines.
 fn width<'l>(lines: impl IntoIterator<Item = &'l str>) -> usize {
     let widths = lines
         .into_iter()

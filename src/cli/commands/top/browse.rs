@@ -225,7 +225,7 @@ fn handle_request(
             session.refresh_now();
             None
         }
-        BrowserRequest::Left(seen) => {
+        BrowserRequest::Closed(seen) => {
             session.stop_watching(seen);
             None
         }

@@ -24,7 +24,8 @@ struct JumpArrow {
 }
 
 impl JumpArrow {
-    /// Returns the part of the arrow in a line, three columns wide: it begins right after the label.
+    /// Returns the part of the arrow in line `row`: three columns right after the label. `None` if the arrow does not cross the
+    /// line, or is a jump to its own line.
     fn at(self, row: usize) -> Option<&'static str> {
         let (first, last) = (self.from.min(self.to), self.from.max(self.to));
         let is_target = row == self.to;
@@ -47,17 +48,14 @@ impl AnnotateScreen {
         bottom: Line<'_>,
     ) {
         let mut lines = area.rows();
-        let shares = self.values.text();
-        let shown = &self.shown;
         if let Some(row) = lines.next() {
-            let counted = Line::from(Span::raw(&shown.counted));
+            let counted = Line::from(Span::raw(&self.shown.counted));
             bar(frame, row, theme, counted);
         }
         let last = lines.next_back();
         if let Some(row) = lines.next() {
-            let (name, object) = (&shown.code.name, &shown.code.object);
-            let text = format!("{name}  {object} [Percent: {shares}]");
-            put(frame, Line::from(Span::raw(text)).style(theme.heading), row);
+            let heading = Line::from(Span::raw(self.heading()));
+            put(frame, heading.style(theme.heading), row);
         }
         let rest = Rect {
             y: area.y.saturating_add(2),
@@ -86,12 +84,19 @@ impl AnnotateScreen {
         }
     }
 
-    /// Draws the headings of the numbers and the visible lines.
+    /// Returns the second line: the function, its object, and what percentages relate to.
+    fn heading(&self) -> String {
+        let code = &self.shown.code;
+        let base = self.values.percent_base();
+        format!("{}  {} [Percent: {base}]", code.name, code.object)
+    }
+
+    /// Draws the title of the numbers and the visible lines.
     fn draw_code(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let mut lines = area.rows();
         if let Some(row) = lines.next() {
             let title = self.values.column.title();
-            let text = format!("{}{BORDER}", LeftAligned(title, self.width()));
+            let text = format!("{}{BORDER}", LeftAligned(title, self.numbers_width()));
             put(frame, Line::from(text).style(theme.heading), row);
         }
         let rest = Rect {
@@ -99,7 +104,9 @@ impl AnnotateScreen {
             height: area.height.saturating_sub(1),
             ..area
         };
-        if let Some(row) = self.list.cursor().filter(|_| self.is_fresh) {
+        if self.is_fresh
+            && let Some(row) = self.list.cursor()
+        {
             self.is_fresh = false;
             self.list.lay_out(rest);
             self.list.center(row);
@@ -115,14 +122,17 @@ impl AnnotateScreen {
         self.list = list;
     }
 
-    /// Returns the width before the separator.
-    fn width(&self) -> usize {
+    /// Returns the width of the numbers before the separator.
+    fn numbers_width(&self) -> usize {
         self.values.column.brief_width() * self.shown.code.sums.len().max(1)
     }
 
-    /// Returns the arrow of the jump at the cursor.
+    /// Returns the arrow of the jump at the cursor, if arrows are shown.
     fn jump_arrow(&self) -> Option<JumpArrow> {
-        let from = self.list.cursor().filter(|_| self.looks.arrows)?;
+        if !self.looks.arrows {
+            return None;
+        }
+        let from = self.list.cursor()?;
         let row = self
             .rows
             .get(from)
@@ -149,8 +159,12 @@ impl AnnotateScreen {
             _ => &[],
         };
         let mut spans = self.numbers(hits, theme);
-        let is_at_cursor_line = self.looks.split && self.line_of(instruction) == self.source_line();
-        let border = match is_at_cursor_line {
+        // In the split view, the instructions of the cursor's source line are marked.
+        let is_marked = self.looks.split
+            && self
+                .source_line()
+                .is_some_and(|line| self.line_of(instruction) == Some(line));
+        let border = match is_marked {
             true => theme.found,
             false => theme.muted,
         };
@@ -161,10 +175,10 @@ impl AnnotateScreen {
             _ => {
                 let gutter = self.jump_counts_width() + self.label_width() + 1;
                 spans.push(Span::raw(" ".repeat(gutter)));
-                // The arrow starts and ends at instructions only.
-                let bar = if arrow.is_some() { BORDER } else { " " };
-                spans.push(Span::styled(bar, theme.jump));
-                spans.push(Span::raw(self.words(number)));
+                // The arrow starts and ends at instructions: it can only pass other lines.
+                let passing = if arrow.is_some() { BORDER } else { " " };
+                spans.push(Span::styled(passing, theme.jump));
+                spans.push(Span::raw(self.line_text(number)));
             }
         }
         Line::from(spans)
@@ -216,7 +230,7 @@ impl AnnotateScreen {
         let shown = &self.shown;
         let shares = self.values.shares(hits, &shown.code, &shown.totals);
         if largest(&shares) == 0.0 {
-            return vec![Span::raw(" ".repeat(self.width()))];
+            return vec![Span::raw(" ".repeat(self.numbers_width()))];
         }
         let width = self.values.column.brief_width() - 1;
         let pairs = hits.iter().zip(shares);
@@ -250,7 +264,7 @@ impl AnnotateScreen {
         last.map_or(0, |last| format!("{:x}", self.address(last)).len())
     }
 
-    /// Returns the label of an instruction, if any.
+    /// Returns the address or offset shown before an instruction, if any.
     fn label(&self, instruction: &Instruction) -> Option<u64> {
         let is_shown = self.looks.addresses
             || instruction.jump_count > 0
@@ -283,12 +297,12 @@ impl AnnotateScreen {
     }
 
     /// Returns the text of a line without numbers and labels.
-    pub(super) fn words(&self, number: usize) -> String {
+    pub(super) fn line_text(&self, number: usize) -> String {
         let code = &self.shown.code;
         let Some(row) = self.rows.get(number) else {
             return String::new();
         };
-        let site = |number: usize| code.sites.get(number);
+        let site = |index: usize| code.sites.get(index);
         match row.kind {
             RowContent::Start => format!("{:016x} <{}>:", code.start, code.name),
             RowContent::Function(at) => site(at).map_or(String::new(), |site| {
@@ -302,6 +316,7 @@ impl AnnotateScreen {
         }
     }
 
+    /// Returns the source line of a location; file and line number if the text is unavailable.
     fn source_text(&self, site: &CodeSite) -> String {
         let Some((file, line)) = site.line else {
             return String::new();
@@ -319,11 +334,9 @@ impl AnnotateScreen {
         }
     }
 
-    /// Returns the headings and all lines as text.
+    /// Returns the first two lines of the screen and all lines of the function as text.
     pub(super) fn text(&self) -> String {
-        let (shown, shares) = (&self.shown, self.values.text());
-        let (name, object) = (&shown.code.name, &shown.code.object);
-        let mut text = format!("{}\n{name}  {object} [Percent: {shares}]\n", shown.counted);
+        let mut text = format!("{}\n{}\n", self.shown.counted, self.heading());
         for number in 0..self.rows.len() {
             let line = self.line(number, None, &self.theme).to_string();
             text.push_str(line.trim_end());

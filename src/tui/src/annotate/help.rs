@@ -8,7 +8,7 @@ pub(super) const KEYS: &[(&str, &str)] = &[
         "Navigate (also by the mouse wheel)",
     ),
     ("LEFT RIGHT", "Scroll sideways; LEFT at the edge leaves"),
-    ("q ESC", "Leave, or back to the caller"),
+    ("q ESC", "Leave, or back to the previous function"),
     (
         "ENTER, second click",
         "Go to the target of a jump or a call; leave at a return",

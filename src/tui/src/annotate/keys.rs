@@ -37,7 +37,9 @@ impl AnnotateScreen {
             KeyCode::Char('N') => self.find(!self.search.backwards),
             KeyCode::Char('<') => self.request(BrowserRequest::Hotter(self.shown.key())),
             KeyCode::Char('>') => self.request(BrowserRequest::Colder(self.shown.key())),
-            KeyCode::Char('r') => self.request(BrowserRequest::Samples(Some(self.place()))),
+            KeyCode::Char('r') => {
+                self.request(BrowserRequest::Samples(Some(self.shown_function())))
+            }
             KeyCode::Char('P') => {
                 let name = self.shown.code.name.clone();
                 self.request(BrowserRequest::SaveFunction(name, self.text()))
@@ -47,7 +49,7 @@ impl AnnotateScreen {
         }
     }
 
-    /// Handles the other letters.
+    /// Handles the letters that change how the function is shown, or move the cursor.
     fn letter(&mut self, letter: char) -> InputResult<ReaderMessage> {
         let looks = &mut self.looks;
         match letter {
@@ -68,8 +70,8 @@ impl AnnotateScreen {
                 }
             }
             's' => {
+                looks.split = false;
                 self.options.source = !self.options.source;
-                self.looks.split = false;
                 self.lay_out();
             }
             'S' | 'v' => {
@@ -81,12 +83,15 @@ impl AnnotateScreen {
                 self.notice = Some(self.location().unwrap_or_else(unknown));
             }
             't' => self.values.next_column(),
-            'p' => self.values.global = !self.values.global,
-            'b' => self.values.by_samples = !self.values.by_samples,
+            'p' => {
+                self.values.global = !self.values.global;
+                self.measure();
+            }
+            'b' => {
+                self.values.by_samples = !self.values.by_samples;
+                self.measure();
+            }
             _ => return InputResult::Unchanged,
-        }
-        if matches!(letter, 'p' | 'b') {
-            self.measure();
         }
         InputResult::Changed
     }
@@ -116,7 +121,7 @@ impl AnnotateScreen {
         InputResult::Changed
     }
 
-    /// Follows the jump or call at the cursor.
+    /// Follows the jump or call at the cursor; closes the screen at a return.
     pub(super) fn enter(&mut self) -> InputResult<ReaderMessage> {
         let row = self.list.cursor().and_then(|row| self.rows.get(row));
         let row = row.filter(|row| row.kind == RowContent::Code);
@@ -162,7 +167,7 @@ impl AnnotateScreen {
         if self.search.text.is_empty() {
             return InputResult::Changed;
         }
-        let fits = |row: usize| self.words(row).contains(&self.search.text);
+        let fits = |row: usize| self.line_text(row).contains(&self.search.text);
         match self.list.find(backwards, fits) {
             Some(row) => self.list.center(row),
             None => return self.show_message(&format!("'{}' not found", self.search.text)),

@@ -1,7 +1,8 @@
-//! The lines of the view: instructions, and source positions between them.
+//! The lines of the view: instructions, and source locations between them.
 
 use rperf_disasm::FunctionCode;
 
+/// A line of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CodeRow {
     pub(super) kind: RowContent,
@@ -9,14 +10,14 @@ pub(super) struct CodeRow {
     pub(super) instruction: usize,
 }
 
-/// The content of a line. Numbers are indices in `FunctionCode::sites`.
+/// The kind of a line. Numbers are indices in `FunctionCode::sites`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowContent {
     /// The function's address and name.
     Start,
-    /// The name of the function of a source position.
+    /// The name of the function at a source location.
     Function(usize),
-    /// The line of a source position.
+    /// The source line of a location.
     Source(usize),
     /// An instruction.
     Code,
@@ -26,25 +27,28 @@ pub(super) enum RowContent {
 pub(super) fn rows(code: &FunctionCode, with_source: bool) -> Vec<CodeRow> {
     let mut rows = Vec::with_capacity(code.instructions.len());
     if with_source {
-        let (kind, instruction) = (RowContent::Start, 0);
-        rows.push(CodeRow { kind, instruction });
+        rows.push(CodeRow {
+            kind: RowContent::Start,
+            instruction: 0,
+        });
     }
-    let mut before = None;
+    let mut last_site = None;
     for (number, instruction) in code.instructions.iter().enumerate() {
         let mut push = |kind| {
             let instruction = number;
             rows.push(CodeRow { kind, instruction });
         };
         if let Some(site) = instruction.site.filter(|_| with_source) {
-            site_rows(code, before.replace(site), site, &mut push);
+            site_rows(code, last_site, site, &mut push);
+            last_site = Some(site);
         }
         push(RowContent::Code);
     }
     rows
 }
 
-/// Adds lines for the function and the line of the source position `number`, as far as they differ from those of `before`, the
-/// position of the previous instruction.
+/// Adds lines for the function and the source line of location `number`, as far as they differ from those of `before`, the
+/// location shown last.
 fn site_rows(
     code: &FunctionCode,
     before: Option<usize>,

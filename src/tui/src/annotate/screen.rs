@@ -77,13 +77,13 @@ pub(super) struct InstructionStyle {
     pub(super) arrows: bool,
     /// Whether the number of jumps to an instruction is shown.
     pub(super) jump_counts: bool,
-    /// Whether all addresses are shown, as in the object.
+    /// Whether every instruction has its address, and full disassembly; otherwise labels are offsets.
     pub(super) addresses: bool,
-    /// Whether addresses are those in memory.
+    /// Whether addresses and labels are addresses in memory.
     pub(super) in_memory: bool,
     /// The instructions that show their offset.
     pub(super) offsets: ShownOffsets,
-    /// Whether source lines have their numbers.
+    /// Whether source lines between instructions have their numbers.
     pub(super) numbers: bool,
     /// Whether the source is shown next to the instructions.
     pub(super) split: bool,
@@ -167,7 +167,7 @@ impl AnnotateScreen {
         }
     }
 
-    /// Recomputes the counts.
+    /// Recomputes the hottest instructions and the counts of source lines.
     pub(super) fn measure(&mut self) {
         let shown = &self.shown;
         self.hottest = self.values.hottest(&shown.code, &shown.totals);
@@ -191,8 +191,8 @@ impl AnnotateScreen {
         InputResult::Changed
     }
 
-    /// Returns the name and the event of the function, for a request of its samples.
-    pub(super) fn place(&self) -> ShownFunction {
+    /// Returns the function, for a request of its samples.
+    pub(super) fn shown_function(&self) -> ShownFunction {
         ShownFunction {
             symbol: self.shown.code.name.clone(),
             dso: None,
@@ -200,13 +200,14 @@ impl AnnotateScreen {
         }
     }
 
-    /// Returns the source position of the cursor.
+    /// Returns file and line of the instruction at the cursor, as text.
     pub(super) fn location(&self) -> Option<String> {
         let (file, line) = self.source_line()?;
         let path = self.shown.code.files.get(file)?;
         Some(format!("{}:{line}", file_name(path, &self.options)))
     }
 
+    /// Returns the last line.
     fn bottom(&self) -> &str {
         match &self.notice {
             _ if self.is_waiting => "Working...",
@@ -250,7 +251,7 @@ impl AnnotateScreen {
 impl Drop for AnnotateScreen {
     fn drop(&mut self) {
         // The receiver may be gone.
-        let _ = self.requests.send(BrowserRequest::Left(self.shown.key()));
+        let _ = self.requests.send(BrowserRequest::Closed(self.shown.key()));
     }
 }
 

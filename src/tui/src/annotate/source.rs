@@ -12,7 +12,7 @@ use crate::list::List;
 use crate::page::{ScrolledList, put, rows};
 use crate::theme::Theme;
 
-/// The counts of source lines: key is the index of the file and the line number, the values are by event.
+/// The counts of source lines, by event. The key is the index of the file and the line number from 1.
 pub(super) type LineHits = FxHashMap<(usize, u32), Vec<HitCount>>;
 
 /// Adds up the counts of each line.
@@ -21,11 +21,11 @@ pub(super) fn line_hits(shown: &Annotated) -> LineHits {
     let mut sums = LineHits::default();
     for instruction in &code.instructions {
         let site = instruction.site.and_then(|site| code.sites.get(site));
-        let Some(place) = site.and_then(|site| site.line) else {
+        let Some(line) = site.and_then(|site| site.line) else {
             continue;
         };
         let none = || vec![HitCount::default(); instruction.hits.len()];
-        let sum = sums.entry(place).or_insert_with(none);
+        let sum = sums.entry(line).or_insert_with(none);
         let pairs = sum.iter_mut().zip(&instruction.hits);
         pairs.for_each(|(sum, hit)| sum.add(*hit));
     }
@@ -33,7 +33,7 @@ pub(super) fn line_hits(shown: &Annotated) -> LineHits {
 }
 
 impl AnnotateScreen {
-    /// Draws the file of the cursor's instruction, with its line in the middle.
+    /// Draws the source file of the instruction at the cursor, with the instruction's line selected and in the middle.
     pub(super) fn draw_source(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let shown = &self.shown;
         let Some((file, line)) = self.source_line() else {
@@ -42,17 +42,16 @@ impl AnnotateScreen {
             return;
         };
         let path = shown.code.files.get(file).map_or("", String::as_str);
-        let mut places = area.rows();
-        if let Some(place) = places.next() {
-            let text = Line::from(Span::raw(path)).style(theme.heading);
-            put(frame, text, place);
+        if let Some(first) = area.rows().next() {
+            let heading = Line::from(Span::raw(path)).style(theme.heading);
+            put(frame, heading, first);
         }
         let rest = Rect {
             y: area.y.saturating_add(1),
             height: area.height.saturating_sub(1),
             ..area
         };
-        let Some(Some(text)) = shown.sources.get(file) else {
+        let Some(Some(lines)) = shown.sources.get(file) else {
             let message = format!("{path}: source file not found (line {line})");
             put(
                 frame,
@@ -61,21 +60,22 @@ impl AnnotateScreen {
             );
             return;
         };
-        let mut list = List::new(text.len());
+        let mut list = List::new(lines.len());
         list.lay_out(rest);
         list.center(usize::try_from(line).unwrap_or_default().saturating_sub(1));
-        let digits = text.len().to_string().len();
-        let row = |number: usize, _| {
-            let at = u32::try_from(number + 1).unwrap_or_default();
+        let digits = lines.len().to_string().len();
+        let row = |index: usize, _| {
+            let number = u32::try_from(index + 1).unwrap_or_default();
             let hits = self
                 .line_hits
-                .get(&(file, at))
+                .get(&(file, number))
                 .map_or(&[][..], Vec::as_slice);
             let mut spans = self.numbers(hits, theme);
             spans.push(Span::styled("│", theme.muted));
-            spans.push(Span::styled(format!("{at:>digits$} "), theme.muted));
+            spans.push(Span::styled(format!("{number:>digits$} "), theme.muted));
             spans.push(Span::raw(
-                text.get(number)
+                lines
+                    .get(index)
                     .map_or(String::new(), |text| expand_tabs(text)),
             ));
             Line::from(spans)

@@ -1,9 +1,9 @@
-//! The numbers before instructions: their kind, and the hottest instructions.
+//! Which numbers are shown before instructions, and the hottest instructions by them.
 
 use rperf_disasm::{FunctionCode, HitCount};
 use rperf_view::annotate::{AnnotateColumn, percent};
 
-/// The kind of numbers before instructions.
+/// Which numbers are shown before instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct ColumnValues {
     pub(super) column: AnnotateColumn,
@@ -29,7 +29,7 @@ impl ColumnValues {
     }
 
     /// Returns the base and the unit of percentages, as titles show them: `local period`.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn percent_base(&self) -> String {
         let scope = if self.global { "global" } else { "local" };
         let unit = if self.by_samples { "hits" } else { "period" };
         format!("{scope} {unit}")
@@ -44,7 +44,7 @@ impl ColumnValues {
         };
     }
 
-    /// Returns the instructions with samples, hottest first.
+    /// Returns the indices of the instructions with samples, hottest first.
     pub(super) fn hottest(&self, code: &FunctionCode, totals: &[HitCount]) -> Vec<usize> {
         let heat = |hits: &[HitCount]| largest(&self.shares(hits, code, totals));
         let instructions = code.instructions.iter().enumerate();

@@ -11,7 +11,7 @@ use crate::page::put;
 use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// A box that lists keys and what they do; blank and any key that does not scroll close it.
+/// A box that lists keys and what they do. SPACE, and any key that does not scroll, closes it.
 #[derive(Debug)]
 pub struct Help {
     title: String,

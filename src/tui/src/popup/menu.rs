@@ -11,7 +11,7 @@ use crate::page::put;
 use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// A box with a line for each choice. Returns [`Reply::Chosen`] or [`Reply::Cancelled`].
+/// A box with a line for each choice. Returns [`Reply::Chosen`], or [`Reply::Cancelled`] after ESC, LEFT or `q`.
 #[derive(Debug)]
 pub struct Menu {
     title: String,
@@ -30,7 +30,7 @@ impl Menu {
         }
     }
 
-    /// Moves the cursor to another choice.
+    /// Returns the menu with the cursor on another choice, by index.
     #[must_use]
     pub fn at(mut self, choice: usize) -> Self {
         self.list.go_to(choice);

@@ -13,7 +13,7 @@ use crate::theme::Theme;
 /// Columns of the input field.
 const FIELD_WIDTH: usize = 40;
 
-/// A box with an input line. Enter returns [`Reply::Typed`], ESC [`Reply::Cancelled`].
+/// A box with an input line. Enter returns [`Reply::Typed`], ESC [`Reply::Cancelled`]; Ctrl-U clears the line.
 #[derive(Debug)]
 pub struct Prompt {
     title: String,

@@ -10,7 +10,7 @@ use crate::page::put;
 use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// A question. `y` and Enter mean yes, `n`, `q` and ESC no; returns [`Reply::Confirmed`].
+/// A box with a yes-or-no question. `y` and Enter mean yes; `n`, `q` and ESC no. Returns [`Reply::Confirmed`].
 #[derive(Debug)]
 pub struct Question(String);
 

@@ -7,21 +7,22 @@ use std::sync::Arc;
 use rperf_hist::{Branch, ColumnSum, GraphForm, HistogramRow};
 use rustc_hash::FxHashSet;
 
-/// Identifies a row or a foldable line, the same in every update of a recording that is still being read.
-pub(super) type ChainKey = u64;
+/// Identifies a row, or a line of a call graph that can be folded. Stays the same in later reports of the same recording or of
+/// `top`.
+pub(super) type LineKey = u64;
 
 /// A call graph line below a row.
 #[derive(Debug, Clone)]
 pub(super) struct ChainLine {
     /// Indentation level.
     pub(super) depth: usize,
-    /// Whether the lines below it are shown; `None` if there are none.
+    /// Whether the line is unfolded; `None` if it cannot be folded.
     pub(super) is_open: Option<bool>,
     /// Its weight and the total that the percentage is relative to, if shown.
     pub(super) share: Option<(ColumnSum, u64)>,
-    /// The function, or a whole callchain.
+    /// The function or the address; in a folded list, a whole callchain.
     pub(super) frame: Arc<str>,
-    pub(super) key: ChainKey,
+    pub(super) key: LineKey,
 }
 
 /// How call graph lines are built.
@@ -32,11 +33,11 @@ pub(super) struct ChainOptions {
     pub(super) total: u64,
 }
 
-/// Returns the visible lines of a row's call graph, with `open` unfolded.
+/// Returns the visible lines of a row's call graph. `open` are the keys of the unfolded lines.
 pub(super) fn lines(
     row: &HistogramRow,
     options: ChainOptions,
-    open: &FxHashSet<ChainKey>,
+    open: &FxHashSet<LineKey>,
 ) -> Vec<ChainLine> {
     let mut builder = ChainLines {
         options,
@@ -53,16 +54,15 @@ pub(super) fn lines(
                 frame: chain.frames.join(";").into(),
                 key: 0,
             })),
-        _ => builder.fork(&row.graph, 0, 0, row.weights.total),
+        _ => builder.push_branches(&row.graph, 0, 0, row.weights.total),
     }
     builder.lines
 }
 
-/// Returns the keys that unfold all lines.
-pub(super) fn keys(row: &HistogramRow) -> FxHashSet<ChainKey> {
+/// Returns the keys that unfold every line of a row's call graph.
+pub(super) fn keys(row: &HistogramRow) -> FxHashSet<LineKey> {
     let mut keys = FxHashSet::default();
-    let mut pending: Vec<(&Branch, ChainKey)> =
-        row.graph.iter().map(|branch| (branch, 0)).collect();
+    let mut pending: Vec<(&Branch, LineKey)> = row.graph.iter().map(|branch| (branch, 0)).collect();
     while let Some((branch, parent)) = pending.pop() {
         let (first, last) = ends(branch, parent);
         keys.extend([first, last]);
@@ -72,7 +72,7 @@ pub(super) fn keys(row: &HistogramRow) -> FxHashSet<ChainKey> {
 }
 
 /// Returns the keys of a branch's first and last line.
-fn ends(branch: &Branch, parent: ChainKey) -> (ChainKey, ChainKey) {
+fn ends(branch: &Branch, parent: LineKey) -> (LineKey, LineKey) {
     let first = key(parent, branch.frames.first());
     let last = match branch.frames.len() {
         0 | 1 => first,
@@ -81,21 +81,23 @@ fn ends(branch: &Branch, parent: ChainKey) -> (ChainKey, ChainKey) {
     (first, last)
 }
 
-fn key(parent: ChainKey, frame: Option<&Arc<str>>) -> ChainKey {
+fn key(parent: LineKey, frame: Option<&Arc<str>>) -> LineKey {
     let mut hasher = DefaultHasher::new();
     (parent, frame).hash(&mut hasher);
     hasher.finish()
 }
 
+/// Builds the lines of a call graph.
 struct ChainLines<'o> {
     options: ChainOptions,
-    open: &'o FxHashSet<ChainKey>,
+    open: &'o FxHashSet<LineKey>,
     lines: Vec<ChainLine>,
 }
 
 impl ChainLines<'_> {
-    /// Emits sibling branches. `total` is the period of the line above them, without the samples that end there.
-    fn fork(&mut self, branches: &[Branch], depth: usize, parent: ChainKey, total: u64) {
+    /// Adds the lines of sibling branches. `parent` is the key of the line above them, and `total` its period without the samples
+    /// that end there.
+    fn push_branches(&mut self, branches: &[Branch], depth: usize, parent: LineKey, total: u64) {
         let is_list = self.options.graph.is_list();
         for branch in branches {
             let (first, last) = ends(branch, parent);
@@ -105,14 +107,15 @@ impl ChainLines<'_> {
                 GraphForm::Fractal => total,
                 _ => self.options.total,
             };
-            let forks = !branch.branches.is_empty();
+            let has_branches = !branch.branches.is_empty();
+            // Without a percentage, all frames of a branch have the same indentation.
             let inner = depth + usize::from(has_share);
             let end = branch.frames.len().saturating_sub(1);
             for (number, frame) in branch.frames.iter().enumerate() {
                 let key = if number == 0 { first } else { last };
                 let folds = match number {
-                    0 => end > 0 || forks,
-                    number => number == end && forks,
+                    0 => end > 0 || has_branches,
+                    number => number == end && has_branches,
                 };
                 let is_open = folds.then(|| self.open.contains(&key));
                 self.lines.push(ChainLine {
@@ -128,10 +131,10 @@ impl ChainLines<'_> {
                 }
             }
             let is_open = self.open.contains(&first) && self.open.contains(&last);
-            if forks && is_open {
+            if has_branches && is_open {
                 let below = if end > 0 { inner + 1 } else { depth + 1 };
                 let rest = branch.all.without(branch.own);
-                self.fork(&branch.branches, below, last, rest.period);
+                self.push_branches(&branch.branches, below, last, rest.period);
             }
         }
     }

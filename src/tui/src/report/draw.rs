@@ -8,7 +8,7 @@ use super::entries::{EntryLine, RowItem};
 use super::table::{TableView, number_of};
 use crate::theme::{PercentHeat, Theme};
 
-/// Indentation of a level of a call graph or hierarchy.
+/// Indentation of a level of a call graph or hierarchy, in columns.
 const STEP: usize = 3;
 
 impl TableView {
@@ -39,25 +39,27 @@ impl TableView {
         if self.has_levels() {
             spans.push(Span::raw(" ".repeat(item.level * STEP)));
         }
-        let mut key = 0;
+        let mut key_index = 0;
         for (place, column) in self.shown_columns(item).into_iter().enumerate() {
             let is_key = self.is_key(column);
             if place >= first {
                 if place > first {
                     spans.push(Span::raw("  "));
                 }
-                let cells = self.cells.cells(column, &item.row, key, self.totals());
+                let cells = self
+                    .cells
+                    .cells(column, &item.row, key_index, self.totals());
                 spans.extend(cells.into_iter().map(|cell| match cell.share {
                     Some(share) => Span::styled(cell.text, theme.heat(PercentHeat::of(share))),
                     None => Span::raw(cell.text),
                 }));
             }
-            key += usize::from(is_key);
+            key_index += usize::from(is_key);
         }
         Line::from(spans)
     }
 
-    /// Returns the columns of a row; in a hierarchy, the numbers and the level's key.
+    /// Returns the indices of a row's columns; in a hierarchy, of the numbers and of the level's key.
     fn shown_columns(&self, item: &RowItem) -> Vec<usize> {
         let columns = self.columns().into_iter().map(|(column, _)| column);
         if !self.has_levels() {
@@ -69,6 +71,7 @@ impl TableView {
         numbers
     }
 
+    /// Whether a column shows a sort key instead of numbers.
     fn is_key(&self, column: usize) -> bool {
         let histogram = self.histogram();
         histogram.is_some_and(|histogram| number_of(histogram, column).is_none())
@@ -78,14 +81,14 @@ impl TableView {
         let indent = " ".repeat((item.level + chain.depth + 1) * STEP);
         let mut spans = vec![Span::raw(format!("{indent}{} ", sign(chain.is_open)))];
         if let Some((sum, total)) = chain.share {
-            let (text, share) = share(sum.period, total);
+            let (percent_text, percent) = share(sum.period, total);
             let value = self.table().map(|table| table.layout.graph_value);
             let text = match value.unwrap_or_default() {
-                BranchValue::Percent => text,
+                BranchValue::Percent => percent_text,
                 BranchValue::Period => sum.period.to_string(),
                 BranchValue::Count => sum.samples.to_string(),
             };
-            spans.push(Span::styled(text, theme.heat(PercentHeat::of(share))));
+            spans.push(Span::styled(text, theme.heat(PercentHeat::of(percent))));
             spans.push(Span::raw(" "));
         }
         spans.push(Span::raw(chain.frame.to_string()));

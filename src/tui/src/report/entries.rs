@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rperf_hist::{Histogram, HistogramRow, NumberField, ReportField};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::chain::{self, ChainKey, ChainLine, ChainOptions};
+use super::chain::{self, ChainLine, ChainOptions, LineKey};
 
 /// The rows of one event and their unfolded parts.
 pub(super) struct Entries {
@@ -19,7 +19,7 @@ pub(super) struct Entries {
     len: usize,
     options: ChainOptions,
     /// By row key, the keys of its unfolded lines, including the row's own key if the row is unfolded.
-    open: FxHashMap<ChainKey, FxHashSet<ChainKey>>,
+    open: FxHashMap<LineKey, FxHashSet<LineKey>>,
     /// By row index, its call graph lines; only of rows that are visible and unfolded.
     chains: FxHashMap<usize, Vec<ChainLine>>,
 }
@@ -86,7 +86,7 @@ impl Entries {
     }
 
     /// Returns the line of the row with this key.
-    pub(super) fn line_of(&self, key: ChainKey) -> Option<usize> {
+    pub(super) fn line_of(&self, key: LineKey) -> Option<usize> {
         let row = self.visible.iter().find(|visible| {
             let item = self.items.get(visible.index);
             item.is_some_and(|item| row_key(item) == key)
@@ -95,7 +95,7 @@ impl Entries {
     }
 
     /// Returns the key of a line's row.
-    pub(super) fn key_of(&self, line: usize) -> Option<ChainKey> {
+    pub(super) fn key_of(&self, line: usize) -> Option<LineKey> {
         let (index, _) = self.find(line)?;
         self.items.get(index).map(row_key)
     }
@@ -227,7 +227,7 @@ impl Entries {
 }
 
 /// Returns the key that identifies a row, in every update of a recording that is still being read.
-fn row_key(item: &RowItem) -> ChainKey {
+fn row_key(item: &RowItem) -> LineKey {
     let mut hasher = DefaultHasher::new();
     (item.level, &item.row.cells).hash(&mut hasher);
     hasher.finish()

@@ -70,7 +70,7 @@ pub enum BrowserRequest {
     /// The function with the next lower period.
     Colder(FunctionKey),
     /// No answer needed: this function is no longer shown.
-    Left(FunctionKey),
+    Closed(FunctionKey),
     /// The individual samples: all, or those of a function.
     Samples(Option<ShownFunction>),
     /// The names of other recordings.

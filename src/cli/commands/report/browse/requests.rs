@@ -94,7 +94,7 @@ impl RequestServer<'_> {
         annotator: Option<&Annotator<'_, '_>>,
     ) -> Option<BrowserRequest> {
         for request in requests_in {
-            if matches!(request, BrowserRequest::Left(_)) {
+            if matches!(request, BrowserRequest::Closed(_)) {
                 continue;
             }
             let needs_annotator = matches!(
