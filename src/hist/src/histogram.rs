@@ -114,7 +114,7 @@ pub struct ColumnSum {
 
 impl ColumnSum {
     /// Adds another sum.
-    pub(crate) fn add(&mut self, other: Self) {
+    pub fn add(&mut self, other: Self) {
         self.period = self.period.saturating_add(other.period);
         self.samples += other.samples;
         self.latency = self.latency.saturating_add(other.latency);

@@ -12,8 +12,8 @@ use crate::{Elements, Error, Field, FieldReader, Tracepoint};
 /// | `bool` | a number | whether it is not 0 |
 /// | [`TextField`] | `char[n]`, `__data_loc char[]` or another array of `char`, `u8` or `s8` | the bytes up to NUL |
 /// | [`NumberArray`] | an array of other numbers | the numbers |
-/// | [`NamedNumber`](super::NamedNumber) | a number, usually with names in the `print fmt` | the number and its [names](super::NamedValue) |
-/// | [`TaskStateField`](super::TaskStateField) | a number, usually with names in the `print fmt` | the [state of a task](super::TaskState) |
+/// | [`NamedNumber`](super::NamedNumber) | a number | the number and its [names](super::NamedValue) in the `print fmt` |
+/// | [`TaskStateField`](super::TaskStateField) | a number | the [state of a task](super::TaskState) |
 /// | `Option` of any of these | any of these, or not at all | `None` if missing, of another type or truncated |
 pub trait FieldType {
     /// The reader of the field.

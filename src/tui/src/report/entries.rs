@@ -10,12 +10,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chain::{self, ChainLine, ChainOptions, LineKey};
 
-/// The rows of one event and their unfolded parts.
+/// The rows of one event or group and their unfolded parts.
 pub(super) struct Entries {
     /// Rows in order; in a hierarchy, each before its children.
     items: Vec<RowItem>,
-    /// The visible rows, with the first line of each.
+    /// The rows that are not hidden below a folded row.
     visible: Vec<VisibleRow>,
+    /// Number of lines.
     len: usize,
     options: ChainOptions,
     /// By row key, the keys of its unfolded lines, including the row's own key if the row is unfolded.
@@ -24,9 +25,12 @@ pub(super) struct Entries {
     chains: FxHashMap<usize, Vec<ChainLine>>,
 }
 
+/// A visible row.
 #[derive(Debug, Clone, Copy)]
 struct VisibleRow {
+    /// Its index in `Entries::items`.
     index: usize,
+    /// Number of its first line.
     line: usize,
 }
 
@@ -34,6 +38,8 @@ struct VisibleRow {
 #[derive(Debug, Clone)]
 pub(super) struct RowItem {
     pub(super) level: usize,
+    /// The key of the row above it in the hierarchy; 0 on the first level.
+    parent: LineKey,
     pub(super) row: Arc<HistogramRow>,
 }
 
@@ -47,7 +53,7 @@ pub(super) enum EntryLine<'e> {
 }
 
 impl Entries {
-    /// Builds the lines of rows; those that were unfolded in `before` stay unfolded.
+    /// Builds the lines of rows. Rows and lines that were unfolded in `before` stay unfolded.
     pub(super) fn new(items: Vec<RowItem>, options: ChainOptions, before: Option<Self>) -> Self {
         let mut entries = Self {
             items,
@@ -126,28 +132,28 @@ impl Entries {
         true
     }
 
-    /// Unfolds or folds everything below the row of a line, and returns the row's line.
+    /// Unfolds (`is_open`) or folds everything below the row of a line, and returns the row's line.
     pub(super) fn set_whole(&mut self, line: usize, is_open: bool) -> Option<usize> {
         let (index, below) = self.find(line)?;
         self.set(index, is_open);
         // Children in a hierarchy are also rows.
         let level = self.items.get(index)?.level;
-        let mut parts = index + 1;
-        while self.items.get(parts).is_some_and(|part| part.level > level) {
-            self.set(parts, is_open);
-            parts += 1;
+        let mut child = index + 1;
+        while self.items.get(child).is_some_and(|item| item.level > level) {
+            self.set(child, is_open);
+            child += 1;
         }
         self.lay_out();
         Some(line - below)
     }
 
-    /// Whether anything below the row of a line is visible.
-    pub(super) fn is_open(&self, line: usize) -> bool {
+    /// Whether the row of a line is unfolded.
+    pub(super) fn is_row_open(&self, line: usize) -> bool {
         let index = self.find(line).map(|(index, _)| index);
         index.and_then(|index| self.is_unfolded(index)) == Some(true)
     }
 
-    /// Unfolds or folds all rows.
+    /// Unfolds (`is_open`) or folds all rows.
     pub(super) fn set_all(&mut self, is_open: bool) {
         self.open.clear();
         if is_open {
@@ -156,6 +162,7 @@ impl Entries {
         self.lay_out();
     }
 
+    /// Unfolds or folds a row with its whole call graph.
     fn set(&mut self, index: usize, is_open: bool) {
         let Some(item) = self.items.get(index) else {
             return;
@@ -183,11 +190,11 @@ impl Entries {
     /// Whether a row is unfolded; `None` if there is nothing to unfold.
     fn is_unfolded(&self, index: usize) -> Option<bool> {
         let item = self.items.get(index)?;
-        let has_parts = self
+        let has_children = self
             .items
             .get(index + 1)
             .is_some_and(|next| next.level > item.level);
-        let folds = has_parts || !item.row.graph.is_empty();
+        let folds = has_children || !item.row.graph.is_empty();
         let row = row_key(item);
         folds.then(|| self.open.get(&row).is_some_and(|open| open.contains(&row)))
     }
@@ -197,13 +204,13 @@ impl Entries {
         self.visible.clear();
         self.chains.clear();
         let mut line = 0;
-        // Children of folded rows have a deeper level.
-        let mut folded: Option<usize> = None;
+        // The level of the last folded row: the rows after it on deeper levels are its hidden children.
+        let mut folded_level: Option<usize> = None;
         for index in 0..self.items.len() {
             let Some(item) = self.items.get(index) else {
                 break;
             };
-            if folded.is_some_and(|level| item.level > level) {
+            if folded_level.is_some_and(|level| item.level > level) {
                 continue;
             }
             let state = match self.open.is_empty() {
@@ -211,7 +218,7 @@ impl Entries {
                 true => Some(false),
                 false => self.is_unfolded(index),
             };
-            folded = (state == Some(false)).then_some(item.level);
+            folded_level = (state == Some(false)).then_some(item.level);
             self.visible.push(VisibleRow { index, line });
             line += 1;
             if state == Some(true) {
@@ -226,10 +233,10 @@ impl Entries {
     }
 }
 
-/// Returns the key that identifies a row, in every update of a recording that is still being read.
+/// Returns the key of a row: it depends on the row's cells and, in a hierarchy, on those of the rows above it.
 fn row_key(item: &RowItem) -> LineKey {
     let mut hasher = DefaultHasher::new();
-    (item.level, &item.row.cells).hash(&mut hasher);
+    (item.parent, &item.row.cells).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -238,7 +245,7 @@ fn row_key(item: &RowItem) -> LineKey {
 pub(super) struct RowOrder {
     /// The column to order by; `None` for the report's own order.
     pub(super) column: Option<usize>,
-    /// For groups: the index in the group of the event by whose numbers rows are ordered.
+    /// The event of a group by whose numbers rows are ordered, as an index into the group.
     pub(super) event: usize,
 }
 
@@ -276,7 +283,7 @@ fn sort_text(cell: &str) -> (u64, String) {
     (digits.parse().unwrap_or(u64::MAX), cell.to_owned())
 }
 
-/// Returns the `rows` of `histogram` accepted by `passes` in `order`, as a hierarchy if `has_levels`.
+/// Returns the `rows` of `histogram` that `passes` accepts, in `order`; as a hierarchy if `has_levels`.
 pub(super) fn items(
     histogram: &Histogram,
     rows: &[Arc<HistogramRow>],
@@ -289,23 +296,35 @@ pub(super) fn items(
     if has_levels {
         let mut columns = histogram.columns.clone();
         if let Some(column) = order.column.filter(|column| *column < columns.len()) {
-            // Levels are ordered by the first column with numbers.
-            let column = columns.remove(column);
-            columns.insert(0, column);
+            // `Histogram::hierarchy` orders every level by the first column with numbers.
+            let field = columns.remove(column);
+            columns.insert(0, field);
         }
-        let part = Histogram {
+        let accepted = Histogram {
             rows: rows.into_iter().map(Arc::unwrap_or_clone).collect(),
             columns,
             ..Histogram::default()
         };
-        let items = part.hierarchy().into_iter().map(|step| RowItem {
-            level: step.level,
-            row: Arc::new(step.row),
+        // The keys of the last row and of the rows above it, by level.
+        let mut path: Vec<LineKey> = Vec::new();
+        let items = accepted.hierarchy().into_iter().map(|line| {
+            path.truncate(line.level);
+            let item = RowItem {
+                level: line.level,
+                parent: path.last().copied().unwrap_or_default(),
+                row: Arc::new(line.row),
+            };
+            path.push(row_key(&item));
+            item
         });
         return items.collect();
     }
     rows.into_iter()
-        .map(|row| RowItem { level: 0, row })
+        .map(|row| RowItem {
+            level: 0,
+            parent: 0,
+            row,
+        })
         .collect()
 }
 

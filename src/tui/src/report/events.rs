@@ -60,7 +60,7 @@ impl ReportScreen {
         }
     }
 
-    /// Shows the table at the menu's cursor.
+    /// Shows the table of the event at the menu's cursor.
     pub(super) fn open_chosen(&mut self) -> InputResult<ReaderMessage> {
         match self.events.cursor() {
             Some(number) => {
@@ -82,7 +82,7 @@ impl ReportScreen {
         InputResult::Changed
     }
 
-    /// Handles ESC on the outermost screen.
+    /// Asks whether to exit: after ESC where there is nothing to go back to, and after LEFT in the menu.
     pub(super) fn ask_to_exit(&mut self) -> InputResult<ReaderMessage> {
         self.purpose = Some(PopupPurpose::Exit);
         InputResult::Push(Box::new(Question::new("Do you really want to exit?")))

@@ -8,7 +8,7 @@ use super::zoom::ZoomKind;
 use crate::theme::Theme;
 
 impl TableView {
-    /// Returns the title, the headings and all lines, also those off the screen; names are not escaped.
+    /// Returns the title, the column headings and all unfolded lines, also those off the screen; names are not escaped.
     pub(super) fn text(&mut self, theme: &Theme) -> String {
         let unescaped = self.table().map(|table| {
             let layout = ReportLayout {
@@ -18,14 +18,14 @@ impl TableView {
             ReportCells::new(&table.histogram, &layout)
         });
         let escaped_cells = unescaped.map(|cells| std::mem::replace(&mut self.cells, cells));
-        let text = self.lines(theme);
+        let text = self.titles_and_lines(theme);
         if let Some(cells) = escaped_cells {
             self.cells = cells;
         }
         text
     }
 
-    fn lines(&self, theme: &Theme) -> String {
+    fn titles_and_lines(&self, theme: &Theme) -> String {
         let mut text = format!("# {}\n#\n# {}\n#\n", self.title(), self.heading(0));
         for line in 0..self.entries.len() {
             text.push_str(self.line(line, 0, theme).to_string().trim_end());
@@ -34,7 +34,8 @@ impl TableView {
         text
     }
 
-    /// Returns the function of a row or call graph line, and its object if a row shows it; `None` for rows of a hierarchy.
+    /// Returns the function of a row or call graph line, and its object if the row shows one. `None` for rows of a hierarchy, and
+    /// for rows without a column of functions.
     pub(super) fn function(&self, line: usize) -> Option<(String, Option<String>)> {
         let histogram = self.histogram()?;
         match self.entries.get(line)? {

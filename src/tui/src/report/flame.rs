@@ -1,4 +1,5 @@
-//! A row's call graph as a flame view: the width of a frame is its share, callees or callers are below it.
+//! A row's call graph as a flame view: the width of a frame is its share, and its branches are below it: callees or callers, as
+//! in the call graph.
 
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Frame;
@@ -21,13 +22,16 @@ const MIN_NAME_WIDTH: u16 = 3;
 
 /// Keys and their descriptions.
 const KEYS: &[(&str, &str)] = &[
-    ("UP DOWN", "Go to the caller, or to the widest frame below"),
+    (
+        "UP DOWN",
+        "Go to the frame above, or to the widest one below",
+    ),
     ("LEFT RIGHT", "Go to the next frame on the left or right"),
     (
         "ENTER, second click",
         "Zoom the frame to the width of the screen",
     ),
-    ("ESC", "Back to the previous zoom"),
+    ("ESC", "Back to the previous zoom, or leave"),
     ("q", "Leave"),
 ];
 
@@ -48,7 +52,7 @@ struct FlameScreen {
     flame: Flame,
     /// The selected frame.
     cursor: usize,
-    /// The frames zoomed to full width, of which the last one is shown.
+    /// The frames that were zoomed to full width, oldest first: the root, and last the one that is zoomed now.
     zooms: Vec<usize>,
     /// Depth of the first visible line.
     top: usize,
@@ -57,6 +61,7 @@ struct FlameScreen {
 }
 
 impl FlameScreen {
+    /// Creates the view of the row at the cursor; `None` if it has no call graph.
     fn new(view: &TableView) -> Option<Self> {
         let line = view.list.cursor()?;
         let row = view.entries.row(line)?;
@@ -77,66 +82,65 @@ impl FlameScreen {
         })
     }
 
-    /// Returns the start and end column of a frame; `None` if it is narrower than a column, or outside of the zoom.
+    /// Returns the start and end column of a frame, relative to the area; `None` if it is narrower than a column, or outside of
+    /// the zoomed frame.
     fn columns(&self, number: usize) -> Option<(u16, u16)> {
         let frame = self.flame.frames.get(number)?;
         let zoom = self.flame.frames.get(*self.zooms.last()?)?;
-        let end = zoom.start + zoom.width;
-        if frame.start >= end || frame.start + frame.width <= zoom.start {
+        let zoom_end = zoom.start + zoom.width;
+        if frame.start >= zoom_end || frame.start + frame.width <= zoom.start {
             return None;
         }
         let width = f64::from(self.area.width);
-        let column = |place: u64| {
-            let place = place.clamp(zoom.start, end) - zoom.start;
-            (place as f64 / zoom.width.max(1) as f64 * width).round() as u16
+        let column = |position: u64| {
+            let offset = position.clamp(zoom.start, zoom_end) - zoom.start;
+            (offset as f64 / zoom.width.max(1) as f64 * width).round() as u16
         };
         let (start, end) = (column(frame.start), column(frame.start + frame.width));
         (start < end).then_some((start, end))
     }
 
-    /// Returns the line of a frame, if visible.
+    /// Returns the line of a frame in the area, if visible.
     fn line(&self, number: usize) -> Option<u16> {
         let depth = self.flame.frames.get(number)?.depth.checked_sub(self.top)?;
         let line = u16::try_from(depth).ok()?;
         (line < self.area.height).then_some(line)
     }
 
-    /// Returns the widest frame inside the zoom that matches. `fits` receives the index of a frame, and by how many levels it is
-    /// deeper than the cursor.
-    fn widest(&self, fits: impl Fn(usize, usize) -> bool) -> Option<usize> {
-        let depth = self.flame.frames.get(self.cursor)?.depth;
+    /// Returns the widest of the drawable frames directly below the selected one.
+    fn widest_below(&self) -> Option<usize> {
+        let selected = self.flame.frames.get(self.cursor)?;
+        let range = selected.start..selected.start + selected.width;
         let frames = self.flame.frames.iter().enumerate();
-        let candidates = frames.filter(|(number, frame)| {
-            fits(*number, frame.depth.wrapping_sub(depth)) && self.columns(*number).is_some()
+        let below = frames.filter(|(number, frame)| {
+            frame.depth == selected.depth + 1
+                && range.contains(&frame.start)
+                && self.columns(*number).is_some()
         });
-        candidates
+        below
             .max_by_key(|(number, frame)| (frame.width, usize::MAX - number))
             .map(|(number, _)| number)
     }
 
     fn key(&mut self, key: KeyEvent) -> InputResult<ReaderMessage> {
         let frames = &self.flame.frames;
-        let Some(at) = frames.get(self.cursor) else {
+        let Some(selected) = frames.get(self.cursor) else {
             return InputResult::Close(Reply::Cancelled);
         };
-        let depth = at.depth;
-        let is_same = |number: &usize| {
+        let depth = selected.depth;
+        let is_on_same_level = |number: &usize| {
             frames
                 .get(*number)
                 .is_some_and(|frame| frame.depth == depth)
                 && self.columns(*number).is_some()
         };
-        let (start, end) = (at.start, at.start + at.width);
         let next = match key.code {
             KeyCode::Up => (0..self.cursor)
                 .rev()
                 .find(|number| frames.get(*number).is_some_and(|frame| frame.depth < depth)),
-            KeyCode::Down => self.widest(|number, deeper| {
-                let frame = frames.get(number);
-                deeper == 1 && frame.is_some_and(|frame| start <= frame.start && frame.start < end)
-            }),
-            KeyCode::Left => (0..self.cursor).rev().find(is_same),
-            KeyCode::Right => (self.cursor + 1..frames.len()).find(is_same),
+            KeyCode::Down => self.widest_below(),
+            KeyCode::Left => (0..self.cursor).rev().find(is_on_same_level),
+            KeyCode::Right => (self.cursor + 1..frames.len()).find(is_on_same_level),
             KeyCode::Enter => {
                 if self.zooms.last() != Some(&self.cursor) {
                     self.zooms.push(self.cursor);
@@ -167,13 +171,13 @@ impl FlameScreen {
             return InputResult::Unchanged;
         }
         let row = mouse.row.checked_sub(self.area.y);
-        let hit = |number: &usize| {
+        let is_hit = |number: &usize| {
             let columns = self.columns(*number);
             row.is_some()
                 && self.line(*number) == row
                 && columns.is_some_and(|(start, end)| (start..end).contains(&mouse.column))
         };
-        match (0..self.flame.frames.len()).find(hit) {
+        match (0..self.flame.frames.len()).find(is_hit) {
             Some(number) if number == self.cursor => self.key(KeyCode::Enter.into()),
             Some(number) => {
                 self.cursor = number;
@@ -194,8 +198,8 @@ impl Screen<ReaderMessage> for FlameScreen {
             ..area
         };
         let depth = self.flame.frames.get(self.cursor).map_or(0, |at| at.depth);
-        let lowest = (depth + 1).saturating_sub(usize::from(self.area.height).max(1));
-        self.top = self.top.clamp(lowest, depth);
+        let min_top = (depth + 1).saturating_sub(usize::from(self.area.height).max(1));
+        self.top = self.top.clamp(min_top, depth);
         for number in 0..self.flame.frames.len() {
             let (Some((start, end)), Some(line)) = (self.columns(number), self.line(number)) else {
                 continue;
@@ -246,14 +250,14 @@ impl Screen<ReaderMessage> for FlameScreen {
     }
 }
 
-/// Adds the paths of a branch below `path`.
+/// Adds the stacks of a branch, whose frames follow those of `path`.
 fn add(stacks: &mut Stacks, path: &mut Vec<u32>, branch: &Branch) {
     let len = path.len();
     for frame in &branch.frames {
         path.push(stacks.label(frame, FrameKind::User));
     }
     let below: u64 = branch.branches.iter().map(|branch| branch.all.period).sum();
-    // Samples that end here, and those in branches below the threshold.
+    // The samples that end in this branch, and those of sub-branches that are missing because they are below the threshold.
     let rest = branch.all.period.saturating_sub(below);
     if rest > 0 || branch.branches.is_empty() {
         stacks.add(path, rest);

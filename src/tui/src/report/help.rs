@@ -8,7 +8,7 @@ const KEYS: &[(&str, &str)] = &[
         "Navigate (also by the mouse wheel)",
     ),
     ("LEFT RIGHT", "Scroll columns"),
-    ("q ESC", "Leave, or zoom out"),
+    ("q ESC", "q: leave; ESC: zoom out, or leave"),
     ("ENTER m, second click", "Menu: zoom, annotate, unfold, ..."),
     ("TAB UNTAB", "Switch between events"),
     ("+", "Unfold or fold one level"),
@@ -40,7 +40,7 @@ const LIVE: &[(&str, &str)] = &[
     ("f", "Disable or enable the events"),
 ];
 
-/// Keys that only recordings have, not `top`.
+/// Keys that have no effect in `top`.
 const RECORDED: &[&str] = &["i", "r", "s", "V"];
 
 /// Returns the keys of a recording's report, or of `top`.

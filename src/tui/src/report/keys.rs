@@ -1,4 +1,4 @@
-//! Key and mouse handling in a table.
+//! Key and mouse handling of a report; the keys of the event menu are in `events`.
 
 use crossterm::event::{KeyCode, KeyEvent, MouseEvent};
 
@@ -11,7 +11,7 @@ use crate::list::MouseEffect;
 use crate::popup::{Help, Notice, Prompt};
 use crate::screen::InputResult;
 
-/// Characters per horizontal scroll step beyond the last column.
+/// Characters per horizontal scroll step once only the last column is left.
 const SHIFT: usize = 8;
 
 impl ReportScreen {
@@ -35,7 +35,7 @@ impl ReportScreen {
             KeyCode::Char('r') => self.request(BrowserRequest::Samples(None)),
             KeyCode::Char('s') => self.request(BrowserRequest::Recordings),
             KeyCode::Char('a') => self.annotate(),
-            KeyCode::Char('V') => self.end(SessionEnd::Verbose(!self.is_verbose)),
+            KeyCode::Char('V') if !self.is_live => self.end(SessionEnd::Verbose(!self.is_verbose)),
             KeyCode::Char('H') => {
                 self.has_titles = !self.has_titles;
                 InputResult::Changed
@@ -58,7 +58,7 @@ impl ReportScreen {
         }
     }
 
-    /// Handles the letters that change how rows are shown.
+    /// Handles the other letters, most of which change the rows that are shown.
     fn letter(&mut self, letter: char) -> InputResult<ReaderMessage> {
         match letter {
             'd' => return self.zoom(ZoomKind::Dso),
@@ -74,39 +74,39 @@ impl ReportScreen {
             }
             '/' => {
                 self.purpose = Some(PopupPurpose::Symbol);
-                let about = "Show only functions whose name contains this text.\nLeave it empty to show all.";
-                return InputResult::Push(Box::new(Prompt::new("Symbol to show", about, "")));
+                let description = "Show only functions whose name contains this text.\nLeave it empty to show all.";
+                return InputResult::Push(Box::new(Prompt::new("Symbol to show", description, "")));
             }
             'L' => {
                 self.purpose = Some(PopupPurpose::Limit);
-                let about = "Rows with a lower percentage are hidden.";
-                return InputResult::Push(Box::new(Prompt::new("Percent limit", about, "")));
+                let description = "Rows with a lower percentage are hidden.";
+                return InputResult::Push(Box::new(Prompt::new("Percent limit", description, "")));
             }
             _ => {}
         }
-        match self.view().is_some_and(|view| view.fold(letter)) {
+        match self.view().is_some_and(|view| view.letter(letter)) {
             true => InputResult::Changed,
             false => InputResult::Unchanged,
         }
     }
 
-    /// Handles a click or the wheel.
+    /// Handles a click or the wheel, in a table or in the event menu.
     pub(super) fn mouse(&mut self, mouse: MouseEvent) -> InputResult<ReaderMessage> {
-        let pointed = match self.view() {
+        let effect = match self.view() {
             Some(view) => view.list.mouse(mouse),
             None => match self.events.mouse(mouse) {
                 MouseEffect::CursorClicked => return self.open_chosen(),
-                pointed => pointed,
+                effect => effect,
             },
         };
-        match pointed {
+        match effect {
             MouseEffect::None => InputResult::Unchanged,
             MouseEffect::Moved => InputResult::Changed,
             MouseEffect::CursorClicked => self.menu(),
         }
     }
 
-    /// Returns to the menu of events, or exits.
+    /// Returns to the menu of events, or exits if there is only one table.
     fn close_table(&mut self) -> InputResult<ReaderMessage> {
         if self.views.len() > 1 {
             self.current = None;
@@ -115,6 +115,7 @@ impl ReportScreen {
         InputResult::Quit
     }
 
+    /// Removes the last zoom. Without zooms, returns to the menu of events, or asks whether to exit.
     fn zoom_out(&mut self) -> InputResult<ReaderMessage> {
         if let Some(view) = self.view()
             && view.zooms.pop().is_some()
@@ -128,7 +129,7 @@ impl ReportScreen {
         }
     }
 
-    /// Zooms into the kernel or a value of the cursor's row, or out again if already zoomed.
+    /// Zooms into the kernel or a value of the cursor's row; if there is a zoom of this kind already, removes it.
     pub(super) fn zoom(&mut self, kind: ZoomKind) -> InputResult<ReaderMessage> {
         let Some(view) = self.view() else {
             return InputResult::Unchanged;
@@ -164,20 +165,21 @@ impl ReportScreen {
         InputResult::Changed
     }
 
-    /// Hides rows below a percentage.
+    /// Hides rows below the percentage in `text`.
     pub(super) fn limit(&mut self, text: &str) -> InputResult<ReaderMessage> {
-        let share = text.trim().trim_end_matches('%').parse::<f64>().ok();
-        let Some(share) = share.filter(|share| (0.0..=100.0).contains(share)) else {
+        let percent = text.trim().trim_end_matches('%').parse::<f64>().ok();
+        let Some(percent) = percent.filter(|percent| (0.0..=100.0).contains(percent)) else {
             let text = format!("'{text}' is not a percentage from 0 to 100.");
             return InputResult::Push(Box::new(Notice::new("", text)));
         };
         if let Some(view) = self.view() {
-            view.min_percent = share;
+            view.min_percent = percent;
             view.refresh();
         }
         InputResult::Changed
     }
 
+    /// Scrolls to the right or left: by columns until only the last one is left, then by characters.
     fn scroll(&mut self, right: bool) -> InputResult<ReaderMessage> {
         let columns = self.view().map_or(0, |view| view.cells.len());
         self.scrolled = match (self.scrolled, right) {
@@ -203,7 +205,10 @@ impl TableView {
             _ => self.value(kind),
         };
         let zoom = value.and_then(|value| ZoomFilter::new(kind, histogram, value));
-        let zoom = zoom.ok_or("There is no row at the cursor.")?;
+        let zoom = zoom.ok_or(match self.has_levels() {
+            true => "In a hierarchy, only the kernel can be zoomed into.",
+            false => "There is no row at the cursor.",
+        })?;
         match histogram.rows.iter().any(|row| zoom.passes(row)) {
             true => Ok(zoom),
             false => Err(format!("No row belongs to {}.", zoom.title())),
@@ -219,12 +224,13 @@ impl TableView {
         kind.value(self.histogram()?, row)
     }
 
-    /// Handles the letters that fold and unfold, `F`, and digits; returns whether the letter had an effect.
-    pub(super) fn fold(&mut self, letter: char) -> bool {
+    /// Handles the letters that fold and unfold, `F`, and the digits that select an event of a group; returns whether the letter
+    /// had an effect. In an empty table, none has.
+    pub(super) fn letter(&mut self, letter: char) -> bool {
         let Some(line) = self.list.cursor() else {
             return false;
         };
-        let row = self.entries.key_of(line);
+        let row_key = self.entries.key_of(line);
         match letter {
             '+' => {
                 if !self.entries.toggle(line) {
@@ -232,18 +238,18 @@ impl TableView {
                 }
             }
             'e' | 'c' => {
-                let is_open = letter == 'e' && !self.entries.is_open(line);
-                let Some(line) = self.entries.set_whole(line, is_open) else {
+                let is_open = letter == 'e' && !self.entries.is_row_open(line);
+                let Some(row_line) = self.entries.set_whole(line, is_open) else {
                     return false;
                 };
                 self.list.set_len(self.entries.len());
-                self.list.go_to(line);
+                self.list.go_to(row_line);
             }
             'E' | 'C' => {
                 self.entries.set_all(letter == 'E');
                 self.list.set_len(self.entries.len());
-                let line = row.and_then(|row| self.entries.line_of(row));
-                self.list.follow(line.unwrap_or_default());
+                let row_line = row_key.and_then(|key| self.entries.line_of(key));
+                self.list.follow(row_line.unwrap_or_default());
             }
             'F' => {
                 self.is_relative = !self.is_relative;
@@ -251,11 +257,9 @@ impl TableView {
             }
             '0'..='9' => {
                 let event = letter.to_digit(10).unwrap_or_default() as usize;
-                if event
-                    >= self
-                        .histogram()
-                        .map_or(0, |histogram| histogram.totals.len())
-                {
+                let histogram = self.histogram();
+                let events = histogram.map_or(0, |histogram| histogram.totals.len());
+                if event >= events {
                     return false;
                 }
                 self.order.event = event;

@@ -8,16 +8,21 @@ use super::zoom::ZoomKind;
 use crate::popup::{Menu, Notice};
 use crate::screen::InputResult;
 
-/// A menu item.
+/// The action of a menu item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MenuAction {
     Annotate(ShownFunction),
+    /// List the symbols of the function's object.
     Map(ShownFunction),
+    /// Zoom in, or out of an existing zoom of this kind.
     Zoom(ZoomKind),
     /// Unfold or fold the cursor's line.
     Toggle,
+    /// List the samples: all, or those of a function.
     Samples(Option<ShownFunction>),
+    /// Open the flame view of the row.
     Flame,
+    /// Choose another recording.
     Recordings,
     Exit,
 }
@@ -31,6 +36,7 @@ impl ReportScreen {
         InputResult::Push(Box::new(Menu::new("", texts)))
     }
 
+    /// Returns the texts of the menu items with their actions.
     fn choices(&mut self) -> Vec<(String, MenuAction)> {
         let mut choices = Vec::new();
         let function = self.function();
@@ -62,7 +68,7 @@ impl ReportScreen {
         choices
     }
 
-    /// Performs a menu item.
+    /// Performs the action of a menu item.
     pub(super) fn act(&mut self, action: MenuAction) -> InputResult<ReaderMessage> {
         match action {
             MenuAction::Annotate(function) => self.request(BrowserRequest::Annotate(function)),
@@ -70,7 +76,7 @@ impl ReportScreen {
             MenuAction::Zoom(kind) => self.zoom(kind),
             MenuAction::Toggle => {
                 if let Some(view) = self.view() {
-                    view.fold('+');
+                    view.letter('+');
                 }
                 InputResult::Changed
             }
@@ -103,7 +109,7 @@ impl ReportScreen {
         }
         match view.list.cursor().and_then(|line| view.entries.row(line)) {
             None => "There is no row at the cursor.",
-            Some(_) => "The function at this address is unknown: its object has no symbols.",
+            Some(_) => "Rows of a hierarchy cannot be annotated: run without --hierarchy.",
         }
     }
 
@@ -117,7 +123,7 @@ impl ReportScreen {
 }
 
 impl TableView {
-    /// Returns the menu item that zooms in or out.
+    /// Returns the menu item that zooms into a value of the cursor's row, or out again.
     fn zoom_choice(&self, kind: ZoomKind) -> Option<(String, MenuAction)> {
         let value = self.value(kind)?;
         let target = match kind {

@@ -1,4 +1,4 @@
-//! Messages between the browser and the thread that reads the recording.
+//! Messages between the browser and the thread that reads the recording, or that samples in `top`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,28 +12,28 @@ use rperf_view::report::ReportLayout;
 use crate::annotate::Annotated;
 use crate::screen::Screen;
 
-/// A message of the reading thread.
+/// A message to the browser.
 pub enum ReaderMessage {
     /// The progress of a long operation, from 0 to 1.
     Progress(f64),
-    /// The report; `partial` is the percentage of the recording read so far, if more follows.
+    /// A report, which replaces the one shown.
     Report {
         /// The tables.
         report: Arc<ReportTables>,
-        /// `None` if complete.
+        /// The percentage of the recording in the report; `None` if the report is complete, and in `top`.
         partial: Option<f64>,
     },
-    /// The answer to a [`BrowserRequest`]: a screen.
+    /// The answer to a request: a screen.
     Shown(PreparedScreen),
     /// The answer to a request: a function's code.
     Code(Arc<Annotated>),
     /// New counts of a function that may be on a screen.
     Update(Arc<Annotated>),
-    /// The names of other recordings.
+    /// The answer to [`BrowserRequest::Recordings`].
     Recordings(Vec<String>),
-    /// A text for the status line: a request failed, or has no other answer.
+    /// The answer to a request: a text for a popup, such as why the request failed.
     Notice(String),
-    /// There is nothing to show: the session ends.
+    /// The sending thread has ended, such as after an error: the session ends.
     Failed,
 }
 
@@ -73,11 +73,11 @@ pub enum BrowserRequest {
     Closed(FunctionKey),
     /// The individual samples: all, or those of a function.
     Samples(Option<ShownFunction>),
-    /// The names of other recordings.
+    /// The names of the recordings in the working directory.
     Recordings,
-    /// Save this text to a new file.
+    /// Save this text to a new file `perf.hist.N`.
     Save(String),
-    /// Save the text of a function to a file named after the function: the function's name, and the text.
+    /// Save a function to a file named after it: the function's name, and the text of its lines.
     SaveFunction(String, String),
     /// In `top`: toggle between resetting and decaying counts at each refresh.
     Zero,
@@ -110,9 +110,9 @@ pub struct ShownFunction {
 pub struct ReportTables {
     /// One for each event or group.
     pub tables: Vec<ReportTable>,
-    /// A tip for the last line.
+    /// A tip for the last line; empty if there is none.
     pub tip: &'static str,
-    /// The initial view of annotated code, and whether its percentages are relative to all functions.
+    /// The initial options of annotated code, and whether its percentages are relative to all functions.
     pub annotate: (AnnotateOptions, bool),
 }
 
@@ -121,7 +121,7 @@ pub struct ReportTables {
 pub struct ReportTable {
     /// The event's name, or that of its group.
     pub name: String,
-    /// Whether the title says "events".
+    /// Whether the title says "events" instead of "event".
     pub plural: bool,
     /// The rows.
     pub histogram: Histogram,
@@ -138,7 +138,7 @@ pub struct LiveStatus {
     pub rate: String,
     /// The text at the end of the first line: ` lost: 0/0 drop: 0/0`.
     pub losses: String,
-    /// The total number of samples.
+    /// The number of samples that the event menu shows.
     pub sample_count: u64,
     /// The last line.
     pub bottom: String,

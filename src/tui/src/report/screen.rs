@@ -20,7 +20,7 @@ use crate::theme::Theme;
 /// Columns of the progress bar.
 const BAR: usize = 20;
 
-/// A report: the menu of events, and the rows of the selected one.
+/// A report: the menu of events, and the table of the selected event.
 pub struct ReportScreen {
     pub(super) report: Arc<ReportTables>,
     /// The views of tables opened so far.
@@ -33,9 +33,10 @@ pub struct ReportScreen {
     pub(super) has_titles: bool,
     /// Number of columns that are scrolled out of view on the left, and of characters once the last column has been reached.
     pub(super) scrolled: (usize, usize),
-    /// The purpose of the open popup; `None` without one.
+    /// The purpose of the open popup, if its reply has an effect.
     pub(super) purpose: Option<PopupPurpose>,
     pub(super) requests: Sender<BrowserRequest>,
+    /// Receives the action after the session.
     pub(super) outcome: SharedSessionEnd,
     /// Whether addresses and paths are shown.
     pub(super) is_verbose: bool,
@@ -63,19 +64,19 @@ pub(super) enum PopupPurpose {
 /// The state of reading.
 #[derive(Debug, Clone, Copy, Default)]
 struct ReadingState {
-    /// Whether a report has been shown.
+    /// Whether a report has arrived.
     has_report: bool,
-    /// The percentage of the recording shown; `None` when complete.
+    /// The percentage of the recording in the report; `None` if it is complete, and before the first report.
     partial: Option<f64>,
-    /// The progress of the current operation.
+    /// The progress of reading, from 0 to 1; `None` when it has ended, and in `top`.
     progress: Option<f64>,
-    /// Whether an answer is awaited.
+    /// Whether an answer to a request is awaited.
     is_waiting: bool,
 }
 
 impl ReportScreen {
     /// Creates a screen that is empty until [`ReaderMessage::Report`] arrives. Requests are sent to `requests`; `outcome`
-    /// receives the action after the session. `is_verbose` means that rows have addresses.
+    /// receives the action after the session. `is_verbose` means that rows have addresses and paths.
     #[must_use]
     pub fn new(
         requests: Sender<BrowserRequest>,
@@ -103,7 +104,7 @@ impl ReportScreen {
         }
     }
 
-    /// Makes this the screen of `top`: reports are updated, and there is no progress of reading.
+    /// Makes this the screen of `top`, which has other keys and another last line, and no progress of reading.
     #[must_use]
     pub fn live(mut self) -> Self {
         self.is_live = true;
@@ -111,14 +112,14 @@ impl ReportScreen {
         self
     }
 
-    /// Sends a request immediately.
+    /// Sends a request before the screen is shown.
     #[must_use]
     pub fn asking(mut self, request: BrowserRequest) -> Self {
         self.state.is_waiting = self.requests.send(request).is_ok();
         self
     }
 
-    /// Returns `top`'s last line, shown instead of a tip.
+    /// Returns the last line of `top`, which is shown instead of a tip; `None` for other reports, and in the event menu.
     fn live_bottom(&self) -> Option<&str> {
         if !self.is_live {
             return None;
@@ -135,7 +136,7 @@ impl ReportScreen {
         self.views.get_mut(self.current?)?.as_mut()
     }
 
-    /// Shows a table.
+    /// Shows a table. The horizontal scroll position is kept only if the table is already shown.
     pub(super) fn open(&mut self, number: usize) {
         let Some(slot) = self.views.get_mut(number) else {
             return;
@@ -143,9 +144,11 @@ impl ReportScreen {
         if slot.is_none() {
             *slot = TableView::new(&self.report, number, None);
         }
+        if self.current != Some(number) {
+            self.scrolled = (0, 0);
+        }
         self.current = Some(number);
         self.events.go_to(number);
-        self.scrolled = (0, 0);
     }
 
     /// Sends a request to the reading thread.
@@ -161,24 +164,24 @@ impl ReportScreen {
         InputResult::Quit
     }
 
-    /// Clears the pending request; returns whether there was one.
+    /// Stops waiting for an answer; returns whether one was awaited.
     fn clear_waiting(&mut self) -> bool {
         std::mem::take(&mut self.state.is_waiting)
     }
 
-    /// Shows a new report. The views of its tables are kept if it has as many tables as the previous one. `partial` is the
-    /// percentage of the recording that it contains; `None` if complete.
-    fn take(&mut self, report: &Arc<ReportTables>, partial: Option<f64>) {
+    /// Shows a new report. The views of tables are kept if it has as many tables as the previous one; otherwise the event menu is
+    /// shown, unless there is only one table. `partial` is the percentage of the recording in the report; `None` if complete.
+    fn show_report(&mut self, report: &Arc<ReportTables>, partial: Option<f64>) {
         let count = report.tables.len();
         let has_same_count = count == self.views.len();
         self.report = Arc::clone(report);
         let mut before = std::mem::take(&mut self.views);
         before.resize_with(count, || None);
-        let fresh = before.into_iter().enumerate().map(|(number, view)| {
+        let views = before.into_iter().enumerate().map(|(number, view)| {
             let view = view.filter(|_| has_same_count)?;
             TableView::new(report, number, Some(view))
         });
-        self.views = fresh.collect();
+        self.views = views.collect();
         self.events.set_len(count);
         self.state.has_report = true;
         self.state.partial = partial;
@@ -189,7 +192,7 @@ impl ReportScreen {
         }
     }
 
-    /// Returns the last line: the progress of reading, a pending request, help on keys, the line of `top`, or a tip.
+    /// Returns the last line: the progress of reading, a pending request, the event menu's keys, the line of `top`, or a tip.
     fn bottom(&self) -> String {
         if let Some(done) = self.state.progress {
             let filled = (done.clamp(0.0, 1.0) * BAR as f64).round() as usize;
@@ -256,7 +259,7 @@ impl Screen<ReaderMessage> for ReportScreen {
             Input::Key(key) => self.key(key),
             Input::Mouse(mouse) => self.mouse(mouse),
             Input::Reply(reply) => match self.purpose.take() {
-                Some(purpose) => self.answered(purpose, reply),
+                Some(purpose) => self.apply_reply(purpose, reply),
                 None => InputResult::Changed,
             },
             Input::Tick => InputResult::Unchanged,
@@ -267,7 +270,7 @@ impl Screen<ReaderMessage> for ReportScreen {
         match message {
             ReaderMessage::Progress(done) => self.state.progress = Some(*done),
             ReaderMessage::Report { report, partial } => {
-                self.take(report, *partial);
+                self.show_report(report, *partial);
                 if partial.is_none() {
                     self.state.progress = None;
                 }
@@ -306,8 +309,8 @@ impl Screen<ReaderMessage> for ReportScreen {
 }
 
 impl ReportScreen {
-    /// Applies the reply to a popup.
-    fn answered(&mut self, purpose: PopupPurpose, reply: Reply) -> InputResult<ReaderMessage> {
+    /// Applies the reply of a popup.
+    fn apply_reply(&mut self, purpose: PopupPurpose, reply: Reply) -> InputResult<ReaderMessage> {
         match (purpose, reply) {
             (PopupPurpose::Menu(actions), Reply::Chosen(place)) => match actions.get(place) {
                 Some(action) => self.act(action.clone()),

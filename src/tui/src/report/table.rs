@@ -14,26 +14,27 @@ use crate::list::List;
 /// A table and its state.
 pub(super) struct TableView {
     report: Arc<ReportTables>,
-    /// Its index in the report.
+    /// The table's index in the report.
     number: usize,
+    /// The rows of the table, including those that do not pass the zooms and the limit.
     rows: Vec<Arc<HistogramRow>>,
     pub(super) cells: ReportCells,
     pub(super) entries: Entries,
     pub(super) list: List,
     pub(super) zooms: Vec<ZoomFilter>,
-    /// The minimum percentage of visible rows.
+    /// The minimum percentage of shown rows.
     pub(super) min_percent: f64,
-    /// Whether percentages are relative to the visible rows.
+    /// Whether percentages are relative to the sum of the shown rows.
     pub(super) is_relative: bool,
     /// The order of the rows.
     pub(super) order: RowOrder,
-    /// Sums of the visible rows, by event.
+    /// Sums of the rows that pass the zooms and the limit, by event.
     visible_sums: Vec<ColumnSum>,
 }
 
 impl TableView {
-    /// Creates the view of a table; what the user chose in the previous view is kept: unfolded rows,
-    /// zooms, the limit, the order and the cursor's row.
+    /// Creates the view of a table. What the user chose in the view `before` is kept: unfolded rows, zooms, the limit, what
+    /// percentages are relative to, the order and the cursor's row. `None` if there is no such table.
     pub(super) fn new(
         report: &Arc<ReportTables>,
         number: usize,
@@ -83,7 +84,7 @@ impl TableView {
         self.table().map(|table| &table.histogram)
     }
 
-    /// Recomputes the visible rows after zooms, limits or the order have changed.
+    /// Recomputes rows and lines after zooms, the limit, the order or what percentages are relative to have changed.
     pub(super) fn refresh(&mut self) {
         let report = Arc::clone(&self.report);
         let Some(table) = report.tables.get(self.number) else {
@@ -123,21 +124,19 @@ impl TableView {
         }
     }
 
-    /// Returns the first line.
+    /// Returns the first line of the screen.
     pub(super) fn title(&self) -> String {
         let Some(table) = self.table() else {
             return String::new();
         };
         let total = match self.zooms.is_empty() {
             true => table.histogram.total(),
-            false => self
-                .visible_sums
-                .iter()
-                .fold(ColumnSum::default(), |all, sum| ColumnSum {
-                    period: all.period.saturating_add(sum.period),
-                    samples: all.samples + sum.samples,
-                    latency: all.latency.saturating_add(sum.latency),
-                }),
+            false => {
+                let mut sum_of_events = ColumnSum::default();
+                let sums = self.visible_sums.iter();
+                sums.for_each(|sum| sum_of_events.add(*sum));
+                sum_of_events
+            }
         };
         let plural = if table.plural { "s" } else { "" };
         let mut title = format!(
@@ -162,7 +161,8 @@ impl TableView {
         title
     }
 
-    /// Orders rows by the next column; after the last one, as in the report. Levels of a hierarchy are ordered by numbers only.
+    /// Orders rows by the next column; after the last column, in the report's own order. Skips keys in a hierarchy, whose levels
+    /// are ordered by numbers only.
     pub(super) fn order_by_next(&mut self) {
         let columns = self
             .histogram()
@@ -191,7 +191,7 @@ impl TableView {
     }
 }
 
-/// Returns the sums of rows, by event.
+/// Returns the sums of rows, by event. Rows on lower levels of a hierarchy are included in those above them.
 fn sums(items: &[RowItem], events: usize) -> Vec<ColumnSum> {
     let mut sums = vec![ColumnSum::default(); events];
     for item in items.iter().filter(|item| item.level == 0) {
@@ -205,7 +205,7 @@ fn sums(items: &[RowItem], events: usize) -> Vec<ColumnSum> {
     sums
 }
 
-/// Returns the number shown in a column, if it shows one.
+/// Returns the kind of number that a column shows; `None` if it shows a key.
 pub(super) fn number_of(histogram: &Histogram, column: usize) -> Option<NumberField> {
     histogram.columns.get(column)?.number()
 }

@@ -2,30 +2,32 @@
 
 use rperf_hist::{Histogram, HistogramRow};
 
-/// A filter by one column.
+/// A filter of rows by one key column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ZoomFilter {
     pub(super) kind: ZoomKind,
-    /// The index of the key column.
+    /// The index of the column in [`HistogramRow::cells`].
     column: usize,
-    /// The value to match.
-    pub(super) value: String,
+    /// The value to match, as the title shows it. Not used to match rows of the kernel.
+    value: String,
 }
 
-/// The kind of a zoom.
+/// What a zoom selects rows by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ZoomKind {
+    /// The thread, process or command: the cell of the first such column.
     Thread,
     Dso,
     /// The kernel's own code, without modules.
     Kernel,
+    /// The processor socket.
     Socket,
     /// Functions whose name contains the value.
     Symbol,
 }
 
 impl ZoomKind {
-    /// Returns the keys whose column has the value, best first.
+    /// Returns the sort keys whose columns have the value, preferred ones first.
     pub(super) fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Thread => &["tid", "pid", "comm"],
@@ -35,13 +37,13 @@ impl ZoomKind {
         }
     }
 
-    /// Returns the column with the value.
+    /// Returns the index in [`HistogramRow::cells`] of the column with the value; `None` if the report has no such column.
     pub(super) fn column(self, histogram: &Histogram) -> Option<usize> {
         let column = |key: &&str| key_column(histogram, key);
         self.keys().iter().find_map(column)
     }
 
-    /// Returns the value of a row.
+    /// Returns the value of a row in this column.
     pub(super) fn value(self, histogram: &Histogram, row: &HistogramRow) -> Option<String> {
         let cell = row.cells.get(self.column(histogram)?)?;
         Some(cell.trim().to_owned())
@@ -58,7 +60,8 @@ impl ZoomKind {
     }
 }
 
-/// Whether this is the kernel's object: `[kernel.kallsyms]` of a recording, `[kernel]` of `top`, or the path of its image.
+/// Whether this is the object of the kernel or of a guest's kernel: `[kernel.kallsyms]` of a recording, `[kernel]` of `top`, or
+/// the path of its image.
 fn is_kernel(object: &str) -> bool {
     let named = ["[kernel.", "[kernel]", "[guest.kernel"];
     let file = object.rsplit('/').next().unwrap_or(object);
@@ -66,10 +69,10 @@ fn is_kernel(object: &str) -> bool {
         || ["vmlinux", "kcore", "kallsyms"].contains(&file)
 }
 
-/// Returns the index of a key's column among the key columns.
-pub(super) fn key_column(histogram: &Histogram, name: &str) -> Option<usize> {
-    let keys = histogram.columns.iter().filter_map(|field| field.key());
-    keys.into_iter().position(|key| key.name == name)
+/// Returns the index of a sort key's column in [`HistogramRow::cells`].
+fn key_column(histogram: &Histogram, name: &str) -> Option<usize> {
+    let mut keys = histogram.columns.iter().filter_map(|field| field.key());
+    keys.position(|key| key.name == name)
 }
 
 impl ZoomFilter {
@@ -82,7 +85,7 @@ impl ZoomFilter {
         })
     }
 
-    /// Whether a row is visible.
+    /// Whether a row passes the filter.
     pub(super) fn passes(&self, row: &HistogramRow) -> bool {
         let cell = row.cells.get(self.column).map_or("", |cell| cell.trim());
         match self.kind {
