@@ -469,7 +469,7 @@ fn write_number(
     value: u64,
 ) -> io::Result<()> {
     // PR_SET_MM, whose value is an address.
-    if kind == ArgumentKind::PrctlValue && call.named("option") == 35 {
+    if kind == ArgumentKind::PrctlArg3 && call.named("option") == 35 {
         return write!(to, "{value:#x}");
     }
     match c_type {

@@ -97,7 +97,7 @@ impl Compiler<'_> {
             }
             ("[", _) => {
                 if !self.element(operation) {
-                    self.step(Instruction::Push(0), 0);
+                    self.emit(Instruction::Push(0), 0);
                 }
             }
             ("!", right) => {
@@ -119,32 +119,23 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles `array[index]`; a cast of the array determines the element type. Returns false, without adding
-    /// instructions, if the array is not a known field.
+    /// Compiles `array[index]`. A cast of the array limits the bits of the element. Returns false, without adding instructions, if
+    /// the array is not a known field.
     fn element(&mut self, operation: &Operation) -> bool {
-        let array = uncast(&operation.left);
-        let (instruction, mask) = match array {
-            Node::Field(name) => match self.format.field(name) {
-                Some(field) => (element_of(field), self.element_mask(operation)),
-                None => return false,
-            },
-            Node::DynamicArray(name) => match (self.format.field(name), self.dynamic(name)) {
-                (Some(field), Ok(array)) => {
-                    let size = match field.element_size {
-                        0 => self.program.abi.long_size,
-                        size => size as u8,
-                    };
-                    (
-                        Instruction::DynamicElement { array, size },
-                        self.element_mask(operation),
-                    )
-                }
-                _ => return false,
-            },
-            _ => return false,
+        let instruction = match uncast(&operation.left) {
+            Node::Field(name) => self.format.field(name).map(element_of),
+            Node::DynamicArray(name) => {
+                let field = self.format.field(name);
+                field.map(|field| dynamic_element_of(field, self.program.abi))
+            }
+            _ => None,
+        };
+        let Some(instruction) = instruction else {
+            return false;
         };
         self.emit_value(&operation.right);
         self.emit(instruction, 1);
+        let mask = element_mask(&operation.left);
         if mask != u64::MAX {
             self.emit(Instruction::Mask(mask), 1);
         }
