@@ -10,8 +10,9 @@ use crate::theme::Theme;
 
 /// A screen of a [`Session`](crate::Session); `M` is the type of messages from other threads.
 pub trait Screen<M> {
-    /// Draws the screen into `area`. Called after a change, for the top screen and, below a popup, for the next one.
-    /// Size-dependent state, such as the rows per page, is updated here.
+    /// Draws the screen into `area`. Called before its first input and after changes, for the top screen and, while that is a
+    /// popup, for the screens below it, down to the first that is not a popup. Size-dependent state, such as the rows per page,
+    /// is updated here.
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme);
 
     /// Handles an input while it is the top screen.
@@ -29,13 +30,13 @@ pub trait Screen<M> {
         None
     }
 
-    /// Whether the screens below it stay visible.
+    /// Whether the screen below it stays visible.
     fn is_popup(&self) -> bool {
         false
     }
 }
 
-/// An input of the top screen.
+/// An input for the top screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// A key was pressed.
@@ -51,7 +52,7 @@ pub enum Input {
 /// The reply of a closed screen to the screen below.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// Nothing was chosen.
+    /// The screen was closed without a choice, an answer or a text.
     Cancelled,
     /// The index of the choice.
     Chosen(usize),

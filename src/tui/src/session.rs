@@ -29,11 +29,11 @@ pub struct Session<M> {
     is_new: bool,
 }
 
-/// The result of one iteration of the loop.
+/// What one iteration of the loop leaves to paint, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LoopResult {
     Nothing,
-    /// The changes must be painted.
+    /// The changed cells must be painted.
     Painting,
     /// Everything must be redrawn: another program may have overwritten the terminal (^L).
     Everything,
@@ -95,11 +95,14 @@ impl<M> Session<M> {
         }
     }
 
-    /// Waits for input and handles all pending input before the next paint. After an input that opens a screen, further input
-    /// waits for the paint, which sets the size of that screen.
+    /// Handles all pending messages and input before the next paint, and waits for input if no message changed anything. Once a
+    /// screen is opened, further input waits for the paint, which sets the size of that screen.
     fn run_once(&mut self, source: &mut dyn InputSource) -> Result<LoopResult, Error> {
         let read = Error::terminal("read");
         let mut change = self.take_messages();
+        if self.screens.is_empty() || self.is_new {
+            return Ok(change);
+        }
         let mut wait = match change {
             LoopResult::Nothing => self.key_timeout(),
             _ => Duration::ZERO,
@@ -121,9 +124,9 @@ impl<M> Session<M> {
                 Ok(message) => {
                     for place in 0..self.screens.len() {
                         let screen = self.screens.get_mut(place);
-                        let answer = screen
+                        let result = screen
                             .map_or(InputResult::Unchanged, |screen| screen.message(&message));
-                        change = change.max(self.apply_result(answer, place));
+                        change = change.max(self.apply_result(result, place));
                     }
                 }
                 Err(TryRecvError::Empty) => break,
@@ -177,14 +180,14 @@ impl<M> Session<M> {
         let Some(screen) = self.screens.last_mut() else {
             return LoopResult::Nothing;
         };
-        let answer = screen.input(input);
-        self.apply_result(answer, self.screens.len() - 1)
+        let result = screen.input(input);
+        self.apply_result(result, self.screens.len() - 1)
     }
 
-    /// Applies the result of an input or message of the screen at `place`.
-    fn apply_result(&mut self, answer: InputResult<M>, place: usize) -> LoopResult {
+    /// Applies what the screen at `place` of the stack returned for an input or a message.
+    fn apply_result(&mut self, result: InputResult<M>, place: usize) -> LoopResult {
         let is_on_top = place + 1 == self.screens.len();
-        match answer {
+        match result {
             InputResult::Unchanged => return LoopResult::Nothing,
             InputResult::Push(screen) => {
                 self.screens.push(screen);

@@ -20,8 +20,9 @@ use crate::error::Error;
 use crate::keys::TerminalKeys;
 use crate::session::Session;
 
-/// How often, and at which interval, locking the terminal is tried before restoring it while another thread writes to it.
-const LOCK_RETRIES: (u32, Duration) = (50, Duration::from_millis(10));
+/// The number of attempts to lock the output before the terminal is restored, and the pause after each: another thread may be
+/// writing a frame.
+const LOCK_ATTEMPTS: (u32, Duration) = (50, Duration::from_millis(10));
 
 /// The terminal in raw mode on its alternate screen, until dropped.
 pub struct Terminal {
@@ -33,12 +34,12 @@ pub struct Terminal {
 /// Restores the terminal, from any thread, once.
 #[derive(Clone)]
 pub struct Restorer {
-    handle: SharedTerminal,
+    out: SharedOutput,
     is_done: Arc<AtomicBool>,
 }
 
-/// The terminal; `None` after it was restored.
-type SharedTerminal = Arc<Mutex<Option<Box<dyn Write + Send>>>>;
+/// The output to the terminal; `None` after the terminal was restored.
+type SharedOutput = Arc<Mutex<Option<Box<dyn Write + Send>>>>;
 
 impl Terminal {
     /// Takes over the terminal that `out` writes to; keys come from the process's terminal.
@@ -48,13 +49,13 @@ impl Terminal {
     /// [`Error::Terminal`]: there is no terminal, or it cannot be set up.
     pub fn enter(out: Box<dyn Write + Send>) -> Result<Self, Error> {
         let restorer = Restorer {
-            handle: Arc::new(Mutex::new(Some(out))),
+            out: Arc::new(Mutex::new(Some(out))),
             is_done: Arc::default(),
         };
         enable_raw_mode().map_err(Error::terminal("set up"))?;
         restorer.restore_on_panic();
         let mut painter = Painter {
-            handle: Arc::clone(&restorer.handle),
+            out: Arc::clone(&restorer.out),
             frame: Vec::new(),
         };
         let set_up = queue!(painter, EnterAlternateScreen, EnableMouseCapture)
@@ -71,7 +72,8 @@ impl Terminal {
         }
     }
 
-    /// Returns the escape sequences that restore the screen, without the terminal modes.
+    /// Returns the escape sequences that end mouse capture, leave the alternate screen and show the cursor. They do not end raw
+    /// mode.
     #[must_use]
     pub fn restoring_text() -> Vec<u8> {
         let mut text = Vec::new();
@@ -103,14 +105,14 @@ impl Drop for Terminal {
 }
 
 impl Restorer {
-    /// Restores the terminal. Waits for a frame that is being written, with a time limit: a blocked terminal keeps its screen,
-    /// but its modes are restored.
+    /// Restores the terminal. Waits for a frame that is being written, with a time limit: a terminal that blocks output keeps the
+    /// alternate screen, but leaves raw mode.
     pub fn restore(&self) {
         if self.is_done.swap(true, Ordering::SeqCst) {
             return;
         }
-        if let Some(mut handle) = self.lock()
-            && let Some(mut out) = handle.take()
+        if let Some(mut shared) = self.lock()
+            && let Some(mut out) = shared.take()
         {
             // An error cannot be reported.
             let _ = out.write_all(&Terminal::restoring_text());
@@ -120,31 +122,31 @@ impl Restorer {
     }
 
     fn lock(&self) -> Option<MutexGuard<'_, Option<Box<dyn Write + Send>>>> {
-        let (times, pause) = LOCK_RETRIES;
-        for _ in 0..times {
-            match self.handle.try_lock() {
-                Ok(handle) => return Some(handle),
-                Err(TryLockError::Poisoned(handle)) => return Some(handle.into_inner()),
+        let (attempts, pause) = LOCK_ATTEMPTS;
+        for _ in 0..attempts {
+            match self.out.try_lock() {
+                Ok(shared) => return Some(shared),
+                Err(TryLockError::Poisoned(error)) => return Some(error.into_inner()),
                 Err(TryLockError::WouldBlock) => thread::sleep(pause),
             }
         }
         None
     }
 
-    /// Restores the terminal before a panic message is printed.
+    /// Installs a panic hook that restores the terminal before the panic message is printed.
     fn restore_on_panic(&self) {
         let restorer = self.clone();
-        let before = panic::take_hook();
+        let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             restorer.restore();
-            before(info);
+            previous(info);
         }));
     }
 }
 
-/// Buffers a frame and writes it at once.
+/// Buffers a frame until it is flushed, then writes it in one piece.
 struct Painter {
-    handle: SharedTerminal,
+    out: SharedOutput,
     frame: Vec<u8>,
 }
 
@@ -156,8 +158,8 @@ impl Write for Painter {
 
     fn flush(&mut self) -> io::Result<()> {
         let frame = mem::take(&mut self.frame);
-        let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(out) = handle.as_mut() else {
+        let mut shared = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(out) = shared.as_mut() else {
             return Err(io::Error::other("it was already restored"));
         };
         out.write_all(&frame)?;
@@ -188,14 +190,14 @@ mod tests {
     fn a_panic_restores_the_terminal_and_stops_painting() {
         let written = WrittenBytes::default();
         let restorer = Restorer {
-            handle: Arc::new(Mutex::new(Some(Box::new(written.clone())))),
+            out: Arc::new(Mutex::new(Some(Box::new(written.clone())))),
             is_done: Arc::default(),
         };
         let mut painter = Painter {
-            handle: Arc::clone(&restorer.handle),
+            out: Arc::clone(&restorer.out),
             frame: Vec::new(),
         };
-        painter.write_all(b"frame").expect("it is gathered");
+        painter.write_all(b"frame").expect("the frame is buffered");
         assert!(written.0.lock().expect("a buffer").is_empty());
         painter.flush().expect("the terminal is there");
         restorer.restore_on_panic();

@@ -19,18 +19,19 @@ const KEYS: &[(&str, &str)] = &[
     ("LEFT RIGHT", "Scroll sideways"),
     ("/", "Search"),
     ("n N", "Next or previous match"),
-    ("ENTER", "Choose the line, if lines can be chosen"),
-    ("q ESC", "Leave"),
+    ("q ESC ENTER", "Leave"),
 ];
 
-/// A screen of text. Enter returns [`Reply::Chosen`] with the cursor's line, or [`Reply::Cancelled`] if there are no lines.
+/// A screen of text. Enter closes it with [`Reply::Chosen`], the index of the cursor's line, or with [`Reply::Cancelled`] if there
+/// are no lines.
 #[derive(Debug)]
 pub struct TextScreen {
     title: String,
     lines: Vec<String>,
     list: List,
+    /// Number of columns that are scrolled out of view on the left.
     left: usize,
-    needle: String,
+    search_text: String,
 }
 
 impl TextScreen {
@@ -42,20 +43,21 @@ impl TextScreen {
             list: List::new(lines.len()),
             lines,
             left: 0,
-            needle: String::new(),
+            search_text: String::new(),
         }
     }
 
+    /// Moves the cursor to the next line, or the previous one if `backwards`, that contains the search text.
     fn search<M>(&mut self, backwards: bool) -> InputResult<M> {
-        if self.needle.is_empty() {
+        if self.search_text.is_empty() {
             return InputResult::Unchanged;
         }
-        let fits = |line: usize| {
-            let line = self.lines.get(line);
-            line.is_some_and(|line| line.contains(&self.needle))
+        let fits = |row: usize| {
+            let line = self.lines.get(row);
+            line.is_some_and(|line| line.contains(&self.search_text))
         };
-        if let Some(line) = self.list.find(backwards, fits) {
-            self.list.center(line);
+        if let Some(row) = self.list.find(backwards, fits) {
+            self.list.center(row);
         }
         InputResult::Changed
     }
@@ -68,8 +70,8 @@ impl TextScreen {
             KeyCode::Left => self.left = self.left.saturating_sub(SHIFT),
             KeyCode::Right => self.left += SHIFT,
             KeyCode::Char('/') => {
-                let about = "Text to search";
-                return InputResult::Push(Box::new(Prompt::new("Search", about, "")));
+                let description = "Text to search for";
+                return InputResult::Push(Box::new(Prompt::new("Search", description, "")));
             }
             KeyCode::Char('n') => return self.search(false),
             KeyCode::Char('N') => return self.search(true),
@@ -77,8 +79,8 @@ impl TextScreen {
                 return InputResult::Push(Box::new(Help::new("Keys", KEYS)));
             }
             KeyCode::Enter => {
-                let line = self.list.cursor();
-                return InputResult::Close(line.map_or(Reply::Cancelled, Reply::Chosen));
+                let row = self.list.cursor();
+                return InputResult::Close(row.map_or(Reply::Cancelled, Reply::Chosen));
             }
             KeyCode::Esc | KeyCode::Char('q') => return InputResult::Close(Reply::Cancelled),
             _ => return InputResult::Unchanged,
@@ -95,8 +97,7 @@ impl<M> Screen<M> for TextScreen {
             bottom: Line::from("Press 'q' to leave, '/' to search"),
         };
         let lines = &self.lines;
-        let row =
-            |line: usize, _| Line::from(Span::raw(lines.get(line).map_or("", String::as_str)));
+        let row = |row: usize, _| Line::from(Span::raw(lines.get(row).map_or("", String::as_str)));
         let scrolled = ScrolledList {
             list: &mut self.list,
             left: self.left,
@@ -112,7 +113,7 @@ impl<M> Screen<M> for TextScreen {
                 InputResult::Changed
             }
             Input::Reply(Reply::Typed(text)) => {
-                self.needle = text;
+                self.search_text = text;
                 self.search(false)
             }
             Input::Reply(_) => InputResult::Changed,

@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// The style of every part. Without colours, some parts are bold, reversed or underlined.
+/// The styles of the parts of a screen. Without colours, some parts are bold, reversed or underlined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     /// Normal text.
@@ -11,18 +11,18 @@ pub struct Theme {
     pub bar: Style,
     /// Column headings.
     pub heading: Style,
-    /// The row of the cursor.
+    /// The row of the cursor, and the input field of a prompt.
     pub selected: Style,
     /// Popups.
     pub popup: Style,
-    /// Secondary text: marks, hints.
+    /// Secondary text: separators, line numbers, notes on missing source.
     pub muted: Style,
-    /// Addresses.
+    /// The labels of instructions: addresses or offsets.
     pub address: Style,
-    /// Jumps.
+    /// The signs and arrows of jumps, calls and returns.
     pub jump: Style,
-    /// Search matches.
-    pub found: Style,
+    /// In the split view of annotated code: the separator before the instructions of the cursor's source line.
+    pub cursor_line: Style,
     hot: Style,
     warm: Style,
     has_colors: bool,
@@ -54,7 +54,7 @@ impl PercentHeat {
 impl Theme {
     /// Creates the theme, with or without colours.
     #[must_use]
-    pub fn new(colors: bool) -> Self {
+    pub fn new(has_colors: bool) -> Self {
         let plain = Style::new();
         let reversed = plain.add_modifier(Modifier::REVERSED);
         let bold = plain.add_modifier(Modifier::BOLD);
@@ -67,12 +67,12 @@ impl Theme {
             muted: plain,
             address: plain,
             jump: bold,
-            found: plain.add_modifier(Modifier::UNDERLINED),
+            cursor_line: plain.add_modifier(Modifier::UNDERLINED),
             hot: bold,
             warm: plain,
             has_colors: false,
         };
-        if !colors {
+        if !has_colors {
             return monochrome;
         }
         // The terminal's defaults are unknown: filled parts set both colours, and text has colours that show on any background.
@@ -82,7 +82,7 @@ impl Theme {
             popup: plain.fg(Color::Black).bg(Color::Gray),
             address: plain.fg(Color::Magenta),
             jump: plain.fg(Color::Blue),
-            found: plain.fg(Color::Black).bg(Color::Cyan),
+            cursor_line: plain.fg(Color::Black).bg(Color::Cyan),
             hot: plain.fg(Color::Red),
             warm: plain.fg(Color::Green),
             has_colors: true,
@@ -100,26 +100,28 @@ impl Theme {
         }
     }
 
-    /// Returns the style of a flame view frame. With colours, it depends on `name` only; without, on whether `number` is even.
+    /// Returns the style of a frame in the flame view. With colours, it depends only on the function's name; without, on whether
+    /// the frame's number is even.
     #[must_use]
     pub fn flame(&self, name: &str, number: usize) -> Style {
-        const WARM: [Color; 4] = [
+        const FRAME_COLORS: [Color; 4] = [
             Color::LightRed,
             Color::LightYellow,
             Color::LightMagenta,
             Color::LightGreen,
         ];
-        let black = Style::new().fg(Color::Black);
         if !self.has_colors {
             return match number % 2 {
                 0 => Style::new(),
                 _ => Style::new().add_modifier(Modifier::UNDERLINED),
             };
         }
+        let black = Style::new().fg(Color::Black);
         let hash = name.bytes().fold(0_usize, |hash, byte| {
             hash.wrapping_mul(31).wrapping_add(usize::from(byte))
         });
-        WARM.get(hash % WARM.len())
+        FRAME_COLORS
+            .get(hash % FRAME_COLORS.len())
             .map_or(black, |color| black.bg(*color))
     }
 }

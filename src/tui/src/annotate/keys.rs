@@ -159,7 +159,7 @@ impl AnnotateScreen {
         } else {
             "Search"
         };
-        InputResult::Push(Box::new(Prompt::new(title, "Text to search", "")))
+        InputResult::Push(Box::new(Prompt::new(title, "Text to search for", "")))
     }
 
     /// Moves to the next line, or the previous one if `backwards`, that contains the search text.

@@ -188,22 +188,23 @@ fn the_jump_at_the_cursor_has_an_arrow() {
 fn enter_follows_calls_and_tab_selects_the_next_hottest() {
     let (mut screen, requests) = screen();
     let mut input = |code| Screen::<ReaderMessage>::input(&mut screen, Input::Key(key(code)));
-    // From the hottest to the next, and from there to its jump target.
+    // From the hottest instruction to the next hottest, a jump; to its target; back to the jump; and to the call below it.
     assert!(matches!(input(KeyCode::Tab), InputResult::Changed));
     assert!(matches!(input(KeyCode::Enter), InputResult::Changed));
     assert!(matches!(input(KeyCode::BackTab), InputResult::Changed));
     input(KeyCode::Down);
     assert!(matches!(input(KeyCode::Enter), InputResult::Changed));
-    let seen = annotated().key();
+    let shown = annotated().key();
     assert_eq!(
         requests.try_recv(),
-        Ok(BrowserRequest::Follow(seen, 0x3000))
+        Ok(BrowserRequest::Follow(shown, 0x3000))
     );
     input(KeyCode::End);
     assert!(matches!(
         input(KeyCode::Enter),
         InputResult::Close(Reply::Cancelled)
     ));
+    // The pending request hides the message that this instruction has no target.
     input(KeyCode::Home);
     input(KeyCode::Enter);
     let message_line = screen_lines(&mut screen).pop();
@@ -216,8 +217,8 @@ fn a_requested_function_opens_a_new_screen() {
     let message = ReaderMessage::Code(Arc::new(annotated()));
     assert!(matches!(screen.message(&message), InputResult::Unchanged));
     press(&mut screen, ">");
-    let seen = annotated().key();
-    assert_eq!(requests.try_recv(), Ok(BrowserRequest::Colder(seen)));
+    let shown = annotated().key();
+    assert_eq!(requests.try_recv(), Ok(BrowserRequest::Colder(shown)));
     assert!(matches!(screen.message(&message), InputResult::Push(_)));
     assert!(matches!(screen.message(&message), InputResult::Unchanged));
 }
@@ -243,9 +244,9 @@ fn new_samples_update_the_screen() {
 #[test]
 fn a_search_goes_forwards_or_backwards() {
     let (mut screen, _requests) = screen();
-    // The last line after a search: the location of the match.
-    let mut find = |prompt: &str, text: &str| {
-        press(&mut screen, prompt);
+    // Returns the location of the match, or the message that there is none.
+    let mut find = |search_key: &str, text: &str| {
+        press(&mut screen, search_key);
         let typed = Reply::Typed(text.to_owned());
         Screen::<ReaderMessage>::input(&mut screen, Input::Reply(typed));
         let message_line = screen_lines(&mut screen).pop().unwrap_or_default();
@@ -283,7 +284,7 @@ fn saved_functions_have_the_shown_lines() {
     let (mut screen, requests) = screen();
     press(&mut screen, "P");
     let Ok(BrowserRequest::SaveFunction(name, text)) = requests.try_recv() else {
-        panic!("nothing is to be saved");
+        panic!("no request to save the function");
     };
     assert_eq!(name, "leaf");
     assert!(text.contains("\n 25.00 │   ↑ jne  2\n"), "{text}");

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Help, Input, InputResult, Menu, Notice, Prompt, Question, Reply, TextScreen};
 
-/// The reply of a popup after these keys.
+/// The reply of a popup at the first of these keys that closes it.
 fn reply(mut popup: impl Screen<()>, keys: &[KeyCode]) -> Option<Reply> {
     drawn(&mut popup, 40, 10);
     keys.iter()
@@ -73,10 +73,10 @@ fn menus_accept_keys_and_clicks() {
     assert_eq!(reply(empty, &[Down, Enter]), Some(Reply::Cancelled));
     let mut menu = menu();
     drawn::<()>(&mut menu, 21, 6);
-    let mut at = |row| Screen::<()>::input(&mut menu, Input::Mouse(click(5, row)));
-    assert!(matches!(at(0), InputResult::Unchanged));
-    assert!(matches!(at(3), InputResult::Changed));
-    assert!(matches!(at(3), InputResult::Close(Reply::Chosen(1))));
+    let mut click_row = |row| Screen::<()>::input(&mut menu, Input::Mouse(click(5, row)));
+    assert!(matches!(click_row(0), InputResult::Unchanged));
+    assert!(matches!(click_row(3), InputResult::Changed));
+    assert!(matches!(click_row(3), InputResult::Close(Reply::Chosen(1))));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use super::*;
 use crate::{Error, Input, InputResult, List, Menu, Page, Reply, ScrolledList, Session};
 
-/// A list of a million rows that counts the rows it builds.
+/// A list of numbered rows that counts the rows it builds.
 struct Numbers {
     list: List,
     left: usize,
@@ -21,9 +21,9 @@ impl Screen<u32> for Numbers {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let page = Page {
             title: Line::from(format!(
-                "{} rows, news {}",
-                self.list.len(),
-                self.last_message
+                "message {}, {} rows",
+                self.last_message,
+                self.list.len()
             )),
             headings: vec![Line::from("Number")],
             bottom: Line::from(format!("{:?}", self.replies)),
@@ -98,7 +98,7 @@ fn only_visible_rows_are_built_and_only_changes_painted() {
     let (ended, lines, paints) = run_session(&[Char('x'), End, Char('x'), Char('q')], &[]);
     assert!(ended.is_ok());
     let expected = [
-        "1000000 rows, ne",
+        "message 0, 10000",
         "Number",
         "row 999997",
         "row 999998",
@@ -129,18 +129,22 @@ fn a_popup_covers_the_screen_and_replies_to_it() {
     assert_eq!(lines[5], "[Chosen(0)]");
 }
 
-/// `q` closes it, `r` replaces it by another one; other keys open one.
-struct Opening {
+/// A screen that checks that it is drawn before its first input. `q` closes it, `r` replaces it by a new one; other keys, and
+/// messages, open a new one.
+struct OpeningScreen {
     is_drawn: bool,
 }
 
-impl Screen<u32> for Opening {
+impl Screen<u32> for OpeningScreen {
     fn draw(&mut self, _: &mut Frame<'_>, _: Rect, _: &Theme) {
         self.is_drawn = true;
     }
 
     fn input(&mut self, input: Input) -> InputResult<u32> {
-        assert!(self.is_drawn, "{input:?} comes before it knows its size");
+        assert!(
+            self.is_drawn,
+            "{input:?} arrived before the screen was drawn"
+        );
         match input {
             Input::Key(key) if key.code == KeyCode::Char('q') => {
                 InputResult::Close(Reply::Cancelled)
@@ -152,22 +156,47 @@ impl Screen<u32> for Opening {
             _ => InputResult::Unchanged,
         }
     }
+
+    fn message(&mut self, _: &u32) -> InputResult<u32> {
+        InputResult::Push(Box::new(Self { is_drawn: false }))
+    }
+}
+
+/// Keys that are all pending from the start.
+struct QueuedKeys(VecDeque<KeyCode>);
+
+impl InputSource for QueuedKeys {
+    fn next(&mut self, _: Duration) -> io::Result<Option<Event>> {
+        Ok(self.0.pop_front().map(|code| Event::Key(code.into())))
+    }
+}
+
+/// Whether a session that starts with an [`OpeningScreen`] ends without an error.
+fn opening_session_ends(messages: Receiver<u32>, keys: &str) -> bool {
+    let mut terminal = ratatui::Terminal::new(TestBackend::new(16, 6)).expect("a buffer");
+    let first = OpeningScreen { is_drawn: false };
+    let mut session = Session::new(Box::new(first), messages, Theme::new(false));
+    let mut keys = QueuedKeys(keys.chars().map(KeyCode::Char).collect());
+    session.run(&mut terminal, &mut keys).is_ok()
 }
 
 #[test]
 fn queued_keys_reach_a_new_screen_after_it_was_drawn() {
     let (_, messages) = channel();
-    let mut terminal = ratatui::Terminal::new(TestBackend::new(16, 6)).expect("a buffer");
-    let first = Opening { is_drawn: false };
-    let mut session = Session::new(Box::new(first), messages, Theme::new(false));
-    let keys = ['o', 'o', 'r', 'o', 'q', 'q', 'q', 'q'].map(KeyCode::Char);
-    assert!(session.run(&mut terminal, &mut pressed(&keys)).is_ok());
+    assert!(opening_session_ends(messages, "ooroqqqq"));
+}
+
+#[test]
+fn queued_keys_reach_a_screen_opened_by_a_message_after_it_was_drawn() {
+    let (sender, messages) = channel();
+    sender.send(1).expect("the session listens");
+    assert!(opening_session_ends(messages, "qq"));
 }
 
 #[test]
 fn queued_messages_are_painted_together() {
     let (_, lines, paints) = run_session(&[KeyCode::Char('q')], &[1, 2, 3]);
-    assert_eq!(lines[0], "1000000 rows, ne");
+    assert_eq!(lines[0], "message 3, 10000");
     assert_eq!(paints, [3, 3]);
 }
 
