@@ -82,7 +82,7 @@ impl DumpedFunction {
         rperf_unwind::ObjectOffset {
             module: self.module,
             offset: (self.image.text.start as u64).wrapping_add(offset),
-            object: self.frame_info.as_ref().map_err(|cause| *cause),
+            frame_info: self.frame_info.as_ref().map_err(|cause| *cause),
         }
     }
 }

@@ -413,7 +413,7 @@ impl AddressSpace for UserSpace<'_, '_> {
         Some(ObjectOffset {
             module: ModuleId(mapping.dso.0),
             offset: mapping.object_address(address),
-            object: self.resolver.frame_info(mapping.dso),
+            frame_info: self.resolver.frame_info(mapping.dso),
         })
     }
 }

@@ -22,8 +22,8 @@ const KEYS: &[(&str, &str)] = &[
     ("q ESC ENTER", "Leave"),
 ];
 
-/// A screen of text. Enter closes it with [`Reply::Chosen`], the index of the cursor's line, or with [`Reply::Cancelled`] if there
-/// are no lines.
+/// A screen of text. Enter closes it with [`Reply::Chosen`], the index of the cursor's line, or with [`Reply::Cancelled`] if
+/// there are no lines.
 #[derive(Debug)]
 pub struct TextScreen {
     title: String,

@@ -16,7 +16,8 @@ pub enum Arch {
     Arm,
 }
 
-/// For each DWARF register of x86-64, its number in the kernel's `asm/perf_regs.h`. The last is the return address.
+/// The kernel's numbers (`asm/perf_regs.h`) of the registers of x86-64, by DWARF number. The last register, DWARF's return
+/// address, is the instruction pointer.
 const X86_64: &[u32] = &[
     0,
     3,
@@ -38,7 +39,7 @@ const X86_64: &[u32] = &[
 ];
 /// The same for 32-bit x86.
 const X86: &[u32] = &[0, 2, 3, 1, 7, 6, 4, 5, PERF_X86_IP];
-/// The same for 64-bit Arm, but the last is the stack pointer: the return address is in the link register, 30.
+/// The same for 64-bit Arm, but the last is the stack pointer; the return address is in register 30, the link register.
 const AARCH64: &[u32] = &[
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
     26, 27, 28, 29, 30, 31,
@@ -48,8 +49,8 @@ const ARM: &[u32] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 const PERF_X86_IP: u32 = 8;
 
 impl Arch {
-    /// The architecture of a task with registers of this ABI on a machine of this name (`uname
-    /// -m`).
+    /// The architecture of a task with registers of this ABI on a machine of this name (`uname -m`); `None` if it is not
+    /// supported.
     #[must_use]
     pub fn of_task(machine: &str, abi: RegsAbi) -> Option<Self> {
         let is_x86 = matches!(
@@ -106,14 +107,13 @@ impl Arch {
         }
     }
 
-    /// DWARF number of the frame pointer, if there is a convention common to all compilers: it is the register that is also
-    /// cleared in the outermost frame.
+    /// DWARF number of the frame pointer; `None` for 32-bit Arm, where compilers use different ones.
     pub(crate) fn frame_pointer(self) -> Option<u8> {
         (self != Self::Arm).then(|| self.outermost_marker())
     }
 
-    /// DWARF number of the register that is 0 in the outermost frame: it is cleared when a thread
-    /// starts.
+    /// DWARF number of the register that is 0 in the outermost frame: it is cleared when a thread starts. The frame pointer, if
+    /// all compilers use the same.
     pub(crate) fn outermost_marker(self) -> u8 {
         match self {
             Self::X86_64 => 6,
@@ -123,7 +123,7 @@ impl Arch {
         }
     }
 
-    /// DWARF number of the link register.
+    /// DWARF number of the link register, if the architecture has one.
     pub(crate) fn link_register(self) -> Option<u8> {
         match self {
             Self::X86_64 | Self::X86 => None,
@@ -132,7 +132,7 @@ impl Arch {
         }
     }
 
-    /// DWARF number of the instruction pointer, if DWARF defines one for this architecture.
+    /// DWARF number of the instruction pointer; `None` for 64-bit Arm, whose frame information does not use it.
     pub(crate) fn instruction_pointer(self) -> Option<u8> {
         match self {
             Self::X86_64 => Some(16),

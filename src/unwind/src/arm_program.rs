@@ -32,7 +32,7 @@ pub(crate) fn compile(code: &[u8]) -> Result<Step, TruncationCause> {
     Ok(state.finish())
 }
 
-/// The rest of a program.
+/// The instructions and operands not read yet.
 struct ArmCode<'c>(&'c [u8]);
 
 impl ArmCode<'_> {
@@ -66,12 +66,14 @@ struct ArmState {
     /// The register that the virtual stack pointer is relative to; `None` after it was restored
     /// from memory.
     base: Option<u8>,
+    /// The virtual stack pointer minus the value of `base`, in bytes.
     offset: i64,
+    /// The locations of the popped registers.
     saved: Vec<(u8, RegisterLocation)>,
 }
 
 impl ArmState {
-    /// Executes one instruction; returns `false` after the last one.
+    /// Executes one instruction; returns `false` if it ends the program.
     fn run(&mut self, instruction: u8, code: &mut ArmCode<'_>) -> Result<bool, TruncationCause> {
         let low = instruction & 7;
         match instruction {
@@ -85,7 +87,7 @@ impl ArmState {
                 self.pop(mask)?;
             }
             // Instructions that name the stack pointer or instruction pointer are reserved.
-            0x90..=0x9c | 0x9e => self.restart(instruction & 0xf)?,
+            0x90..=0x9c | 0x9e => self.set_base(instruction & 0xf)?,
             0xa0..=0xa7 => self.pop(registers_from_4(low))?,
             0xa8..=0xaf => self.pop(registers_from_4(low) | 1 << LINK)?,
             0xb0 => return Ok(false),
@@ -111,7 +113,7 @@ impl ArmState {
         Ok(true)
     }
 
-    /// Adds to the stack pointer.
+    /// Adds to the virtual stack pointer.
     fn skip(&mut self, bytes: i64) -> Result<(), TruncationCause> {
         self.base.ok_or(TruncationCause::BadFrameInfo)?;
         self.offset += bytes;
@@ -123,7 +125,7 @@ impl ArmState {
         let base = self.base.ok_or(TruncationCause::BadFrameInfo)?;
         for register in (0..16).filter(|register| mask >> register & 1 == 1) {
             let offset = self.offset;
-            self.saved.retain(|(other, _)| *other != register);
+            self.saved.retain(|(saved, _)| *saved != register);
             let place = RegisterLocation::AtRegister {
                 register: base,
                 offset,
@@ -137,8 +139,12 @@ impl ArmState {
         Ok(())
     }
 
-    /// Sets the stack pointer to `register`, unless that was popped before.
-    fn restart(&mut self, register: u8) -> Result<(), TruncationCause> {
+    /// Sets the virtual stack pointer to `register`.
+    ///
+    /// # Errors
+    ///
+    /// If `register` or the stack pointer was popped before: a step cannot describe this.
+    fn set_base(&mut self, register: u8) -> Result<(), TruncationCause> {
         if self.base.is_none() || self.restores(register) {
             return Err(TruncationCause::BadFrameInfo);
         }
@@ -146,27 +152,31 @@ impl ArmState {
         Ok(())
     }
 
+    /// Whether `register` was popped.
     fn restores(&self, register: u8) -> bool {
         self.saved.iter().any(|(saved, _)| *saved == register)
     }
 
     fn finish(self) -> Step {
-        let returns = self.restores(INSTRUCTION_POINTER);
+        let restores_ip = self.restores(INSTRUCTION_POINTER);
         Step {
-            // Functions compute the caller's stack pointer; only the kernel saves it, in signal
-            // frames.
-            is_signal: returns && self.base.is_none(),
+            // Functions don't save the caller's stack pointer; only the kernel does, in signal frames.
+            is_signal: restores_ip && self.base.is_none(),
             cfa: Cfa::Register {
                 register: self.base.unwrap_or(STACK_POINTER),
                 offset: self.offset,
             },
-            return_register: if returns { INSTRUCTION_POINTER } else { LINK },
+            return_register: if restores_ip {
+                INSTRUCTION_POINTER
+            } else {
+                LINK
+            },
             saved: self.saved.into_boxed_slice(),
         }
     }
 }
 
-/// The offset in the low six bits, at least four bytes.
+/// The distance in bytes: the low six bits count words, from one.
 fn distance(instruction: u8) -> i64 {
     (i64::from(instruction & 0x3f) << 2) + WORD
 }
@@ -192,8 +202,8 @@ mod tests {
     const START: u64 = 0x7000;
     const RETURNS_TO: u64 = 0x1234;
 
-    /// The registers after `code` that differ from before: `sp` is 0x7010, `rN` is 0x7100 + 4 * N,
-    /// and each word of the stack contains its own address.
+    /// The registers that `code` changes. Before, `sp` is 0x7010, `lr` is [`RETURNS_TO`], `r0` to `r11` are 0x7100 + 4 * N, and
+    /// the others unknown; each word of the stack contains its own address.
     fn run(code: &[u8]) -> Result<Vec<(u8, u64)>, TruncationCause> {
         let words = (0..0x400_u32).flat_map(|word| (0x7000 + word * 4).to_le_bytes());
         let bytes: Vec<u8> = words.collect();
@@ -209,21 +219,21 @@ mod tests {
         }
         before.set(STACK_POINTER, START + 0x10);
         before.set(LINK, RETURNS_TO);
-        let machine = FrameState {
+        let frame = FrameState {
             arch: Arch::Arm,
             registers: &before,
             stack: &stack,
         };
-        let after = compile(code)?.apply(&machine)?.expect("a caller");
+        let after = compile(code)?.apply(&frame)?.expect("a caller");
         assert_eq!(after.get(INSTRUCTION_POINTER), Some(after.ip));
-        let differs = |register: &u8| after.get(*register) != before.get(*register);
-        let registers = (0..16).filter(differs);
+        let is_changed = |register: &u8| after.get(*register) != before.get(*register);
+        let registers = (0..16).filter(is_changed);
         Ok(registers
             .map(|register| (register, after.get(register).unwrap()))
             .collect())
     }
 
-    /// The offset of a program that only moves the stack pointer.
+    /// The number of bytes by which a program moves the stack pointer, if it does nothing else.
     fn moves(code: &[u8]) -> u64 {
         match run(code).expect("a program")[..] {
             [(STACK_POINTER, to), (INSTRUCTION_POINTER, RETURNS_TO)] => to - START - 0x10,

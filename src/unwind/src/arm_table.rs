@@ -1,7 +1,7 @@
 //! `.ARM.exidx` and `.ARM.extab`: exception tables of 32-bit Arm ("Exception Handling ABI for the
 //! Arm Architecture", chapters 6 and 7). Most programs for 32-bit Arm have no other frame information.
 //!
-//! The tables are valid at calls, where exceptions originate, but not during function prologues.
+//! The tables are valid at calls, where exceptions originate, but not in function prologues and epilogues.
 
 use std::ops::Range;
 
@@ -29,17 +29,16 @@ pub(crate) struct ArmTable {
 const PAIR: usize = 8;
 /// Marks functions that can't be unwound (`EXIDX_CANTUNWIND`).
 const CANT_UNWIND: u32 = 1;
-/// Marks instructions in the word itself, instead of an offset.
+/// Marks a word that contains instructions itself, instead of an offset.
 const IS_COMPACT: u32 = 1 << 31;
 /// Personality routine 0: instructions in one word.
 const ONE_WORD_ROUTINE: u32 = 0;
-/// Personality routines 1 and 2: instructions continue in as many words as the second byte
-/// specifies.
+/// Personality routines 1 and 2: instructions continue in as many further words as the second byte specifies.
 const MULTI_WORD_ROUTINES: [u32; 2] = [1, 2];
 
 impl ArmTable {
-    /// The step for `address`; `None` without an entry, or if it marks the function as one that can't be unwound. `exact` means that
-    /// the instruction at `address` is executed next.
+    /// The step for `address`; `None` without an entry, or if the entry marks the function as one that can't be unwound. `exact`
+    /// means that the instruction at `address` is executed next.
     pub(crate) fn step(
         &self,
         image: &Image,
@@ -76,8 +75,7 @@ impl ArmTable {
         )
     }
 
-    /// The address referred to by the word at `offset` in the index: a 31-bit offset
-    /// (`R_ARM_PREL31`). The lowest bit may be the Thumb bit.
+    /// The address that the word at `offset` in the index refers to by a 31-bit offset (`R_ARM_PREL31`), without the Thumb bit.
     fn target(&self, index: &[u8], offset: usize) -> Option<u64> {
         let distance = u32_at(index, offset, self.endian)?.cast_signed() << 1 >> 1;
         let from = self.address.wrapping_add(offset as u64);
@@ -100,13 +98,15 @@ impl ArmTable {
     }
 }
 
-/// The instructions in compact form, starting with `word` and continued in `rest`.
+/// The instructions in compact form, starting with `word` and continued in `rest`; `None` if they are damaged, or for another
+/// personality routine.
 fn compact(word: u32, rest: &[u8], endian: RunTimeEndian) -> Option<Vec<u8>> {
     let [_, first, second, third] = word.to_be_bytes();
     match word >> 24 & 0x7f {
         ONE_WORD_ROUTINE => Some(vec![first, second, third]),
         number if MULTI_WORD_ROUTINES.contains(&number) => {
-            instructions(&[second, third], rest, first, endian)
+            let count = first;
+            instructions(&[second, third], rest, count, endian)
         }
         _ => None,
     }

@@ -1,11 +1,11 @@
-//! Compilation of a row of frame information (CFI) to a [`Step`].
+//! Compilation of a row of call frame information (CFI) to a [`Step`].
 
 use gimli::{
     BaseAddresses, CfaRule, Encoding, EndianSlice, FrameDescriptionEntry, Reader as _, Register,
     RegisterRule, RunTimeEndian, UnwindContext, UnwindExpression, UnwindSection,
 };
 
-use crate::expression::Program;
+use crate::expression::Expression;
 use crate::step::{Cfa, RegisterLocation, Step};
 
 /// Reader of section bytes.
@@ -21,14 +21,15 @@ pub(crate) fn compile<'a, S: UnwindSection<Bytes<'a>>>(
 ) -> gimli::Result<Step> {
     let row = entry.unwind_info_for_address(section, bases, context, address)?;
     let encoding = entry.cie().encoding();
-    let program = |expression: &UnwindExpression<usize>| program(section, expression, encoding);
+    let copied =
+        |expression: &UnwindExpression<usize>| copied_expression(section, expression, encoding);
     let cfa = match row.cfa() {
         CfaRule::RegisterAndOffset { register, offset } => Cfa::Register {
             register: number(*register)
                 .ok_or(gimli::Error::UnsupportedRegister(register.0.into()))?,
             offset: *offset,
         },
-        CfaRule::Expression(expression) => Cfa::Program(program(expression)?),
+        CfaRule::Expression(expression) => Cfa::Expression(copied(expression)?),
     };
     let mut saved = Vec::new();
     for (register, rule) in row.registers() {
@@ -43,10 +44,10 @@ pub(crate) fn compile<'a, S: UnwindSection<Bytes<'a>>>(
                 number(*other).map_or(RegisterLocation::Undefined, RegisterLocation::Register)
             }
             RegisterRule::Expression(expression) => {
-                RegisterLocation::AtProgram(program(expression)?)
+                RegisterLocation::AtExpression(copied(expression)?)
             }
             RegisterRule::ValExpression(expression) => {
-                RegisterLocation::Program(program(expression)?)
+                RegisterLocation::Expression(copied(expression)?)
             }
             RegisterRule::Constant(value) => RegisterLocation::Constant(*value),
             _ => RegisterLocation::Undefined,
@@ -66,13 +67,14 @@ fn number(register: Register) -> Option<u8> {
     u8::try_from(register.0).ok()
 }
 
-fn program<'a, S: UnwindSection<Bytes<'a>>>(
+/// Copies an expression from its section.
+fn copied_expression<'a, S: UnwindSection<Bytes<'a>>>(
     section: &S,
     expression: &UnwindExpression<usize>,
     encoding: Encoding,
-) -> gimli::Result<Program> {
+) -> gimli::Result<Expression> {
     let bytes = expression.get(section)?.0;
-    Ok(Program {
+    Ok(Expression {
         bytes: bytes.slice().into(),
         endian: bytes.endian(),
         encoding,

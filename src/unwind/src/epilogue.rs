@@ -11,11 +11,12 @@ use gimli::{
 use crate::compile::Bytes;
 use crate::step::{Cfa, RegisterLocation, Step};
 
-/// The frame information row of a step.
+/// The frame information that a step was compiled from.
 pub(crate) struct StepOrigin<'o, 'a, S: UnwindSection<Bytes<'a>>> {
     pub(crate) section: &'o S,
     pub(crate) bases: &'o BaseAddresses,
     pub(crate) entry: &'o FrameDescriptionEntry<Bytes<'a>>,
+    /// The address that the step is for.
     pub(crate) address: u64,
     /// DWARF number of the stack pointer.
     pub(crate) stack_pointer: u8,
@@ -27,23 +28,27 @@ impl<'a, S: UnwindSection<Bytes<'a>>> StepOrigin<'_, 'a, S> {
         let Cfa::Register { register, offset } = step.cfa else {
             return;
         };
-        let is_below = |place: &RegisterLocation| matches!(place, RegisterLocation::AtCfa(at) if at.saturating_add(offset) < 0);
-        if register != self.stack_pointer || !step.saved.iter().any(|(_, place)| is_below(place)) {
+        let is_below_stack = |place: &RegisterLocation| match place {
+            RegisterLocation::AtCfa(at) => at.saturating_add(offset) < 0,
+            _ => false,
+        };
+        if register != self.stack_pointer
+            || !step.saved.iter().any(|(_, place)| is_below_stack(place))
+        {
             return;
         }
-        // Save locations that were never part of the frame are below the stack pointer
-        // intentionally.
+        // Save locations that were never part of the frame are below the stack pointer intentionally: those registers are kept.
         let largest = self.largest_frame(context).unwrap_or(0);
         let is_popped = |place: &RegisterLocation| {
-            is_below(place)
+            is_below_stack(place)
                 && matches!(place, RegisterLocation::AtCfa(at) if at.saturating_add(largest) >= 0)
         };
         let saved = std::mem::take(&mut step.saved).into_iter();
         step.saved = saved.filter(|(_, place)| !is_popped(place)).collect();
     }
 
-    /// The maximum distance between stack pointer and canonical frame address, from the start of
-    /// the function up to here.
+    /// The maximum distance between the stack pointer and the canonical frame address, in bytes, from the start of the function
+    /// to `address`.
     fn largest_frame(&self, context: &mut UnwindContext<usize>) -> gimli::Result<i64> {
         let mut rows = self.entry.rows(self.section, self.bases, context)?;
         let mut largest = 0;

@@ -10,29 +10,25 @@ const MAX_OPERATIONS: u32 = 1000;
 
 /// A DWARF expression, copied from its section.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub(crate) struct Expression {
     pub(crate) bytes: Box<[u8]>,
     pub(crate) endian: RunTimeEndian,
     pub(crate) encoding: Encoding,
 }
 
-impl Program {
-    /// Evaluates the expression; `initial` is pushed first.
+impl Expression {
+    /// Evaluates the expression; `initial`, if given, is pushed on its stack first.
+    ///
+    /// # Errors
+    ///
+    /// [`TruncationCause::BadFrameInfo`] if the expression is invalid or unsupported, or needs an unknown register; otherwise why
+    /// the stack cannot be read.
     pub(crate) fn run(
         &self,
-        machine: &FrameState<'_>,
+        frame: &FrameState<'_>,
         initial: Option<u64>,
     ) -> Result<u64, TruncationCause> {
-        self.evaluate(machine, initial)
-            .map_err(|stop| stop.unwrap_or(TruncationCause::BadFrameInfo))
-    }
-
-    fn evaluate(
-        &self,
-        machine: &FrameState<'_>,
-        initial: Option<u64>,
-    ) -> Result<u64, Option<TruncationCause>> {
-        let malformed = |_: gimli::Error| None;
+        let malformed = |_: gimli::Error| TruncationCause::BadFrameInfo;
         let bytes = EndianSlice::new(&self.bytes, self.endian);
         let mut evaluation = Evaluation::new(bytes, self.encoding);
         evaluation.set_max_iterations(MAX_OPERATIONS);
@@ -44,20 +40,22 @@ impl Program {
             state = match state {
                 EvaluationResult::Complete => break,
                 EvaluationResult::RequiresRegister { register, .. } => {
-                    let number = u8::try_from(register.0).map_err(|_| None)?;
-                    let value = Value::Generic(machine.register(number).map_err(Some)?);
+                    let number = u8::try_from(register.0);
+                    let number = number.map_err(|_| TruncationCause::BadFrameInfo)?;
+                    let value = Value::Generic(frame.register(number)?);
                     evaluation.resume_with_register(value).map_err(malformed)?
                 }
                 EvaluationResult::RequiresMemory { address, size, .. }
                     if (1..=8).contains(&size) =>
                 {
-                    let value = Value::Generic(machine.memory(address, size).map_err(Some)?);
+                    let value = Value::Generic(frame.memory(address, size)?);
                     evaluation.resume_with_memory(value).map_err(malformed)?
                 }
-                _ => return Err(None),
+                _ => return Err(TruncationCause::BadFrameInfo),
             };
         }
-        let value = evaluation.value_result().ok_or(None)?;
+        let value = evaluation.value_result();
+        let value = value.ok_or(TruncationCause::BadFrameInfo)?;
         value.to_u64(u64::MAX).map_err(malformed)
     }
 }
@@ -80,12 +78,12 @@ mod tests {
             is_full: true,
             endian: Endian::Little,
         };
-        let machine = FrameState {
+        let frame = FrameState {
             arch: Arch::X86_64,
             registers: &registers,
             stack: &stack,
         };
-        let program = Program {
+        let expression = Expression {
             bytes: bytes.into(),
             endian: RunTimeEndian::Little,
             encoding: Encoding {
@@ -94,7 +92,7 @@ mod tests {
                 version: 4,
             },
         };
-        program.run(&machine, initial)
+        expression.run(&frame, initial)
     }
 
     #[test]
@@ -116,7 +114,7 @@ mod tests {
 
     #[test]
     fn invalid_expressions_terminate() {
-        // Past the copied bytes; before them; an unknown register; a loop; no value; an unknown operation.
+        // Beyond the copy of the stack; below it; an unknown register; a loop; no value; an unknown operation.
         assert_eq!(run(&[0x77, 16, 0x06], None), Err(TruncationCause::DumpEnd));
         assert_eq!(
             run(&[0x77, 0x78, 0x06], None),

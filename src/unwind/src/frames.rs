@@ -32,7 +32,7 @@ impl SectionBytes {
     }
 }
 
-/// Encoding of numbers in an object.
+/// How numbers in an object are encoded; the architecture determines the address size and vendor extensions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrameFormat {
     pub(crate) arch: Arch,
@@ -46,6 +46,7 @@ pub(crate) struct FrameTable {
     pub(crate) kind: SectionKind,
     pub(crate) bytes: SectionBytes,
     pub(crate) bases: BaseAddresses,
+    /// Built on first use, unless there is a search table.
     pub(crate) index: OnceLock<EntryOffsets>,
 }
 
@@ -108,10 +109,10 @@ impl FrameTable {
             SectionKind::EhFrame {
                 address: start,
                 search: Some(search),
-            } => usize::try_from(search.entry(address)?.checked_sub(*start)?).ok()?,
+            } => usize::try_from(search.entry_address(address)?.checked_sub(*start)?).ok()?,
             _ => {
                 let build = || EntryOffsets::build(section, &self.bases);
-                self.index.get_or_init(build).entry(address)?
+                self.index.get_or_init(build).entry_offset(address)?
             }
         };
         let entry = section.fde_from_offset(&self.bases, offset.into(), S::cie_from_offset);
@@ -156,7 +157,8 @@ pub(crate) struct EntryOffsets {
 }
 
 impl EntryOffsets {
-    /// Reads the entries up to the first that has no valid header. Other invalid entries and those at address 0 are skipped.
+    /// Reads the entries up to the first that has no valid header. Other invalid entries, and those of code at address 0, are
+    /// skipped.
     fn build<'a, S: UnwindSection<Bytes<'a>>>(section: &S, bases: &BaseAddresses) -> Self {
         let mut entries = Vec::new();
         let mut all = section.entries(bases);
@@ -165,7 +167,7 @@ impl EntryOffsets {
                 continue;
             };
             let parsed: gimli::Result<FrameDescriptionEntry<_>> = partial.parse(S::cie_from_offset);
-            // Entries at 0 belong to functions removed by the linker.
+            // Entries of code at 0 belong to functions removed by the linker.
             if let Ok(entry) = parsed
                 && entry.initial_address() != 0
             {
@@ -176,7 +178,8 @@ impl EntryOffsets {
         Self { entries }
     }
 
-    fn entry(&self, address: u64) -> Option<usize> {
+    /// The offset of the entry that covers `address`.
+    fn entry_offset(&self, address: u64) -> Option<usize> {
         let after = self
             .entries
             .partition_point(|(start, _, _)| *start <= address);
@@ -185,40 +188,42 @@ impl EntryOffsets {
     }
 }
 
-/// The search table of `.eh_frame_hdr` in the usual form: pairs of 32-bit offsets,
-/// relative to the section's address, of the start of a function and of its entry.
+/// The search table of `.eh_frame_hdr` in the usual form: pairs of 32-bit offsets from the address of `.eh_frame_hdr` to the
+/// start of a function and to its entry in `.eh_frame`, by ascending start.
 #[derive(Debug)]
 pub(crate) struct SearchTable {
     bytes: SectionBytes,
-    /// Address of the section.
+    /// Address of `.eh_frame_hdr`.
     address: u64,
-    entries: usize,
+    /// Number of pairs.
+    count: usize,
     endian: RunTimeEndian,
 }
 
-/// Version 1; encodings: start of `.eh_frame` pc-relative in 32 bits, count in 32 bits, table as
-/// above.
+/// The first bytes of `.eh_frame_hdr` in this form: version 1; encodings of the address of `.eh_frame` (PC-relative in 32 bits),
+/// of the number of pairs (32 bits) and of the pairs.
 const SEARCH_FORM: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
+/// Offset of the first pair.
 const SEARCH_START: usize = 12;
 
 impl SearchTable {
-    /// `None` for an empty table or one of another form: then all entries of the section are indexed ([`EntryOffsets`]).
+    /// Returns `None` for an empty table or one of another form: then all entries of the section are indexed ([`EntryOffsets`]).
     pub(crate) fn parse(bytes: SectionBytes, address: u64, endian: RunTimeEndian) -> Option<Self> {
         let all = bytes.get();
         if all.get(..4)? != SEARCH_FORM {
             return None;
         }
         let stated = u32_at(all, 8, endian)? as usize;
-        let entries = stated.min(all.len().saturating_sub(SEARCH_START) / 8);
-        (entries > 0).then_some(Self {
+        let count = stated.min(all.len().saturating_sub(SEARCH_START) / 8);
+        (count > 0).then_some(Self {
             bytes,
             address,
-            entries,
+            count,
             endian,
         })
     }
 
-    /// The address of `.eh_frame`, for files without section headers.
+    /// The address of `.eh_frame` according to `.eh_frame_hdr` (`bytes` at `address`), for files without section headers.
     pub(crate) fn frames_address(bytes: &[u8], address: u64, endian: RunTimeEndian) -> Option<u64> {
         (bytes.get(..2)? == &SEARCH_FORM[..2]).then_some(())?;
         let offset = u32_at(bytes, 4, endian)?.cast_signed();
@@ -226,28 +231,30 @@ impl SearchTable {
     }
 
     /// The address of the entry of the last function that starts at or before `address`.
-    fn entry(&self, address: u64) -> Option<u64> {
+    fn entry_address(&self, address: u64) -> Option<u64> {
         let bytes = self.bytes.get();
-        let at = |index: usize, part: usize| {
-            let offset = u32_at(bytes, SEARCH_START + index * 8 + part * 4, self.endian)?;
+        // `part` is 0 for the start of the function, 1 for its entry.
+        let address_in = |pair: usize, part: usize| {
+            let offset = u32_at(bytes, SEARCH_START + pair * 8 + part * 4, self.endian)?;
             Some(
                 self.address
                     .wrapping_add_signed(offset.cast_signed().into()),
             )
         };
-        let (mut low, mut high) = (0, self.entries);
+        let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = low + (high - low) / 2;
-            if at(middle, 0)? <= address {
+            if address_in(middle, 0)? <= address {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        at(low.checked_sub(1)?, 1)
+        address_in(low.checked_sub(1)?, 1)
     }
 }
 
+/// The 32-bit number at an offset.
 pub(crate) fn u32_at(bytes: &[u8], offset: usize, endian: RunTimeEndian) -> Option<u32> {
     let word: [u8; 4] = bytes
         .read_bytes_at(offset as u64, 4)

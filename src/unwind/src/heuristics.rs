@@ -9,7 +9,8 @@ use crate::space::AddressSpace;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoPlausibleFrame;
 
-/// Returns the caller after a call to an invalid address: the return address is still at the stack pointer or in the link register.
+/// Returns the caller after a call to an invalid address: the return address is still at the stack pointer or in the link
+/// register. The result is accepted if the return address follows code.
 pub(crate) fn after_invalid_call(
     frame: &FrameState<'_>,
     space: &impl AddressSpace,
@@ -32,12 +33,13 @@ pub(crate) fn after_invalid_call(
     }
     let mut caller = *frame.registers;
     caller.set(arch.stack_pointer(), caller_sp);
-    Ok(with_ip(frame, caller, ip))
+    caller.set_ip(arch, ip);
+    Ok(caller)
 }
 
 /// Returns the caller by the frame pointer, which points to the saved frame pointer, followed by the return address. The
-/// result is accepted if the caller's frame is above this one on the stack, and the return address is in code. `None` at the
-/// end of the chain, where all architectures have a null frame pointer or return address.
+/// result is accepted if the frame pointer is aligned and not below the stack pointer, and the return address follows code.
+/// `None` at the end of the chain: the frame pointer, except that of the innermost frame, or the return address is 0.
 pub(crate) fn by_frame_pointer(
     frame: &FrameState<'_>,
     space: &impl AddressSpace,
@@ -48,24 +50,24 @@ pub(crate) fn by_frame_pointer(
     if !is_innermost && is_marked_outermost(arch, frame.registers) {
         return Ok(None);
     }
-    let Some(frame_pointer) = arch.frame_pointer() else {
+    let Some(frame_register) = arch.frame_pointer() else {
         return Err(NoPlausibleFrame);
     };
-    let (Some(frame_base), Some(sp)) = (
-        frame.registers.get(frame_pointer),
+    let (Some(frame_pointer), Some(sp)) = (
+        frame.registers.get(frame_register),
         frame.registers.get(arch.stack_pointer()),
     ) else {
         return Err(NoPlausibleFrame);
     };
     let saved = (
-        frame.word(frame_base),
-        frame.word(frame_base.wrapping_add(size)),
+        frame.word(frame_pointer),
+        frame.word(frame_pointer.wrapping_add(size)),
     );
-    let (Ok(next_frame), Ok(ip)) = saved else {
+    let (Ok(saved_frame_pointer), Ok(return_address)) = saved else {
         return Err(NoPlausibleFrame);
     };
-    let ip = arch.code_address(ip);
-    if frame_base < sp || !frame_base.is_multiple_of(size) {
+    let ip = arch.code_address(return_address);
+    if frame_pointer < sp || !frame_pointer.is_multiple_of(size) {
         return Err(NoPlausibleFrame);
     }
     if ip == 0 {
@@ -75,26 +77,20 @@ pub(crate) fn by_frame_pointer(
     if !follows_code(space, ip) {
         return Err(NoPlausibleFrame);
     }
-    // Registers used by the frame's function are unknown.
+    // The other registers are unknown: the frame's function may have changed them.
     let mut caller = Registers::new(ip);
-    caller.set(arch.stack_pointer(), frame_base.wrapping_add(2 * size));
-    caller.set(frame_pointer, next_frame);
-    Ok(Some(with_ip(frame, caller, ip)))
+    caller.set(arch.stack_pointer(), frame_pointer.wrapping_add(2 * size));
+    caller.set(frame_register, saved_frame_pointer);
+    caller.set_ip(arch, ip);
+    Ok(Some(caller))
 }
 
-/// Whether the register that is cleared at thread start is still 0.
-pub(crate) fn is_marked_outermost(arch: Arch, frame: &Registers) -> bool {
-    frame.get(arch.outermost_marker()) == Some(0)
+/// Whether the register that is cleared when a thread starts is still 0.
+pub(crate) fn is_marked_outermost(arch: Arch, registers: &Registers) -> bool {
+    registers.get(arch.outermost_marker()) == Some(0)
 }
 
-fn with_ip(frame: &FrameState<'_>, mut caller: Registers, ip: u64) -> Registers {
-    caller.ip = ip;
-    if let Some(register) = frame.arch.instruction_pointer() {
-        caller.set(register, ip);
-    }
-    caller
-}
-
+/// Whether the byte before a return address is code.
 fn follows_code(space: &impl AddressSpace, return_address: u64) -> bool {
     let before = return_address.checked_sub(1);
     before.is_some_and(|address| space.code_at(address).is_some())

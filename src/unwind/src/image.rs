@@ -1,4 +1,4 @@
-//! Loaded view of an object file: mapping of addresses to file bytes.
+//! The segments of an object file: addresses of file offsets, and file ranges of addresses.
 
 use std::ops::Range;
 
@@ -16,6 +16,7 @@ pub(crate) struct Image {
 
 #[derive(Debug, Clone, Copy)]
 struct Segment {
+    /// Offset in the file.
     offset: u64,
     /// Size in the file.
     size: u64,
@@ -44,7 +45,7 @@ impl Image {
         }
     }
 
-    /// The address of the code at file offset `offset`.
+    /// The address of the code at file offset `offset`; `None` if no executable segment contains it.
     pub(crate) fn code_address(&self, offset: u64) -> Option<u64> {
         let mut code = self.segments.iter().filter(|segment| segment.is_code);
         code.find_map(|segment| {
@@ -53,7 +54,7 @@ impl Image {
         })
     }
 
-    /// The file range mapped from `address` to the end of its segment.
+    /// The file range from `address` to the end of its segment; `None` if it is in no segment, or the file is too short.
     pub(crate) fn range_from(&self, address: u64) -> Option<Range<usize>> {
         self.segments.iter().find_map(|segment| {
             let inside = address.checked_sub(segment.address)?;

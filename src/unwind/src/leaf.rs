@@ -1,5 +1,5 @@
-//! Finds the caller that a frame-pointer callchain lacks: of functions without a frame, or before
-//! the frame is set up.
+//! Detects or finds the caller that a frame-pointer callchain lacks if the innermost function has no frame, or has not set it up
+//! yet.
 
 use rperf_wire::Endian;
 
@@ -25,9 +25,9 @@ const STACK_SIZE: usize = 16 << 10;
 const WORD: usize = 8;
 /// Start address of the synthetic stack.
 const START: u64 = 0x10_0000;
-/// Offset of the frame pointer in it, above any frame relative to the stack pointer.
-const FRAME: usize = STACK_SIZE - 2 * WORD;
-/// Base of the distinct words stored in it: they look like addresses, but are unused.
+/// Offset of the saved frame pointer in the synthetic stack: above the return addresses of functions without a frame pointer.
+const FRAME_OFFSET: usize = STACK_SIZE - 2 * WORD;
+/// Each word of the synthetic stack is this base plus the word's offset: an address at which there is no code.
 const PLACEHOLDER_BASE: u64 = 0x10_0000_0000;
 static SYNTHETIC_STACK: [u8; STACK_SIZE] = synthetic_stack();
 
@@ -35,7 +35,7 @@ const fn synthetic_stack() -> [u8; STACK_SIZE] {
     let mut bytes = [0; STACK_SIZE];
     let mut at = 0;
     while at < STACK_SIZE {
-        // Words differ by more than 1, which is subtracted from return addresses.
+        // Unwinding subtracts 1 from a return address: this must not make it equal to the word of another offset.
         bytes[at] = (at & 0xff) as u8;
         bytes[at + 1] = (at >> 8) as u8;
         bytes[at + 4] = (PLACEHOLDER_BASE >> 32) as u8;
@@ -52,10 +52,10 @@ impl Unwinder {
         if arch != Arch::X86_64 {
             return None;
         }
-        let frame = START + FRAME as u64;
+        let frame_pointer = START + FRAME_OFFSET as u64;
         let mut registers = Registers::new(ip);
         registers.set(arch.stack_pointer(), START);
-        registers.set(arch.frame_pointer()?, frame);
+        registers.set(arch.frame_pointer()?, frame_pointer);
         let snapshot = Snapshot {
             arch,
             registers,
@@ -71,17 +71,17 @@ impl Unwinder {
         let [_, caller] = frames[..] else {
             return None;
         };
-        // The return address is above the saved frame pointer.
-        let framed = PLACEHOLDER_BASE + (FRAME + WORD) as u64;
-        (outcome.guessed == 0).then_some(caller.abs_diff(framed) > 1)
+        // With a frame, the return address is above the saved frame pointer.
+        let return_address = PLACEHOLDER_BASE + (FRAME_OFFSET + WORD) as u64;
+        (outcome.guessed == 0).then_some(caller.abs_diff(return_address) > 1)
     }
 
-    /// The address of the caller, like those of [`Unwinder::unwind`]; `None` if the return address
-    /// isn't in the link register, or that is unknown.
+    /// The address of the caller, as [`Unwinder::unwind`] returns it; `None` if the return address isn't in the link register, or
+    /// if it is unknown whether it is.
     pub fn caller_of_leaf(&mut self, leaf: LeafSample, space: &impl AddressSpace) -> Option<u64> {
         let LeafSample { arch, ip, link } = leaf;
         let mut registers = Registers::new(ip);
-        // Any stack pointer will do: frames are relative to it, but the stack isn't read.
+        // Any stack pointer will do: the stack isn't read.
         registers.set(arch.stack_pointer(), 0);
         registers.set(arch.link_register()?, link);
         let snapshot = Snapshot {

@@ -8,17 +8,18 @@
 //! ```
 //!
 //! An [`Unwinder`] belongs to one worker and caches a compiled step for each address; [`FrameInfo`]s
-//! are immutable and shared by all workers. The result depends only on the sample and the objects,
-//! not on the cache, so it doesn't depend on the number of threads.
+//! are immutable and shared by all workers. The result depends only on the sample, the mappings and the objects, not on the
+//! cache, so it doesn't depend on the number of threads.
 //!
 //! **Facts before heuristics.** Signal returns are recognized by their instructions. For other code, call frame information
 //! (`.eh_frame`, `.debug_frame`, the exception tables of 32-bit Arm) is used first; then instructions whose effect on the stack
-//! is known (such as PLT entries); frame pointers are the last resort, accepted only if they lead to code, and are counted.
+//! is known (such as PLT entries). Heuristics are the last resort: frame pointers, and the return address of a call to an invalid
+//! address. They are accepted only if they lead to code, and frames found by them are counted.
 //!
 //! **Required:** an [`AddressSpace`] with the mappings at the time of the sample. **Not for:**
 //! callchains recorded by the kernel, and kernel code.
 //!
-//! No input makes the crate panic, neither registers, stacks nor object files.
+//! No input makes the crate panic: no registers, no stack and no object file.
 
 mod arch;
 mod arm_program;

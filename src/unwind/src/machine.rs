@@ -1,11 +1,11 @@
-//! State that steps and expressions read: the registers of a frame, and the stack.
+//! The state that steps and expressions read: the registers of a frame, and the copy of the stack.
 
 use crate::Arch;
 use crate::outcome::TruncationCause;
 use crate::registers::Registers;
 use crate::stack::{StackBytes, Unreadable};
 
-/// The registers and stack of one frame.
+/// The registers of one frame, and the copy of the stack.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrameState<'a> {
     pub(crate) arch: Arch,
@@ -14,7 +14,11 @@ pub(crate) struct FrameState<'a> {
 }
 
 impl FrameState<'_> {
-    /// The value of a register required by frame information.
+    /// The value of a register that frame information refers to.
+    ///
+    /// # Errors
+    ///
+    /// [`TruncationCause::BadFrameInfo`] if it is unknown.
     #[inline]
     pub(crate) fn register(&self, number: u8) -> Result<u64, TruncationCause> {
         self.registers
@@ -22,9 +26,9 @@ impl FrameState<'_> {
             .ok_or(TruncationCause::BadFrameInfo)
     }
 
-    /// A register plus `offset`.
+    /// The value of a register plus `offset`.
     #[inline]
-    pub(crate) fn offset(&self, register: u8, offset: i64) -> Result<u64, TruncationCause> {
+    pub(crate) fn register_plus(&self, register: u8, offset: i64) -> Result<u64, TruncationCause> {
         Ok(self.register(register)?.wrapping_add_signed(offset))
     }
 

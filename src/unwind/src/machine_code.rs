@@ -1,38 +1,39 @@
-//! Steps derived from instructions, for code without frame information.
+//! Steps derived from instructions: of signal returns, and of code without frame information.
 
 use crate::Arch;
 use crate::step::{Cfa, RegisterLocation, Step};
 
-/// The code around an address.
+/// The code around an instruction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Instructions<'a> {
+    /// The object's file.
     pub(crate) bytes: &'a [u8],
-    /// Offset of the next instruction.
+    /// Offset in `bytes` of the instruction that is executed next.
     pub(crate) next: usize,
 }
 
 impl Instructions<'_> {
-    /// Whether `code` is at the next instruction.
+    /// Whether `code` starts at the next instruction.
     fn begin_with(&self, code: &[u8]) -> bool {
-        self.continue_with(0, code)
+        self.has_after(0, code)
     }
 
-    /// Whether `code` is `distance` bytes after the start of the next instruction.
-    fn continue_with(&self, distance: usize, code: &[u8]) -> bool {
+    /// Whether `code` starts `distance` bytes after the start of the next instruction.
+    fn has_after(&self, distance: usize, code: &[u8]) -> bool {
         let from = self.next.saturating_add(distance);
         self.bytes
             .get(from..)
             .is_some_and(|rest| rest.starts_with(code))
     }
 
-    /// The bytes before the next instruction; fewer at the start of the file.
+    /// The `length` bytes before the next instruction; fewer at the start of the file.
     fn before(&self, length: usize) -> &[u8] {
         let from = self.next.saturating_sub(length);
         self.bytes.get(from..self.next).unwrap_or_default()
     }
 
-    /// Whether `code` is `distance` bytes before the next instruction.
-    fn follow(&self, distance: usize, code: &[u8]) -> bool {
+    /// Whether `code` starts `distance` bytes before the next instruction.
+    fn has_before(&self, distance: usize, code: &[u8]) -> bool {
         let from = self.next.checked_sub(distance);
         let rest = from.and_then(|from| self.bytes.get(from..));
         rest.is_some_and(|rest| rest.starts_with(code))
@@ -44,9 +45,9 @@ const X86_64_SIGNAL_RETURN: &[u8] = &[0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x0
 /// `mov x8, #139; svc #0`.
 const AARCH64_SIGNAL_RETURN: &[u8] = &[0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4];
 
-/// Offsets in `struct ucontext` of x86-64 (`asm/ucontext.h`, `asm/sigcontext.h`), to which the
-/// stack pointer points at a signal return: by DWARF number, in the kernel's order, which starts
-/// with r8 to r15.
+/// The DWARF numbers of the saved registers in `struct ucontext` of x86-64 (`asm/ucontext.h`, `asm/sigcontext.h`), and their
+/// offsets in bytes; in the kernel's order, which starts with r8 to r15. At a signal return, the stack pointer points to this
+/// structure.
 const X86_64_CONTEXT: [(u8, i64); 17] = [
     (8, 40),
     (9, 48),
@@ -70,39 +71,45 @@ const X86_64_CONTEXT: [(u8, i64); 17] = [
 /// Offset of x0 in a signal frame on 64-bit Arm: `siginfo`, the start of `struct ucontext`,
 /// `fault_address`.
 const AARCH64_X0: i64 = 128 + 176 + 8;
-/// [`Step::return_register`] of a signal frame on 64-bit Arm: the number after those of the registers, none of which is the instruction
-/// pointer.
+/// DWARF number of the program counter on 64-bit Arm, the [`Step::return_register`] of a signal frame. Other frames return to the
+/// link register.
 const AARCH64_PC: u8 = 32;
 
-/// The step of a signal return, at which the kernel has saved all registers; `None` for other code.
+/// The step of a signal return, which restores all registers from where the kernel saved them; `None` for other code, and on
+/// 32-bit architectures.
 pub(crate) fn signal_return(arch: Arch, code: Instructions<'_>) -> Option<Step> {
     match arch {
         Arch::X86_64 => {
             // Before either instruction, or in the kernel executing the second one.
             let is_return = code.begin_with(X86_64_SIGNAL_RETURN)
-                || code.follow(7, X86_64_SIGNAL_RETURN)
-                || code.follow(9, X86_64_SIGNAL_RETURN);
-            is_return.then(|| restored(arch, X86_64_CONTEXT.into_iter(), 16))
+                || code.has_before(7, X86_64_SIGNAL_RETURN)
+                || code.has_before(9, X86_64_SIGNAL_RETURN);
+            is_return
+                .then(|| signal_frame(arch, X86_64_CONTEXT.into_iter(), arch.return_register()))
         }
         Arch::Aarch64 => {
             let is_return = code.begin_with(AARCH64_SIGNAL_RETURN)
-                || code.follow(4, AARCH64_SIGNAL_RETURN)
-                || code.follow(8, AARCH64_SIGNAL_RETURN);
+                || code.has_before(4, AARCH64_SIGNAL_RETURN)
+                || code.has_before(8, AARCH64_SIGNAL_RETURN);
             let all = (0..=AARCH64_PC).zip(0..);
-            let places = all.map(|(register, index): (u8, i64)| (register, AARCH64_X0 + index * 8));
-            is_return.then(|| restored(arch, places, AARCH64_PC))
+            let saved = all.map(|(register, index): (u8, i64)| (register, AARCH64_X0 + index * 8));
+            is_return.then(|| signal_frame(arch, saved, AARCH64_PC))
         }
         Arch::X86 | Arch::Arm => None,
     }
 }
 
-fn restored(arch: Arch, places: impl Iterator<Item = (u8, i64)>, return_register: u8) -> Step {
-    let register = arch.stack_pointer();
-    let saved =
-        places.map(|(saved, offset)| (saved, RegisterLocation::AtRegister { register, offset }));
+/// The step of a signal frame. `saved` are its registers and their offsets from the stack pointer.
+fn signal_frame(arch: Arch, saved: impl Iterator<Item = (u8, i64)>, return_register: u8) -> Step {
+    let stack_pointer = arch.stack_pointer();
+    let location = |offset| RegisterLocation::AtRegister {
+        register: stack_pointer,
+        offset,
+    };
+    let saved = saved.map(|(register, offset)| (register, location(offset)));
     Step {
         cfa: Cfa::Register {
-            register,
+            register: stack_pointer,
             offset: 0,
         },
         saved: saved.collect(),
@@ -118,14 +125,14 @@ pub(crate) fn follows_call(arch: Arch, code: Instructions<'_>) -> bool {
             // Direct `call`; or indirect through a register or memory, with several possible lengths.
             let indirect = [2, 3, 4, 6, 7].iter().any(|length| {
                 let bytes = code.before(*length);
-                matches!(bytes, [0xff, modes, ..] if modes >> 3 & 7 == 2)
+                matches!(bytes, [0xff, modrm, ..] if modrm >> 3 & 7 == 2)
             });
             indirect || matches!(code.before(5), [0xe8, ..])
         }
-        // `bl`, `blr`.
+        // `bl`, and `blr` with or without pointer authentication.
         Arch::Aarch64 => match code.before(4) {
             [_, _, _, high] if high >> 2 == 0x25 => true,
-            [_, _, 0x3f, 0xd6] => true,
+            [_, _, 0x3f, 0xd6 | 0xd7] => true,
             _ => false,
         },
         // Thumb code has shorter, ambiguous encodings.
@@ -133,70 +140,69 @@ pub(crate) fn follows_call(arch: Arch, code: Instructions<'_>) -> bool {
     }
 }
 
-/// The step of the next instruction if it is known without the function's frame information: PLT entries, and the first and last
-/// instructions of functions. `in_plt` means that it is in a PLT section.
+/// The step of the next instruction if it is known without the function's frame information: on 64-bit x86, in PLT entries and at
+/// the first and last instructions of functions; on 64-bit Arm, in PLT entries and at `ret`. `in_plt` means that it is in a PLT
+/// section.
 pub(crate) fn well_known_step(arch: Arch, code: Instructions<'_>, in_plt: bool) -> Option<Step> {
     match arch {
-        Arch::X86_64 => {
-            let shape = x86_64_shape(code)?;
-            Some(match shape {
-                StackTop::Returns => pushed(arch, 8, None),
-                StackTop::OnePushed => pushed(arch, 16, None),
-                StackTop::FramePointerPushed => pushed(arch, 16, arch.frame_pointer()),
-            })
-        }
+        Arch::X86_64 => Some(match x86_64_stack_top(code)? {
+            StackTop::ReturnAddress => pushed(arch, 8, None),
+            StackTop::OnePushed => pushed(arch, 16, None),
+            StackTop::FramePointerPushed => pushed(arch, 16, arch.frame_pointer()),
+        }),
         Arch::Aarch64 => {
-            let returns = code.begin_with(&[0xc0, 0x03, 0x5f, 0xd6]);
-            (in_plt || returns).then(|| linked(arch))
+            let is_return = code.begin_with(&[0xc0, 0x03, 0x5f, 0xd6]);
+            (in_plt || is_return).then(|| linked(arch))
         }
         Arch::X86 | Arch::Arm => None,
     }
 }
 
-/// Top of the stack.
+/// What is at the top of the stack.
 enum StackTop {
     /// The return address.
-    Returns,
+    ReturnAddress,
     /// One pushed word, then the return address.
     OnePushed,
     /// The caller's frame pointer, then the return address.
     FramePointerPushed,
 }
 
-fn x86_64_shape(code: Instructions<'_>) -> Option<StackTop> {
+/// The top of the stack at the next instruction, if it is known.
+fn x86_64_stack_top(code: Instructions<'_>) -> Option<StackTop> {
     const JUMP_THROUGH_TABLE: [&[u8]; 2] = [&[0xff, 0x25], &[0xf2, 0xff, 0x25]];
     const RETURN: [&[u8]; 3] = [&[0xc3], &[0xf3, 0xc3], &[0xc2]];
     const PUSH_NUMBER: u8 = 0x68;
     const JUMP: u8 = 0xe9;
-    const MARK_TARGET: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
+    const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
     const PUSH_FRAME_POINTER: u8 = 0x55;
     const SET_FRAME_POINTER: [&[u8]; 2] = [&[0x48, 0x89, 0xe5], &[0x48, 0x8b, 0xec]];
     const POP_AND_RETURN: &[u8] = &[0x5d, 0xc3];
 
-    let skip = if code.begin_with(MARK_TARGET) { 4 } else { 0 };
-    let pushes = |from| code.continue_with(from, &[PUSH_NUMBER]);
-    let sets = |from| {
-        let mut set = SET_FRAME_POINTER.iter();
-        set.any(|set| code.continue_with(from, set))
+    let skip = if code.begin_with(ENDBR64) { 4 } else { 0 };
+    let sets_frame_pointer = |from| {
+        let mut all = SET_FRAME_POINTER.iter();
+        all.any(|set| code.has_after(from, set))
     };
-    if RETURN.iter().any(|bytes| code.begin_with(bytes))
-        || JUMP_THROUGH_TABLE
-            .iter()
-            .any(|jump| code.continue_with(skip, jump))
-        || pushes(skip) && code.continue_with(skip + 5, &[JUMP])
-        || code.continue_with(skip, &[PUSH_FRAME_POINTER]) && sets(skip + 1)
-    {
-        return Some(StackTop::Returns);
+    let returns = RETURN.iter().any(|bytes| code.begin_with(bytes));
+    let mut jumps = JUMP_THROUGH_TABLE.iter();
+    let jumps_through_table = jumps.any(|jump| code.has_after(skip, jump));
+    let begins_lazy_binding =
+        code.has_after(skip, &[PUSH_NUMBER]) && code.has_after(skip + 5, &[JUMP]);
+    let begins_function =
+        code.has_after(skip, &[PUSH_FRAME_POINTER]) && sets_frame_pointer(skip + 1);
+    if returns || jumps_through_table || begins_lazy_binding || begins_function {
+        return Some(StackTop::ReturnAddress);
     }
-    if code.begin_with(&[JUMP]) && code.follow(5, &[PUSH_NUMBER]) {
+    if code.begin_with(&[JUMP]) && code.has_before(5, &[PUSH_NUMBER]) {
         return Some(StackTop::OnePushed);
     }
-    let begun = sets(0) && code.follow(1, &[PUSH_FRAME_POINTER]);
-    (begun || code.begin_with(POP_AND_RETURN)).then_some(StackTop::FramePointerPushed)
+    let has_pushed = sets_frame_pointer(0) && code.has_before(1, &[PUSH_FRAME_POINTER]);
+    (has_pushed || code.begin_with(POP_AND_RETURN)).then_some(StackTop::FramePointerPushed)
 }
 
-/// The return address is directly below the caller's stack, which begins `size` bytes above the
-/// stack pointer.
+/// The step of code on x86-64 whose return address is directly below the caller's stack, which begins `size` bytes above the
+/// stack pointer. If `frame_pointer` is given, the caller's value of this register is below the return address.
 fn pushed(arch: Arch, size: i64, frame_pointer: Option<u8>) -> Step {
     let return_register = arch.return_register();
     let mut saved = vec![(return_register, RegisterLocation::AtCfa(-8))];
@@ -212,7 +218,7 @@ fn pushed(arch: Arch, size: i64, frame_pointer: Option<u8>) -> Step {
     }
 }
 
-/// The return address is still in the link register.
+/// The step of code whose return address is still in the link register, and that has not moved the stack pointer.
 pub(crate) fn linked(arch: Arch) -> Step {
     Step {
         cfa: Cfa::Register {

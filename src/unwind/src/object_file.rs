@@ -35,7 +35,7 @@ pub enum Error {
     UnknownArch,
 }
 
-/// Unwind tables of an executable, a library or the vdso. Shared by all workers.
+/// The unwind tables of an object file: an executable, a library, the vdso, or JIT-compiled code. Shared by all workers.
 #[derive(Debug)]
 pub struct FrameInfo {
     arch: Arch,
@@ -48,8 +48,7 @@ pub struct FrameInfo {
 }
 
 impl FrameInfo {
-    /// Reads the headers of `file`. If it has no `.debug_frame`, the section of its separate debug file
-    /// `debug_file` is used.
+    /// Reads the headers of `file`. If it has no `.debug_frame`, that of its separate debug file `debug_file` is used.
     ///
     /// # Errors
     ///
@@ -103,8 +102,12 @@ impl FrameInfo {
         self.arch
     }
 
-    /// The step for the code at file offset `offset`. `exact` means that this instruction is executed next; otherwise the offset is
-    /// that of the last byte of a call.
+    /// The step for the code at file offset `offset`. `exact` means that the instruction at `offset` is executed next; otherwise
+    /// `offset` is that of the last byte of a call.
+    ///
+    /// # Errors
+    ///
+    /// [`TruncationCause::NoFrameInfo`] or [`TruncationCause::BadFrameInfo`].
     pub(crate) fn step(
         &self,
         offset: u64,
@@ -121,27 +124,27 @@ impl FrameInfo {
         } else {
             offset.wrapping_add(1)
         };
-        let next = Instructions {
+        let code = Instructions {
             bytes: &self.image.file,
             next: usize::try_from(next).unwrap_or(usize::MAX),
         };
-        if let Some(step) = machine_code::signal_return(self.arch, next) {
+        if let Some(step) = machine_code::signal_return(self.arch, code) {
             return Ok(step);
         }
-        let step_found = self.table_step(address, exact, context);
         if !exact
-            && !machine_code::follows_call(self.arch, next)
+            && !machine_code::follows_call(self.arch, code)
             && self.starts_at(address.wrapping_add(1))
         {
-            // A return address at the start of a function wasn't pushed by a call: it was stored at
-            // the bottom of a stack, such as a coroutine's.
+            // A return address at the start of a function, after an instruction other than a call, wasn't pushed by a call: it
+            // was stored at the bottom of a stack, such as a coroutine's.
             return Ok(Step::outermost(self.arch));
         }
-        step_found.unwrap_or_else(|| {
-            let in_plt = self.plt.iter().any(|range| range.contains(&address));
-            let known = exact.then(|| machine_code::well_known_step(self.arch, next, in_plt));
-            known.flatten().ok_or(TruncationCause::NoFrameInfo)
-        })
+        if let Some(step) = self.table_step(address, exact, context) {
+            return step;
+        }
+        let in_plt = self.plt.iter().any(|range| range.contains(&address));
+        let known = exact.then(|| machine_code::well_known_step(self.arch, code, in_plt));
+        known.flatten().ok_or(TruncationCause::NoFrameInfo)
     }
 
     /// Whether a function starts at `address`.
@@ -150,8 +153,8 @@ impl FrameInfo {
         tables.any(|table| table.starts_at(address))
     }
 
-    /// The step of the tables for `address`; `None` if no table has an entry. If an entry is damaged, the next table is
-    /// tried.
+    /// The step of the tables for `address`; `None` if no table has an entry. If an entry is damaged, the next table is tried;
+    /// its error is returned if no other table has a valid entry.
     fn table_step(
         &self,
         address: u64,
@@ -180,7 +183,7 @@ fn endian(endian: Endianness) -> RunTimeEndian {
     }
 }
 
-/// A section's content, decompressed if necessary; `None` if it is missing or empty.
+/// A section's address and content, decompressed if necessary; `None` if it is missing, empty or damaged.
 fn section<E: FileHeader<Endian = Endianness>>(
     elf: &ElfFile<'_, E>,
     file: &FileBytes,
@@ -221,26 +224,27 @@ fn eh_table<E: FileHeader<Endian = Endianness>>(
     format: FrameFormat,
 ) -> Option<FrameTable> {
     let part = |range| SectionBytes::Part(image.file.clone(), range);
-    let header = segment(elf, PT_GNU_EH_FRAME);
-    let header = header.filter(|(_, range)| image.file.get(range.clone()).is_some());
-    let header = header.map(|(address, range)| (address, part(range)));
-    let named = section(elf, &image.file, ".eh_frame");
-    let (address, bytes) = named.or_else(|| {
-        // Without section headers: from the address in its header to the end of the segment. The
-        // section has an end marker.
-        let (address, header) = header.as_ref()?;
-        let address = SearchTable::frames_address(header.get(), *address, format.endian)?;
+    let eh_frame_hdr = segment(elf, PT_GNU_EH_FRAME)
+        .filter(|(_, range)| image.file.get(range.clone()).is_some())
+        .map(|(address, range)| (address, part(range)));
+    let by_name = section(elf, &image.file, ".eh_frame");
+    let (address, bytes) = by_name.or_else(|| {
+        // Without section headers: from the address in `.eh_frame_hdr` to the end of the segment. The content of `.eh_frame` has
+        // an end marker.
+        let (hdr_address, hdr) = eh_frame_hdr.as_ref()?;
+        let address = SearchTable::frames_address(hdr.get(), *hdr_address, format.endian)?;
         Some((address, part(image.range_from(address)?)))
     })?;
-    let start = |name| elf.section_by_name(name).map(|section| section.address());
+    let address_of = |name| elf.section_by_name(name).map(|section| section.address());
     let mut bases = BaseAddresses::default().set_eh_frame(address);
-    if let Some(text) = start(".text") {
+    if let Some(text) = address_of(".text") {
         bases = bases.set_text(text);
     }
-    if let Some(got) = start(".got.plt").or_else(|| start(".got")) {
+    if let Some(got) = address_of(".got.plt").or_else(|| address_of(".got")) {
         bases = bases.set_got(got);
     }
-    let search = header.and_then(|(at, bytes)| SearchTable::parse(bytes, at, format.endian));
+    let search =
+        eh_frame_hdr.and_then(|(address, bytes)| SearchTable::parse(bytes, address, format.endian));
     Some(FrameTable {
         format,
         kind: SectionKind::EhFrame { address, search },
@@ -255,7 +259,7 @@ fn arm_table<E: FileHeader<Endian = Endianness>>(
     arch: Arch,
     endian: RunTimeEndian,
 ) -> Option<ArmTable> {
-    // Other processors use this number for other segments.
+    // On other architectures, this type number means other segments.
     let (address, range) = segment(elf, PT_ARM_EXIDX).filter(|_| arch == Arch::Arm)?;
     Some(ArmTable {
         endian,
@@ -264,7 +268,7 @@ fn arm_table<E: FileHeader<Endian = Endianness>>(
     })
 }
 
-/// The address and file range of a program header.
+/// The address and the file range of the first segment of type `kind`.
 fn segment<E: FileHeader<Endian = Endianness>>(
     elf: &ElfFile<'_, E>,
     kind: u32,

@@ -35,13 +35,13 @@ pub enum Ending {
 pub enum TruncationCause {
     /// The stack continues beyond the copy.
     DumpEnd,
-    /// The sample has registers, but no copy of the stack.
+    /// The sample has no copy of the stack, or lacks the stack pointer or the instruction pointer.
     NoStack,
     /// The frame is not on the copied stack: it is on another stack, or damaged.
     OtherStack,
     /// No code is mapped at the frame's address, or the address is invalid.
     Unmapped,
-    /// JIT-compiled code without a file.
+    /// The code is in no file, such as JIT-compiled code.
     NoFile,
     /// The file cannot be read, was replaced, or has another architecture.
     LostFile,
@@ -49,7 +49,7 @@ pub enum TruncationCause {
     NoFrameInfo,
     /// The object's frame information is invalid or unsupported.
     BadFrameInfo,
-    /// A frame leads to itself or an inner one, or there are too many frames for the copy.
+    /// A frame leads to itself or an inner frame, or there are more frames than the copy can hold.
     Stuck,
     /// The architecture or register ABI is not supported.
     UnknownArch,

@@ -12,6 +12,7 @@ const COUNT: usize = 33;
 pub struct Registers {
     /// The instruction pointer of the frame.
     pub(crate) ip: u64,
+    /// Bit mask of the known registers, by DWARF number.
     known: u64,
     values: [u64; COUNT],
 }
@@ -30,8 +31,8 @@ impl Registers {
     #[must_use]
     pub fn of_sample(arch: Arch, dumped: &Regs<'_>) -> Option<Self> {
         let mut registers = Self::new(arch.truncate(dumped.get(arch.perf_ip())?));
-        for (number, perf) in (0..).zip(arch.registers()) {
-            if let Some(value) = dumped.get(*perf) {
+        for (number, kernel_number) in (0..).zip(arch.registers()) {
+            if let Some(value) = dumped.get(*kernel_number) {
                 registers.set(number, arch.truncate(value));
             }
         }
@@ -42,6 +43,14 @@ impl Registers {
     #[must_use]
     pub fn stack_pointer(&self, arch: Arch) -> u64 {
         self.get(arch.stack_pointer()).unwrap_or_default()
+    }
+
+    /// Sets the instruction pointer, and its register if it has a DWARF number.
+    pub(crate) fn set_ip(&mut self, arch: Arch, ip: u64) {
+        self.ip = ip;
+        if let Some(register) = arch.instruction_pointer() {
+            self.set(register, ip);
+        }
     }
 
     /// The value of the register with this DWARF number; `None` if unknown.

@@ -9,7 +9,7 @@ pub struct ModuleId(pub u32);
 
 /// The code mappings of a process at one moment.
 pub trait AddressSpace {
-    /// A number for this state of the address space: equal numbers mean equal mappings.
+    /// A number for this state of the address space: equal numbers mean equal mappings, also in different address spaces.
     fn epoch(&self) -> u64;
 
     /// The code at `address`, if any.
@@ -23,6 +23,6 @@ pub struct ObjectOffset<'m> {
     pub module: ModuleId,
     /// Offset in the object's file, in bytes.
     pub offset: u64,
-    /// Its frame information, or why it is unavailable: [`TruncationCause::NoFile`] or [`TruncationCause::LostFile`].
-    pub object: Result<&'m FrameInfo, TruncationCause>,
+    /// The object's frame information, or why it is unavailable: [`TruncationCause::NoFile`] or [`TruncationCause::LostFile`].
+    pub frame_info: Result<&'m FrameInfo, TruncationCause>,
 }

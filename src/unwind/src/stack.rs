@@ -22,9 +22,9 @@ const MAX_FRAME_SIZE: u64 = 1 << 20;
 /// Why a word can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// It is beyond the copy.
+    /// The word may be on this stack, beyond the end of the copy.
     BeyondCopy,
-    /// It is not on this stack.
+    /// The word is not on this stack.
     OtherStack,
 }
 
@@ -45,8 +45,8 @@ impl StackBytes<'_> {
             let bytes = self.bytes.get(from..from.checked_add(usize::from(size))?)?;
             Some(match (size, self.endian) {
                 (8, Endian::Little) => u64::from_le_bytes(bytes.try_into().ok()?),
-                (_, Endian::Little) => fold(bytes.iter().rev()),
-                (_, Endian::Big) => fold(bytes.iter()),
+                (_, Endian::Little) => number(bytes.iter().rev()),
+                (_, Endian::Big) => number(bytes.iter()),
             })
         });
         let end = self.start.saturating_add(self.bytes.len() as u64);
@@ -59,7 +59,8 @@ impl StackBytes<'_> {
     }
 }
 
-fn fold<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
+/// The number with these bytes, most significant first.
+fn number<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
     bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 

@@ -2,7 +2,7 @@
 //! evaluation.
 
 use crate::Arch;
-use crate::expression::Program;
+use crate::expression::Expression;
 use crate::machine::FrameState;
 use crate::outcome::TruncationCause;
 use crate::registers::Registers;
@@ -17,8 +17,7 @@ pub(crate) struct Step {
     pub(crate) saved: Box<[(u8, RegisterLocation)]>,
     /// The register that contains the return address.
     pub(crate) return_register: u8,
-    /// Whether the caller was interrupted by a signal, so that its address is that of the next
-    /// instruction.
+    /// Whether the caller was interrupted by a signal: its address is that of its next instruction, not a return address.
     pub(crate) is_signal: bool,
 }
 
@@ -28,7 +27,7 @@ pub(crate) enum Cfa {
     /// A register plus an offset.
     Register { register: u8, offset: i64 },
     /// Result of an expression.
-    Program(Program),
+    Expression(Expression),
 }
 
 /// Location of a caller's register.
@@ -45,9 +44,9 @@ pub(crate) enum RegisterLocation {
     /// In memory, at an offset from a register.
     AtRegister { register: u8, offset: i64 },
     /// In memory, at the result of an expression.
-    AtProgram(Program),
+    AtExpression(Expression),
     /// The result of an expression.
-    Program(Program),
+    Expression(Expression),
     /// A constant.
     Constant(u64),
 }
@@ -68,22 +67,22 @@ impl Step {
 
     /// Computes the caller's registers; `None` if this frame is the outermost.
     ///
-    /// Only the return address and the stack pointer are required: other unreadable registers
-    /// become unknown, and few frames need them.
+    /// Only the canonical frame address, the return address and the stack pointer are required. Other registers become unknown if
+    /// they are unreadable: few frames need them.
     pub(crate) fn apply(
         &self,
-        machine: &FrameState<'_>,
+        frame: &FrameState<'_>,
     ) -> Result<Option<Registers>, TruncationCause> {
-        let arch = machine.arch;
+        let arch = frame.arch;
         let cfa = match &self.cfa {
-            Cfa::Register { register, offset } => machine.offset(*register, *offset)?,
-            Cfa::Program(program) => program.run(machine, None)?,
+            Cfa::Register { register, offset } => frame.register_plus(*register, *offset)?,
+            Cfa::Expression(expression) => expression.run(frame, None)?,
         };
-        let mut caller = *machine.registers;
+        let mut caller = *frame.registers;
         caller.set(arch.stack_pointer(), arch.truncate(cfa));
         for (register, place) in &self.saved {
             let is_needed = *register == self.return_register || *register == arch.stack_pointer();
-            match place.value(machine, cfa) {
+            match place.value(frame, cfa) {
                 Ok(Some(value)) => caller.set(*register, arch.truncate(value)),
                 Ok(None) if *register == self.return_register => return Ok(None),
                 Err(cause) if is_needed => return Err(cause),
@@ -93,26 +92,24 @@ impl Step {
         let ip = caller
             .get(self.return_register)
             .ok_or(TruncationCause::BadFrameInfo)?;
-        caller.ip = arch.code_address(ip);
-        if let Some(register) = arch.instruction_pointer() {
-            caller.set(register, caller.ip);
-        }
+        caller.set_ip(arch, arch.code_address(ip));
         Ok(Some(caller))
     }
 }
 
 impl RegisterLocation {
-    fn value(&self, machine: &FrameState<'_>, cfa: u64) -> Result<Option<u64>, TruncationCause> {
+    /// The value of the register; `None` if it is undefined.
+    fn value(&self, frame: &FrameState<'_>, cfa: u64) -> Result<Option<u64>, TruncationCause> {
         Ok(Some(match self {
             Self::Undefined => return Ok(None),
-            Self::AtCfa(offset) => machine.word(cfa.wrapping_add_signed(*offset))?,
+            Self::AtCfa(offset) => frame.word(cfa.wrapping_add_signed(*offset))?,
             Self::Cfa(offset) => cfa.wrapping_add_signed(*offset),
-            Self::Register(register) => machine.register(*register)?,
+            Self::Register(register) => frame.register(*register)?,
             Self::AtRegister { register, offset } => {
-                machine.word(machine.offset(*register, *offset)?)?
+                frame.word(frame.register_plus(*register, *offset)?)?
             }
-            Self::AtProgram(program) => machine.word(program.run(machine, Some(cfa))?)?,
-            Self::Program(program) => program.run(machine, Some(cfa))?,
+            Self::AtExpression(expression) => frame.word(expression.run(frame, Some(cfa))?)?,
+            Self::Expression(expression) => expression.run(frame, Some(cfa))?,
             Self::Constant(value) => *value,
         }))
     }

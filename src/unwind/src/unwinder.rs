@@ -16,7 +16,7 @@ use crate::step::Step;
 /// Number of entries of a cache above which all caches are cleared.
 const MAX_CACHED: usize = 1 << 20;
 
-/// Number of frames a stack may have without any bytes in the copy: leaf functions, and tail calls.
+/// Number of frames a stack may have in addition to one for each word of the copy: a function without a frame takes no stack.
 const FRAMES_WITHOUT_WORDS: usize = 128;
 
 /// Inputs for unwinding a sample's stack.
@@ -35,7 +35,7 @@ pub struct Snapshot<'a> {
 pub struct Unwinder {
     /// Steps with their objects.
     steps: Vec<(Step, ModuleId)>,
-    /// By epoch and [`StepAddress::key`].
+    /// By epoch and [`StepAddress::key`] of the address.
     by_address: FxHashMap<(u64, u64), CachedStep>,
     /// By object and [`StepAddress::key`] of the offset in its file: the same in all processes.
     by_offset: FxHashMap<(ModuleId, u64), CachedStep>,
@@ -47,10 +47,11 @@ pub struct Unwinder {
 enum CachedStep {
     /// An index of [`Unwinder::steps`].
     Step(u32),
-    Nothing(UnwindStop),
+    /// There is no step.
+    None(UnwindStop),
 }
 
-/// Why unwinding can't continue, and where.
+/// Why unwinding can't continue, and the object that is the cause, if any.
 #[derive(Debug, Clone, Copy)]
 struct UnwindStop {
     cause: TruncationCause,
@@ -92,7 +93,7 @@ impl Caller {
 #[derive(Debug, Clone, Copy)]
 struct StepAddress {
     address: u64,
-    /// Whether the instruction there is executed next. Otherwise it is the last byte of a call.
+    /// Whether the instruction at `address` is executed next. Otherwise the address is that of the last byte of a call.
     exact: bool,
 }
 
@@ -106,7 +107,7 @@ impl StepAddress {
         }
     }
 
-    /// The key of a cache, with an absolute address or an offset in the object.
+    /// The key of the caches: `address` is absolute or an offset in the object.
     fn key(self, address: u64) -> u64 {
         address << 1 | u64::from(self.exact)
     }
@@ -130,7 +131,7 @@ impl Unwinder {
         limit: usize,
         out: &mut Vec<u64>,
     ) -> UnwindOutcome {
-        self.forget_if_full();
+        self.clear_if_full();
         let mut guessed = 0;
         let ending = self.walk(snapshot, space, limit, out, &mut guessed);
         UnwindOutcome { ending, guessed }
@@ -145,6 +146,10 @@ impl Unwinder {
         guessed: &mut u32,
     ) -> Ending {
         let arch = snapshot.arch;
+        let truncated = |cause| Ending::Truncated {
+            cause,
+            module: None,
+        };
         let most_frames = max_frames(&snapshot.stack);
         let end = out.len().saturating_add(limit.min(most_frames));
         let mut registers = snapshot.registers;
@@ -154,44 +159,35 @@ impl Unwinder {
             out.push(registers.ip);
         }
         while out.len() < end {
-            let machine = FrameState {
+            let frame = FrameState {
                 arch,
                 registers: &registers,
                 stack: &snapshot.stack,
             };
-            let interrupted = self.is_signal(cached_step);
-            let caller = match self.caller(cached_step, &machine, space, is_innermost) {
+            let is_interrupted = self.is_signal(cached_step);
+            let caller = match self.caller(cached_step, &frame, space, is_innermost) {
                 Ok(Some(caller)) => caller,
                 Ok(None) => return Ending::Complete,
                 Err(UnwindStop { cause, module }) => return Ending::Truncated { cause, module },
             };
             *guessed += u32::from(caller.is_guess);
             let caller = caller.registers;
-            let cause = match caller.ip {
+            match caller.ip {
                 0 => return Ending::Complete,
-                ip if !is_address(ip) => Some(TruncationCause::Unmapped),
-                _ if advances(arch, &registers, &caller, interrupted) => None,
+                ip if !is_address(ip) => return truncated(TruncationCause::Unmapped),
+                _ if advances(arch, &registers, &caller, is_interrupted) => {}
                 // The outermost frames of threads are marked by their frame pointer.
                 _ if heuristics::is_marked_outermost(arch, &registers) => return Ending::Complete,
-                _ => Some(TruncationCause::Stuck),
-            };
-            if let Some(cause) = cause {
-                return Ending::Truncated {
-                    cause,
-                    module: None,
-                };
+                _ => return truncated(TruncationCause::Stuck),
             }
             registers = caller;
             is_innermost = false;
-            cached_step = self.find(StepAddress::of(registers.ip, interrupted), arch, space);
-            out.push(registers.ip - u64::from(!interrupted));
+            cached_step = self.find(StepAddress::of(registers.ip, is_interrupted), arch, space);
+            out.push(registers.ip - u64::from(!is_interrupted));
         }
-        if limit <= most_frames {
-            return Ending::Limit;
-        }
-        Ending::Truncated {
-            cause: TruncationCause::Stuck,
-            module: None,
+        match limit <= most_frames {
+            true => Ending::Limit,
+            false => truncated(TruncationCause::Stuck),
         }
     }
 
@@ -199,32 +195,20 @@ impl Unwinder {
     fn caller(
         &self,
         cached_step: CachedStep,
-        machine: &FrameState<'_>,
+        frame: &FrameState<'_>,
         space: &impl AddressSpace,
         is_innermost: bool,
     ) -> Result<Option<Caller>, UnwindStop> {
         let stop = match cached_step {
-            CachedStep::Nothing(stop) => stop,
-            CachedStep::Step(index) => {
-                let Some((step, module)) = self.steps.get(index as usize) else {
-                    return Err(UnwindStop::of(TruncationCause::BadFrameInfo));
-                };
-                return match step.apply(machine) {
-                    Ok(registers) => Ok(registers.map(Caller::certain)),
-                    // Other causes depend on the sample.
-                    Err(cause) => Err(UnwindStop {
-                        cause,
-                        module: (cause == TruncationCause::BadFrameInfo).then_some(*module),
-                    }),
-                };
-            }
+            CachedStep::None(stop) => stop,
+            CachedStep::Step(index) => return self.apply_step(index, frame),
         };
         let guess = match stop.cause {
             TruncationCause::Unmapped if is_innermost => {
-                heuristics::after_invalid_call(machine, space).map(Some)
+                heuristics::after_invalid_call(frame, space).map(Some)
             }
             TruncationCause::Unmapped => return Err(stop),
-            _ => heuristics::by_frame_pointer(machine, space, is_innermost),
+            _ => heuristics::by_frame_pointer(frame, space, is_innermost),
         };
         match guess {
             Ok(registers) => Ok(registers.map(Caller::guessed)),
@@ -232,6 +216,22 @@ impl Unwinder {
         }
     }
 
+    /// The caller according to the step at `index`; `None` if there is none.
+    fn apply_step(&self, index: u32, frame: &FrameState<'_>) -> Result<Option<Caller>, UnwindStop> {
+        let Some((step, module)) = self.steps.get(index as usize) else {
+            return Err(UnwindStop::of(TruncationCause::BadFrameInfo));
+        };
+        match step.apply(frame) {
+            Ok(registers) => Ok(registers.map(Caller::certain)),
+            // The other causes are in the sample, not in the object.
+            Err(cause) => Err(UnwindStop {
+                cause,
+                module: (cause == TruncationCause::BadFrameInfo).then_some(*module),
+            }),
+        }
+    }
+
+    /// Whether the caller of a frame with this step was interrupted by a signal.
     fn is_signal(&self, cached_step: CachedStep) -> bool {
         let CachedStep::Step(index) = cached_step else {
             return false;
@@ -241,6 +241,7 @@ impl Unwinder {
             .is_some_and(|(step, _)| step.is_signal)
     }
 
+    /// The step at an address, looked up once.
     #[inline]
     fn find(&mut self, at: StepAddress, arch: Arch, space: &impl AddressSpace) -> CachedStep {
         let key = (space.epoch(), at.key(at.address));
@@ -255,36 +256,36 @@ impl Unwinder {
     #[cold]
     fn look_up(&mut self, at: StepAddress, arch: Arch, space: &impl AddressSpace) -> CachedStep {
         let Some(code) = space.code_at(at.address) else {
-            return CachedStep::Nothing(UnwindStop::of(TruncationCause::Unmapped));
+            return CachedStep::None(UnwindStop::of(TruncationCause::Unmapped));
         };
-        let nothing = |cause| {
+        let no_step = |cause| {
             let module = Some(code.module);
-            CachedStep::Nothing(UnwindStop { cause, module })
+            CachedStep::None(UnwindStop { cause, module })
         };
-        let object = match code.object {
-            Ok(object) if object.arch() == arch => object,
-            Ok(_) => return nothing(TruncationCause::LostFile),
-            Err(cause) => return nothing(cause),
+        let frame_info = match code.frame_info {
+            Ok(frame_info) if frame_info.arch() == arch => frame_info,
+            Ok(_) => return no_step(TruncationCause::LostFile),
+            Err(cause) => return no_step(cause),
         };
         let key = (code.module, at.key(code.offset));
         if let Some(cached_step) = self.by_offset.get(&key) {
             return *cached_step;
         }
         let context = self.context.get_or_insert_with(Box::default);
-        let cached_step = match object.step(code.offset, at.exact, context) {
+        let cached_step = match frame_info.step(code.offset, at.exact, context) {
             Ok(step) => {
                 let index = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
                 self.steps.push((step, code.module));
                 CachedStep::Step(index)
             }
-            Err(cause) => nothing(cause),
+            Err(cause) => no_step(cause),
         };
         self.by_offset.insert(key, cached_step);
         cached_step
     }
 
-    /// Clears the caches if one is full. Only called between stacks, since steps are referred to by index.
-    fn forget_if_full(&mut self) {
+    /// Clears the caches if one is full. Only called between stacks: during a walk, a step is referred to by its index.
+    fn clear_if_full(&mut self) {
         if self.by_address.len().max(self.by_offset.len()) > MAX_CACHED {
             self.by_address.clear();
             self.by_offset.clear();
@@ -298,19 +299,19 @@ fn is_address(ip: u64) -> bool {
     ip != 0 && ip < PERF_CONTEXT_MAX
 }
 
-/// Upper limit of the number of frames in a copy of a stack. A damaged object may describe an endless
-/// chain: signal frames that return to themselves, or a stack pointer that grows without reading.
+/// The maximum number of frames in a copy of a stack. Without it, unwinding might never end: a damaged object may describe an
+/// endless chain: signal frames that return to themselves, or a stack pointer that grows without reading.
 fn max_frames(stack: &StackBytes<'_>) -> usize {
     const SMALLEST_WORD: usize = 4;
     (stack.bytes.len() / SMALLEST_WORD).saturating_add(FRAMES_WITHOUT_WORDS)
 }
 
-/// Whether the caller's frame is further out. A signal handler may have a separate stack, and a
-/// function without a frame doesn't move the stack pointer.
-fn advances(arch: Arch, frame: &Registers, caller: &Registers, interrupted: bool) -> bool {
+/// Whether the caller's frame is further out than `frame`. A signal handler may have a separate stack, so any caller that it
+/// interrupted is accepted; a function without a frame doesn't move the stack pointer.
+fn advances(arch: Arch, frame: &Registers, caller: &Registers, is_interrupted: bool) -> bool {
     let register = arch.stack_pointer();
     let (Some(from), Some(to)) = (frame.get(register), caller.get(register)) else {
         return false;
     };
-    interrupted || to > from || to == from && caller.ip != frame.ip
+    is_interrupted || to > from || to == from && caller.ip != frame.ip
 }

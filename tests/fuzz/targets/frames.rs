@@ -32,7 +32,7 @@ impl AddressSpace for Space<'_> {
         (offset < self.size).then_some(ObjectOffset {
             module: ModuleId(0),
             offset,
-            object: self.object,
+            frame_info: self.object,
         })
     }
 }

@@ -176,8 +176,8 @@ fn opening_session_ends(messages: Receiver<u32>, keys: &str) -> bool {
     let mut terminal = ratatui::Terminal::new(TestBackend::new(16, 6)).expect("a buffer");
     let first = OpeningScreen { is_drawn: false };
     let mut session = Session::new(Box::new(first), messages, Theme::new(false));
-    let mut keys = QueuedKeys(keys.chars().map(KeyCode::Char).collect());
-    session.run(&mut terminal, &mut keys).is_ok()
+    let mut source = QueuedKeys(keys.chars().map(KeyCode::Char).collect());
+    session.run(&mut terminal, &mut source).is_ok()
 }
 
 #[test]

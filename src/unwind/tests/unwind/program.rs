@@ -278,7 +278,7 @@ impl AddressSpace for Loaded<'_> {
         CODE.contains(&offset).then_some(ObjectOffset {
             module: ModuleId(3),
             offset,
-            object: self.0,
+            frame_info: self.0,
         })
     }
 }

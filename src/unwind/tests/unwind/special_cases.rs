@@ -233,8 +233,8 @@ fn a_frame_that_is_its_own_caller_ends_the_stack() {
         Shape::Moves { words: 3 },
     ];
     let program = Program::new(Arch::Aarch64, Section::Searched, &shapes);
-    // A function that is described as having no frame calls another one. The link register contains the return address of that call, which
-    // is an address in the function itself.
+    // A function that is described as having no frame calls another one. The link register contains the return address of that
+    // call, which is an address in the function itself.
     let sampled = program.calls(&[0, 1, 2]);
     let (frames, outcome) = program.unwind(&sampled);
     assert_eq!(frames, sampled.frames[..2]);
