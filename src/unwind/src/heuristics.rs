@@ -39,7 +39,7 @@ pub(crate) fn after_invalid_call(
 
 /// Returns the caller by the frame pointer, which points to the saved frame pointer, followed by the return address. The
 /// result is accepted if the frame pointer is aligned and not below the stack pointer, and the return address follows code.
-/// `None` at the end of the chain: the frame pointer, except that of the innermost frame, or the return address is 0.
+/// `None` at the end of the chain: if the return address is 0, or if the frame pointer is 0 in a frame other than the innermost.
 pub(crate) fn by_frame_pointer(
     frame: &FrameState<'_>,
     space: &impl AddressSpace,

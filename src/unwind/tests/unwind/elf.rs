@@ -14,6 +14,7 @@ pub(crate) const CODE: std::ops::Range<u64> = 0x1000..0x3000;
 pub(crate) struct Entry {
     /// The offset in the file.
     pub(crate) start: u64,
+    /// In bytes.
     pub(crate) size: u64,
     /// The unwind instructions of the range; the CIE has none. For `.ARM.exidx` an empty list means no information.
     pub(crate) instructions: Vec<u8>,
@@ -37,10 +38,13 @@ pub(crate) enum Section {
 
 /// Register numbers and sizes of an architecture.
 pub(crate) struct Numbers {
+    /// `e_machine`.
     pub(crate) machine: u16,
+    /// The size of a word in bytes.
     pub(crate) word: u8,
     pub(crate) stack_pointer: u8,
     pub(crate) frame_pointer: u8,
+    /// A callee-saved register other than the frame pointer.
     pub(crate) saved: u8,
     pub(crate) return_address: u8,
 }
@@ -65,6 +69,7 @@ pub(crate) fn numbers(arch: Arch) -> Numbers {
 /// A file under construction. All numbers are little-endian.
 pub(crate) struct File {
     bytes: Vec<u8>,
+    /// The size of a word in bytes.
     word: u8,
 }
 
@@ -74,7 +79,7 @@ impl File {
         self.bytes.extend_from_slice(&bytes[..usize::from(size)]);
     }
 
-    fn word(&mut self, value: u64) {
+    fn put_word(&mut self, value: u64) {
         self.put(value, self.word);
     }
 
@@ -95,7 +100,7 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
         word,
     };
     file.pad(CODE.start);
-    // Every return address follows a call: x86's `call` with any distance, `bl` on 64-bit Arm.
+    // The code is filled such that every return address follows a call: x86's `call` with any distance, `bl` on 64-bit Arm.
     let call = if arch == Arch::Aarch64 { 0x94 } else { 0xe8 };
     file.bytes.resize(usize::try_from(CODE.end).unwrap(), call);
     let parts = match section {
@@ -115,7 +120,7 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
     put_section(&mut file, 46, 3, names..names_end);
     let layout = Layout {
         machine,
-        sections: (section != Section::Headless).then_some(headers),
+        section_headers: (section != Section::Headless).then_some(headers),
         section_count: parts.sections.len() as u64 + 2,
         segment: parts.segment,
     };
@@ -126,7 +131,7 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
 /// The sections and the segment of the unwind information.
 pub(crate) struct Parts {
     pub(crate) sections: Vec<Part>,
-    /// The type of a program header, and its range.
+    /// The type and the range in the file.
     pub(crate) segment: Option<(u64, std::ops::Range<u64>)>,
 }
 
@@ -138,6 +143,7 @@ pub(crate) struct Part {
     pub(crate) range: std::ops::Range<u64>,
 }
 
+/// Writes `.eh_frame` or `.debug_frame`, and a search table, to which a segment refers only if `section` has one.
 fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Parts {
     let frames = file.at();
     let locations = put_frames(file, arch, section, entries);
@@ -154,7 +160,7 @@ fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) 
     }
 }
 
-/// Writes the entries; returns for each entry the start of its code and its offset in the file.
+/// Writes the entries; returns for each entry the start of its code and its offset in the file, by ascending start.
 fn put_frames(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Vec<(u64, u64)> {
     let is_debug = section == Section::Debug;
     let section_start = file.at();
@@ -180,7 +186,7 @@ fn put_cie(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
     let mut body = Vec::new();
     body.extend_from_slice(&if is_debug { [0xff; 4] } else { [0; 4] });
     body.push(1);
-    // 32-bit PC-relative offsets.
+    // `R`: the encoding of addresses follows; `S`: the caller was interrupted by a signal.
     let augmentation: &[u8] = match (is_debug, is_signal) {
         (true, _) => b"\0",
         (false, false) => b"zR\0",
@@ -189,11 +195,13 @@ fn put_cie(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
     body.extend_from_slice(augmentation);
     body.extend_from_slice(&[1, 0x80 - word, return_address]);
     if !is_debug {
+        // Addresses are 32-bit PC-relative offsets.
         body.extend_from_slice(&[1, 0x1b]);
     }
     put_padded(file, body);
 }
 
+/// Writes an entry. `cie` is the offset of its CIE in the section, `section` that of the section in the file.
 fn put_fde(file: &mut File, is_debug: bool, cie: u64, section: u64, entry: &Entry) {
     let mut body = Vec::new();
     let at = file.at() + 4;
@@ -238,19 +246,20 @@ fn put_section(file: &mut File, name: u64, kind: u64, range: std::ops::Range<u64
     };
     file.put(name, 4);
     file.put(kind, 4);
-    file.word(2);
-    file.word(address);
-    file.word(range.start);
-    file.word(range.end - range.start);
+    file.put_word(2);
+    file.put_word(address);
+    file.put_word(range.start);
+    file.put_word(range.end - range.start);
     file.put(0, 8);
-    file.word(1);
-    file.word(0);
+    file.put_word(1);
+    file.put_word(0);
 }
 
+/// What the headers of the file refer to.
 struct Layout {
     machine: u16,
-    /// The offset of the section headers.
-    sections: Option<u64>,
+    /// The offset of the section headers, if there are any.
+    section_headers: Option<u64>,
     section_count: u64,
     /// As in [`Parts`].
     segment: Option<(u64, std::ops::Range<u64>)>,
@@ -271,12 +280,12 @@ fn put_headers(file: &mut File, layout: &Layout) {
     head.put(3, 2);
     head.put(layout.machine.into(), 2);
     head.put(1, 4);
-    head.word(0);
-    head.word(if is_64 { 64 } else { 52 });
-    head.word(layout.sections.unwrap_or(0));
+    head.put_word(0);
+    head.put_word(if is_64 { 64 } else { 52 });
+    head.put_word(layout.section_headers.unwrap_or(0));
     head.put(0, 4);
     let sizes = if is_64 { [64, 56] } else { [52, 32] };
-    let count = layout.sections.map_or(0, |_| layout.section_count);
+    let count = layout.section_headers.map_or(0, |_| layout.section_count);
     let section_size = if is_64 { 64 } else { 40 };
     for value in [
         sizes[0],
@@ -309,10 +318,10 @@ fn put_segment(head: &mut File, kind: u64, range: std::ops::Range<u64>) {
         size,
         size,
     ] {
-        head.word(value);
+        head.put_word(value);
     }
     if head.word == 4 {
         head.put(readable_executable, 4);
     }
-    head.word(0x1000);
+    head.put_word(0x1000);
 }

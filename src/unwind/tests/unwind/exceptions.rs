@@ -4,6 +4,8 @@ use super::elf::{Entry, File, Part, Parts};
 
 /// The `finish` instruction.
 const FINISH: u8 = 0xb0;
+/// The second word of the index entry of a function without unwind information.
+const CANT_UNWIND: u32 = 1;
 
 /// The location of an entry's instructions.
 #[derive(Debug, Clone, Copy)]
@@ -19,8 +21,9 @@ enum Placement {
 }
 
 impl Placement {
-    fn of(index: usize, length: usize) -> Self {
-        match index % 4 {
+    /// The placement of entry `number` with instructions of `length` bytes: each placement occurs, if the length permits it.
+    fn of(number: usize, length: usize) -> Self {
+        match number % 4 {
             0 if length <= 3 => Self::Inline,
             1 if length <= 3 => Self::Short,
             2 => Self::CustomRoutine,
@@ -33,12 +36,12 @@ impl Placement {
 pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
     let table = file.at();
     let mut pairs = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        let placement = Placement::of(index, entry.instructions.len());
+    for (number, entry) in entries.iter().enumerate() {
+        let placement = Placement::of(number, entry.instructions.len());
         pairs.push((entry.start, put_instructions(file, entry, placement)));
         let end = entry.start + entry.size;
-        if entries.get(index + 1).is_none_or(|next| next.start != end) {
-            pairs.push((end, EncodedEntry::Word(1)));
+        if entries.get(number + 1).is_none_or(|next| next.start != end) {
+            pairs.push((end, EncodedEntry::Word(CANT_UNWIND)));
         }
     }
     let index = file.at();
@@ -62,14 +65,16 @@ pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
 /// The second word of an index entry.
 enum EncodedEntry {
     Word(u32),
+    /// The offset in the file to which the word refers.
     At(u64),
 }
 
-/// Writes the instructions of `entry` into the table, unless there are none or they are inline.
+/// Writes the instructions of `entry` into the table, unless there are none or they are inline; returns the second word of its
+/// index entry.
 fn put_instructions(file: &mut File, entry: &Entry, placement: Placement) -> EncodedEntry {
     let code = &entry.instructions[..];
     if code.is_empty() {
-        return EncodedEntry::Word(1);
+        return EncodedEntry::Word(CANT_UNWIND);
     }
     let place = file.at();
     match placement {
@@ -97,7 +102,7 @@ fn put_words(file: &mut File, bytes: &[u8]) {
     }
 }
 
-/// Packs bytes into words, most significant byte first.
+/// Packs bytes into words, most significant byte first; the last word is filled with [`FINISH`].
 fn words(bytes: &[u8]) -> Vec<u32> {
     let word = |bytes: &[u8]| {
         let mut word = [FINISH; 4];

@@ -8,7 +8,7 @@ use super::elf::CODE;
 use super::program::{Loaded, unwind};
 use super::property::program;
 
-/// Fewer than `limit` bytes to overwrite: position as a fraction of the whole, and value.
+/// Fewer than `limit` bytes to overwrite: the position, for any number of bytes, and the new value.
 fn damage(limit: usize) -> impl Strategy<Value = Vec<(prop::sample::Index, u8)>> {
     prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..limit)
 }
@@ -28,16 +28,16 @@ proptest! {
     #[test]
     fn damage_neither_panics_nor_loops(
         (mut program, calls) in program(),
-        headers in damage(4),
-        frames in damage(20),
-        stack in damage(8),
-        end in any::<prop::sample::Index>(),
+        header_damage in damage(4),
+        table_damage in damage(20),
+        stack_damage in damage(8),
+        stack_size in any::<prop::sample::Index>(),
     ) {
         let mut sampled = program.calls(&calls);
-        apply(&mut program.file[..0x80], &headers);
-        apply(&mut program.file[CODE.end as usize..], &frames);
-        apply(&mut sampled.stack, &stack);
-        sampled.stack.truncate(end.index(sampled.stack.len() + 1));
+        apply(&mut program.file[..0x80], &header_damage);
+        apply(&mut program.file[CODE.end as usize..], &table_damage);
+        apply(&mut sampled.stack, &stack_damage);
+        sampled.stack.truncate(stack_size.index(sampled.stack.len() + 1));
         if let Ok(object) = FrameInfo::parse(FileBytes::from(program.file), None) {
             let (frames, _) = unwind(object.arch(), &Loaded::new(Ok(&object)), &sampled, 300);
             prop_assert!(frames.len() <= 300);

@@ -16,7 +16,7 @@ pub(crate) const STACK_END: u64 = 0x7000_0000;
 /// Bytes between the starts of functions.
 const SPACING: u64 = 0x80;
 
-/// How a function uses the stack. Sizes are in words and include the return address.
+/// How a function uses the stack. Sizes of frames are in words and include the return address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Moves the stack pointer only.
@@ -58,12 +58,13 @@ pub(crate) struct Sampled {
     pub(crate) frames: Vec<u64>,
 }
 
+/// The offset of a function in the file.
 pub(crate) fn start(function: usize) -> u64 {
     CODE.start + (function as u64 + 1) * SPACING
 }
 
 impl Program {
-    /// One function for each shape, after the outermost function, which has no caller.
+    /// Creates a program with one function for each shape, after the outermost function, which has no caller.
     pub(crate) fn new(arch: Arch, section: Section, shapes: &[Shape]) -> Self {
         let numbers = numbers(arch);
         let mut entries = vec![Entry {
@@ -95,7 +96,7 @@ impl Program {
         }
     }
 
-    /// The stack after each function has called the next.
+    /// The sample of a stack after the outermost function and each of `functions` has called the next. The last one is running.
     pub(crate) fn calls(&self, functions: &[usize]) -> Sampled {
         let word = u64::from(numbers(self.arch).word);
         let mut memory = Memory::new(word);
@@ -130,10 +131,12 @@ impl Program {
     }
 }
 
-/// The unwind instructions of a shape; `None` if there are none.
+/// The DWARF unwind instructions of a shape; `None` for a shape without unwind information.
 fn instructions(arch: Arch, shape: Shape) -> Option<Vec<u8>> {
     let n = numbers(arch);
+    // DW_CFA_offset: saved at this number of words below the canonical frame address.
     let offset = |register: u8, words: u8| [0x80 | register, words];
+    // DW_CFA_def_cfa.
     let cfa = |register: u8, words: u8| [0x0c, register, words * n.word];
     let return_address = offset(n.return_address, 1);
     Some(match shape {
@@ -176,11 +179,11 @@ fn instructions(arch: Arch, shape: Shape) -> Option<Vec<u8>> {
     })
 }
 
-/// The unwind instructions of a shape for 32-bit Arm exceptions.
+/// The unwind instructions of a shape in the exception tables of 32-bit Arm; `None` for a shape without unwind information.
 ///
 /// # Panics
 ///
-/// If there are no instructions for a shape.
+/// If the instructions cannot describe a shape.
 fn exceptions(shape: Shape) -> Option<Vec<u8>> {
     // Words to skip; zero needs no instruction.
     let skip = |words: u8| match words {
@@ -196,12 +199,13 @@ fn exceptions(shape: Shape) -> Option<Vec<u8>> {
         Shape::Saves { words } => [skip(words - 2), vec![0xa8]].concat(),
         Shape::Leaf => vec![0xb0],
         Shape::WithoutInfo { .. } => return None,
-        other => panic!("no instructions for {other:?}"),
+        other => panic!("{other:?} cannot be described"),
     })
 }
 
 /// The memory of the stack, written by word.
 struct Memory {
+    /// The size of a word in bytes.
     word: u64,
     bytes: Vec<u8>,
 }
@@ -230,10 +234,9 @@ impl Memory {
     fn enter(&mut self, state: &mut Sampled, shape: Shape, depth: u64) {
         let word = self.word;
         let cfa = state.stack_pointer;
-        if shape == Shape::Leaf {
-            return;
+        if shape != Shape::Leaf {
+            self.set(cfa - word, state.ip);
         }
-        self.set(cfa - word, state.ip);
         state.stack_pointer = match shape {
             Shape::Leaf => cfa,
             Shape::Ends | Shape::KeepsBelow => cfa - word,
@@ -285,38 +288,20 @@ impl AddressSpace for Loaded<'_> {
 
 /// The registers of a sample.
 pub(crate) fn registers(arch: Arch, sampled: &Sampled) -> Registers {
-    let (mask, values): (u64, [u64; 4]) = match arch {
+    let mask: u64 = match arch {
         // bx, bp, sp, ip
-        Arch::X86_64 | Arch::X86 => (
-            1 << 1 | 1 << 6 | 1 << 7 | 1 << 8,
-            [
-                sampled.saved,
-                sampled.frame_pointer,
-                sampled.stack_pointer,
-                sampled.ip,
-            ],
-        ),
+        Arch::X86_64 | Arch::X86 => 1 << 1 | 1 << 6 | 1 << 7 | 1 << 8,
         // x19, x29, sp, pc
-        Arch::Aarch64 => (
-            1 << 19 | 1 << 29 | 1 << 31 | 1 << 32,
-            [
-                sampled.saved,
-                sampled.frame_pointer,
-                sampled.stack_pointer,
-                sampled.ip,
-            ],
-        ),
+        Arch::Aarch64 => 1 << 19 | 1 << 29 | 1 << 31 | 1 << 32,
         // r4, r11, sp, pc
-        Arch::Arm => (
-            1 << 4 | 1 << 11 | 1 << 13 | 1 << 15,
-            [
-                sampled.saved,
-                sampled.frame_pointer,
-                sampled.stack_pointer,
-                sampled.ip,
-            ],
-        ),
+        Arch::Arm => 1 << 4 | 1 << 11 | 1 << 13 | 1 << 15,
     };
+    let values = [
+        sampled.saved,
+        sampled.frame_pointer,
+        sampled.stack_pointer,
+        sampled.ip,
+    ];
     let values: Vec<u8> = values
         .iter()
         .flat_map(|value| value.to_le_bytes())
@@ -329,6 +314,7 @@ pub(crate) fn registers(arch: Arch, sampled: &Sampled) -> Registers {
     Registers::of_sample(arch, &dumped).unwrap()
 }
 
+/// Unwinds a stack twice, the second time with cached steps.
 pub(crate) fn unwind(
     arch: Arch,
     space: &impl AddressSpace,
@@ -348,7 +334,7 @@ pub(crate) fn unwind(
     let mut frames = Vec::new();
     let mut unwinder = Unwinder::new();
     let outcome = unwinder.unwind(&snapshot, space, limit, &mut frames);
-    // Results cached on the first run change nothing.
+    // The steps cached on the first run lead to the same result.
     let mut again = Vec::new();
     assert_eq!(
         unwinder.unwind(&snapshot, space, limit, &mut again),

@@ -25,7 +25,7 @@ const STACK: u64 = 0x7000_0000;
 /// The number of words on the stack.
 const WORDS: u64 = 0x400;
 const STACK_POINTER: u64 = STACK + 0x800;
-/// Far below the stack.
+/// Stands for an unknown stack pointer: far below the stack.
 const NOWHERE: u64 = STACK / 2;
 /// The value of the link register; no word of the stack equals it.
 const LINK: u64 = START + LAST + 0x1000;
@@ -38,7 +38,7 @@ fn word(address: u64) -> Option<u64> {
     Some(START + LAST + 2 + offset / 2)
 }
 
-/// The value of a general register.
+/// The value of one of the registers r4 to r11; the other general registers are unknown.
 fn register(number: u64) -> u64 {
     STACK_POINTER + number * 0x20 - 0x60
 }
@@ -79,8 +79,8 @@ impl Machine {
             _ => return None,
         }
         // Using a popped stack pointer is not supported, either.
-        let rest_is_known = !self.popped.contains_key(&13) || words[0] == "pop";
-        rest_is_known.then_some(())
+        let state_is_known = !self.popped.contains_key(&13) || words[0] == "pop";
+        state_is_known.then_some(())
     }
 
     fn pop(&mut self, first: u8, names: &str) -> Option<()> {
@@ -114,19 +114,19 @@ impl Machine {
         Some(())
     }
 
-    /// The frames that the unwinder should return.
+    /// The frames that the unwinder should return: of the function, of its caller, and of the caller of that.
     fn frames(&self, ip: u64) -> Vec<u64> {
         let popped = |number| self.popped.get(&number);
-        let returns_to = popped(15).or(popped(14)).map_or(Some(LINK), |value| *value);
+        let return_address = popped(15).or(popped(14)).map_or(Some(LINK), |value| *value);
         let stack_pointer = popped(13).map_or(Some(self.stack_pointer), |value| *value);
-        let (Some(returns_to), Some(stack_pointer)) = (returns_to, stack_pointer) else {
+        let (Some(return_address), Some(stack_pointer)) = (return_address, stack_pointer) else {
             return vec![ip];
         };
         let is_signal = popped(13).is_some() && popped(15).is_some();
         if stack_pointer < STACK_POINTER && !is_signal {
             return vec![ip];
         }
-        let caller = returns_to - u64::from(!is_signal);
+        let caller = return_address - u64::from(!is_signal);
         let outer = word(stack_pointer).map(|word| word - 1);
         [ip, caller].into_iter().chain(outer).collect()
     }
@@ -135,6 +135,7 @@ impl Machine {
 /// The instructions of each function as printed by readelf, with the first byte of each; by the function's address.
 type Printed = HashMap<u64, Vec<(u8, String)>>;
 
+/// Prints the instructions of a file with readelf; `None` if they cannot be read.
 fn printed(file: &[u8], scratch: &Scratch) -> Option<Printed> {
     let path = scratch.path().join("object");
     std::fs::write(&path, file).unwrap();
@@ -159,6 +160,7 @@ fn printed(file: &[u8], scratch: &Scratch) -> Option<Printed> {
     Some(functions)
 }
 
+/// The frames of a function that is interrupted at `ip`, at most three.
 fn unwound(file: &[u8], ip: u64) -> Vec<u64> {
     let numbers = (4..12).map(|number| (number, register(number)));
     let all = numbers.chain([(13, STACK_POINTER), (14, LINK), (15, ip)]);
@@ -238,7 +240,7 @@ fn arm_unwind_instructions_match_readelf() {
         let file = file(&programs);
         let printed = printed(&file, &scratch).expect("readelf prints entries");
         for (index, program) in programs.iter().enumerate() {
-            let start = SIZE * index as u64 + CODE.start;
+            let start = CODE.start + SIZE * index as u64;
             // readelf skips unknown personality routines.
             let Some(lines) = printed.get(&(BASE + start)) else {
                 continue;

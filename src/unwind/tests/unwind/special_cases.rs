@@ -140,8 +140,8 @@ fn the_caller_of_a_leaf_is_in_the_link_register() {
     let expected = START + start(1) + 0x1f;
     assert_eq!(caller(Arch::Aarch64, 0), Some(expected));
     assert_eq!(caller(Arch::Aarch64, 1), None, "it has a frame");
-    assert_eq!(caller(Arch::Aarch64, 2), None, "it is unknown");
-    assert_eq!(caller(Arch::X86_64, 0), None, "there is no such register");
+    assert_eq!(caller(Arch::Aarch64, 2), None, "no unwind information");
+    assert_eq!(caller(Arch::X86_64, 0), None, "no link register");
 }
 
 #[test]
@@ -159,8 +159,8 @@ fn functions_without_a_frame_hide_their_caller() {
     };
     assert_eq!(hides(Arch::X86_64, 0), Some(true));
     assert_eq!(hides(Arch::X86_64, 1), Some(false));
-    assert_eq!(hides(Arch::X86_64, 2), None, "it is unknown");
-    assert_eq!(hides(Arch::Aarch64, 0), None, "there is a link register");
+    assert_eq!(hides(Arch::X86_64, 2), None, "no unwind information");
+    assert_eq!(hides(Arch::Aarch64, 0), None, "not 64-bit x86");
 }
 
 #[test]
@@ -182,7 +182,8 @@ fn the_frame_limit_is_respected() {
 fn a_call_to_an_unmapped_address_has_its_caller() {
     let program = Program::new(Arch::X86_64, Section::Searched, &SHAPES);
     let mut sampled = program.calls(&[0, 1, 4]);
-    // The last call is to an invalid address instead: the return address is at the stack pointer.
+    // The last call is to an invalid address instead of function 4, whose frame is only the return address: it is at the stack
+    // pointer.
     sampled.ip = 0xdead;
     let (frames, outcome) = program.unwind(&sampled);
     sampled.frames[0] = 0xdead;
@@ -207,15 +208,15 @@ fn a_missing_object_ends_the_stack_without_frame_pointers() {
 
 #[test]
 fn a_return_address_that_follows_no_call_is_outermost() {
-    // With and without unwind information for function 0, whose end is the return address.
-    for before in [Shape::WithoutInfo { words: 4 }, Shape::Saves { words: 4 }] {
-        let shapes = [before, Shape::Moves { words: 3 }];
+    // Without and with unwind information for function 0, which ends at the return address.
+    for first in [Shape::WithoutInfo { words: 4 }, Shape::Saves { words: 4 }] {
+        let shapes = [first, Shape::Moves { words: 3 }];
         let mut program = Program::new(Arch::X86_64, Section::Searched, &shapes);
         let mut sampled = program.calls(&[1, 1]);
         // The return address of the first call is the start of the second function, as at the start of a coroutine.
         let bottom = START + start(1);
-        let call = sampled.stack.len() - 0x108;
-        sampled.stack[call..call + 8].copy_from_slice(&bottom.to_le_bytes());
+        let slot = sampled.stack.len() - 0x108;
+        sampled.stack[slot..slot + 8].copy_from_slice(&bottom.to_le_bytes());
         let expected = [&sampled.frames[..2], &[bottom - 1]].concat();
         // The instruction before the return address is not a call.
         let end = usize::try_from(start(1)).unwrap();
@@ -274,8 +275,7 @@ fn non_elf_files_are_refused() {
 #[test]
 fn frames_without_end_are_bounded_by_the_copy_of_the_stack() {
     let numbers = numbers(Arch::X86_64);
-    let registers = [numbers.stack_pointer, numbers.return_address];
-    let [stack_pointer, return_address] = registers;
+    let (stack_pointer, return_address) = (numbers.stack_pointer, numbers.return_address);
     // DW_CFA_def_cfa, DW_CFA_offset of the return address.
     let frame = [0x0c, stack_pointer, 8, 0x80 | return_address, 1];
     // DW_CFA_val_offset: the caller's stack pointer equals this frame's.
