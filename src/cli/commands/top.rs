@@ -117,8 +117,8 @@ impl RowBounds {
     /// The limits without those of a screen. An option that is not given limits nothing.
     fn limits(self) -> RowLimits {
         RowLimits {
-            rows: self.most.unwrap_or(usize::MAX),
-            samples: self.least.unwrap_or_default(),
+            max_rows: self.most.unwrap_or(usize::MAX),
+            min_samples: self.least.unwrap_or_default(),
             screen: None,
         }
     }

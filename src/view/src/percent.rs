@@ -47,7 +47,7 @@ impl Percent {
             share if share > 0.5 => Sgr::GREEN,
             _ => return (Sgr::NONE, Sgr::NONE),
         };
-        (Sgr::new(colors, color), Sgr::new(colors, Sgr::PLAIN))
+        (Sgr::new(colors, color), Sgr::new(colors, Sgr::RESET))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `top --stdio`: the status line and the rows, in the layout of perf 6.1, or as JSON.
+//! The status line and the rows of `top`, as text in the layout of perf 6.1 or as JSON (`--json`).
 
 use std::fmt;
 use std::io::{self, Write};
@@ -17,25 +17,25 @@ const JSON_VERSION: u32 = 1;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IntervalStatus<'a> {
     /// Samples per second.
-    pub per_second: f64,
+    pub samples_per_second: f64,
     /// Percentage of samples in the kernel.
-    pub kernel: f64,
+    pub kernel_percent: f64,
     /// Percentage of samples with an exact instruction address.
-    pub exact: f64,
+    pub exact_percent: f64,
     /// Records lost, in the interval and in total.
     pub lost: (u64, u64),
-    /// Samples dropped, in the interval and in total.
+    /// Samples that could not be decoded, in the interval and in total.
     pub dropped: (u64, u64),
-    /// The event of the rows.
+    /// The event or group of the rows.
     pub event: EventRate<'a>,
     /// The target: `all, 2 CPUs`.
     pub scope: &'a str,
 }
 
-/// An event with its sampling rate.
+/// An event with its sampling rate, or a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventRate<'a> {
-    /// Its name.
+    /// The name of the event, or the names of a group's events.
     pub name: &'a str,
     /// The sampling rate, if shown.
     pub rate: Option<DisplayedRate>,
@@ -65,9 +65,9 @@ impl fmt::Display for IntervalStatus<'_> {
         write!(
             f,
             "   PerfTop:{:8.0} irqs/sec  kernel:{:4.1}%  exact: {:4.1}% lost: {}/{} drop: {}/{} [{}],  ({})",
-            self.per_second,
-            self.kernel,
-            self.exact,
+            self.samples_per_second,
+            self.kernel_percent,
+            self.exact_percent,
             self.lost.0,
             self.lost.1,
             self.dropped.0,
@@ -82,9 +82,9 @@ impl fmt::Display for IntervalStatus<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowLimits {
     /// Maximum number of rows.
-    pub rows: usize,
+    pub max_rows: usize,
     /// Minimum number of samples of a row.
-    pub samples: u64,
+    pub min_samples: u64,
     /// Lines (including call graphs) and columns of the screen; `None` if unlimited.
     pub screen: Option<(usize, usize)>,
 }
@@ -109,8 +109,8 @@ pub fn write_first_rows(
     Ok(())
 }
 
-/// Writes a line truncated to the columns of the terminal. Control characters are escaped except
-/// those of `colors`.
+/// Writes a line truncated to `columns`. Control characters are escaped, except tabs and the sequences of
+/// `colors`. Each character counts as one column, also a tab.
 pub fn write_truncated(
     out: &mut dyn Write,
     line: &str,
@@ -120,13 +120,11 @@ pub fn write_truncated(
     writeln!(out, "{}", truncated(line, columns, colors))
 }
 
-/// Returns a copy of the histogram with only the rows that are within the limits; that of the screen is ignored.
+/// Returns a copy of the histogram with only the rows within `max_rows` and `min_samples`; the screen is not considered.
 #[must_use]
 pub fn first_rows(histogram: &Histogram, limits: RowLimits) -> Histogram {
-    let rows = histogram.rows.iter();
-    let rows = rows.filter(|row| row.weights.samples >= limits.samples);
     Histogram {
-        rows: rows.take(limits.rows).map(HistogramRow::clone).collect(),
+        rows: rows_within(histogram, limits).cloned().collect(),
         events: histogram.events.clone(),
         totals: histogram.totals.clone(),
         columns: histogram.columns.clone(),
@@ -134,8 +132,14 @@ pub fn first_rows(histogram: &Histogram, limits: RowLimits) -> Histogram {
     }
 }
 
+fn rows_within(histogram: &Histogram, limits: RowLimits) -> impl Iterator<Item = &HistogramRow> {
+    let rows = histogram.rows.iter();
+    let rows = rows.filter(move |row| row.weights.samples >= limits.min_samples);
+    rows.take(limits.max_rows)
+}
+
 /// Truncates a line to a number of columns. Colour sequences take no columns and end with the line;
-/// other control characters take the columns of their escapes.
+/// other control characters except tabs take the columns of their escapes.
 fn truncated(line: &str, columns: usize, colors: Option<Csi>) -> String {
     let (mut text, mut width, mut colored) = (String::with_capacity(line.len()), 0, None);
     let mut rest = line;
@@ -173,7 +177,7 @@ pub struct JsonInterval<'a> {
     pub own_cpu: f64,
 }
 
-/// Writes a JSON object: the interval, and the first rows, also those beyond the screen.
+/// Writes a JSON object: the interval, and the first rows as for [`first_rows`]. The numbers of a group are those of its leader.
 pub fn write_json(
     out: &mut dyn Write,
     interval: &JsonInterval<'_>,
@@ -181,11 +185,8 @@ pub fn write_json(
     limits: RowLimits,
 ) -> io::Result<()> {
     let status = interval.status;
-    let total = histogram.total();
-    let rows = histogram.rows.iter();
-    let rows = rows.filter(|row| row.weights.samples >= limits.samples);
-    let rows: Vec<Value> = rows
-        .take(limits.rows)
+    let total = histogram.totals.first().copied().unwrap_or_default();
+    let rows: Vec<Value> = rows_within(histogram, limits)
         .map(|row| json_row(row, histogram, total.period))
         .collect();
     let object = json!({
@@ -193,8 +194,8 @@ pub fn write_json(
         "time": interval.time,
         "event": status.event.name,
         "scope": status.scope,
-        "samples_per_second": rounded(status.per_second),
-        "kernel_percent": rounded(status.kernel),
+        "samples_per_second": rounded(status.samples_per_second),
+        "kernel_percent": rounded(status.kernel_percent),
         "lost": status.lost.0,
         "lost_total": status.lost.1,
         "own_cpu_percent": rounded(interval.own_cpu),
@@ -204,8 +205,8 @@ pub fn write_json(
     writeln!(out, "{object}")
 }
 
-fn json_row(row: &HistogramRow, histogram: &Histogram, total: u64) -> Value {
-    let share = |part: u64| rounded(part as f64 * 100.0 / (total.max(1)) as f64);
+fn json_row(row: &HistogramRow, histogram: &Histogram, total_period: u64) -> Value {
+    let share = |period: u64| rounded(period as f64 * 100.0 / total_period.max(1) as f64);
     let mut object = serde_json::Map::new();
     let weights = &row.weights;
     object.insert("overhead_percent".to_owned(), json!(share(weights.own)));
@@ -259,9 +260,9 @@ mod tests {
     #[test]
     fn the_status_line_is_that_of_perf() {
         let mut status = IntervalStatus {
-            per_second: 114.4,
-            kernel: 2.63,
-            exact: 0.0,
+            samples_per_second: 114.4,
+            kernel_percent: 2.63,
+            exact_percent: 0.0,
             lost: (0, 0),
             dropped: (0, 0),
             event: EventRate {
@@ -275,8 +276,8 @@ mod tests {
             "   PerfTop:     114 irqs/sec  kernel: 2.6%  exact:  0.0% lost: 0/0 drop: 0/0 [499Hz cpu-clock:ppp],  \
              (target_pid: 29705)"
         );
-        status.per_second = 1_234_567.0;
-        status.kernel = 100.0;
+        status.samples_per_second = 1_234_567.0;
+        status.kernel_percent = 100.0;
         status.event = EventRate {
             name: "cs",
             rate: Some(DisplayedRate::Every(1)),

@@ -1,4 +1,4 @@
-//! Lines and tables of `trace`, in perf's layout.
+//! Lines and tables of `trace` in perf's layout, and lines as JSON.
 
 use std::io::{self, Write};
 
@@ -20,15 +20,16 @@ pub struct TraceLayout {
     pub shows_task: bool,
     /// Whether times are printed.
     pub shows_time: bool,
-    /// Whether durations are printed: not in traces without system calls.
+    /// Whether durations are printed. Only system calls and page faults have one.
     pub shows_duration: bool,
     /// The column of ` = `.
     pub result_column: usize,
-    /// Whether lines are JSON ([`write_json`]); nothing else applies then.
+    /// Whether the caller uses [`write_json`] instead of [`write_line`], which does not read this field. The other fields
+    /// do not apply to JSON.
     pub is_json: bool,
 }
 
-/// Writes one line, and a line for each frame of its stack. `base` is the time of the first event in nanoseconds.
+/// Writes one line as text, and a line for each frame of its stack. `base` is the time of the first event in nanoseconds.
 ///
 /// # Errors
 /// Errors of `to`.
@@ -72,8 +73,9 @@ fn write_first_line(
         CallText::Call(text, result) => {
             write_result(to, text, result.unwrap_or("?"), layout.result_column)
         }
-        CallText::Continued(text, result) => {
-            let text = format!(" ... [continued]: {text})");
+        CallText::Continued(call, result) => {
+            // With the parenthesis of `write_result` there are two, as in perf.
+            let text = format!(" ... [continued]: {call})");
             write_result(to, &text, result, layout.result_column)
         }
         CallText::Begun(text) => {
@@ -87,7 +89,7 @@ fn write_first_line(
 
 fn write_task(to: &mut dyn Write, line: &TraceLine<'_>, shows_comm: bool) -> io::Result<()> {
     if shows_comm {
-        // TASK_COMM_LEN without its NUL, less one, as in perf.
+        // perf prints 14 bytes, one less than the longest name of a thread (TASK_COMM_LEN without its NUL).
         let comm = line.comm.get(..14).unwrap_or(line.comm);
         match comm.is_empty() {
             true => write!(to, ":{}/", line.tid)?,
@@ -116,6 +118,7 @@ fn write_time(
     }
 }
 
+/// Writes `text` with a closing parenthesis, then ` = ` at `column` and the result.
 fn write_result(to: &mut dyn Write, text: &str, result: &str, column: usize) -> io::Result<()> {
     let text = padded(&format!("{text})"), column.saturating_sub(1));
     writeln!(to, "{text} = {result}")
@@ -182,7 +185,7 @@ pub struct SummaryOptions {
     pub by_error: bool,
     /// The scope of each table.
     pub mode: SummaryMode,
-    /// Whether the title of a table has the thread's time on CPUs.
+    /// Whether the title of a table has the time on CPUs.
     pub has_run_times: bool,
 }
 
@@ -194,11 +197,12 @@ pub enum SummaryMode {
     Thread,
     /// All threads ([`CallSummary::total`]).
     Total,
-    /// A cgroup, whose path is the name instead of a thread's.
+    /// A cgroup. [`CallSummary::threads`] then has an entry for each cgroup, whose `comm` is its path.
     Cgroup,
 }
 
-/// Writes a table for each thread or cgroup that has events, or one for all threads ([`SummaryMode`]).
+/// Writes a table for each thread or cgroup that has events. For [`SummaryMode::Total`], `summary` must be a
+/// [`CallSummary::total`], which has one table for all threads.
 ///
 /// # Errors
 /// Errors of `to`.
@@ -255,26 +259,29 @@ fn write_calls(
     to.write_all(HEADING.as_bytes())?;
     let mut rows: Vec<(String, &CallStatistics)> = calls
         .iter()
-        .map(|(number, calls)| (call_name(*number, table), calls))
+        .map(|(number, statistics)| (call_name(*number, table), statistics))
         .collect();
     rows.sort_by(|(name, one), (other_name, other)| {
         let by_time = other.total().total_cmp(&one.total());
         by_time.then_with(|| name.cmp(other_name))
     });
-    for (name, calls) in rows {
+    for (name, statistics) in rows {
         let millis = |nanos: f64| nanos / 1e6;
         writeln!(
             to,
             "   {name:15} {:8} {:6} {:9.3} {:9.3} {:9.3} {:9.3} {:9.2}%",
-            calls.count,
-            calls.errors,
-            millis(calls.total()),
-            millis(calls.min as f64),
-            millis(calls.mean()),
-            millis(calls.max as f64),
-            calls.deviation_percent(),
+            statistics.count,
+            statistics.errors,
+            millis(statistics.total()),
+            millis(statistics.min as f64),
+            millis(statistics.mean()),
+            millis(statistics.max as f64),
+            statistics.deviation_percent(),
         )?;
-        for (error, count) in calls.by_error.iter().filter(|_| by_error) {
+        if !by_error {
+            continue;
+        }
+        for (error, count) in &statistics.by_error {
             let name = error_name(*error).map_or_else(|| error.to_string(), str::to_owned);
             writeln!(to, "\t\t\t\t{name}: {count}")?;
         }

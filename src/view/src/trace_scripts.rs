@@ -157,7 +157,7 @@ pub fn write_failed_by_task(
     Ok(())
 }
 
-/// Writes the reads and writes of each thread (`pid` in the table), and those that failed.
+/// Writes the reads and writes of each thread (`pid` in the table), and those that returned 0 or an error.
 ///
 /// # Errors
 /// Those of `out`.
@@ -184,7 +184,7 @@ pub fn write_io_by_task(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<(
     write_failed_io(out, &io.failed_writes())
 }
 
-/// Writes the threads (`pid` in the table) that read and wrote most bytes, at most `lines` of each.
+/// Writes the threads (`pid` in the table) that read most bytes, and those that requested to write most: at most `lines` each.
 ///
 /// # Errors
 /// Those of `out`.
@@ -213,6 +213,7 @@ pub fn write_top_io(out: &mut dyn Write, io: &TaskReadWrite, lines: usize) -> io
     Ok(())
 }
 
+/// Writes a line for each thread with reads.
 fn write_reads(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<()> {
     let mut rows = io.reads().into_iter();
     rows.try_for_each(|(pid, totals)| write_read(out, pid, totals))
@@ -226,6 +227,7 @@ fn write_read(out: &mut dyn Write, pid: i64, totals: &IoSums) -> io::Result<()> 
     )
 }
 
+/// Writes a line for each thread with writes.
 fn write_writes(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<()> {
     for (pid, totals) in io.writes() {
         let (comm, calls, bytes) = (&totals.comm, totals.calls, totals.requested);
@@ -234,6 +236,7 @@ fn write_writes(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a table of thread ids, names, results and numbers of calls with this result.
 fn write_failed_io(out: &mut dyn Write, rows: &[(i64, &str, i64, u64)]) -> io::Result<()> {
     writeln!(
         out,
@@ -312,17 +315,17 @@ pub fn write_futexes(out: &mut dyn Write, futexes: &FutexWaits) -> io::Result<()
 /// The details of compactions that are printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompactionLayout {
-    /// Whether each thread has a line.
+    /// Whether each thread (perf's script says process) has a line.
     pub by_process: bool,
     /// Whether each compaction has a line, too; only with `by_process`.
     pub each: bool,
     /// Whether times are in microseconds instead of nanoseconds.
     pub microseconds: bool,
-    /// Whether moved pages are shown.
+    /// Whether the numbers of pages that were moved, and that could not be moved, are shown.
     pub moved: bool,
-    /// Whether the free scanner is shown.
+    /// Whether the numbers of pages of the free scanner are shown.
     pub free: bool,
-    /// Whether the migration scanner is shown.
+    /// Whether the numbers of pages of the migration scanner are shown.
     pub migration: bool,
 }
 
@@ -344,8 +347,10 @@ pub fn write_compactions(
         let comm = &task.comm;
         let text = compaction_text(&task.total(), layout);
         writeln!(out, "{pid}[{comm}]: {text}")?;
-        let each = task.each.iter().take_while(|_| layout.each);
-        for (number, totals) in (1..).zip(each) {
+        if !layout.each {
+            continue;
+        }
+        for (number, totals) in (1..).zip(&task.each) {
             let text = compaction_text(totals, layout);
             writeln!(out, "{pid}[{comm}].{number}: {text}")?;
         }
@@ -376,7 +381,7 @@ fn compaction_text(totals: &CompactionTotals, layout: CompactionLayout) -> Strin
     format!("{time} {}", parts.join(" "))
 }
 
-/// Writes the number of dropped packets. `rows` are function, offset in the function in bytes, and number of packets.
+/// Writes the number of packets dropped at each place. A row has the function, the offset in it in bytes, and the number.
 ///
 /// # Errors
 /// Those of `out`.
@@ -405,7 +410,7 @@ pub fn write_other_events(out: &mut dyn Write, counts: &[(String, u64)]) -> io::
     Ok(())
 }
 
-/// Writes a line of dashes for each column.
+/// Writes a line with dashes below the title of each column.
 fn rules(out: &mut dyn Write, widths: &[usize]) -> io::Result<()> {
     let dashes: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
     writeln!(out, "{}", dashes.join("  "))

@@ -1,4 +1,4 @@
-//! The header text compared with that of the real perf, on its own recordings and the corpus.
+//! The header text compared with that of the real perf, for recordings made with perf and for the corpus.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -8,9 +8,9 @@ use rperf_perfdata::{FeatureId, PerfData};
 use rperf_testkit::{Run, Scratch, absent, real_perf, skip};
 use rperf_view::header::{HeaderOptions, write_header};
 
-/// The text in UTC, as `Run` sets this time zone for perf. `None` for files that are not compared: files that cannot be read,
-/// files with a feature at which perf gives up (including empty sections) or with BPF programs, and files with larger attrs than
-/// perf 6.1 supports (perf reads none of their features).
+/// The text of rperf in UTC, as `Run` sets this time zone for perf. `None` for files that are not compared: files that cannot be
+/// parsed, files with a malformed feature or an empty CPUDESC, at which perf gives up, files with BPF programs, and files with
+/// larger attrs than perf 6.1 supports (perf reads none of their features).
 fn ours(path: &Path, full: bool) -> Option<String> {
     let bytes = fs::read(path).unwrap();
     let data = PerfData::parse(&bytes).ok()?;
@@ -34,6 +34,7 @@ fn ours(path: &Path, full: bool) -> Option<String> {
     Some(String::from_utf8(text).unwrap())
 }
 
+/// The text of perf; `None` if perf refuses the file.
 fn theirs(perf: &Path, path: &Path, full: bool) -> Option<String> {
     let long = full.then_some("-I");
     let run = Run::new(perf)
@@ -64,7 +65,7 @@ fn known_lines(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Files whose texts differ, with the first pair of lines; at least `least` texts are compared.
+/// Files whose texts differ, with the first pair of different lines. Panics if fewer than `least` texts can be compared.
 fn differences(perf: &Path, files: &[PathBuf], least: usize) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut compared = 0;
@@ -92,7 +93,7 @@ fn headers_of_perfs_recordings_match() {
         return skip("headers_of_perfs_recordings_match", "no perf here");
     };
     let scratch = Scratch::new();
-    let lines: [&[&str]; 5] = [
+    let option_lists: [&[&str]; 5] = [
         &["-e", "cpu-clock", "-g", "-a"],
         &[
             "-k",
@@ -108,7 +109,7 @@ fn headers_of_perfs_recordings_match() {
         &["-d", "-W", "--transaction", "-e", "page-faults"],
     ];
     let mut files = Vec::new();
-    for (number, options) in lines.iter().enumerate() {
+    for (number, options) in option_lists.iter().enumerate() {
         let path = scratch.path().join(format!("{number}.data"));
         let run = Run::new(&perf)
             // BPF programs of other processes would be in the features.

@@ -72,7 +72,7 @@ fn title(
     write!(
         out,
         "{time}  {:.0} samples/s  kernel {:.1}%  lost {}/{}",
-        status.per_second, status.kernel, status.lost.0, status.lost.1
+        status.samples_per_second, status.kernel_percent, status.lost.0, status.lost.1
     )?;
     writeln!(
         out,

@@ -281,8 +281,8 @@ fn live(
         sample_count: table.sample_count(),
         bottom: format!(
             "{:.0} samples/s, {:.1}% kernel, ({}); own CPU {:.1}%{}{suffix}",
-            status.per_second,
-            status.kernel,
+            status.samples_per_second,
+            status.kernel_percent,
             status.scope,
             session.interval().own_cpu,
             if suffix.is_empty() { "" } else { "; " }

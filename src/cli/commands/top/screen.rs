@@ -135,8 +135,8 @@ impl<'a> TopScreen<'a> {
         out.write_all(b"\n")?;
         let lines = height.saturating_sub(OTHER_LINES + warning_lines);
         let limits = RowLimits {
-            rows: self.entries().saturating_sub(warning_lines),
-            samples: self.least.unwrap_or_default(),
+            max_rows: self.entries().saturating_sub(warning_lines),
+            min_samples: self.least.unwrap_or_default(),
             screen: Some((lines, columns.saturating_sub(1))),
         };
         if self.symbol.is_some() {

@@ -229,9 +229,9 @@ impl TopSession {
             samples => part as f64 * 100.0 / samples as f64,
         };
         with(IntervalStatus {
-            per_second: counts.samples as f64 / interval.length.as_secs_f64().max(0.001),
-            kernel: percent(counts.kernel),
-            exact: percent(counts.exact),
+            samples_per_second: counts.samples as f64 / interval.length.as_secs_f64().max(0.001),
+            kernel_percent: percent(counts.kernel),
+            exact_percent: percent(counts.exact),
             lost: (counts.lost, interval.lost),
             dropped: (counts.damaged, interval.damaged),
             event: EventRate {

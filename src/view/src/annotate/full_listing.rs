@@ -148,7 +148,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
         }
         code.push_str(&line.full_text());
         let color = |code| Sgr::new(self.options.colors, code);
-        let (magenta, blue, plain) = (color(Sgr::MAGENTA), color(Sgr::BLUE), color(Sgr::PLAIN));
+        let (magenta, blue, plain) = (color(Sgr::MAGENTA), color(Sgr::BLUE), color(Sgr::RESET));
         write!(
             self.out,
             " : {magenta}  {address}{plain}{blue}{code}{plain}"

@@ -38,8 +38,8 @@ impl Csi {
     /// An introducer with a new mark.
     #[must_use]
     pub fn marked() -> Self {
-        // The standard library's only source of the system's random bytes: SipHash with two random
-        // keys.
+        // The standard library's only source of random bytes: each `RandomState` has another random key
+        // for SipHash.
         let word = |_| RandomState::new().hash_one(ESCAPE);
         let [high, low] = [0, 1].map(word);
         let digits = format!("{high:016x}{low:016x}");
@@ -49,7 +49,7 @@ impl Csi {
     }
 
     /// Classifies the start of `bytes`. For [`Self::PLAIN`] every start is foreign.
-    pub(super) fn begins(self, bytes: &[u8]) -> SequenceStart {
+    pub(super) fn sequence_start(self, bytes: &[u8]) -> SequenceStart {
         let Some(mark) = self.mark else {
             return SequenceStart::Foreign;
         };
@@ -62,11 +62,12 @@ impl Csi {
         }
     }
 
-    /// The text after a leading control sequence of rperf's own, which ends with a letter; `None` if `text` does not begin with one.
+    /// The text after a leading control sequence, which ends with a letter; `None` if `text` does not begin with one. If the
+    /// introducer is marked, only sequences with its mark count; for [`Self::PLAIN`] all do.
     pub(crate) fn after_sequence(self, text: &str) -> Option<&str> {
         let rest = match self.mark {
             None => text.strip_prefix("\x1b[")?,
-            Some(_) => match self.begins(text.as_bytes()) {
+            Some(_) => match self.sequence_start(text.as_bytes()) {
                 SequenceStart::Own(length) => text.get(length..)?,
                 SequenceStart::Truncated | SequenceStart::Foreign => return None,
             },
@@ -96,11 +97,12 @@ impl Sgr {
     pub(crate) const BLUE: &'static str = "34";
     pub(crate) const MAGENTA: &'static str = "35";
     /// Ends all colours.
-    pub(crate) const PLAIN: &'static str = "";
+    pub(crate) const RESET: &'static str = "";
 
     /// An empty sequence.
     pub(crate) const NONE: Self = Self(None);
 
+    /// The sequence with `code`, such as [`Self::RED`] or [`Self::RESET`]; empty if `colors` is `None`.
     pub(crate) fn new(colors: Option<Csi>, code: &'static str) -> Self {
         Self(colors.map(|csi| (csi, code)))
     }
@@ -133,16 +135,25 @@ mod tests {
         assert_ne!(one, other);
         let text = one.to_string();
         assert_eq!(text.len(), MARKED);
-        assert_eq!(one.begins(text.as_bytes()), SequenceStart::Own(MARKED));
-        assert_eq!(other.begins(text.as_bytes()), SequenceStart::Foreign);
+        assert_eq!(
+            one.sequence_start(text.as_bytes()),
+            SequenceStart::Own(MARKED)
+        );
+        assert_eq!(
+            other.sequence_start(text.as_bytes()),
+            SequenceStart::Foreign
+        );
         for end in 1..MARKED {
             assert_eq!(
-                one.begins(&text.as_bytes()[..end]),
+                one.sequence_start(&text.as_bytes()[..end]),
                 SequenceStart::Truncated
             );
         }
-        assert_eq!(one.begins(b"\x1b[31m"), SequenceStart::Foreign);
-        assert_eq!(Csi::PLAIN.begins(b"\x1b[31m"), SequenceStart::Foreign);
+        assert_eq!(one.sequence_start(b"\x1b[31m"), SequenceStart::Foreign);
+        assert_eq!(
+            Csi::PLAIN.sequence_start(b"\x1b[31m"),
+            SequenceStart::Foreign
+        );
         assert_eq!(Csi::PLAIN.to_string(), "\x1b[");
     }
 

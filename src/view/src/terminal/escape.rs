@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// Bytes checked at once.
 const CHUNK: usize = 32;
 
-/// Whether a character is escaped: control characters except newlines and tabs, and controls of the text direction.
+/// Whether [`escaped`] escapes a character: control characters except newlines and tabs, and controls of the text direction.
 pub(super) fn needs_escape(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
@@ -61,13 +61,13 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     }
 }
 
-fn escaped_where(text: &str, needs_escape: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.chars().any(&needs_escape) {
+fn escaped_where(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&is_escaped) {
         return text.into();
     }
     let mut out = String::with_capacity(text.len() + 8);
     for letter in text.chars() {
-        match needs_escape(letter) {
+        match is_escaped(letter) {
             true => push_escape(&mut out, letter),
             false => out.push(letter),
         }

@@ -5,15 +5,15 @@ use std::io::{self, Write};
 use super::csi::{Csi, SequenceStart};
 use super::escape::{byte_needs_escape, needs_escape, plain_run, push_escape};
 
-/// Bytes of the longest character.
+/// Bytes of the longest character in UTF-8.
 const MAX_CHARACTER_BYTES: usize = 4;
 
 /// Writes text to a terminal and escapes control characters, except newlines, tabs and rperf's own
 /// sequences.
 ///
-/// Text without control characters is passed through unchanged in one piece. A character or
-/// introducer split over two writes is held back until the second; a flush writes the incomplete
-/// bytes.
+/// Text without control characters is passed through unchanged in one piece. If a write ends within a
+/// character or introducer, its first bytes are held back until later writes complete it; a flush writes
+/// them escaped.
 #[derive(Debug)]
 pub struct TerminalFilter<W> {
     inner: W,
@@ -66,11 +66,11 @@ enum LeadingBytes {
     Letter(char),
     /// A byte that is not part of UTF-8.
     Byte(u8),
-    /// An incomplete character or introducer.
+    /// An incomplete character or introducer, or no bytes at all.
     Truncated,
 }
 
-/// Appends the escaped `bytes`. Returns the remainder that is incomplete.
+/// Appends the escaped `bytes`. Returns an incomplete character or introducer at their end; empty if there is none.
 fn push_escaped<'b>(out: &mut Vec<u8>, mut bytes: &'b [u8], csi: Csi) -> &'b [u8] {
     loop {
         let (plain, rest) = bytes.split_at(plain_run(bytes));
@@ -95,7 +95,7 @@ fn push_escaped<'b>(out: &mut Vec<u8>, mut bytes: &'b [u8], csi: Csi) -> &'b [u8
 }
 
 fn classify(bytes: &[u8], csi: Csi) -> LeadingBytes {
-    match csi.begins(bytes) {
+    match csi.sequence_start(bytes) {
         SequenceStart::Own(length) => return LeadingBytes::Own(length),
         SequenceStart::Truncated => return LeadingBytes::Truncated,
         SequenceStart::Foreign => {}
@@ -125,7 +125,7 @@ fn push_letter(out: &mut Vec<u8>, letter: char) {
     }
 }
 
-/// Appends a byte of an invalid character, or of an incomplete character or introducer.
+/// Appends a byte of an invalid character, or of an incomplete character or introducer, escaped if it is a control character.
 fn push_byte(out: &mut Vec<u8>, byte: u8) {
     match byte {
         byte if byte.is_ascii() => push_letter(out, char::from(byte)),
@@ -222,10 +222,10 @@ mod tests {
 
     /// A reference implementation.
     fn oracle(bytes: &[u8], csi: Csi) -> Vec<u8> {
-        let mark = csi.to_string();
+        let introducer = csi.to_string();
         let mut out = Vec::new();
         for chunk in bytes.utf8_chunks() {
-            let parts: Vec<String> = chunk.valid().split(&mark).map(escaped).collect();
+            let parts: Vec<String> = chunk.valid().split(&introducer).map(escaped).collect();
             out.extend(parts.join("\x1b[").into_bytes());
             for byte in chunk.invalid() {
                 match byte {
@@ -247,17 +247,17 @@ mod tests {
         letters.collect()
     }
 
-    /// Plain text, control characters in every form, marks, and fragments of them.
+    /// Plain text, control characters in every form, marked introducers, and their beginnings.
     fn bytes(csi: Csi) -> impl Strategy<Value = Vec<u8>> {
-        let mark = csi.to_string().into_bytes();
-        let truncated = mark.clone();
+        let introducer = csi.to_string().into_bytes();
+        let whole = introducer.clone();
         let piece = prop_oneof![
             "[ -~\n\t]{0,80}".prop_map(String::into_bytes),
             "\\PC{0,3}".prop_map(String::into_bytes),
             "[\u{0}-\u{9f}\u{2020}-\u{2070}]{0,4}".prop_map(String::into_bytes),
             proptest::collection::vec(any::<u8>(), 0..6),
-            Just(mark),
-            (0..truncated.len()).prop_map(move |end| truncated[..end].to_vec()),
+            Just(introducer),
+            (0..whole.len()).prop_map(move |end| whole[..end].to_vec()),
         ];
         proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use rperf_analysis::trace_scripts::{
-    Interrupt, PacketEndKind, PacketTimes, ReceivedPacket, Reception, SoftirqEvent,
+    PacketEndKind, PacketTimes, ReceivedPacket, Reception, SoftirqEvent,
 };
 
 /// The packets and numbers to print.
@@ -13,7 +13,8 @@ pub struct PacketLayout {
     pub received: bool,
     /// Whether sent packets are shown.
     pub sent: bool,
-    /// Only softirqs after an interrupt, and sent packets of a device, whose name contains this text; all if it is empty.
+    /// Only softirqs after an interrupt whose handler's name contains this text are shown, and only packets sent by a device
+    /// whose name contains it. If it is empty, all are.
     pub device: String,
     /// Whether the numbers of packets that were not followed to their end are shown.
     pub counts: bool,
@@ -28,12 +29,8 @@ pub fn write_packets(
     times: &PacketTimes,
     layout: &PacketLayout,
 ) -> io::Result<()> {
-    let receptions = times.receptions().iter().filter(|reception| {
-        let mut interrupts = reception.interrupts.iter();
-        layout.received && interrupts.any(|interrupt| interrupt.name.contains(&layout.device))
-    });
-    for reception in receptions {
-        write_reception(out, times, reception)?;
+    if layout.received {
+        write_receptions(out, times, &layout.device)?;
     }
     if layout.sent {
         write_sent(out, times, &layout.device)?;
@@ -50,6 +47,16 @@ pub fn write_packets(
     Ok(())
 }
 
+fn write_receptions(out: &mut dyn Write, times: &PacketTimes, device: &str) -> io::Result<()> {
+    for reception in times.receptions() {
+        let mut interrupts = reception.interrupts.iter();
+        if interrupts.any(|interrupt| interrupt.name.contains(device)) {
+            write_reception(out, times, reception)?;
+        }
+    }
+    Ok(())
+}
+
 fn write_sent(out: &mut dyn Write, times: &PacketTimes, device: &str) -> io::Result<()> {
     writeln!(
         out,
@@ -61,7 +68,7 @@ fn write_sent(out: &mut dyn Write, times: &PacketTimes, device: &str) -> io::Res
         .filter(|packet| packet.device.contains(device))
     {
         let [queued, passed, freed] = packet.times;
-        let (seconds, micros) = seconds(queued);
+        let (seconds, micros) = seconds_and_micros(queued);
         writeln!(
             out,
             "{:>7} {:>5} {seconds:>6}.{micros:06}sec {:>12.3}msec      {:>12.3}msec",
@@ -74,7 +81,7 @@ fn write_sent(out: &mut dyn Write, times: &PacketTimes, device: &str) -> io::Res
     Ok(())
 }
 
-/// The line between two events.
+/// The vertical line between two events.
 const JOINT: &str = "         |";
 
 fn write_reception(
@@ -82,12 +89,12 @@ fn write_reception(
     times: &PacketTimes,
     reception: &Reception,
 ) -> io::Result<()> {
-    let Some(Interrupt { cpu, entered, .. }) = reception.interrupts.first() else {
+    let Some(first) = reception.interrupts.first() else {
         return Ok(());
     };
-    let start = *entered;
-    let (seconds, micros) = seconds(start);
-    writeln!(out, "{seconds}.{micros:06}sec cpu={cpu}")?;
+    let start = first.entered;
+    let (seconds, micros) = seconds_and_micros(start);
+    writeln!(out, "{seconds}.{micros:06}sec cpu={}", first.cpu)?;
     let since = |time| milliseconds(start, time);
     for interrupt in &reception.interrupts {
         let (number, name) = (interrupt.number, &interrupt.name);
@@ -153,12 +160,12 @@ fn write_received(out: &mut dyn Write, packet: &ReceivedPacket, start: u64) -> i
     writeln!(out, "{JOINT}")
 }
 
-/// Seconds and microseconds of a time in nanoseconds.
-fn seconds(time: u64) -> (u64, u64) {
+/// The whole seconds and remaining microseconds of a time in nanoseconds.
+fn seconds_and_micros(time: u64) -> (u64, u64) {
     (time / 1_000_000_000, time % 1_000_000_000 / 1000)
 }
 
-/// The milliseconds from `start` to `end`, which are in nanoseconds.
+/// The milliseconds from `start` to `end`, which are in nanoseconds; negative if `end` is earlier.
 fn milliseconds(start: u64, end: u64) -> f64 {
     end.wrapping_sub(start).cast_signed() as f64 / 1_000_000.0
 }

@@ -16,8 +16,11 @@ pub const TASK_COLORS: [(&str, &str); 6] = [
     ("grey", GREY),
 ];
 const GREY: &str = "90";
-/// Widths of the columns of runs. The last three columns are shown on request.
+/// Widths of the columns of runs. The last three columns are shown with [`TaskLayout::extended`] only.
 const WIDTHS: [usize; 11] = [17, 17, 3, 8, 8, 16, 10, 15, 15, 15, 15];
+/// Index of the column TID of runs.
+const TID_COLUMN: usize = 4;
+/// Titles of the columns of runs.
 const TITLES: [&str; 11] = [
     "Switched-In",
     "Switched-Out",
@@ -31,10 +34,10 @@ const TITLES: [&str; 11] = [
     "Time In-In",
     "Time In-Out",
 ];
-/// Columns of runs without those shown on request.
-const USUAL: usize = 8;
+/// Number of columns of runs without [`TaskLayout::extended`].
+const DEFAULT_COLUMNS: usize = 8;
 /// Titles of the columns of the summary.
-const SUMMARY: [&str; 15] = [
+const SUMMARY_TITLES: [&str; 15] = [
     "PID",
     "TID",
     "Comm",
@@ -51,8 +54,8 @@ const SUMMARY: [&str; 15] = [
     "In-In",
     "In-Out",
 ];
-/// Title and number of columns of each part of the summary; the last part is shown on request.
-const PARTS: [(&str, usize); 3] = [
+/// Title and number of columns of each part of the summary. The last part is shown with [`TaskLayout::extended_summary`] only.
+const SUMMARY_PARTS: [(&str, usize); 3] = [
     ("Task Information", 3),
     ("Runtime Information", 7),
     ("Max Inter Task Times", 5),
@@ -75,26 +78,30 @@ pub enum TaskUnit {
 pub struct TaskLayout {
     /// The unit of durations.
     pub unit: TaskUnit,
-    /// Whether all times between runs are shown.
+    /// Whether all times between runs are shown, instead of Out-In only.
     pub extended: bool,
     /// Whether the summary has the largest times between runs.
     pub extended_summary: bool,
     /// Highlighted threads, by process id, thread id or name, with the code of their colour.
     pub highlighted: Vec<(String, &'static str)>,
-    /// The escape sequence if output is coloured.
+    /// The introducer of control sequences; `None` without colours.
     pub colors: Option<Csi>,
 }
 
 impl TaskLayout {
     fn columns(&self) -> usize {
-        if self.extended { TITLES.len() } else { USUAL }
+        if self.extended {
+            TITLES.len()
+        } else {
+            DEFAULT_COLUMNS
+        }
     }
 
     fn summary_columns(&self) -> usize {
-        let [_, _, (_, requested)] = PARTS;
+        let [_, _, (_, extended)] = SUMMARY_PARTS;
         match self.extended_summary {
-            true => SUMMARY.len(),
-            false => SUMMARY.len() - requested,
+            true => SUMMARY_TITLES.len(),
+            false => SUMMARY_TITLES.len() - extended,
         }
     }
 
@@ -148,7 +155,7 @@ impl TaskLayout {
         ]
     }
 
-    fn summary_cells(&self, tid: u32, task: &TaskSummary) -> [String; SUMMARY.len()] {
+    fn summary_cells(&self, tid: u32, task: &TaskSummary) -> [String; SUMMARY_TITLES.len()] {
         let mut runs = task.runs.clone();
         runs.sort_unstable();
         let count = runs.len();
@@ -172,6 +179,7 @@ impl TaskLayout {
             out_in,
             match task.gaps {
                 Some(_) => self.event_time(task.longest_gap_at),
+                // Minus one second, as for unknown times between runs.
                 None => format!("-{}", self.event_time(1_000_000_000)),
             },
             out_out,
@@ -181,7 +189,7 @@ impl TaskLayout {
     }
 }
 
-/// Writes the runs.
+/// Writes the runs, with colours if the layout has them.
 ///
 /// # Errors
 /// Those of `out`.
@@ -206,13 +214,14 @@ pub fn write_task_runs(
             .find(|(word, _)| run.has_word(word));
         let color = highlighted.map_or(Sgr::NONE, |(_, code)| Sgr::new(layout.colors, code));
         let sgr = |code| Sgr::new(layout.colors, code);
+        // The TID of a main thread, which equals its PID, is grey.
         if run.pid == run.tid
-            && let Some(cell) = cells.get_mut(4)
+            && let Some(cell) = cells.get_mut(TID_COLUMN)
         {
-            *cell = format!("{}{cell}{}{color}", sgr(GREY), sgr(Sgr::PLAIN));
+            *cell = format!("{}{cell}{}{color}", sgr(GREY), sgr(Sgr::RESET));
         }
         let end = if highlighted.is_some() {
-            sgr(Sgr::PLAIN)
+            sgr(Sgr::RESET)
         } else {
             Sgr::NONE
         };
@@ -235,7 +244,7 @@ pub fn write_task_summary(
         .tasks()
         .map(|(tid, task)| layout.summary_cells(tid, task))
         .collect();
-    let mut widths = SUMMARY.map(str::len);
+    let mut widths = SUMMARY_TITLES.map(str::len);
     for (width, column) in widths.iter_mut().zip(0..) {
         let cells = rows.iter().filter_map(|row| row.get::<usize>(column));
         *width = cells
@@ -245,7 +254,7 @@ pub fn write_task_summary(
     writeln!(out, "\nSummary")?;
     let mut first = 0;
     let mut parts = Vec::new();
-    for (name, count) in PARTS {
+    for (name, count) in SUMMARY_PARTS {
         let own = widths.get(first..first + count).unwrap_or_default();
         let width = own.iter().sum::<usize>() + count - 1;
         if first < columns {
@@ -255,16 +264,16 @@ pub fn write_task_summary(
     }
     writeln!(out, "{}", parts.join(" "))?;
     let grey = Sgr::new(layout.colors, GREY);
-    let plain = Sgr::new(layout.colors, Sgr::PLAIN);
+    let plain = Sgr::new(layout.colors, Sgr::RESET);
     let mut write = |cells: &[String]| {
-        let padded = cells.iter().zip(widths).zip(SUMMARY).take(columns);
+        let padded = cells.iter().zip(widths).zip(SUMMARY_TITLES).take(columns);
         let padded = padded.map(|((cell, width), title)| match title {
             "Max At" => format!("{grey}{cell:>width$}{plain}"),
             _ => format!("{cell:>width$}"),
         });
         writeln!(out, "{}", padded.collect::<Vec<_>>().join(" "))
     };
-    write(&SUMMARY.map(str::to_owned))?;
+    write(&SUMMARY_TITLES.map(str::to_owned))?;
     rows.iter().try_for_each(|row| write(row))
 }
 
@@ -303,7 +312,10 @@ pub fn write_task_summary_csv(
     writeln!(
         out,
         "{}",
-        SUMMARY.get(..columns).unwrap_or(&SUMMARY).join(";")
+        SUMMARY_TITLES
+            .get(..columns)
+            .unwrap_or(&SUMMARY_TITLES)
+            .join(";")
     )?;
     for (tid, task) in runs.tasks() {
         let cells = layout.summary_cells(tid, task);
