@@ -50,7 +50,7 @@ pub struct Attr {
     pub sample_period: u64,
     /// Fields of a sample.
     pub sample_type: SampleType,
-    /// Contents of reads of the counter.
+    /// What a read of the counter returns.
     pub read_format: ReadFormat,
     /// The one-bit fields.
     pub flags: AttrFlags,
@@ -135,8 +135,8 @@ impl Attr {
         self.flags.contains(AttrFlags::FREQ)
     }
 
-    /// Decodes a structure of `bytes.len()` bytes. Fields beyond the end are 0; bytes after the
-    /// last known field are kept in [`Attr::unknown`].
+    /// Decodes a structure of `bytes.len()` bytes; its `size` field is ignored. Fields beyond the end are 0; bytes
+    /// after the last known field are kept in [`Attr::unknown`].
     ///
     /// # Errors
     /// [`DecodeError::Short`] below [`Attr::SIZE_VER0`] bytes.
@@ -188,8 +188,8 @@ impl Attr {
         })
     }
 
-    /// Encodes the layout of [`Attr::SIZE`] bytes, or a longer one when `config3`, `config4` or
-    /// [`Attr::unknown`] is used.
+    /// Encodes the layout of [`Attr::SIZE`] bytes, or a longer one if `config3` or `config4` is not 0 or
+    /// [`Attr::unknown`] is not empty.
     #[must_use]
     pub fn encode(&self, endian: Endian) -> Vec<u8> {
         let size = match (self.config3, self.config4, self.unknown.len()) {

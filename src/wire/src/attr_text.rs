@@ -1,4 +1,4 @@
-//! An attr as text: the `key: value` list of `evlist -v` and of the `# event :` header lines.
+//! An attr as text: the keys and values that `evlist -v` and the `# event :` header lines print.
 
 use std::fmt;
 
@@ -33,9 +33,9 @@ const SAMPLE_TYPES: [SampleType; 24] = [
     SampleType::WEIGHT_STRUCT,
 ];
 
-/// The non-zero fields of an attr as names and values, in perf's print order. Unnamed bits are
-/// one hexadecimal number, at the end of their field or, for the one-bit fields, as `flags`. Fields
-/// unknown to perf 6.1 come last.
+/// The non-zero fields of an attr as names and values, in perf's print order, without [`Attr::unknown`].
+/// Unnamed bits are one hexadecimal number, at the end of their field or, for the one-bit fields, as
+/// `flags`. Fields unknown to perf 6.1 come last, except for one-bit fields.
 ///
 /// `size` is the size of the structure in the file or the kernel, in bytes.
 #[must_use]

@@ -110,7 +110,7 @@ bit_set! {
         PERIOD = 8 => "PERIOD",
         /// Stream id.
         STREAM_ID = 9 => "STREAM_ID",
-        /// Raw data (tracepoint fields).
+        /// Raw data, such as tracepoint fields.
         RAW = 10 => "RAW",
         /// Branch stack.
         BRANCH_STACK = 11 => "BRANCH_STACK",
@@ -122,7 +122,8 @@ bit_set! {
         WEIGHT = 14 => "WEIGHT",
         /// Data source of a memory access.
         DATA_SRC = 15 => "DATA_SRC",
-        /// Event id as the first field, for files with several sample layouts.
+        /// Event id as the first field of a sample and the last one of a sample id trailer, for files with
+        /// several sample layouts.
         IDENTIFIER = 16 => "IDENTIFIER",
         /// Transaction flags.
         TRANSACTION = 17 => "TRANSACTION",
@@ -155,7 +156,7 @@ impl SampleType {
 }
 
 bit_set! {
-    /// `perf_event_attr::read_format`: the contents of reads of a counter.
+    /// `perf_event_attr::read_format`: what a read of a counter returns.
     ReadFormat {
         /// Nanoseconds that the event was enabled.
         TOTAL_TIME_ENABLED = 0 => "TOTAL_TIME_ENABLED",
@@ -163,7 +164,7 @@ bit_set! {
         TOTAL_TIME_RUNNING = 1 => "TOTAL_TIME_RUNNING",
         /// Event id.
         ID = 2 => "ID",
-        /// All members of the group.
+        /// The values of all members of the group.
         GROUP = 3 => "GROUP",
         /// Number of lost samples.
         LOST = 4 => "LOST",
@@ -207,7 +208,7 @@ bit_set! {
         NO_CYCLES = 15 => "NO_CYCLES",
         /// Save the branch type.
         TYPE_SAVE = 16 => "TYPE_SAVE",
-        /// Hardware index of the newest entry.
+        /// Save the hardware index of the newest entry.
         HW_INDEX = 17 => "HW_INDEX",
         /// Save the privilege level.
         PRIV_SAVE = 18 => "PRIV_SAVE",

@@ -34,7 +34,7 @@ impl BranchEntry {
 }
 
 /// Widths of the bit-fields in bits, in order; the last one is reserved.
-const FIELDS: [u32; 10] = [1, 1, 1, 1, 16, 4, 2, 4, 3, 31];
+const FIELD_WIDTHS: [u32; 10] = [1, 1, 1, 1, 16, 4, 2, 4, 3, 31];
 
 impl<'a> BranchStack<'a> {
     /// Number of branches.
@@ -57,7 +57,7 @@ impl<'a> BranchStack<'a> {
             Some(BranchEntry {
                 from: self.entries.get(at)?,
                 to: self.entries.get(at + 1)?,
-                flags: flags(self.entries.get(at + 2)?, endian),
+                flags: little_endian_flags(self.entries.get(at + 2)?, endian),
             })
         })
     }
@@ -76,16 +76,16 @@ impl<'a> BranchStack<'a> {
 
     pub(crate) fn decode(
         at: &mut Cursor<'a>,
-        kinds: BranchSampleType,
+        sample_type: BranchSampleType,
     ) -> Result<Self, DecodeError> {
         let count = at.u64("branch stack nr")?;
-        let hw_index = if kinds.contains(BranchSampleType::HW_INDEX) {
+        let hw_index = if sample_type.contains(BranchSampleType::HW_INDEX) {
             Some(at.u64("branch hw_idx")?)
         } else {
             None
         };
         let entries = at.u64s(count.saturating_mul(3), "branch stack")?;
-        let counters = if kinds.contains(BranchSampleType::COUNTERS) {
+        let counters = if sample_type.contains(BranchSampleType::COUNTERS) {
             Some(at.u64s(count, "branch counters")?)
         } else {
             None
@@ -98,31 +98,32 @@ impl<'a> BranchStack<'a> {
     }
 }
 
-/// Appends a branch stack with the parts selected by `kinds`; an empty one for `None`.
+/// Appends a branch stack with the parts selected by `sample_type`; an empty one for `None`.
 pub(crate) fn encode_branches(
     stack: Option<BranchStack<'_>>,
-    kinds: BranchSampleType,
+    sample_type: BranchSampleType,
     to: &mut Encoder<'_>,
 ) {
     to.u64(stack.map_or(0, |stack| stack.len() as u64));
-    if kinds.contains(BranchSampleType::HW_INDEX) {
+    if sample_type.contains(BranchSampleType::HW_INDEX) {
         to.u64(stack.and_then(|stack| stack.hw_index).unwrap_or_default());
     }
     let Some(stack) = stack else { return };
     stack.entries.iter().for_each(|word| to.u64(word));
-    if kinds.contains(BranchSampleType::COUNTERS) {
+    if sample_type.contains(BranchSampleType::COUNTERS) {
         let counters = stack.counters.iter().flat_map(U64s::iter);
         counters.for_each(|word| to.u64(word));
     }
 }
 
-/// Mirrors the bit-fields of a word for big-endian machines, which fill words from the high end.
-fn flags(word: u64, endian: Endian) -> u64 {
+/// Converts the flags of a recorded entry to the layout of [`BranchEntry::flags`]. Big-endian machines store the first bit-field
+/// at the high end of the word.
+fn little_endian_flags(word: u64, endian: Endian) -> u64 {
     if endian == Endian::Little {
         return word;
     }
     let (mut rest, mut used, mut flags) = (word, 0, 0);
-    for width in FIELDS {
+    for width in FIELD_WIDTHS {
         flags |= rest >> (u64::BITS - width) << used;
         rest <<= width;
         used += width;
@@ -139,7 +140,7 @@ mod tests {
         // Predicted, 5 cycles, type 2, privilege 1.
         let little = 1 << 1 | 5 << 4 | 2 << 20 | 1 << 30;
         let big = 1 << 62 | 5 << 44 | 2 << 40 | 1 << 31;
-        assert_eq!(flags(big, Endian::Big), little);
-        assert_eq!(flags(little, Endian::Little), little);
+        assert_eq!(little_endian_flags(big, Endian::Big), little);
+        assert_eq!(little_endian_flags(little, Endian::Little), little);
     }
 }

@@ -13,9 +13,10 @@ impl fmt::Display for DataSource {
     }
 }
 
-/// Accessors for the single parts, each as bits and as text.
+/// Accessors for the parts, each as the bits of a bit-field and as text. The text of the level includes `mem_lvl_num`,
+/// `mem_remote` and `mem_hops`, that of the snoop result `mem_snoopx`.
 impl DataSource {
-    /// Levels of the memory hierarchy that were searched, `mem_lvl`.
+    /// Levels of the memory hierarchy, and whether they were hit or missed, `mem_lvl`.
     #[must_use]
     pub fn level_bits(self) -> u64 {
         LEVEL.field(self.0)
@@ -57,7 +58,7 @@ impl DataSource {
         text
     }
 
-    /// Lock of the bus, `mem_lock`.
+    /// Whether the instruction was locked, `mem_lock`.
     #[must_use]
     pub fn lock_bits(self) -> u64 {
         LOCK.field(self.0)
@@ -66,7 +67,7 @@ impl DataSource {
     /// The lock as text: `Yes`, `No`, `N/A`.
     #[must_use]
     pub fn lock(self) -> &'static str {
-        LOCK.first(self.0)
+        LOCK.first_name(self.0)
     }
 
     /// Why a load was blocked, `mem_blk`.
@@ -157,7 +158,7 @@ impl BitField {
     }
 
     /// Names of the set bits.
-    fn set(&self, source: u64) -> impl Iterator<Item = &'static str> {
+    fn set_names(&self, source: u64) -> impl Iterator<Item = &'static str> {
         let field = self.field(source);
         let bits = self.1.iter().enumerate();
         bits.filter(move |(bit, _)| field >> bit & 1 == 1)
@@ -165,13 +166,13 @@ impl BitField {
     }
 
     /// Name of the lowest set bit, `No` if none is set.
-    fn first(&self, source: u64) -> &'static str {
-        self.set(source).next().unwrap_or("No")
+    fn first_name(&self, source: u64) -> &'static str {
+        self.set_names(source).next().unwrap_or("No")
     }
 
     /// Names of the set bits that are levels, without the outcome.
     fn levels(&self, source: u64) -> impl Iterator<Item = &'static str> {
-        self.set(source)
+        self.set_names(source)
             .filter(|name| !matches!(*name, "hit" | "miss"))
     }
 
@@ -199,21 +200,21 @@ fn join(names: impl Iterator<Item = &'static str>, text: &mut String) -> bool {
 }
 
 /// Appends like [`join`], or `N/A` if there are no names.
-fn join_some(names: impl Iterator<Item = &'static str>, text: &mut String) {
+fn join_or_na(names: impl Iterator<Item = &'static str>, text: &mut String) {
     if !join(names, text) {
         text.push_str("N/A");
     }
 }
 
 fn text(source: u64) -> String {
-    let mut text = format!("{source:16x} |OP {}|LVL ", OPERATION.first(source));
+    let mut text = format!("{source:16x} |OP {}|LVL ", OPERATION.first_name(source));
     level(source, &mut text);
     text.push_str("|SNP ");
     snoop(source, &mut text);
     text.push_str("|TLB ");
     tlb(source, &mut text);
     text.push_str("|LCK ");
-    text.push_str(LOCK.first(source));
+    text.push_str(LOCK.first_name(source));
     text.push_str("|BLK ");
     blocked(source, &mut text);
     text.truncate(MAX_TEXT);
@@ -221,40 +222,48 @@ fn text(source: u64) -> String {
 }
 
 fn snoop(source: u64, text: &mut String) {
-    join_some(SNOOP.set(source).chain(SNOOP_MORE.set(source)), text);
+    join_or_na(
+        SNOOP.set_names(source).chain(SNOOP_MORE.set_names(source)),
+        text,
+    );
 }
 
 fn tlb(source: u64, text: &mut String) {
-    join_some(TLB.levels(source), text);
+    join_or_na(TLB.levels(source), text);
     TLB.outcome(source, text);
 }
 
 fn blocked(source: u64, text: &mut String) {
-    let blocked = BLOCKED.set(source).skip_while(|_| BLOCKED.has(source, 0));
     let before = text.len();
-    for name in blocked {
-        text.push(' ');
-        text.push_str(name);
+    // Bit 0 is `N/A`: the others mean nothing then.
+    if !BLOCKED.has(source, 0) {
+        for name in BLOCKED.set_names(source) {
+            text.push(' ');
+            text.push_str(name);
+        }
     }
     if text.len() == before {
         text.push_str(" N/A");
     }
 }
 
-/// Appends the level, which processors encode in `mem_lvl`, in `mem_hops` or in `mem_lvl_num`.
+/// Appends the level: `mem_remote`, then the distance in `mem_hops` or, if it is 0, the levels in `mem_lvl`, then the level in
+/// `mem_lvl_num`. At the end is the outcome in `mem_lvl`.
 fn level(source: u64, text: &mut String) {
     let before = text.len();
     if source >> REMOTE & 1 == 1 {
         text.push_str("Remote ");
     }
     let (number, hops) = (source >> 33 & 0xf, source >> 43 & 7);
-    let listed = hops == 0 && join(LEVEL.levels(source), text);
-    if hops != 0 {
+    let has_levels = if hops == 0 {
+        join(LEVEL.levels(source), text)
+    } else {
         text.push_str(distance(hops));
         text.push(' ');
-    }
+        false
+    };
     if number != 0 {
-        if listed {
+        if has_levels {
             text.push_str(" or ");
         }
         match level_name(number) {

@@ -4,24 +4,24 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The record ends before the field does.
+    /// The bytes of the record or structure end before the field does.
     #[error("{field} needs {need} bytes at offset {offset} of the record, {have} are left")]
     Short {
         /// Name of the field that was read.
         field: &'static str,
-        /// Offset of the field from the first byte passed to the decoder.
+        /// Offset of the field from the first byte passed to the decoder; in a record, the first one after the header.
         offset: usize,
         /// Bytes that the field needs.
         need: usize,
         /// Bytes that are left at that offset.
         have: usize,
     },
-    /// A count or size is larger than the remaining part of the record.
+    /// A count or size is larger than what remains of the record or structure.
     #[error("{field} at offset {offset} of the record is {value}, more than the record can hold")]
     TooLarge {
         /// Name of the field that was read.
         field: &'static str,
-        /// Offset of the field from the first byte passed to the decoder.
+        /// Offset of the field from the first byte passed to the decoder; in a record, the first one after the header.
         offset: usize,
         /// The count or size.
         value: u64,

@@ -1,6 +1,6 @@
 //! Fields of samples that filters compare.
 
-/// A field of a sample that a program in the kernel can compare, before the sample is written.
+/// A field of a sample that a BPF program can compare before the kernel writes the sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterField {
     /// The process.

@@ -84,7 +84,7 @@ pub struct RecordHeader {
     pub kind: RecordKind,
     /// Mode and flags.
     pub misc: Misc,
-    /// Size of the whole record in bytes, header included; for simpleperf's own types its lower half.
+    /// Size of the whole record in bytes, header included; for simpleperf's own types its low 16 bits.
     pub size: u16,
 }
 
@@ -105,8 +105,7 @@ impl RecordHeader {
         })
     }
 
-    /// Size of the whole record in bytes. For simpleperf's own types `misc` is the upper half of a
-    /// 32-bit size.
+    /// Size of the whole record in bytes. For simpleperf's own types `misc` holds the high 16 bits.
     #[inline]
     #[must_use]
     pub fn record_size(&self) -> usize {
@@ -136,18 +135,22 @@ impl RecordHeader {
         let start = out.len();
         let mut to = Encoder::new(out, endian);
         // The size is the last field of the header and known only after the body.
-        let size = 0;
-        Self { kind, misc, size }.encode(&mut to);
+        Self {
+            kind,
+            misc,
+            size: 0,
+        }
+        .encode(&mut to);
         let body_start = to.len();
         body(&mut to);
         let size = u16::try_from(out.len() - start);
-        let size = size.map(|size| match endian {
+        let size_bytes = size.map(|size| match endian {
             Endian::Little => size.to_le_bytes(),
             Endian::Big => size.to_be_bytes(),
         });
-        match (size, out.get_mut(body_start - 2..body_start)) {
-            (Ok(size), Some(place)) => {
-                place.copy_from_slice(&size);
+        match (size_bytes, out.get_mut(body_start - 2..body_start)) {
+            (Ok(size_bytes), Some(place)) => {
+                place.copy_from_slice(&size_bytes);
                 true
             }
             _ => {
@@ -227,11 +230,13 @@ impl<'a> RawRecord<'a> {
     /// the body is too long for the header.
     pub fn encode(&self, endian: Endian, out: &mut Vec<u8>) {
         let size = RecordHeader::SIZE + self.body.len();
-        let upper = u16::try_from(size >> 16).ok();
-        let misc = match upper {
-            Some(0) if !self.kind.is_simpleperf() => self.misc,
-            Some(upper) if self.kind.is_simpleperf() => Misc(upper),
-            _ => return,
+        let Ok(high) = u16::try_from(size >> 16) else {
+            return;
+        };
+        let misc = match self.kind.is_simpleperf() {
+            true => Misc(high),
+            false if high == 0 => self.misc,
+            false => return,
         };
         let header = RecordHeader {
             kind: self.kind,

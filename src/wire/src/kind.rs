@@ -1,4 +1,4 @@
-//! Record types of the kernel (below 64), of perf's user space (from 64) and of simpleperf (from 32768).
+//! Record types of the kernel (below 64), of perf itself (from 64) and of simpleperf (from 32768).
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ macro_rules! kinds {
         impl RecordKind {
             $($(#[$doc])* pub const $name: Self = Self($number);)*
 
-            /// The name without `PERF_RECORD_`, if this version knows it.
+            /// The name without `PERF_RECORD_`; `None` if the type is unknown.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
@@ -46,7 +46,7 @@ kinds! {
     MMAP2 = 10;
     /// New data in the AUX area.
     AUX = 11;
-    /// A trace started.
+    /// An instruction trace started.
     ITRACE_START = 12;
     /// Samples were lost.
     LOST_SAMPLES = 13;
@@ -66,7 +66,7 @@ kinds! {
     TEXT_POKE = 20;
     /// Hardware id of AUX output.
     AUX_OUTPUT_HW_ID = 21;
-    /// User part of an earlier callchain.
+    /// User part of earlier callchains.
     CALLCHAIN_DEFERRED = 22;
     /// An attr with ids, in pipe mode.
     HEADER_ATTR = 64;
@@ -98,7 +98,7 @@ kinds! {
     STAT_ROUND = 77;
     /// An event's unit, scale, name or CPUs.
     EVENT_UPDATE = 78;
-    /// Conversion of hardware time.
+    /// Parameters to convert hardware time (TSC) to perf's.
     TIME_CONV = 79;
     /// A feature section, in pipe mode.
     HEADER_FEATURE = 80;
@@ -150,7 +150,7 @@ impl RecordKind {
         self.0 >= Self::SIMPLEPERF_START
     }
 
-    /// Whether the record was written in user space, by perf or simpleperf, so that it has no sample id trailer.
+    /// Whether it is a type of perf or simpleperf, not of the kernel. Records of such a type have no sample id trailer.
     #[must_use]
     pub fn is_user(self) -> bool {
         self.0 >= Self::USER_TYPE_START

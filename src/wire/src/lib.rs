@@ -62,10 +62,10 @@ pub use user::{
 };
 pub use user_stack::UserStack;
 
-/// The lowest context marker in a callchain; values from here on are no addresses
-/// (`PERF_CONTEXT_MAX`).
+/// The limit of context markers in a callchain (`PERF_CONTEXT_MAX`): values from here on are no
+/// addresses.
 pub const PERF_CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
-/// Callchain marker: the following entries ran in the hypervisor (`PERF_CONTEXT_HV`).
+/// Callchain marker: the following entries are hypervisor addresses (`PERF_CONTEXT_HV`).
 pub const PERF_CONTEXT_HV: u64 = (-32_i64).cast_unsigned();
 /// Callchain marker: the following entries are kernel addresses (`PERF_CONTEXT_KERNEL`).
 pub const PERF_CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();

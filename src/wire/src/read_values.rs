@@ -24,6 +24,7 @@ pub struct ReadValue {
 /// value, id and lost count of each.
 #[derive(Debug, Clone, Copy)]
 struct ReadShape {
+    /// Whether the values are those of a group.
     group: bool,
     /// Number of time words.
     times: usize,
@@ -48,7 +49,12 @@ impl ReadShape {
         }
     }
 
-    /// Number of words after each value.
+    /// Number of words up to the last time: the single value or the number of members, and the times.
+    fn leading_words(self) -> usize {
+        1 + self.times
+    }
+
+    /// Number of words that belong to a value and follow it.
     fn words_after_value(self) -> usize {
         usize::from(self.id) + usize::from(self.lost)
     }
@@ -57,13 +63,17 @@ impl ReadShape {
 impl<'a> ReadValues<'a> {
     pub(crate) fn decode(at: &mut Cursor<'a>, format: ReadFormat) -> Result<Self, DecodeError> {
         let shape = ReadShape::new(format);
-        let (first, after) = (1 + shape.times as u64, shape.words_after_value() as u64);
+        let (leading, after) = (
+            shape.leading_words() as u64,
+            shape.words_after_value() as u64,
+        );
         let words = match shape.group {
             true => {
                 let members = at.clone().u64("read nr")?;
-                first + members.min(u64::from(u16::MAX)) * (1 + after)
+                // No record has that many members; the limit prevents an overflow.
+                leading + members.min(u64::from(u16::MAX)) * (1 + after)
             }
-            false => first + after,
+            false => leading + after,
         };
         Ok(Self {
             format,
@@ -98,11 +108,11 @@ impl<'a> ReadValues<'a> {
     #[must_use]
     pub fn values(&self) -> Vec<ReadValue> {
         let shape = ReadShape::new(self.format);
-        let first = 1 + shape.times;
+        let leading = shape.leading_words();
         if !shape.group {
-            return vec![self.value(0, first, shape)];
+            return vec![self.value(0, leading, shape)];
         }
-        let members = (first..self.words.len()).step_by(1 + shape.words_after_value());
+        let members = (leading..self.words.len()).step_by(1 + shape.words_after_value());
         members
             .map(|index| self.value(index, index + 1, shape))
             .collect()
@@ -129,6 +139,6 @@ impl<'a> ReadValues<'a> {
         } else {
             shape.words_after_value()
         };
-        to.zeros((1 + shape.times + after) * 8);
+        to.zeros((shape.leading_words() + after) * 8);
     }
 }

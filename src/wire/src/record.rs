@@ -172,7 +172,7 @@ pub enum Record<'a> {
     TextPoke(TextPoke<'a>),
     /// User part of earlier callchains.
     CallchainDeferred(CallchainDeferred<'a>),
-    /// Any other type; not decoded.
+    /// Any other type, also a sample; not decoded.
     Other(RecordKind),
 }
 
@@ -180,7 +180,7 @@ impl<'a> Record<'a> {
     /// Decodes the body of a record, with or without its trailer.
     ///
     /// # Errors
-    /// [`DecodeError`] when the body is too short for the fields of its type.
+    /// [`DecodeError`] when the body is too short for the fields of its type, or for a count in it.
     pub fn decode(raw: &RawRecord<'a>, endian: Endian) -> Result<Self, DecodeError> {
         let at = &mut Cursor::new(raw.body, endian);
         Ok(match raw.kind {
@@ -224,12 +224,12 @@ impl<'a> Record<'a> {
                 id: at.u64("id")?,
                 path: until_nul(at.rest()),
             }),
-            kind => Self::decode_trace(kind, at)?,
+            kind => Self::decode_remaining(kind, at)?,
         })
     }
 
-    /// Decodes the types that [`Record::decode`] leaves to it.
-    fn decode_trace(kind: RecordKind, at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+    /// Decodes the types that [`Record::decode`] does not name. Unknown types, samples and types of perf are [`Record::Other`].
+    fn decode_remaining(kind: RecordKind, at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         Ok(match kind {
             RecordKind::READ => Self::Read(Read::decode(at)?),
             RecordKind::AUX => Self::Aux(Aux::decode(at)?),
@@ -284,7 +284,7 @@ impl<'a> Record<'a> {
         (kind, Misc(0))
     }
 
-    /// Appends the body without the trailer; names are padded to eight bytes as the kernel does.
+    /// Appends the body without the trailer; names are padded to a multiple of eight bytes, as in the kernel.
     /// [`Record::Other`] has no fields to write and appends nothing.
     pub fn encode_body(&self, to: &mut Encoder<'_>) {
         match self {
