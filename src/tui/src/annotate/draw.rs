@@ -165,7 +165,7 @@ impl AnnotateScreen {
                 .source_line()
                 .is_some_and(|line| self.line_of(instruction) == Some(line));
         let border = match is_marked {
-            true => theme.found,
+            true => theme.cursor_line,
             false => theme.muted,
         };
         spans.push(Span::styled(BORDER, border));
