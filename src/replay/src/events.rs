@@ -17,9 +17,9 @@ pub struct EventTable {
     endian: Endian,
     events: Vec<EventEntry>,
     by_id: Arc<EventIds>,
-    /// Number of 8-byte fields before the id of a sample if there are several events. All events must have it at the same
-    /// position: the event is not known before its id is read.
-    id_place: Option<usize>,
+    /// Index of the id among the 8-byte fields at the start of a sample, if there are several events. All events must have it
+    /// at the same position: the event is not known before its id is read.
+    id_index: Option<usize>,
     /// Whether records other than samples have a trailer.
     trailers: bool,
     /// Whether a ring was written backward (`--overwrite`).
@@ -66,8 +66,8 @@ impl EventTable {
         }
         Self {
             endian,
-            id_place: match entries.as_slice() {
-                [first, _, ..] => first.layout.id_place(),
+            id_index: match entries.as_slice() {
+                [first, _, ..] => first.layout.id_index(),
                 _ => None,
             },
             events: entries,
@@ -149,8 +149,8 @@ impl EventTable {
     /// fails.
     #[inline(always)]
     fn event_of_sample(&self, body: &[u8], endian: Endian) -> Option<EventIndex> {
-        let id = self.id_place.and_then(|place| {
-            let word = body.as_chunks::<{ size_of::<u64>() }>().0.get(place)?;
+        let id = self.id_index.and_then(|index| {
+            let word = body.as_chunks::<{ size_of::<u64>() }>().0.get(index)?;
             Some(endian.u64(*word))
         });
         match id {

@@ -57,7 +57,7 @@ pub use user::{
     AuxTrace, AuxTraceError, AuxTraceInfo, BpfMetadata, Chain, CpuCounters, CpuMap, DomainCounters,
     EventTypeName, FeatureData, IdIndex, IdIndexEntry, Imbalance, LoadBalance, Moves,
     SCHEDSTAT_VERSIONS, Schedstat, SchedstatCpu, SchedstatDomain, ShortClock, Simpleperf, Stat,
-    StatConfig, StatRound, ThreadMap, ThreadMapEntry, TimeConv, UnwindingInput, UnwindingResult,
+    StatConfig, StatRound, ThreadMap, ThreadMapEntry, TimeConv, UnwindingDetails, UnwindingResult,
     UserRecord,
 };
 pub use user_stack::UserStack;

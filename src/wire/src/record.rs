@@ -7,7 +7,7 @@ mod mmap;
 pub use aux::{Aux, AuxOutputHwId, ItraceStart};
 pub use code::{CallchainDeferred, Read, TextPoke};
 pub use mmap::{Mmap, Mmap2, MmapId};
-use mmap::{encode_mmap, encode_mmap2, mmap, mmap2};
+use mmap::{encode_mmap_fixed, encode_mmap2, mmap, mmap2};
 
 use crate::{Cursor, DecodeError, Encoder, Endian, Misc, RawRecord, RecordKind, until_nul};
 
@@ -289,7 +289,7 @@ impl<'a> Record<'a> {
     pub fn encode_body(&self, to: &mut Encoder<'_>) {
         match self {
             Self::Mmap(mmap) => {
-                encode_mmap(mmap, to);
+                encode_mmap_fixed(mmap, to);
                 to.padded_str(mmap.filename, 8);
             }
             Self::Mmap2(mmap2) => encode_mmap2(mmap2, to),

@@ -42,11 +42,11 @@ impl RegsAbi {
 /// Registers of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Regs<'a> {
-    /// Width of the task's registers.
+    /// Width of the registers.
     pub abi: RegsAbi,
-    /// The registers that are present, as numbered in the architecture's `perf_regs.h`.
+    /// The registers that the event selects, one bit each, as numbered in the architecture's `perf_regs.h`.
     pub mask: u64,
-    /// Their values, lowest bit first; none in a sample whose `abi` is [`RegsAbi::None`].
+    /// The values of the selected registers, lowest number first; empty in a sample whose `abi` is [`RegsAbi::None`].
     pub values: U64s<'a>,
 }
 
@@ -70,15 +70,15 @@ impl<'a> Regs<'a> {
         })
     }
 
-    /// Appends the ABI and the registers; [`RegsAbi::None`] for `None`.
+    /// Appends the ABI and the registers; without `regs`, only [`RegsAbi::None`].
     pub(crate) fn encode(regs: Option<Self>, to: &mut Encoder<'_>) {
         to.u64(regs.map_or(0, |regs| regs.abi.raw()));
         regs.iter()
             .flat_map(|regs| regs.values.iter())
-            .for_each(|word| to.u64(word));
+            .for_each(|value| to.u64(value));
     }
 
-    /// The register with this number, if it was dumped.
+    /// The value of the register with this number; `None` if the dump lacks it.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<u64> {
         let bit = 1_u64.checked_shl(number)?;

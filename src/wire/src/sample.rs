@@ -14,7 +14,7 @@ use fixed::FixedFields;
 pub struct SampleRecord<'a> {
     /// Instruction pointer.
     pub ip: Option<u64>,
-    /// Process and thread id; -1 as `u32::MAX` for a dying task.
+    /// Process and thread id; `u32::MAX` (-1) for a dying task.
     pub pid_tid: Option<(u32, u32)>,
     /// Timestamp in nanoseconds of the event's clock.
     pub time: Option<u64>,
@@ -68,10 +68,10 @@ pub struct SampleLayout {
     branch: BranchSampleType,
     regs_user: u64,
     regs_intr: u64,
-    /// The fields to decode; others are only checked.
+    /// The fields to decode; the others only have to fit into the sample.
     reads: SampleType,
     fixed: FixedFields,
-    rest: FieldsAfterFixed,
+    after_fixed: FieldsAfterFixed,
 }
 
 /// The fields after those of fixed length.
@@ -108,7 +108,7 @@ const FIXED: u64 = SampleType::IDENTIFIER.0
     | SampleType::CPU.0
     | SampleType::PERIOD.0;
 
-/// Bits of fields that are decoded into the same field of [`SampleRecord`].
+/// Pairs of `sample_type` bits that are decoded into one field of [`SampleRecord`].
 const SHARED_FIELDS: [SampleType; 2] = [
     SampleType(SampleType::IDENTIFIER.0 | SampleType::ID.0),
     SampleType(SampleType::WEIGHT.0 | SampleType::WEIGHT_STRUCT.0),
@@ -126,18 +126,18 @@ impl SampleLayout {
             regs_intr: attr.sample_regs_intr,
             reads: SampleType::ALL,
             fixed: FixedFields::new(attr.sample_type, SampleType::ALL),
-            rest: FieldsAfterFixed::new(attr.sample_type),
+            after_fixed: FieldsAfterFixed::new(attr.sample_type),
         }
     }
 
-    /// The same layout for a consumer that reads only `fields`: others are not decoded and stay `None`, but a sample
-    /// that is too short for them is still an error.
+    /// The same layout for a consumer that reads only `fields`: the others are not decoded and stay `None`, but a sample
+    /// that is too short for all its fields is still an error.
     #[must_use]
     pub fn reading(&self, fields: SampleType) -> Self {
-        let shared = SHARED_FIELDS.into_iter();
-        let reads = shared
-            .filter(|shared| fields.intersects(*shared))
-            .fold(fields, |reads, shared| reads | shared);
+        let reads = SHARED_FIELDS
+            .into_iter()
+            .filter(|pair| fields.intersects(*pair))
+            .fold(fields, |reads, pair| reads | pair);
         Self {
             reads,
             fixed: FixedFields::new(self.sample_type, reads),
@@ -151,23 +151,23 @@ impl SampleLayout {
         self.sample_type
     }
 
-    /// Returns the timestamp without decoding the rest.
+    /// Returns the timestamp without decoding the rest; `None` if samples have none, or if `body` is too short.
     #[inline]
     #[must_use]
     pub fn time(&self, body: &[u8], endian: Endian) -> Option<u64> {
         FixedFields::word(body, self.fixed.time?, endian)
     }
 
-    /// Returns the event id without decoding the rest.
+    /// Returns the event id without decoding the rest; `None` if samples have none, or if `body` is too short.
     #[inline]
     #[must_use]
     pub fn id(&self, body: &[u8], endian: Endian) -> Option<u64> {
         FixedFields::word(body, self.fixed.id?, endian)
     }
 
-    /// Number of 8-byte fields before the event id in a sample's body; `None` if samples have no id.
+    /// Index of the event id among the 8-byte fields at the start of a sample's body; `None` if samples have no id.
     #[must_use]
-    pub fn id_place(&self) -> Option<usize> {
+    pub fn id_index(&self) -> Option<usize> {
         self.fixed.id
     }
 
@@ -204,9 +204,9 @@ impl SampleLayout {
         }
     }
 
-    /// Decodes a sample that has at most RAW or CALLCHAIN after the fields of fixed length. Returns `false` for
-    /// other and for truncated samples; [`SampleLayout::decode_into`] decodes these or returns the error. Most samples are
-    /// decoded by this function, which is small enough to be part of a loop; `endian` should be a constant there.
+    /// Decodes a sample with no field after those of fixed length, or with one: RAW or CALLCHAIN. Returns `false` for
+    /// any other sample and for a truncated one; [`SampleLayout::decode_into`] then decodes it or returns the error. This
+    /// function decodes most samples and is small enough to be inlined into a loop; `endian` should be a constant there.
     #[inline(always)]
     pub fn decode_simple<'a>(
         &self,
@@ -214,13 +214,13 @@ impl SampleLayout {
         endian: Endian,
         sample: &mut SampleRecord<'a>,
     ) -> bool {
-        if self.rest == FieldsAfterFixed::Any {
+        if self.after_fixed == FieldsAfterFixed::Any {
             return false;
         }
         let Some(rest) = self.fixed.decode_into(body, endian, sample) else {
             return false;
         };
-        match self.rest {
+        match self.after_fixed {
             FieldsAfterFixed::None => true,
             FieldsAfterFixed::Raw => match raw_data(rest, endian) {
                 Some(raw) if self.reads.contains(SampleType::RAW) => {
@@ -380,70 +380,62 @@ impl SampleLayout {
         self.encode_tail(sample, to);
     }
 
+    /// Appends IDENTIFIER to PERIOD.
     fn encode_fixed(&self, sample: &SampleRecord<'_>, to: &mut Encoder<'_>) {
-        let (pid, tid) = sample.pid_tid.unwrap_or_default();
-        for (bit, value) in [
-            (SampleType::IDENTIFIER, sample.id),
-            (SampleType::IP, sample.ip),
-            (SampleType::TID, None),
-            (SampleType::TIME, sample.time),
-            (SampleType::ADDR, sample.addr),
-            (SampleType::ID, sample.id),
-            (SampleType::STREAM_ID, sample.stream_id),
-            (SampleType::CPU, None),
-            (SampleType::PERIOD, sample.period),
-        ] {
-            if !self.sample_type.contains(bit) {
-                continue;
-            }
-            match bit {
-                SampleType::TID => {
-                    to.u32(pid);
-                    to.u32(tid);
-                }
-                SampleType::CPU => {
-                    to.u32(sample.cpu.unwrap_or_default());
-                    to.u32(0);
-                }
-                _ => to.u64(value.unwrap_or_default()),
-            }
+        self.encode_word(SampleType::IDENTIFIER, sample.id, to);
+        self.encode_word(SampleType::IP, sample.ip, to);
+        if self.sample_type.contains(SampleType::TID) {
+            let (pid, tid) = sample.pid_tid.unwrap_or_default();
+            to.u32(pid);
+            to.u32(tid);
         }
+        self.encode_word(SampleType::TIME, sample.time, to);
+        self.encode_word(SampleType::ADDR, sample.addr, to);
+        self.encode_word(SampleType::ID, sample.id, to);
+        self.encode_word(SampleType::STREAM_ID, sample.stream_id, to);
+        if self.sample_type.contains(SampleType::CPU) {
+            to.u32(sample.cpu.unwrap_or_default());
+            to.u32(0);
+        }
+        self.encode_word(SampleType::PERIOD, sample.period, to);
     }
 
+    /// Appends WEIGHT to AUX.
     fn encode_tail(&self, sample: &SampleRecord<'_>, to: &mut Encoder<'_>) {
-        let has = |bit| self.sample_type.contains(bit);
-        let word = |present: bool, value: Option<u64>, to: &mut Encoder<'_>| {
-            if present {
-                to.u64(value.unwrap_or_default());
-            }
-        };
-        let weight = has(SampleType::WEIGHT) || has(SampleType::WEIGHT_STRUCT);
-        word(weight, sample.weight, to);
-        word(has(SampleType::DATA_SRC), sample.data_src, to);
-        word(has(SampleType::TRANSACTION), sample.transaction, to);
-        if has(SampleType::REGS_INTR) {
+        let weight = SampleType::WEIGHT | SampleType::WEIGHT_STRUCT;
+        self.encode_word(weight, sample.weight, to);
+        self.encode_word(SampleType::DATA_SRC, sample.data_src, to);
+        self.encode_word(SampleType::TRANSACTION, sample.transaction, to);
+        if self.sample_type.contains(SampleType::REGS_INTR) {
             Regs::encode(sample.regs_intr, to);
         }
-        word(has(SampleType::PHYS_ADDR), sample.phys_addr, to);
-        word(has(SampleType::CGROUP), sample.cgroup, to);
-        word(has(SampleType::DATA_PAGE_SIZE), sample.data_page_size, to);
-        word(has(SampleType::CODE_PAGE_SIZE), sample.code_page_size, to);
-        if has(SampleType::AUX) {
+        self.encode_word(SampleType::PHYS_ADDR, sample.phys_addr, to);
+        self.encode_word(SampleType::CGROUP, sample.cgroup, to);
+        self.encode_word(SampleType::DATA_PAGE_SIZE, sample.data_page_size, to);
+        self.encode_word(SampleType::CODE_PAGE_SIZE, sample.code_page_size, to);
+        if self.sample_type.contains(SampleType::AUX) {
             let aux = sample.aux.unwrap_or_default();
             to.u64(aux.len() as u64);
             to.bytes(aux);
         }
     }
+
+    /// Appends a 64-bit field, 0 for `None`, if the layout has one of `fields`.
+    fn encode_word(&self, fields: SampleType, value: Option<u64>, to: &mut Encoder<'_>) {
+        if self.sample_type.intersects(fields) {
+            to.u64(value.unwrap_or_default());
+        }
+    }
 }
 
-/// The data of RAW if that is the only field after those of fixed length; `None` if it is not complete.
+/// The data of the RAW field that `rest` starts with; `None` if the field is incomplete.
 #[inline(always)]
 fn raw_data(rest: &[u8], endian: Endian) -> Option<&[u8]> {
     let (size, data) = rest.split_first_chunk()?;
     data.get(..endian.u32(*size) as usize)
 }
 
-/// The bytes of a callchain that is the only field after those of fixed length; `None` if it is not complete.
+/// The entries of the CALLCHAIN field that `rest` starts with, undecoded; `None` if the field is incomplete.
 #[inline(always)]
 fn callchain(rest: &[u8], endian: Endian) -> Option<&[u8]> {
     let (count, words) = rest.split_first_chunk()?;

@@ -52,7 +52,8 @@ impl SampleIdLayout {
         self.size
     }
 
-    /// Returns the time from a record's body without decoding the rest; `None` without a time, or if the body is too short.
+    /// Returns the time from a record's body without decoding the rest; `None` if the layout has no time, or if the body is
+    /// too short.
     #[must_use]
     pub fn time(&self, body: &[u8], endian: Endian) -> Option<u64> {
         let start = body.len().checked_sub(self.size)?;
@@ -63,12 +64,10 @@ impl SampleIdLayout {
     /// body is too short.
     #[must_use]
     pub fn split<'a>(&self, body: &'a [u8], endian: Endian) -> (&'a [u8], SampleId) {
-        let start = body.len().saturating_sub(self.size);
-        match body.split_at_checked(start) {
-            Some((own, trailer)) if trailer.len() == self.size => {
-                (own, self.decode(trailer, endian))
-            }
-            _ => (body, SampleId::default()),
+        let start = body.len().checked_sub(self.size);
+        match start.and_then(|start| body.split_at_checked(start)) {
+            Some((fields, trailer)) => (fields, self.decode(trailer, endian)),
+            None => (body, SampleId::default()),
         }
     }
 

@@ -19,13 +19,13 @@ pub use schedstat::{
     CpuCounters, DomainCounters, Imbalance, LoadBalance, Moves, SCHEDSTAT_VERSIONS, Schedstat,
     SchedstatCpu, SchedstatDomain,
 };
-pub use simpleperf::{Chain, Simpleperf, UnwindingInput, UnwindingResult};
+pub use simpleperf::{Chain, Simpleperf, UnwindingDetails, UnwindingResult};
 pub use stat::{Stat, StatConfig, StatRound};
 
 use crate::{Cursor, DecodeError, Encoder, Endian, RawRecord, RecordKind};
 
-/// A decoded record of perf's user space. Attrs, build-ids and event updates are decoded by the
-/// readers of files.
+/// A decoded record of perf's user space. Attrs, build-ids, event updates and compressed records are [`UserRecord::Other`]
+/// here: the readers of files decode them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UserRecord<'a> {
@@ -35,7 +35,8 @@ pub enum UserRecord<'a> {
     TracingData(u32),
     /// A feature section.
     Feature(FeatureData<'a>),
-    /// End of a round, one pass over all ring buffers: no later record is older than the newest one of the round before.
+    /// End of a round, one pass over all ring buffers: no later record is older than the newest record of the round before this
+    /// one.
     FinishedRound,
     /// End of the synthesized records at the start.
     FinishedInit,
@@ -47,15 +48,15 @@ pub enum UserRecord<'a> {
     AuxTrace(AuxTrace),
     /// Error in an AUX trace.
     AuxTraceError(AuxTraceError<'a>),
-    /// Threads of a stat recording.
+    /// The observed threads.
     ThreadMap(ThreadMap),
-    /// CPUs of a stat recording.
+    /// The observed CPUs.
     CpuMap(CpuMap),
     /// Settings of stat.
     StatConfig(StatConfig),
     /// A counter's value.
     Stat(Stat),
-    /// End of an interval of stat.
+    /// End of an interval of stat, or of the whole measurement.
     StatRound(StatRound),
     /// Parameters to convert hardware time to the clock of timestamps.
     TimeConv(TimeConv),

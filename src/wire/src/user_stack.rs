@@ -7,7 +7,7 @@ use crate::{Cursor, DecodeError, Encoder};
 pub struct UserStack<'a> {
     /// The bytes that were copied, from the stack pointer upwards.
     pub bytes: &'a [u8],
-    /// Bytes reserved in the record, padding included.
+    /// Bytes reserved in the record for the copy, unused ones included.
     pub reserved: usize,
 }
 
@@ -30,7 +30,7 @@ impl<'a> UserStack<'a> {
         })
     }
 
-    /// Appends the copy; an empty one for `None`.
+    /// Appends the copy; for `None`, a size of 0.
     pub(crate) fn encode(stack: Option<Self>, to: &mut Encoder<'_>) {
         let Some(stack) = stack else { return to.u64(0) };
         to.u64(stack.reserved as u64);

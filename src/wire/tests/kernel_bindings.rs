@@ -8,16 +8,16 @@ use rperf_wire::{
     Attr, AttrFlags, BranchSampleType, Endian, EventType, Misc, ReadFormat, RecordKind, SampleType,
 };
 
-/// The offsets of the bytes in which an attr differs from an empty one.
+/// The offsets of the bytes in which an attr differs from an empty one, except for the field `size`.
 fn changed_offsets(attr: &Attr) -> Vec<usize> {
-    let (empty, bytes) = (Attr::default(), attr.encode(Endian::NATIVE));
-    let mut empty = empty.encode(Endian::NATIVE);
+    let bytes = attr.encode(Endian::NATIVE);
+    let mut empty = Attr::default().encode(Endian::NATIVE);
     empty.resize(bytes.len(), 0);
     let size = offset_of!(perf_event_attr, size);
-    let offsets = (0..bytes.len()).filter(|at| bytes[*at] != empty[*at]);
+    let changed = (0..bytes.len()).filter(|offset| bytes[*offset] != empty[*offset]);
     // Longer layouts also differ in their size.
-    offsets
-        .filter(|at| !(size..size + 4).contains(at))
+    changed
+        .filter(|offset| !(size..size + 4).contains(offset))
         .collect()
 }
 

@@ -78,7 +78,7 @@ fn attrs() -> impl Strategy<Value = Attr> {
     })
 }
 
-/// Records of most kernel types, with numbers from `n` and texts from `name`.
+/// Records of the kernel types other than SAMPLE, READ and CALLCHAIN_DEFERRED, with numbers from `n` and texts from `name`.
 fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>> {
     let [a, b, c, d, e, f, g, h] = *n;
     #[expect(
@@ -289,7 +289,7 @@ proptest! {
         }
     }
 
-    /// Truncated names are not tested: they are valid shorter names.
+    /// All names are empty: a truncated name is a valid shorter name.
     #[test]
     fn truncated_records_are_errors(
         numbers in prop::array::uniform8(any::<u64>()),
@@ -300,7 +300,7 @@ proptest! {
             let (kind, misc) = record.kind_and_misc();
             let mut body = Vec::new();
             record.encode_body(&mut Encoder::new(&mut body, endian));
-            // The size of the end that may be missing: padded names, or padding.
+            // Bytes at the end that may be missing: the padded empty name, or padding.
             let optional = match record {
                 Record::Mmap(_) | Record::Mmap2(_) | Record::Comm(_) | Record::Ksymbol(_) | Record::Cgroup(_) => 8,
                 Record::TextPoke(_) => 4,

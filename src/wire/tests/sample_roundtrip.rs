@@ -6,10 +6,14 @@ use rperf_wire::{
     Attr, BranchSampleType, Encoder, Endian, ReadFormat, SampleLayout, SampleRecord, SampleType,
 };
 
+/// The value of a counter that is read alone.
+const SINGLE_COUNT: u64 = 77;
+
 /// Values for the fields of a sample; each layout uses the values of its own fields.
 #[derive(Debug, Clone)]
 struct Content {
     words: [u64; 12],
+    /// Values of the members of a group.
     counters: Vec<u64>,
     chain: Vec<u64>,
     raw: Vec<u8>,
@@ -50,20 +54,22 @@ fn contents() -> impl Strategy<Value = Content> {
 }
 
 fn attrs() -> impl Strategy<Value = Attr> {
-    let bits = (any::<u64>(), 0_u64..32, any::<bool>(), any::<bool>());
-    (bits, any::<u64>(), any::<u64>()).prop_map(|(bits, sample_regs_user, sample_regs_intr)| {
-        let (sample_type, read_format, index, counters) = bits;
-        Attr {
-            sample_type: SampleType(sample_type & ((1 << 25) - 1)),
-            read_format: ReadFormat(read_format),
-            branch_sample_type: BranchSampleType::default()
-                .with(BranchSampleType::HW_INDEX, index)
-                .with(BranchSampleType::COUNTERS, counters),
-            sample_regs_user,
-            sample_regs_intr,
-            ..Attr::default()
-        }
-    })
+    let selections = (any::<u64>(), 0_u64..32, any::<bool>(), any::<bool>());
+    (selections, any::<u64>(), any::<u64>()).prop_map(
+        |(selections, sample_regs_user, sample_regs_intr)| {
+            let (sample_type, read_format, has_hw_index, has_counters) = selections;
+            Attr {
+                sample_type: SampleType(sample_type & ((1 << 25) - 1)),
+                read_format: ReadFormat(read_format),
+                branch_sample_type: BranchSampleType::default()
+                    .with(BranchSampleType::HW_INDEX, has_hw_index)
+                    .with(BranchSampleType::COUNTERS, has_counters),
+                sample_regs_user,
+                sample_regs_intr,
+                ..Attr::default()
+            }
+        },
+    )
 }
 
 /// The body, laid out as in perf_event_open(2).
@@ -101,7 +107,7 @@ fn body(attr: &Attr, content: &Content, endian: Endian) -> Vec<u8> {
         }
     }
     if has(SampleType::READ) {
-        read(attr.read_format, content, &mut to);
+        put_read(attr.read_format, content, &mut to);
     }
     if has(SampleType::CALLCHAIN) {
         to.u64(content.chain.len() as u64);
@@ -112,10 +118,10 @@ fn body(attr: &Attr, content: &Content, endian: Endian) -> Vec<u8> {
         to.bytes(&content.raw);
     }
     if has(SampleType::BRANCH_STACK) {
-        branches(attr.branch_sample_type, content, &mut to);
+        put_branches(attr.branch_sample_type, content, &mut to);
     }
     if has(SampleType::REGS_USER) {
-        registers(attr.sample_regs_user, content.abi, &mut to);
+        put_registers(attr.sample_regs_user, content.abi, &mut to);
     }
     if has(SampleType::STACK_USER) {
         to.u64(content.stack.len() as u64);
@@ -134,7 +140,7 @@ fn body(attr: &Attr, content: &Content, endian: Endian) -> Vec<u8> {
         to.u64(transaction);
     }
     if has(SampleType::REGS_INTR) {
-        registers(attr.sample_regs_intr, content.abi, &mut to);
+        put_registers(attr.sample_regs_intr, content.abi, &mut to);
     }
     for (bit, word) in [
         (SampleType::PHYS_ADDR, phys),
@@ -161,39 +167,34 @@ fn pack(endian: Endian, first: u64, second: u64) -> u64 {
     }
 }
 
-fn read(format: ReadFormat, content: &Content, to: &mut Encoder<'_>) {
-    let group = format.contains(ReadFormat::GROUP);
-    let members = if group {
-        content.counters.as_slice()
-    } else {
-        &[77][..]
-    };
-    if group {
-        to.u64(members.len() as u64);
-    } else {
-        to.u64(77);
-    }
-    for (bit, word) in [
-        (ReadFormat::TOTAL_TIME_ENABLED, 1000),
-        (ReadFormat::TOTAL_TIME_RUNNING, 900),
-    ] {
-        if format.contains(bit) {
-            to.u64(word);
-        }
-    }
-    for member in members {
-        if group {
-            to.u64(*member);
-        }
-        for (bit, word) in [(ReadFormat::ID, 5), (ReadFormat::LOST, 6)] {
+fn put_read(format: ReadFormat, content: &Content, to: &mut Encoder<'_>) {
+    let put_selected = |words: [(ReadFormat, u64); 2], to: &mut Encoder<'_>| {
+        for (bit, word) in words {
             if format.contains(bit) {
                 to.u64(word);
             }
         }
+    };
+    let times = [
+        (ReadFormat::TOTAL_TIME_ENABLED, 1000),
+        (ReadFormat::TOTAL_TIME_RUNNING, 900),
+    ];
+    let after_value = [(ReadFormat::ID, 5), (ReadFormat::LOST, 6)];
+    if format.contains(ReadFormat::GROUP) {
+        to.u64(content.counters.len() as u64);
+        put_selected(times, to);
+        for counter in &content.counters {
+            to.u64(*counter);
+            put_selected(after_value, to);
+        }
+    } else {
+        to.u64(SINGLE_COUNT);
+        put_selected(times, to);
+        put_selected(after_value, to);
     }
 }
 
-fn branches(kinds: BranchSampleType, content: &Content, to: &mut Encoder<'_>) {
+fn put_branches(kinds: BranchSampleType, content: &Content, to: &mut Encoder<'_>) {
     to.u64(content.branches.len() as u64);
     if kinds.contains(BranchSampleType::HW_INDEX) {
         to.u64(12);
@@ -211,13 +212,14 @@ fn branches(kinds: BranchSampleType, content: &Content, to: &mut Encoder<'_>) {
     }
 }
 
-fn registers(mask: u64, abi: u64, to: &mut Encoder<'_>) {
+fn put_registers(mask: u64, abi: u64, to: &mut Encoder<'_>) {
     to.u64(abi);
     if abi != 0 {
         (0..mask.count_ones()).for_each(|register| to.u64(u64::from(register)));
     }
 }
 
+/// Compares some fields of a decoded sample with the values that were written.
 fn check_fields(
     attr: &Attr,
     content: &Content,
@@ -225,8 +227,8 @@ fn check_fields(
 ) -> Result<(), TestCaseError> {
     let has = |bit| attr.sample_type.contains(bit);
     let [id, ip, time, ..] = content.words;
-    let identified = has(SampleType::ID) || has(SampleType::IDENTIFIER);
-    prop_assert_eq!(sample.id, identified.then_some(id));
+    let has_id = has(SampleType::ID) || has(SampleType::IDENTIFIER);
+    prop_assert_eq!(sample.id, has_id.then_some(id));
     prop_assert_eq!(sample.ip, has(SampleType::IP).then_some(ip));
     prop_assert_eq!(sample.time, has(SampleType::TIME).then_some(time));
     prop_assert_eq!(sample.pid_tid, has(SampleType::TID).then_some((41, 42)));
@@ -251,14 +253,14 @@ fn check_fields(
             if group {
                 content.counters.clone()
             } else {
-                vec![77]
+                vec![SINGLE_COUNT]
             }
         );
     }
     Ok(())
 }
 
-/// The sample without the fields outside `fields`.
+/// A copy of the sample with only those of its fields that are in `fields`.
 fn only<'a>(sample: &SampleRecord<'a>, fields: SampleType) -> SampleRecord<'a> {
     let is_read = |bits: SampleType| fields.intersects(bits);
     let s = sample.clone();
@@ -300,7 +302,7 @@ fn only<'a>(sample: &SampleRecord<'a>, fields: SampleType) -> SampleRecord<'a> {
 /// Attrs whose samples have at most one field after those of fixed length.
 fn short_attrs() -> impl Strategy<Value = Attr> {
     let rest = prop::sample::select(vec![0, SampleType::RAW.0, SampleType::CALLCHAIN.0]);
-    (any::<u64>(), rest).prop_map(|(fixed, rest)| {
+    (any::<u64>(), rest).prop_map(|(selection, rest)| {
         let fixed = [
             SampleType::IDENTIFIER,
             SampleType::IP,
@@ -313,7 +315,7 @@ fn short_attrs() -> impl Strategy<Value = Attr> {
             SampleType::PERIOD,
         ]
         .into_iter()
-        .fold(0, |bits, field| bits | field.0 & fixed);
+        .fold(0, |bits, field| bits | field.0 & selection);
         Attr {
             sample_type: SampleType(fixed | rest),
             ..Attr::default()

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rperf_wire::{
     Chain, Encoder, Endian, Misc, RawRecord, RecordKind, Regs, RegsAbi, Simpleperf, U64s,
-    UnwindingInput, UnwindingResult, UserRecord, UserStack,
+    UnwindingDetails, UnwindingResult, UserRecord, UserStack,
 };
 
 fn body(record: &UserRecord<'_>, endian: Endian) -> Vec<u8> {
@@ -18,13 +18,14 @@ fn decode<'a>(kind: RecordKind, body: &'a [u8], endian: Endian) -> Option<UserRe
     UserRecord::decode(&RawRecord { kind, misc, body }, endian).ok()
 }
 
-/// A record of every type, from the same numbers and bytes. An unwinding result has its input if `input_parts` is at least 1,
-/// and the resulting frames if it is 2.
+/// A record of every type, from the same numbers and bytes. An unwinding result has its registers and stack if
+/// `unwinding_parts` is at least 1, and the resulting frames if it is 2.
 fn records<'a>(
     n: [u64; 6],
     chain: Chain<'a>,
     name: &'a [u8],
-    (stack, input_parts): (&'a [u8], u8),
+    stack: &'a [u8],
+    unwinding_parts: u8,
 ) -> Vec<Simpleperf<'a>> {
     let [a, b, c, d, e, f] = n;
     let count = chain.ips.len();
@@ -34,13 +35,13 @@ fn records<'a>(
         values: chain.sps,
     };
     let reserved = stack.len().next_multiple_of(8);
-    let input = UnwindingInput {
+    let details = UnwindingDetails {
         regs,
         stack: UserStack {
             bytes: stack,
             reserved,
         },
-        chain: (input_parts > 1).then_some(chain),
+        chain: (unwinding_parts > 1).then_some(chain),
     };
     vec![
         Simpleperf::KernelSymbols { kallsyms: name },
@@ -73,7 +74,7 @@ fn records<'a>(
             error_addr: d,
             stack_start: e,
             stack_end: f,
-            input: (input_parts > 0).then_some(input),
+            details: (unwinding_parts > 0).then_some(details),
         }),
         Simpleperf::TracingData(name),
         Simpleperf::Debug {
@@ -87,16 +88,17 @@ proptest! {
     #[test]
     fn records_round_trip(
         n in any::<[u64; 6]>(), words in vec(any::<[u8; 8]>(), 0..6), name in vec(1_u8.., 0..70),
-        stack in vec(any::<u8>(), 0..40), input_parts in 0_u8..3, big in any::<bool>(),
+        stack in vec(any::<u8>(), 0..40), unwinding_parts in 0_u8..3, big in any::<bool>(),
     ) {
         let endian = if big { Endian::Big } else { Endian::Little };
         let words = words.concat();
+        // The first half are addresses, the second half stack pointers.
         let ips_size = words.len() / 16 * 8;
         let chain = Chain {
             ips: U64s::new(&words[..ips_size], endian),
             sps: U64s::new(&words[ips_size..ips_size * 2], endian),
         };
-        for record in records(n, chain, &name, (&stack, input_parts)) {
+        for record in records(n, chain, &name, &stack, unwinding_parts) {
             let kind = record.kind();
             let record = UserRecord::Simpleperf(record);
             let bytes = body(&record, endian);

@@ -13,7 +13,7 @@ fn endians() -> impl Strategy<Value = Endian> {
     prop_oneof![Just(Endian::Little), Just(Endian::Big)]
 }
 
-/// Names that fit into the smallest field, or fill it.
+/// Names of at most 16 bytes, which fit into the smallest field or fill it.
 fn names() -> impl Strategy<Value = Vec<u8>> {
     vec(1_u8.., 0..=16)
 }
@@ -50,7 +50,7 @@ fn schedstat(version: u16, words: [u32; 8], other: &[u8]) -> [UserRecord<'_>; 2]
         nobusyq: f,
         nobusyg: g,
     };
-    let cpu = CpuCounters {
+    let cpu_counters = CpuCounters {
         yld_count: a,
         array_exp: b,
         sched_count: c,
@@ -61,7 +61,7 @@ fn schedstat(version: u16, words: [u32; 8], other: &[u8]) -> [UserRecord<'_>; 2]
         run_delay: u64::from(h) << 31,
         pcount: 7,
     };
-    let domain = DomainCounters {
+    let domain_counters = DomainCounters {
         busy: balance(h),
         idle: balance(g),
         newidle: balance(f),
@@ -74,25 +74,25 @@ fn schedstat(version: u16, words: [u32; 8], other: &[u8]) -> [UserRecord<'_>; 2]
             ttwu_move_balance: d,
         },
     };
-    let (timestamp, number) = (u64::from(a) << 3, b);
+    let timestamp = u64::from(a) << 3;
     [
         UserRecord::SchedstatCpu(SchedstatCpu {
             timestamp,
-            cpu: number,
+            cpu: b,
             version,
             counters: if known {
-                Schedstat::Known(cpu)
+                Schedstat::Known(cpu_counters)
             } else {
                 Schedstat::Other(other)
             },
         }),
         UserRecord::SchedstatDomain(SchedstatDomain {
             timestamp,
-            cpu: number,
+            cpu: b,
             version,
             domain: 3,
             counters: if known {
-                Schedstat::Known(domain)
+                Schedstat::Known(domain_counters)
             } else {
                 Schedstat::Other(other)
             },
@@ -121,8 +121,9 @@ fn assert_round_trip(record: UserRecord<'_>, endian: Endian) {
     }
 }
 
-/// Records with numeric fields, taken from `n` and `m`; with optional fields if `time` or `machine` is set.
-fn numbers(n: [u64; 6], m: [u32; 6], time: bool, machine: bool) -> Vec<UserRecord<'static>> {
+/// Records with numeric fields, taken from `n` and `m`. `has_time` and `has_last` determine whether fields exist that older
+/// versions of perf did not write: the time of an error, and the last fields of records.
+fn numbers(n: [u64; 6], m: [u32; 6], has_time: bool, has_last: bool) -> Vec<UserRecord<'static>> {
     let [a, b, c, d, e, f] = n;
     let [kind, code, cpu, pid, tid, index] = m;
     let entry = |id| IdIndexEntry {
@@ -130,13 +131,13 @@ fn numbers(n: [u64; 6], m: [u32; 6], time: bool, machine: bool) -> Vec<UserRecor
         index: b,
         cpu: c,
         tid: d,
-        machine: machine.then_some((e, f)),
+        machine: has_last.then_some((e, f)),
     };
     let short = ShortClock {
         cycles: d,
         mask: e,
-        has_zero: time,
-        is_short: machine,
+        has_zero: has_time,
+        is_short: a % 2 == 0,
     };
     vec![
         UserRecord::TracingData(kind),
@@ -160,9 +161,9 @@ fn numbers(n: [u64; 6], m: [u32; 6], time: bool, machine: bool) -> Vec<UserRecor
             pid,
             tid,
             ip: a,
-            time: time.then_some(b),
+            time: has_time.then_some(b),
             message: b"overflow",
-            machine: (time && machine).then_some((code, index)),
+            machine: (has_time && has_last).then_some((code, index)),
         }),
         UserRecord::StatConfig(StatConfig {
             terms: (0..b % 5).map(|tag| (tag, c)).collect(),
@@ -180,7 +181,7 @@ fn numbers(n: [u64; 6], m: [u32; 6], time: bool, machine: bool) -> Vec<UserRecor
             shift: a,
             mult: b,
             zero: c,
-            short: machine.then_some(short),
+            short: has_last.then_some(short),
         }),
     ]
 }
@@ -188,10 +189,10 @@ fn numbers(n: [u64; 6], m: [u32; 6], time: bool, machine: bool) -> Vec<UserRecor
 proptest! {
     #[test]
     fn numeric_records_round_trip(
-        n in any::<[u64; 6]>(), m in any::<[u32; 6]>(), time in any::<bool>(), machine in any::<bool>(),
+        n in any::<[u64; 6]>(), m in any::<[u32; 6]>(), has_time in any::<bool>(), has_last in any::<bool>(),
         endian in endians(),
     ) {
-        for record in numbers(n, m, time, machine) {
+        for record in numbers(n, m, has_time, has_last) {
             assert_round_trip(record, endian);
         }
     }
@@ -229,7 +230,8 @@ proptest! {
     }
 }
 
-/// The states of a CPU are in another order in version 15, and version 17 has more counters; all are padded to its size.
+/// The states of a CPU are in another order in version 15. Version 17 has more counters; records of all versions are padded to
+/// the size of its records.
 #[test]
 fn counters_of_a_domain_depend_on_the_version() {
     for (version, count, busy, idle) in [(15_u16, 36, 9, 1), (16, 36, 1, 9), (17, 45, 1, 12)] {
@@ -239,7 +241,7 @@ fn counters_of_a_domain_depend_on_the_version() {
         to.u32(2);
         to.u16(version);
         to.u16(1);
-        (1..=count).for_each(|word| to.u32(word));
+        (1..=count).for_each(|counter| to.u32(counter));
         to.zeros(200 - 16 - count as usize * 4);
         let decoded = decode(RecordKind::SCHEDSTAT_DOMAIN, &bytes, Endian::Little);
         let Some(UserRecord::SchedstatDomain(domain)) = decoded else {
@@ -259,7 +261,7 @@ fn counters_of_a_domain_depend_on_the_version() {
     }
 }
 
-/// Bytes as written by perf 6.1: the mask is unaligned after four bytes of padding.
+/// Bytes as written by perf 6.1: after four bytes of padding, the words of the mask are unaligned.
 #[test]
 fn a_mask_of_64_bits_is_decoded() {
     let bytes = [

@@ -62,7 +62,7 @@ fn unwinding_result(result: &UnwindingResult<'_>) -> String {
     let head = format!(
         " time: {time}  took: {took}  error: {code} at {at:#x}  stack: {start:#x}-{end:#x}"
     );
-    let chain = result.input.and_then(|input| input.chain);
+    let chain = result.details.and_then(|details| details.chain);
     head + &chain.map_or("\n".to_owned(), |chain| frames(&chain))
 }
 

@@ -9,7 +9,7 @@ pub struct Aux {
     pub offset: u64,
     /// Size of the data in bytes.
     pub size: u64,
-    /// `PERF_AUX_FLAG_*`: 1 truncated, 2 overwrite, 4 partial, 8 collision, and the format's type from bit 8.
+    /// `PERF_AUX_FLAG_*`: 1 truncated, 2 overwrite, 4 partial, 8 collision; bits 8 to 15 are the trace format of the PMU.
     pub flags: u64,
 }
 

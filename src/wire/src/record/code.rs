@@ -1,4 +1,4 @@
-//! Records about code, and deferred callchains and counter values.
+//! Records of changes to kernel code, of deferred callchains and of counter values.
 
 use crate::{Cursor, DecodeError, Encoder, U64s};
 
@@ -22,15 +22,15 @@ pub struct CallchainDeferred<'a> {
     pub ips: U64s<'a>,
 }
 
-/// `PERF_RECORD_READ`: a counter's value when its task exited.
+/// `PERF_RECORD_READ`: the value of an inherited counter when its task exited (`inherit_stat`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read<'a> {
     /// Process.
     pub pid: u32,
     /// Thread.
     pub tid: u32,
-    /// The result of reading the counter, laid out by the event's `read_format`. Includes the
-    /// trailer (`sample_id`) unless it was split off before.
+    /// The result of reading the counter, laid out by the event's `read_format`. Ends with the sample id trailer if it was
+    /// not split off before decoding.
     pub words: U64s<'a>,
 }
 
@@ -45,17 +45,18 @@ impl<'a> TextPoke<'a> {
         })
     }
 
-    /// Truncates code to 65535 bytes, the maximum of its length field.
+    /// Appends the body; `old` and `new` are truncated to 65535 bytes each, the maximum of their length fields.
     pub(super) fn encode(self, to: &mut Encoder<'_>) {
-        let most = usize::from(u16::MAX);
-        let truncated = |bytes: &'a [u8]| bytes.get(..most).unwrap_or(bytes);
+        let max_len = usize::from(u16::MAX);
+        let truncated = |code: &'a [u8]| code.get(..max_len).unwrap_or(code);
         let (old, new) = (truncated(self.old), truncated(self.new));
         to.u64(self.addr);
-        for piece in [old, new] {
-            to.u16(u16::try_from(piece.len()).unwrap_or(u16::MAX));
+        for code in [old, new] {
+            to.u16(u16::try_from(code.len()).unwrap_or(u16::MAX));
         }
         to.bytes(old);
         to.bytes(new);
+        // The address before these fields has eight bytes.
         let size = 2 * size_of::<u16>() + old.len() + new.len();
         to.zeros(size.next_multiple_of(8) - size);
     }

@@ -22,7 +22,7 @@ pub struct Mmap<'a> {
 /// `PERF_RECORD_MMAP2`: a mapping with protection and file identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mmap2<'a> {
-    /// The fields of MMAP.
+    /// The fields that MMAP has too.
     pub mmap: Mmap<'a>,
     /// Identity of the file.
     pub id: MmapId,
@@ -32,7 +32,7 @@ pub struct Mmap2<'a> {
     pub flags: u32,
 }
 
-/// File identity of an MMAP2 record: inode or build-id, by `PERF_RECORD_MISC_MMAP_BUILD_ID`.
+/// File identity of an MMAP2 record: a build-id if `PERF_RECORD_MISC_MMAP_BUILD_ID` is set, otherwise device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MmapId {
     /// Device and inode.
@@ -76,8 +76,8 @@ fn mmap_fixed<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
 
 pub(super) fn mmap2<'a>(at: &mut Cursor<'a>, misc: Misc) -> Result<Mmap2<'a>, DecodeError> {
     let fixed = mmap_fixed(at)?;
-    // If one event requests build-ids and another doesn't, kernels set the bit in the records of
-    // both but write the build-id for one only. In the other, this byte is part of a device number.
+    // If only some events request build-ids, kernels may leave the bit set in the records of the other events, which hold no
+    // build-id. There, this byte is part of the device number; a value above 20 shows that.
     let has_build_id = misc.contains(Misc::MMAP_BUILD_ID) && at.clone().u8("build_id_size")? <= 20;
     let id = if has_build_id {
         let size = at.u8("build_id_size")?;
@@ -106,8 +106,8 @@ pub(super) fn mmap2<'a>(at: &mut Cursor<'a>, misc: Misc) -> Result<Mmap2<'a>, De
     })
 }
 
-/// Encodes all fields except for the name.
-pub(super) fn encode_mmap(mmap: &Mmap<'_>, to: &mut Encoder<'_>) {
+/// Appends all fields except for the name.
+pub(super) fn encode_mmap_fixed(mmap: &Mmap<'_>, to: &mut Encoder<'_>) {
     to.u32(mmap.pid.cast_unsigned());
     to.u32(mmap.tid);
     to.u64(mmap.start);
@@ -116,7 +116,7 @@ pub(super) fn encode_mmap(mmap: &Mmap<'_>, to: &mut Encoder<'_>) {
 }
 
 pub(super) fn encode_mmap2(mmap2: &Mmap2<'_>, to: &mut Encoder<'_>) {
-    encode_mmap(&mmap2.mmap, to);
+    encode_mmap_fixed(&mmap2.mmap, to);
     match mmap2.id {
         MmapId::Inode {
             major,

@@ -22,7 +22,7 @@ const SIZE: usize = 8;
 /// Index of a field that is absent or not read.
 const ABSENT: u8 = u8::MAX;
 
-/// Indices of fields among the fields that are present, and the size of all present fields.
+/// Where the present fields are: their indices among them, and their total size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FixedFields {
     /// Index of IDENTIFIER, otherwise of ID, which has the same value.
@@ -31,10 +31,10 @@ pub(super) struct FixedFields {
     pub(super) time: Option<usize>,
     /// Total size in bytes.
     pub(super) size: usize,
-    read: FieldIndices,
+    decoded: FieldIndices,
 }
 
-/// The index of each field that is read, or [`ABSENT`].
+/// The index of each field that is decoded, otherwise [`ABSENT`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FieldIndices {
     id: u8,
@@ -43,7 +43,7 @@ struct FieldIndices {
     time: u8,
     cpu: u8,
     period: u8,
-    /// Whether `addr` or `stream_id` is read.
+    /// Whether `addr` or `stream_id` is decoded.
     any_rare: bool,
     addr: u8,
     stream_id: u8,
@@ -57,21 +57,24 @@ impl FixedFields {
             .filter(|(field, _)| sample_type.contains(*field));
         let index = |field: SampleType| present.clone().position(|(other, _)| *other == field);
         let id = index(SampleType::IDENTIFIER).or_else(|| index(SampleType::ID));
-        let number = |index: Option<usize>| index.and_then(|index| u8::try_from(index).ok());
-        let read = |field: SampleType| match reads.contains(field) {
-            true => number(index(field)).unwrap_or(ABSENT),
+        let narrow = |index: Option<usize>| {
+            let index = index.and_then(|index| u8::try_from(index).ok());
+            index.unwrap_or(ABSENT)
+        };
+        let decoded = |field: SampleType| match reads.contains(field) {
+            true => narrow(index(field)),
             false => ABSENT,
         };
         let reads_id = reads.intersects(SampleType::IDENTIFIER | SampleType::ID);
-        let (addr, stream_id) = (read(SampleType::ADDR), read(SampleType::STREAM_ID));
+        let (addr, stream_id) = (decoded(SampleType::ADDR), decoded(SampleType::STREAM_ID));
         Self {
-            read: FieldIndices {
-                id: number(id.filter(|_| reads_id)).unwrap_or(ABSENT),
-                ip: read(SampleType::IP),
-                task: read(SampleType::TID),
-                time: read(SampleType::TIME),
-                cpu: read(SampleType::CPU),
-                period: read(SampleType::PERIOD),
+            decoded: FieldIndices {
+                id: narrow(id.filter(|_| reads_id)),
+                ip: decoded(SampleType::IP),
+                task: decoded(SampleType::TID),
+                time: decoded(SampleType::TIME),
+                cpu: decoded(SampleType::CPU),
+                period: decoded(SampleType::PERIOD),
                 any_rare: addr != ABSENT || stream_id != ABSENT,
                 addr,
                 stream_id,
@@ -82,15 +85,15 @@ impl FixedFields {
         }
     }
 
-    /// The value of the field at index `index`.
+    /// The value of the field at index `index`; `None` if `body` is too short.
     #[inline]
     pub(super) fn word(body: &[u8], index: usize, endian: Endian) -> Option<u64> {
         let word = body.as_chunks::<SIZE>().0.get(index)?;
         Some(endian.u64(*word))
     }
 
-    /// Decodes the fields that are read, and leaves the others of `sample` unchanged. Returns the bytes after all fields
-    /// of fixed length; `None` if the body is too short.
+    /// Decodes the fields that are read, and leaves the other fields of `sample` unchanged. Returns the bytes after all
+    /// fields of fixed length; `None` if the body is too short.
     #[inline(always)]
     pub(super) fn decode_into<'a>(
         &self,
@@ -99,7 +102,7 @@ impl FixedFields {
         sample: &mut SampleRecord<'_>,
     ) -> Option<&'a [u8]> {
         let (fields, rest) = body.split_at_checked(self.size)?;
-        self.read.decode(fields, endian, sample);
+        self.decoded.decode(fields, endian, sample);
         Some(rest)
     }
 }
@@ -154,15 +157,17 @@ fn halves(field: [u8; SIZE], endian: Endian) -> (u32, u32) {
 
 /// The error for a body that is too short for the fields of fixed length. It names the first field that does not fit.
 #[cold]
-pub(super) fn short(sample_type: SampleType, have: usize) -> DecodeError {
+pub(super) fn short(sample_type: SampleType, body_len: usize) -> DecodeError {
     let mut present = FIELDS
         .iter()
         .filter(|(field, _)| sample_type.contains(*field));
     DecodeError::Short {
-        field: present.nth(have / SIZE).map_or("period", |(_, name)| name),
-        offset: have / SIZE * SIZE,
+        field: present
+            .nth(body_len / SIZE)
+            .map_or("period", |(_, name)| name),
+        offset: body_len / SIZE * SIZE,
         need: SIZE,
-        have: have % SIZE,
+        have: body_len % SIZE,
     }
 }
 

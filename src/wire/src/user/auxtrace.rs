@@ -19,7 +19,7 @@ pub struct AuxTrace {
     pub size: u64,
     /// Offset of the trace in the AUX area, in bytes.
     pub offset: u64,
-    /// Number that the recorder gave the data.
+    /// Number by which the recorder identifies the data.
     pub reference: u64,
     /// Index of the ring buffer (`idx`).
     pub index: u32,
@@ -32,9 +32,9 @@ pub struct AuxTrace {
 /// `PERF_RECORD_AUXTRACE_ERROR`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuxTraceError<'a> {
-    /// `PERF_AUXTRACE_ERROR_*`: 1 a trace of instructions.
+    /// `PERF_AUXTRACE_ERROR_*`: 1 an error in an instruction trace.
     pub kind: u32,
-    /// Number of the error.
+    /// Error code of that kind.
     pub code: u32,
     /// CPU.
     pub cpu: u32,
@@ -44,15 +44,15 @@ pub struct AuxTraceError<'a> {
     pub tid: u32,
     /// Address.
     pub ip: u64,
-    /// Timestamp in nanoseconds; missing in recordings of perf before 5.1.
+    /// Timestamp in nanoseconds; missing in files of perf before 5.1.
     pub time: Option<u64>,
     /// Message.
     pub message: &'a [u8],
-    /// Pid of the virtual machine's process, and its virtual CPU; missing in recordings of perf before 6.0.
+    /// Pid of the virtual machine's process, and the number of the virtual CPU; missing in files of perf before 6.0.
     pub machine: Option<(u32, u32)>,
 }
 
-/// Size of an error's message in bytes: the maximum, or the exact size if fields follow.
+/// Size of an error's message field in bytes: the exact size if other fields follow, otherwise the maximum.
 const MESSAGE: usize = 64;
 
 impl<'a> AuxTraceInfo<'a> {
@@ -100,8 +100,8 @@ impl AuxTrace {
 }
 
 impl<'a> AuxTraceError<'a> {
-    /// `fmt` determines which later fields exist: the time from 1 on, the machine from 2 on.
-    /// Without the machine fields the message ends the record.
+    /// Decodes the body. Its field `fmt` determines which later fields exist: the time from 1 on, the machine fields from 2 on.
+    /// Without the machine fields, the message ends the record.
     pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         let (kind, code) = (at.u32("error type")?, at.u32("error code")?);
         let (cpu, pid, tid) = (
@@ -136,7 +136,7 @@ impl<'a> AuxTraceError<'a> {
         })
     }
 
-    /// Drops `machine` if there is no `time`: the format has no such combination.
+    /// Appends the body. Omits `machine` if there is no `time`: no `fmt` has the machine fields without the time.
     pub(super) fn encode(self, to: &mut Encoder<'_>) {
         let machine = self.time.and(self.machine);
         [self.kind, self.code, self.cpu, self.pid, self.tid]

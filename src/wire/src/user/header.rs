@@ -1,4 +1,4 @@
-//! Records with names of event types, header features, event ids and the conversion of times.
+//! Records with names of event types, header features, an index of event ids, and the conversion of hardware time.
 
 use super::{put_last_name, take_last_name};
 use crate::{Cursor, DecodeError, Encoder};
@@ -20,14 +20,14 @@ pub struct EventTypeName<'a> {
 pub struct FeatureData<'a> {
     /// Number of the feature.
     pub feature: u64,
-    /// The section, in the format of a file.
+    /// The contents of the feature section, as in a file.
     pub data: &'a [u8],
 }
 
 /// `PERF_RECORD_ID_INDEX`: ring, CPU and thread of each event id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdIndex {
-    /// The ids.
+    /// One entry per id.
     pub entries: Vec<IdIndexEntry>,
 }
 
@@ -42,7 +42,7 @@ pub struct IdIndexEntry {
     pub cpu: u64,
     /// Thread, all bits set for any.
     pub tid: u64,
-    /// Pid of the virtual machine's process, and its virtual CPU; missing in recordings of perf before 6.0.
+    /// Pid of the virtual machine's process, and the number of the virtual CPU; missing in recordings of perf before 6.0.
     pub machine: Option<(u64, u64)>,
 }
 
@@ -55,14 +55,15 @@ pub struct TimeConv {
     pub mult: u64,
     /// Nanoseconds to add.
     pub zero: u64,
-    /// For clocks with less than 64 bits; missing in recordings of perf before 5.10.
+    /// The last fields; missing in recordings of perf before 5.10.
     pub short: Option<ShortClock>,
 }
 
-/// Parameters of a hardware clock with less than 64 bits.
+/// The last fields of TIME_CONV: the parameters of a hardware clock with less than 64 bits, and flags. The clock has 64 bits
+/// unless [`ShortClock::is_short`] is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShortClock {
-    /// Hardware time from which others are computed: `cycles + ((time - cycles) & mask)`.
+    /// A recent hardware time, by which a shorter `time` is extended: `cycles + ((time - cycles) & mask)`.
     pub cycles: u64,
     /// Mask of the clock's bits.
     pub mask: u64,
@@ -104,23 +105,22 @@ impl IdIndex {
         let count = at.u64("id index nr")?;
         let words = at.u64s(count.saturating_mul(4), "id index")?;
         let machines = at.u64s(count.saturating_mul(2), "id index machines").ok();
-        let entry = |number: usize| {
-            let word = |field| words.get(number * 4 + field);
+        let entry = |index: usize| {
+            let word = |field| words.get(index * 4 + field);
             Some(IdIndexEntry {
                 id: word(0)?,
                 index: word(1)?,
                 cpu: word(2)?,
                 tid: word(3)?,
-                machine: machines.and_then(|machines| {
-                    machines.get(number * 2).zip(machines.get(number * 2 + 1))
-                }),
+                machine: machines
+                    .and_then(|machines| machines.get(index * 2).zip(machines.get(index * 2 + 1))),
             })
         };
         let entries = (0..words.len() / 4).filter_map(entry).collect();
         Ok(Self { entries })
     }
 
-    /// Writes the machine fields only if every entry has them.
+    /// Appends the body, with the machine fields only if every entry has them.
     pub(super) fn encode(&self, to: &mut Encoder<'_>) {
         to.u64(self.entries.len() as u64);
         for entry in &self.entries {

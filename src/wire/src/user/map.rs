@@ -10,16 +10,16 @@ pub struct ThreadMap {
     pub threads: Vec<ThreadMapEntry>,
 }
 
-/// One thread.
+/// One thread of a [`ThreadMap`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadMapEntry {
-    /// Thread id; all bits are set for any thread.
+    /// Thread id, which perf's structure also names `pid`; all bits are set for any thread.
     pub pid: u64,
     /// Its name.
     pub comm: Vec<u8>,
 }
 
-/// Bytes of a thread's name.
+/// Size of the field for a thread's name, in bytes.
 const COMM: usize = 16;
 
 impl ThreadMap {
@@ -96,7 +96,7 @@ impl CpuMap {
         })
     }
 
-    /// Reads mask words, which are unaligned; four bytes of padding precede 64-bit words.
+    /// Decodes a mask. Its words are unaligned; four bytes of padding precede 64-bit words.
     fn mask(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
         let (count, size) = (at.u16("mask nr")?, at.u16("mask long_size")?);
         Ok(if size == 8 {
@@ -112,51 +112,51 @@ impl CpuMap {
     /// The CPU numbers, without "any CPU".
     #[must_use]
     pub fn cpus(&self) -> Vec<u32> {
-        let bits = |words: &mut dyn Iterator<Item = (u32, u64)>, width: u32| {
+        let cpus_of_words = |words: &mut dyn Iterator<Item = (u32, u64)>, width: u32| {
             let mut cpus = Vec::new();
-            for (number, word) in words {
-                let set = (0..width).filter(|bit| word >> bit & 1 == 1);
-                cpus.extend(set.map(|bit| number * width + bit));
+            for (index, word) in words {
+                let set_bits = (0..width).filter(|bit| word >> bit & 1 == 1);
+                cpus.extend(set_bits.map(|bit| index * width + bit));
             }
             cpus
         };
         match self {
             Self::List(cpus) => {
-                let known = cpus.iter().filter(|cpu| **cpu != u16::MAX);
-                known.map(|cpu| u32::from(*cpu)).collect()
+                let numbers = cpus.iter().filter(|cpu| **cpu != u16::MAX);
+                numbers.map(|cpu| u32::from(*cpu)).collect()
             }
             Self::Mask32(words) => {
                 let words = words.iter().map(|word| u64::from(*word));
-                bits(&mut (0..).zip(words), u32::BITS)
+                cpus_of_words(&mut (0..).zip(words), u32::BITS)
             }
-            Self::Mask64(words) => bits(&mut (0..).zip(words.iter().copied()), u64::BITS),
+            Self::Mask64(words) => cpus_of_words(&mut (0..).zip(words.iter().copied()), u64::BITS),
             Self::Range { first, last, .. } => (*first..=*last).map(u32::from).collect(),
             Self::Other(_) => Vec::new(),
         }
     }
 
-    /// Appends the map; lists of CPUs or words with more than 65,535 entries are truncated.
+    /// Appends the map; a list or mask is truncated to 65,535 CPUs or words.
     pub fn encode(&self, to: &mut Encoder<'_>) {
-        let most = usize::from(u16::MAX);
-        let count = |length: usize| u16::try_from(length.min(most)).unwrap_or(u16::MAX);
+        let max_len = usize::from(u16::MAX);
+        let count = |length: usize| u16::try_from(length).unwrap_or(u16::MAX);
         match self {
             Self::List(cpus) => {
                 to.u16(LIST);
                 to.u16(count(cpus.len()));
-                cpus.iter().take(most).for_each(|cpu| to.u16(*cpu));
+                cpus.iter().take(max_len).for_each(|cpu| to.u16(*cpu));
             }
             Self::Mask32(words) => {
                 to.u16(MASK);
                 to.u16(count(words.len()));
                 to.u16(4);
-                words.iter().take(most).for_each(|word| to.u32(*word));
+                words.iter().take(max_len).for_each(|word| to.u32(*word));
             }
             Self::Mask64(words) => {
                 to.u16(MASK);
                 to.u16(count(words.len()));
                 to.u16(8);
                 to.u32(0);
-                words.iter().take(most).for_each(|word| to.u64(*word));
+                words.iter().take(max_len).for_each(|word| to.u64(*word));
             }
             Self::Range { any, first, last } => {
                 to.u16(RANGE);

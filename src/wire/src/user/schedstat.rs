@@ -14,7 +14,7 @@ const BUSY_FIRST: u16 = 16;
 /// From this version on, imbalance is split by kind.
 const IMBALANCE_BY_KIND: u16 = 17;
 
-/// Bytes of counters in a domain record; recorders reserve space for the latest version.
+/// Bytes of counters in a domain record, padding included: recorders reserve space for the latest version.
 const DOMAIN_SIZE: usize = 184;
 
 /// `PERF_RECORD_SCHEDSTAT_CPU`: scheduler statistics of a CPU.
@@ -63,11 +63,11 @@ pub struct CpuCounters {
     pub array_exp: u32,
     /// Calls of `schedule()`.
     pub sched_count: u32,
-    /// Of these, how many left the CPU idle.
+    /// How many of these calls left the CPU idle.
     pub sched_goidle: u32,
     /// Calls of `try_to_wake_up()`.
     pub ttwu_count: u32,
-    /// Of these, how many woke up a task of the same CPU.
+    /// How many of these calls woke up a task on the same CPU.
     pub ttwu_local: u32,
     /// Nanoseconds that tasks ran.
     pub rq_cpu_time: u64,
@@ -86,14 +86,14 @@ pub struct DomainCounters {
     pub idle: LoadBalance,
     /// Load balancing while the CPU was about to become idle.
     pub newidle: LoadBalance,
-    /// Tasks moved by active balancing and wake-ups.
+    /// Active balancing, balancing at exec and fork, and wake-ups.
     pub moves: Moves,
 }
 
-/// Load balancing in one state of a CPU (`*_lb_*`).
+/// Load balancing while the CPU was busy, idle, or about to become idle (`*_lb_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadBalance {
-    /// Calls of `load_balance()`.
+    /// Calls of `load_balance()`, which is `sched_balance_rq()` from Linux 6.10 on.
     pub count: u32,
     /// Number of calls that found the domain balanced.
     pub balanced: u32,
@@ -103,7 +103,7 @@ pub struct LoadBalance {
     pub imbalance: Imbalance,
     /// Number of tasks pulled to this CPU.
     pub gained: u32,
-    /// Number of those tasks that were cache-hot on another CPU.
+    /// Number of those tasks that were cache-hot on their previous CPU.
     pub hot_gained: u32,
     /// Calls that found no busier queue.
     pub nobusyq: u32,
@@ -129,10 +129,10 @@ pub enum Imbalance {
     },
 }
 
-/// Tasks that were moved to another CPU by active balancing and wake-ups.
+/// Moves of tasks to other CPUs by active balancing, at exec, at fork and at wake-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moves {
-    /// Calls of `active_load_balance()`, those that moved no task, and tasks that it moved (`alb_*`).
+    /// Calls of `active_load_balance()`, how many of them failed, and how many moved a task (`alb_*`).
     pub active: [u32; 3],
     /// Count, balanced and pushed of `exec` (`sbe_*`); not in use.
     pub exec: [u32; 3],
@@ -140,7 +140,7 @@ pub struct Moves {
     pub fork: [u32; 3],
     /// Tasks woken on a CPU other than the previous one.
     pub ttwu_wake_remote: u32,
-    /// Tasks moved because they were not cache-hot on their own CPU.
+    /// Tasks moved to the waking CPU because they were not cache-hot on their own CPU.
     pub ttwu_move_affine: u32,
     /// Wake-ups that started passive balancing.
     pub ttwu_move_balance: u32,
@@ -190,15 +190,16 @@ impl CpuCounters {
         })
     }
 
-    /// Returns the counters from the numbers of a line; `None` if there are not nine, or if one of the first six exceeds
-    /// 32 bits.
+    /// Returns the counters from the numbers of a line of `/proc/schedstat`, in its order; `None` if there are not nine, or if
+    /// one of the first six exceeds 32 bits.
     #[must_use]
     pub fn from_order(words: &[u64]) -> Option<Self> {
-        let [calls @ .., rq_cpu_time, run_delay, pcount] = words else {
+        let [first_six @ .., rq_cpu_time, run_delay, pcount] = words else {
             return None;
         };
-        let calls: Result<Vec<u32>, _> = calls.iter().map(|word| u32::try_from(*word)).collect();
-        let calls: [u32; 6] = calls.ok()?.try_into().ok()?;
+        let narrow: Result<Vec<u32>, _> =
+            first_six.iter().map(|word| u32::try_from(*word)).collect();
+        let narrow: [u32; 6] = narrow.ok()?.try_into().ok()?;
         let [
             yld_count,
             array_exp,
@@ -206,7 +207,7 @@ impl CpuCounters {
             sched_goidle,
             ttwu_count,
             ttwu_local,
-        ] = calls;
+        ] = narrow;
         Some(Self {
             yld_count,
             array_exp,
@@ -221,16 +222,17 @@ impl CpuCounters {
     }
 
     fn encode(&self, to: &mut Encoder<'_>) {
-        self.calls().iter().for_each(|word| to.u32(*word));
-        self.times().iter().for_each(|word| to.u64(*word));
+        self.narrow().iter().for_each(|word| to.u32(*word));
+        self.wide().iter().for_each(|word| to.u64(*word));
     }
 
-    /// Returns the counters in the order of the line.
+    /// Returns the counters in the order of a line of `/proc/schedstat`.
     pub fn in_order(&self) -> impl Iterator<Item = u64> {
-        self.calls().map(u64::from).into_iter().chain(self.times())
+        self.narrow().map(u64::from).into_iter().chain(self.wide())
     }
 
-    fn calls(&self) -> [u32; 6] {
+    /// The counters of 32 bits, in order.
+    fn narrow(&self) -> [u32; 6] {
         [
             self.yld_count,
             self.array_exp,
@@ -241,7 +243,8 @@ impl CpuCounters {
         ]
     }
 
-    fn times(&self) -> [u64; 3] {
+    /// The counters of 64 bits, which follow.
+    fn wide(&self) -> [u64; 3] {
         [self.rq_cpu_time, self.run_delay, self.pcount]
     }
 }
@@ -296,8 +299,8 @@ impl DomainCounters {
         })
     }
 
-    /// Returns the counters from the numbers of a line in that version; `None` if the version is unknown or has another
-    /// number of counters.
+    /// Returns the counters from the numbers of a line of `/proc/schedstat`, in its order in that version; `None` if the version
+    /// is unknown or has another number of counters.
     #[must_use]
     pub fn from_order(words: &[u32], version: u16) -> Option<Self> {
         if !SCHEDSTAT_VERSIONS.contains(&version) {
@@ -311,7 +314,7 @@ impl DomainCounters {
         at.rest().is_empty().then_some(counters)
     }
 
-    /// Returns the counters in the order of the line in that version.
+    /// Returns the counters in the order of a line of `/proc/schedstat` in that version.
     #[must_use]
     pub fn in_order(&self, version: u16) -> Vec<u32> {
         let (first, second) = match version >= BUSY_FIRST {

@@ -4,8 +4,9 @@
 
 use crate::{Cursor, DecodeError, Encoder, RecordKind, Regs, RegsAbi, U64s, UserStack};
 
-/// Names and lists of symbols are padded to this many bytes, descriptions of tracepoints to [`TRACING_ALIGN`].
+/// Texts are padded to a multiple of this many bytes: names, debug messages and the list of kernel symbols.
 const ALIGN: usize = 8;
+/// The descriptions of tracepoints are padded to a multiple of this many bytes.
 const TRACING_ALIGN: usize = 64;
 
 /// A record of one of simpleperf's own types.
@@ -29,20 +30,20 @@ pub enum Simpleperf<'a> {
     },
     /// A symbol.
     Symbol {
-        /// Address in the file.
+        /// Virtual address in the file.
         address: u64,
         /// Size in bytes.
         len: u64,
-        /// Id of the object.
+        /// Id of the shared object.
         dso: u64,
         /// Its name.
         name: &'a [u8],
     },
-    /// Part of a record that exceeds the maximum size of records.
+    /// Part of a record longer than 65535 bytes.
     Split(&'a [u8]),
     /// End of a split record.
     SplitEnd,
-    /// Ids of events: index of the event in the file, and one of its ids.
+    /// Pairs of an event's index in the file and one of its ids.
     EventIds(Vec<(u64, u64)>),
     /// A callchain that was unwound or joined after recording.
     Callchain {
@@ -50,8 +51,7 @@ pub enum Simpleperf<'a> {
         pid: u32,
         /// Thread.
         tid: u32,
-        /// 0 unwound after recording, 1 unwound by another process, 2 and 3 the same and joined
-        /// with other callchains.
+        /// 0 unwound after recording, 1 unwound by another process; 2 and 3 likewise, and joined with other callchains.
         kind: u64,
         /// Time of the sample in nanoseconds.
         time: u64,
@@ -74,7 +74,7 @@ pub enum Simpleperf<'a> {
 /// Frames with their stack pointers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chain<'a> {
-    /// Addresses of code.
+    /// Code addresses.
     pub ips: U64s<'a>,
     /// The stack pointer of each frame.
     pub sps: U64s<'a>,
@@ -95,13 +95,13 @@ pub struct UnwindingResult<'a> {
     pub stack_start: u64,
     /// End of the copied stack.
     pub stack_end: u64,
-    /// The input of the unwinder, in newer files.
-    pub input: Option<UnwindingInput<'a>>,
+    /// The input of the unwinder and the resulting frames, in newer files.
+    pub details: Option<UnwindingDetails<'a>>,
 }
 
-/// Input and result of an unwinding.
+/// Input and resulting frames of an unwinding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnwindingInput<'a> {
+pub struct UnwindingDetails<'a> {
     /// Registers.
     pub regs: Regs<'a>,
     /// The copy of the stack.
@@ -253,9 +253,9 @@ impl<'a> UnwindingResult<'a> {
             error_addr: at.u64("unwinding error_addr")?,
             stack_start: at.u64("unwinding stack_start")?,
             stack_end: at.u64("unwinding stack_end")?,
-            input: match at.rest() {
+            details: match at.rest() {
                 [] => None,
-                _ => Some(UnwindingInput::decode(at)?),
+                _ => Some(UnwindingDetails::decode(at)?),
             },
         })
     }
@@ -270,17 +270,17 @@ impl<'a> UnwindingResult<'a> {
             self.stack_end,
         ];
         words.iter().for_each(|word| to.u64(*word));
-        if let Some(input) = &self.input {
-            input.encode(to);
+        if let Some(details) = &self.details {
+            details.encode(to);
         }
     }
 }
 
-impl<'a> UnwindingInput<'a> {
+impl<'a> UnwindingDetails<'a> {
     fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         let abi = RegsAbi::from_raw(at.u64("unwinding abi")?);
         let mask = at.u64("unwinding reg_mask")?;
-        // Unlike in samples, the number of registers is always that of the mask, for every ABI.
+        // Unlike in samples, the registers of the mask are present even if the ABI is `RegsAbi::None`.
         let values = at.u64s(mask.count_ones().into(), "unwinding regs")?;
         Ok(Self {
             regs: Regs { abi, mask, values },

@@ -5,14 +5,14 @@ use crate::{Cursor, DecodeError, Encoder};
 /// `PERF_RECORD_STAT_CONFIG`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatConfig {
-    /// Number and value of each setting.
+    /// Each setting's number (`PERF_STAT_CONFIG_TERM__*`) and value.
     pub terms: Vec<(u64, u64)>,
 }
 
 impl StatConfig {
     /// `PERF_STAT_CONFIG_TERM__AGGR_MODE`: how counts are aggregated.
     pub const AGGREGATION: u64 = 0;
-    /// `PERF_STAT_CONFIG_TERM__INTERVAL`: milliseconds, 0 for none.
+    /// `PERF_STAT_CONFIG_TERM__INTERVAL`: interval of printing in milliseconds, 0 for none.
     pub const INTERVAL: u64 = 1;
     /// `PERF_STAT_CONFIG_TERM__SCALE`: whether counts of multiplexed events are scaled.
     pub const SCALE: u64 = 2;
@@ -45,7 +45,7 @@ pub struct Stat {
 /// `PERF_RECORD_STAT_ROUND`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatRound {
-    /// `PERF_STAT_ROUND_TYPE__*`: 0 an interval, 1 the end.
+    /// `PERF_STAT_ROUND_TYPE__*`: 0 the end of an interval, 1 the end of the measurement.
     pub kind: u64,
     /// Nanoseconds since the start.
     pub time: u64,
@@ -62,8 +62,8 @@ impl StatConfig {
 
     pub(super) fn encode(&self, to: &mut Encoder<'_>) {
         to.u64(self.terms.len() as u64);
-        for (tag, value) in &self.terms {
-            to.u64(*tag);
+        for (term, value) in &self.terms {
+            to.u64(*term);
             to.u64(*value);
         }
     }
