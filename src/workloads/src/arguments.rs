@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::{Workload, WorkloadError};
 
-/// The arguments of a workload; [`Arguments::end`] refuses those that were not read.
+/// The arguments of a workload, read one after the other; [`Arguments::end`] refuses those that were not read.
 pub(crate) struct Arguments<'a> {
     workload: &'static str,
     words: Iter<'a, String>,
@@ -27,13 +27,13 @@ impl<'a> Arguments<'a> {
         self.workload
     }
 
-    /// The next argument, a number of seconds, with or without a fraction; `default` if there is none.
+    /// The next argument, `<seconds>`, from 0.001 to 1000000, with or without a fraction; `default` if there is none.
     pub(crate) fn seconds(&mut self, default: f64) -> Result<Duration, WorkloadError> {
         let Some(word) = self.words.next() else {
             return Ok(Duration::from_secs_f64(default));
         };
         let seconds: Option<f64> = word.parse().ok();
-        // A timer of 0 would never expire.
+        // setitimer(2) with a time of 0 would stop the timer, and the workload would not end.
         let valid = seconds.filter(|seconds| (0.001..=1e6).contains(seconds));
         let duration = valid.map(Duration::from_secs_f64);
         duration.ok_or_else(|| self.invalid("<seconds>", word, "seconds, 0.001 to 1000000"))

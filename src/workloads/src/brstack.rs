@@ -1,4 +1,4 @@
-//! `brstack`: branches of every kind between known functions.
+//! `brstack`: calls, returns and jumps in known functions.
 
 use std::hint::black_box;
 
@@ -7,11 +7,11 @@ use crate::{Arguments, StackFrame, Workload, WorkloadError};
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "brstack",
     arguments: "[<rounds>]",
-    summary: "calls, returns and jumps between brstack, brstack_bench, brstack_foo, brstack_bar (default: 999999 rounds)",
+    summary: "calls, returns and jumps in brstack, brstack_bench, brstack_foo and brstack_bar (default: 999999 rounds)",
     body,
 };
 
-/// Calls a function directly. On x86-64 the compiler would call exported functions through a table of addresses.
+/// Calls a function directly. On x86-64 the compiler would call an exported function indirectly, through the global offset table.
 macro_rules! call {
     ($function:ident) => {
         #[cfg(target_arch = "x86_64")]
@@ -31,7 +31,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Runs the rounds.
+/// Runs the rounds, each with an unconditional jump at its end.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn brstack(rounds: u32) {
@@ -43,7 +43,7 @@ pub(crate) extern "C" fn brstack(rounds: u32) {
     frame.end();
 }
 
-/// One round: a conditional jump, two direct calls and an indirect one.
+/// The functions of one round: a conditional jump, two direct calls and an indirect call.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn brstack_bench(round: u32) {
@@ -67,7 +67,7 @@ pub(crate) extern "C" fn brstack_foo() {
     frame.end();
 }
 
-/// Returns.
+/// Returns at once.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn brstack_bar() {

@@ -7,7 +7,7 @@ use crate::{Arguments, StackFrame, Workload, WorkloadError, duration};
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "code_with_type",
     arguments: "[<seconds> [<loops>]]",
-    summary: "accesses to fields of a structure Buf, in calls of that many loops (default: 1 second, 100 loops)",
+    summary: "accesses to fields of a structure Buf, in calls of <loops> rounds each (default: 1 second, 100 loops)",
     body,
 };
 
@@ -36,7 +36,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Reads and writes two of the fields.
+/// Reads and writes two of the fields, `loops` times.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) fn code_with_type(buf: &mut Buf, loops: u32) {

@@ -1,4 +1,4 @@
-//! `context_switch_loop`: two processes that run in turns.
+//! `context_switch_loop`: two processes that take turns.
 
 use std::hint::black_box;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _, pipe};
@@ -9,42 +9,44 @@ use crate::{Arguments, StackFrame, Workload, WorkloadError, failed};
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "context_switch_loop",
     arguments: "[<rounds>]",
-    summary: "processes proc1 and proc2 that run the functions context_switch_loop_proc1 and _proc2 in turns (default: 100 rounds)",
+    summary: "processes proc1 and proc2 that take turns in context_switch_loop_proc1 and _proc2 (default: 100 rounds)",
     body,
 };
 
-/// Additions of one turn.
+/// Number of additions in a turn.
 const ADDITIONS: u32 = 1000;
 
-/// The ends of both pipes that a process uses.
+/// The pipe ends of a process: the turn is passed from one process to the other as a byte.
 struct PipeEnds {
-    wait: PipeReader,
-    pass: PipeWriter,
+    from_other: PipeReader,
+    to_other: PipeWriter,
 }
 
 impl PipeEnds {
+    /// Waits for this process's turn.
     fn wait(&mut self) -> io::Result<()> {
-        self.wait.read_exact(&mut [0])
+        self.from_other.read_exact(&mut [0])
     }
 
+    /// Passes the turn to the other process.
     fn pass(&mut self) -> io::Result<()> {
-        self.pass.write_all(&[0])
+        self.to_other.write_all(&[0])
     }
 }
 
 fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     let rounds = arguments.number("<rounds>", 100, &(1..=u32::MAX))?;
     arguments.end()?;
-    let action = "cannot create a pipe";
-    let (from_first, to_second) = pipe().map_err(failed(action))?;
-    let (from_second, to_first) = pipe().map_err(failed(action))?;
+    let failure = "cannot create a pipe";
+    let (from_first, to_second) = pipe().map_err(failed(failure))?;
+    let (from_second, to_first) = pipe().map_err(failed(failure))?;
     let mut first = PipeEnds {
-        wait: from_second,
-        pass: to_second,
+        from_other: from_second,
+        to_other: to_second,
     };
     let mut second = PipeEnds {
-        wait: from_first,
-        pass: to_first,
+        from_other: from_first,
+        to_other: to_first,
     };
     let child = ChildProcess::fork(|| {
         set_comm(c"proc1");
@@ -55,7 +57,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
         };
         (0..rounds).try_for_each(|_| turn()).is_ok()
     })?;
-    // The child has its copy. With this copy closed, reading fails if the child ends early.
+    // The child has its own copy of these ends. With this copy closed, reading from the child fails if the child ends early.
     drop(first);
     set_comm(c"proc2");
     let mut turn = || {
@@ -79,7 +81,8 @@ pub(crate) extern "C" fn context_switch_loop_proc1(additions: u32) {
     frame.end();
 }
 
-/// One turn of the second process. It differs from that of the first process, so that the linker cannot merge the functions.
+/// One turn of the second process. Its code differs from [`context_switch_loop_proc1`], so that compiler and linker cannot
+/// merge the two functions.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn context_switch_loop_proc2(additions: u32) {

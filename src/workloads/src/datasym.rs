@@ -11,7 +11,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     body,
 };
 
-/// A variable of one cache line. Only its first byte and the byte at offset 0x38 are accessed.
+/// The type of the variable, one cache line. Only the first byte and the byte at offset 0x38 are accessed.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct DataBuffer {
@@ -46,7 +46,8 @@ pub(crate) extern "C" fn datasym() {
         let first = buffer.data1.load(Ordering::Relaxed).wrapping_add(1);
         buffer.data1.store(first, Ordering::Relaxed);
         if first == 123 {
-            // An additional store in some rounds: a loop whose rounds are all alike could keep step with the sampling period.
+            // An additional store in some iterations: if all iterations were alike, the loop could run in step with the sampling
+            // period.
             buffer.data1.store(first.wrapping_add(1), Ordering::Relaxed);
         }
         let second = buffer.data2.load(Ordering::Relaxed).wrapping_add(first);

@@ -1,4 +1,5 @@
-//! The end of a workload: by a signal, since a loop must not contain calls that a profile would show.
+//! Ends workloads after a given time. A signal handler sets a flag: a loop that read the clock would make calls that a profile
+//! shows.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -26,11 +27,11 @@ pub(crate) fn over_flag() -> &'static AtomicBool {
     &IS_OVER
 }
 
-/// Sets the signal handlers, and starts the timer of this process.
+/// Clears the flag, sets the signal handlers, and starts the timer of this process.
 pub(crate) fn start(duration: Duration) -> Result<(), WorkloadError> {
     IS_OVER.store(false, Ordering::Relaxed);
     for signal in [libc::SIGINT, libc::SIGALRM] {
-        set_handler(signal).map_err(failed("cannot set the handler of a signal"))?;
+        set_handler(signal).map_err(failed("cannot set a signal handler"))?;
     }
     let zero = libc::timeval {
         tv_sec: 0,

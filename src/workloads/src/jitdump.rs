@@ -1,6 +1,6 @@
 //! `jitdump`: code that is written at run time and described in a jitdump file.
 //!
-//! The layout is that of jitdump-specification.txt in the kernel's documentation of perf.
+//! Source of the layout: the kernel's `tools/perf/Documentation/jitdump-specification.txt`.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -43,7 +43,7 @@ const CODE: &[u8] = &[];
 /// The name of the function.
 const NAME: &[u8] = b"jit_workload\0";
 /// Size of a mapping in bytes, larger than the code. The kernel rounds it up to its page size.
-const MAPPED: usize = 4096;
+const MAPPING_SIZE: usize = 4096;
 /// The number of the processor in ELF (`e_machine`).
 #[cfg(target_arch = "x86_64")]
 const MACHINE: u32 = 62;
@@ -73,14 +73,19 @@ impl GeneratedCode {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new private mapping, at an address that the kernel chooses.
-        let memory = unsafe { libc::mmap(ptr::null_mut(), MAPPED, protection, flags, -1, 0) };
+        let memory = unsafe { libc::mmap(ptr::null_mut(), MAPPING_SIZE, protection, flags, -1, 0) };
         let memory = NonNull::new(memory).filter(|memory| memory.as_ptr() != libc::MAP_FAILED);
         let code = Self(memory.ok_or_else(io::Error::last_os_error)?);
         // SAFETY: the mapping is writable, larger than the code, and nothing else refers to it.
         unsafe { ptr::copy_nonoverlapping(CODE.as_ptr(), code.0.as_ptr().cast(), CODE.len()) };
         // SAFETY: the mapping belongs to this value. The kernel makes instruction caches coherent when pages become executable.
-        let status =
-            unsafe { libc::mprotect(code.0.as_ptr(), MAPPED, libc::PROT_READ | libc::PROT_EXEC) };
+        let status = unsafe {
+            libc::mprotect(
+                code.0.as_ptr(),
+                MAPPING_SIZE,
+                libc::PROT_READ | libc::PROT_EXEC,
+            )
+        };
         match status {
             0 => Ok(code),
             _ => Err(io::Error::last_os_error()),
@@ -103,7 +108,7 @@ impl GeneratedCode {
 impl Drop for GeneratedCode {
     fn drop(&mut self) {
         // SAFETY: the mapping belongs to this value, which is gone afterwards.
-        unsafe { libc::munmap(self.0.as_ptr(), MAPPED) };
+        unsafe { libc::munmap(self.0.as_ptr(), MAPPING_SIZE) };
     }
 }
 
@@ -116,6 +121,7 @@ fn write_dump(code: &GeneratedCode) -> io::Result<()> {
     map_briefly(&file)
 }
 
+/// Maps the file as executable, and unmaps it.
 fn map_briefly(file: &File) -> io::Result<()> {
     let protection = libc::PROT_READ | libc::PROT_EXEC;
     let fd = file.as_raw_fd();
@@ -123,7 +129,7 @@ fn map_briefly(file: &File) -> io::Result<()> {
     let memory = unsafe {
         libc::mmap(
             ptr::null_mut(),
-            MAPPED,
+            MAPPING_SIZE,
             protection,
             libc::MAP_PRIVATE,
             fd,
@@ -134,43 +140,41 @@ fn map_briefly(file: &File) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: nothing refers to the mapping.
-    unsafe { libc::munmap(memory, MAPPED) };
+    unsafe { libc::munmap(memory, MAPPING_SIZE) };
     Ok(())
 }
 
-/// The file: its header and one load record.
+/// The contents of the file: the header and one load record.
 fn jitdump(pid: u32, address: u64, time: u64) -> Vec<u8> {
     let mut file = Vec::new();
-    let mut put = |number: u32| file.extend_from_slice(&number.to_ne_bytes());
-    // Magic, version, size of the header, machine, unused, process.
-    for number in [0x4a69_5444, 1, 40, MACHINE, 0, pid] {
-        put(number);
-    }
-    // A load record has 56 bytes before the name.
-    let sizes = [CODE.len(), NAME.len() + CODE.len() + 56];
-    let [code_size, record_size] = sizes.map(|size| size as u64);
-    // Time, flags.
-    for number in [time, 0] {
-        file.extend_from_slice(&number.to_ne_bytes());
-    }
-    // JIT_CODE_LOAD and the size of the record.
-    file.extend_from_slice(&0_u32.to_ne_bytes());
-    file.extend_from_slice(&u32::try_from(record_size).unwrap_or_default().to_ne_bytes());
-    file.extend_from_slice(&time.to_ne_bytes());
-    // Process, thread.
-    for number in [pid, pid] {
-        file.extend_from_slice(&number.to_ne_bytes());
-    }
-    // Virtual address, address of the code, its size, its index.
-    for number in [address, address, code_size, 1] {
-        file.extend_from_slice(&number.to_ne_bytes());
-    }
+    // The header: magic, version, size of the header, machine, unused, process; time, flags.
+    put_u32s(&mut file, &[0x4a69_5444, 1, 40, MACHINE, 0, pid]);
+    put_u64s(&mut file, &[time, 0]);
+    // The load record, which has 56 bytes before the name: JIT_CODE_LOAD, size of the record; time; process, thread.
+    let record_size = u32::try_from(56 + NAME.len() + CODE.len()).unwrap_or_default();
+    put_u32s(&mut file, &[0, record_size]);
+    put_u64s(&mut file, &[time]);
+    put_u32s(&mut file, &[pid, pid]);
+    // Virtual address, address of the code, size of the code, index of the code.
+    put_u64s(&mut file, &[address, address, CODE.len() as u64, 1]);
     file.extend_from_slice(NAME);
     file.extend_from_slice(CODE);
     file
 }
 
-/// The clock of `record -k mono`, in nanoseconds.
+fn put_u32s(file: &mut Vec<u8>, numbers: &[u32]) {
+    for number in numbers {
+        file.extend_from_slice(&number.to_ne_bytes());
+    }
+}
+
+fn put_u64s(file: &mut Vec<u8>, numbers: &[u64]) {
+    for number in numbers {
+        file.extend_from_slice(&number.to_ne_bytes());
+    }
+}
+
+/// The time of the clock of `record -k mono` in nanoseconds.
 fn monotonic_time() -> io::Result<u64> {
     let mut time = libc::timespec {
         tv_sec: 0,

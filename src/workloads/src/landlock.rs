@@ -1,4 +1,4 @@
-//! `landlock`: system calls whose arguments have names.
+//! `landlock`: system calls with arguments whose values `trace` shows by name.
 
 use crate::{Arguments, StackFrame, Workload, WorkloadError};
 
@@ -27,9 +27,9 @@ struct NetPort {
 const PATH_BENEATH: libc::c_int = 1;
 /// `LANDLOCK_RULE_NET_PORT`.
 const NET_PORT: libc::c_int = 2;
-/// Any descriptor: the kernel checks the flags first.
+/// The descriptor of the ruleset, which need not be open: the kernel checks the flags first.
 const RULESET: libc::c_int = 11;
-/// Flags that do not exist, so every kernel refuses the call.
+/// Undefined flags, so that the kernel refuses the call.
 const FLAGS: libc::c_uint = 45;
 
 fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {

@@ -1,13 +1,13 @@
 //! Programs with known functions, threads and data for `test -w`: the content of their profiles is known in advance.
 //!
-//! perf's test scripts find them by C names: functions and data that a profile must show are exported under these names, and
-//! the functions are not inlined. `StackFrame` keeps the frame pointers that unwinding needs. The names and arguments are those of Linux perf's
-//! workloads.
+//! Functions and data that perf's test scripts look for in a profile are exported under their C names, and exported functions
+//! are not inlined. `StackFrame` keeps the frame pointers that unwinding needs. The names and arguments of the workloads are
+//! those of Linux perf.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 #![expect(
     unsafe_code,
-    reason = "exported symbols, signal handlers, fork, and code written at run time"
+    reason = "exported symbols, assembly, system calls, signal handlers, fork, and code written at run time"
 )]
 
 mod arguments;
@@ -54,8 +54,8 @@ impl Workload {
     /// Runs the workload in this process until it ends.
     ///
     /// # Errors
-    /// An argument is invalid or there are too many; a system call failed; a thread or child process ended abnormally; or the
-    /// workload is not implemented for this processor.
+    /// An argument of `words` is invalid; there are too many arguments; a system call failed; a thread or child process ended
+    /// abnormally; or the workload is not implemented for this processor.
     pub fn run(&self, words: &[String]) -> Result<(), WorkloadError> {
         let mut arguments = Arguments::new(self, words);
         (self.body)(&mut arguments)
@@ -78,7 +78,7 @@ pub enum WorkloadError {
         /// The valid values.
         expected: String,
     },
-    /// There are more words than arguments.
+    /// There are more words than the workload has arguments.
     #[error("{workload}: unexpected argument '{word}'")]
     TooMany {
         /// The workload.
@@ -87,10 +87,10 @@ pub enum WorkloadError {
         word: String,
     },
     /// A system call failed.
-    #[error("{action}")]
+    #[error("{failure}")]
     System {
-        /// The failure, such as `cannot fork`.
-        action: &'static str,
+        /// What failed, such as `cannot fork`.
+        failure: &'static str,
         /// The reason.
         #[source]
         source: io::Error,
@@ -111,9 +111,9 @@ pub enum WorkloadError {
     },
 }
 
-/// Returns a function that wraps the error of a system call; `action` says what failed.
-pub(crate) fn failed(action: &'static str) -> impl FnOnce(io::Error) -> WorkloadError {
-    move |source| WorkloadError::System { action, source }
+/// Returns a function that wraps the error of a system call; `failure` says what failed.
+pub(crate) fn failed(failure: &'static str) -> impl FnOnce(io::Error) -> WorkloadError {
+    move |source| WorkloadError::System { failure, source }
 }
 
 /// Waits for the end of all threads of a workload; an error if one panicked.
@@ -152,7 +152,7 @@ pub const WORKLOADS: &[Workload] = &[
     code_with_type::WORKLOAD,
 ];
 
-/// The workload of that name.
+/// Returns the workload of that name, if there is one.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Workload> {
     WORKLOADS.iter().find(|workload| workload.name == name)

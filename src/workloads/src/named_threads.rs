@@ -14,7 +14,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     body,
 };
 
-/// Additions of one round.
+/// Number of additions in a round.
 const ADDITIONS: u32 = 1000;
 
 /// Declares the threads' functions and their table.
@@ -44,7 +44,7 @@ thread_functions! {
     named_threads_thread21 named_threads_thread22 named_threads_thread23 named_threads_thread24 named_threads_thread25
 }
 
-/// Adds numbers; inlined into each thread's function.
+/// Does the additions of all rounds; inlined into each thread's function.
 #[inline(always)]
 fn add(rounds: u64) -> u64 {
     let mut sum = 0;

@@ -44,6 +44,7 @@ pub(crate) extern "C" fn noploop() {
             options(nostack, readonly),
         );
     }
+    // The loop on other processors; on x86-64 and arm64 the flag is set here.
     while !over.load(Ordering::Relaxed) {}
     frame.end();
 }

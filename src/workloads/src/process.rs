@@ -1,4 +1,4 @@
-//! Child processes and names of tasks.
+//! Child processes, and the comm of a thread.
 
 use std::ffi::CStr;
 use std::io;
@@ -27,21 +27,22 @@ impl ChildProcess {
         }
     }
 
-    /// Waits for the child's end; an error if its status is not 0.
+    /// Waits for the child's end; an error if it exited with a status other than 0 or was killed by a signal.
     pub(crate) fn wait(self, workload: &'static str) -> Result<(), WorkloadError> {
         let mut status = 0;
         loop {
             // SAFETY: `pid` is a child of this process that was not waited for; `status` is writable.
             let waited = unsafe { libc::waitpid(self.pid, &raw mut status, 0) };
+            if waited == self.pid {
+                let part = "child process";
+                return match status {
+                    0 => Ok(()),
+                    _ => Err(WorkloadError::Ended { workload, part }),
+                };
+            }
             let error = io::Error::last_os_error();
-            match waited {
-                _ if waited == self.pid && status == 0 => return Ok(()),
-                _ if waited == self.pid => {
-                    let part = "child process";
-                    return Err(WorkloadError::Ended { workload, part });
-                }
-                _ if error.kind() == io::ErrorKind::Interrupted => {}
-                _ => return Err(failed("cannot wait for a child process")(error)),
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(failed("cannot wait for a child process")(error));
             }
         }
     }
@@ -49,6 +50,6 @@ impl ChildProcess {
 
 /// Sets the comm of this thread.
 pub(crate) fn set_comm(name: &CStr) {
-    // SAFETY: the name is a terminated string; the kernel copies up to 16 bytes.
+    // SAFETY: the name is a terminated string; the kernel reads at most 16 bytes of it.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
 }

@@ -17,7 +17,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     arguments.end()?;
     let child = ChildProcess::fork(|| {
         let started = duration::start(seconds).is_ok();
-        // Without a timer, the loop would not end.
+        // Without the timer, the loop would not end.
         if started {
             sqrtloop();
         }

@@ -1,13 +1,13 @@
-//! Functions that a profile shows as they are written, whatever the compiler's flags.
+//! Helpers for functions that a profile must show as they are written, whatever the compiler's flags.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 /// A local variable that gives its function a frame pointer.
 ///
-/// It is aligned more strictly than the stack. Its address can then only be computed from a register that holds the frame, which
-/// on every supported processor is the frame pointer. [`StackFrame::new`] as the first statement sets the frame pointer before
-/// any loop: otherwise a loop that needs no frame would run without one, from the first instruction of the function on.
+/// It is aligned more strictly than the stack. The function then needs a register with the address of its frame, which on every
+/// supported processor is the frame pointer. [`StackFrame::new`] as the first statement sets the frame pointer before any loop:
+/// otherwise the compiler could place a loop that needs no frame before the instructions that set the frame pointer.
 /// [`StackFrame::end`] as the last statement also keeps the preceding call from becoming a jump (tail call).
 #[repr(align(64))]
 pub(crate) struct StackFrame(MaybeUninit<[u8; 64]>);
@@ -28,8 +28,8 @@ impl StackFrame {
     }
 }
 
-/// An instruction that does nothing, on the line of the call, with a comment that differs from all others: the compiler could
-/// otherwise merge functions with the same instructions.
+/// An instruction that does nothing, on the line where the macro is used. `$name`, a comment in the assembly, must be unique: the
+/// compiler could otherwise merge functions with the same instructions.
 #[collapse_debuginfo(yes)]
 macro_rules! distinct_instruction {
     ($name:expr) => {

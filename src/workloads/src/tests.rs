@@ -1,7 +1,8 @@
-//! Tests of the table and of arguments.
+//! Tests of the table, of arguments and of runs.
 
 use super::*;
 
+/// The message for arguments that are invalid.
 fn error(name: &str, words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(ToString::to_string).collect();
     let workload = find(name).expect("a workload");

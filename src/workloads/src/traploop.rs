@@ -5,7 +5,7 @@ use crate::{Arguments, StackFrame, Workload, WorkloadError};
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "traploop",
     arguments: "[<rounds>]",
-    summary: "instructions in the function trap_bench that trap: reads of an identification register (default: 10 rounds)",
+    summary: "instructions in the function trap_bench that trap: reads of the processor's identification (default: 10 rounds)",
     body,
 };
 
@@ -27,7 +27,8 @@ pub(crate) extern "C" fn traploop(rounds: u32) {
     frame.end();
 }
 
-/// One instruction that traps: on arm64 into the kernel, on x86-64 into the hypervisor of a guest.
+/// One instruction that traps: on arm64 into the kernel, on x86-64 into the hypervisor if this is a guest. Does nothing on other
+/// processors.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn trap_bench() {

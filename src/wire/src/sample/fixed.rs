@@ -22,7 +22,7 @@ const SIZE: usize = 8;
 /// Index of a field that is absent or not read.
 const ABSENT: u8 = u8::MAX;
 
-/// Where the present fields are: their indices among them, and their total size.
+/// The indices of fields in a sample, counting only present fields, and the total size of the present fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FixedFields {
     /// Index of IDENTIFIER, otherwise of ID, which has the same value.
