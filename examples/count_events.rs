@@ -14,8 +14,8 @@ const EVENTS: &[(&str, EventType, u64)] = &[
 ];
 
 fn main() {
-    // If there are more events than hardware counters, the kernel multiplexes them. The two times show for how long each event was enabled
-    // and for how much of that time it was counted.
+    // If there are more hardware events than counters, the kernel multiplexes them. The two times show for how long each
+    // event was enabled and for how much of that time it was counted.
     let read_format = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
     let mut counters = Vec::new();
     for &(name, kind, config) in EVENTS {

@@ -13,6 +13,9 @@ use rperf_replay::{Fold, Replay, Sample, World};
 use rperf_resolve::{AddressContext, Resolver};
 use rperf_symbol::{FileBytes, Files, SearchPaths};
 
+/// `PERF_MAX_STACK_DEPTH`, the default limit of perf.
+const MAX_STACK: usize = 127;
+
 /// Reads files from disk; rperf itself maps them.
 struct Disk;
 
@@ -30,6 +33,7 @@ struct Stacks<'r> {
 
 impl Fold for Stacks<'_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
+        // Samples without a callchain are not counted.
         let Some(chain) = sample.wire.callchain else {
             return;
         };
@@ -39,7 +43,7 @@ impl Fold for Stacks<'_> {
             order: sample.order,
         };
         let mut frames = Vec::new();
-        self.resolver.callchain(at, chain, 127, &mut frames);
+        self.resolver.callchain(at, chain, MAX_STACK, &mut frames);
         let mut line = world
             .comm(world.comm_at(sample.tid, sample.order))
             .to_owned();

@@ -13,10 +13,11 @@ use rperf_perfdata::PerfData;
 use rperf_replay::{Order, Replay};
 use rperf_tracepoint::typed::TypedEvent;
 
-/// The longest wait of each thread so far.
+/// Finds the longest wait of each task.
 #[derive(Default)]
 pub(crate) struct LongestWait {
     states: TaskStates,
+    /// The longest wait so far, by tid.
     pub(crate) longest: BTreeMap<u32, StateInterval>,
 }
 
@@ -25,9 +26,9 @@ impl Observer for LongestWait {
         let longest = &mut self.longest;
         self.states.event(at, &event, |interval| {
             if interval.state.is_runnable() {
-                let longest = longest.entry(interval.tid).or_insert(interval);
-                if interval.duration() > longest.duration() {
-                    *longest = interval;
+                let longest_of_task = longest.entry(interval.tid).or_insert(interval);
+                if interval.duration() > longest_of_task.duration() {
+                    *longest_of_task = interval;
                 }
             }
         });

@@ -1,4 +1,4 @@
-//! Prints the functions and source lines at addresses of an object, innermost inlined function first.
+//! Prints the symbols, functions and source lines at addresses of an object, innermost inlined function first.
 //!
 //! `cargo run --example symbolize -- target/debug/rperf 0x123456…` (file offsets)
 #![expect(clippy::print_stdout, reason = "an example prints")]
@@ -23,7 +23,7 @@ fn main() -> anyhow::Result<()> {
     let mut words = std::env::args().skip(1);
     let object = words.next().context("usage: symbolize OBJECT ADDRESS...")?;
 
-    // Symbols of the object or of its debug file, in the places where perf looks.
+    // The symbols are those of the object or of its debug file, which is looked for where perf does.
     let paths = SearchPaths::new(None);
     let loaded = load(
         &Disk,

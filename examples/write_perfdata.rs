@@ -1,4 +1,4 @@
-//! Writes a perf.data file with generated samples, which rperf and Linux perf can read.
+//! Writes a perf.data file with generated samples. rperf and Linux perf can read it.
 //!
 //! `cargo run --example write_perfdata -- made.data && rperf report -i made.data --stdio`
 
@@ -18,33 +18,35 @@ fn main() -> anyhow::Result<()> {
     let path = std::env::args().nth(1).unwrap_or("made.data".into());
     let attr = Attr {
         kind: EventType::SOFTWARE,
+        // PERF_COUNT_SW_CPU_CLOCK.
+        config: 0,
         sample_period: 1_000_000,
         sample_type: SampleType::IP | SampleType::TID | SampleType::TIME | SampleType::PERIOD,
         flags: AttrFlags::SAMPLE_ID_ALL,
         ..Attr::default()
     };
-    let (samples, ids) = (
+    let (sample_layout, trailer_layout) = (
         SampleLayout::new(&attr),
         SampleIdLayout::new(attr.sample_type),
     );
     let mut writer = Writer::new(File::create(path)?, &[EventDesc::new(attr, vec![1])])?;
 
-    // The COMM record precedes the samples of its process. With SAMPLE_ID_ALL, it ends in a sample_id trailer.
+    // The COMM record precedes the samples of its process. With SAMPLE_ID_ALL, it ends with a sample_id trailer.
     let comm = Record::Comm(Comm {
         pid: PID,
         tid: PID,
         comm: b"made-up",
     });
     let mut body = Vec::new();
-    let mut to = Encoder::new(&mut body, Endian::NATIVE);
-    comm.encode_body(&mut to);
-    ids.encode(
+    let mut encoder = Encoder::new(&mut body, Endian::NATIVE);
+    comm.encode_body(&mut encoder);
+    trailer_layout.encode(
         &SampleId {
             pid_tid: Some((PID, PID)),
             time: Some(1),
             ..SampleId::default()
         },
-        &mut to,
+        &mut encoder,
     );
     writer.write_data(&record(RecordKind::COMM, Misc(0), &body))?;
 
@@ -57,7 +59,7 @@ fn main() -> anyhow::Result<()> {
             ..SampleRecord::default()
         };
         body.clear();
-        samples.encode(&sample, &mut Encoder::new(&mut body, Endian::NATIVE));
+        sample_layout.encode(&sample, &mut Encoder::new(&mut body, Endian::NATIVE));
         writer.write_data(&record(RecordKind::SAMPLE, USER, &body))?;
     }
 

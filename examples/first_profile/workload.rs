@@ -1,8 +1,8 @@
-//! A workload to profile: it repeatedly counts the words of this project's sources in two threads, once with a hash map
-//! and once by sorting.
+//! A workload to profile: two threads repeatedly count the words of the Rust files in `src`, one with a hash map and the
+//! other by sorting.
 //!
-//! Build it with `rustc -O -g -C force-frame-pointers=yes examples/first_profile/workload.rs`; the first argument is
-//! the number of seconds it runs.
+//! Build it with `rustc -O -g -C force-frame-pointers=yes examples/first_profile/workload.rs` and run it in the project's
+//! folder; the first argument is the number of seconds it runs.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,13 +21,13 @@ fn main() {
     match (hashed, sorted) {
         (Ok(hashed), Ok(sorted)) => {
             println!("counted {} words by hashing and {} by sorting", hashed.1, sorted.1);
-            assert_eq!(hashed.0, sorted.0, "both ways find the same number of different words");
+            assert_eq!(hashed.0, sorted.0, "both ways find the same number of distinct words");
         }
         _ => std::process::exit(1),
     }
 }
 
-/// Appends every Rust file below `folder` to `text`.
+/// Appends the Rust files below `folder` to `text`, except for those that cannot be read.
 fn read_sources(folder: &Path, text: &mut String) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
@@ -39,16 +39,17 @@ fn read_sources(folder: &Path, text: &mut String) {
     }
 }
 
-/// Runs `count` until `end`; returns the number of distinct words and the number of words processed in total.
+/// Calls `count`, which returns the numbers of distinct words and of all words, until `end`. Returns the number of distinct
+/// words and the number of words that all calls counted.
 #[inline(never)]
 fn repeat_until(end: Instant, count: impl Fn() -> (usize, usize)) -> (usize, usize) {
-    let (mut different, mut total) = (0, 0);
+    let (mut distinct, mut total) = (0, 0);
     while Instant::now() < end {
-        let (distinct, words) = count();
-        different = distinct;
+        let words;
+        (distinct, words) = count();
         total += words;
     }
-    (different, total)
+    (distinct, total)
 }
 
 #[inline(never)]

@@ -71,11 +71,11 @@ impl Shape for Group {
     }
 }
 
-fn shapes(random: &mut Random, depth: u32) -> Box<dyn Shape> {
+fn random_shape(random: &mut Random, depth: u32) -> Box<dyn Shape> {
     if depth == 0 || random.below(4) == 0 {
         return Box::new(Square(random.below(10) as f64));
     }
-    Box::new(Group((0..3).map(|_| shapes(random, depth - 1)).collect()))
+    Box::new(Group((0..3).map(|_| random_shape(random, depth - 1)).collect()))
 }
 
 fn sort_by<T: Clone, F: FnMut(&T, &T) -> Ordering>(values: &[T], order: F) -> Vec<T> {
@@ -84,7 +84,7 @@ fn sort_by<T: Clone, F: FnMut(&T, &T) -> Ordering>(values: &[T], order: F) -> Ve
     sorted
 }
 
-fn count(lines: &[String]) -> BTreeMap<String, usize> {
+fn count_words(lines: &[String]) -> BTreeMap<String, usize> {
     let words: HashMap<&str, usize> = lines.iter().flat_map(|line| line.split(' ')).fold(HashMap::new(), |mut map, word| {
         *map.entry(word).or_default() += 1;
         map
@@ -100,9 +100,9 @@ fn work(end: Instant, seed: u64) {
         black_box(sort_by(&numbers, f64::total_cmp));
         black_box(sort_by(&numbers, |a, b| b.sqrt().total_cmp(&a.sqrt())));
         black_box(sort_by(&lines, |a, b| a.len().cmp(&b.len()).then_with(|| b.cmp(a))));
-        black_box(count(&lines));
+        black_box(count_words(&lines));
         let expression = Expression::grow(&mut random, 8);
-        let shape = shapes(&mut random, 5);
+        let shape = random_shape(&mut random, 5);
         for _ in 0..20 {
             black_box(black_box(&expression).value());
             black_box(black_box(&shape).area(2));

@@ -58,9 +58,9 @@ fn recording() -> Scratch {
     let mut records = vec![record(1, 2, mmap), record(3, 0, comm)];
     let ips = SAMPLES
         .iter()
-        .flat_map(|(bytes, count)| vec![*bytes; *count]);
-    for (time, bytes) in (1..).zip(ips) {
-        let body = Bytes::new().u64(TEXT + bytes).u32(7).u32(7).u64(time);
+        .flat_map(|(offset, count)| vec![TEXT + *offset; *count]);
+    for (time, ip) in (1..).zip(ips) {
+        let body = Bytes::new().u64(ip).u32(7).u32(7).u64(time);
         records.push(record(9, 2, body));
     }
     let attr = Attr {
@@ -89,7 +89,7 @@ fn code_has_arrows_addresses_and_source() {
         return;
     };
     tmux.golden("annotate", "← ret");
-    // Without source, from the hottest instruction to the last of its loop.
+    // Without source, from the hottest instruction down to the jump of its loop.
     tmux.press(&["s", "Down", "Down", "Down", "J", "o", "O", "O"]);
     tmux.golden("annotate_jump", "└──");
     tmux.press(&["J", "o", "O", "s", "k", "p", "t", "t", "H", "l"]);
@@ -110,9 +110,10 @@ fn calls_are_followed_and_left() {
     };
     tmux.press(&["/", "c", "a", "l", "l", "Enter", "n", "Enter"]);
     tmux.wait_for("twist  ./calc");
-    // From a function without further calls back to the caller, and then back to the shell.
+    // The `ret` at the end leads back to the caller.
     tmux.press(&["End", "Enter"]);
     tmux.wait_for("leaf  ./calc");
+    // To the next colder function.
     tmux.press(&[">"]);
     tmux.wait_for("twist  ./calc");
     tmux.press(&[">"]);
@@ -164,6 +165,7 @@ fn report_opens_and_closes_annotate() {
     tmux.wait_for("Overhead");
     tmux.press(&["q"]);
     tmux.ends_with(0);
+    // The options of annotate in report.
     let words = "report --no-children -M intel --asm-raw --no-source --percent-type global-hits";
     let Some(tmux) = browser((80, 24), &scratch, words) else {
         return;
@@ -179,7 +181,7 @@ fn report_opens_and_closes_annotate() {
 }
 
 #[test]
-fn stdio_prints_text_on_a_terminal() {
+fn stdio2_prints_text_on_a_terminal_and_tui_needs_one() {
     let scratch = recording();
     let words = "--no-pager annotate --stdio2";
     let Some(tmux) = Tmux::start((80, 50), scratch.path(), "", words) else {

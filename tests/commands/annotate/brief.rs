@@ -1,4 +1,4 @@
-//! `--stdio2` compared with perf: labels, arrows, names.
+//! `--stdio2` compared with perf: labels, arrows, names, and the columns of event groups.
 
 use std::process::Command;
 
@@ -28,7 +28,7 @@ fn functions(text: &str) -> Vec<String> {
     functions
 }
 
-/// Compares the listings of the functions of `program` that both tools print; returns the number of lines compared.
+/// Compares the listings of those functions of `program` that perf prints; returns the number of lines compared.
 fn compare(tools: &Tools, file: &str, program: &str, words: &[&str]) -> usize {
     let line = ["annotate", "--stdio2", "--no-source", "-d", program];
     let line = [&line[..], &["-i", file], words].concat();
@@ -39,8 +39,8 @@ fn compare(tools: &Tools, file: &str, program: &str, words: &[&str]) -> usize {
     let name = |text: &String| text.lines().nth(1).map(str::to_owned);
     let names: Vec<Option<String>> = perf.iter().map(name).collect();
     ours.retain(|text| names.contains(&name(text)));
-    // A stray sample in the C library's startup code shows a slot of the global offset table, to which objdump gives a
-    // name. A function hit once, by either event, need not be printed by both tools.
+    // The C library's startup code and the PLT are not compared: a stray sample there shows a slot of the global offset
+    // table, which only objdump names, or is a sample of one event only, so that one of the tools omits the function.
     let is_foreign = |name: &String| name.starts_with('_') || name.contains("@plt");
     let is_own = |text: &String| !name(text).as_ref().is_some_and(is_foreign);
     let perf: Vec<String> = perf.into_iter().filter(is_own).collect();
@@ -50,8 +50,8 @@ fn compare(tools: &Tools, file: &str, program: &str, words: &[&str]) -> usize {
 }
 
 #[test]
-fn brief_output_matches_perf() {
-    let test = "commands::annotate::brief::brief_output_matches_perf";
+fn stdio2_output_matches_perf() {
+    let test = "commands::annotate::brief::stdio2_output_matches_perf";
     let Some((tools, file)) = record_program(test) else {
         return;
     };
@@ -80,7 +80,8 @@ fn groups_have_a_column_for_each_event() {
         return;
     };
     for words in [&[][..], &["-n"], &["--show-total-period"]] {
-        compare(&tools, &file, "stacks", words);
+        let lines = compare(&tools, &file, "stacks", words);
+        assert!(lines > 10, "{words:?}: {lines}");
         let line = [
             "annotate",
             "--stdio",
@@ -96,6 +97,8 @@ fn groups_have_a_column_for_each_event() {
             super::functions(&perf.stdout),
             super::functions(&ours.stdout),
         );
+        // The title and the instructions.
+        assert!(ours.iter().flatten().count() > 8, "{words:?}: {ours:?}");
         assert_eq!(ours, perf, "{words:?}");
     }
     let ungrouped = tools.outcome(
@@ -110,8 +113,8 @@ fn groups_have_a_column_for_each_event() {
 }
 
 #[test]
-fn arrows_of_jumps_and_calls_match_perf() {
-    let test = "commands::annotate::brief::arrows_of_jumps_and_calls_match_perf";
+fn arrows_of_jumps_and_returns_match_perf() {
+    let test = "commands::annotate::brief::arrows_of_jumps_and_returns_match_perf";
     let Some(tools) = Tools::find_for(test) else {
         return;
     };
@@ -139,17 +142,17 @@ fn arrows_of_jumps_and_calls_match_perf() {
         &file,
     ];
     let [perf, ours] = BOTH.map(|tool| tools.outcome(tool, &line).stdout);
-    // Headings and calls are not compared: the tools differ in the parameters of C++ names.
-    let signs = |text: &str| {
+    // Each arrow with its instruction. Calls (→) are not compared: the tools differ in the parameters of C++ names.
+    let arrows = |text: &str| {
         let lines = text.lines().filter_map(|line| {
-            let (_, after) = line.split_once(['↓', '↑', '←'])?;
-            Some(after.trim().to_owned())
+            let arrow = line.find(['↓', '↑', '←'])?;
+            Some(line[arrow..].trim().to_owned())
         });
         let mut lines: Vec<String> = lines.collect();
         lines.sort();
         lines
     };
-    let (perf, ours) = (signs(&perf), signs(&ours));
+    let (perf, ours) = (arrows(&perf), arrows(&ours));
     assert!(ours.len() > 10, "{ours:?}");
     assert_eq!(ours, perf);
 }

@@ -11,7 +11,7 @@ use crate::tidy::root;
 
 /// `PERF_SAMPLE_IP`, `_TID`, `_TIME`.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
-/// An address of a fake kernel.
+/// The address of the generated kernel's text, and of its function `turn`.
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const BUILD_ID: [u8; 20] = [0x5a; 20];
 
@@ -47,8 +47,9 @@ fn functions_in_jit_dumps_are_annotated() {
     assert!(outcome.stdout.contains("↑ jne  6 "), "{}", outcome.stdout);
 }
 
-/// Writes a recording with a sample in the kernel's function `turn`, the kernel's symbols and its memory.
-fn write_kernel_files(scratch: &Scratch, code: &[u8]) {
+/// Writes a recording with samples at these addresses of a kernel, and a copy of its symbols and memory in the build-id cache.
+/// The kernel has the function `turn` with this code, and after it the function `next`.
+fn write_kernel_files(scratch: &Scratch, code: &[u8], ips: &[u64]) {
     let attr = Attr {
         sample_type: SAMPLE_TYPE,
         ..Attr::default()
@@ -57,13 +58,14 @@ fn write_kernel_files(scratch: &Scratch, code: &[u8]) {
     let mapped = Bytes::new().u32(u32::MAX).u32(0).u64(KERNEL).u64(0x20_0000);
     let mapped = mapped.u64(KERNEL).raw([20, 0, 0, 0]).raw(BUILD_ID);
     let mapped = mapped.u32(5).u32(2).text(name, 8);
+    /// `PERF_RECORD_MISC_MMAP_BUILD_ID` and `_KERNEL`.
     const BUILD_ID_KERNEL: u16 = 1 << 14 | 1;
     let trailer = |bytes: Bytes, time| bytes.u32(7).u32(7).u64(time);
-    let sample = Bytes::new().u64(KERNEL + 4).u32(7).u32(7).u64(2);
-    let records = [
-        record(10, BUILD_ID_KERNEL, trailer(mapped, 1)),
-        record(9, 1, sample),
-    ];
+    let mut records = vec![record(10, BUILD_ID_KERNEL, trailer(mapped, 1))];
+    records.extend(ips.iter().map(|ip| {
+        let sample = Bytes::new().u64(*ip).u32(7).u32(7).u64(2);
+        record(9, 1, sample)
+    }));
     let recording = file(&attr, "x86_64", &records.concat());
     fs::write(scratch.path().join("perf.data"), recording).expect("scratch");
     let id: String = BUILD_ID.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -89,6 +91,7 @@ fn kernel_code_is_read_from_its_memory() {
     write_kernel_files(
         &scratch,
         &[0x55, 0x48, 0x89, 0xe5, 0xe8, 2, 0, 0, 0, 0x5d, 0xc3],
+        &[KERNEL + 4],
     );
     let outcome = rperf_in(&scratch, &["annotate", "--stdio2"]);
     let outcome = outcome.finish().expect("rperf starts");
@@ -110,9 +113,9 @@ fn kernel_code_is_read_from_its_memory() {
 }
 
 #[test]
-fn a_kernel_without_code_is_named_once() {
+fn a_kernel_without_code_is_named_once_for_all_its_functions() {
     let scratch = Scratch::new();
-    write_kernel_files(&scratch, &[0x55; 11]);
+    write_kernel_files(&scratch, &[0x55; 11], &[KERNEL + 4, KERNEL + 11]);
     let folder = scratch.path().join(".debug/[kernel.kcore]");
     fs::remove_dir_all(folder).expect("the cache");
     let listing = format!(
@@ -130,5 +133,7 @@ fn a_kernel_without_code_is_named_once() {
     let id: String = BUILD_ID.iter().map(|byte| format!("{byte:02x}")).collect();
     let message = format!("No vmlinux file with build id {id} was found in the path.");
     assert_eq!(outcome.stderr.matches(&*message).count(), 1, "{outcome:?}");
+    let counts = "cannot show the code of 2 functions (2 samples)";
+    assert!(outcome.stderr.contains(counts), "{outcome:?}");
     assert!(outcome.stderr.contains("-k vmlinux"), "{outcome:?}");
 }

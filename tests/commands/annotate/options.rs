@@ -1,4 +1,4 @@
-//! Further options of `annotate`: files, the hottest instructions, another objdump, colours.
+//! Further options of `annotate`: files, the hottest instructions, another objdump, colours, limits, and invalid values.
 
 use std::fs;
 
@@ -49,6 +49,10 @@ fn files_colors_and_another_disassembler_show_the_same_code() {
     });
     assert!(hot < all, "{hot} {all}");
 
+    // Options of perf that change nothing here.
+    let words = ["-m", "--skip-missing", "--skip-empty", "-s", "burn_deep"];
+    assert_eq!(run(&words).stdout, plain.stdout);
+
     let output = run(&["--objdump", "objdump", "-s", "burn_deep"]);
     assert_eq!(output.stdout, plain.stdout, "{output:?}");
     let none = run(&["--objdump", "/nonexistent/objdump", "-s", "burn_deep"]);
@@ -66,8 +70,8 @@ fn files_colors_and_another_disassembler_show_the_same_code() {
 }
 
 #[test]
-fn contradicting_options_are_refused() {
-    let test = "commands::annotate::options::contradicting_options_are_refused";
+fn invalid_and_unsupported_options_are_refused() {
+    let test = "commands::annotate::options::invalid_and_unsupported_options_are_refused";
     let Some((tools, file)) = record_program(test) else {
         return;
     };
@@ -78,6 +82,10 @@ fn contradicting_options_are_refused() {
         ),
         (&["--no-modules"], "symbols of modules are always read"),
         (&["--hot", "0"], "--hot 0: give at least 1"),
+        (&["-M", "masm"], "-M masm: give att or intel"),
+        (&["--percent-type", "all"], "unknown type 'all'"),
+        (&["--percent-limit", "x"], "'x' is not a percentage"),
+        (&["-s", "burn_deep", "main"], "more than one function given"),
         (&["--stdio-color", "red"], "expected always, never or auto"),
         (&["--data-type"], "--data-type"),
         (&["--itrace"], "--itrace"),
@@ -87,24 +95,14 @@ fn contradicting_options_are_refused() {
         assert_eq!(refused.status, 129, "{refused:?}");
         assert!(refused.stderr.contains(message), "{refused:?}");
     }
-    let line = [
-        "annotate",
-        "-m",
-        "--skip-missing",
-        "--skip-empty",
-        "-s",
-        "burn_deep",
-        "-i",
-        &file,
-    ];
-    assert_eq!(tools.outcome(Tool::Rperf, &line).status, 0);
 }
 
-/// With `--percent-limit`, objects that cannot contain a function above the limit are not read. The listings must be the same.
+/// With `--percent-limit`, objects that cannot contain a function above the limit are not read. The listings of the functions
+/// above the limit must be the same as without it.
 #[test]
 fn hot_functions_are_selected_by_total_percentage() {
-    let Some((tools, file)) = record_program("hot_functions_are_selected_by_total_percentage")
-    else {
+    let test = "commands::annotate::options::hot_functions_are_selected_by_total_percentage";
+    let Some((tools, file)) = record_program(test) else {
         return;
     };
     let run = |limit| {
