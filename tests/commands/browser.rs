@@ -13,17 +13,19 @@ use super::{assert_refused, rperf};
 
 /// `PERF_SAMPLE_IP`, `_TID`, `_TIME`, `_CALLCHAIN`.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 5;
+/// `PERF_CONTEXT_KERNEL`.
 const KERNEL: u64 = (-128_i64).cast_unsigned();
+/// The address of the kernel's text.
 const START: u64 = 0xffff_ffff_8100_0000;
 const OPTIONS: &str = "-i perf.data --kallsyms kallsyms";
 
-/// Functions, 256 bytes apart.
+/// Functions of the kernel, 256 bytes apart; the first is 256 bytes after `START`.
 const FUNCTIONS: &[&str] = &["leaf", "middle", "other", "outer", "idle"];
 
 /// An address in this function, 16 bytes after its start.
 fn address(function: &str) -> u64 {
-    let place = FUNCTIONS.iter().position(|name| *name == function);
-    START + 0x100 * (place.expect("a function") as u64 + 1) + 0x10
+    let index = FUNCTIONS.iter().position(|name| *name == function);
+    START + 0x100 * (index.expect("a function") as u64 + 1) + 0x10
 }
 
 /// A sample of a thread with this callchain, innermost function first.
@@ -41,7 +43,7 @@ fn comm_record(thread: u32, name: &str) -> Vec<u8> {
     record(3, 0, Bytes::new().u32(thread).u32(thread).text(name, 8))
 }
 
-/// A directory with a recording of two programs and the symbols of their functions.
+/// A directory with a recording of two programs, whose samples are all in the kernel, and the kernel's symbols.
 fn recording() -> Scratch {
     recording_of(200)
 }
@@ -106,7 +108,7 @@ fn rows_unfold_and_fold() {
 }
 
 #[test]
-fn zooms_are_nested_and_escape_undoes_the_last() {
+fn zooms_are_nested_escape_undoes_the_last_and_rows_are_filtered() {
     let scratch = recording();
     let Some(tmux) = browser((120, 24), &scratch, "--no-children") else {
         return;
@@ -169,10 +171,11 @@ fn rows_are_ordered_by_another_column() {
     assert_eq!(rows(&again), usual);
 }
 
-/// The first part may be shown before the rest is read; in the end all samples are shown.
+/// Parts of the recording may be shown before it is read completely; in the end all samples are shown.
 #[test]
-fn a_large_recording_ends_with_all_of_its_samples() {
+fn a_large_recording_is_shown_completely_in_the_end() {
     let scratch = recording_of(200_000);
+    // Of shorter recordings, no part is shown.
     let file = scratch.path().join("perf.data");
     let size = std::fs::metadata(file).expect("a file").len();
     assert!(size > 12 << 20, "{size} bytes");
@@ -195,7 +198,7 @@ fn a_large_terminal_shows_menu_help_header_and_flames() {
     tmux.golden("menu", "Zoom into");
     tmux.press(&["Escape"]);
     // Without a pause, Escape and '?' would be read as Alt+?.
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    sleep(Duration::from_millis(500));
     tmux.press(&["?"]);
     tmux.golden("help", "Navigate");
     tmux.press(&["q", "i"]);
@@ -270,7 +273,7 @@ fn signals_restore_the_terminal() {
         };
         assert!(tmux.is_alternate());
         let program = tmux.program();
-        // The signal arrives while the browser is painting.
+        // The signal may arrive while the browser is painting.
         tmux.press(&["E", "PageDown", "C"]);
         let killed = Command::new("kill")
             .args([&format!("-{signal}"), &program])
@@ -285,7 +288,7 @@ fn signals_restore_the_terminal() {
     }
 }
 
-/// The terminal takes 64 bytes a millisecond: both output and keys have to wait.
+/// The terminal takes at most 64 bytes a millisecond: both output and keys have to wait.
 #[test]
 fn a_slow_terminal_gets_all_output() {
     let scratch = recording();
@@ -354,12 +357,13 @@ fn without_a_terminal_there_is_no_browser() {
 }
 
 #[test]
-fn messages_are_printed_after_the_session() {
+fn a_file_that_is_no_recording_is_reported_on_the_restored_terminal() {
     let scratch = Scratch::new();
     scratch.write("perf.data", "no recording").expect("a file");
     let Some(tmux) = Tmux::start((80, 24), scratch.path(), "", "report") else {
         return;
     };
     let screen = tmux.ends_with(255);
-    assert!(screen.contains("perf.data"), "{screen}");
+    let message = "incompatible file format (perf.data): ";
+    assert!(screen.contains(message), "{screen}");
 }

@@ -105,6 +105,7 @@ fn usdt_probes_are_listed_from_the_cache() {
     assert!(output.contains(&location), "{output}");
     let [theirs, ours] = lists;
     assert!(theirs.contains("\np:sdt_demo/tick /"), "{theirs}");
+    // perf omits arguments with constant values.
     assert_eq!(
         theirs.trim_end(),
         ours.replace(" arg3=\\9:u32", "").trim_end()
@@ -225,7 +226,9 @@ fn concurrent_runs_leave_complete_files() {
         scope.spawn(|| run(&scratch, &["-u", "prog,/bin/sh"]));
         scope.spawn(|| run(&scratch, &["-l"]));
     });
-    for line in run(&scratch, &["-l"]).stdout.lines() {
+    let listed = run(&scratch, &["-l"]).stdout;
+    assert!(listed.lines().count() > 1, "{listed}");
+    for line in listed.lines() {
         let (id, path) = line.split_once(' ').expect("an id and a path");
         // The kernel and the vdso have no file.
         if path.starts_with('/') {
@@ -360,7 +363,7 @@ fn kcore_is_cached_as_perf_does() {
         kcore_copies(&cache)
     });
     let [perf, rperf] = &copies;
-    assert_eq!(perf.len(), 3);
+    assert_eq!((perf.len(), rperf.len()), (3, 3));
     for (theirs, ours) in perf.iter().zip(rperf) {
         assert_eq!((&theirs.0, theirs.1), (&ours.0, ours.1));
         assert!(theirs.2 == ours.2, "{} differs", ours.0);
@@ -376,7 +379,8 @@ fn kcore_is_cached_as_perf_does() {
     );
 }
 
-/// Objects that were not used for longer than the limit are removed, and the remaining size is printed.
+/// `--max-age` removes objects that were not used for that time, and `--max-size` removes objects until the cache is no larger.
+/// The remaining size is printed.
 #[test]
 fn caches_are_limited_by_size_and_age() {
     let scratch = Scratch::new();
@@ -399,7 +403,7 @@ fn caches_are_limited_by_size_and_age() {
         assert!(compiler.expect("a compiler").success());
         assert_eq!(run(&["-a", name]).status, 0);
     }
-    // The files in the cache are hard links.
+    // The files in the cache are hard links to the programs, which get these times too.
     let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     let times = fs::FileTimes::new()
         .set_accessed(long_ago)
@@ -423,7 +427,6 @@ fn caches_are_limited_by_size_and_age() {
         "{}",
         none_too_old.stderr
     );
-    assert_eq!(run(&["--max-age", "30"]).status, 129);
     let one_too_old = run(&["-v", "--max-age", "30d"]);
     assert_eq!(one_too_old.status, 0, "{}", one_too_old.stderr);
     assert!(
@@ -438,6 +441,18 @@ fn caches_are_limited_by_size_and_age() {
         remaining.ends_with("/new\n") && remaining.lines().count() == 1,
         "{remaining}"
     );
-    let none = run(&["--max-size", "none"]);
-    assert_eq!(none.status, 129, "{}", none.stderr);
+    let too_large = run(&["--max-size", "100k"]);
+    let message = "build-id cache: 0 objects, 0.0 MB; removed: 1 object, 0.3 MB\n";
+    assert_eq!((too_large.status, &*too_large.stderr), (0, message));
+    assert_eq!(run(&["-l"]).stdout, "");
+}
+
+#[test]
+fn invalid_limits_are_refused() {
+    let scratch = Scratch::new();
+    for (option, value) in [("--max-age", "30"), ("--max-size", "none")] {
+        let refused = run(&scratch, &[option, value]);
+        assert_eq!(refused.status, 129, "{refused:?}");
+        assert!(refused.stderr.starts_with(option), "{refused:?}");
+    }
 }

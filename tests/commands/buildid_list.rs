@@ -80,7 +80,7 @@ fn entry(misc: u16, id: &[u8], size: Option<u8>, name: &str) -> Vec<u8> {
         .done()
 }
 
-/// The file with a build-id section after its data.
+/// The file with a build-id section after its data, the only feature section.
 fn with_build_ids(file: Vec<u8>, section: &[u8]) -> Vec<u8> {
     const FEATURES: usize = 72;
     let mut file = file;
@@ -92,6 +92,7 @@ fn with_build_ids(file: Vec<u8>, section: &[u8]) -> Vec<u8> {
     file
 }
 
+/// Runs `buildid-list` on a file with these contents.
 fn list(bytes: &[u8], words: &[&str]) -> Outcome {
     let scratch = Scratch::new();
     scratch.write("perf.data", bytes).expect("a file");
@@ -118,7 +119,7 @@ fn recording() -> Vec<u8> {
 }
 
 #[test]
-fn ids_of_every_length_are_listed_and_objects_without_one_are_named() {
+fn ids_of_16_and_20_bytes_are_listed_and_objects_without_one_are_named() {
     const USER: u16 = 2;
     let section = [
         entry(USER, &[0xab; 16], Some(16), "/opt/lib.so"),
@@ -133,7 +134,7 @@ fn ids_of_every_length_are_listed_and_objects_without_one_are_named() {
         (0, format!("{short}{long}"), "")
     );
     if let Some(tools) =
-        Tools::find_for("ids_of_every_length_are_listed_and_objects_without_one_are_named")
+        Tools::find_for("ids_of_16_and_20_bytes_are_listed_and_objects_without_one_are_named")
     {
         fs::write(tools.path().join("perf.data"), &bytes).expect("a file");
         tools.assert_same(&["buildid-list"]);
@@ -159,7 +160,7 @@ fn a_recording_without_ids_has_a_message() {
 }
 
 #[test]
-fn files_that_are_no_recording_and_no_object_are_refused() {
+fn objects_without_an_id_are_refused_and_truncated_recordings_are_reported() {
     assert_refused(
         &["buildid-list", "-i", "/nonexistent/file"],
         255,

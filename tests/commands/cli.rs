@@ -92,7 +92,7 @@ fn manual_texts_are_built_in() {
 }
 
 #[test]
-fn the_summary_goes_to_stderr_and_the_status_is_129() {
+fn the_summary_goes_to_stderr_with_status_129_and_its_options_are_sorted() {
     for command in ["record", "report", "script"] {
         let help = outcome(&[command, "-h"]);
         assert_eq!((help.status, help.stdout.as_str()), (129, ""));
@@ -318,6 +318,7 @@ fn lists_for_completion_are_one_line() {
         );
     }
     let options = outcome(&["--list-opts"]).stdout;
+    assert_eq!(options.lines().count(), 1);
     assert!(
         options
             .split_whitespace()
@@ -325,6 +326,7 @@ fn lists_for_completion_are_one_line() {
         "{options}"
     );
     let options = outcome(&["record", "--list-opts"]).stdout;
+    assert_eq!(options.lines().count(), 1);
     assert!(
         options
             .split_whitespace()
@@ -357,7 +359,7 @@ fn unknown_commands_name_the_nearest() {
 }
 
 #[test]
-fn planned_commands_print_one_line() {
+fn commands_of_perf_that_are_not_implemented_print_one_line() {
     for command in ["mem", "kvm", "c2c"] {
         let answer = outcome(&[command, "-a", "--nosuch"]);
         assert_eq!(

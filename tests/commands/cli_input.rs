@@ -121,7 +121,7 @@ fn a_pipe_is_read_by_name_and_by_default() -> io::Result<()> {
 }
 
 #[test]
-fn foreign_and_truncated_files_are_reported_with_the_offset() -> io::Result<()> {
+fn foreign_and_truncated_files_are_refused_with_the_reason() -> io::Result<()> {
     let scratch = Scratch::new();
     scratch.write("foreign", "hello, world\n")?;
     scratch.write("cut", Bytes::new().raw("PERFILE2").u64(104).u64(144).done())?;
@@ -155,7 +155,7 @@ fn foreign_and_truncated_files_are_reported_with_the_offset() -> io::Result<()> 
 fn garbage_after_the_magic_is_refused_without_panic() -> io::Result<()> {
     let scratch = Scratch::new();
     for seed in 0..40_u64 {
-        // A valid beginning, then garbage.
+        // The magic, the header's size and the size of an entry of the attr section (0, 68 or 136), then garbage.
         let mut bytes = Bytes::new().raw("PERFILE2").u64(104).u64(seed % 3 * 68);
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         for _ in 0..seed {
@@ -182,11 +182,11 @@ fn garbage_after_the_magic_is_refused_without_panic() -> io::Result<()> {
 }
 
 #[test]
-fn missing_records_after_a_trace_are_reported() -> io::Result<()> {
+fn missing_features_of_a_file_with_a_trace_are_reported() -> io::Result<()> {
     let scratch = Scratch::new();
     let trace = root().join("tests/fixtures/x86_64/bts.data");
     let complete = std::fs::read(trace)?;
-    // Header features are at the end of a file.
+    // The last bytes of a file belong to header features.
     scratch.write("perf.data", &complete[..complete.len() - 1000])?;
     for words in [&["report", "--stdio"][..], &["script", "--itrace=b"]] {
         let outcome = rperf(words).within(scratch.path()).finish()?;

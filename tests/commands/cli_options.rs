@@ -2,7 +2,10 @@
 
 use super::{assert_refused, outcome};
 
-const RECORD_USAGE: &str = " Usage: rperf record [<options>] [<command>]\n    or: rperf record [<options>] -- <command> [<options>]\n";
+const RECORD_USAGE: &str = concat!(
+    " Usage: rperf record [<options>] [<command>]\n",
+    "    or: rperf record [<options>] -- <command> [<options>]\n",
+);
 const RECORD_HINT: &str = "hint: 'rperf record -h' lists the options\n";
 
 #[test]
@@ -146,7 +149,7 @@ fn old_spellings_are_explained() {
 }
 
 #[test]
-fn options_after_words_are_checked_without_a_workload() {
+fn options_after_words_are_checked_if_the_command_runs_no_workload() {
     let words = &["help", "record"];
     assert_eq!(outcome(words).status, 0);
     let unknown = outcome(&["help", "record", "--nosuch"]);

@@ -31,9 +31,9 @@ fn path(first: &Path) -> String {
 fn bash_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for word in line.split(' ') {
-        let breaks = |c: char| matches!(c, '=' | ':');
+        let is_break = |c: char| matches!(c, '=' | ':');
         let mut rest = word;
-        while let Some(at) = rest.find(breaks) {
+        while let Some(at) = rest.find(is_break) {
             words.extend((at > 0).then(|| rest[..at].to_owned()));
             words.push(rest[at..=at].to_owned());
             rest = &rest[at + 1..];
@@ -194,7 +194,7 @@ fn workplace() -> std::io::Result<Scratch> {
     Ok(scratch)
 }
 
-/// Typed text, and the line after TAB.
+/// Typed text, and the command line after TAB.
 const TYPED: &[(&str, &str)] = &[
     ("rperf heatm", "rperf heatmap"),
     ("rperf record --all-cg", "rperf record --all-cgroups"),
@@ -215,11 +215,15 @@ const TYPED: &[(&str, &str)] = &[
     ("rperf stat -- cat al", "rperf stat -- cat alpha.data"),
 ];
 
-/// Types each text of `TYPED` into an interactive shell and completes it.
+/// Types each text of `TYPED` into an interactive shell, which `command` starts, and completes it. Before that, the shell runs
+/// `prepare`.
 fn type_at(shell: &str, command: &str, prepare: &str) -> std::io::Result<()> {
     let work = workplace()?;
     if Run::new(shell).args(["-c", "exit"]).finish().is_err() {
-        skip("completion", &format!("there is no {shell}"));
+        skip(
+            &format!("{shell}_completes_words"),
+            &format!("there is no {shell}"),
+        );
         return Ok(());
     }
     let search_path = path(&work.path().join("bin"));
@@ -312,7 +316,7 @@ fn scripts_are_for_the_name_that_is_given() -> std::io::Result<()> {
 }
 
 #[test]
-fn unknown_shells_are_refused() {
+fn unknown_shells_and_invalid_names_are_refused() {
     let known = "choose from bash, zsh, fish\n";
     assert_refused(
         &["completion"],

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use flate2::read::GzDecoder;
-use rperf_testkit::{Scratch, skip};
+use rperf_testkit::{Outcome, Scratch, skip};
 use serde_json::Value;
 
 use super::folded_parser::{Folded, parse};
@@ -132,11 +132,14 @@ fn all_adds_records_to_the_json_and_keeps_its_samples() {
         let converted = records.iter().filter(|record| record["type"] == kind);
         assert_eq!(converted.count(), listed.count(), "{kind}");
     }
-    let mapped = |record: &&Value| {
+    let is_mapping_of_shell = |record: &&Value| {
         let name = record["filename"].as_str().unwrap_or_default();
         name.ends_with("/sh") || name.ends_with("/dash")
     };
-    let mapping = records.iter().find(mapped).expect("a mapping of the shell");
+    let mapping = records
+        .iter()
+        .find(is_mapping_of_shell)
+        .expect("a mapping of the shell");
     assert!(mapping["len"].as_u64() > Some(0), "{mapping}");
 }
 
@@ -165,6 +168,8 @@ fn first_difference(tools: &Tools, file: &str) -> Option<String> {
     })
 }
 
+/// Records a busy shell into perf.data with these options.
+#[track_caller]
 pub(super) fn recorded(scratch: &Scratch, words: &[&str]) {
     let words = [
         &["record", "-q", "-o", "perf.data"],
@@ -175,6 +180,7 @@ pub(super) fn recorded(scratch: &Scratch, words: &[&str]) {
     ran(scratch, &words);
 }
 
+/// Runs rperf, which must succeed.
 #[track_caller]
 pub(super) fn ran(scratch: &Scratch, words: &[&str]) {
     let run = rperf(words)
@@ -184,7 +190,14 @@ pub(super) fn ran(scratch: &Scratch, words: &[&str]) {
     assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
 }
 
-/// The output of a conversion, which must not depend on the number of threads.
+/// Runs `data convert` with these words.
+pub(super) fn convert(scratch: &Scratch, words: &[&str]) -> Outcome {
+    let words = [&["data", "convert"], words].concat();
+    let run = rperf(&words).within(scratch.path());
+    run.env("HOME", scratch.path()).finish().expect("it starts")
+}
+
+/// The output of a conversion of perf.data, which must not depend on the number of threads.
 #[track_caller]
 pub(super) fn converted(scratch: &Scratch, format: &str, words: &[&str]) -> Vec<u8> {
     let [one, four] = ["1", "4"].map(|jobs| {
@@ -206,6 +219,7 @@ pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().expect("a list")
 }
 
+/// The element of a list at this index.
 fn at(value: &Value, index: &Value) -> Value {
     let index = usize::try_from(index.as_u64().expect("a number")).expect("a small one");
     list(value)
@@ -218,7 +232,8 @@ fn text(value: &Value) -> String {
     value.as_str().expect("a text").to_owned()
 }
 
-fn count(stacks: &mut Folded, comm: &str, frames: impl Iterator<Item = String>) {
+/// Adds a sample with this stack, outermost frame first.
+fn add_sample(stacks: &mut Folded, comm: &str, frames: impl Iterator<Item = String>) {
     let comm = comm.replace(' ', "_");
     let stack: Vec<String> = std::iter::once(comm).chain(frames).collect();
     *stacks.entry(stack.join(";")).or_default() += 1;
@@ -253,7 +268,7 @@ fn of_speedscope(file: &Value) -> Folded {
             let names = list(sample)
                 .iter()
                 .map(|frame| text(&at(frames, frame)["name"]));
-            count(&mut stacks, comm, names);
+            add_sample(&mut stacks, comm, names);
         }
     }
     stacks
@@ -272,7 +287,7 @@ fn check_columns(table: &Value) {
     }
 }
 
-/// Checks the fields from which the profiler computes times, in a profile of a recording of cpu-clock made just before.
+/// Checks the fields from which the profiler computes times. The profile is of cpu-clock at 1999 Hz, recorded in the last hour.
 fn check_times(file: &Value) {
     let meta = &file["meta"];
     let number = |value: &Value| value.as_f64().expect("a number");
@@ -280,7 +295,7 @@ fn check_times(file: &Value) {
     let now = now.expect("after 1970").as_millis() as f64;
     let start = number(&meta["startTime"]);
     assert!((now - 3_600_000.0..=now).contains(&start), "{start} {now}");
-    // 1999 Hz.
+    // Milliseconds.
     assert!((number(&meta["interval"]) - 0.5).abs() < 0.1, "{meta}");
     assert_eq!(meta["sampleUnits"]["threadCPUDelta"], "ns");
     let end = number(&meta["profilingEndTime"]);
@@ -346,7 +361,7 @@ fn of_firefox(file: &Value) -> Folded {
                 );
                 next = prefix;
             }
-            count(&mut stacks, &text(&thread["name"]), names.into_iter().rev());
+            add_sample(&mut stacks, &text(&thread["name"]), names.into_iter().rev());
         }
     }
     stacks
@@ -501,7 +516,7 @@ fn a_file_is_replaced_with_force_only() {
 }
 
 #[test]
-fn invalid_options_are_refused() {
+fn invalid_options_are_refused_and_a_failure_leaves_no_file() {
     for (words, status, message) in [
         (
             &["convert"][..],
@@ -516,7 +531,8 @@ fn invalid_options_are_refused() {
         (
             &["convert", "--to-pprof", "a", "--all"],
             255,
-            "--all is currently unsupported for pprof output.\nhint: only --to-json and --to-ctf write records other than samples\n",
+            "--all is currently unsupported for pprof output.\n\
+                hint: only --to-json and --to-ctf write records other than samples\n",
         ),
         (
             &["convert", "--to-pprof", "a", "--tod"],

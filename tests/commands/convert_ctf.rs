@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rperf_testkit::{FileAttr, Outcome, PerfFile, Scratch, skip};
+use rperf_testkit::{FileAttr, PerfFile, Scratch, skip};
 
-use super::convert::{converted, json, list, ran, recorded};
+use super::convert::{convert, converted, json, list, ran, recorded};
 use super::rperf;
 
 /// An event as babeltrace2 prints it.
@@ -149,10 +149,10 @@ fn babeltrace_reads_the_samples_that_script_prints() {
     if !has_babeltrace("commands::convert_ctf::babeltrace_reads_the_samples_that_script_prints") {
         return;
     }
-    for chains in [&["-g"][..], &["--call-graph", "dwarf"]] {
+    for call_graph in [&["-g"][..], &["--call-graph", "dwarf"]] {
         let scratch = Scratch::new();
-        let event = ["-e", "cpu-clock:u", "-F", "1999", "--sample-cpu"];
-        recorded(&scratch, &[&event, chains].concat());
+        let options = ["-e", "cpu-clock:u", "-F", "1999", "--sample-cpu"];
+        recorded(&scratch, &[&options, call_graph].concat());
         ran(&scratch, &["data", "convert", "--to-ctf", "trace"]);
         let (events, errors) = events(&scratch, "trace");
         assert_eq!(errors, "");
@@ -160,6 +160,7 @@ fn babeltrace_reads_the_samples_that_script_prints() {
         assert!(expected.len() > 20, "{expected:?}");
         assert_eq!(events.len(), expected.len());
         let chains = callchains(&scratch);
+        assert_eq!(chains.len(), events.len());
         for ((event, words), chain) in events.iter().zip(&expected).zip(&chains) {
             let [ids, cpu, time, shown_period] = &words[..] else {
                 panic!("{words:?}");
@@ -255,7 +256,7 @@ fn wall_clock_times_need_a_clock_reference() {
         .next()
         .and_then(|text| text.parse().ok())
         .expect("a number");
-    // The clock began with this boot: later than 2020.
+    // The clock's offset is the time of this boot, which is after 2019.
     assert!(seconds > 1_577_836_800, "{seconds}");
     recorded(&scratch, &["-e", "cpu-clock:u"]);
     let outcome = convert(&scratch, &["--to-ctf", "other", "--tod"]);
@@ -265,12 +266,7 @@ fn wall_clock_times_need_a_clock_reference() {
     assert!(!scratch.path().join("other").exists());
 }
 
-fn convert(scratch: &Scratch, words: &[&str]) -> Outcome {
-    let words = [&["data", "convert"], words].concat();
-    let run = rperf(&words).within(scratch.path());
-    run.env("HOME", scratch.path()).finish().expect("it starts")
-}
-
+/// The sorted names of the entries of a folder.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder");
     let mut names: Vec<String> = entries

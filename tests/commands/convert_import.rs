@@ -4,20 +4,15 @@
 use std::fs;
 use std::path::PathBuf;
 
-use rperf_testkit::{Outcome, Scratch};
+use rperf_testkit::Scratch;
 
+use super::convert::convert;
 use super::rperf;
 use crate::tidy::root;
 use crate::tools::{Tool, Tools};
 
 fn fixture(name: &str) -> PathBuf {
     root().join("tests/fixtures/x86_64").join(name)
-}
-
-fn convert(scratch: &Scratch, words: &[&str]) -> Outcome {
-    let words = [&["data", "convert"], words].concat();
-    let run = rperf(&words).within(scratch.path());
-    run.env("HOME", scratch.path()).finish().expect("it starts")
 }
 
 /// An event: comm, tid, CPU, time in microseconds, name and text.

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flate2::read::GzDecoder;
 use rperf_testkit::protobuf::{messages, number, packed, packed_fixed, text};
-use rperf_testkit::{HttpResponse, HttpServer, Outcome, Scratch};
+use rperf_testkit::{HttpResponse, HttpServer, Scratch};
 
-use super::convert::{converted, recorded};
+use super::convert::{convert, converted, recorded};
 use super::folded_parser::{Folded, parse};
-use super::rperf;
 
 /// The profiles of a request or a file. Numbers in the calls below are field numbers of the OTLP messages, if not indices.
 struct Otlp<'d> {
@@ -84,12 +83,6 @@ impl<'d> Otlp<'d> {
 
 fn at(index: u64) -> usize {
     usize::try_from(index).expect("an index")
-}
-
-fn convert(scratch: &Scratch, words: &[&str]) -> Outcome {
-    let words = [&["data", "convert"], words].concat();
-    let run = rperf(&words).within(scratch.path());
-    run.env("HOME", scratch.path()).finish().expect("it starts")
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
         ),
     ];
     for (file, readers) in readers {
-        // Nanoseconds, so that times and delays are the same; the text of flat has the usual microseconds.
+        // With nanoseconds, times and delays stay the same. The text of flat has the default microseconds.
         let precise: &[&str] = if file == "flat" { &[] } else { &["--ns"] };
         let text = output_of(&[&["script"], precise].concat(), file);
         fs::write(tools.path().join("text"), &text).expect("a file");
@@ -152,7 +152,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
         let words = ["data", "convert", "-i", "text", "--to-perf", &new];
         let outcome = tools.outcome(Tool::Rperf, &words);
         assert_eq!(outcome.status, 0, "{outcome:?}");
-        // The functions come from the text alone.
+        // Without the program, functions come from the text alone.
         let program = tools.path().join("work");
         fs::rename(&program, tools.path().join("moved")).expect("a file");
         let outputs: Vec<String> = readers.iter().map(|words| output_of(words, &new)).collect();
@@ -214,7 +214,8 @@ fn broken_text_leaves_nothing() {
         (
             &["-i", "cut", "--to-perf", "new"][..],
             255,
-            "cut: line 3 at offset 0x41: not a frame, which is an address, a function and an object in parentheses\nhint: only the default layout",
+            "cut: line 3 at offset 0x41: not a frame, which is an address, a function and an object in parentheses\n\
+                hint: only the default layout",
         ),
         (
             &["-i", "empty", "--to-perf", "new"],

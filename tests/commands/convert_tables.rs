@@ -157,7 +157,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn each_table_is_a_file_of_the_data_set() {
+fn each_table_is_a_file_and_all_or_none_are_replaced() {
     let scratch = Scratch::new();
     recorded(&scratch, &["-g", "-F", "1999", "-e", "cpu-clock:u"]);
     let convert = ["data", "convert", "--to-parquet", "set"];
@@ -223,7 +223,7 @@ fn each_table_is_a_file_of_the_data_set() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_named() {
+fn a_file_is_not_replaced_by_a_folder() {
     let scratch = Scratch::new();
     recorded(&scratch, &["-F", "1999", "-e", "cpu-clock:u"]);
     fs::write(scratch.path().join("file"), "").expect("it can be written");
@@ -232,13 +232,19 @@ fn a_folder_that_cannot_be_written_is_named() {
         .within(scratch.path())
         .finish()
         .expect("rperf starts");
-    assert_eq!(outcome.status, 255, "{outcome:?}");
-    assert!(outcome.stderr.contains("file"), "{}", outcome.stderr);
-    assert!(!outcome.stderr.contains("Converted"), "{}", outcome.stderr);
+    let message = "Output file exists. Use --force to overwrite it.\n";
+    assert_eq!((outcome.status, &*outcome.stderr), (255, message));
+    let forced = rperf(&[&words[..], &["--force"]].concat())
+        .within(scratch.path())
+        .finish()
+        .expect("rperf starts");
+    let message = "failed to write the tables in file: Not a directory";
+    assert_eq!(forced.status, 255, "{forced:?}");
+    assert!(forced.stderr.contains(message), "{forced:?}");
 }
 
 #[test]
-fn the_page_describes_each_column() {
+fn docs_dataset_describes_each_table_and_column() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/dataset.md"))
         .expect("a page");
     let scratch = Scratch::new();

@@ -32,7 +32,7 @@ fn round() -> Vec<u8> {
     record(FINISHED_ROUND, 0, Bytes::new())
 }
 
-/// Commands that read all records.
+/// Commands that read all records of the file.
 const READERS: &[&[&str]] = &[
     &["report", "--stdio"],
     &["report", "--stats"],
@@ -91,7 +91,7 @@ fn records_of_unknown_types_are_counted() -> io::Result<()> {
     Ok(())
 }
 
-/// Time 5 follows two rounds that delivered time 10.
+/// A recording whose sample at time 5 follows two rounds: the sample at time 10 has already been delivered.
 fn late() -> Vec<u8> {
     recording(&[sample(10), round(), sample(20), round(), sample(5), round()])
 }

@@ -6,9 +6,9 @@ use super::record_program;
 use crate::tools::Tool;
 
 #[test]
-fn files_colors_and_another_disassembler_show_the_same_code() {
+fn files_colors_and_options_without_effect_show_the_same_code() {
     let test =
-        "commands::annotate::options::files_colors_and_another_disassembler_show_the_same_code";
+        "commands::annotate::options::files_colors_and_options_without_effect_show_the_same_code";
     let Some((tools, file)) = record_program(test) else {
         return;
     };
@@ -43,16 +43,28 @@ fn files_colors_and_another_disassembler_show_the_same_code() {
     assert_ne!(painted.stdout, plain.stdout);
     assert_eq!(uncolored, plain.stdout);
 
+    // Options of perf that change nothing here.
+    let words = ["-m", "--skip-missing", "--skip-empty", "-s", "burn_deep"];
+    assert_eq!(run(&words).stdout, plain.stdout);
+}
+
+#[test]
+fn another_objdump_shows_the_same_code_and_hot_limits_it() {
+    let test = "commands::annotate::options::another_objdump_shows_the_same_code_and_hot_limits_it";
+    let Some((tools, file)) = record_program(test) else {
+        return;
+    };
+    let run = |words: &[&str]| {
+        let line = [&["annotate", "-i", &file], words].concat();
+        tools.outcome(Tool::Rperf, &line)
+    };
     let [all, hot] = [run(&[]), run(&["--hot", "1"])].map(|outcome| {
         assert_eq!(outcome.status, 0, "{outcome:?}");
         outcome.stdout.lines().count()
     });
     assert!(hot < all, "{hot} {all}");
 
-    // Options of perf that change nothing here.
-    let words = ["-m", "--skip-missing", "--skip-empty", "-s", "burn_deep"];
-    assert_eq!(run(&words).stdout, plain.stdout);
-
+    let plain = run(&["-s", "burn_deep"]);
     let output = run(&["--objdump", "objdump", "-s", "burn_deep"]);
     assert_eq!(output.stdout, plain.stdout, "{output:?}");
     let none = run(&["--objdump", "/nonexistent/objdump", "-s", "burn_deep"]);

@@ -1,4 +1,4 @@
-//! `bench internals`: parts of rperf.
+//! `bench internals`: benchmarks of parts of rperf itself.
 
 use super::{assert_same_shape, json, outcome};
 use crate::tools::Tools;
@@ -51,7 +51,7 @@ fn build_ids_are_injected_into_a_generated_recording() {
 
 #[test]
 fn tasks_of_a_user_are_observed() {
-    // Tasks that exit meanwhile are skipped.
+    // Tasks that exit before their events are opened are skipped.
     let report = json(&["internals", "evlist-open-close", "-i", "3", "-u", "root"]);
     let mean = report["benchmarks"][0]["results"][0]["mean"].as_f64();
     assert!(mean > Some(0.0), "{report}");
