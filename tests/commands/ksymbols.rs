@@ -1,5 +1,5 @@
-//! Code that the kernel announces by KSYMBOL records during a recording: BPF programs and trampolines, next to other
-//! code and inside it.
+//! Code that the kernel announces by KSYMBOL records during a recording: BPF programs and trampolines, outside the kernel's
+//! mapping and its modules, and inside them.
 
 use std::fs;
 
@@ -11,6 +11,7 @@ use crate::tools::Tools;
 
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const MODULE: u64 = 0xffff_ffff_c010_0000;
+/// An address outside the kernel's mapping and the module.
 const FREE: u64 = 0xffff_ffff_c020_0000;
 /// `PERF_SAMPLE_IP`, `_TID`, `_TIME`.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
@@ -28,23 +29,26 @@ enum Step {
 
 use Step::{Announced, Gone, Sampled};
 
+/// Adds the fields of `sample_id_all`: TID and TIME.
 fn trailer(body: Bytes, time: u64) -> Bytes {
     body.u32(0).u32(0).u64(time)
 }
 
+/// Returns an MMAP record of the kernel.
 fn mapped(start: u64, len: u64, pgoff: u64, name: &str) -> Vec<u8> {
     let body = Bytes::new().u32(u32::MAX).u32(0).u64(start).u64(len);
     let body = body.u64(pgoff).text(name, 8);
     record(1, KERNEL_MODE, trailer(body, 1))
 }
 
+/// Returns a KSYMBOL record; `flags` 1 is `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`.
 fn symbol(time: u64, start: u64, len: u32, flags: u16, name: &str) -> Vec<u8> {
     const BPF: u16 = 1;
     let body = Bytes::new().u64(start).u32(len).u16(BPF).u16(flags);
     record(17, 0, trailer(body.text(name, 8), time))
 }
 
-/// A recording with a kernel and one module.
+/// Returns a recording with a kernel and one module.
 fn recording(steps: &[Step]) -> Vec<u8> {
     let mut records = mapped(KERNEL, 0x120_0000, KERNEL, "[kernel.kallsyms]_text");
     records.extend(mapped(MODULE, 0x5000, 0, "[modfoo]"));
@@ -138,6 +142,7 @@ fn code_has_its_announced_name_except_inside_other_code() {
             Sampled(inside + 8),
         ],
     );
+    // The removal of the code also removes the module, but in the kernel it has no effect.
     assert_eq!(text.matches("[unknown] ([modfoo])").count(), 2, "{text}");
     assert_eq!(text.matches("[unknown] ([unknown])").count(), 1, "{text}");
 }
@@ -170,7 +175,7 @@ fn code_that_replaces_announced_code_has_its_own_name() {
 }
 
 #[test]
-fn offsets_in_functions_are_rows() {
+fn each_offset_in_a_function_has_a_row_with_symoff() {
     let steps = [
         Announced(FREE, 0x100, "bpf_first"),
         Sampled(FREE + 8),

@@ -20,8 +20,9 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     run.finish().expect("rperf starts")
 }
 
-/// An interrupt within a softirq on CPU 0, a repeated raise on CPU 1, and a work item that is queued on CPU 0 and starts on CPU 1.
-fn works(file: &mut KworkFile) {
+/// Adds an interrupt within a softirq on CPU 0, a softirq on CPU 1 that is raised twice, and a work item that is activated on
+/// CPU 0, starts on CPU 1 and ends on CPU 0. Threads 7 and 8 run meanwhile.
+fn add_works(file: &mut KworkFile) {
     file.switch(at(50, 0), 7);
     file.switch(at(60, 1), 8);
     file.softirq(SOFTIRQ_RAISE, at(100, 0), 9);
@@ -76,7 +77,7 @@ const TIMEHIST: &str = concat!(
     "          0.000400           0.001400  [0001]  (w)0x8f00                            1.000       0.100 \n",
 );
 
-/// CPU 0: 1000 us, of them 50 in the softirq with 30 in the interrupt. CPU 1: 1000 us, of them 1 in the softirq.
+/// CPU 0: 1000 us, of which the softirq takes 50, which include 30 of the interrupt. CPU 1: 1000 us, of which the softirq takes 1.
 const TOP: &str = concat!(
     "\n",
     "Total  :      2.000 ms, 2 cpus\n",
@@ -95,7 +96,7 @@ const TOP: &str = concat!(
 fn tables_are_the_same_in_both_byte_orders() -> std::io::Result<()> {
     let scratch = Scratch::new();
     for mut file in [KworkFile::with(ALL), KworkFile::big_endian()] {
-        works(&mut file);
+        add_works(&mut file);
         scratch.write("perf.data", file.finish())?;
         for (words, text) in [
             (&["kwork", "report", "-S"][..], REPORT),
@@ -121,7 +122,7 @@ fn tables_are_the_same_in_both_byte_orders() -> std::io::Result<()> {
     Ok(())
 }
 
-/// The pieces of work that a command lists, in order.
+/// Returns the names of the work that a command lists, in order.
 fn listed(scratch: &Scratch, words: &[&str]) -> Vec<String> {
     let outcome = run(scratch, words);
     assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{words:?}");
@@ -141,9 +142,9 @@ fn listed(scratch: &Scratch, words: &[&str]) -> Vec<String> {
 fn work_is_selected_and_sorted() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = KworkFile::with(ALL);
-    works(&mut file);
+    add_works(&mut file);
     scratch.write("perf.data", file.finish())?;
-    for (words, works) in [
+    for (words, expected) in [
         ("report -k softirq", &["(s)RCU:9", "(s)TIMER:1"][..]),
         (
             "report -k irq,softirq -s count",
@@ -168,12 +169,14 @@ fn work_is_selected_and_sorted() -> std::io::Result<()> {
         let words: Vec<&str> = ["kwork"].into_iter().chain(words.split(' ')).collect();
         let found = listed(&scratch, &words);
         let found: Vec<&str> = found.iter().map(String::as_str).collect();
-        assert_eq!(found, works, "{words:?}");
+        assert_eq!(found, expected, "{words:?}");
     }
     let tasks = run(&scratch, &["kwork", "top", "-s", "tid"]).stdout;
-    assert!(tasks.find(" t7") < tasks.find(" t8"), "{tasks}");
+    let [first, second] = [" t7", " t8"].map(|name| tasks.find(name).expect("a task"));
+    assert!(first < second, "{tasks}");
     let one = run(&scratch, &["kwork", "top", "-n", "t7"]).stdout;
     assert!(one.contains(" t7") && !one.contains(" t8"), "{one}");
+    // The CPUs are not filtered.
     assert!(one.contains("%Cpu1"), "{one}");
     let one = run(&scratch, &["kwork", "top", "-C", "1"]).stdout;
     assert!(one.contains("1 cpus") && !one.contains(" t7"), "{one}");
@@ -203,7 +206,7 @@ fn missing_counterparts_are_counted() -> std::io::Result<()> {
 }
 
 #[test]
-fn losses_are_listed_and_their_times_marked() -> std::io::Result<()> {
+fn losses_are_reported_and_doubtful_times_counted() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = KworkFile::with(ALL);
     file.softirq(SOFTIRQ_ENTRY, at(20, 0), 9);
@@ -280,7 +283,7 @@ fn recordings_without_the_events_are_refused() -> std::io::Result<()> {
 fn a_truncated_recording_ends_with_an_error() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = KworkFile::with(ALL);
-    works(&mut file);
+    add_works(&mut file);
     let mut bytes = file.finish();
     bytes.truncate(file.end_of_records() - 20);
     scratch.write("perf.data", bytes)?;
@@ -361,7 +364,7 @@ fn wrong_words_are_refused() {
 fn invalid_ranges_are_refused() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = KworkFile::with(ALL);
-    works(&mut file);
+    add_works(&mut file);
     scratch.write("perf.data", file.finish())?;
     for (option, value, message) in [
         ("--time", "x", "Invalid time span"),

@@ -11,7 +11,7 @@ use super::rperf;
 use crate::kernel::rperf_in;
 use crate::tools::{Tool, Tools};
 
-/// Command lines that work on any machine, some without output.
+/// Arguments that need no tracefs. Some list nothing on some machines.
 const LINES: &[&[&str]] = &[
     &["sw"],
     &["software"],
@@ -27,7 +27,7 @@ const LINES: &[&[&str]] = &[
     &["--raw-dump", "sw"],
 ];
 
-/// Command lines that need tracefs.
+/// Arguments that need tracefs.
 const TRACEPOINTS: &[&[&str]] = &[
     &["tracepoint"],
     &["sched:*"],
@@ -48,7 +48,7 @@ const TRACEPOINTS: &[&[&str]] = &[
 
 #[test]
 fn kinds_and_patterns_are_listed_alike() {
-    const NAME: &str = "kinds_and_patterns_are_listed_alike";
+    const NAME: &str = "commands::list::kinds_and_patterns_are_listed_alike";
     let Some(tools) = Tools::find_for(NAME) else {
         return;
     };
@@ -61,7 +61,7 @@ fn kinds_and_patterns_are_listed_alike() {
     for words in TRACEPOINTS {
         tools.assert_same(&[&["list"], *words].concat());
     }
-    // After all events come the metrics of each tool's tables.
+    // Metrics, which follow the events, are those of each tool's tables: they are not compared.
     let [perf, ours] = [Tool::Perf, Tool::Rperf].map(|tool| tools.outcome(tool, &["list"]).stdout);
     let [perf, ours] = [&perf, &ours].map(|text| text.split("\nMetric").next().unwrap_or(text));
     assert_eq!(golden::difference(perf.trim_end(), ours.trim_end()), None);
@@ -70,7 +70,7 @@ fn kinds_and_patterns_are_listed_alike() {
 
 #[test]
 fn events_of_pmus_are_listed_alike() {
-    let Some(tools) = Tools::find_for("events_of_pmus_are_listed_alike") else {
+    let Some(tools) = Tools::find_for("commands::list::events_of_pmus_are_listed_alike") else {
         return;
     };
     let sysfs = sysfs(tools.path());
@@ -106,6 +106,18 @@ fn unknown_events_are_reported() {
         none.stderr,
         "no event matches 'nosuch_event'; 'list' without arguments shows all events\n"
     );
+}
+
+#[test]
+fn json_and_raw_dump_exclude_each_other() {
+    let refused = list(&["--json", "--raw-dump"]);
+    assert_eq!((refused.status, refused.stdout.as_str()), (129, ""));
+    let message = "--json and --raw-dump exclude each other";
+    assert!(refused.stderr.starts_with(message), "{}", refused.stderr);
+}
+
+#[test]
+fn without_tracefs_other_events_are_listed() {
     let scratch = Scratch::new();
     let folder = scratch.path().display().to_string();
     let run = rperf(&["--debugfs-dir", &folder, "list", "sw", "tracepoint"]);
@@ -113,7 +125,6 @@ fn unknown_events_are_reported() {
     assert_eq!(untraced.status, 0, "{}", untraced.stderr);
     assert!(untraced.stdout.contains("page-faults OR faults"));
     assert!(untraced.stderr.starts_with("tracepoints are not listed"));
-    assert_eq!(list(&["--json", "--raw-dump"]).status, 129);
 }
 
 #[test]
@@ -123,7 +134,7 @@ fn a_pattern_with_capital_letters_finds_lower_case_names() {
     assert_eq!(found, row);
 }
 
-/// Creates a tracefs with one tracepoint.
+/// Creates a folder like tracefs with one tracepoint; returns its path.
 fn tracefs(scratch: &Scratch) -> String {
     let event = scratch.path().join("events/cook/cook_meal");
     fs::create_dir_all(&event).expect("created");
@@ -196,10 +207,14 @@ fn the_listed_filter_is_accepted() {
     assert_eq!(recorded.status, 0, "{filter}: {}", recorded.stderr);
 }
 
-/// The metrics of generic events, with perf 7.2's names and groups; no vendor's table has them.
+/// The metrics of generic events have perf 7.2's names and groups, and are listed for a processor without event tables.
 #[test]
 fn metrics_of_generic_events_need_no_tables() {
-    let metrics = list(&["--raw-dump", "metrics"]).stdout;
+    let listed = |words: &[&str]| {
+        let run = rperf(&[&["list"], words].concat()).env("PERF_CPUID", "None-0-0");
+        run.finish().expect("rperf starts")
+    };
+    let metrics = listed(&["--raw-dump", "metrics"]).stdout;
     let names: Vec<&str> = metrics.split_whitespace().collect();
     for name in [
         "CPUs_utilized",
@@ -222,15 +237,15 @@ fn metrics_of_generic_events_need_no_tables() {
     ] {
         assert!(names.contains(&name), "{name}: {metrics}");
     }
-    let groups = list(&["--raw-dump", "metricgroups"]).stdout;
+    let groups = listed(&["--raw-dump", "metricgroups"]).stdout;
     assert!(
         groups.contains("Default Default2 Default3 Default4 "),
         "{groups}"
     );
-    // Scripts recognise metrics of these groups by the first word.
-    let one = list(&["--raw-dump", "llc_miss_rate"]).stdout;
+    // A metric of these groups follows the name of its group.
+    let one = listed(&["--raw-dump", "llc_miss_rate"]).stdout;
     assert_eq!(one, "Default2 llc_miss_rate ");
-    let text = list(&["CPUs_utilized"]).stdout;
+    let text = listed(&["CPUs_utilized"]).stdout;
     assert!(
         text.contains("\nDefault:\n  CPUs_utilized\n       ["),
         "{text}"
@@ -280,7 +295,7 @@ fn event_syntaxes_have_examples() {
     }
 }
 
-/// Lists this tracefs within a time limit.
+/// Returns what `list` prints with the tracefs in `folder`; it must end within 60 seconds.
 fn list_in(folder: &str, words: &[&str]) -> String {
     let program = env!("CARGO_BIN_EXE_rperf");
     let line = [&["60", program, "--debugfs-dir", folder, "list"], words].concat();
@@ -290,12 +305,12 @@ fn list_in(folder: &str, words: &[&str]) -> String {
     outcome.stdout
 }
 
-/// Names are those of folders: nothing is cached between runs, and nothing in the folders is opened.
+/// The names are those of folders. Nothing is cached between runs, and no file in a folder is opened: opening a FIFO would block.
 #[test]
 fn the_current_tracepoints_are_listed() {
     let scratch = Scratch::new();
     let folder = tracefs(&scratch);
-    let event = |name: &str| {
+    let add_event = |name: &str| {
         let event = scratch.path().join("events/cook").join(name);
         fs::create_dir_all(&event).expect("created");
         for file in ["id", "format"] {
@@ -304,7 +319,7 @@ fn the_current_tracepoints_are_listed() {
         }
     };
     let row = |name: &str| format!("  {:<50} [Tracepoint event]\n", format!("cook:{name}"));
-    event("cook_soup");
+    add_event("cook_soup");
     let meal = row("cook_meal");
     assert_eq!(
         list_in(&folder, &["tracepoint"]),
@@ -312,7 +327,7 @@ fn the_current_tracepoints_are_listed() {
     );
     // A module is loaded, with an event name longer than its column.
     let long = "cook_breakfast_for_all_who_stay_in_this_house_tonight";
-    event(long);
+    add_event(long);
     let all = format!(
         "  cook:{long} [Tracepoint event]\n{meal}{}",
         row("cook_soup")
@@ -327,25 +342,25 @@ fn pipes_get_one_event_per_line() {
     if !may_trace("commands::list::pipes_get_one_event_per_line") {
         return;
     }
-    // Other events of this machine can come and go between the two runs.
-    let mut seen = String::new();
+    // Events of this machine may come and go between the listing and the reading of tracefs.
+    let mut difference = String::new();
     for _ in 0..5 {
-        let (listed, there) = (listed_systems(), systems());
+        let (listed, there) = (listed_systems(), existing_systems());
         assert!(!listed.is_empty(), "some tracepoints always exist");
         if listed == there {
             return;
         }
-        seen = format!("{listed:?}\n{there:?}");
+        difference = format!("{listed:?}\n{there:?}");
     }
-    panic!("{seen}");
+    panic!("{difference}");
 }
 
-/// Whether a system does not change during the test: other tests add and remove groups of probes meanwhile.
-fn lasts(name: &str) -> bool {
+/// Whether a system is not a group of probes, which other tests add and remove during this test.
+fn is_permanent(name: &str) -> bool {
     !name.starts_with("rperf") && !name.contains("probe")
 }
 
-/// The systems in a listing in which each line must be an event.
+/// Returns the systems of the tracepoints that `list` prints; each line must be one event.
 fn listed_systems() -> BTreeSet<String> {
     let text = list(&["tracepoint"]).stdout;
     let system = |line: &str| {
@@ -357,11 +372,11 @@ fn listed_systems() -> BTreeSet<String> {
         name.split_once(':').map(|(system, _)| system.to_owned())
     };
     let systems = text.lines().filter_map(system);
-    systems.filter(|name| lasts(name)).collect()
+    systems.filter(|name| is_permanent(name)).collect()
 }
 
-/// The systems in tracefs with at least one event.
-fn systems() -> BTreeSet<String> {
+/// Returns the systems in tracefs with at least one event.
+fn existing_systems() -> BTreeSet<String> {
     let folders = |path: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         entries
@@ -375,7 +390,7 @@ fn systems() -> BTreeSet<String> {
         events.any(|event| event.join("id").exists())
     });
     let names = systems.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
-    names.filter(|name| lasts(name)).collect()
+    names.filter(|name| is_permanent(name)).collect()
 }
 
 #[test]
@@ -408,7 +423,7 @@ fn the_definition_of_a_name_is_listed() {
         assert!(faults.contains(part), "{faults}");
     }
     let cycles = list(&["-v", "cycles"]);
-    // An event that can be counted has a row, otherwise there is a message with the same numbers.
+    // stdout has a row if the event can be counted; otherwise stderr has a message with the same numbers.
     let output = cycles.stdout + &cycles.stderr;
     assert!(output.contains("type 0, config 0x0"), "{output}");
     if !may_trace("commands::list::the_definition_of_a_name_is_listed") {

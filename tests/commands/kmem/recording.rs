@@ -78,23 +78,23 @@ const FORMATS: [(u64, &str, &str); 6] = [
     ),
 ];
 
-/// The print format of the event of external fragmentation; the order of pageblocks is 9.
-const FALLBACK_TEXT: &str = "\"page=%p pfn=0x%lx alloc_order=%d pageblock_order=%d\", (((struct page *)vmemmap_base) + (REC->pfn)), \
-    REC->pfn, REC->alloc_order, (((unsigned int)((21 - 12))) < ((unsigned int)(10)) ? ((unsigned int)((21 - 12))) : \
+/// The print format of `mm_page_alloc_extfrag`; the order of pageblocks is 9.
+const FALLBACK_PRINT_FMT: &str = "\"page=%p pfn=0x%lx alloc_order=%d pageblock_order=%d\", \
+    (((struct page *)vmemmap_base) + (REC->pfn)), REC->pfn, REC->alloc_order, (((unsigned int)((21 - 12))) < ((unsigned int)(10)) ? ((unsigned int)((21 - 12))) : \
     ((unsigned int)(10)))";
 
-/// An allocation of pages.
+/// An allocation of pages, with the values of its event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pages {
     /// The caller.
     pub(super) function: &'static str,
-    /// `u64::MAX` if it fails.
+    /// The page frame number of the first page; `u64::MAX` if the allocation fails.
     pub(super) frame: u64,
     pub(super) order: u32,
     pub(super) migrate_type: u32,
 }
 
-/// The functions of the kernel, 0x1000 bytes each, from this address on.
+/// The address of the first function of the kernel; each of the others is 0x1000 bytes after the previous one.
 const TEXT: u64 = 0xffff_ffff_8100_0000;
 const FUNCTIONS: [&str; 9] = [
     "_text",
@@ -125,7 +125,7 @@ fn within(function: &str) -> u64 {
     TEXT + 0x1000 * number.expect("a function") as u64 + 0x10
 }
 
-/// A recording under construction; times in milliseconds.
+/// A recording under construction. Times are in milliseconds after 1 s, the time of its start.
 pub(super) struct KmemFile {
     file: PerfFile,
     /// Time and content of each sample.
@@ -139,7 +139,8 @@ impl KmemFile {
         Self::with_fields(page_size, FIELDS)
     }
 
-    /// Begins a recording whose samples have cgroups; `paths` are those of the cgroups 1, 2 and so on.
+    /// Begins a recording whose samples have cgroups; `paths` are those of the cgroups 1, 2 and so on. Samples are in cgroup 1 until
+    /// [`Self::enter_cgroup`].
     pub(super) fn with_cgroups(paths: &[&str]) -> Self {
         let mut all = Self::with_fields(4096, FIELDS | CGROUP);
         for (id, path) in (1..).zip(paths) {
@@ -170,7 +171,7 @@ impl KmemFile {
             };
             file.event(&attr, &[id]);
             let print_fmt = match id {
-                FALLBACK => FALLBACK_TEXT,
+                FALLBACK => FALLBACK_PRINT_FMT,
                 _ => "\"%lx\", REC->call_site",
             };
             let text = format!(
@@ -222,6 +223,7 @@ impl KmemFile {
         self.samples.push((time, body));
     }
 
+    /// Adds an allocation of `bytes` bytes by kmalloc(), of which 8 are not requested.
     pub(super) fn object(&mut self, time: u64, pid: u32, function: &str, pointer: u64, bytes: u64) {
         let site = within(function);
         let raw = self.bytes().raw([0; 8]).u64(site).u64(pointer);
@@ -231,12 +233,14 @@ impl KmemFile {
         self.sample(time, KMALLOC, pid, &chain, raw);
     }
 
+    /// Adds the free of an object, whether or not it was allocated.
     pub(super) fn free(&mut self, time: u64, pointer: u64) {
         let raw = self.bytes().raw([0; 8]).u64(within("busy_path"));
         let raw = raw.u64(pointer);
         self.sample(time, KFREE, 71, &[TEXT + 0x10], raw);
     }
 
+    /// Adds an allocation of unmovable pages (migrate type 0).
     pub(super) fn pages(&mut self, time: u64, function: &'static str, frame: u64, order: u32) {
         let pages = Pages {
             function,
@@ -268,7 +272,7 @@ impl KmemFile {
         self.sample(time, PAGE_ALLOC, 70, &chain, raw);
     }
 
-    /// Adds an allocation of pages without a free block of their type: a block of movable pages of `from_order` is used.
+    /// Adds an allocation that finds no free block of its migrate type, and takes a block of movable pages of `from_order`.
     pub(super) fn fallback(&mut self, time: u64, pages: Pages, from_order: u32) {
         let raw = self.bytes().raw([0; 8]).u64(pages.frame).u32(pages.order);
         let raw = raw.u32(from_order).u32(pages.migrate_type).u32(1);
@@ -297,7 +301,7 @@ impl KmemFile {
         self.sample(time, PAGE_FREE, 71, &[TEXT + 0x10], raw);
     }
 
-    /// Adds the loss of `records` records at `time`, after all samples.
+    /// Returns the recording, in which a LOST record of `records` records at `time` follows all samples.
     pub(super) fn finish_after_loss(mut self, time: u64, records: u64) -> Vec<u8> {
         self.put_samples();
         let lost = self.bytes().u64(KMALLOC).u64(records);
@@ -311,6 +315,7 @@ impl KmemFile {
         self.file.finish()
     }
 
+    /// Writes the samples in order of time.
     fn put_samples(&mut self) {
         self.samples.sort_by_key(|(time, _)| *time);
         for (_, body) in &self.samples {
@@ -319,10 +324,11 @@ impl KmemFile {
     }
 }
 
-/// Returns ten seconds with two leaks: 64 bytes every 100 ms by process 70 in `leaking_driver`, and two pages of `page_size` bytes
-/// each second in `leaking_pages`.
+/// Returns a recording of ten seconds with two leaks: 64 bytes every 100 ms by process 70 in `leaking_driver`, and two pages of
+/// `page_size` bytes each second in `leaking_pages`.
 ///
-/// Other functions keep memory for a short time, from the beginning on, or at the end.
+/// Other functions keep memory for a short time, from the beginning on, or at the end. An object and a page are freed whose
+/// allocations are not recorded.
 pub(super) fn planted_leaks(page_size: u32) -> Vec<u8> {
     let mut file = KmemFile::new(page_size);
     let slot = |kind: u64, number: u64| 0xffff_8880_0000_0000 + kind * 0x1000_0000 + number * 0x100;

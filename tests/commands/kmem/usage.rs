@@ -1,4 +1,4 @@
-//! `kmem usage` and `kmem diff`: planted memory, and sums recomputed from `script`.
+//! `kmem usage` and `kmem diff`: generated recordings with known sums, and sums recomputed from `script`.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::recording::{self, KmemFile};
 use super::{field, hex, run};
 
+/// Returns the JSON that a command line prints.
 #[track_caller]
-fn printed(scratch: &Scratch, line: &str) -> Value {
+fn json_of(scratch: &Scratch, line: &str) -> Value {
     let outcome = run(scratch, &line.split(' ').collect::<Vec<_>>());
     assert_eq!(outcome.status, 0, "{line}: {outcome:?}");
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome:?}"))
@@ -26,10 +27,12 @@ fn rows(report: &Value, keys: &[&str]) -> Vec<Value> {
     rows.collect()
 }
 
-/// Returns a recording of `seconds` with cgroups: each 100 ms `leaking_driver` keeps 64 bytes in a container, and `busy_path` uses 128 bytes for 5 ms
-/// outside of it. In a cgroup below the container, `leaking_pages` keeps ten blocks of two pages. The slab allocator takes three pages and frees one. With
-/// `is_new`, `late_burst` keeps 100 objects of 512 bytes.
-fn planted(seconds: u64, is_new: bool) -> Vec<u8> {
+/// Returns a recording of `seconds` with cgroups.
+///
+/// Each 100 ms `leaking_driver` keeps 64 bytes in a container, and `busy_path` uses 128 bytes for 5 ms outside of it. In a cgroup
+/// below that of the container, `leaking_pages` keeps ten blocks of two pages. The slab allocator takes three pages and frees
+/// one. If `has_burst`, `late_burst` keeps 100 objects of 512 bytes.
+fn planted(seconds: u64, has_burst: bool) -> Vec<u8> {
     let id = "0123456789abcdef".repeat(4);
     let docker = format!("/system.slice/docker-{id}.scope");
     let inner = format!("{docker}/inner");
@@ -56,7 +59,7 @@ fn planted(seconds: u64, is_new: bool) -> Vec<u8> {
         file.slab_page(number * 100 + 30, "leaking_driver", 1000 + number);
     }
     file.free_pages(400, 1002, 0);
-    if is_new {
+    if has_burst {
         for number in 0..100 {
             file.object(
                 500 + number,
@@ -72,6 +75,7 @@ fn planted(seconds: u64, is_new: bool) -> Vec<u8> {
     file.finish()
 }
 
+/// Creates a folder with these files, and the symbols of the generated kernel in `symbols`.
 fn folder(files: &[(&str, Vec<u8>)]) -> Scratch {
     let scratch = Scratch::new();
     for (name, content) in files {
@@ -87,7 +91,7 @@ fn folder(files: &[(&str, Vec<u8>)]) -> Scratch {
 fn slab_pages_are_not_counted_twice() {
     let scratch = folder(&[("perf.data", planted(10, false))]);
     let usage = "kmem usage --kallsyms symbols --json";
-    let report = printed(&scratch, usage);
+    let report = json_of(&scratch, usage);
     let total = json!({
         "allocated": {"requests": 210, "bytes": 6400 + 12800 + 81920},
         "freed": {"requests": 100, "bytes": 12800},
@@ -155,7 +159,7 @@ fn slab_pages_are_not_counted_twice() {
     ];
     assert_eq!(counted(kinds), expected);
     // Without objects, the pages of the slab allocator count.
-    let pages = printed(&scratch, &format!("{usage} --page"));
+    let pages = json_of(&scratch, &format!("{usage} --page"));
     assert_eq!(pages["total"]["allocated"]["bytes"], 81920 + 12288);
     let life = &report["rows"][1]["lifetimes_ns"];
     assert_eq!(
@@ -186,7 +190,7 @@ fn slab_pages_are_not_counted_twice() {
 fn memory_is_summed_up_by_cgroup_and_container() {
     let scratch = folder(&[("perf.data", planted(10, false))]);
     let by = |keys: &str| {
-        printed(
+        json_of(
             &scratch,
             &format!("kmem usage --kallsyms symbols --json --by {keys}"),
         )
@@ -213,6 +217,7 @@ fn memory_is_summed_up_by_cgroup_and_container() {
     let expected = [
         json!([path("/inner"), "leaking_pages", 81920]),
         json!(["/user.slice", "busy_path", 12800]),
+        // Pages of the slab allocator, and objects.
         json!([path(""), "leaking_driver", 12288]),
         json!([path(""), "leaking_driver", 6400]),
     ];
@@ -225,6 +230,14 @@ fn memory_is_summed_up_by_cgroup_and_container() {
         json!(["leaker (70)", "kmalloc-64", 100]),
     ];
     assert_eq!(report, expected);
+}
+
+#[test]
+fn unknown_keys_and_keys_without_recorded_cgroups_are_refused() {
+    let scratch = folder(&[
+        ("perf.data", planted(10, false)),
+        ("plain.data", recording::planted_leaks(4096)),
+    ]);
     let refused = |line: &str, status: i32, message: &str| {
         let outcome = run(&scratch, &line.split(' ').collect::<Vec<_>>());
         assert_eq!(outcome.status, status, "{outcome:?}");
@@ -233,9 +246,6 @@ fn memory_is_summed_up_by_cgroup_and_container() {
     refused("kmem usage --by pid", 129, "Unknown key of --by: 'pid'");
     refused("kmem usage --by ,", 129, "--by: no key is given");
     refused("kmem usage -s frag", 129, "Unknown --sort key: 'frag'");
-    scratch
-        .write("plain.data", recording::planted_leaks(4096))
-        .expect("a file");
     refused(
         "kmem usage -i plain.data --by container",
         255,
@@ -249,7 +259,7 @@ fn recordings_of_different_length_are_compared_by_rates() {
         ("perf.data.old", planted(10, false)),
         ("perf.data", planted(20, true)),
     ]);
-    let report = printed(&scratch, "kmem diff --kallsyms symbols --json");
+    let report = json_of(&scratch, "kmem diff --kallsyms symbols --json");
     assert_eq!(
         (&report["baseline_seconds"], &report["new_seconds"]),
         (&10.0.into(), &20.0.into())
@@ -267,7 +277,7 @@ fn recordings_of_different_length_are_compared_by_rates() {
             "order 0",
             12288.0 / 20.0 - 12288.0 / 10.0,
         ),
-        // As many per second.
+        // The same number of bytes per second in both recordings.
         ("busy_path+0x10", "kmalloc-128", 0.0),
         ("leaking_driver+0x10", "kmalloc-64", 0.0),
     ];
@@ -298,7 +308,7 @@ fn recordings_of_different_length_are_compared_by_rates() {
         ),
         (&0.into(), &100.into())
     );
-    // The sums are those of the rows that count.
+    // The pages of the slab allocator contain the objects: they are not in the sums.
     let total = &report["totals"]["total"];
     assert_eq!(
         total["new"]["allocated_bytes"],
@@ -311,7 +321,7 @@ fn recordings_of_different_length_are_compared_by_rates() {
     let first = |sort: &str| {
         let line =
             format!("kmem diff perf.data.old perf.data --kallsyms symbols --json -l 1 -s {sort}");
-        let report = printed(&scratch, &line);
+        let report = json_of(&scratch, &line);
         report["rows"][0]["caller"].as_str().map(str::to_owned)
     };
     assert_eq!(first("live").as_deref(), Some("late_burst+0x10"));
@@ -348,13 +358,13 @@ fn recordings_of_different_length_are_compared_by_rates() {
     }
     let rows = text.stdout.lines().filter(|line| !line.starts_with('#'));
     assert!(rows.clone().all(|row| row == row.trim_end()), "{text:?}");
-    let same = printed(&scratch, "kmem diff perf.data perf.data --json");
+    let same = json_of(&scratch, "kmem diff perf.data perf.data --json");
     let rows = same["rows"].as_array().expect("rows");
     assert!(!rows.is_empty(), "{same}");
     assert!(rows.iter().all(|row| delta(row) == 0.0), "{same}");
 }
 
-/// An allocation of a recording.
+/// An allocation that may be freed later.
 #[derive(Debug, Default, Clone)]
 struct Allocation {
     kind: &'static str,
@@ -363,17 +373,18 @@ struct Allocation {
     time: u64,
 }
 
-/// Sums by kind and caller: allocations, their bytes, freed bytes, live bytes, and the sum of life times.
+/// Sums by kind and caller: allocations, their bytes, freed bytes, live bytes, and the lifetimes of freed allocations in ns.
 type Sums = BTreeMap<(&'static str, String), [u64; 5]>;
 
 /// The allocations of a recording, recomputed from the lines of `script` with stacks.
 #[derive(Debug, Default)]
 struct Recomputed {
     sums: Sums,
+    /// The allocations that are not freed; the key is whether they are pages, and the page frame number or address.
     live: BTreeMap<(bool, u64), Allocation>,
 }
 
-/// The functions of the page allocator and those of the slab allocator that occur in stacks, without leading `_`.
+/// How the names of functions of the page allocator begin, and those of the slab allocator, without leading `_`.
 const PAGE_ALLOCATOR: [&str; 5] = [
     "alloc_pages",
     "alloc_frozen_pages",
@@ -501,13 +512,14 @@ fn sums_by_caller_match_the_events_of_script() {
     );
     assert_eq!(script.status, 0, "{script:?}");
     let expected = Recomputed::read(&script.stdout).sums;
-    let report = printed(&scratch, "kmem usage --by caller --json");
+    let report = json_of(&scratch, "kmem usage --by caller --json");
     let mut sums = Sums::new();
     for row in report["rows"].as_array().expect("rows") {
         let kind = match row["memory"].as_str() {
             Some("objects") => "objects",
             Some("pages") => "pages",
-            _ => "slab pages",
+            Some("slab pages") => "slab pages",
+            _ => panic!("{row}"),
         };
         let caller = match kind {
             "slab pages" => String::new(),
@@ -530,21 +542,21 @@ fn sums_by_caller_match_the_events_of_script() {
             let own = sums.iter().filter(|((own, _), _)| *own == kind);
             own.map(|(_, sums)| sums[1]).sum::<u64>()
         };
-        // The machine may have so many free objects that the allocator needs no pages.
+        // The slab allocator may have so many free objects that it needs no pages.
         assert!(bytes(&expected) > 0 || kind == "slab pages", "no {kind}");
         assert_eq!(bytes(&sums), bytes(&expected), "{kind}");
     }
     assert_eq!(sums, expected);
-    // Every key divides the same memory.
+    // The sum of the rows does not depend on their keys.
     for keys in ["stack", "process,cache", "cgroup,container,function"] {
-        let other = printed(&scratch, &format!("kmem usage --json --by {keys}"));
+        let other = json_of(&scratch, &format!("kmem usage --json --by {keys}"));
         assert_eq!(other["total"], report["total"], "{keys}");
         let rows = other["rows"].as_array().expect("rows").iter();
         let counted = rows.filter(|row| row["memory"] != "slab pages");
         let bytes: u64 = counted.map(|row| number(&row["allocated_bytes"])).sum();
         assert_eq!(report["total"]["allocated"]["bytes"], bytes, "{keys}");
     }
-    let cgroups = printed(&scratch, "kmem usage --json --by cgroup");
+    let cgroups = json_of(&scratch, "kmem usage --json --by cgroup");
     let first = cgroups["rows"][0]["cgroup"]
         .as_str()
         .expect("a path")

@@ -1,4 +1,4 @@
-//! Sums of `kwork` against a search through all events.
+//! Sums of `kwork`, compared with a search through all events (the oracle).
 
 use rperf_testkit::Scratch;
 
@@ -18,6 +18,7 @@ enum Step {
 
 #[derive(Debug, Clone, Copy)]
 struct Event {
+    /// Microseconds.
     time: u64,
     cpu: u32,
     step: Step,
@@ -26,16 +27,16 @@ struct Event {
 }
 
 /// Ids from this one on are those of work items; lower ones are those of softirqs.
-const ITEM: u64 = 0x7000;
+const FIRST_ITEM: u64 = 0x7000;
 
 impl Event {
-    /// Whether both belong to one piece of work: a softirq on one CPU, or a work item on any.
-    fn is_of(&self, other: &Self) -> bool {
-        self.id == other.id && (self.id >= ITEM || self.cpu == other.cpu)
+    /// Whether both are events of the same work: of a softirq on one CPU, or of a work item on any CPUs.
+    fn has_same_work_as(&self, other: &Self) -> bool {
+        self.id == other.id && (self.id >= FIRST_ITEM || self.cpu == other.cpu)
     }
 }
 
-/// A delay or a run: a `begin` event and its `end` event.
+/// A delay or a run: a begin event and its end event, with their times in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Pair {
     cpu: u32,
@@ -52,10 +53,10 @@ fn pairs(events: &[Event], begin: Step, end: Step) -> Vec<Pair> {
             continue;
         }
         let before = events[..index].iter().rev();
-        let mut before =
-            before.filter(|event| event.is_of(last) && [begin, end].contains(&event.step));
+        let mut before = before
+            .filter(|event| event.has_same_work_as(last) && [begin, end].contains(&event.step));
         if let Some(first) = before.next().filter(|event| event.step == begin) {
-            // The CPU is that of the entry.
+            // The CPU is that of the entry event, which begins a run and ends a delay.
             let entry = if begin == Step::Entry { first } else { last };
             pairs.push(Pair {
                 cpu: entry.cpu,
@@ -80,10 +81,11 @@ impl Random {
     }
 }
 
+/// Returns random events of two softirqs and two work items on two CPUs, in order of time.
 fn events(seed: u64) -> Vec<Event> {
     let mut random = Random(seed);
     let mut time = 10;
-    let ids = [1, 9, ITEM, ITEM + 0x100];
+    let ids = [1, 9, FIRST_ITEM, FIRST_ITEM + 0x100];
     let mut events = Vec::new();
     for _ in 0..400 {
         time += random.below(50);
@@ -99,9 +101,10 @@ fn events(seed: u64) -> Vec<Event> {
     events
 }
 
+/// Adds an event to the recording.
 fn write(file: &mut KworkFile, event: &Event) {
     let when = at(event.time, event.cpu);
-    if event.id >= ITEM {
+    if event.id >= FIRST_ITEM {
         let kind = match event.step {
             Step::Raise => WORK_ACTIVATE,
             Step::Entry => WORK_START,
@@ -138,7 +141,8 @@ fn sums_equal_those_of_a_search() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Compares the rows of a command's JSON with the pairs of the oracle, and the counts of its text with those rows.
+/// Compares the rows of a command's JSON with the pairs of the oracle, and the sum of the counts in its text with the number of
+/// pairs.
 fn check(scratch: &Scratch, command: &str, pairs: &[Pair]) {
     let json = run(scratch, &["kwork", command, "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");

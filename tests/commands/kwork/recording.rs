@@ -129,18 +129,19 @@ pub(super) fn at(time: u64, cpu: u32) -> When {
 /// A recording under construction.
 pub(super) struct KworkFile {
     file: PerfFile,
-    /// The event of records other than samples.
-    other: u64,
-    /// The running thread by CPU.
+    /// The id of the event that LOST records name.
+    lost_event: u64,
+    /// The running thread of each CPU.
     running: [u32; 2],
 }
 
 impl KworkFile {
-    /// Creates a recording with these events.
+    /// Creates a little-endian recording with these events.
     pub(super) fn with(events: &[u64]) -> Self {
         Self::of(PerfFile::new(), Endian::Little, events)
     }
 
+    /// Creates a big-endian recording with all events.
     pub(super) fn big_endian() -> Self {
         Self::of(PerfFile::big_endian(), Endian::Big, ALL)
     }
@@ -167,7 +168,7 @@ impl KworkFile {
         file.feature(PerfFile::TRACING_DATA, tracing.encode());
         Self {
             file,
-            other: events[0],
+            lost_event: events[0],
             running: [0; 2],
         }
     }
@@ -184,10 +185,11 @@ impl KworkFile {
         self.file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body);
     }
 
+    /// Adds a LOST record.
     pub(super) fn lost(&mut self, at: When, records: u64) {
-        let body = self.bytes().u64(self.other).u64(records);
+        let body = self.bytes().u64(self.lost_event).u64(records);
         let body = body.u32(0).u32(0).u64(at.time * 1000);
-        let body = body.u32(at.cpu).u32(0).u64(self.other);
+        let body = body.u32(at.cpu).u32(0).u64(self.lost_event);
         self.file.record(LOST, 0, body.done());
     }
 
@@ -236,9 +238,10 @@ impl KworkFile {
         self.file.finish()
     }
 
-    /// The offset of the end of the records.
+    /// Returns the offset of the end of the records.
     pub(super) fn end_of_records(&self) -> usize {
-        let before = self.file.clone().record(PerfFile::SAMPLE, 0, []);
-        usize::try_from(before).expect("a short file")
+        // The offset at which the next record would be.
+        let end = self.file.clone().record(PerfFile::SAMPLE, 0, []);
+        usize::try_from(end).expect("a short file")
     }
 }
