@@ -77,7 +77,7 @@ const TIMEHIST: &str = concat!(
     "          0.000400           0.001400  [0001]  (w)0x8f00                            1.000       0.100 \n",
 );
 
-/// CPU 0: 1000 us, of which the softirq takes 50, which include 30 of the interrupt. CPU 1: 1000 us, of which the softirq takes 1.
+/// CPU 0: 1000 us, 50 of them in the softirq, including 30 in the interrupt. CPU 1: 1000 us, 1 of them in the softirq.
 const TOP: &str = concat!(
     "\n",
     "Total  :      2.000 ms, 2 cpus\n",

@@ -80,7 +80,8 @@ const FORMATS: [(u64, &str, &str); 6] = [
 
 /// The print format of `mm_page_alloc_extfrag`; the order of pageblocks is 9.
 const FALLBACK_PRINT_FMT: &str = "\"page=%p pfn=0x%lx alloc_order=%d pageblock_order=%d\", \
-    (((struct page *)vmemmap_base) + (REC->pfn)), REC->pfn, REC->alloc_order, (((unsigned int)((21 - 12))) < ((unsigned int)(10)) ? ((unsigned int)((21 - 12))) : \
+    (((struct page *)vmemmap_base) + (REC->pfn)), REC->pfn, REC->alloc_order, \
+    (((unsigned int)((21 - 12))) < ((unsigned int)(10)) ? ((unsigned int)((21 - 12))) : \
     ((unsigned int)(10)))";
 
 /// An allocation of pages, with the values of its event.
@@ -139,8 +140,8 @@ impl KmemFile {
         Self::with_fields(page_size, FIELDS)
     }
 
-    /// Begins a recording whose samples have cgroups; `paths` are those of the cgroups 1, 2 and so on. Samples are in cgroup 1 until
-    /// [`Self::enter_cgroup`].
+    /// Begins a recording whose samples have cgroups; `paths` are those of the cgroups 1, 2 and so on. Samples are in cgroup 1
+    /// until [`Self::enter_cgroup`].
     pub(super) fn with_cgroups(paths: &[&str]) -> Self {
         let mut all = Self::with_fields(4096, FIELDS | CGROUP);
         for (id, path) in (1..).zip(paths) {

@@ -9,7 +9,7 @@ use super::owners::compile;
 use super::{recording, run};
 use crate::kernel::Cgroups;
 
-/// The rows of JSON: name and number of waits, by name.
+/// Returns name and number of waits of each row of `lock contention --json`, sorted by name.
 fn rows(scratch: &Scratch, options: &str) -> Vec<(String, u64)> {
     let words = format!("lock contention -i perf.data --json {options}");
     let made = run(scratch, &words);
@@ -42,8 +42,9 @@ fn waits_are_summed_and_selected_by_cgroup() {
     let web = "/system.slice/web.service";
     let expected = named_waits(&[(&docker, 1), (web, 1), ("/user.slice", 2)]);
     assert_eq!(rows(&scratch, "-g"), expected);
+    // -S selects by names of functions, and these stacks have only addresses.
     assert_eq!(rows(&scratch, "-g -Y mutex -S 0x"), named_waits(&[]));
-    // One stack in two cgroups.
+    // Waits with one stack in two cgroups have one row.
     assert_eq!(rows(&scratch, "-Y mutex"), named_waits(&[("0x4000", 3)]));
     assert_eq!(
         rows(&scratch, "-Y mutex -G user.slice"),
@@ -70,7 +71,7 @@ fn waits_are_summed_and_selected_by_cgroup() {
 }
 
 #[test]
-fn recordings_without_cgroups_are_refused() {
+fn recordings_without_cgroups_and_excluded_options_are_refused() {
     let scratch = Scratch::new();
     scratch
         .write("perf.data", recording::waits())
@@ -113,7 +114,7 @@ fn programs_in_two_cgroups_have_their_own_waits() {
     let Some(cgroups) = Cgroups::create_below_root(NAME, &[&names[0], &names[1]]) else {
         return;
     };
-    // The second one is created again during the recording.
+    // The second cgroup is created again during the recording.
     fs::remove_dir(&cgroups.0[1]).expect("an empty cgroup");
     let [first, second] = [0, 1].map(|number| cgroups.0[number].display().to_string());
     let script = format!(
@@ -130,7 +131,7 @@ fn programs_in_two_cgroups_have_their_own_waits() {
         let own = cgroup_rows.iter().find(|(own, _)| *own == name);
         own.map(|(_, waits)| *waits).unwrap_or_default()
     };
-    // 110 waits for a mutex, and 20 for one that two processes share; each program also joins a thread or process.
+    // 110 waits for a mutex, and 20 for one that two processes share. The first program also joins its thread, which may be a wait.
     assert!((105..=120).contains(&waits(0)), "{cgroup_rows:?}");
     assert!((15..=25).contains(&waits(1)), "{cgroup_rows:?}");
     let only = rows(&scratch, &format!("-G /{} -t -Y futex", names[1]));

@@ -7,7 +7,7 @@ use rperf_testkit::{Run, Scratch, may_trace, skip};
 
 use super::run;
 
-/// A program that runs until this is dropped.
+/// A program that is killed when this is dropped.
 pub(super) struct Hanging(pub(super) Child);
 
 impl Drop for Hanging {
@@ -43,8 +43,9 @@ fn start(scratch: &Scratch, words: [&str; 2]) -> Hanging {
     program
 }
 
+/// Returns the process in the JSON of `lock deadlock`, once at most one of its threads does not wait.
 fn report(scratch: &Scratch, program: &Hanging) -> serde_json::Value {
-    // The threads sleep before they are ready, but on a busy machine they may not have come to their second lock.
+    // The program sleeps before it prints "ready", but on a busy machine its threads may not yet wait for their second locks.
     for _ in 0..50 {
         let pid = program.0.id();
         let outcome = run(scratch, &format!("lock deadlock -p {pid} --json"));
@@ -103,7 +104,7 @@ fn circles_of_one_to_three_threads_are_found_with_their_locks_and_functions() {
             let stack = wait["stack"].to_string();
             assert!(stack.contains("take_second_lock+"), "{kind}: {wait}");
         }
-        // The main thread is outside of the circle.
+        // The main thread, which joins the first one, is outside the circle.
         let joined = waits.iter().find(|wait| wait["type"] == "thread");
         if cfg!(target_arch = "x86_64") {
             let joined = joined.unwrap_or_else(|| panic!("{process}"));
@@ -143,7 +144,7 @@ fn nothing_is_claimed_without_a_deadlock() {
         end.is_some_and(|line| line.ends_with("does not wait for a futex")),
         "{text}"
     );
-    // The kernel refuses the last lock of a circle of locks with priority inheritance; glibc then waits for another futex.
+    // The kernel refuses the last wait of a circle of locks with priority inheritance; glibc then waits for another futex.
     let program = start(&scratch, ["2", "pi"]);
     let process = report(&scratch, &program);
     assert_eq!(process["deadlocks"], serde_json::json!([]), "{process}");
@@ -153,7 +154,7 @@ fn nothing_is_claimed_without_a_deadlock() {
 }
 
 #[test]
-fn processes_that_cannot_be_read_are_named() {
+fn missing_and_invalid_process_ids_are_refused() {
     let scratch = Scratch::new();
     for (words, status, message) in [
         (

@@ -4,7 +4,7 @@ use rperf_testkit::{Outcome, Scratch, may_trace, skip};
 
 use super::{recording, run};
 
-/// A row of a table, and the counts of its lines.
+/// A row of a table, and the counts in the lines of its histogram.
 #[derive(Debug, Default)]
 struct Block {
     row: String,
@@ -39,7 +39,7 @@ fn each_row_has_its_distribution() {
         .write("perf.data", recording::waits())
         .expect("a file");
     let bar = "#".repeat(40);
-    // Of the first lock a wait of 1000 ns and one of 4333 ns, of the second one of 1000 ns; a wait for the third does not end.
+    // The first lock has waits of 1000 and 4333 ns, the second one of 1000 ns, and the third one that does not end.
     let expected = format!(
         "         2      5.33 us      4.33 us      2.67 us   ffff888000001000   0x4000 (spinlock)
         # median 1.00 us, p90 4.32 us, p99 4.32 us
@@ -57,10 +57,18 @@ fn each_row_has_its_distribution() {
     );
     let table = run(&scratch, "lock contention -l --histogram -q").stderr;
     assert_eq!(table, expected);
-    // The same lines follow the rows of other tables, with the columns of -F.
+    // Histograms also follow the rows of other tables, and rows with the columns of -F.
     let threads = run(&scratch, "lock contention -t --histogram -F contended -q").stderr;
     let counts: Vec<Vec<u64>> = blocks(&threads).into_iter().map(|row| row.counts).collect();
     assert_eq!(counts, [vec![1, 0, 0, 1], vec![1]], "{threads}");
+}
+
+#[test]
+fn histograms_exclude_other_formats_and_holders() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::waits())
+        .expect("a file");
     for (words, message) in [
         (
             "--histogram --json",
@@ -102,7 +110,8 @@ fn cgroups_have_their_distribution_and_container() {
     assert!(table.ends_with(&expected), "{table}");
 }
 
-/// Runs `lock contention` with a load with contended locks; `None` with a printed reason if the kernel does not run the programs.
+/// Runs `lock contention` with a load with contended locks; `None` with a printed reason if the kernel does not run the
+/// BPF programs.
 fn live(test: &str, options: &str) -> Option<Outcome> {
     if !may_trace(test) {
         return None;
@@ -122,6 +131,7 @@ fn live(test: &str, options: &str) -> Option<Outcome> {
 #[test]
 fn sums_of_the_running_system_have_distributions() {
     const NAME: &str = "commands::lock::histograms::sums_of_the_running_system_have_distributions";
+    // Each wait is in one bucket.
     for options in ["-l --histogram", "--lock-cgroup --histogram"] {
         let Some(made) = live(NAME, options) else {
             return;

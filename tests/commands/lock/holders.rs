@@ -1,4 +1,4 @@
-//! What holders did while others waited, of programs that sleep and run with locks.
+//! `lock contention --holders`: what the holders of locks did while other threads waited; the programs sleep or run with locks.
 
 use rperf_testkit::{Scratch, may_trace, skip};
 use serde_json::Value;
@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::owners::compile;
 use super::run;
 
-/// Records a program with its holders; `false` with a printed reason if the kernel does not run the programs that find owners.
+/// Records a program with its holders; `false` with a printed reason if the kernel does not run the BPF
+/// programs that find owners.
 fn record(test: &str, scratch: &Scratch, program: &str) -> bool {
     let words = format!("lock record --user --holders -o perf.data -- {program}");
     let made = run(scratch, &words);
@@ -18,7 +19,7 @@ fn record(test: &str, scratch: &Scratch, program: &str) -> bool {
     true
 }
 
-/// Returns the time that others waited, and the sum of the rows that `is_selected` accepts by state and name, in microseconds.
+/// Returns the time that threads waited, and the times of the rows that `is_selected` accepts by state and name, in microseconds.
 fn times(report: &Value, is_selected: impl Fn(&str, &str) -> bool) -> (u64, u64) {
     let rows = report["holders"].as_array().expect("rows").iter();
     let rows = rows.filter(|row| {
@@ -94,8 +95,6 @@ fn holders_run_or_sleep_while_others_wait() {
 
 #[test]
 fn recordings_and_options_without_holders_are_refused() {
-    const NAME: &str =
-        "commands::lock::holders::recordings_and_options_without_holders_are_refused";
     let scratch = Scratch::new();
     scratch
         .write("perf.data", super::recording::waits())
@@ -133,7 +132,7 @@ fn recordings_and_options_without_holders_are_refused() {
         ),
     ] {
         let refused = run(&scratch, words);
-        assert_eq!(refused.status, status, "{NAME}: {words}: {refused:?}");
+        assert_eq!(refused.status, status, "{words}: {refused:?}");
         assert!(refused.stderr.contains(message), "{words}: {refused:?}");
     }
     // Without --holders the same recording is drawn: its finished waits are for a spinlock and a mutex.

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::{recording, run};
 
-fn json(scratch: &Scratch, options: &str) -> Vec<Value> {
+/// Returns the rows of `lock contention --json`.
+fn rows(scratch: &Scratch, options: &str) -> Vec<Value> {
     let words = format!("lock contention -i perf.data --json {options}");
     let made = run(scratch, &words);
     assert_eq!(made.status, 0, "{words}: {made:?}");
@@ -13,7 +14,7 @@ fn json(scratch: &Scratch, options: &str) -> Vec<Value> {
     json["rows"].as_array().expect("rows").clone()
 }
 
-/// Name, number of begun waits and their sum in ns, by name.
+/// Returns name, number of begun waits and their sum in ns of each row, sorted by name.
 fn sums(rows: &[Value]) -> Vec<(&str, u64, u64)> {
     let mut sums: Vec<_> = rows
         .iter()
@@ -33,10 +34,10 @@ fn records_belong_to_their_waits_in_any_order() {
     scratch
         .write("perf.data", recording::waits_with_owners())
         .expect("a file");
-    let owners = json(&scratch, "-o");
+    let owners = rows(&scratch, "-o");
     let expected = [("Unknown", 3, 5100), ("alpha", 1, 2100), ("gamma", 2, 2400)];
     assert_eq!(sums(&owners), expected);
-    let locks = json(&scratch, "-l");
+    let locks = rows(&scratch, "-l");
     let expected = [
         ("&kmalloc-64", 1, 1200),
         ("0x4010", 1, 2000),
@@ -71,7 +72,7 @@ fn records_belong_to_their_waits_in_any_order() {
         ("-l -L siglock", &[]),
         ("-l -L mmap_lock -Y mutex", &[]),
     ] {
-        assert_eq!(sums(&json(&scratch, options)), expected, "{options}");
+        assert_eq!(sums(&rows(&scratch, options)), expected, "{options}");
     }
     let report = run(&scratch, "lock report -o -q").stderr;
     assert!(
@@ -106,7 +107,8 @@ fn recordings_without_names_are_refused() {
     }
 }
 
-/// Threads that change the protection of memory, which takes the `mmap_lock` of their process, and others that read one file, which takes its mutex.
+/// Three threads that change the protection of memory, which takes the `mmap_lock` of their process, and three that read one file,
+/// which takes its mutex.
 const SOURCE: &str = r"
     #define _GNU_SOURCE
     #include <fcntl.h>
@@ -135,7 +137,7 @@ const SOURCE: &str = r"
         for (int at = 0; at < 6; at++) pthread_join(threads[at], 0);
     }";
 
-/// Compiles the load; `false` with a printed reason without a compiler.
+/// Compiles the load in the scratch directory; `false` with a printed reason without a compiler.
 fn compile(test: &str, scratch: &Scratch) -> bool {
     scratch.write("load.c", SOURCE).expect("a file");
     let words = [
@@ -156,7 +158,7 @@ fn compile(test: &str, scratch: &Scratch) -> bool {
     is_compiled
 }
 
-/// Whether the first of these owners has a row, and all rows are theirs, those of the main thread or of an unknown owner.
+/// Whether the first of `owners` has a row, and no row is that of an owner other than `owners`, the main thread and `Unknown`.
 fn are_owners(rows: &[Value], owners: &[&str]) -> bool {
     let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
     let is_possible = |name: &&str| owners.contains(name) || ["load", "Unknown"].contains(name);
@@ -181,8 +183,8 @@ fn owners_and_names_of_a_program_are_recorded() {
             return skip(NAME, &made.stderr);
         }
         assert_eq!(made.status, 0, "{made:?}");
-        owners = json(&scratch, "-o -L mmap_lock");
-        mutexes = json(&scratch, "-o -Y mutex -S fdget,ksys_read,ksys_lseek");
+        owners = rows(&scratch, "-o -L mmap_lock");
+        mutexes = rows(&scratch, "-o -Y mutex -S fdget,ksys_read,ksys_lseek");
         if !owners.is_empty() && !mutexes.is_empty() {
             break;
         }
@@ -190,17 +192,17 @@ fn owners_and_names_of_a_program_are_recorded() {
     // Only its own threads take the locks of the program's memory and file.
     assert!(are_owners(&owners, &["mapper", "reader"]), "{owners:?}");
     assert!(are_owners(&mutexes, &["reader"]), "{mutexes:?}");
-    let locks = json(&scratch, "-l");
+    let locks = rows(&scratch, "-l");
     let named = locks.iter().filter(|row| row["name"] == "mmap_lock");
     let named: Vec<&Value> = named.collect();
     assert_eq!(named.len(), 1, "{locks:?}");
     // Filters by name and by address select the same row.
     let address = named[0]["address"].as_str().expect("an address");
-    let by_name = json(&scratch, "-l -L mmap_lock");
-    assert_eq!(by_name, json(&scratch, &format!("-l -L {address}")));
+    let by_name = rows(&scratch, "-l -L mmap_lock");
+    assert_eq!(by_name, rows(&scratch, &format!("-l -L {address}")));
     assert_eq!(by_name[0]["contended"], named[0]["contended"]);
-    // A thread waits for a lock that another one has.
-    for thread in json(&scratch, "-t -L mmap_lock") {
+    // No thread waits for a lock that it has.
+    for thread in rows(&scratch, "-t -L mmap_lock") {
         for owner in thread["owners"].as_array().expect("owners") {
             assert!(owner["tid"] != thread["tid"], "{thread}");
         }

@@ -5,7 +5,8 @@ use rperf_testkit::{Outcome, Run, Scratch, may_trace, skip};
 use super::super::rperf;
 use super::run;
 
-/// Runs `lock contention` with a load with contended locks; `None` with a printed reason if the kernel does not run the programs.
+/// Runs `lock contention` with a load with contended locks; `None` with a printed reason if the kernel does not run the BPF
+/// programs.
 fn contention(test: &str, options: &str) -> Option<Outcome> {
     if !may_trace(test) {
         return None;
@@ -27,7 +28,7 @@ fn contention(test: &str, options: &str) -> Option<Outcome> {
 }
 
 /// Like [`contention`], repeated up to nine times while there is no wait: a load that has a processor for itself may not contend.
-fn contended(test: &str, options: &str) -> Option<Outcome> {
+fn contention_with_waits(test: &str, options: &str) -> Option<Outcome> {
     let mut made = contention(test, options)?;
     for _ in 0..9 {
         if made.stdout.contains("\"name\"") || made.stderr.lines().count() > 2 {
@@ -38,6 +39,7 @@ fn contended(test: &str, options: &str) -> Option<Outcome> {
     Some(made)
 }
 
+/// Returns the rows of JSON, in which nothing may be lost.
 fn rows(made: &Outcome) -> Vec<serde_json::Value> {
     let json: serde_json::Value = serde_json::from_str(&made.stdout).expect("JSON");
     assert_eq!(json["lost_records"], 0, "{made:?}");
@@ -56,7 +58,7 @@ fn waits_of_the_running_system_have_rows_of_every_kind() {
         ("-ab -G /", "type   caller"),
         ("-b", "type   caller"),
     ] {
-        let Some(made) = contended(NAME, options) else {
+        let Some(made) = contention_with_waits(NAME, options) else {
             return;
         };
         let mut lines = made.stderr.lines();
@@ -78,7 +80,7 @@ fn waits_of_the_running_system_have_rows_of_every_kind() {
 #[test]
 fn sums_of_the_kernel_are_consistent_and_named() {
     const NAME: &str = "commands::lock::live::sums_of_the_kernel_are_consistent_and_named";
-    let Some(made) = contended(NAME, "-ab --json") else {
+    let Some(made) = contention_with_waits(NAME, "-ab --json") else {
         return;
     };
     let all = rows(&made);
@@ -93,7 +95,7 @@ fn sums_of_the_kernel_are_consistent_and_named() {
             .map(|bucket| bucket[2].as_u64().expect("a number"));
         assert_eq!(waits.sum::<u64>(), count, "{row}");
     }
-    // The benchmark contends for wait queues of pipes or sockets; callers are functions outside the locks.
+    // The benchmark contends for wait queues of pipes or sockets; callers are functions other than those of locks.
     let names: Vec<&str> = all.iter().filter_map(|row| row["name"].as_str()).collect();
     assert!(names.iter().any(|name| name.contains("+0x")), "{names:?}");
     assert!(
@@ -102,33 +104,34 @@ fn sums_of_the_kernel_are_consistent_and_named() {
             .any(|name| name.starts_with("queued_spin_lock")),
         "{names:?}"
     );
-    let Some(spinning) = contended(NAME, "-ab --json -Y spinlock") else {
+    let Some(spinning) = contention_with_waits(NAME, "-ab --json -Y spinlock") else {
         return;
     };
-    let kinds = rows(&spinning);
+    let spinlocks = rows(&spinning);
     assert!(
-        !kinds.is_empty() && kinds.iter().all(|row| row["type"] == "spinlock"),
-        "{kinds:?}"
+        !spinlocks.is_empty() && spinlocks.iter().all(|row| row["type"] == "spinlock"),
+        "{spinlocks:?}"
     );
     let Some(none) = contention(NAME, "-ab --json -L 1") else {
         return;
     };
-    assert!(rows(&none).is_empty());
-    let Some(threads) = contended(NAME, "-b -t --json") else {
+    assert!(rows(&none).is_empty(), "no lock has the address 1");
+    let Some(threads) = contention_with_waits(NAME, "-b -t --json") else {
         return;
     };
-    // Only tasks of the workload.
-    let names = rows(&threads);
+    // Without -a, only tasks of the workload are shown.
+    let tasks = rows(&threads);
     let known = ["rperf", "sh", "sched-messaging"];
     let is_known = |row: &serde_json::Value| {
         row["name"]
             .as_str()
             .is_some_and(|name| known.contains(&name) || name.starts_with(':'))
     };
-    assert!(!names.is_empty() && names.iter().all(is_known), "{names:?}");
+    assert!(!tasks.is_empty() && tasks.iter().all(is_known), "{tasks:?}");
 }
 
-/// Compiles and runs a program whose threads map memory; returns the names of rows. `None` with a printed reason if that cannot be done.
+/// Compiles a program whose threads map memory, and runs it with `lock contention`; returns the names of the rows. `None` with a
+/// printed reason without a compiler or if the kernel does not run the BPF programs.
 fn row_names(test: &str, options: &str) -> Option<Vec<String>> {
     const SOURCE: &str = r"
         #include <pthread.h>
@@ -204,11 +207,14 @@ fn locks_of_the_running_system_are_named_and_selected_by_name() {
 }
 
 #[test]
-fn combinations_without_meaning_are_refused() {
+fn invalid_options_and_combinations_are_refused() {
     let scratch = Scratch::new();
     for (words, message) in [
         ("lock contention -a -i x true", "-i reads a recording"),
-        ("lock contention -b -o -l true", "exclude"),
+        (
+            "lock contention -b -o -l true",
+            "-o and --lock-cgroup exclude -t, -l and each other",
+        ),
         (
             "lock contention -b -G no/such true",
             "there is no cgroup 'no/such'",

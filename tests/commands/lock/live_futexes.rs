@@ -1,22 +1,24 @@
-//! Waits of running programs for their own locks, of processes, threads, CPUs and functions.
+//! `lock contention -b`: waits of running programs for futexes, their owners, and their selection by process, thread, CPU and
+//! function.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rperf_testkit::{Outcome, Run, Scratch, may_trace, skip};
+use rperf_testkit::{Outcome, Scratch, may_trace, skip};
 
+use super::owners::compile;
 use super::run;
 
-/// The number of waits of the program.
+/// How often `locks` waits.
 const WAITS: u64 = 110;
 
-/// A program whose thread `waiter` waits for mutexes of its main thread `holder`.
+/// The program `locks`, whose thread `waiter` waits for a mutex of its main thread `holder`.
 struct Waiting(Child);
 
 impl Waiting {
-    /// Starts the program on one CPU, and waits until it has both threads.
+    /// Starts the program on one CPU, and waits until its waiting thread has its name.
     fn start(scratch: &Scratch, cpu: &str) -> Self {
         let mut command = Command::new("taskset");
         let words = ["-c", cpu, "./locks", "mutex"];
@@ -50,27 +52,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Compiles the program; `false` with a printed reason without a compiler.
-fn compile(test: &str, scratch: &Scratch) -> bool {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/workloads/locks.c");
-    let options = [
-        "-O1",
-        "-g",
-        "-fno-omit-frame-pointer",
-        "-pthread",
-        "-o",
-        "locks",
-        source,
-    ];
-    let compiled = Run::new("cc").within(scratch.path()).args(options).finish();
-    let is_compiled = compiled.is_ok_and(|compiled| compiled.status == 0);
-    if !is_compiled {
-        skip(test, "there is no C compiler");
-    }
-    is_compiled
-}
-
-/// A row: its name, the thread, the number of waits.
+/// A row: its name, the thread if the rows are threads, and the number of finished waits.
 #[derive(Debug)]
 struct Row {
     name: String,
@@ -78,7 +60,7 @@ struct Row {
     waits: u64,
 }
 
-/// Returns the rows; `None` with a printed reason if the kernel does not run the programs.
+/// Returns the rows of JSON; `None` with a printed reason if the kernel does not run the BPF programs.
 fn rows(test: &str, outcome: &Outcome) -> Option<Vec<Row>> {
     if outcome.status == 255 && outcome.stderr.contains("BPF") {
         skip(test, &outcome.stderr);
@@ -100,10 +82,10 @@ fn rows(test: &str, outcome: &Outcome) -> Option<Vec<Row>> {
 fn owners_of_mutexes_are_shown() {
     const NAME: &str = "commands::lock::live_futexes::owners_of_mutexes_are_shown";
     let scratch = Scratch::new();
-    if !may_trace(NAME) || !compile(NAME, &scratch) {
+    if !may_trace(NAME) || !compile(NAME, &scratch, "locks") {
         return;
     }
-    let of = |kind: &str, options: &str| {
+    let rows_of = |kind: &str, options: &str| {
         let outcome = run(
             &scratch,
             &format!("lock contention {options} --json -- ./{kind}"),
@@ -120,22 +102,22 @@ fn owners_of_mutexes_are_shown() {
         let own = rows.iter().filter(|row| row.name == name);
         own.map(|row| row.waits).sum::<u64>()
     };
-    let Some(owners) = of("mutex", "-b --user -o") else {
+    let Some(owners) = rows_of("mutex", "-b --user -o") else {
         return;
     };
     assert_eq!(count(&owners, "holder"), WAITS, "{owners:?}");
-    let Some(owners) = of("cond", "-Y futex -o") else {
+    let Some(owners) = rows_of("cond", "-Y futex -o") else {
         return;
     };
     assert_eq!(count(&owners, "holder"), 0, "{owners:?}");
     assert!(count(&owners, "Unknown") >= WAITS, "{owners:?}");
     // Locks have the names of their variables.
-    let Some(locks) = of("mutex", "-b --user -l") else {
+    let Some(locks) = rows_of("mutex", "-b --user -l") else {
         return;
     };
     assert_eq!(count(&locks, "mutex"), WAITS, "{locks:?}");
-    // Without --user there are only locks of the kernel.
-    let Some(threads) = of("mutex", "-b -t -Y mutex") else {
+    // -Y mutex selects mutexes of the kernel, not that of the program.
+    let Some(threads) = rows_of("mutex", "-b -t -Y mutex") else {
         return;
     };
     assert!(count(&threads, "waiter") < WAITS, "{threads:?}");
@@ -145,7 +127,7 @@ fn owners_of_mutexes_are_shown() {
 fn processes_threads_cpus_and_functions_are_selected_until_they_end() {
     const NAME: &str = "commands::lock::live_futexes::processes_threads_cpus_and_functions_are_selected_until_they_end";
     let scratch = Scratch::new();
-    if !may_trace(NAME) || !compile(NAME, &scratch) {
+    if !may_trace(NAME) || !compile(NAME, &scratch, "locks") {
         return;
     }
     let program = Waiting::start(&scratch, "0");
@@ -174,23 +156,23 @@ fn processes_threads_cpus_and_functions_are_selected_until_they_end() {
             .collect()
     });
     let rows_by_options: Option<Vec<Vec<Row>>> = rows_by_options.into_iter().collect();
-    let Some([process, thread, function, none, first, second]) =
+    let Some([process, thread, function, none, cpu_0, cpu_1]) =
         rows_by_options.as_deref().and_then(|all| all.first_chunk())
     else {
         return;
     };
-    // Other programs run, too.
+    // Other programs wait, too.
     let tid = tid.parse().ok();
     let waits = |rows: &[Row]| {
         let own = rows.iter().filter(|row| row.tid == tid);
         own.map(|row| row.waits).sum::<u64>()
     };
-    for (rows, what) in [(process, "-p"), (thread, "--tid"), (first, "-C 0")] {
+    for (rows, what) in [(process, "-p"), (thread, "--tid"), (cpu_0, "-C 0")] {
         assert!(waits(rows) > 10, "{what}: {rows_by_options:?}");
     }
     assert_eq!(thread.len(), 1, "{rows_by_options:?}");
     let is_own = |row: &Row| row.name.contains("+0x") && row.waits > 10;
     assert!(function.iter().any(is_own), "{rows_by_options:?}");
     assert!(none.is_empty(), "{rows_by_options:?}");
-    assert_eq!(waits(second), 0, "{rows_by_options:?}");
+    assert_eq!(waits(cpu_1), 0, "{rows_by_options:?}");
 }

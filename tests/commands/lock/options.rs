@@ -5,8 +5,8 @@ use rperf_testkit::Scratch;
 use super::{recording, run};
 use crate::commands::rperf;
 
-/// A folder with a recording of waits.
-fn with_waits() -> Scratch {
+/// Creates a folder with a recording of waits.
+fn folder_with_waits() -> Scratch {
     let scratch = Scratch::new();
     scratch
         .write("perf.data", recording::waits())
@@ -16,7 +16,7 @@ fn with_waits() -> Scratch {
 
 #[test]
 fn output_names_the_file_of_the_table() {
-    let scratch = with_waits();
+    let scratch = folder_with_waits();
     for command in [
         "lock contention",
         "lock contention -v",
@@ -52,8 +52,8 @@ fn output_names_the_file_of_the_table() {
 }
 
 #[test]
-fn records_are_dumped_before_the_table() {
-    let scratch = with_waits();
+fn records_are_dumped_in_addition_to_the_table() {
+    let scratch = folder_with_waits();
     let script = run(&scratch, "script -D").stdout;
     let samples = script.matches("PERF_RECORD_SAMPLE").count();
     assert!(samples > 0, "{script}");
@@ -73,11 +73,14 @@ fn records_are_dumped_before_the_table() {
         (both.status, both.stdout.contains("PERF_RECORD_SAMPLE")),
         (0, true)
     );
+    let path = scratch.path().join("rows.json");
+    let json = run(&scratch, "lock report --json").stdout;
+    assert_eq!(std::fs::read_to_string(path).expect("JSON"), json);
 }
 
 #[test]
-fn options_that_exclude_each_other_are_named() {
-    let scratch = with_waits();
+fn excluded_options_and_options_without_effect_are_named() {
+    let scratch = folder_with_waits();
     for (words, message) in [
         ("report -D --json", "--json and -D exclude each other"),
         (
@@ -124,7 +127,7 @@ fn options_that_exclude_each_other_are_named() {
     }
 }
 
-/// Flags of waits, and the names of their locks in the table of perf 7.2.
+/// Flags of waits, and the names of their kinds of locks in the table of perf 7.2.
 const KINDS: [(u32, &str); 14] = [
     (0, "semaphore"),
     (1, "spinlock"),
@@ -184,34 +187,34 @@ fn locks_have_the_names_of_their_kinds() {
 
 #[test]
 fn checks_count_the_selected_rows() {
-    let scratch = with_waits();
+    let scratch = folder_with_waits();
     let checks = |words: &str| {
         let text = run(&scratch, &format!("lock {words}")).stderr;
         let checks = text.split_once("\n=== output for debug ===\n\n");
         let line = checks.and_then(|(_, checks)| checks.lines().next());
         line.unwrap_or_default().to_owned()
     };
-    // The third row has the impossible order; as in perf, only `contention` counts rows that -E hides.
+    // The first row has the impossible order; as in perf, `contention` also counts rows that -E hides, `report` does not.
     assert_eq!(checks("contention"), "bad: 1, total: 3");
     assert_eq!(checks("contention -E 1"), "bad: 1, total: 3");
     assert_eq!(checks("report"), "bad: 1, total: 3");
     assert_eq!(checks("report -E 1"), "bad: 1, total: 1");
     assert_eq!(checks("contention -Y mutex -v"), "bad: 1, total: 2");
     assert_eq!(checks("contention -Y semaphore -v"), "bad: 0, total: 1");
-    // No row, no rate.
+    // Without a row there are no checks.
     assert_eq!(checks("contention -Y rt-mutex -v"), "");
     scratch
         .write("perf.data", recording::waits_for_one_lock())
         .expect("a file");
     assert_eq!(checks("contention -v"), "bad: 0, total: 1");
-    // The end of the second wait, which is not selected, is no impossible order.
+    // The end of the wait that -Y does not select is no impossible order.
     assert_eq!(checks("contention -Y spinlock -v"), "bad: 0, total: 1");
     assert_eq!(checks("contention -Y rwsem -v"), "bad: 0, total: 1");
 }
 
 #[test]
-fn columns_are_those_of_the_table() {
-    let scratch = with_waits();
+fn columns_are_shown_once_and_unknown_ones_refused() {
+    let scratch = folder_with_waits();
     for command in ["contention", "report"] {
         let titles = |options: &str| {
             let table = run(&scratch, &format!("lock {command} {options}"));
@@ -220,6 +223,7 @@ fn columns_are_those_of_the_table() {
         let once = titles("-F wait_max,wait_max,contended,wait_max -k contended");
         assert_eq!(once.matches("max wait").count(), 1, "{once}");
         assert_eq!(once.matches("contended").count(), 1, "{once}");
+        // -E 0 shows all rows.
         let all = run(&scratch, &format!("lock {command}"));
         assert_eq!(run(&scratch, &format!("lock {command} -E 0")), all);
     }
@@ -262,8 +266,9 @@ fn columns_are_those_of_the_table() {
 fn truncated_recordings_are_not_said_to_have_no_events() {
     let scratch = Scratch::new();
     let whole = recording::waits();
-    let described = whole.windows(4).position(|bytes| bytes == b"\x17\x08Dt");
-    let end = described.expect("the descriptions") - 100;
+    // The magic number of the tracing data, which follow the records.
+    let tracing_data = whole.windows(4).position(|bytes| bytes == b"\x17\x08Dt");
+    let end = tracing_data.expect("the tracing data") - 100;
     scratch.write("perf.data", &whole[..end]).expect("a file");
     for command in [
         "report",
@@ -280,7 +285,7 @@ fn truncated_recordings_are_not_said_to_have_no_events() {
 }
 
 #[test]
-fn help_of_record_lists_its_own_switches() {
+fn help_of_record_lists_its_options() {
     let scratch = Scratch::new();
     let help = run(&scratch, "lock record -h");
     assert_eq!(help.status, 129, "{help:?}");
@@ -303,8 +308,8 @@ fn help_of_record_lists_its_own_switches() {
 }
 
 #[test]
-fn pictures_have_readable_totals() {
-    let scratch = with_waits();
+fn flame_graphs_have_totals_in_microseconds() {
+    let scratch = folder_with_waits();
     let drawn = run(&scratch, "lock contention --svg waits.svg");
     // Waits of 1000, 4333 and 1000 ns.
     let note = "[ waits.svg: 6.333 us; open it in a web browser ]\n";

@@ -29,7 +29,8 @@ pub(super) fn compile(test: &str, scratch: &Scratch, name: &str) -> bool {
     is_compiled
 }
 
-/// Records a program; `false` with a printed reason if the kernel does not run the programs that find owners.
+/// Records with these options and command; `false` with a printed reason if the kernel does not run the BPF programs that find
+/// owners.
 fn record(test: &str, scratch: &Scratch, options: &str) -> bool {
     let made = run(
         scratch,
@@ -43,6 +44,7 @@ fn record(test: &str, scratch: &Scratch, options: &str) -> bool {
     true
 }
 
+/// Returns the JSON that a command prints; no records may be lost.
 fn json(scratch: &Scratch, words: &str) -> Value {
     let made = run(scratch, words);
     assert_eq!(made.status, 0, "{words}: {made:?}");
@@ -51,7 +53,7 @@ fn json(scratch: &Scratch, words: &str) -> Value {
     json
 }
 
-/// The names of the owners that `lock COMMAND -o` shows, and the numbers of waits for them.
+/// Returns the names of the owners that `lock COMMAND -o` shows, with the numbers of waits for locks that they had.
 fn waits(scratch: &Scratch, command: &str) -> Vec<(String, u64)> {
     let json = json(scratch, &format!("lock {command} -o --json -i perf.data"));
     let rows = json["rows"].as_array().expect("rows").iter();
@@ -79,7 +81,7 @@ fn owners_of_mutexes_and_read_write_locks_are_recorded() {
         return;
     }
     let owners = waits(&scratch, "contention -Y futex");
-    // On a busy machine a wait may begin while the owner releases the lock.
+    // On a busy machine a wait may begin while the owner releases the lock, and then has no known owner.
     let held = waits_of(&owners, "holder");
     assert!((100..=110).contains(&held), "{owners:?}");
     assert_eq!(waits_of(&waits(&scratch, "report"), "holder"), held);
@@ -98,7 +100,7 @@ fn owners_of_mutexes_and_read_write_locks_are_recorded() {
     }
     assert!(record(NAME, &scratch, "-- ./chains rwlock"));
     let owners = waits(&scratch, "contention -Y futex");
-    // On a busy machine a thread may come too late to wait. After the holder, one of the threads may wait for the other one.
+    // 40 waits. On a busy machine a thread may come too late to wait, or one of the two threads may wait for the other one.
     assert!(waits_of(&owners, "holder") >= 20, "{owners:?}");
     assert_eq!(waits_of(&owners, "reader"), 0, "{owners:?}");
     assert!(record(NAME, &scratch, "-- ./chains shared"));
@@ -109,7 +111,7 @@ fn owners_of_mutexes_and_read_write_locks_are_recorded() {
     );
 }
 
-/// The names of the waiting threads of a chain or circle, and that of the last holder.
+/// Returns the names of the waiting threads of a chain or circle, followed by that of the holder that the last one waits for.
 fn names(chain: &Value) -> Vec<&str> {
     let waits = chain["waits"].as_array().expect("waits");
     let threads = waits.iter().map(|wait| &wait["comm"]);
@@ -135,7 +137,8 @@ fn chains_last_as_long_as_the_program_waits() {
         let chain = chain.unwrap_or_else(|| panic!("{expected:?}: {report}"));
         chain["total_ns"].as_u64().expect("a number") / 1_000_000
     };
-    // link-3 holds its mutex for 300 ms; link-2 waits after 20 ms, link-1 after 40 ms, link-0 after 60 ms. Sleeps may take longer.
+    // link-3 holds its mutex for 300 ms; link-2 begins to wait after 20 ms, link-1 after 40 ms, link-0 after 60 ms. Sleeps may
+    // take longer.
     let whole = total(&["link-0", "link-1", "link-2", "link-3"]);
     assert!((150..=250).contains(&whole), "{whole}: {report}");
     let part = total(&["link-1", "link-2", "link-3"]);
@@ -239,14 +242,14 @@ fn time_in_run_queues_is_taken_off_waits() {
         let expected = format!("{}, {queued}, ", waited - queued);
         assert!(line.starts_with(&expected), "{line} {row}");
     }
-    // 40 waits, most of which end while the other program runs.
+    // The sum for 40 waits, most of which end while the other program runs.
     assert!(total > 50_000, "{total}: {report}");
     assert!(record(NAME, &scratch, "-- ./chains shared"));
     let refused = run(&scratch, "lock contention -F run_queue");
     assert_eq!(refused.status, 255, "{refused:?}");
     let message = "perf.data: the recording has no switches and wakeups of threads\nhint: record with 'rperf lock record --holders'";
     assert!(refused.stderr.contains(message), "{refused:?}");
-    // BPF programs separate this time, too.
+    // `lock contention -b` separates this time, too.
     let options = "lock contention -b -Y futex -t -q -x , -F wait_total,run_queue";
     let live = run(&scratch, &format!("{options} -- taskset -c 0 sh busy.sh"));
     if live.status == 255 && live.stderr.contains("BPF") {
@@ -284,5 +287,7 @@ fn recordings_without_owners_are_refused() {
         assert!(refused.stderr.contains(message), "{words}: {refused:?}");
     }
     let both = run(&scratch, "lock deadlock -p 1 -i perf.data");
+    let message = "lock deadlock: -p looks at running processes, -i at a recording";
     assert_eq!(both.status, 129, "{both:?}");
+    assert!(both.stderr.contains(message), "{both:?}");
 }

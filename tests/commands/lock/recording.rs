@@ -7,7 +7,7 @@ use rperf_wire::Endian;
 const TRACEPOINT: u32 = 2;
 /// `sample_type`: IDENTIFIER, TID, TIME, CALLCHAIN, CPU and RAW.
 const FIELDS: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 10;
-/// The description of a page of the kernel's ring buffer, which perf reads.
+/// The `header_page` of tracefs, which describes a page of the kernel's ring buffer; perf reads it.
 const PAGE: &[u8] = b"\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
     \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
     \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
@@ -37,7 +37,7 @@ pub(crate) enum Event {
     End,
     FutexEnter,
     FutexExit,
-    /// What the program of `lock record --owners` writes when a wait begins.
+    /// The record that the BPF program of `lock record --owners` writes when a wait begins.
     Owner,
 }
 
@@ -77,7 +77,8 @@ impl Event {
         }
     }
 
-    fn fields(self) -> &'static str {
+    /// The fields and the print format in the format file of the event.
+    fn format(self) -> &'static str {
         match self {
             Acquire => {
                 "\tfield:unsigned int flags;\toffset:8;\tsize:4;\tsigned:0;\n\
@@ -118,13 +119,13 @@ impl Event {
 /// A recording under construction.
 pub(crate) struct LockFile {
     file: PerfFile,
-    /// Nanoseconds.
+    /// The time of the last event, in nanoseconds.
     time: u64,
     /// The cgroup of the following samples, if cgroups are recorded.
     cgroup: Option<u64>,
 }
 
-/// A thread and a lock.
+/// The thread of an event, its lock, and other values of the event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) tid: u32,
@@ -188,7 +189,7 @@ impl LockFile {
                 \tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\
                 \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n{}",
                 event.name(),
-                event.fields()
+                event.format()
             );
             tracing.event(event.system(), text.as_bytes());
         }
@@ -252,7 +253,7 @@ impl LockFile {
         let size = u32::try_from(raw.len()).expect("a short event");
         let body = self.bytes().u64(event as u64).u32(tid).u32(tid);
         let body = body.u64(self.time).u32(0).u32(0);
-        // Three frames of locking functions, and a caller without symbol.
+        // Three frames, which `lock contention` skips for locks of the kernel, and a caller without symbol.
         let chain = [KERNEL, 0x1000, 0x2000, 0x3000, 0x4000 + lock % 0x1000];
         let body = body.u64(chain.len() as u64);
         let body = chain.iter().fold(body, |body, ip| body.u64(*ip));
@@ -264,8 +265,9 @@ impl LockFile {
         self.file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body);
     }
 
-    /// The data of [`Owner`]: the flags of `place` are the thread that has the lock, its class is the name of the lock.
+    /// Returns the raw data of [`Owner`]: `place.flags` is the thread that has the lock, `place.class` is the name of the lock.
     fn owner(&self, place: Place) -> Bytes {
+        // The number of a name is its index. Number 4 is a slab cache, whose name follows.
         let names = ["", "mmap_lock", "siglock", "rq_lock"];
         let number = names.iter().position(|name| *name == place.class);
         let raw = self.bytes().u64(place.lock).u32(place.flags);
@@ -312,7 +314,7 @@ pub(crate) fn lockdep(bad: bool) -> Vec<u8> {
         (1000, Contended, writing),
         (2503, Acquired, writing),
         (1000, Release, writing),
-        // Ends of which the begin is missing.
+        // Events without the acquire before them.
         (1000, Release, place(2, 1, CLASS, 0)),
         (1000, Acquired, place(1, 1, CLASS, 0)),
     ] {
@@ -357,7 +359,8 @@ pub(crate) fn lockdep_with_futex() -> Vec<u8> {
     file.finish()
 }
 
-/// Returns waits of two threads for three locks, among them one that continues and one that never ends; also an end without begin, and a repeated end.
+/// Returns waits of two threads for three locks. One wait begins twice and ends twice, which is an impossible order, and one never
+/// ends. One end has no begin.
 pub(crate) fn waits() -> Vec<u8> {
     let mut file = LockFile::with(WAITS, &[(1, "alpha"), (2, "beta")]);
     let place = |tid, lock: u64, flags| Place {
@@ -415,7 +418,7 @@ pub(crate) fn kinds(all_flags: &[u32]) -> Vec<u8> {
     file.finish()
 }
 
-/// Returns waits for two locks in variables of the kernel at 0xffffffff82000000 (the first after 8 bytes) and for one elsewhere.
+/// Returns waits for locks at 0xffffffff82000008 and 0xffffffff82000100 in the kernel, and for one outside of it.
 pub(crate) fn global_locks() -> Vec<u8> {
     let mut file = LockFile::with(WAITS, &[(1, "alpha")]);
     file.kernel();
@@ -436,8 +439,8 @@ pub(crate) fn global_locks() -> Vec<u8> {
     file.finish()
 }
 
-/// Returns waits in three cgroups, of which the second is a container: for 1000 and 4333 ns in the first, for 1000 ns in the second, and
-/// for a futex for 2500 ns in the third.
+/// Returns waits in three cgroups, the second of which is that of a container. A mutex is waited for in the first for 1000 and
+/// 4333 ns, and in the second for 1000 ns; a futex is waited for in the third for 2500 ns.
 pub(crate) fn waits_in_cgroups() -> Vec<u8> {
     let docker = format!("/docker/{}", "0123456789abcdef".repeat(4));
     let events = [Begin, End, FutexEnter, FutexExit];
@@ -465,8 +468,8 @@ pub(crate) fn waits_in_cgroups() -> Vec<u8> {
     file.finish()
 }
 
-/// Returns waits of the threads 1 and 2 with what the kernel knows of their locks. Records come before their waits or after them; one wait has no
-/// record, and one record has no wait.
+/// Returns waits of the threads 1 and 2, and records with the owners and names of their locks. Records come before the begins of
+/// their waits or after them; two waits have no record, and one record has no wait.
 pub(crate) fn waits_with_owners() -> Vec<u8> {
     let threads = [(1, "alpha"), (2, "beta"), (3, "gamma")];
     let mut file = LockFile::with(&[Begin, End, Owner], &threads);
@@ -481,7 +484,7 @@ pub(crate) fn waits_with_owners() -> Vec<u8> {
         ..wait(tid, lock, owner)
     };
     for (after, event, place) in [
-        // The record comes first, then last.
+        // The first wait begins after its record, the second one before it.
         (1000, Owner, record(1, 0, 3, "mmap_lock")),
         (100, Begin, wait(1, 0, 4)),
         (100, Begin, wait(2, 0, 4)),

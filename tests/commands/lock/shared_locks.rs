@@ -1,4 +1,4 @@
-//! Locks in memory that processes share, and programs in PID namespaces.
+//! Locks in memory that processes share, programs in namespaces, and Java virtual machines.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -8,42 +8,23 @@ use rperf_testkit::{Run, Scratch, may_trace, skip};
 use serde_json::Value;
 
 use super::deadlock::Hanging;
+use super::owners::compile;
 use super::run;
 
-/// Compiles a program of `tests/workloads` in the scratch directory; `false` with a printed reason without a compiler.
-fn compile(test: &str, scratch: &Scratch, program: &str) -> bool {
-    let source = format!("{}/tests/workloads/{program}.c", env!("CARGO_MANIFEST_DIR"));
-    let options = [
-        "-O1",
-        "-g",
-        "-fno-omit-frame-pointer",
-        "-pthread",
-        "-o",
-        program,
-        &source,
-    ];
-    let compiled = Run::new("cc").within(scratch.path()).args(options).finish();
-    let is_compiled = compiled.is_ok_and(|compiled| compiled.status == 0);
-    if !is_compiled {
-        skip(test, "there is no C compiler");
-    }
-    is_compiled
-}
-
-/// Whether PID namespaces can be made here; otherwise prints a reason.
+/// Whether PID namespaces can be created; otherwise prints that the test is skipped.
 fn has_namespaces(test: &str) -> bool {
     let tried = Run::new("unshare")
         .args(["-pf", "--kill-child", "true"])
         .finish();
     let may = tried.is_ok_and(|tried| tried.status == 0);
     if !may {
-        skip(test, "PID namespaces cannot be made");
+        skip(test, "PID namespaces cannot be created");
     }
     may
 }
 
-/// Starts a program; returns it and its first line, which begins with `ready`.
-fn start(scratch: &Scratch, words: &[&str]) -> (Hanging, String) {
+/// Starts a program and waits until it prints a line that begins with `ready`.
+fn start(scratch: &Scratch, words: &[&str]) -> Hanging {
     let [program, arguments @ ..] = words else {
         panic!("no program");
     };
@@ -55,17 +36,17 @@ fn start(scratch: &Scratch, words: &[&str]) -> (Hanging, String) {
     let out = program.0.stdout.take().expect("a pipe");
     BufReader::new(out).read_line(&mut line).expect("a line");
     assert!(line.starts_with("ready"), "{words:?}: {line}");
-    (program, line)
+    program
 }
 
-/// Returns the child process of a process.
+/// Returns the only child process of a process.
 fn child_of(pid: u32) -> u32 {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let children = std::fs::read_to_string(path).expect("children");
     children.trim().parse().expect("one child")
 }
 
-/// Returns the processes that `lock deadlock` shows, once there are at least `waits` waits.
+/// Returns the processes that `lock deadlock` shows, once their threads have at least `waits` waits.
 fn processes(scratch: &Scratch, pid: u32, waits: usize) -> Vec<Value> {
     let began = Instant::now();
     loop {
@@ -105,10 +86,10 @@ fn circles_of_two_processes_are_found_from_one_of_them() {
         return;
     }
     for kind in ["plain", "robust", "rwlock"] {
-        let (program, _) = start(&scratch, &["./shared_locks", kind]);
+        let program = start(&scratch, &["./shared_locks", kind]);
         let alpha = program.0.id();
         let beta = child_of(alpha);
-        // alpha, beta-2, and beta, which joins it.
+        // The waits of alpha, of beta-2, and of beta, which joins beta-2.
         let process_list = processes(&scratch, alpha, 3);
         let pids: Vec<&Value> = process_list.iter().map(|process| &process["pid"]).collect();
         assert_eq!(pids, [alpha, beta], "{kind}: {process_list:?}");
@@ -147,9 +128,9 @@ fn circles_of_two_processes_are_found_from_one_of_them() {
             "{text}"
         );
     }
-    // The kernel refuses to close a circle of locks with priority inheritance.
+    // With these kinds beta-2 does not wait: there is no circle.
     for kind in ["pi", "chain"] {
-        let (program, _) = start(&scratch, &["./shared_locks", kind]);
+        let program = start(&scratch, &["./shared_locks", kind]);
         let process_list = processes(&scratch, program.0.id(), 2);
         assert_eq!(
             wait_of(&process_list, "alpha")["holder_comm"],
@@ -187,7 +168,7 @@ fn threads_in_pid_namespaces_are_found_by_their_own_ids() {
         "./shared_locks",
         "plain",
     ];
-    let (program, _) = start(&scratch, &words);
+    let program = start(&scratch, &words);
     let alpha = child_of(program.0.id());
     let process_list = processes(&scratch, alpha, 3);
     let first = wait_of(&process_list, "alpha");
@@ -200,8 +181,8 @@ fn threads_in_pid_namespaces_are_found_by_their_own_ids() {
         Some(2),
         "{process_list:?}"
     );
-    // The holder is in another namespace than the waiting thread, where its id is 2.
-    let (program, _) = start(&scratch, &["./shared_locks", "apart"]);
+    // beta-2, the holder, is in another namespace than alpha, which waits for it; there its id is 2.
+    let program = start(&scratch, &["./shared_locks", "apart"]);
     let process_list = processes(&scratch, program.0.id(), 3);
     let first = wait_of(&process_list, "alpha");
     assert_eq!(first["holder_comm"], "beta-2", "{process_list:?}");
@@ -224,7 +205,7 @@ fn functions_of_programs_in_mount_namespaces_are_named() {
     std::fs::create_dir(scratch.path().join("mounted")).expect("a directory");
     let script = "mount -t tmpfs none mounted && cp shared_locks mounted/ && exec mounted/shared_locks plain";
     let words = ["unshare", "-m", "sh", "-c", script];
-    let (program, _) = start(&scratch, &words);
+    let program = start(&scratch, &words);
     assert!(!scratch.path().join("mounted/shared_locks").exists());
     let process_list = processes(&scratch, program.0.id(), 3);
     for name in ["alpha", "beta-2"] {
@@ -237,7 +218,7 @@ fn functions_of_programs_in_mount_namespaces_are_named() {
 fn owners_in_other_processes_and_namespaces_are_shown_live() {
     const NAME: &str =
         "commands::lock::shared_locks::owners_in_other_processes_and_namespaces_are_shown_live";
-    const TIMES: u64 = 12;
+    const WAITS: u64 = 12;
     let scratch = Scratch::new();
     let may = may_trace(NAME) && has_namespaces(NAME);
     if !may || !compile(NAME, &scratch, "shared_locks") || !compile(NAME, &scratch, "locks") {
@@ -251,7 +232,7 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
             return None;
         }
         assert_eq!(outcome.status, 0, "{outcome:?}");
-        // The program may print, too.
+        // Lines of the program may precede the JSON.
         let json = outcome.stdout.lines().find(|line| line.starts_with('{'));
         let json: Value = serde_json::from_str(json.expect("JSON")).expect("JSON");
         Some(json["rows"].as_array().expect("rows").clone())
@@ -261,11 +242,11 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
         own.filter_map(|row| row["acquired"].as_u64()).sum::<u64>()
     };
     for (command, owner, expected) in [
-        (format!("./shared_locks plain {TIMES}"), "alpha", TIMES),
+        (format!("./shared_locks plain {WAITS}"), "alpha", WAITS),
         (
-            format!("unshare -pf --mount-proc ./shared_locks plain {TIMES}"),
+            format!("unshare -pf --mount-proc ./shared_locks plain {WAITS}"),
             "alpha",
-            TIMES,
+            WAITS,
         ),
         ("unshare -pf ./locks mutex".to_owned(), "holder", 110),
     ] {
@@ -274,7 +255,7 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
         };
         assert_eq!(waits(&rows, owner), expected, "{command}: {rows:?}");
     }
-    // Only the waiting process is watched. Its namespace existed before.
+    // Only the waiting process is observed; its namespace is older than the observation.
     let words = [
         "unshare",
         "-pf",
@@ -283,7 +264,7 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
         "plain",
         "2000",
     ];
-    let (_program, beta) = started(&scratch, &words, 2);
+    let (_program, beta) = start_with_descendant(&scratch, &words, 2);
     let outcome = run(
         &scratch,
         &format!("lock contention -b --user -o -p {beta} --json sleep 1"),
@@ -298,7 +279,7 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
         .expect("a row");
     assert_eq!(row["owner_process"], row["tid"], "{json}");
     // The owner is in another namespace than the waiting process.
-    let (_program, beta) = started(&scratch, &["./shared_locks", "apart", "2000"], 1);
+    let (_program, beta) = start_with_descendant(&scratch, &["./shared_locks", "apart", "2000"], 1);
     let outcome = run(
         &scratch,
         &format!("lock contention -b --user -o -p {beta} sleep 1"),
@@ -308,7 +289,7 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
 }
 
 /// Starts a program; returns it and its descendant of this generation (1 is its child), once that exists.
-fn started(scratch: &Scratch, words: &[&str], generation: usize) -> (Hanging, u32) {
+fn start_with_descendant(scratch: &Scratch, words: &[&str], generation: usize) -> (Hanging, u32) {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(scratch.path());
     let program = Hanging(command.spawn().expect("the program starts"));
@@ -322,8 +303,8 @@ fn started(scratch: &Scratch, words: &[&str], generation: usize) -> (Hanging, u3
                 .parse::<u32>()
                 .ok()
         };
-        let parents = std::iter::successors(Some(program.0.id()), |pid| child(*pid));
-        if let Some(pid) = parents.take(generation + 1).nth(generation) {
+        let descendants = std::iter::successors(Some(program.0.id()), |pid| child(*pid));
+        if let Some(pid) = descendants.take(generation + 1).nth(generation) {
             return (program, pid);
         }
         assert!(began.elapsed() < Duration::from_secs(20), "no child");
@@ -346,7 +327,7 @@ fn java_virtual_machines_are_named() {
         let preload = format!("LD_PRELOAD={}", library.display());
         let words = ["env", preload.as_str(), "./deadlock", "2", "chain"];
         let words = if is_java { &words[..] } else { &words[2..] };
-        let (program, _) = start(&scratch, words);
+        let program = start(&scratch, words);
         let pid = program.0.id();
         let text = run(&scratch, &format!("lock deadlock -p {pid}")).stdout;
         let line = format!("'jcmd {pid} Thread.print' lists them and their deadlocks\n");
