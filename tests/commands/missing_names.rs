@@ -18,11 +18,17 @@ const READERS: &[&[&str]] = &[
     &["data", "convert", "--to-speedscope", "-"],
 ];
 
-/// Compiles a program of `tests/workloads`, and records it with these arguments; `None` without a compiler.
-fn record(scratch: &Scratch, source: &str, options: &[&str], arguments: &[&str]) -> Option<()> {
+/// Compiles a program of `tests/workloads` with options for the compiler, and records it with these arguments; `None` without a
+/// compiler.
+fn record(
+    scratch: &Scratch,
+    source: &str,
+    compiler_options: &[&str],
+    arguments: &[&str],
+) -> Option<()> {
     let program = scratch.path().join("program");
     let mut compiler = Command::new("cc");
-    compiler.args(options).arg("-o").arg(&program);
+    compiler.args(compiler_options).arg("-o").arg(&program);
     let source = root().join("tests/workloads").join(source);
     let built = compiler.arg(source).status().ok()?;
     assert!(built.success());
@@ -30,12 +36,12 @@ fn record(scratch: &Scratch, source: &str, options: &[&str], arguments: &[&str])
     let options = ["-q", "-e", "cpu-clock:u", "-F", "999"];
     let outcome = record_in(scratch, &options, &[&[program], arguments].concat());
     assert_eq!(outcome.status, 0, "{outcome:?}");
-    // As if the program had not been cached.
+    // Without a copy of the program in the build-id cache.
     let _ = fs::remove_dir_all(scratch.path().join(".debug"));
     Some(())
 }
 
-/// The lines on stderr of each reader.
+/// Runs all readers; returns the words of each, as text, and its stderr.
 fn messages(scratch: &Scratch) -> Vec<(String, String)> {
     let run = |words: &&[&str]| {
         let outcome = rperf_in(scratch, words).finish().expect("rperf starts");

@@ -131,12 +131,12 @@ pub(crate) const PRIVATE_WORDS: &[&str] = &[
     "emptied",
 ];
 
-/// The binary in a hermetic environment, with these arguments.
+/// Prepares a run of the binary in a hermetic environment with these arguments.
 pub(crate) fn rperf(words: &[&str]) -> Run {
     Run::new(env!("CARGO_BIN_EXE_rperf")).args(words)
 }
 
-/// The messages without the notes on objects without symbols, which depend on the machine.
+/// Returns the messages without the notes on functions without names, and their hints, which depend on the machine.
 pub(crate) fn without_notes(messages: &str) -> String {
     let notes = [
         "functions without names: ",
@@ -168,10 +168,10 @@ pub(crate) fn assert_refused(words: &[&str], status: i32, stderr: &str) {
     assert_eq!(outcome(words), expected, "{words:?}");
 }
 
-/// All commands, and subcommands, that have a manual page.
+/// Returns all commands, and the subcommands that have a manual page of their own.
 pub(crate) fn commands() -> Vec<String> {
     let listed = outcome(&["--list-cmds"]).stdout;
-    let parts = [
+    let subcommands = [
         "kmem diff",
         "kmem fragmentation",
         "kmem leaks",
@@ -200,16 +200,16 @@ pub(crate) fn commands() -> Vec<String> {
         "stat report",
         "timechart record",
     ];
-    let names = listed.split_whitespace().chain(parts);
+    let names = listed.split_whitespace().chain(subcommands);
     names.map(str::to_owned).collect()
 }
 
-/// The options that `-h` lists: `-a`, `--all-cpus`.
+/// Returns the options that `-h` of a command lists, such as `-a` and `--all-cpus`.
 pub(crate) fn visible_options(command: &str) -> Vec<String> {
     let words: Vec<&str> = command.split(' ').chain(["-h"]).collect();
     let listed = outcome(&words).stderr;
     let lines = listed.lines().filter_map(|line| {
-        // Descriptions are further to the right.
+        // Long options without a short one are indented by 8 columns, other options by 4, descriptions by more.
         let option = line.strip_prefix("        --").map_or(line, |_| &line[4..]);
         let option = option.strip_prefix("    ")?;
         option.starts_with('-').then_some(option)

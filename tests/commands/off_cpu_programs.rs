@@ -5,7 +5,7 @@ use std::time::Duration;
 use rperf_bpf::{Error, OffCpuOptions, OffCpuPrograms, OffCpuWait};
 use rperf_testkit::skip;
 
-/// The offset of `task_struct::pid` of the running kernel.
+/// Returns the offset of `task_struct::pid` in the running kernel; `None` without BTF.
 fn task_pid() -> Option<u16> {
     let types = std::fs::read("/sys/kernel/btf/vmlinux").ok()?;
     let types = rperf_btf::Btf::parse(&types).ok()?;
@@ -13,11 +13,12 @@ fn task_pid() -> Option<u16> {
     u16::try_from(offset).ok()
 }
 
+/// Loads the programs with room for 1000 sums.
 fn load(threshold: u64) -> Option<OffCpuPrograms> {
     load_with(threshold, 1000)
 }
 
-/// Loads the programs; `None`, with a printed reason, if this kernel does not permit them.
+/// Loads the programs with room for `max_sums` sums; `None`, with a printed reason, if this kernel does not permit them.
 fn load_with(threshold: u64, max_sums: u32) -> Option<OffCpuPrograms> {
     let Some(task_pid) = task_pid() else {
         skip("off_cpu_programs", "the kernel has no BTF");
@@ -46,12 +47,13 @@ fn load_with(threshold: u64, max_sums: u32) -> Option<OffCpuPrograms> {
     }
 }
 
+/// Returns the id of this thread.
 fn this_thread() -> u32 {
     let link = rperf_sys::link_target("/proc/thread-self").unwrap();
     link.file_name().unwrap().to_str().unwrap().parse().unwrap()
 }
 
-/// Waits of this thread and its children while `work` runs.
+/// Returns the sums of waits of this thread and of threads that it starts, while `work` runs; none may be lost.
 fn waits(programs: &OffCpuPrograms, work: impl FnOnce()) -> Vec<OffCpuWait> {
     programs.begin(&[], &[this_thread()], false).unwrap();
     work();
@@ -127,7 +129,7 @@ fn waits_without_room_are_counted() {
     programs.begin(&[], &[this_thread()], false).unwrap();
     // On a busy machine, a short sleep can end before the thread is switched out.
     std::thread::sleep(Duration::from_millis(20));
-    // Another place.
+    // A wait in another place, for which there is no room.
     let late = receive.recv_timeout(Duration::from_millis(30));
     assert!(late.is_err());
     programs.end();

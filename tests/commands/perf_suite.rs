@@ -12,7 +12,7 @@ const SCRIPTS: &str = "stat+csv_summary.sh stat.sh stat+csv_output.sh";
 
 #[test]
 fn quick_scripts_of_perf_succeed() {
-    const TEST: &str = "quick_scripts_of_perf_succeed";
+    const TEST: &str = "commands::perf_suite::quick_scripts_of_perf_succeed";
     let folders = [
         "/usr/libexec/perf-core/tests/shell",
         "/usr/lib/perf-core/tests/shell",
@@ -30,6 +30,7 @@ fn quick_scripts_of_perf_succeed() {
     for name in SCRIPTS.split(' ') {
         let mut lines = outcome.stdout.lines();
         let line = lines.find(|line| line.starts_with(name)).expect("a line");
+        // The result of perf, then that of rperf.
         let results: Vec<&str> = line.split_whitespace().skip(1).collect();
         assert_eq!(results.get(1), Some(&"Ok"), "{line}");
     }
@@ -44,23 +45,23 @@ fn a_worse_result_fails_unless_listed() {
         assert_eq!(executable.finish().expect("chmod starts").status, 0);
         path
     };
-    // Fake tools: each script ends with the status of the tool that it runs.
+    // Fake tools: that of rperf fails in one way, that of perf never. Each script of the suite ends with the status of its tool.
     let perf = write(
         "perf",
         "#!/bin/sh\n[ $1 = --version ] && echo perf version 6.1.5\nexit 0\n",
     );
-    let own = write("own", "#!/bin/sh\n[ $2 = fails ] && exit 1\nexit 0\n");
-    scratch.write("daemon.sh", "").expect("a file");
+    let rperf = write("rperf", "#!/bin/sh\n[ $2 = fails ] && exit 1\nexit 0\n");
     write("daemon.sh", "#!/bin/sh\nexec perf script fails\n");
     write("works.sh", "#!/bin/sh\nexec perf script works\n");
     let suite = |scripts: &str| {
         let script = root().join("tests/perf-suite.sh");
-        let words = [script.as_path(), &own, scratch.path(), &perf];
+        let words = [script.as_path(), &rperf, scratch.path(), &perf];
         let run = Run::new("sh")
             .args(words)
             .env("OUT", scratch.path().join("out"));
         run.env("SCRIPTS", scripts).finish().expect("sh starts")
     };
+    // The failure of daemon.sh is listed as known.
     let listed = suite("daemon.sh works.sh");
     assert_eq!(listed.status, 0, "{}", listed.stderr);
     assert!(

@@ -1,4 +1,4 @@
-//! Perfetto's traces, decoded by the field numbers of its protos alone.
+//! A decoder of Perfetto traces that knows nothing but the field numbers of its protos.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,25 @@ pub(super) struct Trace {
     pub(super) processes: BTreeMap<u64, String>,
     /// Last names of threads by id.
     pub(super) threads: BTreeMap<u64, String>,
-    /// Stacks of samples, without names of threads.
+    /// Numbers of samples by stack, without names of threads.
     pub(super) stacks: Folded,
     /// Sums of periods by event.
     pub(super) periods: BTreeMap<String, u64>,
 }
 
-/// The interned data of a sequence, by number.
+/// The state of a sequence of packets: the name of its event, and interned data by id.
 #[derive(Default)]
-struct Interned {
+struct Sequence {
     event: String,
     names: BTreeMap<u64, String>,
+    /// Ids of names.
     frames: BTreeMap<u64, u64>,
+    /// Ids of frames.
     callstacks: BTreeMap<u64, Vec<u64>>,
 }
 
-impl Interned {
-    fn add(&mut self, data: &[u8]) {
+impl Sequence {
+    fn add_interned(&mut self, data: &[u8]) {
         for name in messages(data, 5) {
             self.names.insert(number(name, 1), text(name, 2));
         }
@@ -41,8 +43,9 @@ impl Interned {
         }
     }
 
-    fn stack(&self, number: u64) -> impl Iterator<Item = &str> {
-        let frames = self.callstacks[&number].iter();
+    /// Returns the names of the frames of a callstack.
+    fn stack(&self, id: u64) -> impl Iterator<Item = &str> {
+        let frames = self.callstacks[&id].iter();
         frames.map(|frame| self.names[&self.frames[frame]].as_str())
     }
 }
@@ -50,7 +53,7 @@ impl Interned {
 /// Decodes a trace.
 pub(super) fn decode(bytes: &[u8]) -> Trace {
     let mut trace = Trace::default();
-    let mut sequences: BTreeMap<u64, Interned> = BTreeMap::new();
+    let mut sequences: BTreeMap<u64, Sequence> = BTreeMap::new();
     for packet in messages(bytes, 1) {
         for tree in messages(packet, 2) {
             let processes = messages(tree, 1).into_iter();
@@ -68,12 +71,12 @@ pub(super) fn decode(bytes: &[u8]) -> Trace {
             sequence.event = text(timebase, 10);
         }
         for data in messages(packet, 12) {
-            sequence.add(data);
+            sequence.add_interned(data);
         }
         for sample in messages(packet, 66) {
             let stack: Vec<&str> = sequence.stack(number(sample, 4)).collect();
             *trace.stacks.entry(stack.join(";")).or_default() += 1;
-            // The count is a running sum: the last one is the sum of all periods.
+            // The count is a running sum of the event, which has one sequence: the last one is the sum of all periods.
             trace
                 .periods
                 .insert(sequence.event.clone(), number(sample, 6));

@@ -10,7 +10,7 @@ use crate::kernel::rperf_in;
 
 const GATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bench/gate.py");
 
-/// A script that runs rperf after wasting some tenths of a second of CPU time.
+/// Writes a script that runs rperf after wasting some tenths of a second of CPU time; returns its path.
 fn slowed(scratch: &Scratch, rperf: &Path) -> String {
     let script = format!(
         "#!/bin/sh\ni=0; while [ $i -lt 200000 ]; do i=$((i+1)); done\nexec {} \"$@\"\n",
@@ -40,6 +40,7 @@ fn a_slowed_binary_fails() {
         let run = Run::new("python3").args([GATE, "--time", old, new]);
         run.within(scratch.path()).finish().expect("python3 starts")
     };
+    // Two rows of the gate read dwarf.data.
     let slower = gate(rperf, &slowed);
     assert_eq!(slower.status, 1, "{}{}", slower.stdout, slower.stderr);
     assert_eq!(

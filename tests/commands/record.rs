@@ -10,13 +10,13 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
 use crate::kernel::{BUSY, Running, rperf_in};
 
-/// Records into perf.data unless `words` have another `-o`. Without any, rperf would write to the test's pipe.
+/// Records into perf.data unless `words` have another `-o`. Without `-o`, rperf would write the recording to the test's pipe.
 fn record(scratch: &Scratch, words: &[&str]) -> Outcome {
     let words = [&["record", "-o", "perf.data"], words].concat();
     rperf_in(scratch, &words).finish().expect("rperf starts")
 }
 
-/// Checks the last two lines that `record` prints, except for their numbers.
+/// Checks the last two lines that `record` prints, except for their numbers; the size must be less than 1 MB.
 fn assert_closing_lines(stderr: &str, program: &str, file: &str) {
     let lines: Vec<&str> = stderr.lines().collect();
     let [.., woken, wrote] = lines[..] else {
@@ -64,7 +64,7 @@ fn a_command_is_recorded_and_its_status_passed_on() {
     }
     assert!(
         scratch.path().join("perf.data.old").exists(),
-        "the first of the two recordings"
+        "the first of the two recordings in perf.data"
     );
     let names = fs::read_dir(scratch.path()).expect("a directory").flatten();
     let names: Vec<_> = names
@@ -159,7 +159,7 @@ fn failed_recordings_keep_the_old_file() {
         ),
     ] {
         let outcome = record(&scratch, words);
-        // For an ordinary user the fallback of the event is printed first.
+        // For an unprivileged user, a message on the fallback of the event is printed first.
         assert!(
             outcome.stderr.ends_with(message),
             "{words:?}: {}",
@@ -189,7 +189,7 @@ fn failed_recordings_keep_the_old_file() {
 }
 
 #[test]
-fn cpus_that_are_not_there_are_named() {
+fn offline_cpus_and_reversed_ranges_are_named() {
     let scratch = Scratch::new();
     let outcome = record(&scratch, &["-C", "0,4000", "true"]);
     assert_eq!(outcome.status, 255);
@@ -208,7 +208,7 @@ fn cpus_that_are_not_there_are_named() {
 }
 
 #[test]
-fn rates_beyond_the_limit_are_lowered_and_ring_sizes_rounded() {
+fn rates_beyond_the_limit_are_lowered_and_ring_sizes_rounded_or_refused() {
     let scratch = Scratch::new();
     let limit = fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").expect("Linux");
     let limit = limit.trim();
@@ -242,7 +242,7 @@ fn rates_beyond_the_limit_are_lowered_and_ring_sizes_rounded() {
 }
 
 #[test]
-fn vv_shows_each_attr_and_each_call() {
+fn vv_shows_attrs_and_calls() {
     let scratch = Scratch::new();
     let outcome = record(
         &scratch,
@@ -261,7 +261,7 @@ fn vv_shows_each_attr_and_each_call() {
     assert!(calls.count() >= 1, "{}", outcome.stderr);
 }
 
-/// Starts a recording of `perf.data` in the background; returns 0.3 s after the file exists.
+/// Starts a recording into `perf.data` in the background; returns 0.3 s after the file exists. `words` must not have `-o`.
 pub(super) fn start(scratch: &Scratch, words: &[&str]) -> Running {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
     command
@@ -296,7 +296,7 @@ pub(super) fn signal(running: &Running, name: &str) {
     assert!(sent.success());
 }
 
-/// The number of samples that `perf script` prints, and its messages.
+/// Returns the number of samples that `perf script` prints, and its messages.
 fn samples(perf: &Path, scratch: &Scratch) -> (usize, String) {
     let run = Run::new(perf)
         .args(["script", "-F", "comm,time"])
@@ -376,10 +376,11 @@ fn a_killed_recording_stays_readable() {
     assert!(count > 10 && reported.is_empty(), "{count} {reported}");
 }
 
-/// A small file system, mounted as root.
+/// A directory on which a tmpfs of 256 KiB is mounted until this is dropped.
 struct SmallDisk(Scratch);
 
 impl SmallDisk {
+    /// `None` without the right to mount.
     fn mount() -> Option<Self> {
         let disk = Self(Scratch::new());
         let words = ["-t", "tmpfs", "-o", "size=256k", "none"];

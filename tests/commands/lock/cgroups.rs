@@ -131,7 +131,7 @@ fn programs_in_two_cgroups_have_their_own_waits() {
         let own = cgroup_rows.iter().find(|(own, _)| *own == name);
         own.map(|(_, waits)| *waits).unwrap_or_default()
     };
-    // 110 waits for a mutex, and 20 for one that two processes share. The first program also joins its thread, which may be a wait.
+    // 110 waits for a mutex, and 20 for one that two processes share. In addition, the first program joins its thread.
     assert!((105..=120).contains(&waits(0)), "{cgroup_rows:?}");
     assert!((15..=25).contains(&waits(1)), "{cgroup_rows:?}");
     let only = rows(&scratch, &format!("-G /{} -t -Y futex", names[1]));

@@ -107,8 +107,8 @@ fn recordings_without_names_are_refused() {
     }
 }
 
-/// Three threads that change the protection of memory, which takes the `mmap_lock` of their process, and three that read one file,
-/// which takes its mutex.
+/// Three threads that change the protection of memory, which takes the `mmap_lock` of their process, and three that read one
+/// file, which takes its mutex.
 const SOURCE: &str = r"
     #define _GNU_SOURCE
     #include <fcntl.h>

@@ -359,8 +359,8 @@ pub(crate) fn lockdep_with_futex() -> Vec<u8> {
     file.finish()
 }
 
-/// Returns waits of two threads for three locks. One wait begins twice and ends twice, which is an impossible order, and one never
-/// ends. One end has no begin.
+/// Returns waits of two threads for three locks. One wait begins twice and ends twice, which is an impossible order, and one
+/// never ends. One end has no begin.
 pub(crate) fn waits() -> Vec<u8> {
     let mut file = LockFile::with(WAITS, &[(1, "alpha"), (2, "beta")]);
     let place = |tid, lock: u64, flags| Place {
