@@ -27,7 +27,7 @@ pub(crate) fn write_to(
         return Ok(());
     }
     let written = find_in_place(path, PathOrigin::Given).and_then(|in_place| match in_place {
-        // Files that are not regular, such as /dev/stdout.
+        // FIFOs, devices, and what is behind links such as /dev/stdout.
         Some(in_place) => {
             let mut out = BufWriter::new(text_file(in_place.for_writing()?));
             write(&mut out)?;

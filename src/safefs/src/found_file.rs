@@ -105,12 +105,13 @@ impl FoundFile {
         Ok(self.open_again(OFlags::RDONLY)?)
     }
 
-    /// Opens the file for writing, of any type, without truncating it; opening a FIFO waits for its reader.
+    /// Opens the file for writing, of any type, without truncating it; opening a FIFO waits for its reader. A regular file is
+    /// appended to: what is behind `/dev/stdout` was truncated by the shell, or has a content to keep (`>>`).
     ///
     /// # Errors
     /// Errors of open(2).
     pub fn for_writing(&self) -> io::Result<File> {
-        Ok(self.open_again(OFlags::WRONLY)?)
+        Ok(self.open_again(OFlags::WRONLY | OFlags::APPEND)?)
     }
 
     /// Opens a FIFO or device for reading and writing, so that opening a FIFO doesn't wait for the

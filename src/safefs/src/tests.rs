@@ -398,8 +398,11 @@ fn descriptors_of_this_process_are_written_regardless_of_the_owner() {
         let link = format!("{folder}/{}", file.as_raw_fd());
         find_in_place(Path::new(&link), PathOrigin::Given)
     };
-    for folder in ["/proc/self/fd", "/dev/fd"] {
-        assert!(find(folder).expect("no refusal").is_some(), "{folder}");
+    for (folder, expected) in [("/proc/self/fd", "beforea"), ("/dev/fd", "beforeaa")] {
+        let found = find(folder).expect("no refusal").expect("a file");
+        let mut opened = found.for_writing().expect("opened");
+        opened.write_all(b"a").expect("written");
+        assert_eq!(fs::read_to_string(&path).expect("read"), expected);
     }
     let of_process = format!("/proc/{}/fd", std::process::id());
     assert_eq!(refused(find(&of_process)), Refusal::ForeignPipe);

@@ -131,11 +131,9 @@ fn is_address(call: &str) -> bool {
 
 /// Whether a `const char*` with this name is a path.
 fn is_path(call: &str, name: &str) -> bool {
-    // The `name` of an attribute is no path.
-    if matches!(
-        call,
-        "add_key" | "request_key" | "fsconfig" | "setxattr" | "getxattr"
-    ) {
+    // The `name` of an extended attribute is no path.
+    let is_attribute_call = call.ends_with("xattr") || call.ends_with("xattrat");
+    if is_attribute_call || matches!(call, "add_key" | "request_key" | "fsconfig") {
         return name.contains("path");
     }
     name.contains("path")
