@@ -66,6 +66,7 @@ fn faults_are_named_with_their_place() {
         record(2, 0, Bytes::new().u64(ID).u64(3).raw([0; 24])),
     ];
     let outcome = check(&recording(&records), &[]);
+    // Faults of one kind are one line, and are counted once in the last line.
     let expected = "\
 perf.data: PERF_RECORD_COMM at offset 0x158 cannot be decoded: pid needs 4 bytes at offset 0 of the record, 2 are left; 1 more of this kind (PERF_RECORD_COMM)
 perf.data: PERF_RECORD_SAMPLE at offset 0x19b cannot be decoded: ip needs 8 bytes at offset 8 of the record, 4 are left
@@ -96,7 +97,7 @@ fn a_truncated_recording_is_never_complete() {
 }
 
 #[test]
-fn other_files_are_refused() {
+fn missing_files_and_other_formats_are_refused() {
     let outcome = check(b"#!/bin/sh\n", &[]);
     assert_eq!((outcome.status, &*outcome.stdout), (255, ""));
     assert!(
@@ -111,7 +112,7 @@ fn other_files_are_refused() {
 }
 
 #[test]
-fn missing_and_unknown_subcommands_are_reported() {
+fn missing_and_unexpected_words_are_refused() {
     for (words, message) in [
         (
             &["data"][..],

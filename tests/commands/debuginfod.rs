@@ -21,8 +21,8 @@ int main(void)
 }
 ";
 
-/// A program split into stripped binary and debug file, as distributions do, and a recording of it.
-struct Split {
+/// A stripped program and its debug file, as distributions package them, and a recording of it.
+struct StrippedProgram {
     scratch: Scratch,
     /// The build ID of the program, in hexadecimal.
     id: String,
@@ -30,8 +30,9 @@ struct Split {
     debuginfo: Vec<u8>,
 }
 
-impl Split {
-    fn make(test: &str) -> Option<Self> {
+impl StrippedProgram {
+    /// Builds and records the program; `None`, with a printed reason, if that is impossible.
+    fn build_and_record(test: &str) -> Option<Self> {
         let scratch = Scratch::new();
         scratch.write("prog.c", PROGRAM).expect("a file");
         for words in [
@@ -76,12 +77,12 @@ impl Split {
 
     /// A server that has both files.
     fn server(&self) -> HttpServer {
-        let places = [
-            (self.place("executable"), self.executable.clone()),
-            (self.place("debuginfo"), self.debuginfo.clone()),
+        let files = [
+            (self.url_path("executable"), self.executable.clone()),
+            (self.url_path("debuginfo"), self.debuginfo.clone()),
         ];
         let server = HttpServer::start(move |path| {
-            let file = places.iter().find(|(place, _)| place == path);
+            let file = files.iter().find(|(url_path, _)| url_path == path);
             file.map_or(HttpResponse::Status(404), |(_, bytes)| {
                 HttpResponse::File(bytes.clone(), &[])
             })
@@ -89,7 +90,8 @@ impl Split {
         server.expect("a server on the loopback interface")
     }
 
-    fn place(&self, part: &str) -> String {
+    /// The path of a file of the program in a server's URLs.
+    fn url_path(&self, part: &str) -> String {
         format!("/buildid/{}/{part}", self.id)
     }
 
@@ -110,90 +112,95 @@ const REPORT: [&str; 5] = ["report", "-q", "--stdio", "-s", "sym"];
 #[test]
 fn servers_provide_names_and_lines() {
     const TEST: &str = "commands::debuginfod::servers_provide_names_and_lines";
-    let Some(split) = Split::make(TEST) else {
+    let Some(program) = StrippedProgram::build_and_record(TEST) else {
         return;
     };
-    let server = split.server();
+    let server = program.server();
     let option = format!("--debuginfod={}", server.url());
     let has_name = |outcome: &Outcome| outcome.stdout.contains("[.] add_up");
-    assert!(!has_name(&split.run(&REPORT)));
-    assert!(!has_name(&split.run_with(&REPORT, |run| {
+    assert!(!has_name(&program.run(&REPORT)));
+    assert!(!has_name(&program.run_with(&REPORT, |run| {
         run.env("DEBUGINFOD_URLS", server.url())
     })));
     assert_eq!(server.requested_paths(), [""; 0], "no request was sent");
-    let fetched = split.run(&[&REPORT[..], &[&option]].concat());
+    let fetched = program.run(&[&REPORT[..], &[&option]].concat());
     assert!(has_name(&fetched), "{fetched:?}");
     assert_eq!(fetched.stderr, "");
-    assert!(server.requested_paths().contains(&split.place("debuginfo")));
+    assert!(
+        server
+            .requested_paths()
+            .contains(&program.url_path("debuginfo"))
+    );
     assert!(
         !server
             .requested_paths()
-            .contains(&split.place("executable")),
+            .contains(&program.url_path("executable")),
         "that file is on this machine"
     );
     // Downloaded files are cached where libdebuginfod looks, too.
-    let cached = format!(".cache/debuginfod_client/{}/debuginfo", split.id);
-    assert!(split.scratch.path().join(cached).is_file());
+    let cached = format!(".cache/debuginfod_client/{}/debuginfo", program.id);
+    assert!(program.scratch.path().join(cached).is_file());
     let before = server.requested_paths().len();
-    assert_eq!(split.run(&[&REPORT[..], &[&option]].concat()), fetched);
+    assert_eq!(program.run(&[&REPORT[..], &[&option]].concat()), fetched);
     assert_eq!(server.requested_paths().len(), before);
     // Without the program, and with the servers given by the environment.
-    fs::remove_file(split.scratch.path().join("prog")).expect("it is there");
+    fs::remove_file(program.scratch.path().join("prog")).expect("it is there");
     let words = ["script", "-F", "ip,sym,srcline", "--debuginfod"];
-    let cache = split.scratch.path().join("another/cache");
-    let script = split.run_with(&words, |run| {
+    let cache = program.scratch.path().join("another/cache");
+    let script = program.run_with(&words, |run| {
         let run = run.env("DEBUGINFOD_URLS", format!(" {} ", server.url()));
         run.env("DEBUGINFOD_CACHE_PATH", &cache)
     });
     assert!(script.stdout.contains(" add_up\n  prog.c:"), "{script:?}");
     for part in ["debuginfo", "executable"] {
-        assert!(cache.join(&split.id).join(part).is_file(), "{part}");
+        assert!(cache.join(&program.id).join(part).is_file(), "{part}");
     }
 }
 
 #[test]
 fn cached_objects_get_their_debug_file() {
     const TEST: &str = "commands::debuginfod::cached_objects_get_their_debug_file";
-    let Some(split) = Split::make(TEST) else {
+    let Some(program) = StrippedProgram::build_and_record(TEST) else {
         return;
     };
-    let server = split.server();
-    let (first, rest) = split.id.split_at(2);
-    let cached = split.scratch.path().join(".debug/.build-id");
+    let server = program.server();
+    let (first, rest) = program.id.split_at(2);
+    let cached = program.scratch.path().join(".debug/.build-id");
     let cached = cached.join(first).join(rest).join("debug");
-    let config = format!("[buildid-cache]\n\tdebuginfod = {}\n", server.url());
-    let config = split.scratch.write("config", config).expect("a file");
+    let settings = format!("[buildid-cache]\n\tdebuginfod = {}\n", server.url());
+    let config = program.scratch.write("config", settings);
+    let config = config.expect("a file");
     let add = ["buildid-cache", "-a", "prog"];
-    for (words, config) in [
+    for (option, config) in [
         (&[][..], Some(&config)),
         (&[&*format!("--debuginfod={}", server.url())], None),
     ] {
-        let words = [&add[..], words].concat();
-        let outcome = split.run_with(&words, |run| match config {
+        let words = [&add[..], option].concat();
+        let outcome = program.run_with(&words, |run| match config {
             Some(config) => run.env("PERF_CONFIG", config),
             None => run,
         });
         assert_eq!((&*outcome.stdout, &*outcome.stderr), ("", ""));
-        assert!(fs::read(&cached).expect("it is there") == split.debuginfo);
-        split.run(&["buildid-cache", "-P"]);
+        assert!(fs::read(&cached).expect("it is there") == program.debuginfo);
+        program.run(&["buildid-cache", "-P"]);
     }
-    assert_eq!(server.requested_paths(), [split.place("debuginfo")]);
+    assert_eq!(server.requested_paths(), [program.url_path("debuginfo")]);
 }
 
 #[test]
 fn an_unreachable_server_is_reported_once() {
     const TEST: &str = "commands::debuginfod::an_unreachable_server_is_reported_once";
-    let Some(split) = Split::make(TEST) else {
+    let Some(program) = StrippedProgram::build_and_record(TEST) else {
         return;
     };
-    let without = split.run(&REPORT);
-    let stopped = split.server().url();
+    let without = program.run(&REPORT);
+    let stopped = program.server().url();
     let option = format!("--debuginfod={stopped}");
-    let outcome = split.run(&[&REPORT[..], &[&option]].concat());
+    let outcome = program.run(&[&REPORT[..], &[&option]].concat());
     assert_eq!(outcome.stdout, without.stdout);
     // -q suppresses warnings.
     assert_eq!(outcome.stderr, "");
-    let outcome = split.run(&["report", "--stdio", &option]);
+    let outcome = program.run(&["report", "--stdio", &option]);
     let message =
         format!("Warning: debuginfod server {stopped} cannot be used: Connection refused\n");
     assert_eq!(without_notes(&outcome.stderr), message);

@@ -24,13 +24,13 @@ fn recording(hits: &[(u32, usize)]) -> Vec<u8> {
     let samples = hits
         .iter()
         .flat_map(|(tid, count)| vec![sample(*tid); *count]);
-    let round = record(68, 0, Bytes::new());
-    let records: Vec<Vec<u8>> = samples.chain([round]).collect();
+    let finished_round = record(68, 0, Bytes::new());
+    let records: Vec<Vec<u8>> = samples.chain([finished_round]).collect();
     file(&attr, "x86_64", &records.concat())
 }
 
 /// A folder with two recordings of one thread that differ only in the number of samples, and a recording without samples.
-fn two_recordings() -> io::Result<Scratch> {
+fn recordings() -> io::Result<Scratch> {
     let scratch = Scratch::new();
     scratch.write("old.data", recording(&[(8, 4)]))?;
     scratch.write("new.data", recording(&[(8, 8)]))?;
@@ -86,8 +86,8 @@ fn warnings_are_printed_once_per_file_if_unfiltered_totals_are_counted_too() -> 
 }
 
 #[test]
-fn the_default_files_are_named_when_they_are_missing() -> io::Result<()> {
-    let scratch = two_recordings()?;
+fn the_default_files_are_compared_and_named_when_they_are_missing() -> io::Result<()> {
+    let scratch = recordings()?;
     let missing = "failed to open perf.data.old: No such file or directory\nhint: name both files:";
     assert_fails(&scratch, &[], 255, missing);
     assert_fails(&scratch, &["new.data"], 255, missing);
@@ -134,19 +134,20 @@ fn recordings_of_the_scheduler_get_a_hint_to_sched_diff() {
 }
 
 #[test]
-fn files_that_cannot_be_compared_are_named() -> io::Result<()> {
-    let scratch = two_recordings()?;
+fn unreadable_identical_and_empty_files_are_named() -> io::Result<()> {
+    let scratch = recordings()?;
     scratch.write("junk", "no recording")?;
     let mut truncated = recording(&[(8, 8)]);
     truncated.truncate(400);
-    scratch.write("cut.data", truncated)?;
+    scratch.write("truncated.data", truncated)?;
     assert_fails(
         &scratch,
         &["old.data", "junk"],
         255,
         "incompatible file format (junk)",
     );
-    assert_fails(&scratch, &["old.data", "cut.data"], 255, "cut.data");
+    let damage = "truncated.data: record at offset 0x178 needs 40 bytes, but 24 are left\n";
+    assert_fails(&scratch, &["old.data", "truncated.data"], 255, damage);
     let same = run(&scratch, &["old.data", "./old.data"]);
     assert_eq!(same.status, 0, "{same:?}");
     assert!(
@@ -171,8 +172,8 @@ fn files_that_cannot_be_compared_are_named() -> io::Result<()> {
 }
 
 #[test]
-fn unknown_and_missing_options_are_refused_by_name() -> io::Result<()> {
-    let scratch = two_recordings()?;
+fn invalid_options_are_refused() -> io::Result<()> {
+    let scratch = recordings()?;
     let refused: &[(&[&str], i32, &str)] = &[
         (&["-c", "ratoi"], 129, "hint: did you mean 'ratio'?"),
         (
@@ -248,8 +249,8 @@ fn unknown_and_missing_options_are_refused_by_name() -> io::Result<()> {
 }
 
 #[test]
-fn the_status_tells_whether_a_row_grew() -> io::Result<()> {
-    let scratch = two_recordings()?;
+fn fail_above_exits_with_1_if_a_row_grew() -> io::Result<()> {
+    let scratch = recordings()?;
     scratch.write("other.data", recording(&[(8, 7), (9, 1)]))?;
     let words = ["-s", "tid", "-q", "old.data", "other.data"];
     let grown = run(&scratch, &[&["--fail-above", "12%"], &words[..]].concat());
@@ -264,16 +265,21 @@ fn the_status_tells_whether_a_row_grew() -> io::Result<()> {
     assert!(grown.stdout.contains("   +12.50%  "), "{grown:?}");
     let calm = run(&scratch, &[&["--fail-above", "13"], &words[..]].concat());
     assert_eq!(calm.status, 0, "{calm:?}");
-    // A row that shrank or vanished is no failure.
-    let words = ["--fail-above", "13", "-s", "tid", "other.data", "old.data"];
-    let shrunk = run(&scratch, &words);
-    assert_eq!(shrunk.status, 0, "{shrunk:?}");
+    // A row that shrank or vanished is no failure: thread 8 loses 40 percentage points, the others gain 20 each.
+    scratch.write("peak.data", recording(&[(8, 8), (9, 1), (10, 1)]))?;
+    scratch.write("even.data", recording(&[(8, 4), (9, 3), (10, 3)]))?;
+    scratch.write("gone.data", recording(&[(9, 5), (10, 5)]))?;
+    for files in [["peak.data", "even.data"], ["even.data", "gone.data"]] {
+        let words = [&["--fail-above", "25", "-s", "tid"][..], &files].concat();
+        let shrunk = run(&scratch, &words);
+        assert_eq!(shrunk.status, 0, "{shrunk:?}");
+    }
     Ok(())
 }
 
 #[test]
 fn json_has_periods_shares_and_values() -> io::Result<()> {
-    let scratch = two_recordings()?;
+    let scratch = recordings()?;
     let outcome = run(
         &scratch,
         &["--json", "-c", "ratio", "-s", "tid", "old.data", "new.data"],
@@ -286,7 +292,9 @@ fn json_has_periods_shares_and_values() -> io::Result<()> {
     let row = &event["rows"][0];
     assert_eq!(row["values"], serde_json::json!([2.0]), "{json}");
     assert_eq!(row["percent"], serde_json::json!([100.0, 100.0]), "{json}");
-    assert_eq!(event["totals"], row["periods"], "{json}");
+    let periods = serde_json::json!([4000, 8000]);
+    assert_eq!(row["periods"], periods, "{json}");
+    assert_eq!(event["totals"], periods, "{json}");
     Ok(())
 }
 
@@ -350,6 +358,12 @@ fn groups_of_runs_are_compared_by_their_means() -> io::Result<()> {
         1,
         "1 row grew by more than 10 percentage points",
     );
+    Ok(())
+}
+
+#[test]
+fn invalid_groups_of_runs_are_refused() {
+    let scratch = Scratch::new();
     for (words, message) in [
         (
             &["--runs", "a1", "a2", "--", "b1"][..],
@@ -371,5 +385,4 @@ fn groups_of_runs_are_compared_by_their_means() -> io::Result<()> {
     ] {
         assert_fails(&scratch, words, 129, message);
     }
-    Ok(())
 }

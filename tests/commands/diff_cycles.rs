@@ -17,10 +17,10 @@ ffffffff81003000 T gone
 ffffffff81004000 T _etext
 ";
 
-/// A branch: from, to, cycles.
+/// A branch: the offsets in the kernel that it leads from and to, and its cycles.
 type Branch = (u64, u64, u64);
 
-/// A recording of samples at these addresses, with branch stacks, the newest branch first.
+/// A recording of samples at these offsets in the kernel, with branch stacks, the newest branch first.
 fn recording(samples: &[(u64, &[Branch])]) -> Vec<u8> {
     let mut file = PerfFile::new();
     let attr = FileAttr {
@@ -39,8 +39,13 @@ fn recording(samples: &[(u64, &[Branch])]) -> Vec<u8> {
     let map = map.text("[kernel.kallsyms]_text", 8);
     let map = map.u32(0).u32(0).u64(1).u64(ID).done();
     file.record(PerfFile::MMAP, PerfFile::KERNEL, map);
-    for (ip, branches) in samples {
-        let body = Bytes::new().u64(ID).u64(KERNEL + ip).u32(7).u32(7).u64(10);
+    for (offset, branches) in samples {
+        let body = Bytes::new()
+            .u64(ID)
+            .u64(KERNEL + offset)
+            .u32(7)
+            .u32(7)
+            .u64(10);
         let body = branches.iter().fold(
             body.u64(branches.len() as u64),
             |body, (from, to, cycles)| {
@@ -59,7 +64,7 @@ fn recording(samples: &[(u64, &[Branch])]) -> Vec<u8> {
 /// A folder with two recordings with branch stacks, one without, and the kernel's symbols.
 fn folder() -> Scratch {
     let scratch = Scratch::new();
-    // Rounds of a loop in alpha, from 0x10 to 0x50, and one that leaves it; loops in gone and beta.
+    // A loop in alpha, from 0x10 to 0x50, and the branch that leaves it; loops in gone and beta.
     let alpha = |cycles: u64| {
         [
             (0x1030, 0x1060, 2),
@@ -84,8 +89,8 @@ fn folder() -> Scratch {
         sample_type: 1 | 2 | 4 | 1 << 16,
         ..super::generated_files::Attr::default()
     };
-    let round = super::generated_files::record(68, 0, Bytes::new());
-    let plain = super::generated_files::file(&plain, "x86_64", &round);
+    let finished_round = super::generated_files::record(68, 0, Bytes::new());
+    let plain = super::generated_files::file(&plain, "x86_64", &finished_round);
     scratch.write("plain.data", plain).expect("a file");
     scratch.write("kallsyms", KALLSYMS).expect("a file");
     scratch
@@ -104,15 +109,16 @@ fn blocks_of_sampled_functions_are_compared() {
     let line = |share: &str, block: &str, function: &str| {
         format!("{share:>10}  {block:>70}  [kernel.kallsyms]  [k] {function}")
     };
-    let blocks: Vec<&str> = outcome.stdout.lines().skip(5).collect();
-    // The block up to alpha+80 takes 266 / 6 cycles before and 479 / 9 after, with the rounds whose start is unknown.
+    let rows: Vec<&str> = outcome.stdout.lines().skip(5).collect();
+    // An execution of the block up to alpha+80 takes 266 / 6 cycles before and 479 / 9 after, also counting those whose start
+    // is unknown.
     let expected = [
         line("66.67%", "[alpha+16 -> alpha+80]    9", "alpha"),
         line("66.67%", "[alpha+16 -> alpha+48]    0", "alpha"),
         line("33.33%", "", "gone"),
         line("", "[beta+0 -> beta+34]    0", "beta"),
     ];
-    assert_eq!(blocks, expected, "{}", outcome.stdout);
+    assert_eq!(rows, expected, "{}", outcome.stdout);
     let titles = "# Baseline                                       [Program Block Range] Cycles Diff  Shared Object      Symbol   ";
     assert_eq!(outcome.stdout.lines().nth(2), Some(titles));
 }
@@ -131,7 +137,8 @@ fn histograms_and_json_have_the_differences() {
     ];
     let outcome = diff(&scratch, &words);
     let first = outcome.stdout.lines().next();
-    // The first executions with the lowest start: 20, 23, 20, 23 and 30, 33, 10, 13, 60, 63.
+    // Cycles of the first executions from the lowest start: 20, 23, 20, 23 before and 30, 33, 10, 13, 60, 63 after. All four
+    // differences are 10.
     let expected = "66.67;[alpha+16 -> alpha+80]    9;\u{b1}  0.0% \u{2581}\u{2581}\u{2581}\u{2581};[kernel.kallsyms];[k] alpha";
     assert_eq!(first, Some(expected), "{outcome:?}");
     let json = diff(
@@ -148,7 +155,7 @@ fn histograms_and_json_have_the_differences() {
 }
 
 #[test]
-fn options_that_do_not_fit_are_refused() {
+fn invalid_options_and_files_without_branch_stacks_are_refused() {
     let scratch = folder();
     for (words, status, message) in [
         (

@@ -1,4 +1,4 @@
-//! README and docs compared with the binary: commands that they name exist, and options that the README names.
+//! README and pages of docs compared with the binary: the commands in them exist, and the options in the README.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,40 +16,50 @@ fn commands() -> BTreeSet<String> {
     listed.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The code in a page: text between backticks and indented blocks.
+/// The code in a page: text between backticks, and indented lines.
 fn code(text: &str) -> Vec<&str> {
     let spans = text.split('`').skip(1).step_by(2);
-    let blocks = text.lines().filter_map(|line| line.strip_prefix("    "));
-    spans.chain(blocks).collect()
+    let indented = text.lines().filter_map(|line| line.strip_prefix("    "));
+    spans.chain(indented).collect()
 }
 
+fn page(name: &str) -> String {
+    fs::read_to_string(root().join(name)).expect("a page")
+}
+
+/// The names and texts of the pages.
 fn pages() -> Vec<(&'static str, String)> {
     let names = [
         "README.md",
         "docs/performance.md",
         "docs/security.md",
         "docs/changelog.md",
+        "docs/dataset.md",
+        "docs/fleet.md",
+        "docs/python.md",
     ];
-    let read = |name| fs::read_to_string(root().join(name)).expect("a page");
-    names.map(|name| (name, read(name))).into()
+    names.map(|name| (name, page(name))).into()
 }
 
 #[test]
 fn commands_that_pages_name_exist() {
     let commands = commands();
     let mut unknown = Vec::new();
+    let mut checked = 0;
     for (name, text) in pages() {
         for code in code(&text) {
             let code = code.trim_start_matches("$ ");
             let Some(words) = code.strip_prefix("rperf ") else {
                 continue;
             };
+            checked += 1;
             let word = words.split_whitespace().next().unwrap_or_default();
             if !word.starts_with(['-', '[']) && !commands.contains(word) {
                 unknown.push(format!("{name}: {code}"));
             }
         }
     }
+    assert!(checked > 20, "{checked} commands in all pages");
     assert!(
         unknown.is_empty(),
         "no such command:\n{}",
@@ -67,13 +77,13 @@ fn options_that_the_readme_names_exist() {
     let known: BTreeSet<&str> = help
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
         .collect();
-    let (_, readme) = pages().swap_remove(0);
+    let readme = page("README.md");
     let mut unknown: Vec<&str> = code(&readme)
         .into_iter()
         .filter(|code| !code.starts_with("cargo") && !code.starts_with("rustup"))
         .flat_map(|code| code.split_whitespace())
         .filter(|word| word.starts_with("--") && word.len() > 2)
-        // Help lists either an option or its negative.
+        // Help lists an option or its negative, not both.
         .filter(|word| !known.contains(word) && !known.contains(&*word.replace("--no-", "--")))
         .collect();
     unknown.dedup();

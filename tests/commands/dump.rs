@@ -18,32 +18,33 @@ const IDENTIFIER: u64 = 1 << 16;
 const BASE: u64 = IP | TID | TIME;
 
 #[test]
-fn recordings_are_dumped_alike() {
-    let Some(tools) = Tools::find_for("recordings_are_dumped_alike") else {
+fn dumps_of_recordings_match_perf() {
+    let Some(tools) = Tools::find_for("dumps_of_recordings_match_perf") else {
         return;
     };
     let shell = ["sh", "-c", "ls / > /dev/null; sleep 0.01"];
-    for (name, options) in [
-        ("chains", &["-g", "-F", "4000"][..]),
+    // perf takes long to record, so it makes only two of these recordings.
+    for (name, recorders, options) in [
+        ("chains", &BOTH[..], &["-g", "-F", "4000"][..]),
         // An event of the kernel only: perf cannot read the symbols of some objects of other programs.
-        ("system", &["-a", "-e", "cs", "--switch-events"]),
+        (
+            "system",
+            &[Tool::Rperf],
+            &["-a", "-e", "cs", "--switch-events"],
+        ),
         (
             "namespaces",
+            &[Tool::Perf],
             &["--namespaces", "-e", "task-clock,page-faults", "-c", "9"],
         ),
-        ("weights", &["-d", "-e", "page-faults", "-c", "1"]),
+        (
+            "weights",
+            &[Tool::Rperf],
+            &["-d", "-e", "page-faults", "-c", "1"],
+        ),
     ] {
-        for tool in BOTH {
-            // perf takes long to record, so it makes only two of these recordings.
-            let made_by: &[Tool] = match name {
-                "chains" => &BOTH,
-                "namespaces" => &[Tool::Perf],
-                _ => &[Tool::Rperf],
-            };
-            if !made_by.contains(&tool) {
-                continue;
-            }
-            let Some(file) = tools.record(tool, name, &[options, &shell].concat()) else {
+        for recorder in recorders {
+            let Some(file) = tools.record(*recorder, name, &[options, &shell].concat()) else {
                 continue;
             };
             let text = tools.assert_same(&["script", "-D", "-i", &file]);
@@ -54,8 +55,8 @@ fn recordings_are_dumped_alike() {
 }
 
 #[test]
-fn a_stream_is_dumped_alike() {
-    let Some(tools) = Tools::find_for("a_stream_is_dumped_alike") else {
+fn dump_of_a_stream_matches_perf() {
+    let Some(tools) = Tools::find_for("dump_of_a_stream_matches_perf") else {
         return;
     };
     let shell = "perf record -q -o - -e cpu-clock,page-faults -g ls / > stream";
@@ -70,8 +71,8 @@ fn a_stream_is_dumped_alike() {
     assert_eq!(piped.finish().expect("rperf starts").stdout, stored);
 }
 
-/// Dumps a file and compares the text with the golden file of that name.
-fn check(name: &str, bytes: &[u8]) {
+/// Compares the dump of a file with the golden file of that name, and with perf's dump if perf is available.
+fn assert_dump(name: &str, bytes: &[u8]) {
     let golden = root().join("tests/golden/dump").join(format!("{name}.txt"));
     assert_golden(&golden, &dumped(name, bytes));
 }
@@ -83,7 +84,7 @@ fn dumped(name: &str, bytes: &[u8]) -> String {
     let run = rperf(&["script", "-D"]).within(scratch.path());
     let outcome = run.finish().expect("rperf starts");
     assert_eq!(outcome.status, 0, "{name}: {outcome:?}");
-    if let Some(tools) = Tools::find_for(name) {
+    if let Some(tools) = Tools::find_for(&format!("commands::dump: {name}")) {
         fs::write(tools.path().join("perf.data"), bytes).expect("a file");
         tools.assert_same(&["script", "-D"]);
         tools.assert_same(&["report", "-D"]);
@@ -91,13 +92,14 @@ fn dumped(name: &str, bytes: &[u8]) -> String {
     outcome.stdout
 }
 
-/// Kernel records with a trailer each, ten nanoseconds apart.
-struct Kernel {
+/// Records of the kernel, ten nanoseconds apart. Those that are not samples have a trailer.
+struct KernelRecords {
     records: Vec<u8>,
     time: u64,
 }
 
-impl Kernel {
+impl KernelRecords {
+    /// Adds a record that is not a sample.
     fn put(&mut self, kind: u32, misc: u16, body: Bytes) {
         self.time += 10;
         let body = body.u32(7).u32(8).u64(self.time).u32(1).u32(0).u64(ID);
@@ -111,7 +113,7 @@ fn records_of_the_kernel_are_dumped() {
     const OUT: u16 = 1 << 13;
     const PREEMPTED: u16 = 3 << 13;
     const BUILD_ID: u16 = 1 << 14;
-    let mut kernel = Kernel {
+    let mut kernel = KernelRecords {
         records: Vec::new(),
         time: 1000,
     };
@@ -164,7 +166,7 @@ fn records_of_the_kernel_are_dumped() {
     let poke = Bytes::new().u64(0xffff_ffff_8100_0000).u16(3).u16(20);
     kernel.put(20, 0, poke.raw([0x90; 23]).raw([0; 5]));
     kernel.put(21, 0, Bytes::new().u64(0x77));
-    // How an address is shown in each cpumode.
+    // How an address is shown in each cpumode except that of guest kernels.
     for (mode, ip) in [
         (2, 0x1004),
         (1, 0x1004),
@@ -184,7 +186,7 @@ fn records_of_the_kernel_are_dumped() {
         sample_type,
         ..Attr::default()
     };
-    check("kernel", &file(&attr, "x86_64", &kernel.records));
+    assert_dump("kernel", &file(&attr, "x86_64", &kernel.records));
 }
 
 #[test]
@@ -202,7 +204,7 @@ fn records_of_the_recorder_are_dumped() {
     };
     let mut message = b"a message".to_vec();
     message.resize(64, 0);
-    let zone = || Bytes::new().u64(3).u64(4).u64(5);
+    let conversion = || Bytes::new().u64(3).u64(4).u64(5);
     let records = [
         (
             67,
@@ -247,8 +249,8 @@ fn records_of_the_recorder_are_dumped() {
         (78, update(1).u64(2.5_f64.to_bits())),
         (78, update(3).u16(0).u16(2).u16(0).u16(1)),
         (78, update(9).u64(0)),
-        (79, zone()),
-        (79, zone().u64(6).u64(7).raw([1, 0, 0, 0, 0, 0, 0, 0])),
+        (79, conversion()),
+        (79, conversion().u64(6).u64(7).raw([1, 0, 0, 0, 0, 0, 0, 0])),
         (82, Bytes::new()),
     ];
     let mut bytes: Vec<u8> = Vec::new();
@@ -260,11 +262,11 @@ fn records_of_the_recorder_are_dumped() {
         sample_type,
         ..Attr::default()
     };
-    check("user", &file(&attr, "x86_64", &bytes));
+    assert_dump("user", &file(&attr, "x86_64", &bytes));
 }
 
-/// A name for messages, the attr of a sample, its architecture, and its fields after [`BASE`].
-type Shape = (&'static str, Attr, &'static str, Bytes);
+/// A name for messages and for the golden file, the attr of a sample, its architecture, and its fields after [`BASE`].
+type SampleCase = (&'static str, Attr, &'static str, Bytes);
 
 fn with_field(bit: u32) -> Attr {
     let sample_type = 1 << bit;
@@ -278,15 +280,16 @@ fn words(words: impl IntoIterator<Item = u64>) -> Bytes {
     words.into_iter().fold(Bytes::new(), Bytes::u64)
 }
 
-/// Callchains, branches and registers.
-fn stacks() -> [Shape; 5] {
+/// Samples with callchains, branches and registers.
+fn stacks() -> [SampleCase; 5] {
     const USER: u64 = (-512_i64).cast_unsigned();
     let chain = words([12, USER].into_iter().chain(0x1000..0x100b));
     let flags = |number: u64| (number & 15) << 20 | number << 4 | number & 15;
     let branch = |number: u64| [0x100 * number, 0x200, flags(number)];
     let branches = || words([17].into_iter().chain((0..17).flat_map(branch)));
     let calls = Attr {
-        branch: 1 << 11,
+        // PERF_SAMPLE_BRANCH_CALL_STACK
+        branches: 1 << 11,
         ..with_field(11)
     };
     let registers = |bit, mask: u64, count: u64| {
@@ -396,6 +399,7 @@ fn recordings_that_perf_refuses_are_dumped() {
     ] {
         assert!(text.contains(part), "{part:?} in {text}");
     }
+    // Wherever a recording is truncated, the command ends with a message.
     for length in (104..complete.len()).step_by(13) {
         let outcome = dump(&complete[..length]);
         assert!(

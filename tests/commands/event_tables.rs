@@ -1,4 +1,5 @@
-//! Events of sysfs and of vendor tables of a fake machine: the attrs equal those of `perf record -vv`, and `list` prints the events.
+//! Events of sysfs and of vendor tables of a fake machine: the attrs equal those of `perf record -vv`, and `list` prints the
+//! events.
 
 use std::fs;
 use std::path::Path;
@@ -57,7 +58,7 @@ const FILES: [(&str, &str); 17] = [
     ("power/events/energy-pkg", "event=0x02"),
 ];
 
-/// A vendor table. Most codes are those of perf's own tables.
+/// A vendor table. Most codes are those of the tables that are built into perf, which does not read this one.
 const TABLE: &str = r#"{"Header": {"Info": "made by hand"}, "Events": [
     {"EventName": "INST_RETIRED.ANY", "EventCode": "0x00", "UMask": "0x01", "SampleAfterValue": "2000003"},
     {"EventName": "CPU_CLK_UNHALTED.THREAD", "EventCode": "0x00", "UMask": "0x02", "SampleAfterValue": "2000003"},
@@ -84,7 +85,7 @@ const METRICS: &str = r#"[
     {"MetricName": "cpi", "MetricExpr": "1 / ipc", "MetricGroup": "Summary", "ScaleUnit": "1per_instr", "BriefDescription": "Cycles per instruction."}
 ]"#;
 
-/// Event specifications.
+/// The events that both tools record, as in `-e`.
 const EVENTS: [&str; 44] = [
     "inst_retired.any",
     "INST_RETIRED.ANY:u",
@@ -205,7 +206,7 @@ impl FakeMachine {
             };
             lines.filter(is_compared).map(str::to_owned).collect()
         };
-        // perf mostly waits for the kernel.
+        // perf mostly waits for the kernel: several events are recorded at a time.
         thread::scope(|scope| {
             for events in events.chunks(events.len().div_ceil(WORKERS)) {
                 let attr = &attr;
@@ -292,7 +293,7 @@ fn events_are_counted_on_both_pmus_of_hybrid_machines_by_default() {
 }
 
 #[test]
-fn unknown_table_events_get_suggestions() {
+fn unknown_events_get_suggestions_and_absent_pmus_are_named() {
     let scratch = Scratch::new();
     let machine = FakeMachine::new(scratch.path());
     let error_of = |event: &str| {

@@ -1,4 +1,4 @@
-//! `rperf evlist`, compared with perf on recordings of both tools, and on a generated file that is truncated.
+//! `rperf evlist`: recordings of both tools, compared with perf; refused words; and a generated file that is truncated.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ const OPTIONS: &[&[&str]] = &[
     &["-v", "--trace-fields"],
 ];
 
-/// Recorded with perf as well, which is slow.
+/// The names of the recordings that perf makes as well. It takes long to record.
 const BY_BOTH: &[&str] = &["groups", "mixed", "breakpoint"];
 
 /// Names of recordings and the options that make them.
@@ -41,6 +41,7 @@ const RECORDINGS: &[(&str, &[&str])] = &[
     ("breakpoint", &["-e", "mem:0x1000:rw", "true"]),
 ];
 
+/// Like [`RECORDINGS`], with events that need tracefs.
 const TRACEPOINTS: &[(&str, &[&str])] = &[
     (
         "mixed",
@@ -62,12 +63,12 @@ fn evlist_matches_perf() {
         true => TRACEPOINTS,
         false => &[],
     };
-    for (name, recording) in RECORDINGS.iter().chain(more) {
+    for (name, options) in RECORDINGS.iter().chain(more) {
         for tool in BOTH {
             if tool == Tool::Perf && !BY_BOTH.contains(name) {
                 continue;
             }
-            let Some(file) = tools.record(tool, name, recording) else {
+            let Some(file) = tools.record(tool, name, options) else {
                 continue;
             };
             for words in OPTIONS {
@@ -95,11 +96,15 @@ fn a_pipe_and_a_file_have_the_same_events() {
     let recorded = rperf_testkit::Run::new("sh").args(["-c", &shell]);
     let recorded = recorded.within(tools.path()).finish().expect("sh starts");
     assert_eq!(recorded.status, 0, "{recorded:?}");
-    tools.record(Tool::Perf, "file", &[&events[..], &["true"]].concat());
+    let words = [&events[..], &["true"]].concat();
+    let recording = tools.record(Tool::Perf, "file", &words);
+    let recording = recording.expect("perf records");
     let bytes = fs::read(&stream).expect("perf wrote a stream");
     for words in [&[][..], &["-F"], &["-g"], &["--trace-fields"]] {
         let listed = |file| [&["evlist", "-i", file], words].concat();
-        let file = tools.outcome(Tool::Rperf, &listed("Perf-file.data"));
+        let file = tools.outcome(Tool::Rperf, &listed(&recording));
+        assert_eq!(file.status, 0, "{words:?}: {file:?}");
+        assert!(!file.stdout.is_empty(), "{words:?}: {file:?}");
         let stored = tools.outcome(Tool::Rperf, &listed("stream"));
         assert_eq!(file, stored, "{words:?}");
         let piped = tools.run(Tool::Rperf, &listed("-")).stdin(bytes.clone());
@@ -108,7 +113,7 @@ fn a_pipe_and_a_file_have_the_same_events() {
 }
 
 #[test]
-fn options_that_exclude_each_other_are_refused() {
+fn exclusive_options_and_unexpected_words_are_refused() {
     let stderr = "  Error: --group option is not compatible with other options\nhint: use -g without -F and -v\n";
     assert_refused(&["evlist", "-g", "-F"], 129, stderr);
     assert_refused(&["evlist", "-vg"], 129, stderr);

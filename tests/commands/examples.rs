@@ -12,7 +12,8 @@ use super::{commands, outcome};
 use crate::kernel::is_root;
 use crate::tidy::root;
 
-/// A directory with `./program` and `./workload`, and a recording of the program as `perf.data` and `perf.data.old`.
+/// A directory with `./program` and `./workload`, and a recording of the program: `usual.data`, with the copies `perf.data` and
+/// `perf.data.old`.
 struct ExampleFolder {
     scratch: Scratch,
     /// The process whose pid replaces [`PID`].
@@ -22,7 +23,7 @@ struct ExampleFolder {
 /// The pid in documented lines.
 const PID: &str = "1234";
 
-/// Commands that read perf.data.
+/// Commands whose examples read the recording of the program. Before them, `perf.data` and `perf.data.old` are copied again.
 const READERS: &[&str] = &[
     "annotate",
     "archive",
@@ -46,7 +47,7 @@ const EXPECTED_TEXTS: &[(&str, &str)] = &[
     ("top --json --intervals 1", "{\""),
 ];
 
-/// Hardware events of documented lines.
+/// Parts of the names of hardware events in documented lines.
 const HARDWARE: &[&str] = &["cycles", "cache-misses"];
 
 /// Whether the kernel counts hardware events here.
@@ -123,7 +124,8 @@ impl ExampleFolder {
         shell.finish().expect("a shell starts")
     }
 
-    /// Prepares the files that a line reads, and checks that it runs. On a machine without a PMU, a line with hardware events may fail, with that reason.
+    /// Prepares the files that a line reads, and checks that it runs. On a machine without a PMU, a line with hardware events may
+    /// fail, with that reason.
     fn check(&self, line: &str) {
         if line.starts_with("sched stats") {
             let statistics = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -159,7 +161,8 @@ impl ExampleFolder {
     }
 }
 
-/// A documented line, with shorter times and this pid. `top` ends after an interval.
+/// A documented line, with shorter times, and with this pid in place of [`PID`]. `top` ends after one interval unless the line
+/// has `--intervals`.
 fn adapted(line: &str, pid: &str) -> String {
     let is_top = line.starts_with("top");
     let mut words: Vec<&str> = Vec::new();
@@ -181,7 +184,7 @@ fn adapted(line: &str, pid: &str) -> String {
     words.join(" ")
 }
 
-/// The lines of a text that begin with `lead` and the program's name, without both and without the remark after two blanks.
+/// The lines of a text that begin with `lead` and `rperf `, without this beginning and without the remark after two blanks.
 fn lines<'t>(text: &'t str, lead: &str) -> Vec<&'t str> {
     let lines = text.lines().filter_map(|line| line.strip_prefix(lead));
     lines

@@ -11,7 +11,7 @@ use super::rperf;
 use crate::kernel::{BUSY, rperf_in};
 
 /// Makes a recording with user-space callchains.
-fn recorded(scratch: &Scratch) {
+fn record(scratch: &Scratch) {
     let words = [
         "record",
         "-q",
@@ -49,7 +49,7 @@ fn folded_script(text: &str) -> Folded {
         let mut lines = sample.trim_start_matches('\n').lines();
         let comm = lines
             .next()
-            .expect("a line of its own")
+            .expect("the line of the task")
             .trim()
             .replace(' ', "_");
         let frames = lines.map(|line| {
@@ -73,7 +73,7 @@ fn folded_script(text: &str) -> Folded {
 #[test]
 fn folded_stacks_match_script() {
     let scratch = Scratch::new();
-    recorded(&scratch);
+    record(&scratch);
     let script = ran(&scratch, &["script", "-F", "comm,ip,sym,dso"]).stdout;
     let folded = ran(&scratch, &["flamegraph", "--folded"]).stdout;
     let expected = folded_script(&script);
@@ -156,7 +156,7 @@ fn a_command_is_recorded_and_drawn_in_one_step() {
 }
 
 #[test]
-fn processes_are_recorded_and_their_waits_drawn() {
+fn processes_live_stacks_and_off_cpu_time_are_recorded() {
     let scratch = Scratch::new();
     let target = crate::kernel::Running::spin();
     let pid = target.0.id().to_string();
@@ -194,9 +194,14 @@ fn processes_are_recorded_and_their_waits_drawn() {
             outcome.stderr.contains("using the ") && outcome.stderr.contains(" of offcpu-time"),
             "{outcome:?}"
         );
+        let mut stacks = outcome.stdout.lines();
+        assert!(
+            stacks.any(|stack| stack.starts_with("sleep;")),
+            "{outcome:?}"
+        );
     } else {
         skip(
-            "commands::flamegraph::processes_are_recorded_and_their_waits_drawn",
+            "commands::flamegraph::processes_live_stacks_and_off_cpu_time_are_recorded",
             "--off-cpu needs root",
         );
     }
@@ -230,7 +235,7 @@ fn folded_stacks_are_read_from_stdin() {
 }
 
 #[test]
-fn invalid_options_are_refused() {
+fn invalid_options_and_folded_stacks_are_refused() {
     for (words, message) in [
         (&["--colors", "plaid"][..], "unknown palette 'plaid'"),
         (&["--root", "cpu"], "--root: 'cpu' is none of"),
@@ -279,10 +284,10 @@ app;main;render;std::sort 40
 app;main;render;do_syscall_64_[k] 20
 ";
 
-/// The page after its script ran, with this fragment in the URL; `None` if no browser starts.
-pub(super) fn browse(picture: &Path, state: &str) -> Option<String> {
-    let browser = ["chromium", "chromium-browser", "google-chrome"];
-    let home = picture.parent()?.join("browser");
+/// The page or picture after its script ran, with this fragment in the URL; `None` if no browser starts.
+pub(super) fn browse(file: &Path, fragment: &str) -> Option<String> {
+    let browsers = ["chromium", "chromium-browser", "google-chrome"];
+    let profile = file.parent()?.join("browser");
     let words = [
         "--headless",
         "--no-sandbox",
@@ -290,18 +295,18 @@ pub(super) fn browse(picture: &Path, state: &str) -> Option<String> {
         "--disable-dev-shm-usage",
         "--dump-dom",
     ];
-    let outputs = browser.iter().find_map(|browser| {
+    let output = browsers.iter().find_map(|browser| {
         let mut command = Command::new(browser);
         command
             .args(words)
-            .arg(format!("--user-data-dir={}", home.display()));
-        command.arg(format!("file://{}#{state}", picture.display()));
+            .arg(format!("--user-data-dir={}", profile.display()));
+        command.arg(format!("file://{}#{fragment}", file.display()));
         command.output().ok()
     })?;
-    Some(String::from_utf8_lossy(&outputs.stdout).into_owned())
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The contents of the element with this id.
+/// The text of the element with this id.
 pub(super) fn shown<'t>(page: &'t str, id: &str) -> &'t str {
     let from = page
         .split(&format!("id=\"{id}\""))
@@ -327,7 +332,7 @@ fn classes<'t>(page: &'t str, name: &str, depth: usize) -> &'t str {
 }
 
 #[test]
-fn a_page_searches_as_the_picture_does() {
+fn an_html_page_searches_as_the_svg_does() {
     let scratch = Scratch::new();
     scratch.write("app.folded", FOLDED).expect("a scratch file");
     let words = [
@@ -348,7 +353,7 @@ fn a_page_searches_as_the_picture_does() {
         "{text}"
     );
     let Some(page) = browse(&path, "s=sort") else {
-        let test = "commands::flamegraph::a_page_searches_as_the_picture_does";
+        let test = "commands::flamegraph::an_html_page_searches_as_the_svg_does";
         return skip(test, "there is no browser");
     };
     assert_eq!(shown(&page, "matched"), "Matched: 50.00%");

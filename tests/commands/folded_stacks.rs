@@ -14,7 +14,7 @@ const COLLAPSERS: [&str; 2] = ["inferno-collapse-perf", "stackcollapse-perf.pl"]
 /// Options of `record`: for stacks by frame pointers, and for unwound stacks.
 const RECORDINGS: [&[&str]; 2] = [&["-g"], &["--call-graph", "dwarf"]];
 
-/// Records a shell with these options.
+/// Returns a folder with a recording of a shell, made with these options.
 fn recorded(options: &[&str]) -> Scratch {
     let scratch = Scratch::new();
     let start = [
@@ -128,22 +128,28 @@ fn without_objects(stacks: &Folded) -> Folded {
     out
 }
 
-/// Collects the stacks of the tree that perf's flame graph script writes.
-fn of_tree(node: &Value, above: &str, stacks: &mut Folded) {
-    let name = node["n"].as_str().expect("a name");
-    let path = match above {
-        "" => String::new(),
-        // The children of the root are programs, `sh (123)`.
-        ";" => name.split(" (").next().unwrap_or(name).replace(' ', "_"),
-        _ => format!("{above};{name}"),
-    };
+/// The stacks of the tree that perf's flame graph script writes.
+fn of_tree(root: &Value) -> Folded {
+    assert_eq!(root["v"], 0, "no stack ends at the root");
+    let mut stacks = Folded::new();
+    // The children of the root are programs, `sh (123)`.
+    for program in root["c"].as_array().expect("a list") {
+        let name = program["n"].as_str().expect("a name");
+        let comm = name.split(" (").next().unwrap_or(name).replace(' ', "_");
+        add_stacks(program, &comm, &mut stacks);
+    }
+    stacks
+}
+
+/// Adds the stacks at and below a node; `stack` is that of the node itself.
+fn add_stacks(node: &Value, stack: &str, stacks: &mut Folded) {
     let weight = node["v"].as_u64().expect("a number");
     if weight > 0 {
-        *stacks.entry(path.clone()).or_default() += weight;
+        *stacks.entry(stack.to_owned()).or_default() += weight;
     }
-    let below = if above.is_empty() { ";" } else { &path };
     for child in node["c"].as_array().expect("a list") {
-        of_tree(child, below, stacks);
+        let name = child["n"].as_str().expect("a name");
+        add_stacks(child, &format!("{stack};{name}"), stacks);
     }
 }
 
@@ -176,7 +182,5 @@ fn perfs_own_scripts_fold_to_the_same_stacks() {
     }
     let tree = fs::read_to_string(scratch.path().join("tree.json")).expect("a file");
     let tree = serde_json::from_str(&tree).expect("JSON");
-    let mut stacks = Folded::new();
-    of_tree(&tree, "", &mut stacks);
-    assert_eq!(stacks, expected);
+    assert_eq!(of_tree(&tree), expected);
 }

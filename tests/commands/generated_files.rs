@@ -3,7 +3,7 @@
 pub(super) use rperf_testkit::record;
 use rperf_testkit::{Bytes, FileAttr, PerfFile};
 
-/// The sample id of the records.
+/// The event's id in its samples and in the trailers of other records.
 pub(super) const ID: u64 = 55;
 
 /// The event's attr, as far as it determines the format of its samples.
@@ -11,7 +11,8 @@ pub(super) const ID: u64 = 55;
 pub(super) struct Attr {
     pub(super) sample_type: u64,
     pub(super) read_format: u64,
-    pub(super) branch: u64,
+    /// `branch_sample_type`.
+    pub(super) branches: u64,
     pub(super) regs_user: u64,
     pub(super) regs_intr: u64,
     /// Whether `sample_id_all` is cleared: records other than samples have no trailer.
@@ -30,7 +31,7 @@ pub(super) fn file(attr: &Attr, machine: &str, records: &[u8]) -> Vec<u8> {
         } else {
             FileAttr::SAMPLE_ID_ALL
         },
-        branches: attr.branch,
+        branches: attr.branches,
         regs_user: attr.regs_user,
         regs_intr: attr.regs_intr,
         ..FileAttr::default()

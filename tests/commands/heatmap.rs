@@ -1,4 +1,4 @@
-//! `rperf heatmap`: cells, and selecting a time range in a browser.
+//! `rperf heatmap`: cells, latencies compared with the times of `script`, and selecting a time range in a browser.
 
 use std::collections::HashMap;
 use std::fs;
@@ -113,9 +113,24 @@ fn seconds_are_columns_and_a_browser_selects_a_time_range() {
     assert_eq!(outcome.stdout.lines().count(), 2, "{outcome:?}");
 }
 
+/// The thread, and the time in nanoseconds, of a line of `script -F tid,time,event --ns`.
+fn thread_and_time(line: &str) -> (&str, u64) {
+    let mut words = line.split_whitespace();
+    let tid = words.next().expect("a thread");
+    let time = words.next().expect("a time").trim_end_matches(':');
+    let (seconds, nanos) = time.split_once('.').expect("a fraction");
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    (tid, number(seconds) * SECOND + number(nanos))
+}
+
+/// Nanoseconds in microseconds, as `--format text` prints them.
+fn microseconds(nanos: u64) -> String {
+    format!("{}.{:03}", nanos / 1000, nanos % 1000)
+}
+
 #[test]
-fn durations_match_script() {
-    let test = "commands::heatmap::durations_match_script";
+fn latencies_match_the_times_of_script() {
+    let test = "commands::heatmap::latencies_match_the_times_of_script";
     let scratch = Scratch::new();
     let run = |words: &[&str]| {
         let run = rperf(words)
@@ -141,26 +156,23 @@ fn durations_match_script() {
         return skip(test, &recorded.stderr);
     }
     let script = run(&["script", "-F", "tid,time,event", "--ns"]).stdout;
-    let mut open = HashMap::new();
-    let mut durations = 0;
+    let mut starts = HashMap::new();
+    let mut expected = Vec::new();
     for line in script.lines() {
-        let tid = line.split_whitespace().next().expect("a thread");
+        let (tid, time) = thread_and_time(line);
         if line.contains(from) {
-            open.insert(tid, line);
-        } else if open.remove(tid).is_some() {
-            durations += 1;
+            starts.insert(tid, time);
+        } else if let Some(start) = starts.remove(tid) {
+            expected.push(format!(
+                "{} {}",
+                microseconds(time),
+                microseconds(time - start)
+            ));
         }
     }
-    assert!(durations > 3, "{script}");
+    assert!(expected.len() > 3, "{script}");
     let text = run(&["heatmap", "--from", from, "--to", to, "--format", "text"]).stdout;
-    assert_eq!(text.lines().count() as u64, durations, "{text}");
-    let is_pair = |line: &str| {
-        line.split(' ')
-            .filter(|word| word.parse::<f64>().is_ok())
-            .count()
-            == 2
-    };
-    assert!(text.lines().all(is_pair), "{text}");
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{script}");
     fs::write(scratch.path().join("pairs"), &text).expect("a file");
     let title = ["--title", "x"];
     let again = drawn(&scratch, &[&["--latencies", "pairs"][..], &title].concat());
@@ -193,7 +205,7 @@ fn durations_match_script() {
                 .parse::<u64>()
                 .expect("a number")
         });
-        assert_eq!(counts.sum::<u64>(), durations, "{options:?}");
+        assert_eq!(counts.sum::<u64>(), expected.len() as u64, "{options:?}");
     }
     let unknown = run(&["heatmap", "--from", from, "--to", to, "--key", "color"]);
     assert_eq!(unknown.status, 255);

@@ -12,6 +12,7 @@ const USER: u16 = 2;
 const KERNEL_CHAIN: u64 = (-128_i64).cast_unsigned();
 const USER_CHAIN: u64 = (-512_i64).cast_unsigned();
 
+/// A sample of this cpumode at the first address of `chain`, which follows the context.
 fn sample(mode: u16, chain: &[u64]) -> Vec<u8> {
     let body = Bytes::new().u64(ID).u64(chain[1]).u32(7).u32(7).u64(20);
     let body = chain
@@ -27,13 +28,14 @@ fn mapping() -> Vec<u8> {
     record(1, USER, body.u32(7).u32(7).u64(10).u64(ID))
 }
 
-fn recording(samples: &[Vec<u8>]) -> Vec<u8> {
+/// A recording of the mapping and of these records.
+fn recording(records: &[Vec<u8>]) -> Vec<u8> {
     let attr = Attr {
         // PERF_SAMPLE_IP | TID | TIME | CALLCHAIN | IDENTIFIER
         sample_type: 1 | 2 | 4 | 32 | 1 << 16,
         ..Attr::default()
     };
-    file(&attr, "x86_64", &[&[mapping()], samples].concat().concat())
+    file(&attr, "x86_64", &[&[mapping()], records].concat().concat())
 }
 
 /// The output of `report` on a terminal; `None` if script(1) does not start.
@@ -79,7 +81,7 @@ with -k",
         assert!(hints(&outcome).is_empty(), "{options}: {outcome:?}");
         assert!(outcome.stdout.contains("app"), "{options}: {outcome:?}");
     }
-    let outcome = super::rperf(&["report"])
+    let outcome = rperf(&["report"])
         .within(scratch.path())
         .finish()
         .expect("rperf starts");
@@ -129,11 +131,11 @@ fn callers_missed_by_frame_pointers_are_reported() {
         return skip(test, &built.stderr);
     }
     let words = ["record", "-N", "-g", "-e", "cpu-clock:u", "-o", "perf.data"];
-    let recorded = super::rperf(&[&words[..], &["./frameless"]].concat())
+    let recorded = rperf(&[&words[..], &["./frameless"]].concat())
         .within(scratch.path())
         .finish();
     assert_eq!(recorded.expect("rperf starts").status, 0);
-    let script = super::rperf(&["script", "-F", "ip,sym"])
+    let script = rperf(&["script", "-F", "ip,sym"])
         .within(scratch.path())
         .finish();
     let script = script.expect("rperf starts").stdout;
@@ -153,7 +155,7 @@ for all callers";
     assert!(!script.contains("middle"), "{script}");
 }
 
-/// The hint also names options for tracepoints and other events with a fixed period, which have no frequency.
+/// The hint names `-F`, and also `-c` and `--filter`: tracepoints and other events with a fixed period have no frequency.
 #[test]
 fn lost_records_have_a_hint() {
     let scratch = Scratch::new();

@@ -145,8 +145,8 @@ fn json_and_pictures_have_the_same_ranges() {
 }
 
 #[test]
-fn fields_of_a_recorded_command_match_script() {
-    let test = "commands::histogram::fields_of_a_recorded_command_match_script";
+fn values_and_latencies_of_a_command_are_all_counted() {
+    let test = "commands::histogram::values_and_latencies_of_a_command_are_all_counted";
     if !may_trace(test) {
         return;
     }
@@ -187,16 +187,16 @@ fn fields_of_a_recorded_command_match_script() {
         let run = rperf(words).within(scratch.path());
         run.finish().expect("rperf starts").stdout
     };
-    let counts = in_folder(&["script", "-F", "event,trace"]);
-    let of_exits = counts.lines().filter(|line| line.contains(event));
-    let exits = of_exits.count() as u64;
+    let script = in_folder(&["script", "-F", "event,trace"]);
+    let exits = script.lines().filter(|line| line.contains(event));
+    let exits = exits.count() as u64;
     let text = printed(&scratch, &[event, "ret"]);
     assert_eq!(
         ranges(&text).iter().map(|(_, count)| count).sum::<u64>(),
         exits,
         "{text}"
     );
-    // Latencies are those of the heat map, in whole microseconds.
+    // Latencies are counted in whole microseconds: those of the heat map from 1.0 us on are in the range `1 ->`.
     let pair = ["--from", "syscalls:sys_enter_write", "--to", event];
     let latencies = in_folder(&[&["heatmap", "--format", "text"][..], &pair].concat());
     let long = latencies.lines().filter_map(|line| line.split(' ').nth(1));
