@@ -18,8 +18,9 @@ pub(super) const WORKLOAD: [&str; 3] = [
 /// Options of `record` for a recording without build-ids.
 pub(super) const WITHOUT_IDS: [&str; 6] = ["-B", "-N", "-e", "cpu-clock", "-F", "2000"];
 
+/// Asserts that the program succeeded without messages.
 #[track_caller]
-pub(super) fn succeeds(outcome: &Outcome) {
+pub(super) fn assert_success(outcome: &Outcome) {
     assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{outcome:?}");
 }
 
@@ -75,12 +76,12 @@ fn build_ids_in_files_match_those_of_perf() {
         for injector in BOTH {
             let output = format!("{injector:?}.data");
             let words = ["inject", "-b", "-i", &file, "-o", &output];
-            succeeds(&tools.outcome(injector, &words));
+            assert_success(&tools.outcome(injector, &words));
         }
         let expected = listed(&tools, "Perf.data");
         assert!(expected.len() > 2, "{expected:?}");
         assert_eq!(listed(&tools, "Rperf.data"), expected, "{tool:?}");
-        // Nothing else has changed, for either reader.
+        // Both readers print the same reports and samples as before.
         for reader in BOTH {
             for words in [&["report", "--stdio"][..], &["script"]] {
                 let text = |input: &str| printed(&tools, reader, &[words, &["-i", input]].concat());
@@ -103,13 +104,14 @@ fn all_objects_include_those_that_perf_adds() {
         .expect("perf records");
     for tool in BOTH {
         let output = format!("{tool:?}.data");
-        succeeds(&tools.outcome(
+        assert_success(&tools.outcome(
             tool,
             &["inject", "--buildid-all", "-i", &file, "-o", &output],
         ));
     }
-    let ours = listed(&tools, "Rperf.data");
-    for line in listed(&tools, "Perf.data") {
+    let [theirs, ours] = ["Perf.data", "Rperf.data"].map(|file| listed(&tools, file));
+    assert!(!theirs.is_empty());
+    for line in theirs {
         assert!(ours.contains(&line), "{line}: {ours:?}");
     }
     // The shell is included even if no sample hit it.
@@ -117,19 +119,19 @@ fn all_objects_include_those_that_perf_adds() {
 }
 
 #[test]
-fn pipes_of_both_tools_get_build_ids() {
-    let Some(tools) = Tools::find_for("pipes_of_both_tools_get_build_ids") else {
+fn build_ids_in_streams_match_those_of_perf() {
+    let Some(tools) = Tools::find_for("build_ids_in_streams_match_those_of_perf") else {
         return;
     };
     let workload = "ls -R /usr/lib";
     let line = format!("linux-perf record -q -B -e cpu-clock -F 2000 -o - {workload} >pipe.data");
     assert_eq!(shell(&tools, &line).status, 0);
-    succeeds(&shell(&tools, "cat pipe.data | rperf inject -b >ours.data"));
-    succeeds(&shell(
+    assert_success(&shell(&tools, "cat pipe.data | rperf inject -b >ours.data"));
+    assert_success(&shell(
         &tools,
         "cat pipe.data | linux-perf inject -b >perfs.data",
     ));
-    succeeds(&shell(
+    assert_success(&shell(
         &tools,
         "cat pipe.data | rperf inject -b -o file.data",
     ));
@@ -139,18 +141,18 @@ fn pipes_of_both_tools_get_build_ids() {
     let bytes = |name: &str| fs::read(tools.path().join(name)).expect("an output");
     assert_eq!(bytes("ours.data"), bytes("file.data"));
     // Without options a stream is copied.
-    succeeds(&shell(&tools, "cat pipe.data | rperf inject >copy.data"));
+    assert_success(&shell(&tools, "cat pipe.data | rperf inject >copy.data"));
     assert!(bytes("copy.data") == bytes("pipe.data"));
     // An ordinary recording is read from a pipe, too, which perf 6.1 cannot do, and is written as a stream.
     let words = [&WITHOUT_IDS[..], &["ls", "-R", "/usr/lib"]].concat();
     let file = tools
         .record(Tool::Perf, "plain", &words)
         .expect("perf records");
-    succeeds(&shell(
+    assert_success(&shell(
         &tools,
         &format!("cat {file} | rperf inject -b >stream.data"),
     ));
-    succeeds(&shell(
+    assert_success(&shell(
         &tools,
         &format!("rperf inject -b -i {file} -o seen.data"),
     ));
@@ -176,7 +178,7 @@ fn mappings_get_build_ids_and_unused_ones_are_dropped() {
         .expect("perf records");
     let mut counts = Vec::new();
     for option in ["--mmap2-buildid-all", "-B"] {
-        succeeds(&tools.outcome(
+        assert_success(&tools.outcome(
             Tool::Rperf,
             &["inject", option, "-i", &file, "-o", "out.data"],
         ));
@@ -198,34 +200,31 @@ fn mappings_get_build_ids_and_unused_ones_are_dropped() {
 }
 
 /// A recording of one sample in `/bin/absent`, in either byte order.
-fn one_sample(big: bool) -> Vec<u8> {
-    let mut file = match big {
+fn one_sample(is_big_endian: bool) -> Vec<u8> {
+    let mut file = match is_big_endian {
         true => PerfFile::big_endian(),
         false => PerfFile::new(),
+    };
+    // Bit fields begin at the highest bit of a big-endian word.
+    let flags = match is_big_endian {
+        true => FileAttr::SAMPLE_ID_ALL.reverse_bits(),
+        false => FileAttr::SAMPLE_ID_ALL,
     };
     // IP | TID | TIME
     let attr = FileAttr {
         kind: 1,
         period: 1000,
         sample_type: 7,
-        flags: FileAttr::SAMPLE_ID_ALL,
+        flags,
         ..FileAttr::default()
     };
     file.event(&attr, &[]);
-    let trailer = |time: u64| file.bytes().u32(7).u32(7).u64(time).done();
-    let (map, sampled) = (
-        trailer(10),
-        file.bytes().u64(0x1800).u32(7).u32(7).u64(20).done(),
-    );
-    let body = file.bytes().u32(7).u32(7).u64(0x1000).u64(0x1000).u64(0);
-    let body = body
-        .raw([0; 24])
-        .u32(5)
-        .u32(2)
-        .text("/bin/absent", 8)
-        .raw(map);
-    file.record(10, PerfFile::USER, body.done());
-    file.record(9, PerfFile::USER, sampled);
+    let trailer = file.bytes().u32(7).u32(7).u64(10).done();
+    let map = file.bytes().u32(7).u32(7).u64(0x1000).u64(0x1000).u64(0);
+    let map = map.raw([0; 24]).u32(5).u32(2).text("/bin/absent", 8);
+    file.record(10, PerfFile::USER, map.raw(trailer).done());
+    let sample = file.bytes().u64(0x1800).u32(7).u32(7).u64(20).done();
+    file.record(PerfFile::SAMPLE, PerfFile::USER, sample);
     file.machine("x86_64");
     file.finish()
 }
@@ -233,9 +232,10 @@ fn one_sample(big: bool) -> Vec<u8> {
 #[test]
 fn known_build_ids_are_used_in_either_byte_order() {
     const ID: &str = "0123456789abcdef0123456789abcdef01234567";
-    for big in [false, true] {
+    for is_big_endian in [false, true] {
         let scratch = Scratch::new();
-        scratch.write("perf.data", one_sample(big)).expect("a file");
+        let recording = one_sample(is_big_endian);
+        scratch.write("perf.data", recording).expect("a file");
         scratch
             .write("ids", format!("\n{ID} /bin/absent\n"))
             .expect("a list");
@@ -252,9 +252,13 @@ fn known_build_ids_are_used_in_either_byte_order() {
                 ];
                 let run =
                     |words: &[&str]| rperf(words).within(scratch.path()).finish().expect("runs");
-                succeeds(&run(&words));
+                assert_success(&run(&words));
                 let list = run(&["buildid-list", "-H", "-i", "out.data"]);
-                assert_eq!(list.stdout, format!("{ID} /bin/absent\n"), "{option} {big}");
+                assert_eq!(
+                    list.stdout,
+                    format!("{ID} /bin/absent\n"),
+                    "{option} {is_big_endian}"
+                );
                 let list = run(&["buildid-list", "-i", "perf.data"]);
                 assert_eq!(list.stdout, "", "{list:?}");
             }
@@ -273,10 +277,11 @@ fn compressed_recordings_and_directories_become_plain_files() {
         let Some(file) = tools.record(Tool::Rperf, option.trim_start_matches('-'), &words) else {
             continue;
         };
-        succeeds(&tools.outcome(
+        assert_success(&tools.outcome(
             Tool::Rperf,
             &["inject", "-b", "-i", &file, "-o", "out.data"],
         ));
+        assert!(tools.path().join("out.data").is_file(), "{option}");
         assert!(!listed(&tools, "out.data").is_empty(), "{option}");
         let words = |input| ["report", "--stdio", "-i", input];
         let before = tools.outcome(Tool::Rperf, &words(&file)).stdout;
@@ -315,7 +320,7 @@ fn a_failed_copy_leaves_nothing() {
     let scratch = Scratch::new();
     let complete = one_sample(false);
     scratch.write("perf.data", &complete).expect("a file");
-    // Truncated within the sample. The only feature follows the sample: 16 bytes of its section, 64 of its content.
+    // Truncated within the sample, which is followed by the only feature: 16 bytes of its section, 68 of its content.
     scratch
         .write("truncated.data", &complete[..complete.len() - 100])
         .expect("a file");
@@ -405,12 +410,13 @@ fn sleeping_tasks_are_merged_as_by_perf() {
     });
     assert!(scripts[0].contains("sched:sched_switch"), "{}", scripts[0]);
     assert_eq!(scripts[0], scripts[1]);
-    let words = ["inject", "-s", "-i", "none.data", "-o", "out.data"];
-    let plain = [&WITHOUT_IDS[..], &["true"]].concat();
+    let words = [&WITHOUT_IDS[..], &["true"]].concat();
     let plain = tools
-        .record(Tool::Perf, "none", &plain)
+        .record(Tool::Perf, "plain", &words)
         .expect("perf records");
-    fs::rename(tools.path().join(plain), tools.path().join("none.data")).expect("a name");
+    let words = ["inject", "-s", "-i", &plain, "-o", "out.data"];
     let refused = tools.outcome(Tool::Rperf, &words);
     assert_eq!(refused.status, 255, "{refused:?}");
+    let message = "the recording lacks sched_switch or sched_stat_* events\n";
+    assert!(refused.stderr.contains(message), "{refused:?}");
 }

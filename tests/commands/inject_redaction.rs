@@ -10,7 +10,7 @@ use crate::kernel::rperf_in;
 
 /// The beginning of every planted text.
 const PLANTED: &str = "PLANTED";
-/// The address of a breakpoint, and its id.
+/// The address of a breakpoint, and the event's id.
 const BREAKPOINT: u64 = 0x5a5b_5c5d_5e58;
 const BREAKPOINT_ID: u64 = 77;
 /// An address of a program that is loaded at a fixed address, and one of a 32-bit program.
@@ -60,7 +60,7 @@ struct Process {
 struct Recorded {
     is_big_endian: bool,
     processes: Vec<Process>,
-    /// Texts of the header and of other records.
+    /// Texts of header features, and of records other than those of the processes.
     texts: Vec<String>,
     /// Whether the samples of a process directly follow its task records; otherwise the task records of all processes are first.
     is_interleaved: bool,
@@ -188,7 +188,7 @@ impl Recorded {
         }
     }
 
-    /// The data of the tracepoint, with the size that leaves the sample aligned.
+    /// The data of the tracepoint, padded so that the sample is aligned; `address` is the value of the field `value`.
     fn raw(&self, file: &PerfFile, index: usize, address: u64) -> Vec<u8> {
         let name = self.processes[index].name.as_bytes();
         let name = &name[..name.len().min(15)];
@@ -210,13 +210,13 @@ impl Recorded {
         raw.raw(vec![0; padding]).done()
     }
 
-    /// Records with names that no sample needs.
+    /// Appends records with names, code and addresses that no sample refers to.
     fn others(&self, file: &mut PerfFile) {
         let [cgroup, symbol, unknown, thread, event, ..] = &self.texts[..] else {
             panic!("{} texts", self.texts.len());
         };
-        let last = |bytes| Self::trailer(bytes, 0, 1000).done();
-        let record = last(file.bytes().u64(9).text(&format!("/{cgroup}"), 8));
+        let with_trailer = |bytes| Self::trailer(bytes, 0, 1000).done();
+        let record = with_trailer(file.bytes().u64(9).text(&format!("/{cgroup}"), 8));
         file.record(19, 0, record);
         let ksymbol = file
             .bytes()
@@ -224,13 +224,13 @@ impl Recorded {
             .u32(64)
             .u16(1)
             .u16(0);
-        let record = last(ksymbol.text(symbol, 8));
+        let record = with_trailer(ksymbol.text(symbol, 8));
         file.record(17, 0, record);
-        let record = last(file.bytes().u16(1).u16(0).u32(3).raw(PLANTED).raw([0]));
+        let record = with_trailer(file.bytes().u16(1).u16(0).u32(3).raw(PLANTED).raw([0]));
         file.record(18, 0, record);
         // TEXT_POKE, whose code is planted text.
         let poke = file.bytes().u64(0xffff_ffff_8100_0000).u16(8).u16(8);
-        let record = last(poke.raw("PLANTED1PLANTED2").aligned(8));
+        let record = with_trailer(poke.raw("PLANTED1PLANTED2").aligned(8));
         file.record(20, 0, record);
         let record = file.bytes().text(unknown, 8).done();
         file.record(250, 0, record);

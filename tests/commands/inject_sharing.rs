@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 
-use super::inject::{WITHOUT_IDS, WORKLOAD, printed, shell, succeeds};
+use super::inject::{WITHOUT_IDS, WORKLOAD, assert_success, printed, shell};
 use crate::tools::{BOTH, Tool, Tools};
 
 /// The percentages of the report that `reader` prints by these keys, from the largest.
@@ -174,7 +174,7 @@ fn a_redacted_recording_has_no_secrets_and_the_same_shares() {
         let words = ["inject", "--redact", "-i", &file, "-o", "shared.data"];
         let redacted = tools.outcome(Tool::Rperf, &words);
         assert_eq!(redacted.status, 0, "{redacted:?}");
-        succeeds(&shell(
+        assert_success(&shell(
             &tools,
             "rperf inject -i shared.data | cat >stream.data",
         ));

@@ -1,4 +1,4 @@
-//! `examples/install.sh` with temporary prefixes.
+//! `examples/install.sh`, with a temporary directory as the prefix or as `DESTDIR`.
 
 use std::collections::BTreeSet;
 use std::fs;

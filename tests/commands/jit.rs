@@ -28,7 +28,7 @@ fn phases(text: &str) -> Vec<&str> {
     found
 }
 
-/// perf's output after `injector` added the dump's functions to the recording.
+/// What perf prints with these arguments after `injector` added the jitdump's functions to the recording.
 fn injected(injector: &Path, perf: &Path, scratch: &Scratch, words: &[&str]) -> String {
     let inject = ["inject", "--jit", "-i", "perf.data", "-o", "injected.data"];
     let words = [words, &["-i", "injected.data"]].concat();
@@ -96,11 +96,12 @@ fn lines_and_frames_of_dumped_functions_are_found() {
         calls.iter().all(|call| call[1] == "calling.js:12"),
         "{calls:?}"
     );
-    let words: Vec<&str> = script.stdout.split_whitespace().collect();
-    let callers = words.windows(4).filter(|words| words[0] == "calling");
+    // FUNCTION SOURCE:LINE ADDRESS CALLER
+    let tokens: Vec<&str> = script.stdout.split_whitespace().collect();
+    let callers = tokens.windows(4).filter(|tokens| tokens[0] == "calling");
     // The frame of `calling` has no frame pointer: it is unwound by the unwind table in the jitdump file.
     assert!(
-        callers.clone().all(|words| words[3] == "main"),
+        callers.clone().all(|tokens| tokens[3] == "main"),
         "{script:?}"
     );
     assert_eq!(callers.count(), calls.len());
@@ -129,13 +130,13 @@ fn lines_and_frames_of_dumped_functions_are_found() {
         "-i",
         "injected.data",
     ];
-    let words: Vec<String> = run(&scratch, &words)
-        .stdout
-        .split_whitespace()
-        .map(str::to_owned)
-        .collect();
-    let callers = words.windows(4).filter(|words| words[0] == "calling");
-    assert!(callers.clone().all(|words| words[3] == "main"), "{words:?}");
+    let script = run(&scratch, &words);
+    let tokens: Vec<&str> = script.stdout.split_whitespace().collect();
+    let callers = tokens.windows(4).filter(|tokens| tokens[0] == "calling");
+    assert!(
+        callers.clone().all(|tokens| tokens[3] == "main"),
+        "{script:?}"
+    );
     assert_eq!(callers.count(), calls.len());
 }
 

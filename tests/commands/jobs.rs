@@ -7,8 +7,8 @@ use super::{rperf, without_notes};
 
 const USER: u64 = (-512_i64).cast_unsigned();
 
-/// A recording that is large enough for several threads to get a part of it: two processes whose mappings change, callchains with
-/// more or fewer common frames, and times out of order, as in two ring buffers.
+/// A recording that is large enough for several threads to get a part of it: two processes, one of which changes its mappings and
+/// its name, callchains with more or fewer common frames, and times out of order, as in two ring buffers.
 fn large_recording() -> Vec<u8> {
     let mut file = Recording::new();
     for pid in [10, 11] {

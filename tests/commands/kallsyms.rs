@@ -44,7 +44,7 @@ fn kernel_functions_match_perf() {
     line.extend(["schedule", "nosuchfunction"]);
     let perf = tools.outcome(Tool::Perf, &line);
     let rperf = tools.outcome(Tool::Rperf, &line);
-    // Functions of the init section are outside of perf's range of the kernel.
+    // perf does not find functions of the init section: they are outside of its range of the kernel.
     let pairs = perf.stdout.lines().zip(rperf.stdout.lines());
     let (mut same, mut unknown) = (0, 0);
     for (perf, rperf) in pairs {

@@ -24,9 +24,9 @@ fn reports_with_a_valid_a_damaged_and_no_copy_are_the_same() {
         return skip(TEST, "needs root, to see the kernel's addresses");
     }
     let scratch = Scratch::new();
-    let copying = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=4000"];
+    let workload = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=4000"];
     let options = ["-q", "-N", "-e", "cpu-clock:k", "-F", "5000", "--"];
-    let outcome = record_in(&scratch, &options, &copying);
+    let outcome = record_in(&scratch, &options, &workload);
     assert_eq!(outcome.status, 0, "{outcome:?}");
     let cache = scratch.path().join(".debug");
     let _ = fs::remove_dir_all(&cache);
@@ -64,12 +64,12 @@ fn read(path: &Path) -> String {
     String::from_utf8(fs::read(path).unwrap()).expect("text")
 }
 
-/// Returns the lines of the kernel itself. Others change when another test loads a BPF program.
+/// Returns the lines of the kernel itself, without modules and BPF programs: another test may load a BPF program.
 fn of_kernel(listing: &str) -> Vec<&str> {
     listing.lines().filter(|line| !line.contains('[')).collect()
 }
 
-/// Splits off the first line.
+/// Splits off the first line, the header of a copy.
 fn split(copy: &str) -> (&str, &str) {
     copy.split_once('\n').expect("a first line")
 }

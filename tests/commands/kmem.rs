@@ -29,6 +29,7 @@ struct Sums {
     hits: u64,
     requested: u64,
     allocated: u64,
+    /// Frees on another CPU than that of the allocation.
     other_cpu: u64,
 }
 
@@ -37,7 +38,7 @@ struct Sums {
 struct Object {
     site: u64,
     allocated: u64,
-    /// `None` once freed.
+    /// The CPU of the allocation; `None` once freed.
     cpu: Option<u32>,
 }
 
@@ -175,8 +176,8 @@ fn sums_match_the_events_of_script() {
 }
 
 #[test]
-fn options_may_follow_and_precede_the_subcommand() {
-    const NAME: &str = "commands::kmem::options_may_follow_and_precede_the_subcommand";
+fn options_and_settings_select_what_stat_prints() {
+    const NAME: &str = "commands::kmem::options_and_settings_select_what_stat_prints";
     if !may_trace(NAME) {
         return;
     }
@@ -196,8 +197,8 @@ fn options_may_follow_and_precede_the_subcommand() {
         ],
     );
     assert_eq!(made.status, 0, "{made:?}");
-    let usual = ["kmem", "-i", "both.data", "--caller", "-l", "2", "stat"];
-    let expected = run(&scratch, &usual);
+    let before = ["kmem", "-i", "both.data", "--caller", "-l", "2", "stat"];
+    let expected = run(&scratch, &before);
     assert_eq!(expected.status, 0, "{expected:?}");
     assert!(expected.stdout.contains("\n ...  "), "{expected:?}");
     let after = ["kmem", "stat", "-i", "both.data", "--caller", "-l", "2"];
@@ -253,8 +254,9 @@ fn options_may_follow_and_precede_the_subcommand() {
 }
 
 #[test]
-fn recordings_without_the_events_are_refused() {
-    const NAME: &str = "commands::kmem::recordings_without_the_events_are_refused";
+fn recordings_without_the_events_and_invalid_words_are_refused() {
+    const NAME: &str =
+        "commands::kmem::recordings_without_the_events_and_invalid_words_are_refused";
     if !may_trace(NAME) {
         return;
     }
@@ -423,7 +425,7 @@ fn planted_leaks_are_found_and_named() {
         let growth = stack["growth_bytes_per_second"].as_f64().expect("a number");
         assert!((growth / rate - 1.0).abs() < 0.03, "{stack}");
     }
-    // What was freed has no row, and the curve ends with the sums of what was not.
+    // Freed memory has no row, and the curves end with the sums of memory that was not freed.
     assert!(!printed.stdout.contains("busy_path"), "{json}");
     let last = |key: &str| json[key].as_array().and_then(|all| all.last().cloned());
     assert_eq!(
@@ -440,7 +442,7 @@ fn planted_leaks_are_found_and_named() {
     assert!(!text.contains("cache_fill"), "{text}");
     let note = "\nNote: the kernel has no events for objects that kfree_rcu() and kmem_cache_free_bulk() free: they look like leaks.\n";
     assert!(text.ends_with(note), "{text}");
-    // The bars are those of pages, which reach their maximum at the end; objects are in pages.
+    // The bars show the bytes of pages, which include those of objects. They reach their maximum at the end.
     let page_bars: Vec<(u64, usize)> = text
         .lines()
         .filter(|line| line.ends_with('#'))
@@ -458,7 +460,7 @@ fn planted_leaks_are_found_and_named() {
     let svg = run(&scratch, &[&leaks[..], &["--svg", "curve.svg"]].concat());
     assert_eq!((svg.status, svg.stdout.as_str()), (0, ""), "{svg:?}");
     let picture = std::fs::read_to_string(scratch.path().join("curve.svg")).expect("a picture");
-    let end = |class: &str, bytes: f64| {
+    let assert_end = |class: &str, bytes: f64| {
         // 120,000 bytes at the top of a plot of 284 pixels.
         let y = 380.0 - 284.0 * bytes / 120_000.0;
         let path = picture.lines().find(|line| line.contains(class));
@@ -466,9 +468,9 @@ fn planted_leaks_are_found_and_named() {
         let last = path.rsplit('L').nth(1).expect("a point");
         assert_eq!(last, format!("860.0 {y:.1}"), "{path}");
     };
-    end("<path class=\"c0\"", 81920.0);
-    end("<path class=\"c1\"", 6400.0 + 200.0 * 256.0 + 20.0 * 512.0);
-    // The sums are those of all memory.
+    assert_end("<path class=\"c0\"", 81920.0);
+    assert_end("<path class=\"c1\"", 6400.0 + 200.0 * 256.0 + 20.0 * 512.0);
+    // The sums above the rows do not depend on --suspects.
     let all = run(&scratch, &leaks).stdout;
     let sums = |text: &str| text.lines().take(4).collect::<Vec<_>>().join("\n");
     assert_eq!(sums(&text), sums(&all));

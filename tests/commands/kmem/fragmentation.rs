@@ -29,7 +29,8 @@ fn pages(function: &'static str, frame: u64, order: u32, migrate_type: u32) -> P
     }
 }
 
-/// Returns a recording in which `leaking_pages` keeps an unmovable page in each of 50 pageblocks, and `late_burst` uses parts of movable blocks.
+/// Returns a recording in which `leaking_pages` keeps an unmovable page in each of 50 pageblocks, and `late_burst` uses parts of
+/// movable blocks.
 fn planted() -> Vec<u8> {
     let mut file = KmemFile::new(4096);
     for number in 0..50 {
@@ -40,7 +41,7 @@ fn planted() -> Vec<u8> {
             file.pages_of(number, pages("busy_path", frame + 8, 0, MOVABLE));
         }
     }
-    // 20 unmovable pages in one pageblock do less harm than 50 in as many.
+    // 20 unmovable pages in one pageblock do less harm than 50 pages in 50 pageblocks.
     for number in 0..20 {
         file.pages_of(
             100,
@@ -53,9 +54,9 @@ fn planted() -> Vec<u8> {
     for page in [0, 2, 3, 6, 7] {
         file.free_pages(130, 800 * PAGEBLOCK + page, 0);
     }
-    // Freed, and allocated before the first event.
+    // Four pages that are freed, and were allocated before the recording.
     file.free_pages(131, 900 * PAGEBLOCK, 2);
-    // Allocated again without a free.
+    // A page that is allocated again without a free.
     file.pages_of(132, pages("busy_path", 950 * PAGEBLOCK, 0, MOVABLE));
     file.pages_of(133, pages("busy_path", 950 * PAGEBLOCK, 0, MOVABLE));
     for _ in 0..4 {
@@ -99,7 +100,7 @@ fn planted_fragmentation_is_found_and_named() {
     ]);
     assert_eq!(report["orders"], expected);
     assert_eq!(report["freed_earlier_pages"], json!({"2": 4}));
-    // 50 pageblocks with single pages, and one each of cache_fill, of order 9, of order 3 and of the page that is used again.
+    // 50 pageblocks of leaking_pages, and one each of cache_fill, of order 9, of order 3 and of the page that is allocated again.
     let outstanding =
         json!({"order": 9, "pageblocks": 54, "pages": 70 + 11 + 3 + 512, "mixed": 10});
     assert_eq!(report["outstanding"], outstanding);
@@ -344,6 +345,7 @@ fn numbers_match_the_events_of_script() {
     }
 }
 
+/// Compares everything that the report says about pages with the recomputed numbers.
 fn check_pages(report: &Value, pages: &PageOracle) {
     const TYPES: [&str; 5] = [
         "unmovable",
