@@ -1,4 +1,4 @@
-//! BPF programs that are loaded before and during a recording are described in it.
+//! BPF programs that are loaded before or during a recording are described in it, unless `--no-bpf-event` is given.
 
 use std::fs;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -18,7 +18,7 @@ struct LoadedProgram {
 }
 
 impl LoadedProgram {
-    /// `None`, with a printed reason, if this machine loads none.
+    /// `None`, with a printed reason, if the program cannot be loaded.
     fn load(test: &str, program: &ProgramBuilder) -> Option<Self> {
         let code = program.encode(&[]).expect("a program");
         let Ok(program) = RawTracepointProgram::load("described", &code) else {
@@ -44,7 +44,7 @@ impl LoadedProgram {
     }
 }
 
-/// A program of one instruction.
+/// A program that only returns 0.
 fn short() -> ProgramBuilder {
     let mut program = ProgramBuilder::new();
     program.exit();
@@ -73,7 +73,7 @@ fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
     done
 }
 
-/// The lines of a text with one of these parts.
+/// The lines of a text that contain at least one of these parts.
 fn lines_with(text: &str, parts: &[&str]) -> Vec<String> {
     let has = |line: &&str| parts.iter().any(|part| line.contains(part));
     text.lines().filter(has).map(str::to_owned).collect()
@@ -98,17 +98,19 @@ fn loaded_programs_are_described_as_by_perf() {
         record_in(&scratch, &["-e", "cpu-clock"], &["true"]).status,
         0
     );
-    let own = format!("bpf_prog_info {}: {} ", loaded.id, loaded.symbol);
-    let record = format!(" id {}", loaded.id);
-    let symbol = format!(" name {}", loaded.symbol);
+    let description_part = format!("bpf_prog_info {}: {} ", loaded.id, loaded.symbol);
+    let id_part = format!(" id {}", loaded.id);
+    let symbol_part = format!(" name {}", loaded.symbol);
+    // The description and the events of the program in a recording, which both tools must print alike.
     let compared = |file: &str| {
         let header = rperf(&scratch, &[&HEADER[..], &[file]].concat()).stdout;
         let theirs = perf_in(&perf, &scratch, &[&HEADER[..], &[file]].concat()).stdout;
-        let description = lines_with(&header, &[&own]);
-        assert_eq!(description, lines_with(&theirs, &[&own]), "{header}");
+        let description = lines_with(&header, &[&description_part]);
+        let their_description = lines_with(&theirs, &[&description_part]);
+        assert_eq!(description, their_description, "{header}");
         let events = rperf(&scratch, &[&EVENTS[..], &[file]].concat()).stdout;
         let theirs = perf_in(&perf, &scratch, &[&EVENTS[..], &[file]].concat()).stdout;
-        let parts = [record.as_str(), &symbol];
+        let parts = [id_part.as_str(), &symbol_part];
         // Other tests may load the same program.
         let mut events = lines_with(&events, &parts);
         assert_eq!(events, lines_with(&theirs, &parts));
@@ -116,14 +118,16 @@ fn loaded_programs_are_described_as_by_perf() {
         events.dedup();
         (description, events)
     };
-    let (ours, theirs) = (compared("perf.data"), compared("perf's"));
-    assert_eq!(ours.0, theirs.0);
-    assert_eq!(ours.0.len(), 1, "{ours:?}");
-    let is_event = |line: &&String| line.ends_with(&record);
-    let event = |events: &[String]| events.iter().find(is_event).cloned();
-    assert!(event(&ours.1).is_some());
-    assert_eq!(event(&ours.1), event(&theirs.1));
-    assert_eq!(ours.1.len(), 2, "{ours:?}");
+    let (our_description, our_events) = compared("perf.data");
+    let (their_description, their_events) = compared("perf's");
+    assert_eq!(our_description, their_description);
+    assert_eq!(our_description.len(), 1, "{our_description:?}");
+    let is_bpf_event = |line: &&String| line.ends_with(&id_part);
+    let bpf_event = |events: &[String]| events.iter().find(is_bpf_event).cloned();
+    assert!(bpf_event(&our_events).is_some());
+    assert_eq!(bpf_event(&our_events), bpf_event(&their_events));
+    // The BPF_EVENT and the KSYMBOL record.
+    assert_eq!(our_events.len(), 2, "{our_events:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::record_faults::lines;
 use super::stat_control::fifo;
 use crate::kernel::{BUSY, Running, is_root, record_in, rperf_in};
 
-/// The outputs with a timestamp in their names.
+/// The names of the outputs that have a timestamp in their names.
 fn files(scratch: &Scratch) -> Vec<String> {
     let entries = fs::read_dir(scratch.path()).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
@@ -128,13 +128,13 @@ fn counted(options: &[&str], parts: [&str; 3]) -> Option<([usize; 3], String)> {
 #[test]
 fn synthesized_records_can_be_chosen() {
     const NAME: &str = "commands::record_control::synthesized_records_can_be_chosen";
-    let words = [
+    let parts = [
         "PERF_RECORD_COMM: sh:",
         "PERF_RECORD_MMAP2",
         "PERF_RECORD_CGROUP cgroup: 1 /\n",
     ];
-    let mut has_groups = None;
-    for (synth, [comm, maps, groups]) in [
+    let mut first_has_cgroups = None;
+    for (synth, [has_comm, has_maps, has_cgroups]) in [
         ("all", [true; 3]),
         ("no", [false; 3]),
         ("task", [true, false, false]),
@@ -143,19 +143,19 @@ fn synthesized_records_can_be_chosen() {
         ("task,cgroup", [true, false, true]),
     ] {
         let options = ["--all-cgroups", "--synth", synth];
-        let Some((counts, _)) = counted(&options, words) else {
+        let Some((counts, _)) = counted(&options, parts) else {
             return skip(NAME, "there is no perf");
         };
         // The machine may have no cgroups; the first recording shows that.
-        let has_groups = *has_groups.get_or_insert(counts[2] > 0);
+        let machine_has_cgroups = *first_has_cgroups.get_or_insert(counts[2] > 0);
         assert_eq!(
             counts.map(|count| count > 0),
-            [comm, maps, groups && has_groups],
+            [has_comm, has_maps, has_cgroups && machine_has_cgroups],
             "{synth}"
         );
     }
     let timeout = ["--proc-map-timeout", "0"];
-    let (counts, message) = counted(&timeout, words).expect("there is perf");
+    let (counts, message) = counted(&timeout, parts).expect("there is perf");
     assert_eq!([counts[0] > 0, counts[1] > 0], [true, false]);
     let warning = "reading the mappings of 1 process took longer than 0 ms";
     assert!(message.contains(warning), "{message}");

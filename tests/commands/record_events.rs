@@ -1,4 +1,4 @@
-//! `-e` with names from a machine's sysfs: the attrs equal those of `perf record -vv`. Events and traces that are refused.
+//! `-e` with names from a made-up sysfs: the attrs equal those of `perf record -vv`. Breakpoints, and refused events and traces.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ const SYSFS: [(&str, &str); 15] = [
     ("uncore_imc_1/format/event", "config:0-7"),
 ];
 
-/// Creates a fake sysfs for both programs; returns its path.
+/// Creates a made-up sysfs for perf and rperf; returns its path.
 pub(super) fn sysfs(folder: &Path) -> String {
     let root = folder.join("sys");
     for (name, text) in SYSFS {
@@ -115,18 +115,18 @@ fn counting_only_events_are_refused() {
     }
 }
 
-/// Creates a fake sysfs that also has hardware trace PMUs; returns its path.
+/// Creates a made-up sysfs that also has hardware trace PMUs; returns its path.
 fn with_tracers(scratch: &Scratch) -> String {
     let sysfs = sysfs(scratch.path());
     for (name, number) in [
         ("intel_bts", 2_000_000_024_u32),
         ("intel_pt", 2_000_000_025),
     ] {
-        let unit = Path::new(&sysfs)
+        let pmu = Path::new(&sysfs)
             .join("bus/event_source/devices")
             .join(name);
-        fs::create_dir(&unit).expect("created");
-        fs::write(unit.join("type"), format!("{number}\n")).expect("written");
+        fs::create_dir(&pmu).expect("created");
+        fs::write(pmu.join("type"), format!("{number}\n")).expect("written");
     }
     sysfs
 }
@@ -136,7 +136,7 @@ fn traces_that_cannot_be_recorded_are_refused_before_anything_is_opened() {
     let scratch = Scratch::new();
     let sysfs = with_tracers(&scratch);
     let trace = ["-e", "intel_bts//u"];
-    let followed = ["--per-thread", "-e", "intel_bts//u"];
+    let per_thread = ["--per-thread", "-e", "intel_bts//u"];
     let cases: [(&[&str], &[&str], &str); 10] = [
         (
             &["-e", "intel_pt//u"],
@@ -154,23 +154,23 @@ fn traces_that_cannot_be_recorded_are_refused_before_anything_is_opened() {
             "event intel_bts//u: the trace is recorded per thread, not per CPU",
         ),
         (
-            &followed,
+            &per_thread,
             &["-e", "intel_bts//"],
             "event intel_bts//: only one hardware trace",
         ),
         (
-            &followed,
+            &per_thread,
             &["--aux-sample"],
             "rperf record: --aux-sample is not supported yet; intel_bts has no AUX samples",
         ),
         (
-            &followed,
+            &per_thread,
             &["--overwrite"],
             "event intel_bts//u: --overwrite cannot be combined with a trace",
         ),
-        (&followed, &["-Sx"], "--snapshot: 'x' is not a size"),
+        (&per_thread, &["-Sx"], "--snapshot: 'x' is not a size"),
         (
-            &followed,
+            &per_thread,
             &["-Se", "--switch-output", "-o", "kept"],
             "--snapshot and --switch-output exclude each other",
         ),
@@ -229,14 +229,14 @@ fn a_trace_is_opened_with_the_attr_that_perf_uses() {
 }
 
 #[test]
-fn breakpoints_are_recorded() {
+fn breakpoints_can_be_opened_and_are_listed() {
     let scratch = Scratch::new();
     // No program has memory at this address, so that the breakpoint is never hit.
     let options = ["-e", "mem:0x1000/8:rw:u,cs/period=1/"];
     let outcome = record_in(&scratch, &options, &["true"]);
     if outcome.stderr.contains("mem:0x1000/8:rw:u") && outcome.status != 0 {
         return skip(
-            "commands::record_events::breakpoints_are_recorded",
+            "commands::record_events::breakpoints_can_be_opened_and_are_listed",
             "there are no breakpoints here",
         );
     }
@@ -247,7 +247,7 @@ fn breakpoints_are_recorded() {
     assert_eq!(listed.stdout, "mem:0x1000/8:rw:u\ncs/period=1/\n");
 }
 
-/// The kernel returns EINVAL without the field.
+/// The kernel only returns EINVAL, which does not tell the field.
 #[test]
 fn the_refused_attr_field_is_named() {
     let scratch = Scratch::new();
@@ -257,7 +257,7 @@ fn the_refused_attr_field_is_named() {
         assert_eq!(outcome.status, 255, "{event}");
         outcome.stderr
     };
-    let often = message("cs/freq=100000000/");
+    let refused = message("cs/freq=100000000/");
     let part = "because of its sample_period or sample_freq 0x5f5e100.";
-    assert!(often.contains(part), "{often}");
+    assert!(refused.contains(part), "{refused}");
 }

@@ -15,7 +15,8 @@ fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     rperf_in(scratch, &words).finish().expect("rperf starts")
 }
 
-/// The numbers of dropped, of all and of written samples in the messages of a successful recording.
+/// The numbers in the messages of a successful recording: of dropped samples, of all samples of events with a filter, and of
+/// written samples.
 fn sample_counts(outcome: &Outcome) -> [u64; 3] {
     let message = &outcome.stderr;
     assert_eq!(outcome.status, 0, "{message}");
@@ -75,7 +76,7 @@ fn filtered_samples_are_dropped_and_counted() {
 #[test]
 fn each_event_has_its_own_filter() {
     for (filter, is_kept) in [("ip > 0, tid > 1", true), ("ip < 1", false)] {
-        let found = settled(|| {
+        let failures = settled(|| {
             let scratch = Scratch::new();
             let events = [
                 "-e",
@@ -102,10 +103,10 @@ fn each_event_has_its_own_filter() {
                 written,
                 "{rows}"
             );
-            let none = all == 0 || count("page-faults") == 0;
-            none.then_some(rows).into_iter().collect()
+            let has_too_few = all == 0 || count("page-faults") == 0;
+            has_too_few.then_some(rows).into_iter().collect()
         });
-        assert!(found.is_empty(), "{filter}: {found:?}");
+        assert!(failures.is_empty(), "{filter}: {failures:?}");
     }
 }
 
@@ -115,7 +116,7 @@ fn exclude_perf_excludes_the_recorder() {
     if !is_root() {
         return skip(test, "system-wide recording needs root");
     }
-    let found = settled(|| {
+    let failures = settled(|| {
         let scratch = Scratch::new();
         let options = ["-a", "-e", "context-switches", "-c", "1", "--exclude-perf"];
         let outcome = record(&scratch, &options, &["sh", "-c", "echo $PPID; sleep 0.3"]);
@@ -127,10 +128,10 @@ fn exclude_perf_excludes_the_recorder() {
             pids.lines().all(|pid| pid.trim() != recorder),
             "{recorder}: {pids}"
         );
-        let none = dropped == 0 || pids.is_empty();
-        none.then_some(outcome.stderr).into_iter().collect()
+        let has_too_few = dropped == 0 || pids.is_empty();
+        has_too_few.then_some(outcome.stderr).into_iter().collect()
     });
-    assert!(found.is_empty(), "{found:?}");
+    assert!(failures.is_empty(), "{failures:?}");
 }
 
 #[test]
@@ -143,12 +144,13 @@ fn the_kernel_filters_by_user_and_with_threads() {
     let user = stranger.run(&["id", "-u"]).stdout.trim().to_owned();
     let events = ["-a", "-e", "cpu-clock", "-c", "1000000", "--filter"];
     let filter = format!("uid == {user}, gid == {user}");
-    let busy =
-        format!("/usr/bin/setpriv --reuid {user} --regid {user} --clear-groups sh -c '{BUSY}'");
+    let child_command = format!(
+        "/usr/bin/setpriv --reuid {user} --regid {user} --clear-groups sh -c 'echo $$; {BUSY}'"
+    );
     for options in [&[][..], &["--threads"]] {
         let options = [&events[..], &[&filter], options].concat();
-        // The parent is also busy.
-        let work = format!("{BUSY}; {busy}");
+        // The parent is busy, too, but belongs to root. Because of the last `:`, it does not execute the child in its place.
+        let work = format!("{BUSY}; {child_command}; :");
         let outcome = record(&scratch, &options, &["sh", "-c", &work]);
         let message = &outcome.stderr;
         assert_eq!(outcome.status, 0, "{message}");
@@ -156,16 +158,13 @@ fn the_kernel_filters_by_user_and_with_threads() {
             message.contains(" samples did not match the filter"),
             "{message}"
         );
-        let rows = rperf_in(&scratch, &["report", "-q", "--stdio", "-s", "comm", "-n"]);
-        let rows = rows.finish().expect("rperf starts").stdout;
-        let own = rows.lines().filter(|line| !line.trim().is_empty());
-        let comms: Vec<&str> = own
-            .filter_map(|line| line.split_whitespace().last())
-            .collect();
-        assert_eq!(comms.first(), Some(&"sh"), "{rows}");
+        let child = outcome.stdout.trim();
+        let pids = rperf_in(&scratch, &["script", "-F", "pid"]).finish();
+        let pids = pids.expect("rperf starts").stdout;
+        assert!(!pids.is_empty(), "{options:?}");
         assert!(
-            comms.iter().all(|comm| ["sh", "setpriv"].contains(comm)),
-            "{rows}"
+            pids.lines().all(|pid| pid.trim() == child),
+            "{child}: {pids}"
         );
     }
     let options = ["-e", "cpu-clock", "--filter", "uid == 0, ip > 1"];
@@ -225,19 +224,20 @@ fn a_recording_of_the_device_that_it_is_written_to_is_reported() -> io::Result<(
     let scratch = Scratch::new();
     let on_disk = libc::major(fs::metadata(scratch.path())?.dev()) != 0;
     let in_memory = format!("/dev/shm/rperf-test-{}.data", std::process::id());
-    for (options, is_reported) in [
-        (&["-o", "perf.data"][..], on_disk),
-        (&["--filter", "dev != 0", "-o", "perf.data"], false),
-        (&["-o", &in_memory], false),
+    for (options, output, is_reported) in [
+        (&[][..], "perf.data", on_disk),
+        (&["--filter", "dev != 0"], "perf.data", false),
+        (&[], &in_memory, false),
     ] {
         let words = ["record", "-a", "-e", "block:block_rq_issue"];
-        let words = [&words[..], options, &["true"]].concat();
+        let words = [&words[..], options, &["-o", output, "true"]].concat();
         let recorded = rperf_in(&scratch, &words).finish()?;
         assert_eq!(recorded.status, 0, "{recorded:?}");
-        let warning =
-            "block:block_rq_issue also records the writes to perf.data, which is on device ";
+        let warning = format!(
+            "block:block_rq_issue also records the writes to {output}, which is on device "
+        );
         assert_eq!(
-            recorded.stderr.contains(warning),
+            recorded.stderr.contains(&warning),
             is_reported,
             "{recorded:?}"
         );

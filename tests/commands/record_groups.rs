@@ -26,9 +26,9 @@ fn group_members_have_samples_of_their_deltas() {
             continue;
         }
         for output in ["perf.data", "-"] {
-            let all: &[&str] = if is_system_wide { &["-a"] } else { &[] };
+            let target: &[&str] = if is_system_wide { &["-a"] } else { &[] };
             let options = ["-q", "-N", "-o", output, "-e", events];
-            let words = [&["record"], all, &options, &["sh", "-c", BUSY]].concat();
+            let words = [&["record"], target, &options, &["sh", "-c", BUSY]].concat();
             let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rperf"));
             let home = scratch.path();
             command.args(&words).current_dir(home).env("HOME", home);

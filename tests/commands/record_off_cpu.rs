@@ -35,7 +35,8 @@ fn off_cpu(script: &str) -> Vec<(String, u64, String)> {
     samples
 }
 
-/// Checks that with these options the child sleeps for the full time and its parent waits.
+/// Checks that in a recording with these options the child sleeps for the full time and its parent waits. The error is the output
+/// of `script`.
 fn check_waits(options: &[&str]) -> Result<(), String> {
     let scratch = Scratch::new();
     let message = record(&scratch, options);
@@ -109,7 +110,7 @@ fn perf_reads_the_off_cpu_event() {
 }
 
 #[test]
-fn short_waits_are_one_sample_for_each_place() {
+fn waits_below_the_threshold_are_summed_up_by_place() {
     let count = |threshold: &str| {
         let scratch = Scratch::new();
         let words = ["record", "--off-cpu", "--off-cpu-thresh", threshold, "-e"];
@@ -161,7 +162,7 @@ fn long_waits_have_the_time_at_which_they_end() {
 fn without_programs_switches_are_recorded_and_give_the_same_sums() {
     let test = "without_programs_switches_are_recorded_and_give_the_same_sums";
     let scratch = Scratch::new();
-    let sums = |script: &str| -> u64 {
+    let slept = |script: &str| -> u64 {
         let lines = script.lines().filter(|line| line.contains("offcpu-time:"));
         let lines = lines.filter(|line| line.trim_start().starts_with("sleep "));
         lines
@@ -191,13 +192,13 @@ fn without_programs_switches_are_recorded_and_give_the_same_sums() {
     let note = "--off-cpu records each context switch, since the kernel cannot sum up waits: ";
     assert!(inside.stderr.contains(note), "{}", inside.stderr);
     let fields = ["script", "-F", "comm,period,event"];
-    let switched = sums(&rperf(&scratch, &fields).stdout);
+    let switched = slept(&rperf(&scratch, &fields).stdout);
     let done = rperf(&scratch, &[&["record", "--off-cpu"][..], &work].concat());
     assert!(!done.stderr.contains(note), "{}", done.stderr);
-    let summed = sums(&rperf(&scratch, &fields).stdout);
-    for sum in [switched, summed] {
+    let summed = slept(&rperf(&scratch, &fields).stdout);
+    for time in [switched, summed] {
         assert!(
-            (200_000_000..300_000_000).contains(&sum),
+            (200_000_000..300_000_000).contains(&time),
             "{switched} {summed}"
         );
     }
@@ -223,10 +224,10 @@ fn flame_graphs_draw_waits_by_their_time() {
     let scratch = Scratch::new();
     record(&scratch, &["-F", "4000", "-g"]);
     let drawn = rperf(&scratch, &["flamegraph", "--folded"]);
-    let used = drawn
+    let is_reported = drawn
         .stderr
         .contains(" samples of offcpu-time; not used: cpu-clock (");
-    assert!(used, "{}", drawn.stderr);
+    assert!(is_reported, "{}", drawn.stderr);
     let nanoseconds = |line: &str| line.rsplit_once(' ')?.1.parse::<u64>().ok();
     let sleep = drawn
         .stdout

@@ -9,7 +9,7 @@ use crate::differential::settled;
 use crate::kernel::{BUSY, Running, record_in, rperf_in};
 
 #[test]
-fn delayed_events_miss_the_beginning() {
+fn events_are_enabled_after_the_delay_or_in_its_ranges() {
     let scratch = Scratch::new();
     // The workload outlasts the last range on any machine.
     let rounds = format!("for round in 1 2 3 4 5 6; do {BUSY}; done");
@@ -44,11 +44,11 @@ fn stops_at(options: &[&str]) -> u64 {
         .expect(&outcome.stderr)
 }
 
-/// Rings are drained in time for the limit. The side-band records of the program alone may reach it.
+/// Rings are drained often enough for the recording to end near the limit.
 #[test]
 fn a_recording_ends_at_its_size() {
     for options in [&[][..], &["--threads"], &["-m", "8"], &["-m", "4M", "-g"]] {
-        let found = settled(|| {
+        let failures = settled(|| {
             let kilobytes = stops_at(&[&["--max-size", "64K"], options].concat());
             assert!(kilobytes >= 64, "{kilobytes}");
             let late = kilobytes > 96;
@@ -56,20 +56,21 @@ fn a_recording_ends_at_its_size() {
                 .into_iter()
                 .collect()
         });
-        assert!(found.is_empty(), "{found:?}");
+        assert!(failures.is_empty(), "{failures:?}");
     }
+    // The side-band records from the start of the program may exceed this limit.
     assert!(stops_at(&["--max-size", "100B"]) < 64);
 }
 
 #[test]
-fn fast_growth_has_a_warning() {
+fn fast_growth_is_reported_with_a_hint() {
     let target = Running::spin();
     let pid = target.0.id().to_string();
-    let found = settled(|| {
+    let failures = settled(|| {
         let scratch = Scratch::new();
         let words = ["record", "-o", "/dev/null", "-F", "4000", "-e", "cpu-clock"];
-        let copies = ["--call-graph", "dwarf,65528", "-m", "8M", "-p", &pid];
-        let words = [&words[..], &copies, &["sleep", "2"]].concat();
+        let options = ["--call-graph", "dwarf,65528", "-m", "8M", "-p", &pid];
+        let words = [&words[..], &options, &["sleep", "2"]].concat();
         let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
         let mut lines = outcome.stderr.lines();
         let is_reported = lines.any(|line| {
@@ -81,7 +82,7 @@ fn fast_growth_has_a_warning() {
             .into_iter()
             .collect()
     });
-    assert!(found.is_empty(), "{found:?}");
+    assert!(failures.is_empty(), "{failures:?}");
 }
 
 #[test]
@@ -101,22 +102,22 @@ fn build_ids_and_their_cache_can_be_disabled() {
     };
     let work = ["sh", "-c", BUSY];
     record_in(&scratch, &["-N", "-e", "cpu-clock"], &work);
-    let with_id = |list: &str| list.lines().filter(|line| !line.starts_with(' ')).count();
-    assert!(with_id(&listed()) > 1, "{}", listed());
+    let count_with_id = |list: &str| list.lines().filter(|line| !line.starts_with(' ')).count();
+    assert!(count_with_id(&listed()) > 1, "{}", listed());
     record_in(&scratch, &["-B", "-e", "cpu-clock"], &work);
-    assert_eq!(with_id(&listed()), 0, "{}", listed());
+    assert_eq!(count_with_id(&listed()), 0, "{}", listed());
     assert!(!scratch.path().join(".debug").exists());
     record_in(&scratch, &["-e", "cpu-clock"], &work);
     // The mapped files that have samples are copied into the cache, by the path in the recording.
     let shell = std::fs::canonicalize("/bin/sh").expect("a shell");
     let cached = scratch.path().join(".debug").join(relative(&shell));
-    let ids: Vec<_> = std::fs::read_dir(cached)
+    let folders: Vec<_> = std::fs::read_dir(cached)
         .expect("the shell is kept")
-        .map(|id| id.expect("a folder").path())
+        .map(|folder| folder.expect("a folder").path())
         .collect();
-    let elf = std::fs::read(ids[0].join("elf")).expect("a file");
-    assert!(ids.len() == 1 && elf == std::fs::read(&shell).expect("a shell"));
-    let id = ids[0]
+    let elf = std::fs::read(folders[0].join("elf")).expect("a file");
+    assert!(folders.len() == 1 && elf == std::fs::read(&shell).expect("a shell"));
+    let id = folders[0]
         .file_name()
         .and_then(|id| id.to_str())
         .expect("an id");
@@ -138,7 +139,7 @@ fn a_recording_ends_after_its_time() {
 }
 
 #[test]
-fn stacks_are_copied_to_be_unwound() {
+fn live_unwinding_copies_stacks() {
     let scratch = Scratch::new();
     let copies = |options: &[&str]| {
         let options = [options, &["-e", "cpu-clock"]].concat();
@@ -193,7 +194,7 @@ fn a_dry_run_records_nothing() {
 }
 
 #[test]
-fn invalid_options_are_named_with_a_hint() {
+fn invalid_and_conflicting_options_are_refused() {
     let scratch = Scratch::new();
     for (options, status, message) in [
         (

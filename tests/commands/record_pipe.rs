@@ -41,7 +41,8 @@ fn piped(scratch: &Scratch, writer: (&Path, &[&str]), reader: (&Path, &[&str])) 
     }
 }
 
-/// The options of the recordings; the workload's output must not be mixed with the records.
+/// The options of the recordings. Without `-o`, they are also written to stdout, which is a pipe. The workload's output must not
+/// be mixed with the records.
 const RECORDINGS: &[&[&str]] = &[
     &["-e", "cpu-clock"],
     &["-g", "-e", "cpu-clock:u,page-faults", "-o", "-"],
@@ -64,9 +65,9 @@ fn pipes_are_read_without_a_warning_in_both_directions() {
                 &["script", "-i", "-"][..],
                 &["report", "--stdio", "-i", "-"],
             ];
-            // perf's report looks up every symbol: run it for the first recording only.
-            let reader_count = if options.len() == 2 { 2 } else { 1 };
-            for command in commands.into_iter().take(reader_count) {
+            // perf's report looks up every symbol: only the first recording is also read by `report`.
+            let command_count = if *options == RECORDINGS[0] { 2 } else { 1 };
+            for command in commands.into_iter().take(command_count) {
                 let outcome = piped(&scratch, (writer, &words), (reader, command));
                 let messages = without_notes(&outcome.stderr);
                 assert_eq!(
@@ -143,8 +144,8 @@ fn a_failed_write_to_a_device_is_reported() {
 }
 
 #[test]
-fn copies_of_stacks_are_unwound_by_both() {
-    let test = "commands::record_pipe::copies_of_stacks_are_unwound_by_both";
+fn piped_stack_copies_are_unwound_by_perf_and_rperf() {
+    let test = "commands::record_pipe::piped_stack_copies_are_unwound_by_perf_and_rperf";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };

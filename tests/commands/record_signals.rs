@@ -29,6 +29,7 @@ fn env_can_ignore_signals() -> bool {
     command_line.finish().expect("env starts").status == 0
 }
 
+/// Whether `data check` finds no damage in the recording.
 fn is_complete(scratch: &Scratch) -> bool {
     let words = ["data", "check", "perf.data"];
     let checked = rperf_in(scratch, &words).finish().expect("rperf starts");
@@ -94,7 +95,7 @@ fn a_file_at_its_size_limit_is_complete() {
     let scratch = Scratch::new();
     let script = "ulimit -f 40; exec \"$@\"";
     let shell = Run::new("sh").args(["-c", script, "sh", RPERF, "record", "-F", "max"]);
-    // Stack copies are large, however few there are.
+    // Stack copies are large: few samples reach the limit.
     let shell = shell.args(["--call-graph", "dwarf"]);
     let shell = shell.args(["-o", "perf.data", "-e", "cpu-clock", "sh", "-c", BUSY]);
     let shell = shell.within(scratch.path()).env("HOME", scratch.path());
@@ -161,19 +162,19 @@ fn the_second_signal_does_not_wait_for_the_workload() {
         .current_dir(scratch.path())
         .env("HOME", scratch.path());
     let mut recording = Running(command.spawn().expect("rperf starts"));
-    let workload = KillOnDrop(line_of(&scratch.path().join("pid")));
+    let process = KillOnDrop(line_of(&scratch.path().join("pid")));
     let mut stderr = recording.0.stderr.take().expect("a pipe");
     send("-INT", &recording.0.id().to_string());
-    // The file is complete while the workload keeps running.
+    // The workload ignores SIGTERM and keeps running, but the file is already complete.
     let mut message = vec![0; 512];
     let length = stderr.read(&mut message).expect("a line");
     let message = String::from_utf8_lossy(message.get(..length).unwrap_or_default()).into_owned();
-    let expected = format!("waiting for process {} to exit", workload.0);
+    let expected = format!("waiting for process {} to exit", process.0);
     assert!(message.contains(&expected), "{message}");
     assert!(is_complete(&scratch));
     assert_eq!(ended_by(&mut recording.0, "-INT"), Some(2));
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).expect("text");
     assert!(rest.contains("Captured and wrote"), "{rest}");
-    assert!(Path::new("/proc").join(&workload.0).exists());
+    assert!(Path::new("/proc").join(&process.0).exists());
 }

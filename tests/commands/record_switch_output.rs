@@ -25,11 +25,14 @@ fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
 const NEXT_FILE: &str = "old=$(ls perf.data.2* 2>&1); kill -USR2 $PPID; \
                     while [ \"$(ls perf.data.2* 2>&1)\" = \"$old\" ]; do sleep 0.01; done";
 
-/// The files with `perf.data` in their paths, sorted.
+/// The paths of the files with `perf.data` in their names, sorted.
 fn files(scratch: &Scratch) -> Vec<PathBuf> {
     let entries = fs::read_dir(scratch.path()).expect("a folder");
     let paths = entries.map(|entry| entry.expect("an entry").path());
-    let is_output = |path: &PathBuf| path.to_string_lossy().contains("perf.data");
+    let is_output = |path: &PathBuf| {
+        let name = path.file_name().expect("a name");
+        name.to_string_lossy().contains("perf.data")
+    };
     let mut paths: Vec<PathBuf> = paths.filter(is_output).collect();
     paths.sort();
     paths
@@ -107,7 +110,8 @@ fn rotation_differences(perf: &Path) -> Vec<String> {
     differing.collect()
 }
 
-/// Two `--overwrite` snapshots of one CPU: page faults of many `cat`, then `ls`, then again `cat`.
+/// Two `--overwrite` snapshots of page faults on one CPU. Before the first, the workload runs `cat` many times, then `ls`; before
+/// the second, `cat` again.
 fn overwrite_snapshots(scratch: &Scratch, options: &[&str]) -> Vec<PathBuf> {
     let repeated =
         |program: &str| format!("for n in 1 2 3 4 5 6 7 8 9; do {program} /dev/null; done");
@@ -136,7 +140,7 @@ fn overwritten_rings_keep_the_last_samples() {
     for options in [&[][..], &["--tail-synthesize"]] {
         let scratch = Scratch::new();
         let files = overwrite_snapshots(&scratch, options);
-        for (file, (last, none)) in files.iter().zip([("ls", "cat"), ("cat", "ls")]) {
+        for (file, (last, overwritten)) in files.iter().zip([("ls", "cat"), ("cat", "ls")]) {
             let [theirs, ours] = printed(&perf, &scratch, file, &["script", "-F", "comm,tid,time"]);
             assert_eq!(ours, theirs);
             let count = |comm: &str| {
@@ -144,7 +148,7 @@ fn overwritten_rings_keep_the_last_samples() {
                 words.filter(|word| *word == Some(comm)).count()
             };
             assert!(
-                count(last) > 20 && count(none) == 0,
+                count(last) > 20 && count(overwritten) == 0,
                 "{last} {options:?}: {ours}"
             );
             // Rings have one page each, samples at least 40 bytes; allow for several CPUs.
@@ -155,7 +159,6 @@ fn overwritten_rings_keep_the_last_samples() {
     }
 }
 
-/// The time of `--switch-output` counts from the start of each file.
 #[test]
 fn a_time_begins_the_next_file() {
     let scratch = Scratch::new();
@@ -177,13 +180,16 @@ fn the_oldest_files_are_deleted() {
         "{}",
         outcome.stderr
     );
+    let words = outcome.stderr.split_whitespace();
+    let dumped: Vec<&str> = words
+        .filter(|word| word.starts_with("perf.data.2"))
+        .collect();
     let remaining = files(&scratch);
-    assert_eq!(remaining.len(), 2);
-    let newest = remaining
-        .last()
-        .and_then(|path| path.file_name())
-        .expect("a name");
-    assert!(outcome.stderr.contains(&*newest.to_string_lossy()));
+    let remaining = remaining
+        .iter()
+        .filter_map(|path| path.file_name()?.to_str());
+    let remaining: Vec<&str> = remaining.collect();
+    assert_eq!(remaining, dumped[2..], "{}", outcome.stderr);
 }
 
 #[test]
@@ -209,6 +215,9 @@ fn file_names_get_a_timestamp_and_devices_do_not() {
         &["true"],
     );
     assert!(Path::new("/dev/null").exists());
+    let mut devices = fs::read_dir("/dev").expect("a folder").flatten();
+    let is_stamped = |name: &str| name.starts_with("null.");
+    assert!(!devices.any(|device| is_stamped(&device.file_name().to_string_lossy())));
 }
 
 #[test]
@@ -354,18 +363,18 @@ fn namespaces_cgroups_and_build_ids_are_recorded() {
     // For one task: system-wide, build-ids would also be requested for other recorders' mappings.
     record(&scratch, &["--buildid-mmap"], &["sh", "-c", BUSY]);
     let dump = dump();
-    let libc = dump
+    let mapping = dump
         .lines()
         .find(|line| line.contains("PERF_RECORD_MMAP2") && line.contains(">]: r-xp"));
     assert!(
-        libc.is_some_and(|line| !line.contains(">]: r-xp //anon")),
-        "{libc:?}"
+        mapping.is_some_and(|line| !line.contains(">]: r-xp //anon")),
+        "{mapping:?}"
     );
 }
 
 #[test]
-fn both_tools_read_compressed_files() {
-    let test = "commands::record_switch_output::both_tools_read_compressed_files";
+fn compressed_files_are_read_by_perf_and_rperf() {
+    let test = "commands::record_switch_output::compressed_files_are_read_by_perf_and_rperf";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
@@ -377,11 +386,11 @@ fn both_tools_read_compressed_files() {
     let file = Path::new("perf.data");
     let [theirs, ours] = printed(&perf, &scratch, file, &["script", "-F", "comm,time,ip,sym"]);
     assert_eq!(ours, theirs);
-    let times = theirs.lines().filter(|line| line.starts_with("sh "));
+    let samples = theirs.lines().filter(|line| line.starts_with("sh "));
     assert!(
         outcome
             .stderr
-            .contains(&format!("({} samples)", times.count())),
+            .contains(&format!("({} samples)", samples.count())),
         "{}",
         outcome.stderr
     );

@@ -120,7 +120,7 @@ fn a_users_processes_are_recorded_and_no_others() {
 #[test]
 fn no_inherit_excludes_children() {
     let script = format!("sh -c '{BUSY}; :'; {BUSY}");
-    for (options, several) in [
+    for (options, includes_children) in [
         (&["-e", "cpu-clock"][..], true),
         (&["-e", "cpu-clock", "-i"], false),
     ] {
@@ -129,7 +129,7 @@ fn no_inherit_excludes_children() {
         let mut pids = samples(&scratch, &words, "pid");
         pids.sort();
         pids.dedup();
-        assert_eq!(pids.len() > 1, several, "{options:?}: {pids:?}");
+        assert_eq!(pids.len() > 1, includes_children, "{options:?}: {pids:?}");
     }
 }
 
@@ -175,8 +175,8 @@ fn headers_match_perf() {
     let header = || {
         let read = perf_in(&perf, &scratch, &["report", "--header-only", "-I"]);
         assert_eq!((read.status, read.stderr.as_str()), (0, ""));
-        // Fields that differ between recordings and between the tools.
-        let own = [
+        // Fields that differ between recordings or between the tools.
+        let excluded = [
             "captured on",
             "data offset",
             "data size",
@@ -191,11 +191,11 @@ fn headers_match_perf() {
             "reference time",
             "node",
         ];
-        let is_own = |line: &&str| {
+        let is_excluded = |line: &&str| {
             let line = line.trim_start_matches(['#', ' ']);
-            own.iter().any(|own| line.starts_with(own))
+            excluded.iter().any(|field| line.starts_with(field))
         };
-        let lines = read.stdout.lines().filter(|line| !is_own(line));
+        let lines = read.stdout.lines().filter(|line| !is_excluded(line));
         lines.map(|line| format!("{line}\n")).collect::<String>()
     };
     let theirs = perf_in(&perf, &scratch, &words);
@@ -211,7 +211,7 @@ fn headers_match_perf() {
 fn mappings_on_other_cpus_are_recorded() {
     let test = "commands::record_targets::mappings_on_other_cpus_are_recorded";
     if !is_root() || std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
-        return skip(test, "it takes root and two CPUs");
+        return skip(test, "needs root and two CPUs");
     }
     let scratch = Scratch::new();
     for layout in [&[][..], &["--threads"], &["--threads=0/0"]] {
@@ -268,8 +268,8 @@ fn a_deleted_program_keeps_its_names() {
 }
 
 #[test]
-fn ids_may_be_those_of_a_container() {
-    let test = "commands::record_targets::ids_may_be_those_of_a_container";
+fn ids_of_a_pid_namespace_are_translated() {
+    let test = "commands::record_targets::ids_of_a_pid_namespace_are_translated";
     let shell = ["-pf", "sh", "-c", "while :; do :; done"];
     let started = Command::new("unshare")
         .args(shell)

@@ -27,7 +27,7 @@ fn succeed(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     outcome
 }
 
-/// The number of online CPUs: a directory has a file for each.
+/// The number of online CPUs, for each of which a recording with `--threads` has a file.
 fn online_cpus() -> usize {
     let cpus = fs::read_to_string("/sys/devices/system/cpu/online").expect("sysfs");
     let ranges = cpus.trim().split(',').map(|range| {
@@ -38,7 +38,7 @@ fn online_cpus() -> usize {
     ranges.sum()
 }
 
-/// Checks that a directory has a file with the header and one for each CPU, readable by their owner only.
+/// Checks that a directory has a file with the header and one for each CPU, and that all are accessible to their owner only.
 fn assert_parts(folder: &Path) {
     let mode = fs::metadata(folder).expect("a folder").permissions();
     assert_eq!(mode.mode() & 0o777, 0o700);
@@ -59,8 +59,9 @@ fn assert_parts(folder: &Path) {
 }
 
 #[test]
-fn each_ring_has_a_file_and_both_read_the_directory() {
-    const NAME: &str = "commands::record_threads::each_ring_has_a_file_and_both_read_the_directory";
+fn each_ring_has_a_file_and_perf_reads_the_directory() {
+    const NAME: &str =
+        "commands::record_threads::each_ring_has_a_file_and_perf_reads_the_directory";
     let scratch = Scratch::new();
     let work = ["sh", "-c", BUSY];
     for options in [
@@ -86,6 +87,7 @@ fn each_ring_has_a_file_and_both_read_the_directory() {
         );
         let is_reported = outcome.stderr.contains(", compressed (original ");
         assert_eq!(is_reported, options.contains(&"-z"), "{}", outcome.stderr);
+        // The other commands read the first recording only.
         if options.len() > 1 {
             continue;
         }
@@ -153,7 +155,7 @@ fn threads_end_with_the_tasks_and_at_the_size_limit() {
 }
 
 #[test]
-fn a_killed_directory_stays_readable() {
+fn the_directory_of_a_killed_recorder_is_readable() {
     let scratch = Scratch::new();
     let target = Running::spin();
     let pid = target.0.id().to_string();
@@ -182,7 +184,7 @@ fn a_killed_directory_stays_readable() {
     // Unless the header has the directory feature, perf reads only the file with the header.
     let Some(perf) = real_perf() else {
         return skip(
-            "commands::record_threads::a_killed_directory_stays_readable",
+            "commands::record_threads::the_directory_of_a_killed_recorder_is_readable",
             "there is no perf to compare with",
         );
     };
@@ -284,9 +286,12 @@ fn system_wide_recordings_with_threads_are_directories() {
         &["sh", "-c", BUSY],
     );
     let parts = fs::read_dir(scratch.path().join("perf.data")).expect("a folder");
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     // COMM and MMAP records come from the rings of all CPUs.
-    assert_eq!(parts.count(), 1 + cpus, "the header, and the rings");
+    assert_eq!(
+        parts.count(),
+        1 + online_cpus(),
+        "the header, and the rings"
+    );
     let Some(samples) = lines(&scratch, &["script", "-F", "cpu,time"]) else {
         return skip(NAME, "there is no perf");
     };

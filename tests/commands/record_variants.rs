@@ -10,8 +10,8 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use crate::differential::{difference, settled};
 use crate::kernel::{Running, is_root};
 
-/// Options of `record` that are each tested in a recording of their own; those without an event get `-e cpu-clock`. `PID` is replaced by the id of a running
-/// process.
+/// Options of `record` that are each tested in a recording of their own; those without an event get `-e cpu-clock`. `PID` is
+/// replaced by the id of a running process.
 const ALONE: &[&str] = &[
     "-e cpu-clock",
     "-e cpu-clock:u -c 200000",
@@ -138,7 +138,7 @@ impl Variant<'_> {
     /// are none, or if the attrs are not compared.
     fn attr_differences(&self, line: &str) -> Option<String> {
         let is_ours = self.words.iter().any(|word| OURS.contains(word));
-        // The modes do not change the attrs, which are compared for the lines of `ALONE`.
+        // Combinations of a mode and a kind are not compared.
         if is_ours || !ALONE.contains(&line) {
             return None;
         }
@@ -169,7 +169,7 @@ impl Variant<'_> {
         names
     }
 
-    /// The faults of one of the files, and its number of samples.
+    /// What is wrong with one of the files, and its number of samples.
     fn read(&self, file: &str, stream: &[u8]) -> (Vec<String>, u64) {
         let mut faults = Vec::new();
         let mut quiet = |words: &[&str]| {
@@ -206,7 +206,7 @@ impl Variant<'_> {
         tools.all(|outcome| outcome.stderr.contains("data has no samples!"))
     }
 
-    /// The faults of the recording.
+    /// What is wrong with the recording.
     fn faults(&self, line: &str) -> Vec<String> {
         let (message, stream) = match self.record() {
             Ok(done) => done,

@@ -1,4 +1,4 @@
-//! Generated perf.data files, for cases that cannot be recorded on demand.
+//! Generated perf.data files with cpu-clock samples, for cases that cannot be recorded on demand.
 
 use rperf_testkit::{Bytes, FileAttr, PerfFile};
 
@@ -17,8 +17,8 @@ pub(super) const MISC_EXEC: u16 = 1 << 13;
 /// A recording of one event, cpu-clock with callchains.
 pub(super) struct Recording {
     file: PerfFile,
-    branches: bool,
-    switches: bool,
+    has_branches: bool,
+    has_switches: bool,
 }
 
 /// One sample.
@@ -34,15 +34,15 @@ impl Recording {
     pub(super) fn new() -> Self {
         Self {
             file: PerfFile::new(),
-            branches: false,
-            switches: false,
+            has_branches: false,
+            has_switches: false,
         }
     }
 
-    /// A recording whose samples have branches.
+    /// A recording whose samples have branch stacks.
     pub(super) fn with_branches() -> Self {
         Self {
-            branches: true,
+            has_branches: true,
             ..Self::new()
         }
     }
@@ -70,7 +70,7 @@ impl Recording {
 
     /// Adds a SWITCH record of a thread of process 10, which is switched in or out.
     pub(super) fn switch(&mut self, tid: u32, is_in: bool, time: u64) {
-        self.switches = true;
+        self.has_switches = true;
         let misc = if is_in { 0 } else { MISC_EXEC };
         self.push(14, misc, Bytes::new().u32(10).u32(tid).u64(time));
     }
@@ -93,12 +93,13 @@ impl Recording {
         self.push(1, MISC_USER, body);
     }
 
-    /// Adds a sample, of the kernel if its first address is a kernel address.
+    /// Adds a sample with an empty branch stack, or none. It is one of the kernel if its first address is a kernel address.
     pub(super) fn sample(&mut self, sampled: Sampled<'_>) {
         self.sample_with_branches(&[], sampled);
     }
 
-    /// Adds a sample with branches, newest first: from, to and flags.
+    /// Adds a sample with branches, newest first: from, to and flags. They are ignored unless the recording is one
+    /// [`Self::with_branches`].
     pub(super) fn sample_with_branches(&mut self, branches: &[[u64; 3]], sampled: Sampled<'_>) {
         let ip = sampled
             .chain
@@ -122,7 +123,7 @@ impl Recording {
         for address in sampled.chain {
             body = body.u64(*address);
         }
-        if self.branches {
+        if self.has_branches {
             body = body.u64(branches.len() as u64);
             body = branches
                 .iter()
@@ -137,9 +138,9 @@ impl Recording {
         let attr = FileAttr {
             kind: 1,
             period: 250_000,
-            sample_type: SAMPLE_TYPE | if self.branches { BRANCH_STACK } else { 0 },
-            flags: FileAttr::SAMPLE_ID_ALL | if self.switches { CONTEXT_SWITCH } else { 0 },
-            branches: if self.branches { ANY_BRANCH } else { 0 },
+            sample_type: SAMPLE_TYPE | if self.has_branches { BRANCH_STACK } else { 0 },
+            flags: FileAttr::SAMPLE_ID_ALL | if self.has_switches { CONTEXT_SWITCH } else { 0 },
+            branches: if self.has_branches { ANY_BRANCH } else { 0 },
             ..FileAttr::default()
         };
         self.file.event(&attr, &[]).finish()

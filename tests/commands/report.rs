@@ -24,7 +24,8 @@ fn report(bytes: &[u8], words: &[&str]) -> Outcome {
         .expect("the binary starts")
 }
 
-/// Callchains that branch, recurse, end early and have unmapped addresses, of two threads with two names.
+/// Callchains that branch, recurse, end early and have unmapped addresses, of two threads of one name. One is renamed after its last
+/// sample.
 fn recording() -> Vec<u8> {
     let mut file = Recording::new();
     file.comm(0, (10, 10), "first", 0);
@@ -162,7 +163,7 @@ fn an_unknown_key_lists_the_known_ones() {
 }
 
 #[test]
-fn keys_of_unrecorded_fields_are_rejected() {
+fn unusable_keys_and_option_values_are_refused() {
     let bytes = recording();
     for (words, message) in [
         (
@@ -209,26 +210,34 @@ fn keys_of_unrecorded_fields_are_rejected() {
     assert!(outcome.stderr.starts_with(message), "{outcome:?}");
 }
 
-#[test]
-fn sample_weights_are_averaged() {
+/// The output of `report -q` for a recording of memory accesses.
+fn memory_report(words: &[&str]) -> String {
     let file = root().join("tests/fixtures/x86_64/memory.data");
     let file = file.to_string_lossy();
-    let output_of = |words: &[&str]| {
-        let command_line = [&["report", "--stdio", "-q", "-i", &file], words].concat();
-        let outcome = rperf(&command_line).finish().expect("the binary starts");
-        assert_eq!(outcome.status, 0, "{outcome:?}");
-        outcome.stdout
-    };
-    let averages = output_of(&["-F", "weight1,weight2,weight3,overhead", "-s", "comm"]);
+    let command_line = [&["report", "--stdio", "-q", "-i", &file], words].concat();
+    let outcome = rperf(&command_line).finish().expect("the binary starts");
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    outcome.stdout
+}
+
+#[test]
+fn sample_weights_are_averaged() {
+    let averages = memory_report(&["-F", "weight1,weight2,weight3,overhead", "-s", "comm"]);
     // All samples of this recording have the same weights.
     assert_eq!(
         averages,
         "      42.0       7.0       0.0   100.00%  load   \n\n\n"
     );
-    assert_eq!(
-        output_of(&["-s", "dso,symoff", "-H"]),
-        output_of(&["-s", "dso,symoff", "--hierarchy"])
-    );
+}
+
+#[test]
+fn hierarchy_has_a_short_option() {
+    let output_of = |option: &str| {
+        let output = memory_report(&["-s", "dso,symoff", option]);
+        assert!(!output.is_empty());
+        output
+    };
+    assert_eq!(output_of("-H"), output_of("--hierarchy"));
 }
 
 #[test]
@@ -281,7 +290,7 @@ fn options_that_do_not_suit_the_recording_are_failures() {
 }
 
 #[test]
-fn comm_nodigit_merges_names_that_differ_in_digits() {
+fn comm_nodigit_and_tgid_merge_threads() {
     let mut file = Recording::new();
     for tid in [10, 11, 12] {
         let name = if tid == 12 {
@@ -484,7 +493,7 @@ fn branch_history_needs_branch_stacks() {
     assert_eq!(outcome.stdout, "");
 }
 
-/// Callers that are also in the branch stack are not repeated, and the remaining callers follow it.
+/// The branches, without repeated iterations of a loop, are followed by the callchain.
 #[test]
 fn callchains_continue_after_branches() {
     let (leaf, middle, main) = (0x40_0100, 0x40_1100, 0x40_2100);

@@ -65,19 +65,19 @@ fn rows_are_those_of_the_text() {
             &[words, &["--stdio", "-t", "\t", "-g", "none"]].concat(),
         );
         let printed = report(&scratch, &[words, &["--json"]].concat());
-        let file = json(printed.as_bytes());
-        assert_eq!(file["version"], 1);
-        assert_eq!(file["lost_samples"], 0);
-        let rows = list(&file["rows"]);
-        let printed_cells = |row: &Value| {
+        let document = json(printed.as_bytes());
+        assert_eq!(document["version"], 1);
+        assert_eq!(document["lost_samples"], 0);
+        let rows = list(&document["rows"]);
+        let cells_of_text = |row: &Value| {
             let cells = cells(row).into_iter();
-            // With --comms of one name, the text has the name in a line before the rows.
+            // With --comms of one name, the rows of the text do not have the name, which is in a line before them.
             cells
                 .filter(|cell| !words.contains(&"--comms") || cell != "sh")
                 .collect::<Vec<_>>()
         };
         assert_eq!(
-            rows.iter().map(printed_cells).collect::<Vec<_>>(),
+            rows.iter().map(cells_of_text).collect::<Vec<_>>(),
             text_rows(&text),
             "{words:?}"
         );
@@ -98,9 +98,9 @@ fn totals_are_the_sums_of_the_rows() {
         &scratch,
         &["-F", "1999", "-e", "{cpu-clock:u,page-faults:u}"],
     );
-    let file = json(report(&scratch, &["--json", "-F", FIELDS]).as_bytes());
-    let rows = list(&file["rows"]);
-    let events = list(&file["events"]);
+    let document = json(report(&scratch, &["--json", "-F", FIELDS]).as_bytes());
+    let rows = list(&document["rows"]);
+    let events = list(&document["events"]);
     assert_eq!(events.len(), 2);
     let number = |value: &Value| value.as_u64().expect("a number");
     for event in events {
@@ -121,7 +121,7 @@ fn totals_are_the_sums_of_the_rows() {
 }
 
 #[test]
-fn options_without_effect_are_refused() {
+fn conflicting_options_are_refused() {
     let scratch = Scratch::new();
     ran(
         &scratch,
