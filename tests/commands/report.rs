@@ -24,8 +24,8 @@ fn report(bytes: &[u8], words: &[&str]) -> Outcome {
         .expect("the binary starts")
 }
 
-/// Callchains that branch, recurse, end early and have unmapped addresses, of two threads of one name. One is renamed after its last
-/// sample.
+/// Callchains that branch, recurse, end early and have unmapped addresses, of two threads of one name. One is renamed after its
+/// last sample.
 fn recording() -> Vec<u8> {
     let mut file = Recording::new();
     file.comm(0, (10, 10), "first", 0);

@@ -11,8 +11,6 @@ mod recording;
 mod replay;
 pub(super) mod stats;
 
-use std::path::Path;
-
 use rperf_testkit::{Outcome, Scratch, skip};
 
 use self::recording::SchedFile;
@@ -30,7 +28,7 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     run.finish().expect("rperf starts")
 }
 
-/// Two tasks on CPU 0. Task 7 waits from 100 to 110 us, after it was woken, and from 150 to 250 us, after it was preempted.
+/// Adds two tasks on CPU 0. Task 7 waits from 100 to 110 us, after it was woken, and from 150 to 250 us, after it was preempted.
 fn waits(file: &mut SchedFile) {
     file.comm(7, "seven");
     file.comm(8, "eight");
@@ -81,11 +79,11 @@ fn latencies_of_both_byte_orders() -> std::io::Result<()> {
         }
     }
     let by_runtime = run(&scratch, &["sched", "latency", "-s", "runtime"]).stdout;
-    assert!(
-        by_runtime.find("eight:8") < by_runtime.find("seven:7"),
-        "{by_runtime}"
-    );
+    let position = |task: &str| by_runtime.find(task).expect(task);
+    assert!(position("eight:8") < position("seven:7"), "{by_runtime}");
     let other_cpu = run(&scratch, &["sched", "latency", "-C", "1"]).stdout;
+    let no_tasks = "  TOTAL:                |      0.000 ms |        0 |\n";
+    assert!(other_cpu.contains(no_tasks), "{other_cpu}");
     assert!(!other_cpu.contains("seven"), "{other_cpu}");
     Ok(())
 }
@@ -126,8 +124,8 @@ fn the_history_of_both_byte_orders() -> std::io::Result<()> {
     let within = rows(&["--time", "0.000200,0.000275"]);
     let expected = ["eight[8]", "seven[7]"].iter().zip([" 0.050 ", " 0.025 "]);
     assert_eq!(within.len(), 2, "{within:?}");
-    for (row, (task, run)) in within.iter().zip(expected) {
-        assert!(row.contains(task) && row.ends_with(run), "{row}");
+    for (row, (task, run_time)) in within.iter().zip(expected) {
+        assert!(row.contains(task) && row.ends_with(run_time), "{row}");
     }
     let summary = run(&scratch, &["sched", "timehist", "-s", "--state"]).stdout;
     let seven = "seven[7]      -1          2        0.090      0.000       0.000       0.100       0.010 \n";
@@ -138,7 +136,7 @@ fn the_history_of_both_byte_orders() -> std::io::Result<()> {
 }
 
 #[test]
-fn the_map_has_a_column_per_cpu() -> std::io::Result<()> {
+fn the_map_of_both_byte_orders() -> std::io::Result<()> {
     let scratch = Scratch::new();
     for mut file in [SchedFile::new(), SchedFile::big_endian()] {
         waits(&mut file);
@@ -287,7 +285,7 @@ fn stretches_with_lost_records_are_named() -> std::io::Result<()> {
 }
 
 #[test]
-fn recordings_without_switches_are_refused() -> std::io::Result<()> {
+fn recordings_without_switches_or_cpus_are_refused() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut no_switches = SchedFile::without_switches();
     no_switches.waking(100_000, 0, 7);
@@ -323,7 +321,7 @@ fn a_truncated_recording_ends_with_an_error() -> std::io::Result<()> {
     let mut file = SchedFile::new();
     waits(&mut file);
     let mut bytes = file.finish();
-    // Truncated within the last switch: the features announced by the header are missing, too.
+    // The file ends within the last switch: the features that its header announces are missing, too.
     let end = file.end_of_records() - 20;
     bytes.truncate(end);
     scratch.write("perf.data", bytes)?;
@@ -377,7 +375,7 @@ fn records_are_dumped_first() -> std::io::Result<()> {
 }
 
 #[test]
-fn other_subcommands_are_refused_by_name() {
+fn invalid_command_lines_are_refused() {
     for (words, message) in [
         (&["sched"][..], "rperf sched: no subcommand given\n"),
         (
@@ -448,18 +446,18 @@ fn events_are_recorded_and_printed() {
 }
 
 #[test]
-fn recording_without_tracefs_is_refused() {
+fn recording_without_tracefs_or_with_an_input_is_refused() {
     let scratch = Scratch::new();
+    // The folder has events, but none of the scheduler.
     let folder = scratch.path().join("events/other");
     std::fs::create_dir_all(folder).expect("a folder");
-    let debugfs = format!("--debugfs-dir={}", Path::new(".").display());
-    let refused = run(&scratch, &[&debugfs, "sched", "record", "true"]);
+    let refused = run(&scratch, &["--debugfs-dir=.", "sched", "record", "true"]);
     assert_eq!(refused.status, 255, "{refused:?}");
     assert!(refused.stderr.starts_with("sched record: "), "{refused:?}");
     assert!(
         refused.stderr.contains("\nhint: mount tracefs"),
         "{refused:?}"
     );
-    let reading = run(&scratch, &["sched", "-i", "x.data", "record", "true"]);
-    assert_eq!(reading.status, 129, "{reading:?}");
+    let with_input = run(&scratch, &["sched", "-i", "x.data", "record", "true"]);
+    assert_eq!(with_input.status, 129, "{with_input:?}");
 }

@@ -6,7 +6,7 @@ use super::recording::SchedFile;
 use super::run;
 use crate::commands::outcome;
 
-/// A recording in which task 8 waits for task 7, for these numbers of microseconds.
+/// A recording in which task 8 waits for a CPU that runs task 7, for these numbers of microseconds.
 fn recording(waits: &[u64]) -> Vec<u8> {
     let mut file = SchedFile::new();
     file.comm(7, "seven");

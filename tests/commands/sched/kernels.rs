@@ -1,4 +1,4 @@
-//! Recordings of other kernels, and of kernels that leave out events.
+//! Recordings of other kernels, and with missing or contradictory events; `sched timehist -I`.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn copy_events(from: &Path, to: &Path, except: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The events of this kernel without `sched_waking`, as before Linux 4.3.
+/// The events of the running kernel without `sched_waking`, as before Linux 4.3.
 #[test]
 fn wakeups_are_recorded_on_old_kernels() -> std::io::Result<()> {
     const NAME: &str = "commands::sched::kernels::wakeups_are_recorded_on_old_kernels";
@@ -143,12 +143,11 @@ fn idle_time_is_unknown_without_switches_from_the_idle_task() -> std::io::Result
     assert_eq!(summary.status, 0, "{summary:?}");
     let line = "CPU  0 idle time unknown: no switch from the idle task was recorded\n";
     assert!(summary.stdout.contains(line), "{}", summary.stdout);
-
     Ok(())
 }
 
 #[test]
-fn only_idle_tasks_are_shown() -> std::io::Result<()> {
+fn timehist_can_show_idle_tasks_only() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = SchedFile::new();
     for time in [100_000, 200_000] {

@@ -10,7 +10,7 @@ use super::run;
 use crate::commands::outcome;
 use crate::kernel::can_trace;
 
-/// The numbers of a thread that both `--live` and a recording report.
+/// The numbers that `sched latency` reports for a thread, with `--live` and from a recording.
 struct Waits {
     comm: String,
     count: u64,
@@ -35,8 +35,8 @@ fn threads(printed: &str) -> BTreeMap<u64, Waits> {
     rows.collect()
 }
 
-/// For threads that began and ended while both ran, a recording has at most the waits of `--live`, and for most of these
-/// threads the same.
+/// For threads that began and ended while `--live` and a recording ran, the recording has at most the waits of `--live`, and for
+/// most of these threads the same.
 #[test]
 fn the_waits_are_those_of_a_recording() {
     const NAME: &str = "commands::sched::live::the_waits_are_those_of_a_recording";
@@ -48,35 +48,49 @@ fn the_waits_are_those_of_a_recording() {
     // Other tests run sleep(1), too.
     copy_program("/bin/sleep", scratch.path().join("live-sleep"));
     let sleeps = "for i in 1 2 3 4 5 6 7 8 9 10; do ./live-sleep 0.01; done";
-    let live = format!(
+    let live_command = format!(
         "{} sched latency --live -p --json -- sh -c '{sleeps}' > live.json",
         env!("CARGO_BIN_EXE_rperf")
     );
     let words = [
-        "sched", "record", "-q", "-m", "1024", "-o", "s.data", "--", "sh", "-c", &live,
+        "sched",
+        "record",
+        "-q",
+        "-m",
+        "1024",
+        "-o",
+        "s.data",
+        "--",
+        "sh",
+        "-c",
+        &live_command,
     ];
     let recorded = run(&scratch, &words);
     if recorded.status != 0 {
         return skip(NAME, &recorded.stderr);
     }
-    let live = std::fs::read_to_string(scratch.path().join("live.json")).unwrap();
-    let live = threads(&live);
-    let file = run(
+    let printed = std::fs::read_to_string(scratch.path().join("live.json")).unwrap();
+    let live_threads = threads(&printed);
+    let analysed = run(
         &scratch,
         &["sched", "latency", "-i", "s.data", "-p", "--json"],
     );
-    let file = threads(&file.stdout);
+    let recorded_threads = threads(&analysed.stdout);
     let (mut compared, mut equal) = (0, 0);
-    for (tid, live) in live.iter().filter(|(_, live)| live.comm == "live-sleep") {
-        let file = &file[tid];
-        assert_eq!(file.comm, "live-sleep", "{tid}");
+    let rows = live_threads.iter();
+    for (tid, live) in rows.filter(|(_, waits)| waits.comm == "live-sleep") {
+        let from_recording = &recorded_threads[tid];
+        assert_eq!(from_recording.comm, "live-sleep", "{tid}");
         // If a task is woken on its way to sleep, the recording has the wakeup before the switch, and no wait.
-        assert!(file.count <= live.count, "{tid}");
+        assert!(from_recording.count <= live.count, "{tid}");
         compared += 1;
-        if file.count == live.count {
+        if from_recording.count == live.count {
             // The clock is read at different places of the same switch.
-            assert!(file.max.abs_diff(live.max) < 1_000_000, "{tid}");
-            assert!(file.runtime.abs_diff(live.runtime) < 3_000_000, "{tid}");
+            assert!(from_recording.max.abs_diff(live.max) < 1_000_000, "{tid}");
+            assert!(
+                from_recording.runtime.abs_diff(live.runtime) < 3_000_000,
+                "{tid}"
+            );
             equal += 1;
         }
     }

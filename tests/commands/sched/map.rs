@@ -37,16 +37,22 @@ fn selected_cpus_and_threads_are_coloured_on_a_terminal_only() -> std::io::Resul
         .lines()
         .filter(|line| line.contains(" secs"))
         .collect();
-    let is_colored = |row: &&&str| row.contains("\x1b[34m");
+    let has_colored_thread = |row: &&&str| row.contains("\x1b[34m");
     assert_eq!(rows.len(), 4, "{screen:?}");
     assert!(
         rows.iter().all(|row| row.contains("\x1b[41m*")),
         "{screen:?}"
     );
     assert!(
-        rows.iter().filter(is_colored).all(|row| row.contains("A0")),
+        rows.iter()
+            .filter(has_colored_thread)
+            .all(|row| row.contains("A0")),
         "{screen:?}"
     );
-    assert_eq!(rows.iter().filter(is_colored).count(), 2, "{screen:?}");
+    assert_eq!(
+        rows.iter().filter(has_colored_thread).count(),
+        2,
+        "{screen:?}"
+    );
     Ok(())
 }

@@ -7,7 +7,7 @@ use super::run;
 use crate::commands::outcome;
 use crate::kernel::can_trace;
 
-/// Writes a recording: task 7 sleeps until task 8 wakes it, then 8 until 7 wakes it; 7 is preempted by 8.
+/// Writes a recording: task 7 sleeps until task 8 wakes it, then 8 sleeps until 7 wakes it, and 8 preempts 7.
 fn sleeps(scratch: &Scratch) -> std::io::Result<()> {
     let mut file = SchedFile::new();
     file.comm(7, "seven");
@@ -89,7 +89,7 @@ fn rows_as_json_add_up_to_the_text() -> std::io::Result<()> {
 }
 
 #[test]
-fn pictures_are_written() -> std::io::Result<()> {
+fn flame_graphs_are_written_unless_there_are_no_waits() -> std::io::Result<()> {
     let scratch = Scratch::new();
     sleeps(&scratch)?;
     let words = ["sched", "off-cpu", "-o", "off.svg", "--title", "waits"];
@@ -150,7 +150,8 @@ fn stacks_and_wakers_are_recorded() {
     panic!("no wait shows its waker: {}", attempts.join("\n"));
 }
 
-/// Records a shell that sleeps and writes into a pipe, and returns the folded stacks; `None` if recording fails.
+/// Records a shell that sleeps and writes into a pipe, and returns the folded stacks; `None`, with a printed reason, if recording
+/// fails.
 fn folded_of_pipe(test: &str) -> Option<String> {
     let scratch = Scratch::new();
     let shell = "for i in 1 2 3 4 5; do echo $i; sleep 0.01; done | cat > /dev/null";
@@ -166,7 +167,7 @@ fn folded_of_pipe(test: &str) -> Option<String> {
     Some(run(&scratch, &words).stdout)
 }
 
-/// Whether a timer wakes sleep(1), and the shell cat(1) by writing into the pipe.
+/// Whether the stacks show that a timer wakes sleep(1), and that the shell wakes cat(1) by writing into the pipe.
 fn shows_wakers(folded: &str) -> bool {
     let lines = |start: &'static str| folded.lines().filter(move |line| line.starts_with(start));
     let mut sleeps = lines("sleep;[interruptible sleep];");

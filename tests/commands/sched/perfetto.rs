@@ -13,6 +13,7 @@ const PROCESS_TREE: u64 = 2;
 const SWITCH: u64 = 4;
 const WAKING: u64 = 20;
 
+/// An event of a trace.
 #[derive(Debug, PartialEq, Eq)]
 enum Traced {
     /// Time, running thread, and the fields `prev_pid`, `prev_state`, `next_pid`.
@@ -21,6 +22,7 @@ enum Traced {
     Waking(u64, u64, u64),
 }
 
+/// The events of a trace, its threads with their names, and the number of bundles before which events were lost.
 fn decode(trace: &[u8]) -> (Vec<Traced>, Vec<(u64, String)>, u64) {
     let (mut events, mut threads, mut losses) = (Vec::new(), Vec::new(), 0);
     for packet in messages(trace, 1) {
@@ -49,7 +51,8 @@ fn decode(trace: &[u8]) -> (Vec<Traced>, Vec<(u64, String)>, u64) {
 #[test]
 fn switches_and_wakeups_are_traced() -> std::io::Result<()> {
     let scratch = Scratch::new();
-    // The losses of the generated big-endian file have no CPU.
+    // The CPU of a loss is in the trailer of its record. The generated big-endian file has no trailers: the flags of its attrs,
+    // `sample_id_all` among them, are in little-endian bit order.
     for (mut file, losses_with_cpu) in [(SchedFile::new(), 1), (SchedFile::big_endian(), 0)] {
         waits(&mut file);
         file.lost(310_000, 5);

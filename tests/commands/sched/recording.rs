@@ -1,4 +1,4 @@
-//! A generated recording of scheduler events.
+//! Generated recordings of scheduler events.
 
 use rperf_testkit::{Bytes, FileAttr, PerfFile};
 use rperf_tracepoint::TracingDataBuilder;
@@ -80,9 +80,9 @@ const FORMATS: [(u64, &str, &str); 5] = [
 /// A recording under construction. Events are of CPU 0, except those of [`SchedFile::switch_on`].
 pub(super) struct SchedFile {
     file: PerfFile,
-    /// The event of records other than samples.
-    other: u64,
-    /// The events of switches and wakeups.
+    /// The id of the event that records other than samples belong to.
+    non_sample: u64,
+    /// The ids of the events of switches and wakeups.
     switch: u64,
     waking: u64,
 }
@@ -146,7 +146,7 @@ impl SchedFile {
         let is_old = events.contains(&OLD_SWITCH);
         Self {
             file,
-            other: events[0],
+            non_sample: events[0],
             switch: if is_old { OLD_SWITCH } else { SWITCH },
             waking: if is_old { OLD_WAKEUP } else { WAKING },
         }
@@ -165,7 +165,13 @@ impl SchedFile {
 
     /// Adds a record other than a sample: `body` and the sample id fields after it.
     fn record(&mut self, kind: u32, time: u64, body: Bytes) {
-        let body = body.u32(0).u32(0).u64(time).u32(0).u32(0).u64(self.other);
+        let body = body
+            .u32(0)
+            .u32(0)
+            .u64(time)
+            .u32(0)
+            .u32(0)
+            .u64(self.non_sample);
         self.file.record(kind, 0, body.done());
     }
 
@@ -174,12 +180,13 @@ impl SchedFile {
         self.record(PerfFile::COMM, 0, body);
     }
 
+    /// Adds a LOST record that counts `records` lost records.
     pub(super) fn lost(&mut self, time: u64, records: u64) {
-        let body = self.bytes().u64(self.other).u64(records);
+        let body = self.bytes().u64(self.non_sample).u64(records);
         self.record(LOST, time, body);
     }
 
-    /// Adds a switch from a task in this state to another.
+    /// Adds a switch from task `prev`, now in `state`, to task `next`.
     pub(super) fn switch(&mut self, time: u64, (prev, state): (u32, u64), next: u32) {
         let raw = self.bytes().raw([0; 24]).u32(prev).u32(120).u64(state);
         let raw = raw.raw([0; 16]).u32(next).u32(120).raw([0; 4]);
@@ -212,6 +219,7 @@ impl SchedFile {
         self.file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body);
     }
 
+    /// Adds `sched_stat_runtime`: the task ran for `runtime` ns.
     pub(super) fn runtime(&mut self, time: u64, tid: u32, runtime: u64) {
         let raw = self
             .bytes()
@@ -228,7 +236,7 @@ impl SchedFile {
     }
 
     /// The offset of the end of the records, at which the next record would be.
-    pub(super) fn end_of_records(&mut self) -> usize {
+    pub(super) fn end_of_records(&self) -> usize {
         let end = self.file.clone().record(PerfFile::SAMPLE, 0, []);
         usize::try_from(end).expect("a short file")
     }

@@ -11,7 +11,7 @@ use super::{run, waits};
 
 const MILLI: u64 = 1_000_000;
 
-/// Task 7 runs for 20 ms, wakes task 8 and sleeps until an unknown task wakes it; task 8 runs for 10 ms.
+/// Adds two tasks. Task 7 runs for 20 ms, wakes task 8 and sleeps until it is woken while the CPU is idle; task 8 runs for 10 ms.
 fn relay(file: &mut SchedFile) {
     file.comm(7, "seven");
     file.comm(8, "eight");
@@ -23,7 +23,7 @@ fn relay(file: &mut SchedFile) {
     file.switch(60 * MILLI, (0, 0), 7);
 }
 
-/// Replaces measured numbers by `N`.
+/// Replaces the numbers in a line of measurements by `N`.
 fn without_times(line: &str) -> String {
     let is_measured = line.ends_with("nsecs") || line.starts_with('#');
     if !is_measured {
@@ -102,7 +102,7 @@ fn an_endless_replay_is_printed_as_it_goes() -> std::io::Result<()> {
     let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
     let lines = lines.map_while(Result::ok);
     let mut repetitions = lines.filter(|line| line.starts_with('#'));
-    // More than the default number.
+    // By default, there are ten.
     let twelfth = repetitions.nth(11);
     child.kill()?;
     child.wait()?;

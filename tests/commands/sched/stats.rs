@@ -73,7 +73,7 @@ impl StatsFile {
     }
 
     /// Adds two readings of two CPUs with a domain each: the counters of CPU 0 rise by 10, 0, 100, 50, 40, 20, 1000, 500 and
-    /// 7, those of CPU 1 by twice as much.
+    /// 7, those of CPU 1 by twice as much, and each counter of the domains by its index.
     fn readings(&mut self) {
         for (time, factor) in [(1000, 0), (1500, 1)] {
             for cpu in 0..2_u32 {
@@ -178,10 +178,12 @@ fn counters_of_all_versions_and_byte_orders_are_shown() -> std::io::Result<()> {
                 assert!(average.contains(&line), "{average}");
             }
             assert!(cpus.contains("\nCPU: 1 | DOMAIN: "), "{cpus}");
+            let category = |name: &str| text.find(name).expect(name);
+            let (busy, idle) = (category("<Category busy>"), category("<Category idle>"));
             match version {
                 17 => assert!(text.contains(DOMAIN_17), "{text}"),
-                16 => assert!(text.find("<Category busy>") < text.find("<Category idle>")),
-                _ => assert!(text.find("<Category busy>") > text.find("<Category idle>")),
+                16 => assert!(busy < idle, "{text}"),
+                _ => assert!(busy > idle, "{text}"),
             }
             let domain = if version == 17 { "MC" } else { "0" };
             let title = format!("CPU: <ALL CPUS SUMMARY> | DOMAIN: {domain}\n");

@@ -7,10 +7,10 @@ use rperf_bpf::{Error, RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskOff
 use rperf_btf::Btf;
 use rperf_testkit::skip;
 
-/// Starts a summary; `None`, with a printed reason, if this machine cannot.
-fn start(cpu: Option<u32>, max_rows: u32) -> Option<RunQueueSummary> {
+/// Starts a summary; `None`, with a printed reason, if the kernel does not support or permit it.
+fn start(test: &str, cpu: Option<u32>, max_rows: u32) -> Option<RunQueueSummary> {
     let Ok(types) = rperf_sys::kernel_file("/sys/kernel/btf/vmlinux") else {
-        skip("sched_live_programs", "the kernel has no BTF");
+        skip(test, "the kernel has no BTF");
         return None;
     };
     let types = Btf::parse(&types).unwrap();
@@ -30,7 +30,7 @@ fn start(cpu: Option<u32>, max_rows: u32) -> Option<RunQueueSummary> {
     match RunQueueSummary::start(options) {
         Ok(summary) => Some(summary),
         Err(error @ (Error::NoBpf | Error::NotPermitted | Error::PidNamespace)) => {
-            skip("sched_live_programs", &error.to_string());
+            skip(test, &error.to_string());
             None
         }
         Err(error) => panic!("{error}"),
@@ -54,7 +54,8 @@ fn sleeper(name: &str, sleeps: u32) -> (u32, Duration) {
 
 #[test]
 fn waits_of_an_ended_thread_are_read() {
-    let Some(mut summary) = start(None, 4096) else {
+    const NAME: &str = "commands::sched::live::programs::waits_of_an_ended_thread_are_read";
+    let Some(mut summary) = start(NAME, None, 4096) else {
         return;
     };
     let (tid, lived) = sleeper("live-sleeper", 50);
@@ -78,7 +79,11 @@ fn waits_of_an_ended_thread_are_read() {
 
 #[test]
 fn rows_beyond_the_limit_are_counted_and_other_cpus_are_excluded() {
-    let (Some(full), Some(mut elsewhere)) = (start(None, 1), start(Some(1 << 20), 4096)) else {
+    const NAME: &str = "commands::sched::live::programs::rows_beyond_the_limit_are_counted_and_other_cpus_are_excluded";
+    // No CPU has the number 2^20.
+    let (Some(full), Some(mut elsewhere)) =
+        (start(NAME, None, 1), start(NAME, Some(1 << 20), 4096))
+    else {
         return;
     };
     sleeper("one", 5);

@@ -56,7 +56,7 @@ fn sched_stats(proc: &Scratch, words: &[&str]) -> Outcome {
     run.finish().expect("rperf starts")
 }
 
-/// Types and bytes of the records of a recording.
+/// The types and bodies of the records of a recording.
 fn records(path: &Path) -> Vec<(u32, Vec<u8>)> {
     let bytes = fs::read(path).expect("a recording");
     let data = PerfData::parse_with_any_events(&bytes).expect("a recording");
@@ -94,8 +94,8 @@ fn records_and_text_are_those_of_perf() -> std::io::Result<()> {
         let expected = text(&format!("{version}-report.txt"));
         let report = sched_stats(&proc, &["report"]);
         assert_prints(&report, &expected);
-        let perfs = perfs.display().to_string();
-        let report = sched_stats(&proc, &["report", "-i", &perfs]);
+        let perfs_path = perfs.display().to_string();
+        let report = sched_stats(&proc, &["report", "-i", &perfs_path]);
         assert_prints(&report, &expected);
         // Without a recording, the same text is printed.
         fs::copy(
@@ -130,13 +130,13 @@ fn records_of_one_cpu_and_differences_are_those_of_perf() -> std::io::Result<()>
 fn statistics_that_cannot_be_read_are_refused() -> std::io::Result<()> {
     let proc = proc_of(17);
     let refused = |words: &[&str], status: i32, parts: &[&str]| {
-        let refused = sched_stats(&proc, words);
-        assert_eq!(refused.status, status, "{words:?}: {refused:?}");
+        let outcome = sched_stats(&proc, words);
+        assert_eq!(outcome.status, status, "{words:?}: {outcome:?}");
         for part in parts {
             assert!(
-                refused.stderr.contains(part),
+                outcome.stderr.contains(part),
                 "{words:?}: {}",
-                refused.stderr
+                outcome.stderr
             );
         }
         let exist = ["perf.data", "enabled"].map(|name| proc.path().join(name).exists());
