@@ -36,7 +36,7 @@ fn odd_recording() -> Vec<u8> {
     ));
     // Older than the one before: output is in time order.
     file.sample(sample((10, 10), 1_000_000_000, &[USER, 0x0040_0020]));
-    // Before any marker: user space. An unmapped address. One after the end of a mapping.
+    // An address before any marker is in user space. Then an unmapped address, and the first one after a mapping.
     file.sample(sample(
         (10, 10),
         1_001_000_001,
@@ -64,7 +64,7 @@ fn odd_recording() -> Vec<u8> {
     );
     let split = &[USER, 0x0040_07ff, 0x0040_0800, 0x0040_0bff, 0x0040_0c00];
     file.sample(sample((10, 10), 1_010_000_000, split));
-    // Two at one time keep the file's order; a name that fills its column; the idle task.
+    // Two samples with one time keep the file's order; a name that fills its column; the idle task.
     file.comm(0, (123_456, 123_456), "fifteen letters", 1_010_000_000);
     file.sample(sample(
         (123_456, 123_456),
@@ -194,6 +194,7 @@ fn foreign_files_are_refused_in_one_line() {
             outcome.stderr
         );
         assert!(outcome.stderr.contains(cause), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
     }
 }
 
@@ -205,6 +206,11 @@ fn an_unknown_field_lists_the_known_ones() {
         outcome
             .stderr
             .starts_with("Invalid field requested.\nunknown field 'nosuch'"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.contains("hint: the fields are comm, tid, "),
         "{}",
         outcome.stderr
     );
@@ -286,7 +292,7 @@ fn a_closed_pipe_is_silent() {
     assert_eq!(outcome.stderr, "");
 }
 
-/// Recorded by perf 7.2 with `--call-graph fp,defer`.
+/// `deferred.data` was recorded by perf 7.2 with `--call-graph fp,defer`.
 #[test]
 fn deferred_callchains_belong_to_their_samples() {
     let folder = root().join("tests/golden/script");

@@ -5,7 +5,7 @@ use rperf_testkit::Outcome;
 use crate::commands::outcome;
 use crate::tidy::root;
 
-/// A recording with callchains.
+/// The path of a recording with callchains.
 fn recording() -> String {
     let path = root().join("tests/fixtures/x86_64/cycles.data");
     path.to_string_lossy().into_owned()
@@ -34,12 +34,11 @@ fn scripts_are_listed_as_perf_lists_them() {
         "failed-syscalls-by-pid",
     ];
     assert!(names.starts_with(&own), "{names:?}");
-    let described = listed
-        .lines()
-        .skip(1)
-        .take(2)
-        .map(|line| line.as_bytes()[38]);
-    assert!(described.into_iter().all(|byte| byte == b' '), "{listed}");
+    // These names are short enough that their descriptions begin in one column.
+    for line in listed.lines().skip(1).take(own.len()) {
+        let line = line.as_bytes();
+        assert!(line[38] == b' ' && line[39] != b' ', "{listed}");
+    }
 }
 
 #[test]
@@ -47,11 +46,11 @@ fn stackcollapse_matches_flamegraph() {
     let file = recording();
     let folded = printed(&["flamegraph", "--folded", "-f", "-i", &file]);
     assert!(folded.lines().count() > 5, "{folded}");
-    let before = ["script", "-f", "-i", &file, "report", "stackcollapse"];
-    assert_eq!(printed(&before), folded);
-    let after = ["script", "report", "stackcollapse", "-f", "-i", &file];
-    assert_eq!(printed(&after), folded);
-    let words = [&after[..], &["--kernel", "--no-comm"]].concat();
+    let options_first = ["script", "-f", "-i", &file, "report", "stackcollapse"];
+    assert_eq!(printed(&options_first), folded);
+    let options_last = ["script", "report", "stackcollapse", "-f", "-i", &file];
+    assert_eq!(printed(&options_last), folded);
+    let words = [&options_last[..], &["--kernel", "--no-comm"]].concat();
     let marked = printed(&words);
     assert!(
         marked.contains("_[k]") && !marked.contains("load;"),
@@ -60,7 +59,7 @@ fn stackcollapse_matches_flamegraph() {
 }
 
 #[test]
-fn trees_match_lines() {
+fn flamegraph_json_has_the_weights_of_folded_stacks() {
     let file = recording();
     let words = [
         "script",
@@ -89,8 +88,8 @@ fn trees_match_lines() {
 }
 
 #[test]
-fn unusable_words_are_refused_with_a_hint() {
-    for (words, hint) in [
+fn unusable_words_are_refused_with_an_explanation() {
+    for (words, message) in [
         (&["report", "flamgraph"][..], "did you mean 'flamegraph'?"),
         (
             &["stackcollapse"],
@@ -109,7 +108,7 @@ fn unusable_words_are_refused_with_a_hint() {
             (129, ""),
             "{words:?}"
         );
-        assert!(refused.stderr.contains(hint), "{refused:?}");
+        assert!(refused.stderr.contains(message), "{refused:?}");
     }
 }
 

@@ -1,6 +1,9 @@
-//! Arguments of handlers in Python, which are sent in columns.
+//! Arguments of Python handlers, sent to the interpreter in columns.
 
 use rperf_testkit::{Outcome, Run, Scratch, skip};
+
+/// The parameters that the handlers of all tracepoints have.
+const COMMON: &str = "name, context, cpu, secs, nsecs, pid, comm, chain";
 
 fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
     let run = Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
@@ -16,6 +19,21 @@ a 1 [000] 1.000003: own:first: number=7 big=8 name=z
 b 2 [001] 1.000004: own:third: number=9 name=\"\"
 ";
 
+/// A folder with a recording of [`LINES`].
+fn recorded() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.write("text", LINES.as_bytes()).expect("a file");
+    let words = ["data", "convert", "-i", "text", "--to-perf", "perf.data"];
+    assert_eq!(rperf(&scratch, &words).status, 0);
+    scratch
+}
+
+/// The outcome of a script on the recording.
+fn run_script(scratch: &Scratch, script: &str) -> Outcome {
+    scratch.write("own.py", script.as_bytes()).expect("a file");
+    rperf(scratch, &["script", "-s", "own.py"])
+}
+
 #[test]
 fn arguments_of_all_kinds_arrive_in_order() {
     if !super::scripts::has_python() {
@@ -24,19 +42,13 @@ fn arguments_of_all_kinds_arrive_in_order() {
             "there is no Python",
         );
     }
-    let scratch = Scratch::new();
-    let common = "name, context, cpu, secs, nsecs, pid, comm, chain";
     let script = format!(
-        "def own__first({common}, number, big, text):\n    print(name, cpu, secs, nsecs, pid, comm, chain, number, big, text)\n\
-         def own__second({common}, number, text, sample):\n    print(name, number, text, sample['comm'])\n\
-         def own__third({common}, number, text):\n    print(name, repr(text))\n\
+        "def own__first({COMMON}, number, big, text):\n    print(name, cpu, secs, nsecs, pid, comm, chain, number, big, text)\n\
+         def own__second({COMMON}, number, text, sample):\n    print(name, number, text, sample['comm'])\n\
+         def own__third({COMMON}, number, text):\n    print(name, repr(text))\n\
          def trace_unhandled(event, context, fields): print('unhandled', event)\n"
     );
-    scratch.write("text", LINES.as_bytes()).expect("a file");
-    scratch.write("own.py", script.as_bytes()).expect("a file");
-    let words = ["data", "convert", "-i", "text", "--to-perf", "perf.data"];
-    assert_eq!(rperf(&scratch, &words).status, 0);
-    let outcome = rperf(&scratch, &["script", "-s", "own.py"]);
+    let outcome = run_script(&recorded(), &script);
     let expected = "\
 own__first 0 1 1000 1 a [] 4294967291 18446744073709551615 x
 own__second 6 y b
@@ -44,35 +56,44 @@ own__first 0 1 3000 1 a [] 7 8 z
 own__third '\"\"'
 ";
     assert_eq!(outcome.stdout, expected, "{}", outcome.stderr);
-    // One handler alone, which ends the program in the middle.
+}
+
+#[test]
+fn exceptions_of_handlers_end_the_script() {
+    if !super::scripts::has_python() {
+        return skip(
+            "exceptions_of_handlers_end_the_script",
+            "there is no Python",
+        );
+    }
+    let scratch = recorded();
+    // The first of two samples ends the script.
     let script = format!(
-        "def own__first({common}, number, big, text):\n    print(number)\n    raise SystemExit(4)\n"
+        "def own__first({COMMON}, number, big, text):\n    print(number)\n    raise SystemExit(4)\n"
     );
-    scratch.write("own.py", script.as_bytes()).expect("a file");
-    let outcome = rperf(&scratch, &["script", "-s", "own.py"]);
+    let outcome = run_script(&scratch, &script);
     assert_eq!(
         (outcome.status, &*outcome.stdout),
         (4, "4294967291\n"),
         "{}",
         outcome.stderr
     );
-    let script = format!("def own__first({common}, number, big, text): text + 1\n");
-    scratch.write("own.py", script.as_bytes()).expect("a file");
-    let outcome = rperf(&scratch, &["script", "-s", "own.py"]);
+    let script = format!("def own__first({COMMON}, number, big, text): text + 1\n");
+    let outcome = run_script(&scratch, &script);
     assert_eq!(outcome.status, 134);
     assert!(
         outcome.stderr.contains("line 1, in own__first"),
         "{}",
         outcome.stderr
     );
+    // The traceback has no frames of rperf's own code.
     assert!(!outcome.stderr.contains("<calls>"), "{}", outcome.stderr);
-    // Several handlers are called by generators, in which Python replaces this exception.
+    // Several handlers are called by generators, in which Python replaces StopIteration by RuntimeError.
     let script = format!(
-        "def own__first({common}, number, big, text): raise StopIteration\n\
-         def own__second({common}, number, text): pass\n"
+        "def own__first({COMMON}, number, big, text): raise StopIteration\n\
+         def own__second({COMMON}, number, text): pass\n"
     );
-    scratch.write("own.py", script.as_bytes()).expect("a file");
-    let outcome = rperf(&scratch, &["script", "-s", "own.py"]);
+    let outcome = run_script(&scratch, &script);
     assert_eq!(outcome.status, 134);
     assert!(
         !outcome.stderr.contains("RuntimeError"),

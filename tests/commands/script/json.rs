@@ -1,4 +1,4 @@
-//! `script --json` compared with the text of `script`.
+//! `script --json`: compared with the text of `script`, the types of its members, and refusals.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn printed(name: &str, words: &[&str]) -> String {
     outcome.stdout
 }
 
-/// An object formatted as a line of text.
+/// An object formatted as the line of text with the fields comm, pid, tid, time and event, with single blanks.
 fn line(object: &Value) -> String {
     let number = |key: &str| object[key].as_u64().expect("a number");
     let text = |key: &str| object[key].as_str().expect("a text");
@@ -46,18 +46,18 @@ fn objects_are_the_samples_of_the_text() {
     for name in ["kprobe.data", "memory.data", "leader.data", "zstd.data"] {
         let fields = ["--ns", "-F", "comm,pid,tid,time,event"];
         let text = printed(name, &fields);
-        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let expected: Vec<String> = text.lines().map(words).collect();
+        let single_blanks = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let expected: Vec<String> = text.lines().map(single_blanks).collect();
         assert!(expected.len() > 3, "{name}: {text}");
         let with_fields: Vec<String> = objects(name, &fields).iter().map(line).collect();
         assert_eq!(with_fields, expected, "{name}");
-        let versions = objects(name, &[]);
+        let by_default = objects(name, &[]);
         assert!(
-            versions.iter().all(|object| object["version"] == 1),
+            by_default.iter().all(|object| object["version"] == 1),
             "{name}"
         );
-        let by_default: Vec<String> = objects(name, &[]).iter().map(line).collect();
-        assert_eq!(by_default, expected, "{name}");
+        let lines: Vec<String> = by_default.iter().map(line).collect();
+        assert_eq!(lines, expected, "{name}");
     }
 }
 
@@ -77,7 +77,7 @@ fn fields_of_tracepoints_have_their_types() {
 }
 
 #[test]
-fn accesses_have_their_parts() {
+fn memory_samples_have_the_members_of_their_accesses() {
     let samples = objects("memory.data", &["--max-stack", "1"]);
     let keys = [
         "addr",
@@ -102,7 +102,7 @@ fn accesses_have_their_parts() {
 }
 
 #[test]
-fn unsupported_members_are_refused() {
+fn unsupported_fields_and_options_are_refused() {
     let file = fixture("branches.data");
     for (words, message) in [
         (&["-F", "ip,brstack"][..], "--json has no field 'brstack'\n"),

@@ -1,4 +1,4 @@
-//! `netdev-times`, `task-analyzer` and `gecko` on small recordings whose tables were checked by hand. The tables of
+//! `netdev-times` and `task-analyzer` on small recordings whose tables were checked by hand, and `gecko`. The tables of
 //! `task-analyzer` also equal those of perf 7.2's script, except for blanks.
 
 use rperf_testkit::{Outcome, Run, Scratch};
@@ -28,7 +28,8 @@ fn reported(scratch: &Scratch, words: &[&str]) -> String {
     outcome.stdout
 }
 
-/// Two interrupts of network devices and one of another device, three received packets, one sent packet and one that the device refuses.
+/// Two interrupts of network devices and one of another device; three received packets; one sent packet, and one that the device
+/// refuses (`rc=16`).
 const PACKETS: &str = "\
 swapper 0 [000] 10.000000: irq:irq_handler_entry: irq=27 name=virtio0-input.0
 swapper 0 [000] 10.000010: irq:softirq_raise: vec=3
@@ -161,7 +162,7 @@ fn words_of(text: &str) -> String {
 }
 
 #[test]
-fn runs_of_threads_are_those_of_perf() {
+fn task_analyzer_prints_runs_and_sums() {
     let scratch = recorded(&switches());
     let report = |words: &[&str]| {
         let words = [&["task-analyzer"], words].concat();
@@ -170,11 +171,11 @@ fn runs_of_threads_are_those_of_perf() {
     let all = ["--ns", "--extended-times", "--summary-extended"];
     assert_eq!(report(&all), RUNS);
     let titles = "Switched-In Switched-Out CPU PID TID Comm Runtime Time Out-In\n";
-    let usual = "10.005000 10.006000 0 11 11 xx 1000.000 3999.500\n\
-                 10.009000 10.010000 0 11 11 xx 1000.000 3000.000\n";
     let renamed = ["--rename-comms-by-tids=11:xx", "--limit-to-tasks", "xx"];
-    let first = "10.000000 10.001000 0 11 11 xx 1000.500 -1.000\n";
-    assert_eq!(report(&renamed), format!("{titles}{first}{usual}"));
+    let rows = "10.000000 10.001000 0 11 11 xx 1000.500 -1.000\n\
+                10.005000 10.006000 0 11 11 xx 1000.000 3999.500\n\
+                10.009000 10.010000 0 11 11 xx 1000.000 3000.000\n";
+    assert_eq!(report(&renamed), format!("{titles}{rows}"));
     let limited = ["--time-limit", "10.004:10.0075", "--ms"];
     let rows = "10.005000 10.006000 0 11 11 aa 1.000 -1.000\n\
                 10.005500 10.007250 1 33 33 cc 1.750 -1.000\n";
@@ -193,7 +194,7 @@ fn runs_of_threads_are_those_of_perf() {
 }
 
 #[test]
-fn runs_of_threads_are_written_to_files() {
+fn task_analyzer_writes_csv_files() {
     let scratch = recorded(&switches());
     let words = [
         "task-analyzer",
@@ -211,21 +212,23 @@ fn runs_of_threads_are_written_to_files() {
     );
     let read = |name| std::fs::read_to_string(scratch.path().join(name)).expect("it was written");
     let text = read("runs") + &read("sums");
-    let expected = RUNS
-        .lines()
-        .filter(|line| line.starts_with(['1', '2', '3']));
-    let rows: Vec<&str> = text
-        .lines()
-        .filter(|line| line.starts_with(['1', '2', '3']))
-        .collect();
-    assert_eq!(
-        rows.join("\n").replace(';', " "),
-        expected.collect::<Vec<_>>().join("\n")
-    );
+    // Rows begin with a time or a pid, titles with letters.
+    let rows = |text: &str| {
+        let rows = text
+            .lines()
+            .filter(|line| line.starts_with(['1', '2', '3']));
+        rows.collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(rows(&text).replace(';', " "), rows(RUNS));
     assert!(
         text.starts_with("Switched-In;Switched-Out;CPU;PID;TID;Comm;Runtime;Time Out-In;"),
         "{text}"
     );
+}
+
+#[test]
+fn task_analyzer_refuses_unusable_options_and_files() {
+    let scratch = recorded(&switches());
     for (words, message) in [
         (&["--csv", "x", "--summary"][..], "no file for the summary"),
         (
@@ -287,10 +290,10 @@ fn gecko_writes_the_profile_of_data_convert() {
         "data.json",
     ];
     assert_eq!(run(&scratch, &words).status, 0);
-    let [own, usual, data] = ["own.json", "gecko_profile.json", "data.json"]
+    let [named, by_default, converted] = ["own.json", "gecko_profile.json", "data.json"]
         .map(|name| std::fs::read_to_string(scratch.path().join(name)).expect("it was written"));
-    assert!(data.contains("\"threads\""));
-    assert_eq!((&own, &usual), (&data, &data));
+    assert!(converted.contains("\"threads\""));
+    assert_eq!((&named, &by_default), (&converted, &converted));
     for words in [&["--save-only"][..], &["--user-color", "red"]] {
         let refused = run(&scratch, &[&["script", "report", "gecko"], words].concat());
         assert_eq!(refused.status, 129, "{refused:?}");

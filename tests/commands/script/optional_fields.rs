@@ -8,29 +8,29 @@ use super::{assert_perf, assert_script, script};
 /// IP, TID, TIME, ADDR, CPU, PERIOD.
 const PLAIN: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 7 | 1 << 8;
 const RAW: u64 = 1 << 10;
-/// Branches, user registers, data source, interrupt registers, physical address, both page sizes, weight struct.
+/// [`PLAIN`] and branches, user registers, data source, interrupt registers, physical address, both page sizes, weight struct.
 const RICH: u64 =
     PLAIN | 1 << 11 | 1 << 12 | 1 << 15 | 1 << 18 | 1 << 19 | 1 << 22 | 1 << 23 | 1 << 24;
 /// AX, SP, IP, R15.
 const USER_REGISTERS: [u32; 4] = [0, 7, 8, 23];
-/// FLAGS, XMM0.
-const OTHER_REGISTERS: [u32; 3] = [9, 32, 33];
+/// FLAGS, and XMM0 in two words.
+const INTERRUPT_REGISTERS: [u32; 3] = [9, 32, 33];
 
 fn mask(registers: &[u32]) -> u64 {
     registers.iter().fold(0, |mask, number| mask | 1 << number)
 }
 
-/// Records of one event.
-struct Rich {
+/// A recording of one event, under construction.
+struct EventFile {
     kind: u32,
     config: u64,
     sample_type: u64,
     file: PerfFile,
 }
 
-impl Rich {
+impl EventFile {
     fn new(kind: u32, config: u64, sample_type: u64) -> Self {
-        let mut file = Self {
+        let mut recording = Self {
             kind,
             config,
             sample_type,
@@ -38,8 +38,8 @@ impl Rich {
         };
         let id = Bytes::new().u32(10).u32(10).u64(0).u64(0);
         let comm = Bytes::new().u32(10).u32(10).text("prog", 8);
-        file.push(3, 0, comm.raw(id.done()));
-        file
+        recording.push(3, 0, comm.raw(id.done()));
+        recording
     }
 
     fn push(&mut self, kind: u32, misc: u16, body: Bytes) {
@@ -59,7 +59,7 @@ impl Rich {
             // Any branches.
             branches: 1 << 3,
             regs_user: mask(&USER_REGISTERS),
-            regs_intr: mask(&OTHER_REGISTERS),
+            regs_intr: mask(&INTERRUPT_REGISTERS),
             ..FileAttr::default()
         };
         self.file.event(&attr, &[]).machine("x86_64").finish()
@@ -82,36 +82,37 @@ fn registers(body: Bytes, abi: u64, numbers: &[u32]) -> Bytes {
     }
 }
 
-/// One sample for each bit of a data source, and for some values of its fields; other values vary with them.
+/// Samples whose data source has one bit, one number of a level, or one number of hops; the other values of a sample vary with
+/// its position.
 fn memory_and_branches() -> Vec<u8> {
-    const KINDS: [u64; 6] = [0, 1, 6, 9, 14, 15 | 2 << 6];
-    const SIZES: [u64; 6] = [0, 4096, 2 << 20, 1 << 30, 1, 3000];
-    let mut file = Rich::new(4, 0x01cd, RICH);
+    const BRANCH_TYPES: [u64; 6] = [0, 1, 6, 9, 14, 15 | 2 << 6];
+    const PAGE_SIZES: [u64; 6] = [0, 4096, 2 << 20, 1 << 30, 1, 3000];
+    let mut file = EventFile::new(4, 0x01cd, RICH);
     let bits = (0..43).map(|bit| 1 << bit);
-    let numbers = (1..16).map(|number| number << 33 | 2);
-    let distances = (1..6).map(|hops| hops << 43 | 1 << 37 | 1 << 33);
-    let sources: Vec<u64> = bits.chain(numbers).chain(distances).collect();
+    let level_numbers = (1..16).map(|number| number << 33 | 2);
+    let hops = (1..6).map(|hops| hops << 43 | 1 << 37 | 1 << 33);
+    let sources: Vec<u64> = bits.chain(level_numbers).chain(hops).collect();
     for (at, source) in sources.iter().chain(&[0, 0x6810_0142]).enumerate() {
         let at = at as u64;
-        let count = at % 3;
-        let mut body = plain(1_000_000_000 + at, 0x7000 * (at % 2)).u64(count);
-        for branch in 0..count {
-            let flags = ((at + branch) % 16) | (at << 4) | (KINDS[(at % 6) as usize] << 20);
+        let branches = at % 3;
+        let mut body = plain(1_000_000_000 + at, 0x7000 * (at % 2)).u64(branches);
+        for branch in 0..branches {
+            let flags = ((at + branch) % 16) | (at << 4) | (BRANCH_TYPES[(at % 6) as usize] << 20);
             body = body.u64(0x0040_0000 + at).u64(0x0050_0000).u64(flags);
         }
         body = registers(body, at % 3, &USER_REGISTERS);
         body = body.u64((at << 32) | (7 * at)).u64(*source);
-        body = registers(body, at % 2 * 2, &OTHER_REGISTERS);
-        body = body.u64(0x1000 * at).u64(SIZES[(at % 6) as usize]);
-        body = body.u64(SIZES[(at / 6 % 6) as usize]);
-        let mode = [1, 2, 3, 2 | 1 << 14][(at % 4) as usize];
-        file.push(9, mode, body);
+        body = registers(body, at % 2 * 2, &INTERRUPT_REGISTERS);
+        body = body.u64(0x1000 * at).u64(PAGE_SIZES[(at % 6) as usize]);
+        body = body.u64(PAGE_SIZES[(at / 6 % 6) as usize]);
+        let misc = [1, 2, 3, 2 | 1 << 14][(at % 4) as usize];
+        file.push(9, misc, body);
     }
     file.finish()
 }
 
 fn bpf_output() -> Vec<u8> {
-    let mut file = Rich::new(1, 10, PLAIN | RAW);
+    let mut file = EventFile::new(1, 10, PLAIN | RAW);
     for raw in [
         &b""[..],
         b"\x01\x02\x03 ",
@@ -125,7 +126,7 @@ fn bpf_output() -> Vec<u8> {
     file.finish()
 }
 
-/// Options, and the golden file of the output.
+/// Options, and the golden file of the output, for [`memory_and_branches`].
 const MEMORY: &[(&[&str], &str)] = &[
     (&[], "memory.txt"),
     (&["-F", "misc,flags,iregs,uregs"], "registers.txt"),
@@ -139,13 +140,14 @@ const MEMORY: &[(&[&str], &str)] = &[
         "numbers.txt",
     ),
 ];
+/// The same for [`bpf_output`].
 const BPF: &[(&[&str], &str)] = &[
     (&[], "bpf-output.txt"),
     (&["-F", "sw:-bpf-output"], "bpf.txt"),
 ];
 
 #[test]
-fn processor_specific_fields_match_the_golden_files() {
+fn optional_fields_match_the_golden_files() {
     for (bytes, cases) in [(memory_and_branches(), MEMORY), (bpf_output(), BPF)] {
         for (words, name) in cases {
             assert_script(&bytes, words, name);
@@ -155,9 +157,10 @@ fn processor_specific_fields_match_the_golden_files() {
 
 /// The golden files equal perf's output, if perf is available.
 #[test]
-fn processor_specific_fields_match_perf() {
+fn golden_files_of_optional_fields_equal_perfs_output() {
     let Some(perf) = real_perf() else {
-        return skip("processor_specific_fields_match_perf", "there is no perf");
+        let test = "golden_files_of_optional_fields_equal_perfs_output";
+        return skip(test, "there is no perf");
     };
     for (bytes, cases) in [(memory_and_branches(), MEMORY), (bpf_output(), BPF)] {
         assert_perf(&perf, &bytes, cases);

@@ -7,7 +7,7 @@ use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 use super::scripts::printed_for_kprobes;
 use crate::tidy::root;
 
-/// A script that prints the arguments of its functions; of a sample's structure the values before its first pointer.
+/// A script that prints the arguments of its functions. Of the sample, a C structure, it prints what is before the first pointer.
 const PRINT_ALL: &str = r#"
 use lib "$ENV{'PERF_EXEC_PATH'}/scripts/perl/Perf-Trace-Util/lib";
 use Perf::Trace::Core;
@@ -70,8 +70,8 @@ fn run(program: &str, script: &str, recording: &str, words: &[&str]) -> Outcome 
 }
 
 #[test]
-fn functions_get_the_values_of_perf() {
-    let test = "perl: functions_get_the_values_of_perf";
+fn functions_get_the_values_that_perf_passes() {
+    let test = "perl: functions_get_the_values_that_perf_passes";
     let (true, Some(perf)) = (has_perl(), real_perf()) else {
         return skip(test, "there is no perf or no Perl");
     };
@@ -149,7 +149,7 @@ fn generated_scripts_run_under_both_tools() {
             assert_eq!(outputs[0], outputs[1]);
             continue;
         }
-        // perf's script prints the bytes of a structure with pointers.
+        // perf's script also prints the bytes of a structure with pointers, which differ. The other lines are compared.
         let lines = outputs
             .iter()
             .map(|output| output.lines().filter(|line| line.starts_with("kprobes::")));

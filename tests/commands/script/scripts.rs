@@ -33,7 +33,7 @@ from Core import *
 from Util import *
 def trace_begin():
     print('begin', sys.argv[1:])
-    print(type(perf_script_context) is not None, taskState(2), trace_flag_str(9), nsecs_str(1500), strerror(-2))
+    print(perf_script_context is not None, taskState(2), trace_flag_str(9), nsecs_str(1500), strerror(-2))
 def trace_end(): print('end')
 def show(values): return sorted(values.items(), key=lambda pair: pair[0])
 def trace_unhandled(event, context, fields, sample):
@@ -75,8 +75,8 @@ fn rperf(script: &str, words: &[&str]) -> Outcome {
 }
 
 #[test]
-fn functions_get_the_values_of_perf() {
-    let test = "functions_get_the_values_of_perf";
+fn functions_get_the_values_that_perf_passes() {
+    let test = "functions_get_the_values_that_perf_passes";
     let (true, Some(perf)) = (has_python(), real_perf()) else {
         return skip(test, "there is no perf or no Python");
     };
@@ -99,10 +99,10 @@ fn functions_get_the_values_of_perf() {
 }
 
 #[test]
-fn a_script_gets_the_same_values_if_only_some_are_sent() {
+fn a_script_gets_the_same_values_if_only_those_it_reads_are_sent() {
     if !has_python() {
         return skip(
-            "a_script_gets_the_same_values_if_only_some_are_sent",
+            "a_script_gets_the_same_values_if_only_those_it_reads_are_sent",
             "there is no Python",
         );
     }
@@ -164,7 +164,7 @@ fn scripts_end_with_their_own_status() {
             "{script}: {}",
             outcome.stderr
         );
-        // rperf's warnings can be between the interpreter's lines.
+        // Compared line by line: rperf's warnings can be between the interpreter's lines.
         for line in stderr.lines() {
             assert!(
                 outcome.stderr.contains(line),
@@ -172,8 +172,8 @@ fn scripts_end_with_their_own_status() {
                 outcome.stderr
             );
         }
-        let own_frames = outcome.stderr.contains("call_for_all");
-        assert!(!own_frames, "{}", outcome.stderr);
+        let has_own_frames = outcome.stderr.contains("call_for_all");
+        assert!(!has_own_frames, "{}", outcome.stderr);
     }
 }
 
@@ -197,36 +197,22 @@ fn bad_scripts_and_interpreters_are_named() {
         assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
     }
     let scratch = Scratch::new();
-    scratch.write("own.py", b"").expect("a file can be written");
-    let script = scratch.path().join("own.py");
+    for name in ["own.py", "own.pl"] {
+        scratch.write(name, b"").expect("a file can be written");
+    }
     let recording = root().join("tests/fixtures/x86_64/cycles.data");
-    scratch.write("own.pl", b"").expect("a file can be written");
-    let (input, perl) = (recording.to_string_lossy(), scratch.path().join("own.pl"));
-    let words = [
-        "script",
-        "-f",
-        "-i",
-        &input,
-        "--python",
-        "python3",
-        "-s",
-        &perl.to_string_lossy(),
-    ];
-    let outcome = crate::commands::outcome(&words);
+    let with_interpreter = |interpreter: &str, script: &str| {
+        let (recording, script) = (recording.to_string_lossy(), scratch.path().join(script));
+        let input = ["script", "-f", "-i", &*recording];
+        let options = ["--python", interpreter, "-s", &*script.to_string_lossy()];
+        crate::commands::outcome(&[&input[..], &options].concat())
+    };
+    let outcome = with_interpreter("python3", "own.pl");
     assert_eq!(
         (outcome.status, &*outcome.stderr),
         (129, "--python applies to Python scripts only\n")
     );
-    let outcome = crate::commands::outcome(&[
-        "script",
-        "-f",
-        "-i",
-        &recording.to_string_lossy(),
-        "--python",
-        "/nonexistent/python",
-        "-s",
-        &script.to_string_lossy(),
-    ]);
+    let outcome = with_interpreter("/nonexistent/python", "own.py");
     assert_eq!(outcome.status, 255);
     let message = "/nonexistent/python: No such file";
     assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
@@ -392,7 +378,7 @@ fn generated_scripts_handle_events_with_odd_names() {
             for value in values {
                 assert!(printed.contains(value), "{language}: {printed}");
             }
-            // perf 6.1 has invalid counts in samples without counts.
+            // perf 6.1 prints invalid counts for samples that have none.
             let lines = |text: &str| {
                 let lines = text.lines().filter(|line| !line.starts_with("Sample: "));
                 lines.map(str::to_owned).collect::<Vec<_>>()
