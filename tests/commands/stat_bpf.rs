@@ -36,12 +36,13 @@ fn counts(text: &str) -> Vec<(f64, String, String)> {
     rows.collect()
 }
 
+/// Checks that the numbers differ by at most this share (`within`) of the greater one.
 fn assert_close(one: f64, other: f64, within: f64, text: &str) {
     let distance = (one - other).abs();
     assert!(distance <= within * one.max(other), "{one} {other}: {text}");
 }
 
-/// A shell that starts 100 children.
+/// A shell script that starts 100 children.
 const CHILDREN: &str = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done";
 
 #[test]
@@ -107,6 +108,8 @@ fn intervals_and_repetitions_have_counts() {
         .filter_map(|line| line.split(',').nth(1)?.parse().ok())
         .collect();
     assert!(of_intervals.len() > 2, "{}", counted.stderr);
+    // Milliseconds.
+    assert!(of_intervals.iter().sum::<f64>() > 1.0, "{}", counted.stderr);
     let words = [
         "stat",
         "--bpf-counters",
@@ -133,6 +136,7 @@ fn cgroups_have_the_counts_of_ordinary_counters() {
         return;
     };
     let scratch = Scratch::new();
+    // The variables are escaped, since the outer shell would expand them in the double quotes.
     let work = format!(
         "sh -c 'echo $$ >{}/cgroup.procs; exec sh -c \"{CHILDREN}\"'",
         cgroups.0[1].display()
@@ -158,7 +162,7 @@ fn cgroups_have_the_counts_of_ordinary_counters() {
         assert!(pair[0].0 > 2000.0, "{}", counted.stderr);
         assert_close(pair[0].0, pair[1].0, 0.02, &counted.stderr);
     }
-    // Descendants count.
+    // A cgroup's counts include those of its descendants.
     assert_close(rows[1].0, rows[3].0, 0.0, &counted.stderr);
 }
 
@@ -187,8 +191,8 @@ fn programs_are_counted_or_refused_with_a_reason() {
             &["stat", "-b", id, "-e", "task-clock", "sleep", "0.05"],
         )
     };
-    let unknown = count("4294967295");
-    assert_eq!(unknown.status, 129, "{}", unknown.stderr);
+    let invalid = count("4294967295");
+    assert_eq!(invalid.status, 129, "{}", invalid.stderr);
     let missing = count("2147483647");
     assert!(
         missing
@@ -203,7 +207,7 @@ fn programs_are_counted_or_refused_with_a_reason() {
     );
     let _link = typed.attach("sys_enter").expect("a tracepoint");
     let counted = count(&id(&typed));
-    // Kernels that cannot change their code have no trampolines.
+    // A kernel that cannot patch its code has no BPF trampolines.
     if counted.status != 0 {
         assert!(
             counted

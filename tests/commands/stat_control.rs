@@ -9,7 +9,7 @@ use rperf_testkit::Scratch;
 
 use super::outcome;
 
-/// A FIFO, opened for reading and writing so that no open blocks.
+/// Creates a FIFO and opens it for reading and writing, so that no open blocks.
 pub(super) fn fifo(path: &Path) -> File {
     let status = Command::new("mkfifo").arg(path).status();
     assert!(status.expect("mkfifo starts").success());
@@ -21,7 +21,7 @@ pub(super) fn fifo(path: &Path) -> File {
 fn control_commands_are_executed_in_order_and_acknowledged() {
     let scratch = Scratch::new();
     let (control, ack) = (scratch.path().join("control"), scratch.path().join("ack"));
-    let (mut to, mut acknowledgements) = (fifo(&control), fifo(&ack));
+    let (mut requests, mut acknowledgements) = (fifo(&control), fifo(&ack));
     let option = format!("--control=fifo:{},{}", control.display(), ack.display());
     let words = [
         "stat",
@@ -48,7 +48,7 @@ fn control_commands_are_executed_in_order_and_acknowledged() {
         "evlist -F",
         "stop",
     ] {
-        writeln!(to, "{request}").expect("the FIFO is writable");
+        writeln!(requests, "{request}").expect("the FIFO is writable");
         let mut reply = [0; 5];
         acknowledgements.read_exact(&mut reply).expect("a reply");
         assert_eq!(reply, *b"ack\n\0", "{request}");

@@ -10,7 +10,7 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, words).finish().expect("rperf starts")
 }
 
-/// Name and count of each row.
+/// Name and count of each row of `-x,` that has a count.
 fn counts(text: &str) -> Vec<(String, u64)> {
     let rows = text.lines().filter_map(|row| {
         let mut cells = row.split(',');
@@ -57,9 +57,9 @@ fn ranges_of_a_field_are_counted_by_the_kernel() {
     };
     assert_eq!(count_of(&rows, "4096 -> 16383"), Some(50), "{rows:?}");
     assert_eq!(count_of(&rows, "-> -1"), Some(0), "{rows:?}");
-    let own = counts_with(&["--hist", "ret:4096,4097"]);
-    assert_eq!(count_of(&own, "4096 -> 4096"), Some(50), "{own:?}");
-    assert_eq!(own.len(), 3, "{own:?}");
+    let chosen = counts_with(&["--hist", "ret:4096,4097"]);
+    assert_eq!(count_of(&chosen, "4096 -> 4096"), Some(50), "{chosen:?}");
+    assert_eq!(chosen.len(), 3, "{chosen:?}");
     // A filter given by the user applies, too.
     let none = counts_with(&["--filter", "ret < 100", "--hist", "ret:0,4096"]);
     assert_eq!(count_of(&none, "4096 ->"), Some(0), "{none:?}");
@@ -81,8 +81,8 @@ fn ranges_of_a_field_are_counted_by_the_kernel() {
 }
 
 #[test]
-fn events_without_the_field_are_refused() {
-    let test = "commands::stat_hist::events_without_the_field_are_refused";
+fn unusable_events_fields_and_ranges_are_refused() {
+    let test = "commands::stat_hist::unusable_events_fields_and_ranges_are_refused";
     if !can_trace(test) {
         return;
     }

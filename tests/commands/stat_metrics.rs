@@ -1,4 +1,4 @@
-//! `stat -M`, `--topdown` and `--metric-only` on a processor with test metrics.
+//! `stat -M`, `--topdown` and `--metric-only`: metrics of a fake processor, and those of software events.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ const METRICS: &str = r#"[
     {"MetricName": "long", "MetricExpr": "duration_time > 0.01", "MetricGroup": "TopdownL2"}
 ]"#;
 
-/// A folder with that processor's tables.
+/// A folder with the tables of the fake processor.
 struct Processor(Scratch);
 
 impl Processor {
@@ -54,6 +54,8 @@ fn metrics_are_computed_from_their_events() {
         "{}",
         long.stderr
     );
+    let grouped = stat(&["-vv", "-M", "minor_share", "true"]);
+    assert!(grouped.stderr.contains("|GROUP"), "{}", grouped.stderr);
     let ungrouped = stat(&["-vv", "--metric-no-group", "-M", "minor_share", "true"]);
     assert!(!ungrouped.stderr.contains("GROUP"), "{}", ungrouped.stderr);
     let unknown = stat(&["-M", "minor_shore", "echo", "ran"]);
@@ -109,14 +111,13 @@ fn metrics_of_software_events_are_computed_everywhere() {
     let of_workload = stat(&[&["-M", "CPUs_utilized"], &busy[..]].concat());
     let used = metric_value(&of_workload, "CPUs  CPUs_utilized");
     assert!(used > 0.0 && used < 1.5, "{of_workload}");
-    // With -a the CPUs' clock is the base: all CPUs are always counted.
+    // With -a the metric uses cpu-clock instead of task-clock.
     let of_system = stat(&["-a", "-M", "CPUs_utilized", "sleep", "0.1"]);
     assert!(of_system.contains(",cpu-clock,"), "{of_system}");
     // Each cgroup has its own values.
-    let (of_cgroups, switches) = (["--for-each-cgroup", "/,/"], "cs_per_second");
-    let words = [&["-a"], &of_cgroups[..], &["-M", switches, "sleep", "0.1"]].concat();
-    let text = stat(&words);
-    let rates = text.lines().filter(|line| line.ends_with(switches));
+    let (cgroups, metric) = (["-a", "--for-each-cgroup", "/,/"], "cs_per_second");
+    let text = stat(&[&cgroups[..], &["-M", metric, "sleep", "0.1"]].concat());
+    let rates = text.lines().filter(|line| line.ends_with(metric));
     assert_eq!(rates.count(), 2, "{text}");
     for group in ["Default", "Default2", "Default3", "Default4"] {
         stat(&["-a", "-M", group, "sleep", "0.01"]);
@@ -144,15 +145,15 @@ fn metric_only_prints_columns() {
     let words = ["-I", "20", "--metric-only", "-M", "minor_share"];
     let workload = ["sh", "-c", "for i in 1 2 3 4 5; do true; sleep 0.02; done"];
     let intervals = processor.stat(&[&words[..], &workload].concat());
-    let heads = intervals
+    let titles = intervals
         .stderr
         .lines()
         .filter(|line| line.starts_with('#'));
-    assert!(heads.count() >= 1, "{}", intervals.stderr);
+    assert!(titles.count() >= 1, "{}", intervals.stderr);
 }
 
 #[test]
-fn the_top_down_method_is_a_group_of_metrics() {
+fn topdown_prints_the_metrics_of_its_level() {
     let processor = Processor::new();
     let first = processor.stat(&["-x,", "--topdown", "true"]);
     assert_eq!(first.stderr, "minor_share,\n1.00,\n");

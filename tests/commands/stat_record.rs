@@ -33,9 +33,13 @@ fn stat_report_matches_the_printed_counts() {
     assert!(table.contains(",ns,duration_time,"), "{table}");
 }
 
-/// Both tools read recorded times and cgroups.
+/// `stat report` of both tools prints them.
 #[test]
-fn cgroups_and_times_are_recorded_by_name() {
+fn rows_of_cgroups_and_of_duration_time_are_recorded() {
+    let test = "rows_of_cgroups_and_of_duration_time_are_recorded";
+    if !crate::kernel::is_root() {
+        return skip(test, "needs root");
+    }
     let scratch = Scratch::new();
     let record = [
         "stat",
@@ -52,9 +56,6 @@ fn cgroups_and_times_are_recorded_by_name() {
         "true",
     ];
     let recorded = rperf(&scratch, &record);
-    if !crate::kernel::is_root() {
-        return skip("cgroups_and_times_are_recorded_by_name", "needs root");
-    }
     assert_eq!(recorded.status, 0, "{}", recorded.stderr);
     let reported = rperf(&scratch, &["stat", "report", "-x,", "-i", "counts"]);
     let first_cells = |text: &str| -> Vec<String> {
@@ -70,7 +71,7 @@ fn cgroups_and_times_are_recorded_by_name() {
     );
     assert!(recorded.stderr.contains(",cs,/,"), "{}", recorded.stderr);
     let Some(perf) = real_perf() else {
-        return skip("cgroups_and_times_are_recorded_by_name", "there is no perf");
+        return skip(test, "there is no perf");
     };
     let words = ["stat", "report", "-i", "counts"];
     let theirs = Run::new(perf).args(words).within(scratch.path()).finish();
@@ -100,7 +101,7 @@ fn options_may_precede_and_follow_the_subcommand() {
     );
     let row: serde_json::Value = serde_json::from_str(&reported.stderr).expect("an object");
     assert_eq!(row["event"], "cs");
-    // After `--` comes the name of a program.
+    // A word after `--` is a program, not a subcommand.
     let program = rperf(&scratch, &["stat", "-e", "cs", "--", "report"]);
     assert_eq!(program.status, 255);
     assert!(
@@ -113,7 +114,9 @@ fn options_may_precede_and_follow_the_subcommand() {
 #[test]
 fn invalid_options_and_files_are_refused() {
     let scratch = Scratch::new();
-    let refusals = [
+    let samples = ["record", "-q", "-e", "cpu-clock", "-o", "samples", "true"];
+    assert_eq!(rperf(&scratch, &samples).status, 0);
+    for (words, status, message) in [
         (
             &["record", "-r", "2", "-e", "cs", "true"][..],
             129,
@@ -136,12 +139,7 @@ fn invalid_options_and_files_are_refused() {
             "samples: the file contains no counts",
         ),
         (&["report", "-e", "cs"][..], 129, "unknown switch"),
-    ];
-    let samples = ["record", "-q", "-e", "cpu-clock", "-o", "samples", "true"];
-    assert_eq!(rperf(&scratch, &samples).status, 0);
-    let counts = ["stat", "record", "-e", "cs", "-o", "counts", "true"];
-    assert_eq!(rperf(&scratch, &counts).status, 0);
-    for (words, status, message) in refusals {
+    ] {
         let refused = rperf(&scratch, &[&["stat"], words].concat());
         assert_eq!(refused.status, status, "{words:?}: {}", refused.stderr);
         assert!(

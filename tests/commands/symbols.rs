@@ -1,4 +1,4 @@
-//! Where the commands look for symbols, and their messages if there are none.
+//! Where the commands look for symbols, code and unwind tables, and their messages if there are none.
 
 use std::fs;
 use std::path::Path;
@@ -45,11 +45,9 @@ fn a_replaced_program_is_reported() {
         assert_eq!(outcome.status, 0, "{outcome:?}");
         assert!(!warned(&outcome), "{outcome:?}");
     }
-    let other_program = ["/bin/true", "/bin/ls"].into_iter().map(Path::new);
-    let other_program = other_program
-        .into_iter()
-        .find(|path| path.exists())
-        .expect("another program");
+    let mut other_programs = ["/bin/true", "/bin/ls"].into_iter();
+    let other_program = other_programs.find(|path| Path::new(path).exists());
+    let other_program = other_program.expect("another program");
     fs::remove_file(&program).expect("the program is removed");
     fs::copy(other_program, &program).expect("another takes its place");
     let cache = scratch.path().join("elsewhere/.debug/.build-id");
@@ -81,7 +79,7 @@ fn files_without_symbols_are_reported() {
         no_sample_id_all: true,
         ..Attr::default()
     };
-    // Larger than any pid of this machine.
+    // Greater than any pid: the kernel's limit is 1 << 22.
     let pid = 4_200_000;
     let map = |(pid, misc): (u32, u16), start, name: &str| {
         let body = Bytes::new().u32(pid).u32(pid).u64(start);
@@ -100,7 +98,7 @@ fn files_without_symbols_are_reported() {
     ];
     let recording = file(&attr, "x86_64", &records.concat());
     scratch.write("perf.data", recording).expect("a file");
-    let symbols =
+    let symbols_warning =
         "Warning: symbols: no lines of the form 'ADDRESS TYPE NAME', as in /proc/kallsyms\n";
     let dump_warning = format!("Warning: {dump}: not a jitdump file\n");
     for command in [&["report", "--stdio"][..], &["script"], &["script", "-v"]] {
@@ -109,14 +107,14 @@ fn files_without_symbols_are_reported() {
         assert_eq!(outcome.status, 0, "{outcome:?}");
         let times = |text: &str| outcome.stderr.matches(text).count();
         assert_eq!(
-            (times(symbols), times(&dump_warning)),
+            (times(symbols_warning), times(&dump_warning)),
             (1, 1),
             "{outcome:?}"
         );
         let words = [command, &["-k", "vmlinux"]].concat();
         let outcome = elsewhere(&scratch, &words);
-        let image = "Warning: vmlinux: not an ELF file\n";
-        assert!(outcome.stderr.contains(image), "{outcome:?}");
+        let image_warning = "Warning: vmlinux: not an ELF file\n";
+        assert!(outcome.stderr.contains(image_warning), "{outcome:?}");
     }
 }
 
@@ -136,9 +134,26 @@ fn code(start: u64, end: u64) -> Vec<u8> {
     code.collect()
 }
 
+/// Writes two copies of the kernel's memory (kcore) to this folder of the build-id cache, as `buildid-cache --kcore` does. The
+/// second one is of another boot, with the kernel at another address, so it cannot be used.
+fn write_kcore_copies(folder: &Path, listing: &str, start: u64, end: u64) {
+    for (time, moved) in [("2026010100000000", 0), ("2026010200000000", 0x20_0000)] {
+        let copy = folder.join(time);
+        fs::create_dir_all(&copy).expect("a folder in the cache");
+        let moved_listing = listing.replace(
+            &format!("{start:x} T _"),
+            &format!("{:x} T _", start + moved),
+        );
+        fs::write(copy.join("kallsyms"), moved_listing).expect("a listing");
+        fs::write(copy.join("modules"), "").expect("no modules");
+        let memory = kcore(&[(start, code(start, end))]);
+        fs::write(copy.join("kcore"), memory).expect("the kernel's code");
+    }
+}
+
 #[test]
-fn the_kernels_code_is_in_a_copy_of_its_memory() {
-    let test = "commands::symbols::the_kernels_code_is_in_a_copy_of_its_memory";
+fn kernel_code_is_read_from_a_cached_copy_of_its_memory() {
+    let test = "commands::symbols::kernel_code_is_read_from_a_cached_copy_of_its_memory";
     let Some(tools) = Tools::find_for(test) else {
         return;
     };
@@ -161,19 +176,7 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
         .path()
         .join(".debug/[kernel.kcore]")
         .join(id.stdout.trim());
-    // The second copy is of another boot, with the kernel at another address, so it cannot be used.
-    for (time, moved) in [("2026010100000000", 0), ("2026010200000000", 0x20_0000)] {
-        let copy = copies.join(time);
-        fs::create_dir_all(&copy).expect("a folder in the cache");
-        let moved_listing = listing.replace(
-            &format!("{start:x} T _"),
-            &format!("{:x} T _", start + moved),
-        );
-        fs::write(copy.join("kallsyms"), moved_listing).expect("a listing");
-        fs::write(copy.join("modules"), "").expect("no modules");
-        let memory = kcore(&[(start, code(start, end))]);
-        fs::write(copy.join("kcore"), memory).expect("the kernel's code");
-    }
+    write_kcore_copies(&copies, &listing, start, end);
     let text = tools.assert_same(&script);
     assert!(!text.is_empty());
     assert!(text.lines().all(|line| line.contains(" insn: ")), "{text}");
@@ -191,6 +194,7 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
             false => tools.outcome(Tool::Rperf, &script).stdout,
         };
         assert_ne!(now, text);
+        // With the old code in the copy, only samples after the poke change; with the new code, only those before it.
         let changed = now.lines().zip(text.lines());
         let changed: Vec<bool> = changed.map(|(now, then)| now != then).collect();
         let (first, second) = changed.split_at(changed.len() / 2);
@@ -201,8 +205,8 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
     }
 }
 
-/// Adds a TEXT_POKE record for an instruction with many samples, before the later half of the samples. The code in kernel
-/// memory is the old one if `has_old_code`, otherwise the new one.
+/// Adds a TEXT_POKE record for an instruction with many samples, before the later half of the samples. The copy of the kernel's
+/// memory has the code before the poke if `has_old_code`, otherwise the code after it.
 fn with_poked_instruction(recording: &[u8], has_old_code: bool) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let samples = samples(&data);
@@ -273,7 +277,7 @@ fn the_32_bit_vdso_is_unwound_to_its_caller() {
     let in_vdso = frames.iter().filter(|frame| frame.ends_with("([vdso32])"));
     let called = |pair: &&[&str]| is_in(pair[0], gettime) && is_in(pair[1], "ask");
     let (calls, all) = (frames.windows(2).filter(called).count(), in_vdso.count());
-    // Frame pointers lead out of the function, except in its prologue and in a function without a symbol that it calls.
-    // A loaded virtual machine can lose most samples. Then one such frame is a large share.
+    // Without unwind tables, frame pointers lead out of the function, except in its prologue and in a function without a symbol
+    // that it calls. A loaded virtual machine can lose most samples. Then one such frame is a large share.
     assert!(calls > 0 && 10 * calls + 10 >= 8 * all, "{calls} of {all}");
 }

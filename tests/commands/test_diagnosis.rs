@@ -7,7 +7,7 @@ use rperf_testkit::{Outcome, Run, Scratch, skip};
 
 use crate::kernel::{Stranger, rperf_in};
 
-/// Runs `rperf test` with words separated by blanks.
+/// Runs rperf with the words of `line`, separated by blanks.
 fn rperf(scratch: &Scratch, line: &str) -> Outcome {
     let words: Vec<&str> = line.split_whitespace().collect();
     let run = rperf_in(scratch, &words);
@@ -49,8 +49,8 @@ fn results(output: &str) -> BTreeMap<&str, &str> {
 #[test]
 fn tests_of_tracefs_are_skipped_in_a_container_without_it() {
     const NAME: &str = "test_diagnosis::tests_of_tracefs_are_skipped_in_a_container_without_it";
-    // tracefs is hidden in a new mount namespace, wherever it is mounted; in the second run empty folders are mounted over its usual
-    // places, as by container engines.
+    // tracefs is unmounted in a new mount namespace, wherever it is mounted. In the second run empty folders are mounted over its
+    // usual places, as by container engines.
     const UNMOUNT: &str = "for kind in tracefs debugfs tracefs; do
             awk -v kind=$kind '$3 == kind { print $2 }' /proc/mounts | xargs -r -n 1 umount -l
         done; ";
@@ -63,6 +63,7 @@ fn tests_of_tracefs_are_skipped_in_a_container_without_it() {
     }
 }
 
+/// Runs the shell script, which unmounts tracefs and executes rperf (`$0`), in a new mount namespace, and checks the results.
 fn check_without_tracefs(name: &str, script: &str) {
     let scratch = Scratch::new();
     let words = ["-m", "--propagation", "private", "sh", "-c", script];
@@ -85,7 +86,7 @@ fn check_without_tracefs(name: &str, script: &str) {
         uprobes.starts_with("Skip (tracefs is not mounted"),
         "{uprobes}"
     );
-    // The PMU needs no tracefs.
+    // Probes through the PMU need no tracefs.
     if uprobes.contains("only --probe") {
         assert_eq!(results["Record a probe on this program"], "Ok");
     }
