@@ -283,7 +283,7 @@ fn control_characters_in_messages_are_escaped() {
             return;
         };
         let text = assert_clean(&words, &bytes);
-        // Only the message of `annotate` does not begin with the name and a colon.
+        // In the message of `annotate`, no colon follows the name.
         let end = match words.starts_with("annotate") {
             true => "",
             false => ": ",

@@ -28,7 +28,7 @@ fn profile(options: &str, workload: &str, fields: &str) -> String {
     printed.stdout
 }
 
-/// The function names of each sample, separated by blanks.
+/// For each sample, the function names of its frames, separated by blanks.
 fn chains(text: &str) -> Vec<String> {
     let frames = |sample: &str| {
         let names = sample
@@ -122,7 +122,7 @@ fn inlined_functions_are_on_their_lines() {
 }
 
 #[test]
-fn branches_and_loops_are_in_their_functions() {
+fn workloads_are_sampled_in_their_functions() {
     for (workload, functions) in [
         ("noploop 0.2", &["noploop"][..]),
         ("datasym 0.2", &["datasym"]),
@@ -138,6 +138,7 @@ fn branches_and_loops_are_in_their_functions() {
             assert!(sampled.contains(function), "{function} in {sampled:?}");
         }
     }
+    // `datasym` writes to a variable that has a symbol.
     let binary = fs::read(env!("CARGO_BIN_EXE_rperf")).expect("the binary");
     let name = b"\0workload_datasym_buf1\0";
     assert!(binary.windows(name.len()).any(|bytes| bytes == name));
@@ -174,6 +175,7 @@ fn a_recording_is_enabled_for_the_workload() {
     let printed = rperf(&scratch, "script -F ip,sym");
     let functions: BTreeSet<&str> = printed.stdout.lines().map(|line| ends(line)[1]).collect();
     assert!(functions.contains("noploop"), "{functions:?}");
+    // The dynamic linker runs before the workload, while the events are disabled.
     assert!(
         !functions.iter().any(|name| name.contains("_dl_")),
         "{functions:?}"

@@ -1,4 +1,4 @@
-//! `rperf timechart`: pictures of generated recordings, also in a browser, and the events of `timechart record`.
+//! `rperf timechart`: pictures of generated recordings, also in a browser, refusals, and the events of `timechart record`.
 
 mod perfetto;
 mod recording;
@@ -9,7 +9,7 @@ use flate2::read::GzDecoder;
 use rperf_testkit::{Outcome, Scratch, skip};
 use rperf_wire::Endian;
 
-use self::recording::ChartFile;
+use self::recording::{ChartFile, FIELDS};
 use super::flamegraph::{browse, shown};
 use super::rperf;
 use crate::kernel::can_trace;
@@ -70,8 +70,9 @@ fn x(micros: u64) -> u64 {
     (micros << 22) / 1000
 }
 
-/// The start of a path element that draws boxes: its class, and the start and end of each box, in microseconds. `shape` is the
-/// path after the x coordinate of a box, with `w` in place of the width: `0hwv15` is a box from y = 0 that is 15 pixels high.
+/// The start of a path element of this class that draws boxes. `times` are the start and end of each box, in microseconds.
+/// `shape` is the path after the x coordinate of a box, with `w` in place of the width: `0hwv15` is a box from y = 0 that is
+/// 15 pixels high.
 fn boxes(class: &str, times: &[(u64, u64)], shape: &str) -> String {
     let boxes = times.iter().map(|(from, to)| {
         let width = x(*to) - x(*from);
@@ -127,7 +128,8 @@ fn tasks_run_wait_are_blocked_and_sleep() -> std::io::Result<()> {
         assert!(picture.contains(
             "<title>task&lt;7&gt;:7 (400.0 us) wakes task&lt;8&gt;:8 (500.0 us)</title>"
         ));
-        assert!(picture.contains("thread 7 (older, then task&lt;7&gt;); ran 400.0 us; waited for a CPU 400.0 us; slept 200.0 us"));
+        let details = "thread 7 (older, then task&lt;7&gt;); ran 400.0 us; waited for a CPU 400.0 us; slept 200.0 us";
+        assert!(picture.contains(details), "{picture}");
     }
     Ok(())
 }
@@ -182,7 +184,7 @@ fn parts_processes_and_highlights_are_chosen() -> std::io::Result<()> {
 #[test]
 fn calls_are_drawn_by_kind() -> std::io::Result<()> {
     let scratch = Scratch::new();
-    let mut file = ChartFile::with(Endian::Little, 0x1_0486, |system| system == "syscalls");
+    let mut file = ChartFile::with(Endian::Little, FIELDS, |system| system == "syscalls");
     file.comm(7, "reader");
     file.read(7, (0, 200), Some(4096));
     file.read(7, (200, 250), Some(-11));
@@ -212,20 +214,20 @@ fn calls_are_drawn_by_kind() -> std::io::Result<()> {
         row(&picture, ":9 (0 B)"),
         [boxes("rd", &[(900, 1000)], "0hwv11") + "/>"]
     );
-    assert!(picture.contains("<title>reader:7: 6 calls, 4.1 KiB read or received, 0 B written or sent; 400.0 us in calls, without polling</title>"), "{picture}");
-    let errors = |words: &[&str]| {
-        let picture = drawn(&scratch, words);
-        row(&picture, reader).last().map(|path| (*path).to_owned())
-    };
-    let last = boxes("er", &[(999, 1000)], "0hwv22") + "/>";
-    assert_eq!(errors(&["--io-skip-eagain"]), Some(last));
-    let read = |words: &[&str]| row(&drawn(&scratch, words), reader)[1].to_owned();
+    let details = "reader:7: 6 calls, 4.1 KiB read or received, 0 B written or sent; 400.0 us in calls, without polling";
+    let title = format!("<title>{details}</title>");
+    assert!(picture.contains(&title), "{picture}");
+    // EAGAIN is 11.
+    let without_eagain = drawn(&scratch, &["--io-skip-eagain"]);
+    let errors = boxes("er", &[(999, 1000)], "0hwv22") + "/>";
+    assert_eq!(row(&without_eagain, reader).last(), Some(&&*errors));
+    let reads = |words: &[&str]| row(&drawn(&scratch, words), reader)[1].to_owned();
     assert_eq!(
-        read(&["--io-merge-dist", "1us"]),
+        reads(&["--io-merge-dist", "1us"]),
         boxes("rd", &[(0, 200), (601, 750)], "0hwv11") + "/>"
     );
     assert_eq!(
-        read(&["--io-min-time", "120us"]),
+        reads(&["--io-min-time", "120us"]),
         boxes("rd", &[(0, 200), (601, 700), (700, 820)], "0hwv11") + "/>"
     );
     for words in [["--io-min-time", "5x"], ["--io-merge-dist", "ms"]] {
@@ -257,8 +259,8 @@ fn losses_and_damage_are_marked() -> std::io::Result<()> {
     assert_eq!(damaged[size..size + 2], [112, 0]);
     damaged[size] = 4;
     scratch.write("perf.data", damaged)?;
-    let drawn = run(&scratch, &["-o", "damaged.svg"]);
-    assert_eq!(drawn.status, 255, "{drawn:?}");
+    let incomplete = run(&scratch, &["-o", "damaged.svg"]);
+    assert_eq!(incomplete.status, 255, "{incomplete:?}");
     let picture = fs::read_to_string(scratch.path().join("damaged.svg"))?;
     assert!(picture.contains(">Incomplete: "), "{picture}");
     Ok(())
@@ -273,21 +275,19 @@ fn recordings_without_events_are_refused() -> std::io::Result<()> {
     write("empty.data", empty)?;
     let mut without_cpu = ChartFile::with(Endian::Little, ChartFile::WITHOUT_CPU, |_| true);
     without_cpu.comm(7, "seven");
-    write("blind.data", without_cpu)?;
-    let mut power = ChartFile::with(Endian::Little, 0x1_0486, |system| system == "power");
+    write("no-cpu.data", without_cpu)?;
+    let mut power = ChartFile::with(Endian::Little, FIELDS, |system| system == "power");
     power.idle(5, 0, 1);
     write("power.data", power)?;
-    let mut tasks = ChartFile::with(Endian::Little, 0x1_0486, |system| system == "sched");
-    tasks.switch(5, 0, (0, 0), 7);
-    write("tasks.data", tasks)?;
+    write("tasks.data", one_switch())?;
     for (words, message) in [
         (
             &["-i", "empty.data"][..],
             "empty.data: No trace sample to read. Did you call 'rperf timechart record'?\n",
         ),
         (
-            &["-i", "blind.data"],
-            "blind.data: samples of sched:sched_switch have no CPU\n",
+            &["-i", "no-cpu.data"],
+            "no-cpu.data: samples of sched:sched_switch have no CPU\n",
         ),
         (
             &["-i", "power.data", "-T"],
@@ -301,8 +301,35 @@ fn recordings_without_events_are_refused() -> std::io::Result<()> {
             &["-i", "tasks.data", "--time", "1,2"],
             "tasks.data: No trace sample to read. Did you",
         ),
+    ] {
+        assert_fails(&scratch, words, message);
+    }
+    assert!(!scratch.path().join("output.svg").exists());
+    Ok(())
+}
+
+/// A recording of one switch, with the events of the system `sched`.
+fn one_switch() -> ChartFile {
+    let mut file = ChartFile::with(Endian::Little, FIELDS, |system| system == "sched");
+    file.switch(5, 0, (0, 0), 7);
+    file
+}
+
+/// Checks that `timechart` with these words fails with status 255 and a message that begins like this one.
+#[track_caller]
+fn assert_fails(scratch: &Scratch, words: &[&str], message: &str) {
+    let refused = run(scratch, words);
+    assert_eq!((refused.status, &*refused.stdout), (255, ""), "{refused:?}");
+    assert!(refused.stderr.starts_with(message), "{refused:?}");
+}
+
+#[test]
+fn unusable_options_are_refused() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    scratch.write("tasks.data", one_switch().finish())?;
+    for (words, message) in [
         (
-            &["-i", "tasks.data", "-t"],
+            &["-i", "tasks.data", "-t"][..],
             "tasks.data: -t needs the topology of the CPUs, which is not recorded\n",
         ),
         (
@@ -314,18 +341,16 @@ fn recordings_without_events_are_refused() -> std::io::Result<()> {
             "failed to write nosuch/x.svg: ",
         ),
     ] {
-        let refused = run(&scratch, words);
-        assert_eq!((refused.status, &*refused.stdout), (255, ""), "{refused:?}");
-        assert!(refused.stderr.starts_with(message), "{refused:?}");
+        assert_fails(&scratch, words, message);
     }
     assert!(!scratch.path().join("output.svg").exists());
     for words in [["-w", "5"], ["-n", "20000"], ["-w", "x"]] {
         assert_eq!(run(&scratch, &words).status, 129, "{words:?}");
     }
     assert_eq!(run(&scratch, &["--time", "2,1"]).status, 234);
-    let drawn = run(&scratch, &["-i", "tasks.data"]);
+    let written = run(&scratch, &["-i", "tasks.data"]);
     assert_eq!(
-        (drawn.status, &*drawn.stderr),
+        (written.status, &*written.stderr),
         (0, "Written 0.0 seconds of trace to output.svg.\n")
     );
     Ok(())
@@ -399,7 +424,7 @@ fn a_browser_zooms_and_searches() {
     assert!(page.contains(">task&lt;8&gt;:8</text>"), "{page}");
 }
 
-/// Options of `timechart record`, and the recorded events.
+/// Options of `timechart record`, and the recorded events; with `-I` only the first ones.
 const RECORDED: &[(&[&str], &str)] = &[
     (
         &[],

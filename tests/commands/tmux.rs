@@ -151,6 +151,7 @@ impl Tmux {
     #[track_caller]
     pub(crate) fn ends_with(&self, status: i32) -> String {
         let ended = format!("{ENDED} {status}\n");
+        // The output of stty follows, and contains the mode `echo`, on or off.
         let screen = self.wait(&ended, |screen| {
             screen.contains(&ended) && screen.contains("echo")
         });

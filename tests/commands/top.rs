@@ -8,13 +8,14 @@ use rperf_testkit::{Outcome, Scratch};
 use super::rperf;
 use crate::kernel::{Running, is_root, rperf_in};
 
-/// The output of `top` for a spinning shell, with these options after `-p PID`.
-fn of_spinning(options: &[&str]) -> Outcome {
+/// Runs `top` for a spinning shell, with these options after `-p PID`.
+fn top_of_spinning(options: &[&str]) -> Outcome {
     let target = Running::spin();
-    of(&target, options)
+    top_of(&target, options)
 }
 
-fn of(target: &Running, options: &[&str]) -> Outcome {
+/// Runs `top` for this target and checks that it succeeds.
+fn top_of(target: &Running, options: &[&str]) -> Outcome {
     let scratch = Scratch::new();
     let pid = target.0.id().to_string();
     let words = [&["top", "-e", "cpu-clock", "-p", &pid][..], options].concat();
@@ -23,12 +24,13 @@ fn of(target: &Running, options: &[&str]) -> Outcome {
     outcome
 }
 
-/// Runs `top` with more intervals until the output contains `text`: on a busy machine an interval may have no samples.
-fn until(text: &str, options: &[&str]) -> String {
+/// Runs `top` for a spinning shell with more and more intervals until the output contains `text`, and returns that output. On a
+/// busy machine an interval may have no samples.
+fn output_with(text: &str, options: &[&str]) -> String {
     let mut seen = String::new();
     for intervals in ["2", "4", "8", "16", "32"] {
         let more = [options, &["--intervals", intervals]].concat();
-        seen = of_spinning(&more).stdout;
+        seen = top_of_spinning(&more).stdout;
         if seen.contains(text) {
             return seen;
         }
@@ -48,7 +50,7 @@ fn is_title(line: &str) -> bool {
 
 #[test]
 fn blocks_have_a_time_rows_and_an_empty_line() {
-    let text = until(" sh ", &["-d", "0.5", "-ns", "comm"]);
+    let text = output_with(" sh ", &["-d", "0.5", "-ns", "comm"]);
     assert!(!text.contains('\x1b'), "{text:?}");
     let blocks: Vec<&str> = text
         .split("\n\n")
@@ -79,7 +81,7 @@ fn blocks_have_a_time_rows_and_an_empty_line() {
 
 #[test]
 fn json_objects_are_one_per_line() {
-    let text = until(
+    let text = output_with(
         "\"comm\":\"sh\"",
         &["-d", "0.5", "--json", "-s", "comm", "-F", "999"],
     );
@@ -96,15 +98,15 @@ fn json_objects_are_one_per_line() {
 
 #[test]
 fn blocks_have_call_graphs() {
-    let text = until("--", &["-d", "0.5", "-g", "-s", "comm"]);
+    let text = output_with("--", &["-d", "0.5", "-g", "-s", "comm"]);
     assert!(text.contains(" sh "), "{text}");
 }
 
 #[test]
-fn the_kernel_and_user_space_can_be_hidden() {
+fn no_rows_are_left_without_kernel_and_user_space() {
     let options = ["-d", "0.5", "--intervals", "4", "-s", "comm"];
     let both = [&options[..], &["-K", "-U"]].concat();
-    let text = of_spinning(&both).stdout;
+    let text = top_of_spinning(&both).stdout;
     let rows = text
         .lines()
         .filter(|line| line.contains('%') && !is_title(line));
@@ -116,7 +118,7 @@ fn the_kernel_and_user_space_can_be_hidden() {
 fn top_ends_with_its_target() {
     let child = Command::new("sleep").arg("1").stdin(Stdio::null()).spawn();
     let target = Running(child.expect("sleep starts"));
-    let outcome = of(&target, &["-d", "0.3"]);
+    let outcome = top_of(&target, &["-d", "0.3"]);
     assert!(
         outcome
             .stderr
@@ -211,10 +213,10 @@ fn losses_are_counted_with_a_hint() {
 }
 
 #[test]
-fn the_system_has_a_block_for_each_event() {
+fn system_wide_top_has_a_block_for_each_event() {
     if !is_root() {
         return rperf_testkit::skip(
-            "commands::top::the_system_has_a_block_for_each_event",
+            "commands::top::system_wide_top_has_a_block_for_each_event",
             "system-wide recording needs root",
         );
     }
@@ -237,12 +239,13 @@ fn the_system_has_a_block_for_each_event() {
     }
 }
 
-/// The first interval is as long as the others, and begins with the first sample.
+/// The first interval is as long as the others, and begins with the first sample. Divided by a shorter time, its rate would be
+/// far above the sampling frequency.
 #[test]
-fn the_rate_next_to_code_is_that_of_the_interval() {
+fn the_rate_above_annotated_code_is_that_of_the_interval() {
     if !is_root() {
         return rperf_testkit::skip(
-            "the_rate_next_to_code_is_that_of_the_interval",
+            "the_rate_above_annotated_code_is_that_of_the_interval",
             "system-wide recording needs root",
         );
     }

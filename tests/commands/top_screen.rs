@@ -45,7 +45,7 @@ fn the_browser_shows_rows_and_restores_the_terminal() {
 }
 
 #[test]
-fn keys_zoom_into_the_kernel_and_say_why_they_cannot() {
+fn the_browser_filters_rows_of_the_kernel_and_explains_keys_without_effect() {
     let (scratch, words) = (
         Scratch::new(),
         "top -e cpu-clock -F 499 -d 0.3 -a -s comm,dso,symbol",
@@ -79,7 +79,7 @@ fn an_interrupt_leaves_the_browser() {
 }
 
 #[test]
-fn the_screen_of_text_has_keys() {
+fn the_text_screen_has_keys() {
     let Some((pane, _target, _scratch)) = top("--stdio -ns comm") else {
         return;
     };
@@ -125,7 +125,7 @@ int main(void)
 }
 ";
 
-/// `top` of that program.
+/// `top` of that program on a terminal of 120 by 40; `None` if there is no tmux.
 fn of_looping(options: &str) -> Option<(Tmux, Running, Scratch)> {
     let scratch = Scratch::new();
     scratch.write("looping.c", LOOPING).expect("a file");
@@ -159,7 +159,7 @@ fn code_is_shown_while_it_runs() {
         return;
     };
     pane.wait_for("] looping");
-    // The program may have started with other functions.
+    // The first samples may be of the dynamic linker.
     pane.press(&["/", "l", "o", "o", "p", "i", "Enter"]);
     pane.wait_for("Symbol: loopi");
     pane.press(&["a"]);
@@ -175,7 +175,7 @@ fn code_is_shown_while_it_runs() {
 }
 
 #[test]
-fn a_function_is_named_for_the_browser() {
+fn sym_annotate_opens_the_code_in_the_browser() {
     let Some((pane, _target, _scratch)) = of_looping("--sym-annotate looping -M intel") else {
         return;
     };
@@ -187,7 +187,7 @@ fn a_function_is_named_for_the_browser() {
 }
 
 #[test]
-fn the_screen_of_text_shows_code() {
+fn the_text_screen_shows_code() {
     let Some((pane, _target, _scratch)) = of_looping("--stdio --sym-annotate looping") else {
         return;
     };

@@ -35,7 +35,7 @@ fn memory_of_commands_is_read_late_without_bpf() {
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let expected = "clock_nanosleep(rqtp: { .tv_sec: 0, .tv_nsec: 200000000 } (late), rmtp: 0x";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
-    // The memory of processes that rperf has not started is not read.
+    // With -a, the memory of the command is not read either.
     let ran = trace(&["-a", "-e", "clock_nanosleep"], &sleep);
     assert!(
         ran.stderr.contains("are shown as addresses") && !ran.stderr.contains("(late)"),

@@ -1,15 +1,22 @@
-//! `rperf trace`: strings and structures, names of descriptors, JSON, settings, and events that switch and filter.
+//! `rperf trace`: strings and structures, names of descriptors, JSON, settings, events that switch and filter, limits, run times,
+//! and trees of processes.
 
 use std::path::Path;
 use std::process::Command;
 
-use rperf_testkit::{Scratch, skip};
+use rperf_testkit::{Outcome, Scratch, skip};
 
 use super::trace::run;
 use super::{assert_refused, rperf};
 use crate::kernel::can_trace;
 
-/// Runs a trace that shows memory, and returns its calls without times and threads; `None` if this machine cannot.
+/// Whether the notes of a trace say that memory is not shown, or read late: this machine permits no BPF.
+fn lacks_memory(ran: &Outcome) -> bool {
+    ran.stderr.contains("are shown as addresses") || ran.stderr.contains("marked as late")
+}
+
+/// Runs a trace that shows memory, and returns its calls without times and threads. Prints that the test is skipped and
+/// returns `None` if this machine cannot.
 pub(super) fn run_with_memory(
     test: &str,
     scratch: &Scratch,
@@ -19,7 +26,7 @@ pub(super) fn run_with_memory(
         return None;
     }
     let ran = run(scratch, words);
-    if ran.stderr.contains("are shown as addresses") || ran.stderr.contains("marked as late") {
+    if lacks_memory(&ran) {
         skip(test, "this machine has no BPF");
         return None;
     }
@@ -71,8 +78,8 @@ fn strings_and_structures_are_those_in_memory() {
 }
 
 #[test]
-fn descriptors_have_the_names_of_their_time() {
-    let test = "descriptors_have_the_names_of_their_time";
+fn descriptors_have_the_names_at_the_time_of_the_call() {
+    let test = "descriptors_have_the_names_at_the_time_of_the_call";
     let scratch = Scratch::new();
     for name in ["a", "b"] {
         let written = scratch.write(name, b"hello\n");
@@ -164,8 +171,8 @@ fn strings_are_truncated_and_unreadable_ones_have_their_address() {
 }
 
 #[test]
-fn calls_as_json() {
-    let test = "calls_as_json";
+fn calls_and_events_are_printed_as_json() {
+    let test = "calls_and_events_are_printed_as_json";
     if !can_trace(test) {
         return;
     }
@@ -204,6 +211,7 @@ fn calls_as_json() {
     let ended = objects
         .iter()
         .filter(|object| object["name"] == "exit_group");
+    // cat fails with 1, and the shell exits with 3.
     let codes: Vec<&serde_json::Value> = ended.map(|object| &object["values"][0]).collect();
     assert_eq!(codes, [&1, &3], "{lines}");
     assert!(
@@ -219,13 +227,17 @@ fn calls_as_json() {
 }
 
 #[test]
-fn events_switch_and_filter_lines() {
-    let test = "events_switch_and_filter_lines";
+fn events_switch_lines_on_and_off() {
+    let test = "events_switch_lines_on_and_off";
     if !can_trace(test) {
         return;
     }
     let scratch = Scratch::new();
     let script = "cd /; cat /dev/null; cd /tmp";
+    let count = |ran: &Outcome, name: &str| {
+        let lines = ran.stderr.lines();
+        lines.filter(|line| line.contains(name)).count()
+    };
     let words = [
         "trace",
         "-e",
@@ -237,9 +249,8 @@ fn events_switch_and_filter_lines() {
         script,
     ];
     let ran = run(&scratch, &words);
-    let calls = ran.stderr.lines().filter(|line| line.contains("chdir("));
     assert_eq!(
-        calls.count(),
+        count(&ran, "chdir("),
         1,
         "only the one after the exit of cat: {}",
         ran.stderr
@@ -261,18 +272,28 @@ fn events_switch_and_filter_lines() {
         script,
     ];
     let ran = run(&scratch, &words);
-    let calls = ran.stderr.lines().filter(|line| line.contains("chdir("));
     assert_eq!(
-        calls.count(),
+        count(&ran, "chdir("),
         1,
         "only the one before the exit of cat: {}",
         ran.stderr
     );
-    let exits = ran
-        .stderr
-        .lines()
-        .filter(|line| line.contains("sched_process_exit("));
-    assert_eq!(exits.count(), 1, "{}", ran.stderr);
+    let exits = count(&ran, "sched_process_exit(");
+    assert_eq!(exits, 1, "{}", ran.stderr);
+    assert_refused(
+        &["trace", "--show-on-off-events", "true"],
+        129,
+        "--show-on-off-events needs --switch-on or --switch-off\n",
+    );
+}
+
+#[test]
+fn filters_apply_to_the_events_before_them() {
+    let test = "filters_apply_to_the_events_before_them";
+    if !can_trace(test) {
+        return;
+    }
+    let scratch = Scratch::new();
     let words = [
         "trace",
         "-e",
@@ -301,12 +322,8 @@ fn events_switch_and_filter_lines() {
     assert_refused(
         &["trace", "-e", "chdir", "--filter", "x == 1", "true"],
         129,
-        "--filter: system calls have no fields to filter\nhint: filter a tracepoint: -e syscalls:sys_enter_openat --filter 'dfd == 3'\n",
-    );
-    assert_refused(
-        &["trace", "--show-on-off-events", "true"],
-        129,
-        "--show-on-off-events needs --switch-on or --switch-off\n",
+        "--filter: system calls have no fields to filter\n\
+         hint: filter a tracepoint: -e syscalls:sys_enter_openat --filter 'dfd == 3'\n",
     );
 }
 
@@ -318,8 +335,8 @@ fn settings_change_the_layout() {
     }
     let scratch = Scratch::new();
     let settings = b"[trace]\n\tshow_arg_names = no\n\tshow_duration = no\n\tshow_timestamp = no\n\targs_alignment = 0\n";
-    let written = scratch.write("settings", settings);
-    let path = written.expect("the folder is writable");
+    let path = scratch.write("settings", settings);
+    let path = path.expect("the folder is writable");
     let words = [
         "trace",
         "-e",
@@ -330,7 +347,7 @@ fn settings_change_the_layout() {
     ];
     let ran = rperf(&words).env("PERF_CONFIG", path).finish();
     let ran = ran.expect("rperf starts");
-    if ran.stderr.contains("are shown as addresses") || ran.stderr.contains("marked as late") {
+    if lacks_memory(&ran) {
         return skip(test, "this machine has no BPF");
     }
     let written = ran.stderr.lines().find(|line| line.contains("write("));
@@ -351,8 +368,8 @@ fn settings_change_the_layout() {
 }
 
 #[test]
-fn a_delayed_trace_has_the_names_of_its_begin() {
-    let test = "a_delayed_trace_has_the_names_of_its_begin";
+fn a_delayed_trace_names_descriptors_opened_before_it() {
+    let test = "a_delayed_trace_names_descriptors_opened_before_it";
     let scratch = Scratch::new();
     let script = "exec 9</dev/null; cd /; sleep 12; cd /tmp; read x <&9";
     let words = [
@@ -373,7 +390,7 @@ fn a_delayed_trace_has_the_names_of_its_begin() {
     };
     assert_eq!(
         changed, "chdir(filename: \"/tmp\") = 0",
-        "the first one is before the begin"
+        "the first chdir is before the trace"
     );
     assert!(
         duplicated.starts_with("dup2(oldfd: 9</dev/null>)"),
@@ -387,7 +404,7 @@ fn a_delayed_trace_has_the_names_of_its_begin() {
     );
 }
 
-/// At the return from a signal handler the kernel has an event of system call -1.
+/// At the return from a signal handler the kernel reports the exit of system call -1.
 #[test]
 fn returns_from_signal_handlers_are_no_calls() {
     let test = "returns_from_signal_handlers_are_no_calls";
@@ -406,8 +423,8 @@ fn returns_from_signal_handlers_are_no_calls() {
 }
 
 #[test]
-fn run_times_are_in_the_titles() {
-    let test = "run_times_are_in_the_titles";
+fn run_times_are_in_the_titles_of_summaries() {
+    let test = "run_times_are_in_the_titles_of_summaries";
     if !can_trace(test) {
         return;
     }
@@ -446,7 +463,7 @@ fn processes_are_a_tree_of_their_programs() {
     let scratch = Scratch::new();
     let script = "cd /tmp; cat /nosuch; sh -c 'kill -9 $$'; exit 3";
     let ran = run(&scratch, &["trace", "--exec-tree", "sh", "-c", script]);
-    if ran.stderr.contains("are shown as addresses") || ran.stderr.contains("marked as late") {
+    if lacks_memory(&ran) {
         return skip(test, "this machine has no BPF");
     }
     assert_eq!(ran.status, 3, "{}", ran.stderr);
@@ -505,10 +522,10 @@ fn run_times_are_summed_up_and_shown_once() {
     );
 }
 
-/// A descriptor of a thread whose siblings are not traced may refer to something else by now.
+/// Calls on CPUs that are not traced may close a descriptor and open it for another file.
 #[test]
-fn descriptors_have_no_names_if_other_cpus_are_not_seen() {
-    let test = "descriptors_have_no_names_if_other_cpus_are_not_seen";
+fn descriptors_have_no_names_if_only_some_cpus_are_traced() {
+    let test = "descriptors_have_no_names_if_only_some_cpus_are_traced";
     let scratch = Scratch::new();
     let script = "for i in 1 2 3; do echo x; done >/dev/null";
     let name = "fd: 1</dev/null>";
@@ -543,6 +560,7 @@ fn events_have_limits_of_their_own() {
         "{}",
         ran.stderr
     );
+    // The frames of the stack of sched_waking.
     assert_eq!(lines("                    "), 3, "{}", ran.stderr);
     assert_refused(
         &["trace", "-e", "sched:sched_switch/nr=x/", "true"],

@@ -1,4 +1,4 @@
-//! `timechart -o FILE.pftrace`: the trace, decoded by the field numbers of Perfetto's protos.
+//! `timechart -o FILE.pftrace`: the trace, decoded with the field numbers of Perfetto's protos, and refusals.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use super::recording::ChartFile;
 use super::{run, tasks};
 
 /// `TracePacket.ftrace_events`, `track_event` and `track_descriptor`.
-const FTRACE: u64 = 1;
+const FTRACE_EVENTS: u64 = 1;
 const TRACK_EVENT: u64 = 11;
-const TRACK: u64 = 60;
+const TRACK_DESCRIPTOR: u64 = 60;
 /// `FtraceEvent.sched_switch`, `cpu_frequency`, `cpu_idle` and `sched_waking`.
 const KINDS: [(u64, &str); 4] = [
     (4, "switch"),
@@ -21,21 +21,21 @@ const KINDS: [(u64, &str); 4] = [
     (20, "waking"),
 ];
 
-/// A power event: time in microseconds, kind, CPU and state.
+/// A power event: time in microseconds, kind, CPU, and idle state or frequency.
 type PowerEvent = (u64, &'static str, u64, u64);
 
 /// Returns the number of events by kind, and the power events.
 fn ftrace_events(trace: &[u8]) -> (BTreeMap<&'static str, usize>, Vec<PowerEvent>) {
     let (mut counts, mut power) = (BTreeMap::new(), Vec::new());
     for packet in messages(trace, 1) {
-        for bundle in messages(packet, FTRACE) {
+        for bundle in messages(packet, FTRACE_EVENTS) {
             for event in messages(bundle, 2) {
                 for (field, kind) in KINDS {
                     let Some(found) = messages(event, field).first().copied() else {
                         continue;
                     };
                     *counts.entry(kind).or_default() += 1;
-                    if field == 11 || field == 13 {
+                    if matches!(kind, "frequency" | "idle") {
                         let (cpu, state) = (number(found, 2), number(found, 1));
                         power.push((number(event, 1) / 1000, kind, cpu, state));
                     }
@@ -113,19 +113,21 @@ fn system_calls_are_slices_of_their_threads() -> std::io::Result<()> {
     let mut threads = BTreeMap::new();
     let mut slices = Vec::new();
     for packet in messages(&trace, 1) {
-        for track in messages(packet, TRACK) {
+        for track in messages(packet, TRACK_DESCRIPTOR) {
             threads.insert(number(track, 1), number(messages(track, 4)[0], 2));
         }
         for event in messages(packet, TRACK_EVENT) {
-            let results = messages(event, 4).into_iter();
-            let results = results.map(|note| (text(note, 10), number(note, 4).cast_signed()));
-            let results: Vec<_> = results.collect();
+            let annotations = messages(event, 4).into_iter();
+            let annotations = annotations
+                .map(|annotation| (text(annotation, 10), number(annotation, 4).cast_signed()));
+            let annotations: Vec<_> = annotations.collect();
             let thread = threads[&number(event, 11)];
             let time = number(packet, 8) / 1000;
-            slices.push((time, thread, number(event, 9), text(event, 23), results));
+            slices.push((time, thread, number(event, 9), text(event, 23), annotations));
         }
     }
     slices.sort();
+    // Time, thread, kind (1: begin, 2: end), name and annotations.
     let ret = |value: i64| vec![("ret".to_owned(), value)];
     let expected = [
         (100, 7, 1, "read", vec![]),

@@ -7,8 +7,8 @@ use rperf_wire::Endian;
 const TRACEPOINT: u32 = 2;
 /// `PERF_RECORD_LOST`.
 const LOST: u32 = 2;
-/// `sample_type`: TID, TIME, CPU, RAW and IDENTIFIER.
-const FIELDS: u64 = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10 | 1 << 16;
+/// The `sample_type` of [`ChartFile::new`]: TID, TIME, CPU, RAW and IDENTIFIER.
+pub(super) const FIELDS: u64 = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10 | 1 << 16;
 
 /// Ids of the events: those of their tracepoints, which are also the ids in samples.
 const SWITCH: u64 = 316;
@@ -96,13 +96,14 @@ impl ChartFile {
         Self { file }
     }
 
-    /// The fields without the CPU.
+    /// [`FIELDS`] without the CPU.
     pub(super) const WITHOUT_CPU: u64 = FIELDS & !(1 << 7);
 
     fn bytes(&self) -> Bytes {
         self.file.bytes()
     }
 
+    /// Adds a sample. `raw` is the event's data, to which 4 bytes are added: with their size (u32) they end at a multiple of 8.
     fn sample(&mut self, id: u64, micros: u64, cpu: u32, tid: u32, raw: Bytes) {
         let raw = raw.raw([0; 4]).done();
         let size = u32::try_from(raw.len()).expect("a short event");
@@ -145,12 +146,12 @@ impl ChartFile {
         self.sample(FREQUENCY, micros, cpu, 0, raw);
     }
 
-    /// Adds a call of `read` that returns `ret`, or with `None` does not return.
+    /// Adds a call of read(2) between these times, which returns `ret`, or with `None` does not return.
     pub(super) fn read(&mut self, tid: u32, (from, to): (u64, u64), ret: Option<i64>) {
         self.call([ENTER_READ, EXIT_READ], tid, (from, to), ret);
     }
 
-    /// Adds a call of `poll`.
+    /// Adds a call of poll(2), as [`ChartFile::read`].
     pub(super) fn poll(&mut self, tid: u32, (from, to): (u64, u64), ret: Option<i64>) {
         self.call([ENTER_POLL, EXIT_POLL], tid, (from, to), ret);
     }
@@ -186,7 +187,7 @@ impl ChartFile {
         self.file.finish()
     }
 
-    /// The offset of the end of the records.
+    /// The offset in the file at which the records end.
     pub(super) fn end_of_records(&self) -> usize {
         let end = self.file.clone().record(PerfFile::SAMPLE, 0, []);
         usize::try_from(end).expect("a short file")
