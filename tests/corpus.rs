@@ -1,8 +1,7 @@
-//! Recordings published by other projects for their tests: each is read as perf reads it. Those that perf cannot read may be
-//! refused, with a message that names the file.
+//! Recordings published by other projects for their tests, and the fixtures of this project: each is read as perf reads it.
+//! Those that perf cannot read may be refused, with a message that names the file.
 //!
-//! The recordings are in the folder named by `RPERF_CORPUS`, by default `shared/corpus` next to the project's folder.
-//! Recordings of other machines made by perf for this project are read, too.
+//! Other projects' recordings are in the folder named by `RPERF_CORPUS`, by default `shared/corpus` next to the project's folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,46 +45,46 @@ const INTENDED_DIFFERENCES: &[(&str, &str, Relation)] = &[
     ("sleep.compressed.pipe.data", "evlist", Other),
     ("perf.data.piped.lost_samples-4.4", "evlist", Other),
     ("perf.data.piped.target-3.8", "evlist", Other),
-    // Header sections of newer releases.
+    // perf does not print header sections of newer releases.
     ("sleep.compressed.pipe.data", "report", More),
     // After a feature that perf cannot decode, it prints zeros.
     ("perf.data.armv7.perf_3.14-3.8", "report", SameNames),
 ];
 
-/// The corpus folder, which may not exist.
+/// The folder of other projects' recordings, which may not exist.
 #[expect(
     clippy::disallowed_methods,
     reason = "the environment names the folder of the files"
 )]
-pub(crate) fn shared() -> PathBuf {
+pub(crate) fn corpus_folder() -> PathBuf {
     let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
     std::env::var_os("RPERF_CORPUS").map_or_else(default, PathBuf::from)
 }
 
-/// The files of the corpus; `None` if there are none.
+/// Other projects' recordings; `None` if there are none.
 fn corpus() -> Option<Vec<PathBuf>> {
-    let recordings = files(shared());
+    let recordings = files(corpus_folder());
     (!recordings.is_empty()).then_some(recordings)
 }
 
-/// The recordings below a folder, sorted.
+/// The files and recording directories below a folder, sorted, without `*.md`.
 fn files(root: PathBuf) -> Vec<PathBuf> {
     let mut folders = vec![root];
-    let mut recordings = Vec::new();
+    let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            let is_text = path.extension().is_some_and(|extension| extension == "md");
-            // A folder with a header file is a recording directory.
+            let is_readme = path.extension().is_some_and(|extension| extension == "md");
+            // A folder with a file `data` is a recording directory.
             if path.is_dir() && !path.join("data").is_file() {
                 folders.push(path);
-            } else if !is_text {
-                recordings.push(path);
+            } else if !is_readme {
+                files.push(path);
             }
         }
     }
-    recordings.sort();
-    recordings
+    files.sort();
+    files
 }
 
 /// Runs a program with a time limit: perf does not terminate on some files.
@@ -97,15 +96,16 @@ fn outcome(program: &str, scratch: &Scratch, words: &[&str]) -> Outcome {
 
 /// The fault of rperf's outcome: a panic, a status other than 0 and 255, or an error message without the file name.
 fn fault(path: &str, ours: &Outcome) -> Option<String> {
-    let is_reported = ours.stderr.contains(path) && !ours.stderr.contains("panicked");
-    let valid = match ours.status {
-        0 => !ours.stderr.contains("panicked"),
-        255 => is_reported,
+    let is_valid = match ours.status {
+        0 => true,
+        255 => ours.stderr.contains(path),
         _ => false,
     };
-    (!valid).then(|| format!("status {}: {}", ours.status, ours.stderr))
+    let is_fault = !is_valid || ours.stderr.contains("panicked");
+    is_fault.then(|| format!("status {}: {}", ours.status, ours.stderr))
 }
 
+/// The first unintended differences between the outputs of both tools, or that an intended difference no longer exists.
 fn compare(path: &str, words: &[&str], theirs: &Outcome, ours: &Outcome) -> Option<String> {
     let intended = INTENDED_DIFFERENCES
         .iter()
@@ -115,7 +115,7 @@ fn compare(path: &str, words: &[&str], theirs: &Outcome, ours: &Outcome) -> Opti
     let theirs = theirs.stdout.replace("'perf ", "'rperf ");
     let ours = without_zero_config(&ours.stdout);
     let (theirs, ours) = (theirs.as_str(), ours.as_str());
-    let fault = match relation {
+    let difference = match relation {
         Same => difference(theirs, ours),
         SameAddresses => difference(&addresses(theirs), &addresses(ours)),
         Other => None,
@@ -129,7 +129,7 @@ fn compare(path: &str, words: &[&str], theirs: &Outcome, ours: &Outcome) -> Opti
     if relation != Same && theirs == ours {
         return Some("no longer differs: the exception can go".to_owned());
     }
-    fault
+    difference
 }
 
 /// Lines truncated after their first address, as in frames; other lines unchanged.
@@ -183,11 +183,11 @@ fn every_recording_is_read_or_refused_with_a_message() {
             let theirs = theirs.map(|perf| outcome(perf, &scratch, &words));
             let theirs = theirs.filter(|theirs| theirs.status == 0 && !theirs.stdout.is_empty());
             is_compared = theirs.is_some();
-            let fault = fault(&path, &ours).or_else(|| match theirs? {
+            let found = fault(&path, &ours).or_else(|| match theirs? {
                 _ if ours.status != 0 => Some(format!("refused: {}", ours.stderr)),
                 theirs => compare(&path, &words, &theirs, &ours),
             });
-            faults.extend(fault.map(|fault| format!("{words:?}\n{fault}")));
+            faults.extend(found.map(|found| format!("{words:?}\n{found}")));
         }
     }
     assert!(

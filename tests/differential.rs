@@ -1,4 +1,4 @@
-//! The same command lines run by Linux perf and by rperf, on recordings of both tools.
+//! The same command lines run by Linux perf and by rperf, on recordings of both tools, fixtures and generated files.
 //!
 //! Text is compared line by line. Intended differences are described in docs/compatibility.md.
 
@@ -57,12 +57,12 @@ pub(crate) fn settled(mut attempt: impl FnMut() -> Vec<String>) -> Vec<String> {
     differences
 }
 
-/// Fails with the output of every differing command line.
+/// Asserts that there are no differences; otherwise panics with all of them.
 #[track_caller]
 fn assert_alike(differences: &[String]) {
     assert!(
         differences.is_empty(),
-        "{} command lines print something else:\n\n{}",
+        "{} differences between perf and rperf:\n\n{}",
         differences.len(),
         differences.join("\n")
     );

@@ -6,9 +6,9 @@ use super::assert_refused;
 use super::trace::run;
 use crate::kernel::can_trace;
 
-/// Returns the frames of the first call as they are printed, with the blanks before them.
-fn frames(lines: &str) -> Vec<String> {
-    let frames = lines.lines().skip(1);
+/// Returns the frames printed below the first line of the text, with their indentation.
+fn frames(text: &str) -> Vec<String> {
+    let frames = text.lines().skip(1);
     let frames = frames.take_while(|line| line.starts_with("                "));
     frames.map(str::to_owned).collect()
 }
@@ -22,19 +22,21 @@ fn stacks_are_below_the_calls_as_in_perf() {
     let scratch = Scratch::new();
     let words = ["--call-graph", "fp", "-e", "clock_nanosleep", "sleep", "0"];
     let ours = run(&scratch, &[&["trace"], &words[..]].concat());
-    let own = frames(&ours.stderr);
+    let own_frames = frames(&ours.stderr);
     assert!(
-        own.first().is_some_and(|frame| frame.contains("nanosleep")),
+        own_frames
+            .first()
+            .is_some_and(|frame| frame.contains("nanosleep")),
         "{}",
         ours.stderr
     );
-    let kernel = ["trace", "--kernel-syscall-graph"];
-    let kernel = run(&scratch, &[&kernel, &words[..]].concat());
-    let deeper = frames(&kernel.stderr);
+    let with_kernel = ["trace", "--kernel-syscall-graph"];
+    let with_kernel = run(&scratch, &[&with_kernel, &words[..]].concat());
     assert!(
-        deeper.len() > own.len() && kernel.stderr.contains("[kernel.kallsyms]"),
+        frames(&with_kernel.stderr).len() > own_frames.len()
+            && with_kernel.stderr.contains("[kernel.kallsyms]"),
         "{}",
-        kernel.stderr
+        with_kernel.stderr
     );
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
@@ -44,8 +46,8 @@ fn stacks_are_below_the_calls_as_in_perf() {
     if theirs.status != 0 {
         return skip(test, "this perf has no trace");
     }
-    // The further frames depend on a register that this code does not use as a frame pointer.
-    assert_eq!(own.first(), frames(&theirs.stderr).first());
+    // Only the innermost frame is certain: the C library does not keep a frame pointer in the register that leads to its callers.
+    assert_eq!(own_frames.first(), frames(&theirs.stderr).first());
 }
 
 #[test]
@@ -136,8 +138,8 @@ fn recorded_stacks_and_faults_are_shown() {
         return;
     }
     let scratch = Scratch::new();
-    let calls = "raw_syscalls:sys_enter,raw_syscalls:sys_exit,minor-faults";
-    let record = ["record", "-R", "-c", "1", "-d", "-g", "-e", calls];
+    let events = "raw_syscalls:sys_enter,raw_syscalls:sys_exit,minor-faults";
+    let record = ["record", "-R", "-c", "1", "-d", "-g", "-e", events];
     let words = [&record[..], &["-o", "f", "sleep", "0"]].concat();
     let recorded = run(&scratch, &words);
     assert_eq!(recorded.status, 0, "{}", recorded.stderr);
@@ -152,10 +154,11 @@ fn recorded_stacks_and_faults_are_shown() {
     assert!(printed.stderr.contains(" minfault ["), "{}", printed.stderr);
 }
 
-/// Without data addresses, only the code that caused a page fault is known. Other events are shown without system calls.
+/// A recording of other events is shown with `--no-syscalls`. It has no data addresses: a page fault is shown with the code that
+/// caused it and `?` as its target.
 #[test]
-fn recordings_of_other_events() {
-    if !can_trace("recordings_of_other_events") {
+fn recordings_without_system_calls_are_shown() {
+    if !can_trace("recordings_without_system_calls_are_shown") {
         return;
     }
     let scratch = Scratch::new();
@@ -192,7 +195,7 @@ fn recordings_of_other_events() {
 }
 
 #[test]
-fn inapplicable_options_are_refused() {
+fn invalid_and_inapplicable_options_are_refused() {
     assert_refused(
         &["trace", "-F", "some", "true"],
         129,

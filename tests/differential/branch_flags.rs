@@ -1,4 +1,4 @@
-//! Kinds of branches of an `intel_bts` trace, whose code is that of a program built for the test.
+//! Kinds of branches (`flags`) in an `intel_bts` trace of a program built for the test.
 
 use std::io::Cursor;
 
@@ -11,7 +11,7 @@ use super::script_database::ROWS;
 use super::{Tool, Tools};
 use crate::tidy::root;
 
-/// One instruction in each 16 bytes.
+/// One instruction at each multiple of 16 bytes; that at 0xf0 is invalid.
 const PROGRAM: &str = "
 .globl _start
 _start:
@@ -35,10 +35,12 @@ call next
 ";
 /// Where the program is mapped.
 const TEXT: u64 = 0x40_1000;
+/// A kernel address.
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
+/// The pid and tid of the traced process.
 const TASK: u32 = 7;
 
-/// The branches of the trace.
+/// The branches of the trace: source and target.
 fn branches() -> Vec<[u64; 2]> {
     let inside = (0..16).map(|number| [TEXT + number * 16, TEXT]);
     let to_kernel = [0x40, 0x50, 0x70, 0x00].map(|offset| [TEXT + offset, KERNEL]);
@@ -70,10 +72,11 @@ fn recording(program: &str) -> Vec<u8> {
     let mut template_records = data.records().filter_map(Result::ok);
     let info = template_records.find(|record| record.raw.kind == RecordKind::AUXTRACE_INFO);
     info.expect("a trace").raw.encode(endian, &mut records);
-    let trailer = |task: u32| {
+    // `struct sample_id` of a record.
+    let sample_id = {
         let sample_type = events[0].attr.sample_type;
         let fields = [
-            (SampleType::TID, u64::from(task) << 32 | u64::from(task)),
+            (SampleType::TID, u64::from(TASK) << 32 | u64::from(TASK)),
             (SampleType::TIME, 1),
             (SampleType::ID, events[0].ids[0]),
             (SampleType::STREAM_ID, events[0].ids[0]),
@@ -91,7 +94,7 @@ fn recording(program: &str) -> Vec<u8> {
     record(
         RecordKind::COMM,
         0,
-        &[comm, trailer(TASK)].concat(),
+        &[comm, sample_id.clone()].concat(),
         endian,
         &mut records,
     );
@@ -112,7 +115,7 @@ fn recording(program: &str) -> Vec<u8> {
     record(
         RecordKind::MMAP2,
         2,
-        &[mapped, trailer(TASK)].concat(),
+        &[mapped, sample_id].concat(),
         endian,
         &mut records,
     );
@@ -123,6 +126,7 @@ fn recording(program: &str) -> Vec<u8> {
             bytes.u64(from).u64(to).u64(0)
         });
     let trace = trace.done();
+    // The body of AUXTRACE: size, offset, reference, index, tid, CPU, reserved.
     let part = Bytes::new()
         .u64(trace.len() as u64)
         .u64(0)
@@ -142,7 +146,7 @@ fn recording(program: &str) -> Vec<u8> {
     file.into_inner()
 }
 
-/// A script that prints each sample with its command, symbol and object.
+/// A script that prints the address and all values of each sample (with `flags`), its command, symbol and object.
 const FLAGS: &str = "
 def process_event(values):
     sample = values['sample']
@@ -184,8 +188,8 @@ fn branches_have_the_same_kinds() {
         &["-s", "flags.py"],
         &["-s", "rows.py"],
     ] {
-        let own = ["script", "-f", "-i", "kinds.data", "--itrace=b"];
-        let line = [&own[..], words].concat();
+        let common = ["script", "-f", "-i", "kinds.data", "--itrace=b"];
+        let line = [&common[..], words].concat();
         let [perf, rperf] = [Tool::Perf, Tool::Rperf].map(|tool| tools.outcome(tool, &line));
         assert_eq!(
             (perf.status, rperf.status),
@@ -194,10 +198,13 @@ fn branches_have_the_same_kinds() {
             perf.stderr + &rperf.stderr
         );
         assert!(perf.stdout.lines().count() > 20, "{perf:?}");
-        // perf omits the last branch.
+        // perf omits the last branch; `rows.py` prints another line after it.
         let mut lines: Vec<&str> = rperf.stdout.lines().collect();
-        let is_row = |line: &&str| !matches!(*line, "end");
-        let last = lines.iter().rposition(is_row).expect("there are branches");
+        let is_branch = |line: &&str| *line != "end";
+        let last = lines
+            .iter()
+            .rposition(is_branch)
+            .expect("there are branches");
         lines.remove(last);
         let ours = lines.join("\n") + "\n";
         assert_eq!(difference(&perf.stdout, &ours), None, "{words:?}");

@@ -1,7 +1,7 @@
 //! Printed instructions: `insn`, `insnlen`, and `brstackinsn` on recordings with generated branches.
 //!
-//! Few test machines have branch stacks. Each sample of an ordinary recording gets a possible branch stack: the
-//! program's code is followed from branch to branch. The branch stacks or addresses of most samples are corrupted.
+//! Few test machines have branch stacks. Each sample of an ordinary recording gets a generated branch stack: the program's
+//! code is followed from branch to branch. The branch stacks or addresses of most samples are changed to impossible or rare ones.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ struct CodeMapping {
 }
 
 impl CodeMapping {
-    /// The code that a record maps, if it is of the program.
+    /// The code that a MMAP2 record maps from the program, whose path ends with `program`; `None` for other records.
     fn of(record: &Record<'_>, program: &str) -> Option<Self> {
         let Record::Mmap2(mapped) = record else {
             return None;
@@ -51,12 +51,13 @@ impl CodeMapping {
         })
     }
 
+    /// The code from `ip` to the end of the mapping; `None` if `ip` is not in it.
     fn at(&self, ip: u64) -> Option<&[u8]> {
         let offset = usize::try_from(ip.checked_sub(self.start)?).ok()?;
         self.bytes.get(offset..).filter(|rest| !rest.is_empty())
     }
 
-    /// The first branch from `ip` on, and its target if it is direct.
+    /// The address of the first branch from `ip` on, and its target if it is direct; `None` if there is no branch.
     fn branch(&self, mut ip: u64) -> Option<(u64, Option<u64>)> {
         loop {
             let insn = decode(self.isa, self.at(ip)?)?;
@@ -72,8 +73,8 @@ impl CodeMapping {
 /// From, to and flags.
 type Branch = [u64; 3];
 
-/// Branches on a path that starts at one of `sample_ips`, selected by `number`; newest first. Branches without a target in
-/// `mappings` lead to others of `sample_ips`.
+/// At most [`BRANCHES`] branches on a path that starts at one of `sample_ips`, selected by `number`; newest first. Branches
+/// without a target in `mappings` lead to one of `sample_ips`. The path ends early where it leaves `mappings`.
 fn branches(mappings: &[CodeMapping], sample_ips: &[u64], number: usize) -> Vec<Branch> {
     let mut path = Vec::new();
     let mut at = sample_ips[number % sample_ips.len()];
@@ -83,7 +84,7 @@ fn branches(mappings: &[CodeMapping], sample_ips: &[u64], number: usize) -> Vec<
             break;
         };
         let next = sample_ips[(number + path.len() * 7) % sample_ips.len()];
-        // After a branch that is not taken, execution continues with the next instruction.
+        // After a branch that is not taken, the path continues with the next instruction.
         let taken = !(number + path.len()).is_multiple_of(3) || to.is_none();
         let step = code_at(from).and_then(|code| Some(decode(code.isa, code.at(from)?)?.len));
         if !taken && let Some(step) = step {
@@ -99,7 +100,8 @@ fn branches(mappings: &[CodeMapping], sample_ips: &[u64], number: usize) -> Vec<
     path
 }
 
-/// Corrupts the branches or the address of the sample with this number, unless it is a multiple of 12; returns the address.
+/// Changes the branches or the address of the sample with this number, unless the number is a multiple of 12. Returns the
+/// address: by default, the target of the newest branch.
 fn corrupt(branches: &mut [Branch], number: usize) -> u64 {
     let from_lowest = branches.iter().map(|branch| branch[0]).min();
     let from_highest = branches.iter().map(|branch| branch[0]).max();
@@ -107,6 +109,7 @@ fn corrupt(branches: &mut [Branch], number: usize) -> u64 {
     let mut ip = *to;
     match number % 12 {
         1 => ip = *from,
+        // Aborted transaction.
         2 => *flags |= 8,
         3 => ip = from_lowest.unwrap_or(ip),
         4 => ip = from_highest.unwrap_or(ip),
@@ -163,7 +166,7 @@ fn with_branches(recording: &[u8], program: &str) -> Vec<u8> {
     for raw in records() {
         let mut out = Vec::new();
         if raw.kind == RecordKind::SAMPLE {
-            // From some addresses the branches lead out of known code.
+            // From some addresses, the path leaves the mapped code before it has enough branches.
             let mut paths =
                 (number..number + 100).map(|start| branches(&mappings, &sample_ips, start));
             let path = paths.find(|path| path.len() == BRANCHES);
@@ -289,9 +292,9 @@ fn assert_disassembly_of_bytes(tools: &Tools, file: &str) {
         let target = printer
             .print(ip, &code, &mut text)
             .and_then(|printed| printed.target);
-        let name = if target.is_some() { " <" } else { "" };
+        let symbol_start = if target.is_some() { " <" } else { "" };
         assert!(
-            disassembled.starts_with(&format!("{start}\t{text}{name}")),
+            disassembled.starts_with(&format!("{start}\t{text}{symbol_start}")),
             "{disassembled}\n{line}"
         );
         compared += 1;
@@ -301,21 +304,21 @@ fn assert_disassembly_of_bytes(tools: &Tools, file: &str) {
 }
 
 #[test]
-fn code_between_branches_needs_all_branches() {
+fn fields_without_their_data_are_refused() {
     let Some(tools) = Tools::find() else {
-        return skip(
-            "code_between_branches_needs_all_branches",
-            "there is no perf",
-        );
+        return skip("fields_without_their_data_are_refused", "there is no perf");
     };
     let file = root().join("tests/fixtures/x86_64/cycles.data");
     let file = file.to_str().expect("a path in UTF-8");
     let words = ["script", "-f", "-i", file, "-F", "brstackdisasm"];
-    assert_eq!(tools.outcome(Tool::Rperf, &words).status, 255);
+    let refused = tools.outcome(Tool::Rperf, &words);
+    assert_eq!(refused.status, 255, "{refused:?}");
+    let message = "non all-branch filter set";
+    assert!(refused.stderr.contains(message), "{refused:?}");
     for field in ["brstackinsn", "brstackinsnlen", "comm,srccode"] {
         let [perf, rperf] = tools.outcomes(&["script", "-f", "-i", file, "-F", field], &[]);
         assert_eq!((perf.status, rperf.status), (255, 255), "{rperf:?}");
-        let first = perf.stderr.lines().next().expect("an error");
-        assert!(rperf.stderr.contains(first), "{}", rperf.stderr);
+        let message = perf.stderr.lines().next().expect("an error");
+        assert!(rperf.stderr.contains(message), "{}", rperf.stderr);
     }
 }

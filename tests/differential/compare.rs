@@ -21,7 +21,7 @@ fn is_unnamed_first(perf: &str, rperf: &str, objects: &mut HashSet<String>) -> b
 /// perf may have lost the mappings of one in this many lines.
 const LOST_OF: usize = 500;
 
-/// Whether perf knows no mapping where rperf prints a function: docs/compatibility.md describes when.
+/// Whether perf knows no mapping where rperf knows one: docs/compatibility.md describes when.
 fn is_lost_mapping(perf: &str, rperf: &str) -> bool {
     const UNKNOWN: &str = " [unknown] ([unknown])";
     perf.ends_with(UNKNOWN) && rperf.ends_with(')') && !rperf.ends_with(UNKNOWN)
@@ -51,8 +51,8 @@ pub(crate) fn with_lost_mappings(perf: &str, rperf: &str, steady: Option<u32>) -
     text
 }
 
-/// The first differing lines of both texts, each with the line before it; `None` if the texts are equal apart from accepted
-/// differences.
+/// The first differing lines of both texts, each with perf's line before it (`expected` is perf's text); `None` if the texts are
+/// equal apart from accepted differences.
 pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
     if expected == actual {
         return None;
@@ -61,9 +61,9 @@ pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
         (expected.lines().collect(), actual.lines().collect());
     let longest = expected.len().max(actual.len());
     let mut text = String::new();
-    let mut different = 0;
+    let mut differing = 0;
     let mut unnamed = HashSet::new();
-    let mut lost = longest / LOST_OF;
+    let mut acceptable_lost = longest / LOST_OF;
     for number in 0..longest {
         let (left, right) = (expected.get(number), actual.get(number));
         if left == right {
@@ -75,14 +75,14 @@ pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
             continue;
         }
         if let (Some(left), Some(right)) = (left, right)
-            && lost > 0
+            && acceptable_lost > 0
             && is_lost_mapping(left, right)
         {
-            lost -= 1;
+            acceptable_lost -= 1;
             continue;
         }
-        different += 1;
-        if different > MAX_SHOWN {
+        differing += 1;
+        if differing > MAX_SHOWN {
             continue;
         }
         if let Some(before) = number
@@ -94,12 +94,12 @@ pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
         let _ = writeln!(text, "     perf: {}", left.unwrap_or(&"(the end)"));
         let _ = writeln!(text, "    rperf: {}", right.unwrap_or(&"(the end)"));
     }
-    if different == 0 {
+    if differing == 0 {
         return None;
     }
     let _ = writeln!(
         text,
-        "  {different} of {longest} lines differ ({} of perf, {} of rperf)",
+        "  {differing} of {longest} lines differ ({} of perf, {} of rperf)",
         expected.len(),
         actual.len()
     );
@@ -126,7 +126,7 @@ fn accepts_few_lost_mappings() {
     let text = |odd: &str| format!("{same}{odd}");
     assert_eq!(difference(&text(lost), &text(known)), None);
     assert!(difference(&text(known), &text(lost)).is_some());
-    assert!(difference(lost, known).is_some(), "one of few");
+    assert!(difference(lost, known).is_some(), "one of fewer lines");
     let twice = |odd: &str| format!("{same}{odd}{odd}");
     assert!(difference(&twice(lost), &twice(known)).is_some());
 }

@@ -16,7 +16,7 @@ const FUNCTIONS: &[(&str, u32, u32)] = &[
     ("fresh", 0, 9_000),
 ];
 
-/// Command lines with two recordings, and with three.
+/// Arguments of `diff` with two recordings, and with three.
 const LINES: &[&[&str]] = &[
     &["old.data", "new.data"],
     &["new.data", "old.data"],
@@ -110,7 +110,8 @@ fn build(tools: &Tools) -> Option<()> {
         ("bare-new", true, true),
     ] {
         let text = format!(
-            "#include <stdlib.h>\nvolatile unsigned long sum;\n{}int main(int n, char **w) {{ for (long i = n > 1 ? atol(w[1]) : 1; i > 0; i--) {{ {} }} }}\n",
+            "#include <stdlib.h>\nvolatile unsigned long sum;\n{}int main(int n, char **w) \
+             {{ for (long i = n > 1 ? atol(w[1]) : 1; i > 0; i--) {{ {} }} }}\n",
             functions.clone().collect::<String>(),
             calls(new)
         );
