@@ -50,7 +50,7 @@ const CALL_MIDDLE: Step = (('M', 2), ('m', 0), 4);
 /// From code that no mapping contains.
 const OUTSIDE: Step = (('?', 0x10), ('M', 0), 9);
 
-/// The addresses of the functions by letter.
+/// The addresses of the functions by letter; `?` is an address outside of the program. `None` if `nm` does not run.
 fn functions(program: &str) -> Option<HashMap<char, u64>> {
     let listed = Command::new("nm").arg(program).output().ok()?;
     let listed = String::from_utf8(listed.stdout).ok()?;
@@ -80,6 +80,7 @@ fn recording(program: &str, events: &[&[Sample<'_>]]) -> Vec<u8> {
             // IP | TID | TIME | PERIOD | BRANCH_STACK | IDENTIFIER
             sample_type: 1 | 2 | 4 | 1 << 8 | 1 << 11 | 1 << 16,
             flags: FileAttr::SAMPLE_ID_ALL,
+            // PERF_SAMPLE_BRANCH_ANY
             branches: 8,
             ..FileAttr::default()
         };
@@ -105,7 +106,7 @@ fn recording(program: &str, events: &[&[Sample<'_>]]) -> Vec<u8> {
     file.finish()
 }
 
-/// Writes recordings of two mixtures of streams; `None` without a compiler.
+/// Compiles the program, writes recordings of two mixtures of streams in it, and copies a fixture; `None` without a compiler.
 fn build(tools: &Tools) -> Option<()> {
     std::fs::write(tools.path().join("work.c"), SOURCE).expect("a source file");
     let compiled = Command::new("cc")
@@ -196,16 +197,20 @@ fn json_has_the_streams() {
     let event = &json["streams"][0];
     let name = event["event"].as_str().unwrap_or_default();
     assert!(name.starts_with("cycles"), "{json}");
-    // Without the sample that has no branches.
-    assert_eq!(event["periods"], serde_json::json!([10_000 + 1000, 8700]));
+    // The sample without branches is not counted.
+    assert_eq!(event["periods"], serde_json::json!([11_000, 8700]));
     let streams = event["streams"].as_array().expect("a list");
-    let sides = |stream: &serde_json::Value| [0, 1].map(|file| !stream[file].is_null());
+    let in_files = |stream: &serde_json::Value| [0, 1].map(|file| !stream[file].is_null());
     assert!(
-        streams.iter().any(|stream| sides(stream) == [true, true]),
+        streams
+            .iter()
+            .any(|stream| in_files(stream) == [true, true]),
         "{json}"
     );
     assert!(
-        streams.iter().any(|stream| sides(stream) == [false, true]),
+        streams
+            .iter()
+            .any(|stream| in_files(stream) == [false, true]),
         "{json}"
     );
 }

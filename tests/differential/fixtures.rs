@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rperf_testkit::skip;
 
-use super::{Tool, Tools, compare_texts, difference};
+use super::{Tool, Tools, assert_alike, compare_texts, difference};
 use crate::tidy::root;
 use crate::tools::without_zero_config;
 
@@ -25,7 +25,7 @@ const REPORTS: &[&[&str]] = &[
     &["report", "--stdio", "-s", "comm,dso"],
 ];
 
-/// Reports of data that only some recordings have, by file. perf's IPC columns appear with the word `symbol` in `-s`.
+/// Reports of data that only some recordings have, by file. They sort by `sym`: if `-s` contains `symbol`, perf adds IPC columns.
 const SPECIAL: &[(&str, &[&str])] = &[
     (
         "x86_64/branches",
@@ -113,17 +113,17 @@ const SPECIAL: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Options that print lists instead of reports; compared exactly.
+/// Options that print lists or a dump instead of reports; compared exactly.
 const LISTS: &[(&str, &[&str])] = &[
     ("x86_64/kprobe", &["--tasks"]),
     ("x86_64/kprobe", &["--mmaps"]),
     ("x86_64/pages", &["--mmaps"]),
     ("aarch64/group", &["--mmaps"]),
-    // Samples that count for two events.
+    // A dump of samples that count for two events.
     ("x86_64/leader", &["-D"]),
 ];
 
-/// Exceptions by file and first word, with the reason.
+/// Exceptions by file and first word, with the reason. `report --header-only` is compared nevertheless.
 const EXCEPT: &[(&str, &str, &str)] = &[
     (
         "x86_64/bts",
@@ -162,8 +162,8 @@ const EXCEPT: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The recordings, including directories of the newer format.
-fn recordings() -> Vec<PathBuf> {
+/// The fixtures of both machines, including recording directories.
+fn fixtures() -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for machine in ["x86_64", "aarch64"] {
         let folder = root().join("tests/fixtures").join(machine);
@@ -174,6 +174,7 @@ fn recordings() -> Vec<PathBuf> {
     paths
 }
 
+/// Returns the difference between both tools' outputs or statuses; `None` for the exceptions in [`EXCEPT`].
 fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
     let machine = recording.parent()?.file_name()?.to_str()?;
     let name = format!("{machine}/{}", recording.file_stem()?.to_str()?);
@@ -189,11 +190,11 @@ fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
     // Under the name perf, rperf prints this name in its hints, too.
     let rperf = tools.run(Tool::Rperf, &line).arg0("perf");
     let rperf = rperf.finish().expect("rperf starts");
-    let found = if words.contains(&"--stdio") {
+    let text = if words.contains(&"--stdio") {
         let omit = words.contains(&"-s");
         compare_texts(
-            without_branches(&perf.stdout, omit),
-            without_branches(&rperf.stdout, omit),
+            without_branch_statistics(&perf.stdout, omit),
+            without_branch_statistics(&rperf.stdout, omit),
         )
     } else {
         difference(&perf.stdout, &without_zero_config(&rperf.stdout))
@@ -204,13 +205,13 @@ fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
             perf.status, rperf.status, rperf.stderr
         )
     });
-    let found = status.or(found)?;
-    Some(format!("{}\n{found}", line.join(" ")))
+    let mismatch = status.or(text)?;
+    Some(format!("{}\n{mismatch}", line.join(" ")))
 }
 
 /// The text without the branch statistics if `omit`: if several branches share a row, perf counts all with the type of
 /// the first.
-fn without_branches(text: &str, omit: bool) -> &str {
+fn without_branch_statistics(text: &str, omit: bool) -> &str {
     let end = text.find("# Branch Statistics:").filter(|_| omit);
     end.map_or(text, |end| &text[..end])
 }
@@ -231,7 +232,7 @@ fn rare_features_are_read_as_in_perf() {
         let recording = folder.join(format!("{file}.data"));
         differences.extend(compare(&tools, &recording, &[start, words].concat()));
     }
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    assert_alike(&differences);
 }
 
 #[test]
@@ -269,7 +270,7 @@ fn traces_are_dumped_and_decoded_alike() {
         let (perf, rperf) = outputs(words);
         let branches = perf.lines().count();
         assert!(branches > 50, "{perf}");
-        // perf omits the last branch of each part.
+        // perf omits the last branch of each part of a trace; this trace is one part.
         let ours: Vec<&str> = rperf.lines().collect();
         assert_eq!(ours.len(), branches + 1, "{rperf}");
         let ours = ours[..branches].join("\n") + "\n";
@@ -285,6 +286,7 @@ fn traces_are_dumped_and_decoded_alike() {
     let (perf, rperf) = outputs(&["report", "--stats"]);
     assert_eq!(difference(&perf, &rperf), None);
     let (perf, rperf) = outputs(&["report", "--stdio", "-s", "comm", "-n"]);
+    // Here, too, perf omits the last branch.
     for (text, branches) in [(&perf, 127), (&rperf, 128)] {
         let head = format!("# Samples: {branches}  of event 'branches:uH'");
         assert!(text.contains(&head), "{text}");
@@ -299,13 +301,13 @@ fn recordings_of_guests_read_alike() {
             "there is no perf",
         );
     };
-    let recordings = recordings();
-    assert!(recordings.len() >= 20, "{recordings:?}");
+    let fixtures = fixtures();
+    assert!(fixtures.len() >= 20, "{fixtures:?}");
     let mut differences = Vec::new();
-    for recording in &recordings {
+    for fixture in &fixtures {
         for words in EXACT.iter().chain(REPORTS) {
-            differences.extend(compare(&tools, recording, words));
+            differences.extend(compare(&tools, fixture, words));
         }
     }
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    assert_alike(&differences);
 }

@@ -1,4 +1,4 @@
-//! Inlined functions and source lines in stacks that both tools unwind.
+//! Inlined functions and source lines in stacks that both tools unwind, and in frame-pointer stacks of a Go program.
 
 use std::process::Command;
 
@@ -48,7 +48,7 @@ const GO: Program = Program {
 /// One in this many frames may differ without a known reason.
 const ONE_OF: usize = 1000;
 
-/// A frame of script: its line, and the source line below it.
+/// A frame of `script`: its line, and the source line (`place`) below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Frame {
     address: String,
@@ -97,14 +97,14 @@ fn is_known(ours: &Frame, theirs: &Frame, around: &Frame) -> bool {
             .rsplit_once(':')
             .map(|(_, line)| line.to_owned())
     };
-    let is_place = ours.symbol == theirs.symbol && ours.inlined == theirs.inlined;
+    let is_other_file = ours.symbol == theirs.symbol && ours.inlined == theirs.inlined;
     ours.address == theirs.address
         && line(ours) == line(theirs)
-        && (is_alias || is_unlinked || is_place)
+        && (is_alias || is_unlinked || is_other_file)
 }
 
-/// Compares the frames of a recording. Returns the number of frames, the number of inlined frames, and the frames that
-/// differ without a known reason.
+/// Compares the frames of a recording. Returns the number of our frames, the number of inlined ones, and the frames that differ
+/// without a known reason. If a sample's frames cannot be compared, each of ours counts as one that differs.
 fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
     let words = ["script", "-i", recording, "-F", "ip,sym,srcline"];
     let [theirs, ours] = tools.outcomes(&words, &[]);
@@ -130,8 +130,8 @@ fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
     (ours.iter().flatten().count(), inlined.count(), different)
 }
 
-/// The frames that perf unwinds reliably, if they equal our inner ones. In code without unwind information, such as
-/// `_init` and `_fini`, perf follows a frame pointer that may not be one, and ends at an arbitrary address.
+/// The frames that perf unwinds reliably, if their addresses are those of our innermost frames. In code without unwind
+/// information, such as `_init` and `_fini`, perf follows a frame pointer that may not be one, and ends at an arbitrary address.
 fn reliable_frames<'t>(ours: &[Frame], theirs: &'t [Frame]) -> Option<&'t [Frame]> {
     let (last, inner) = theirs.split_last()?;
     let theirs = match last.symbol.as_str() {
@@ -143,7 +143,8 @@ fn reliable_frames<'t>(ours: &[Frame], theirs: &'t [Frame]) -> Option<&'t [Frame
     (theirs.len() <= ours.len() && are_inner).then_some(theirs)
 }
 
-/// The frames that differ without a known reason in a sample with equally many frames in both tools.
+/// The frames of a sample that differ without a known reason from perf's at the same depth. Our frames beyond perf's outermost
+/// one are ignored.
 fn differing(ours: &[Frame], theirs: &[Frame]) -> Vec<String> {
     let mut different = Vec::new();
     for (index, (our, their)) in ours.iter().zip(theirs).enumerate() {
@@ -182,7 +183,7 @@ fn differing_frames(tools: &Tools, program: &Program, binary: &str) -> Vec<Strin
     }
 }
 
-/// Compares the frames of `program`, if it can be compiled.
+/// Compiles `program` and compares the frames of its recording. An error says that the compiler does not start.
 fn compare_program(tools: &Tools, program: &Program) -> Result<(), String> {
     let folder = tools.path();
     let binary = folder.join(program.compiler).with_extension("program");
@@ -205,7 +206,7 @@ fn inlined_functions_and_lines_match_perf() {
     };
     for program in PROGRAMS {
         if let Err(reason) = compare_program(&tools, program) {
-            return skip(NAME, &reason);
+            skip(NAME, &reason);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `kmem`: the same text as perf 6.1 on recordings of both tools.
 //!
-//! perf 6.1 gives all pages one caller and swaps two migrate types (docs/compatibility.md): tables of pages are compared without callers, with
-//! perf's names exchanged.
+//! perf 6.1 gives all pages one caller and swaps the names of two migrate types (docs/compatibility.md): tables of pages are
+//! compared without callers, and with perf's names exchanged.
 
 use rperf_testkit::{may_trace, skip};
 
@@ -20,7 +20,7 @@ const RECORDINGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Options that print the same of the slab allocator.
+/// Options of `kmem stat` with which both tools print the same about the slab allocator.
 const SLAB: &[&[&str]] = &[
     &[],
     &["--slab", "--caller"],
@@ -37,7 +37,7 @@ const SLAB: &[&[&str]] = &[
     &["--caller", "--time", ",99999999"],
 ];
 
-/// Options that print the same of the page allocator, except callers and migrate types.
+/// Options of `kmem stat` with which both tools print the same about the page allocator, except callers and migrate types.
 const PAGE: &[&[&str]] = &[
     &["--page"],
     &["--page", "--alloc"],
@@ -58,7 +58,7 @@ fn renamed(text: &str) -> String {
         )
 }
 
-/// Returns rows of pages without their last column.
+/// Returns the text with the rows of pages without their last column, the caller.
 fn without_callers(text: &str) -> String {
     let mut lines = String::new();
     for line in text.lines() {
@@ -72,7 +72,7 @@ fn without_callers(text: &str) -> String {
     lines
 }
 
-/// Compares the text of both tools with each of these options; `normalize` returns the comparable text of perf and of rperf.
+/// Compares the text of both tools for each of `lines`; `normalize` returns the comparable text of perf and of rperf.
 fn differences(
     tools: &Tools,
     file: &str,
@@ -82,7 +82,7 @@ fn differences(
     let mut differences = Vec::new();
     for line in lines {
         let words = [&["kmem", "-i", file], *line, &["stat"]].concat();
-        // perf sorts callers by an address that it does not set: the C library sets new memory to 0.
+        // perf sorts callers by an address that it does not set: with this variable, the C library sets new memory to 0.
         let outcome = |tool| {
             let run = tools.run(tool, &words).env("MALLOC_PERTURB_", "255");
             run.finish().expect("the tool starts")
@@ -107,7 +107,7 @@ fn allocations_are_shown_alike() {
     for (name, command) in RECORDINGS {
         for (tool, program) in [(Tool::Perf, "perf"), (Tool::Rperf, "rperf")] {
             for (allocator, lines) in [("--slab", SLAB), ("--page", PAGE)] {
-                // Pages have stacks, which are slow to compare.
+                // Samples of the page allocator have callchains, which are slow to compare.
                 if allocator == "--page" && *name != "processes" {
                     continue;
                 }
@@ -118,7 +118,8 @@ fn allocations_are_shown_alike() {
                 ];
                 let made = tools.outcome(tool, &words);
                 if made.status != 0 {
-                    return skip(NAME, &made.stderr);
+                    skip(NAME, &made.stderr);
+                    continue;
                 }
                 all_differences.extend(differences(&tools, &file, lines, |texts| {
                     match (allocator, texts) {

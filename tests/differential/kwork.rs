@@ -38,7 +38,7 @@ const RECORDINGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Command lines whose text is compared.
+/// Command lines whose text is compared; the first word is the subcommand.
 const LINES: &[&[&str]] = &[
     &["report"],
     &["report", "-S"],
@@ -58,10 +58,11 @@ const LINES: &[&[&str]] = &[
 
 /// Number of bytes at the start of a function's name that are compared: perf 6.1 overwrites the 20th byte of some names.
 const COMPARED_BYTES: usize = 18;
-/// The width of the column of names.
+/// The width of the column of names, which begins with `(w)` for functions of work items.
 const COLUMN: usize = 30;
 
-/// Removes the parts of a text that perf prints wrongly: ends of functions' names, and a share that is not a percentage.
+/// Removes the parts of a text that perf prints wrongly: ends of functions' names, and the load average, which
+/// is not a percentage there.
 fn comparable(text: &str) -> String {
     let mut lines = String::new();
     for line in text.lines() {
@@ -72,13 +73,9 @@ fn comparable(text: &str) -> String {
                 lines += &line[end..];
             }
             None => {
-                lines += line.split_once(" (").map_or(line, |(count, rest)| {
-                    if rest.ends_with("load average)") {
-                        count
-                    } else {
-                        line
-                    }
-                })
+                let (runtime, rest) = line.split_once(" (").unwrap_or((line, ""));
+                let is_total = rest.ends_with("load average)");
+                lines += if is_total { runtime } else { line };
             }
         }
         lines.push('\n');
@@ -97,7 +94,7 @@ fn work_is_shown_alike() {
         let fixed = ["-a", "-R", "-m", "1024", "-c", "1", "-e", EVENTS];
         let words = [&fixed[..], &["--", "sh", "-c", command]].concat();
         let Some(file) = tools.record(Tool::Rperf, name, &words) else {
-            return;
+            continue;
         };
         let path = tools.path().join(&file);
         let recording = fs::read(&path).expect("the recording");

@@ -1,7 +1,7 @@
 //! `lock`: the same text as perf 6.1 on recordings of contended locks, and on generated ones with lockdep's events.
 //!
-//! The order of rows with equal values differs (docs/compatibility.md): rows are compared in alphabetical order; another test checks that those of
-//! rperf are in order of their key.
+//! The order of rows with equal values differs (docs/compatibility.md): rows are compared in alphabetical order; another test
+//! checks that those of rperf are in order of their key.
 
 use std::fs;
 
@@ -14,16 +14,18 @@ use crate::commands::lock::recording;
 const RECORDINGS: &[(&str, &str)] = &[
     (
         "files",
-        "mkdir d; for j in 1 2 3 4; do (i=0; while [ $i -lt 300 ]; do i=$((i+1)); : > d/$j$i; rm d/$j$i; done) & done; wait; rm -r d",
+        "mkdir d; for j in 1 2 3 4; do (i=0; while [ $i -lt 300 ]; do i=$((i+1)); : > d/$j$i; \
+         rm d/$j$i; done) & done; wait; rm -r d",
     ),
     ("pipes", "perf bench sched messaging -g 2 -l 30 > /dev/null"),
     (
         "mappings",
-        "perf bench mem mmap -s 1MB -l 20 > /dev/null 2>&1 || perf bench mem memset -s 1MB > /dev/null; perf bench futex wake > /dev/null",
+        "perf bench mem mmap -s 1MB -l 20 > /dev/null 2>&1 || perf bench mem memset -s 1MB > /dev/null; \
+         perf bench futex wake > /dev/null",
     ),
 ];
 
-/// Command lines that print the same, and the column that their rows are sorted by.
+/// Command lines that print the same, and the column that their rows are sorted by; `info` sorts by no value.
 const SAME: &[(&[&str], usize)] = &[
     (&["report"], 1),
     (&["report", "-v"], 1),
@@ -36,7 +38,7 @@ const SAME: &[(&[&str], usize)] = &[
     (&["info", "-m"], 0),
 ];
 
-/// Command lines that need events of waits.
+/// Command lines that need events of waits, and the column that their rows are sorted by.
 const CONTENTION: &[(&[&str], usize)] = &[
     (&["contention"], 1),
     (&["contention", "-t"], 1),
@@ -55,7 +57,8 @@ const RECORDED: &[(&[&str], usize)] = &[
     (&["contention", "-k", "avg_wait", "-q", "-t"], 3),
 ];
 
-/// Returns the rows of threads without their names: perf 6.1 does not know all (docs/compatibility.md).
+/// Returns the rows of a table of threads, printed by the command `line`, without the threads' names: perf 6.1 does not know all
+/// (docs/compatibility.md).
 fn without_threads(text: &str, line: &[&str]) -> String {
     let rows = text.lines().map(|row| match line[0] {
         // Six columns.
@@ -66,7 +69,7 @@ fn without_threads(text: &str, line: &[&str]) -> String {
     rows.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the lines of a text, the rows sorted.
+/// Returns a text with sorted rows; the statistics of `report` about bad sequences, which may follow them, keep their order.
 fn sorted(text: &str) -> String {
     // perf 6.1 has no blank before the second `===`, perf 7.2 has one.
     let checks = text.split_once("\n=== output for debug");
@@ -124,11 +127,11 @@ fn generated_waits_are_shown_alike() {
         ("waits.data", recording::waits(), &CONTENTION[1..2]),
     ] {
         fs::write(tools.path().join(file), content).expect("a file");
-        // perf shows addresses without symbol as "Unknown".
-        let is_named = file != "waits.data";
+        // perf shows locks that have only an address without a symbol as "Unknown".
+        let has_names = file != "waits.data";
         let same = SAME
             .iter()
-            .filter(|(line, _)| is_named || line.contains(&"-t"));
+            .filter(|(line, _)| has_names || line.contains(&"-t"));
         let lines: Vec<_> = same.chain(contention).copied().collect();
         all_differences.extend(differences(&tools, file, &lines, true));
     }
@@ -143,8 +146,8 @@ fn contended_locks_are_shown_alike() {
     };
     let mut all_differences = Vec::new();
     for (number, (name, command)) in RECORDINGS.iter().enumerate() {
-        // perf takes seconds for each line: the tools take turns in recording.
-        // Owners change neither the table of perf nor that of the same options.
+        // perf takes seconds for each line: each recording is made by only one tool, in turns.
+        // Recorded owners do not change these tables.
         let (tool, owners) = [(Tool::Perf, None), (Tool::Rperf, Some("--owners"))][number % 2];
         let file = format!("{name}.data");
         let mut skipped = None;
@@ -198,7 +201,7 @@ fn rows_are_in_order_of_their_key() {
             .lines()
             .filter(|row| row.contains(|c: char| c.is_ascii_digit()));
         let values: Vec<f64> = rows
-            .filter_map(|row| nth_value(row, line, column))
+            .filter_map(|row| column_value(row, line, column))
             .collect();
         assert!(
             values.is_sorted_by(|left, right| left >= right),
@@ -208,8 +211,8 @@ fn rows_are_in_order_of_their_key() {
     }
 }
 
-/// Returns the value of a column, in nanoseconds or as a count; `report` has a name before the columns.
-fn nth_value(row: &str, line: &[&str], column: usize) -> Option<f64> {
+/// Returns the value of a column, in nanoseconds or as a count; column 0 of `report` is a name.
+fn column_value(row: &str, line: &[&str], column: usize) -> Option<f64> {
     let row = match line.contains(&"report") {
         true => row.get(21..)?,
         false => row,

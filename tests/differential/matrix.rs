@@ -8,7 +8,7 @@ use rperf_testkit::{Outcome, absent, skip};
 use super::recordings::{Recording, Target};
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike, compare_texts, difference, settled};
-use crate::corpus::shared;
+use crate::corpus::corpus_folder;
 use crate::tidy::root;
 
 const SCRIPT: &[&[&str]] = &[
@@ -187,7 +187,7 @@ const FIXTURES: &[&str] = &[
     "x86_64/branches-flags.data",
 ];
 
-/// Small recordings by many releases and by simpleperf, below ../shared/corpus.
+/// Small recordings by several releases of perf and by simpleperf, below the folder of other projects' recordings.
 const CORPUS: &[&str] = &[
     "perf_data_converter/files/perf.data.group_desc-4.14",
     "platform_system_extras/files/perf_with_two_event_types.data",
@@ -238,8 +238,8 @@ const EXCEPT: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// Recorded by the test, each for every third line of one command.
-const MADE: [(Tool, Recording); 2] = [
+/// Recorded by the test, each for every third line of the command at the same place in [`COMMANDS`].
+const NEW_RECORDINGS: [(Tool, Recording); 2] = [
     (
         Tool::Rperf,
         Recording {
@@ -271,7 +271,7 @@ const SHELL: Target = Target::Command(&[
     "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; ls / > /dev/null; sleep 0.002",
 ]);
 
-/// A command, and the options of each command line.
+/// A command, the beginning of its command lines, and the options of each.
 struct Command {
     start: &'static [&'static str],
     lines: &'static [&'static [&'static str]],
@@ -290,7 +290,7 @@ const COMMANDS: [Command; 2] = [
 
 impl Command {
     fn is_report(&self) -> bool {
-        self.start.len() > 1
+        self.start[0] == "report"
     }
 
     /// Runs each line on the next of `files`, which repeat; returns the differences.
@@ -310,6 +310,7 @@ impl Command {
         mismatches.collect()
     }
 
+    /// Returns the difference between both tools; none if both refuse the command line.
     fn compare(&self, tools: &Tools, file: &Path, words: &[&str]) -> Option<String> {
         let file = file.to_str()?;
         let line = [self.start, words, &["-f", "-i", file]].concat();
@@ -329,12 +330,12 @@ impl Command {
     }
 }
 
-/// perf's report exits with 0 even after an error.
+/// Whether perf refused the command line: its `report` exits with 0 even after an error.
 fn is_refused(perf: &Outcome) -> bool {
     perf.status != 0 || perf.stderr.contains("Error:")
 }
 
-/// Hints name the program as it was called.
+/// rperf's text with perf's name in hints, which name the program as it was called.
 fn renamed(rperf: &Outcome) -> String {
     rperf.stdout.replace("'rperf ", "'perf ")
 }
@@ -359,7 +360,7 @@ fn lines_match_perf_over_recordings_of_guests() {
 #[test]
 fn lines_match_perf_over_other_projects_recordings() {
     const NAME: &str = "lines_match_perf_over_other_projects_recordings";
-    let folder = shared();
+    let folder = corpus_folder();
     let files: Vec<PathBuf> = CORPUS.iter().map(|name| folder.join(name)).collect();
     if files.iter().any(|file| !file.exists()) {
         return absent(NAME, "other projects' recordings");
@@ -374,7 +375,7 @@ fn lines_match_perf_over_new_recordings() {
         return skip(NAME, "there is no perf");
     };
     let mut mismatches = Vec::new();
-    for (command, (recorder, recording)) in COMMANDS.iter().zip(&MADE) {
+    for (command, (recorder, recording)) in COMMANDS.iter().zip(&NEW_RECORDINGS) {
         mismatches.extend(settled(|| {
             let Some(file) = recording.make(&tools, &Workloads::none(), *recorder) else {
                 return Vec::new();

@@ -1,10 +1,8 @@
 //! perf's trace scripts that rperf computes itself, compared with perf's own scripts in its interpreters.
 
-use std::path::PathBuf;
-
 use rperf_testkit::{Outcome, may_trace, skip};
 
-use super::trace_scripts::{PACKETS, adapted, other_scripts};
+use super::trace_scripts::{PACKETS, adapted, other_scripts, scripts};
 use super::{Tool, Tools, assert_alike};
 
 /// The recorded command: reads, writes, failing calls, several processes.
@@ -79,14 +77,8 @@ fn native(tools: &Tools, words: &[&str]) -> Outcome {
     run.finish().expect("rperf starts")
 }
 
-/// The lines, sorted: scripts in Perl print equal rows in an arbitrary order.
-fn sorted(text: &str) -> Vec<&str> {
-    let mut lines: Vec<&str> = text.lines().collect();
-    lines.sort_unstable();
-    lines
-}
-
-/// Replaces the name of a system call by its number, which perf prints without a package for Python.
+/// Replaces the name of the system call in each row by its number, which perf's scripts print unless a package for Python is
+/// installed.
 fn with_numbers(text: &str) -> String {
     let line = |line: &str| {
         let name = line
@@ -113,12 +105,7 @@ fn tables_are_those_of_perfs_scripts() {
     let Some(tools) = Tools::find_for(test) else {
         return;
     };
-    let folders = [
-        "/usr/libexec/perf-core/scripts",
-        "/usr/lib/perf-core/scripts",
-    ];
-    let folder = folders.iter().map(PathBuf::from).find(|path| path.is_dir());
-    let (Some(folder), true) = (folder, may_trace(test)) else {
+    let (Some(folder), true) = (scripts(), may_trace(test)) else {
         return skip(test, "there are no scripts of perf or no tracepoints");
     };
     let mut differences = Vec::new();
@@ -130,7 +117,7 @@ fn tables_are_those_of_perfs_scripts() {
         let record = [
             "script", "record", name, "-a", "-q", "-o", "own.data", "sh", "-c", command,
         ];
-        // The packets of softirqs belong to no program.
+        // Only packets are recorded on the whole system: softirqs that receive them run in any task.
         let record = record
             .into_iter()
             .filter(|word| *word != "-a" || *name == "netdev-times");
@@ -150,19 +137,12 @@ fn tables_are_those_of_perfs_scripts() {
             _ => script,
         };
         let words = ["script", "-i", "own.data", "-s", &*script.to_string_lossy()];
-        // The script's options would be taken for perf's.
-        let words = [&words[..], &["--"], arguments].concat();
-        let perf = tools.outcome(
-            Tool::Perf,
-            if arguments.is_empty() {
-                &words[..5]
-            } else {
-                &words
-            },
-        );
+        // perf would take the script's options for its own.
+        let separator: &[&str] = if arguments.is_empty() { &[] } else { &["--"] };
+        let perf = tools.outcome(Tool::Perf, &[&words[..], separator, arguments].concat());
         assert_eq!(perf.status, 0, "{name}: {}", perf.stderr);
         let expected = perf.stdout.lines();
-        // The notice about the package.
+        // The notice about the package that knows the names of system calls.
         let expected = expected.skip_while(|line| !line.is_empty() && line.contains("Install"));
         let notice = ["For example:", "  # apt-get", "  # yum", "  etc."];
         let expected: Vec<&str> = expected
@@ -174,12 +154,13 @@ fn tables_are_those_of_perfs_scripts() {
         };
         let expected = expected.join("\n");
         let rows = |text: &str| -> Vec<String> {
-            let lines = sorted(text).into_iter().filter(|line| !line.is_empty());
-            // The columns of this script depend on the digits of other numbers.
+            let lines = text.lines().filter(|line| !line.is_empty());
+            // The widths of this script's columns depend on numbers in other columns.
             let words = |line: &str| match *name {
                 "task-analyzer" => line.split_whitespace().collect::<Vec<_>>().join(" "),
                 _ => line.to_owned(),
             };
+            // Scripts in Perl print equal rows in an arbitrary order.
             let mut rows: Vec<String> = lines.map(words).collect();
             rows.sort_unstable();
             rows
@@ -194,8 +175,8 @@ fn tables_are_those_of_perfs_scripts() {
 }
 
 #[test]
-fn native_scripts_run_live_and_refuse_other_words() {
-    let test = "native_scripts_run_live_and_refuse_other_words";
+fn native_scripts_run_live_and_refuse_wrong_arguments() {
+    let test = "native_scripts_run_live_and_refuse_wrong_arguments";
     for (words, message) in [
         (
             &["report", "syscall-counts", "a", "b"][..],

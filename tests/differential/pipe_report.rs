@@ -7,7 +7,7 @@ use rperf_testkit::skip;
 use super::report::compare_runs;
 use super::{Tool, Tools, assert_alike, settled};
 
-/// Options of each recording: one event, and events of several types, with callchains.
+/// Options of each recording: one event by perf, and events of several types by rperf, both with callchains.
 const RECORDINGS: &[&[&str]] = &[
     &["-g", "-F", "1999", "-e", "cpu-clock"],
     &[
@@ -19,12 +19,14 @@ const RECORDINGS: &[&[&str]] = &[
     ],
 ];
 
+/// The recorded command.
 const SHELL: &[&str] = &[
     "sh",
     "-c",
     "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; ls / > /dev/null",
 ];
 
+/// Options of `report`.
 const REPORT: &[&[&str]] = &[
     &[],
     &["--no-children", "-n"],
@@ -66,10 +68,7 @@ fn compare(tools: &Tools, recorder: Tool, options: &[&str]) -> Vec<String> {
 
 /// The output of `record -o -`; `None` if it fails.
 fn record(tools: &Tools, recorder: Tool, options: &[&str]) -> Option<Vec<u8>> {
-    let mut command = match recorder {
-        Tool::Perf => Command::new(tools.program(Tool::Perf)),
-        Tool::Rperf => Command::new(env!("CARGO_BIN_EXE_rperf")),
-    };
+    let mut command = Command::new(tools.program(recorder));
     let home = tools.path();
     command.args(["record", "-q", "-o", "-"]).args(options);
     command.args(SHELL).current_dir(home).env("HOME", home);

@@ -1,4 +1,4 @@
-//! Assigns events of work that have no counterpart on the same CPU to another event, which both tools ignore.
+//! Gives events of work that have no counterpart on the same CPU the id of another event, which both tools ignore.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -56,11 +56,14 @@ const TRACEPOINTS: [Tracepoint; 8] = [
     tracepoint("workqueue/workqueue_execute_end", Step::Exit, 8),
 ];
 
-/// The identity of a piece of work: a work item has no CPU.
+/// The identity of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
+    /// Whether it is a hardware interrupt.
     is_irq: bool,
+    /// The CPU of an interrupt or softirq; `None` for a work item, which may change its CPU.
     cpu: Option<u64>,
+    /// The number of the interrupt, the vector of the softirq, or the address of the work item.
     number: u64,
 }
 
@@ -71,11 +74,11 @@ struct Event {
     step: Step,
     key: Key,
     /// Offset of the event's id in the file.
-    id: usize,
+    id_at: usize,
 }
 
-/// Returns the recording with every event that [`unpaired`] finds given the id of the event after the tracepoints of work,
-/// because the two tools pair such events differently. `None` if the ids of the tracepoints cannot be read.
+/// Returns the recording in which the events that [`unpaired`] finds have the id of [`ignored_id`]: the two tools would pair them
+/// differently. `None` if the ids of the tracepoints cannot be read.
 pub(super) fn without_unpaired(mut file: Vec<u8>) -> Option<Vec<u8>> {
     let mut tracepoints = HashMap::new();
     for tracepoint in TRACEPOINTS {
@@ -85,9 +88,9 @@ pub(super) fn without_unpaired(mut file: Vec<u8>) -> Option<Vec<u8>> {
     }
     let mut events = events(&file, &tracepoints);
     events.sort_by_key(|event| event.time);
-    let other = ignored_id(&file);
-    for id in unpaired(&events) {
-        file[id..id + 8].copy_from_slice(&other.to_le_bytes());
+    let ignored = ignored_id(&file);
+    for at in unpaired(&events) {
+        file[at..at + 8].copy_from_slice(&ignored.to_le_bytes());
     }
     Some(file)
 }
@@ -102,13 +105,13 @@ fn offset(file: &[u8], at: usize) -> usize {
     usize::try_from(number(file, at, 8)).expect("an offset in the file")
 }
 
-/// The attrs in the file, and the size of each.
+/// The place of the attrs in the file, and the size of each with the section of its ids.
 fn attrs(file: &[u8]) -> (Range<usize>, usize) {
     let (start, size) = (offset(file, 24), offset(file, 32));
     (start..start + size, offset(file, 16))
 }
 
-/// An id of the event after the tracepoints of work, which both tools ignore.
+/// The first id of the event that is recorded after the tracepoints of work; both tools ignore it.
 fn ignored_id(file: &[u8]) -> u64 {
     let (attrs, size) = attrs(file);
     // The section of an event's ids follows its attr.
@@ -120,6 +123,7 @@ fn ignored_id(file: &[u8]) -> u64 {
     number(file, ids.nth(count).expect("an event that is ignored"), 8)
 }
 
+/// The samples of the tracepoints, in the order of the file. All events have the `sample_type` of the first.
 fn events(file: &[u8], tracepoints: &HashMap<u16, Tracepoint>) -> Vec<Event> {
     let fields = number(file, attrs(file).0.start + 24, 8);
     assert_eq!(
@@ -130,7 +134,8 @@ fn events(file: &[u8], tracepoints: &HashMap<u16, Tracepoint>) -> Vec<Event> {
         let before = FIELDS.iter().take_while(|other| **other != field);
         8 + 8 * before.filter(|other| fields & **other != 0).count()
     };
-    let (time, cpu, raw) = (place(TIME), place(CPU), place(RAW) + 4);
+    // Raw data follow their size.
+    let (time_at, cpu_at, raw_at) = (place(TIME), place(CPU), place(RAW) + 4);
     let (mut at, size) = (offset(file, 40), offset(file, 48));
     let end = at + size;
     let mut events = Vec::new();
@@ -138,19 +143,19 @@ fn events(file: &[u8], tracepoints: &HashMap<u16, Tracepoint>) -> Vec<Event> {
         let kind = number(file, at, 4);
         let length = usize::try_from(number(file, at + 6, 2)).expect("16 bits");
         let tracepoint = (kind == u64::from(SAMPLE))
-            .then(|| u16::try_from(number(file, at + raw, 2)).expect("16 bits"));
+            .then(|| u16::try_from(number(file, at + raw_at, 2)).expect("16 bits"));
         if let Some(tracepoint) = tracepoint.and_then(|id| tracepoints.get(&id)) {
-            let cpu = number(file, at + cpu, 4);
+            let cpu = number(file, at + cpu_at, 4);
             events.push(Event {
-                time: number(file, at + time, 8),
+                time: number(file, at + time_at, 8),
                 cpu,
                 step: tracepoint.step,
                 key: Key {
                     is_irq: tracepoint.folder.starts_with("irq/irq"),
                     cpu: (tracepoint.size == 4).then_some(cpu),
-                    number: number(file, at + raw + 8, tracepoint.size),
+                    number: number(file, at + raw_at + 8, tracepoint.size),
                 },
-                id: at + 8,
+                id_at: at + 8,
             });
         }
         at += length;
@@ -161,27 +166,27 @@ fn events(file: &[u8], tracepoints: &HashMap<u16, Tracepoint>) -> Vec<Event> {
 /// Returns the offsets of the ids of these events: the earlier of two raises or entries without a counterpart in
 /// between, an exit without an entry, an entry and its exit on different CPUs, and a raise whose entry is on another CPU.
 fn unpaired(events: &[Event]) -> HashSet<usize> {
-    let mut ids = HashSet::new();
+    let mut found = HashSet::new();
     for (begin, end) in [(Step::Entry, Step::Exit), (Step::Raise, Step::Entry)] {
         let mut open: HashMap<Key, &Event> = HashMap::new();
-        let paired = events.iter().filter(|event| !ids.contains(&event.id));
-        for event in paired.collect::<Vec<_>>() {
+        let remaining = events.iter().filter(|event| !found.contains(&event.id_at));
+        for event in remaining.collect::<Vec<_>>() {
             if event.step == begin {
                 let before = open.insert(event.key, event);
-                ids.extend(before.map(|before| before.id));
+                found.extend(before.map(|before| before.id_at));
             } else if event.step == end {
                 let before = open.remove(&event.key);
                 let is_elsewhere = before.is_some_and(|before| before.cpu != event.cpu);
                 // An entry without a raise is counted by both tools.
                 if is_elsewhere || before.is_none() && end == Step::Exit {
-                    ids.extend(before.map(|before| before.id));
-                    ids.extend((end == Step::Exit).then_some(event.id));
+                    found.extend(before.map(|before| before.id_at));
+                    found.extend((end == Step::Exit).then_some(event.id_at));
                 }
             }
         }
-        // Events that stay open are counted by both tools.
+        // Both tools treat events that stay open alike.
     }
-    ids
+    found
 }
 
 #[cfg(test)]
@@ -190,7 +195,7 @@ mod tests {
 
     #[test]
     fn repeated_and_moved_events_are_unpaired() {
-        let event = |id, time, cpu, step| Event {
+        let event = |id_at, time, cpu, step| Event {
             time,
             cpu,
             step,
@@ -199,7 +204,7 @@ mod tests {
                 cpu: None,
                 number: 7,
             },
-            id,
+            id_at,
         };
         let events = [
             event(1, 1, 0, Step::Exit),
