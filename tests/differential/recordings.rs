@@ -1,4 +1,4 @@
-//! The recordings that are compared.
+//! Recordings of many kinds, made for comparisons.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ pub(crate) struct Recording {
     pub(crate) name: &'static str,
     /// Options of `record`.
     pub(crate) options: &'static [&'static str],
-    /// The target.
+    /// What is recorded.
     pub(crate) target: Target,
 }
 
@@ -33,29 +33,27 @@ pub(crate) struct FinishedRecording {
     pub(crate) steady: Option<u32>,
 }
 
-use Target::{Command as Runs, Process as Joins, With};
-
 /// Recordings of many kinds, which either tool can make.
 pub(crate) const RECORDINGS: &[Recording] = &[
     Recording {
         name: "frames, with callchains",
         options: &["-g", "-F", "999"],
-        target: Runs(&["frames", "150"]),
+        target: Target::Command(&["frames", "150"]),
     },
     Recording {
         name: "frames, flat",
         options: &["-F", "999"],
-        target: Runs(&["frames", "150"]),
+        target: Target::Command(&["frames", "150"]),
     },
     Recording {
         name: "user space alone, fixed period",
         options: &["-e", "cpu-clock:u", "-c", "1000000", "-g"],
-        target: Runs(&["frames", "150"]),
+        target: Target::Command(&["frames", "150"]),
     },
     Recording {
         name: "the kernel alone",
         options: &["-e", "cpu-clock:k", "-F", "999", "-g"],
-        target: Runs(&["frames", "150"]),
+        target: Target::Command(&["frames", "150"]),
     },
     Recording {
         name: "several events",
@@ -67,72 +65,72 @@ pub(crate) const RECORDINGS: &[Recording] = &[
             "-F",
             "999",
         ],
-        target: Runs(&["frames", "150"]),
+        target: Target::Command(&["frames", "150"]),
     },
     Recording {
         name: "several events with callchains",
         options: &["-e", "cpu-clock,minor-faults", "-g", "-F", "999"],
-        target: Runs(&["frames", "150"]),
+        target: Target::Command(&["frames", "150"]),
     },
     Recording {
         name: "a group with callchains",
         options: &["-e", "{cpu-clock,minor-faults}", "-g", "-F", "999"],
-        target: Runs(&["frames", "150"]),
+        target: Target::Command(&["frames", "150"]),
     },
     Recording {
         name: "stripped",
         options: &["-g", "-F", "999"],
-        target: Runs(&["stripped", "150"]),
+        target: Target::Command(&["stripped", "150"]),
     },
     Recording {
         name: "C++",
         options: &["-g", "-F", "999"],
-        target: Runs(&["shapes", "200"]),
+        target: Target::Command(&["shapes", "200"]),
     },
     Recording {
         name: "Rust",
         options: &["-g", "-F", "999"],
-        target: Runs(&["traits", "200"]),
+        target: Target::Command(&["traits", "200"]),
     },
     Recording {
         name: "code made at run time",
         options: &["-g", "-F", "999"],
-        target: Runs(&["jit", "100"]),
+        target: Target::Command(&["jit", "100"]),
     },
     Recording {
         name: "code made at run time, not listed",
         options: &["-F", "999"],
-        target: Runs(&["jit", "100", "0"]),
+        target: Target::Command(&["jit", "100", "0"]),
     },
     Recording {
         name: "threads, forks and execs",
         options: &["-g", "-F", "4000"],
-        target: Runs(&["family"]),
+        target: Target::Command(&["family"]),
     },
     Recording {
         name: "a deleted program",
         options: &["-g", "-F", "999"],
-        target: Runs(&["unlinked", "100"]),
+        target: Target::Command(&["unlinked", "100"]),
     },
     Recording {
         name: "a running process",
         options: &["-g", "-F", "999"],
-        target: Joins(&["frames", "60000"]),
+        target: Target::Process(&["frames", "60000"]),
     },
     Recording {
         name: "one CPU",
         options: &["-C", "0", "-F", "499"],
-        target: Runs(&["family"]),
+        target: Target::Command(&["family"]),
     },
     Recording {
         name: "system-wide",
         options: &["-a", "-F", "499"],
-        target: With(&["frames", "60000"], &["sleep", "0.3"]),
+        target: Target::With(&["frames", "60000"], &["sleep", "0.3"]),
     },
     Recording {
         name: "system-wide with callchains and several events",
         options: &["-a", "-g", "-e", "cpu-clock,context-switches", "-F", "499"],
-        target: With(&["frames", "60000"], &["sleep", "0.2"]),
+        target: Target::With(&["frames", "60000"], &["sleep", "0.2"]),
     },
 ];
 
@@ -167,7 +165,7 @@ impl Recording {
         })
     }
 
-    /// Records with `recorder` and returns the file; `None`, with a printed reason, if rperf cannot.
+    /// Records with `recorder` and returns the file; `None`, with a printed reason, if rperf cannot. Panics if perf cannot.
     pub(crate) fn make(
         &self,
         tools: &Tools,
@@ -184,13 +182,13 @@ impl Recording {
         recorder: Tool,
     ) -> Option<FinishedRecording> {
         let folder = tools.path();
-        let (words, join) = match self.target {
-            Runs(words) => (words, false),
-            Joins(words) | With(words, _) => (words, true),
+        let (words, starts_before) = match self.target {
+            Target::Command(words) => (words, false),
+            Target::Process(words) | Target::With(words, _) => (words, true),
         };
         let mut program: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         if let Some(path) = words.first().and_then(|name| workloads.path(name)) {
-            let copy = match *words {
+            let path = match *words {
                 // The program deletes its own file.
                 ["unlinked", ..] => {
                     let copy = folder.join(format!("unlinked-{recorder:?}"));
@@ -199,18 +197,18 @@ impl Recording {
                 }
                 _ => path,
             };
-            program[0] = copy.to_string_lossy().into_owned();
+            program[0] = path.to_string_lossy().into_owned();
         }
-        let running = join.then(|| Running::start(&program));
+        let running = starts_before.then(|| Running::start(&program));
         let file = format!("{:?} {}.data", recorder, self.name);
         let mut line = vec!["record", "-q", "-o", &file];
         line.extend(self.options);
         let steady = running.as_ref().map(|running| running.0.id());
         let pid = steady.map(|pid| pid.to_string()).unwrap_or_default();
         match self.target {
-            Joins(_) => line.extend(["-p", &pid, "--", "sleep", "0.2"]),
-            With(_, words) => line.extend([&["--"], words].concat()),
-            Runs(_) => {
+            Target::Process(_) => line.extend(["-p", &pid, "--", "sleep", "0.2"]),
+            Target::With(_, words) => line.extend([&["--"], words].concat()),
+            Target::Command(_) => {
                 line.push("--");
                 line.extend(program.iter().map(String::as_str));
             }
@@ -225,7 +223,7 @@ impl Recording {
     }
 }
 
-/// A program that is killed after the recording.
+/// A program that runs throughout a recording and is killed on drop.
 struct Running(Child);
 
 impl Running {

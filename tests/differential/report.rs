@@ -15,7 +15,7 @@ use super::{Tool, Tools, assert_alike};
 /// Options of `report` for every recording that is not system-wide.
 const REPORT: &[&[&str]] = &[&[], &["--no-children", "-n"], &["-g", "none"]];
 
-/// Options for the recording whose name begins with [`THOROUGH`].
+/// Additional options for the recording whose name begins with [`THOROUGH`].
 const MORE: &[&[&str]] = &[
     &["-g", "none", "--no-children"],
     &["-s", "comm"],
@@ -140,10 +140,11 @@ const MORE: &[&[&str]] = &[
 
 /// Options that print lists, compared exactly, for the recording whose name begins with [`THOROUGH`].
 const LISTS: &[&[&str]] = &[&["--tasks"], &["--mmaps"]];
+
 /// The beginning of the name of the recording that is compared with most options.
 const THOROUGH: &str = "frames, with";
 
-/// Options for the recordings whose names begin with one of [`SEVERAL`].
+/// Additional options for the recordings whose names begin with one of [`SEVERAL`].
 const MORE_EVENTS: &[&[&str]] = &[
     &["-s", "cpu,dso,comm", "-n"],
     &["-s", "sym,dso", "--no-children"],
@@ -170,8 +171,8 @@ const SYSTEM_WIDE: &[&[&str]] = &[
     &["-g", "none", "-s", "cpu,comm,pid"],
 ];
 
-/// Options for system-wide recordings with `--pid` of a process that ran throughout. All sort by pid: perf filters a
-/// row of several processes by the process of its first sample.
+/// Options for system-wide recordings, used together with `--pid` of a process that ran throughout. All sort by pid: perf filters
+/// a row of several processes by the process of its first sample.
 const STEADY: &[&[&str]] = &[
     &["-g", "none", "-s", "pid,dso"],
     &["-g", "none", "-s", "pid,comm,dso", "--no-children", "-n"],
@@ -210,6 +211,7 @@ fn report_prints_the_same_rows_and_graphs() {
     assert_alike(&differences);
 }
 
+/// The options for a recording, except [`STEADY`] and [`LISTS`].
 fn lines_for(recording: &Recording) -> Vec<&'static [&'static str]> {
     if recording.is_system_wide() {
         return SYSTEM_WIDE.to_vec();
@@ -226,6 +228,7 @@ fn lines_for(recording: &Recording) -> Vec<&'static [&'static str]> {
 fn compare_list(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
     let line = [&["report", "-i", file], words].concat();
     let [perf, rperf] = tools.outcomes(&line, b"");
+    assert_eq!((perf.status, rperf.status), (0, 0), "{line:?}: {rperf:?}");
     let mismatch = difference(&perf.stdout, &rperf.stdout)?;
     Some(format!("{}\n{mismatch}", line.join(" ")))
 }
@@ -268,18 +271,19 @@ pub(crate) fn compare_texts(perf: &str, rperf: &str) -> Option<String> {
     difference(&theirs, &ours)
 }
 
-/// Normalises intended differences. `full_lines` are rperf's lines, for cells of `text` that perf truncated.
+/// Returns a report without intended differences. For perf's report, `full_lines` are the lines of rperf's normalised one: they
+/// complete the cells that perf truncated.
 fn normalized(text: &str, full_lines: &[&str]) -> String {
     let mut lines = Vec::new();
     let mut graph: Vec<&str> = Vec::new();
     for line in text.lines().map(str::trim_end) {
         if line.starts_with("            ") {
-            let rest = line.strip_suffix(" (inlined)");
-            graph.push(rest.filter(|rest| rest.ends_with(REST)).unwrap_or(line));
+            let plain = line.strip_suffix(" (inlined)");
+            graph.push(plain.filter(|plain| plain.ends_with(REST)).unwrap_or(line));
             continue;
         }
         lines.extend(tree(&std::mem::take(&mut graph)));
-        // Titles and rules are as wide as their columns; only perf prints a tip at the end.
+        // Rules are as wide as their columns; only perf prints a tip at the end.
         if line.starts_with("# .")
             || line.starts_with("# (Tip")
             || line.starts_with("# (Cannot load tips")
@@ -292,16 +296,15 @@ fn normalized(text: &str, full_lines: &[&str]) -> String {
             .split("  ")
             .map(str::trim)
             .filter(|cell| !cell.is_empty());
-        let own = full_lines.get(lines.len()).copied().unwrap_or_default();
-        let cells: Vec<&str> = cells.map(|cell| untruncated(cell, own)).collect();
+        let full_line = full_lines.get(lines.len()).copied().unwrap_or_default();
+        let cells: Vec<&str> = cells.map(|cell| untruncated(cell, full_line)).collect();
         lines.push(cells.join("  "));
     }
     sort_equals(&mut lines);
     lines.join("\n")
 }
 
-/// Sorts adjacent rows of functions without a symbol and of equal weight: perf's order depends on the shape of its
-/// tree.
+/// Sorts adjacent rows of equal weight whose functions have no symbol: perf's order depends on the shape of its tree.
 fn sort_equals(lines: &mut [String]) {
     let weight = |line: &String| {
         let unnamed = line.contains("] 0x");
@@ -314,14 +317,16 @@ fn sort_equals(lines: &mut [String]) {
     }
 }
 
-/// Returns the cell of the line `full` that begins with `cell`, otherwise `cell`. perf truncates cells to the width of
+/// Returns the cell of `full_line` that begins with `cell`; `cell` itself if there is none. perf truncates cells to the width of
 /// those that it saw first, at least 7.
-fn untruncated<'a>(cell: &'a str, full: &'a str) -> &'a str {
+fn untruncated<'a>(cell: &'a str, full_line: &'a str) -> &'a str {
     if cell.len() < 7 {
         return cell;
     }
-    let mut cells = full.split("  ");
-    cells.find(|own| own.starts_with(cell)).unwrap_or(cell)
+    let mut full_cells = full_line.split("  ");
+    full_cells
+        .find(|full| full.starts_with(cell))
+        .unwrap_or(cell)
 }
 
 /// The line for the remaining callees or callers of a frame. perf appends ` (inlined)` depending on uninitialised
@@ -331,12 +336,13 @@ const REST: &str = "-[...]";
 /// A branch of a printed graph.
 struct Branch {
     column: usize,
+    /// Its percentage or count as printed; empty if there is none.
     share: String,
     frames: Vec<String>,
     branches: Vec<Branch>,
 }
 
-/// Returns a printed graph with one line per branch and equal siblings sorted.
+/// Returns the branches of a printed graph, each with its inner branches on further lines; equal siblings are sorted.
 fn tree(lines: &[&str]) -> Vec<String> {
     let mut root = Branch {
         column: 0,
@@ -348,7 +354,9 @@ fn tree(lines: &[&str]) -> Vec<String> {
         let text = line.trim_start_matches([' ', '|']);
         let Some(marked) = text.strip_prefix("--") else {
             if !text.is_empty() {
-                last(&mut root, usize::MAX).frames.push(text.to_owned());
+                innermost(&mut root, usize::MAX)
+                    .frames
+                    .push(text.to_owned());
             }
             continue;
         };
@@ -358,20 +366,18 @@ fn tree(lines: &[&str]) -> Vec<String> {
             None => marked.split_once("--").unwrap_or(("", marked)),
         };
         let column = line.len() - text.len();
-        last(&mut root, column).branches.push(Branch {
+        innermost(&mut root, column).branches.push(Branch {
             column,
             share: share.to_owned(),
             frames: vec![frame.to_owned()],
             branches: Vec::new(),
         });
     }
-    let mut out = Vec::new();
-    render(&mut root, 0, &mut out);
-    out
+    render(&root, 0)
 }
 
-/// Returns the last branch left of `column`. A stem contains the branches below its frames.
-fn last(branch: &mut Branch, column: usize) -> &mut Branch {
+/// Returns the innermost branch left of `column` of those added last. A stem contains the branches below its frames.
+fn innermost(branch: &mut Branch, column: usize) -> &mut Branch {
     let deeper = |branch: &Branch| {
         branch
             .branches
@@ -386,34 +392,20 @@ fn last(branch: &mut Branch, column: usize) -> &mut Branch {
     at
 }
 
-fn render(branch: &mut Branch, depth: usize, out: &mut Vec<String>) {
-    for branch in &mut branch.branches {
-        let mut inner = Vec::new();
-        render(branch, depth + 1, &mut inner);
-        let mut text = format!("{:depth$}{} {}", "", branch.share, branch.frames.join(";"));
-        for line in inner {
+/// Returns the branches inside `outer`, the one with the largest share first, equal ones in alphabetical order. Branches without
+/// a share are stems, which have all of their parent.
+fn render(outer: &Branch, depth: usize) -> Vec<String> {
+    let rendered = outer.branches.iter().map(|branch| {
+        let frames = branch.frames.join(";");
+        let mut text = format!("{:depth$}{} {frames}", "", branch.share);
+        for line in render(branch, depth + 1) {
             let _ = write!(text, "\n{line}");
         }
-        branch.frames = vec![text];
-    }
-    let share = |branch: &Branch| {
-        branch
-            .share
-            .trim_end_matches('%')
-            .parse()
-            .unwrap_or(100.0_f64)
-    };
-    let key = |branch: &Branch| {
-        (
-            Reverse((share(branch) * 100.0) as u64),
-            branch.frames[0].clone(),
-        )
-    };
-    branch.branches.sort_by_cached_key(key);
-    out.extend(
-        branch
-            .branches
-            .iter()
-            .map(|branch| branch.frames[0].clone()),
-    );
+        let digits = branch.share.trim_end_matches('%');
+        let share = digits.parse().unwrap_or(100.0_f64);
+        (Reverse((share * 100.0) as u64), text)
+    });
+    let mut rendered: Vec<(Reverse<u64>, String)> = rendered.collect();
+    rendered.sort();
+    rendered.into_iter().map(|(_, text)| text).collect()
 }

@@ -1,4 +1,5 @@
-//! Options of `report` that select samples by other samples, and output outside of its tables.
+//! Options of `report` that select samples by other samples or by socket, change the details of rows, or print counts and dumps;
+//! and reference call graphs.
 
 use rperf_testkit::skip;
 
@@ -9,7 +10,7 @@ use super::script_options::nameless;
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike};
 
-/// Threads and processes with per-thread counts, and events that can switch others on and off.
+/// Threads and processes with per-thread counts (`-s`), and events by which others are switched on and off.
 const RECORDING: Recording = Recording {
     name: "threads and their counts",
     options: &[
@@ -62,9 +63,9 @@ const DETAILS: &[&[&str]] = &[
 ];
 
 #[test]
-fn report_selects_the_same_samples() {
+fn report_options_print_the_same_text() {
     let Some(tools) = Tools::find() else {
-        return skip("report_selects_the_same_samples", "there is no perf");
+        return skip("report_options_print_the_same_text", "there is no perf");
     };
     let workloads = Workloads::build(tools.path());
     let compare = |file: &str| {
@@ -75,10 +76,10 @@ fn report_selects_the_same_samples() {
         let details = DETAILS.iter();
         let details = details.map(|words| compare_report(&tools, file, words));
         let counts = compare_counts(&tools, file);
-        let unsorted = compare_dump(&tools, file);
+        let dump = compare_dump(&tools, file);
         lines
             .chain(details)
-            .chain([counts, unsorted])
+            .chain([counts, dump])
             .flatten()
             .collect()
     };
@@ -93,12 +94,13 @@ fn compare_dump(tools: &Tools, file: &str) -> Option<String> {
     let line = ["report", "-D", "--disable-order", "-i", file];
     let [perf, rperf] = tools.outcomes(&line, b"");
     let perf = perf.stdout.replace("_ROUND: unhandled!", "_ROUND");
+    assert!(perf.contains("PERF_RECORD_SAMPLE"), "{perf}");
     let [perf, rperf] = [&perf, &rperf.stdout].map(|text| nameless(text));
     let mismatch = difference(&perf, &rperf)?;
     Some(format!("{}\n{mismatch}", line.join(" ")))
 }
 
-/// Compares the output of `--threads` after the tables.
+/// Compares the counts of each thread, which `--threads` prints after the tables.
 fn compare_counts(tools: &Tools, file: &str) -> Option<String> {
     let line = ["report", "--stdio", "-T", "-i", file];
     let [perf, rperf] = tools.outcomes(&line, b"");
@@ -148,6 +150,7 @@ fn events_without_callchains_show_reference_call_graphs() {
         let lines = text.lines().filter(|line| line.starts_with("# Samples:"));
         lines.map(str::to_owned).collect()
     };
+    assert!(rperf.stdout.contains(", show reference callgraph"));
     assert_eq!(titles(&rperf.stdout), titles(&perf.stdout));
     let task_clock_has_main = |text: &str| {
         let (_, table) = text.split_once("of event 'task-clock").expect("its table");

@@ -54,7 +54,7 @@ for i in range(10):
     base.commit()
 ' 2> /dev/null || dd if=/dev/zero of=base bs=4k count=10 oflag=dsync 2> /dev/null";
 
-/// Options with which both tools print the same.
+/// Subcommands and options with which both tools print the same.
 const LINES: &[&[&str]] = &[
     &["latency"],
     &["latency", "-p"],
@@ -86,13 +86,13 @@ const UNKNOWN_IDLE: [&str; 2] = [
 const PREEMPTED: u64 = 0x100;
 
 /// Replaces the state `R+` by `R` in all samples of `sched_switch`.
-fn without_preemption(file: &mut [u8], switch: u16) {
+fn without_preemption(file: &mut [u8], switch_id: u16) {
     // Raw data are at a multiple of 8 bytes plus 4 for their size: 64 bytes of fields and 4 of padding.
     for at in (4..file.len().saturating_sub(68)).step_by(8) {
         let bytes = |from: usize, length: usize| &file[at + from..at + from + length];
-        let is_switch = file[at - 4..at] == 68_u32.to_le_bytes();
-        if is_switch
-            && bytes(0, 2) == switch.to_le_bytes()
+        let has_size = file[at - 4..at] == 68_u32.to_le_bytes();
+        if has_size
+            && bytes(0, 2) == switch_id.to_le_bytes()
             && bytes(32, 8) == PREEMPTED.to_le_bytes()
         {
             file[at + 32..at + 40].fill(0);
@@ -116,7 +116,7 @@ fn scheduling_is_shown_alike() {
         let workload = ["--", "sh", "-c", command];
         let words = [&fixed[..], options, &workload].concat();
         let Some(file) = tools.record(Tool::Rperf, name, &words) else {
-            return;
+            continue;
         };
         let path = tools.path().join(&file);
         let mut bytes = fs::read(&path).expect("the recording");
@@ -169,12 +169,12 @@ fn differences_of_json(tools: &Tools, file: &str) -> Vec<String> {
         cells.join(" ")
     });
     let mut expected: Vec<String> = cells.collect();
-    // The name of a task may begin with these letters.
-    let tail = |row: &String| {
+    // The name of a task may begin with the letters that were removed from perf's cells.
+    let without_letters = |row: &String| {
         let row = row.trim_start_matches(['a', 'v', 'g', 'm', 'x', ':']);
         row.to_owned()
     };
-    let mut rows: Vec<String> = rows.iter().map(tail).collect();
+    let mut rows: Vec<String> = rows.iter().map(without_letters).collect();
     expected.sort();
     rows.sort();
     match rows == expected {
@@ -183,7 +183,8 @@ fn differences_of_json(tools: &Tools, file: &str) -> Vec<String> {
     }
 }
 
-/// Compares the counts of events of `replay`. perf 6.1 prints nothing if a task that has exited wakes another.
+/// Compares the counts of events of `replay`, which rperf prints without repetitions, too. There is no difference if perf 6.1
+/// prints nothing, because a task that has exited wakes another.
 fn differences_of_replay(tools: &Tools, file: &str) -> Option<String> {
     let counts = |tool: Tool, repeat: &str| {
         let words = ["sched", "-i", file, "replay", "-r", repeat];

@@ -12,8 +12,8 @@ use super::{Tool, Tools, assert_alike, difference, settled};
 /// Options of `script` for every recording.
 const SCRIPT: &[&[&str]] = &[&[], &["-F", "comm,pid,tid,time,event,ip,sym,dso"]];
 
-/// Options for a small recording with callchains and one without.
-const FIELDS: &[&[&str]] = &[
+/// Additional options for perf's recordings of the program `frames`, with callchains and without.
+const FRAMES_OPTIONS: &[&[&str]] = &[
     &["-F", "comm"],
     &["-F", "pid"],
     &["-F", "event,ip"],
@@ -102,12 +102,12 @@ fn script_prints_the_same_lines() {
     for recording in RECORDINGS {
         for recorder in [Tool::Perf, Tool::Rperf] {
             let is_thorough = recorder == Tool::Perf && recording.name.starts_with("frames, ");
-            let more: &[&[&str]] = if is_thorough { FIELDS } else { &[] };
+            let more: &[&[&str]] = if is_thorough { FRAMES_OPTIONS } else { &[] };
             let lines = || SCRIPT.iter().chain(more);
             let compare = |made: &FinishedRecording| {
                 let is_system_wide = recording.is_system_wide();
                 let mismatches = lines().filter_map(|words| match is_system_wide {
-                    true => compare_all(&tools, made, words),
+                    true => compare_system_wide(&tools, made, words),
                     false => compare_script(&tools, &made.file, words),
                 });
                 mismatches.collect()
@@ -136,15 +136,15 @@ fn script_refuses_with_the_same_words() {
         ]),
     };
     let workloads = Workloads::none();
-    let Some(file) = recording.make(&tools, &workloads, Tool::Perf) else {
-        return skip("script_refuses_with_the_same_words", "perf records nothing");
-    };
+    let file = recording.make(&tools, &workloads, Tool::Perf);
+    let file = file.expect("perf records a shell");
     for (words, message) in REFUSED {
         let line = [&["script", "-i", &file], *words].concat();
         let outcomes = tools.outcomes(&line, &[]);
         for outcome in &outcomes {
             assert!(outcome.stderr.contains(message), "{line:?}: {outcome:?}");
         }
+        assert_ne!(outcomes[0].status, 0, "{line:?}");
         assert_eq!(outcomes[0].status, outcomes[1].status, "{line:?}");
         assert_eq!(outcomes[1].stdout, "", "{line:?}");
     }
@@ -156,19 +156,20 @@ pub(crate) fn compare_script(tools: &Tools, file: &str, words: &[&str]) -> Optio
     compare_line(tools, &line, &[])
 }
 
-/// Like `compare_script`, for a system-wide recording.
-fn compare_all(tools: &Tools, made: &FinishedRecording, words: &[&str]) -> Option<String> {
+/// Like `compare_script`, for a system-wide recording, from which perf may have lost mappings.
+fn compare_system_wide(tools: &Tools, made: &FinishedRecording, words: &[&str]) -> Option<String> {
     let line = [&["script", "-i", &made.file], words].concat();
     compare_outcomes(tools, &line, &[], |perf, rperf| {
         difference(perf, &with_lost_mappings(perf, rperf, made.steady))
     })
 }
 
-/// Compares the output of a command line.
+/// Compares the text that both tools print for a command line.
 fn compare_line(tools: &Tools, line: &[&str], stdin: &[u8]) -> Option<String> {
     compare_outcomes(tools, line, stdin, difference)
 }
 
+/// Like `compare_line`; `compare` returns the differences between perf's text and rperf's.
 fn compare_outcomes(
     tools: &Tools,
     line: &[&str],
@@ -185,10 +186,10 @@ fn compare_outcomes(
         ));
     }
     // Filters may leave nothing of a short recording; other options never do.
-    let filtering = ["--comms", "--dsos", "--time", "-S", "--switch-on"];
-    let filters = line.iter().any(|word| filtering.contains(word));
+    let filters = ["--comms", "--dsos", "--time", "-S", "--switch-on"];
+    let is_filtered = line.iter().any(|word| filters.contains(word));
     assert!(
-        filters || !perf.stdout.is_empty(),
+        is_filtered || !perf.stdout.is_empty(),
         "{command} prints nothing: the recording is empty"
     );
     let mismatch = compare(&perf.stdout, &rperf.stdout)?;
@@ -202,7 +203,7 @@ const SHELL: Target = Target::Command(&[
     "for i in 1 2 3; do sleep 0.002; done; ls / > /dev/null; ls /proc > /dev/null",
 ]);
 
-/// Tracepoints alone and with other events, and side-band records.
+/// Recordings with tracepoints alone and with other events, and with side-band records.
 const MIXED: &[Recording] = &[
     Recording {
         name: "openat and switches",
@@ -286,7 +287,7 @@ const DETAIL_OPTIONS: &[&[&str]] = &[
     &["-F", "sw:comm,addr,iregs", "-F", "trace:comm,trace"],
 ];
 
-/// The output of `perf record -o -`.
+/// The output of `perf record -o -`, which a shell writes into a file.
 fn piped(tools: &Tools, recording: &Recording) -> Vec<u8> {
     let Target::Command(target) = recording.target else {
         panic!(
@@ -324,7 +325,7 @@ fn script_shows_tracepoints_mixtures_and_pipes_alike() {
     assert_alike(&differences);
 }
 
-/// Compares every command line on a pipe and a file of one kind.
+/// Compares every command line on a file, and every third of [`OPTIONS`] on a pipe; each is a new recording.
 fn compare_mixed(tools: &Tools, recording: &Recording) -> Vec<String> {
     let stream = piped(tools, recording);
     let lines = OPTIONS.iter().step_by(3);
@@ -334,11 +335,10 @@ fn compare_mixed(tools: &Tools, recording: &Recording) -> Vec<String> {
             compare_line(tools, &line, &stream)
         })
         .collect();
-    let Some(file) = recording.make(tools, &Workloads::none(), Tool::Perf) else {
-        return mismatches;
-    };
-    let details = recording.options.contains(&"-I");
-    let more: &[_] = if details { DETAIL_OPTIONS } else { &[] };
+    let file = recording.make(tools, &Workloads::none(), Tool::Perf);
+    let file = file.expect("perf records a shell");
+    let has_registers = recording.options.contains(&"-I");
+    let more: &[_] = if has_registers { DETAIL_OPTIONS } else { &[] };
     let lines = OPTIONS.iter().chain(FILE_OPTIONS).chain(more);
     mismatches.extend(lines.filter_map(|words| compare_script(tools, &file, words)));
     mismatches

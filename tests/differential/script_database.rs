@@ -1,4 +1,4 @@
-//! Scripts that export to databases: rows of tables instead of samples.
+//! Scripts that export to databases: perf calls them with rows of tables instead of samples.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::{Tool, Tools, assert_alike};
 use crate::commands::script::scripts::RECORDINGS;
 use crate::tidy::root;
 
-/// A script that prints each row.
+/// A script that prints each row of each table.
 pub(super) const ROWS: &str = "
 perf_db_export_mode = True
 perf_db_export_calls = False
@@ -118,7 +118,7 @@ fn scripts_export_the_same_rows() {
     let mut differences = Vec::new();
     let mut compare = |words: &[&str], stdin: &[u8]| {
         let [perf, rperf] = tools.outcomes(words, stdin);
-        // A recording of tracepoints alone has no rows of samples.
+        // Every recording has rows of branch types; one of tracepoints alone has no rows of samples.
         assert!(perf.stdout.contains("branch_type (0, "), "{perf:?}");
         if (rperf.status, &rperf.stdout) != (perf.status, &perf.stdout) {
             let (of_perf, of_rperf) = (perf.stdout, rperf.stdout + &rperf.stderr);
@@ -221,7 +221,7 @@ fn the_built_in_script_writes_the_same_tables() {
     .enumerate()
     {
         let names = [Tool::Perf, Tool::Rperf].map(|tool| format!("{tool:?}-{number}.db"));
-        let own = [
+        let perfs_script = [
             "script",
             "-i",
             "threads.data",
@@ -229,11 +229,11 @@ fn the_built_in_script_writes_the_same_tables() {
             &*script.to_string_lossy(),
             &names[0],
         ];
-        let run = tools.run(Tool::Perf, &[&own, words].concat());
+        let run = tools.run(Tool::Perf, &[&perfs_script, words].concat());
         let perf = run.env("PYTHONPATH", tools.path()).finish();
         let perf = perf.expect("perf starts");
         assert_eq!(perf.status, 0, "{}", perf.stderr);
-        let own = [
+        let built_in = [
             "script",
             "-i",
             "threads.data",
@@ -241,13 +241,15 @@ fn the_built_in_script_writes_the_same_tables() {
             "export-to-sqlite",
             &names[1],
         ];
-        let rperf = tools.outcome(Tool::Rperf, &[&own, words].concat());
+        let rperf = tools.outcome(Tool::Rperf, &[&built_in, words].concat());
         assert_eq!(rperf.status, 0, "{}", rperf.stderr);
         assert!(rperf.stdout.ends_with(" samples\n"), "{}", rperf.stdout);
         let [expected, own] = names.each_ref().map(|name| tables(name));
         assert!(expected.contains("table samples\n"), "{expected}");
-        differences.extend(rperf_testkit::golden::difference(&expected, &own));
+        let difference = rperf_testkit::golden::difference(&expected, &own);
+        differences.extend(difference.map(|difference| format!("{words:?}: {difference}")));
     }
+    // An existing database is not overwritten.
     let again = [
         "script",
         "-i",

@@ -449,7 +449,8 @@ const ROOT_LINES: &[&[&str]] = &[
     &["-e", "mem:0x1000:w,cs", "true"],
 ];
 
-/// Masks everything in a table that depends on the run. In columns, a number with its leading blanks is replaced by its width.
+/// Masks everything in a table that depends on the run. In lines with columns, a number with its leading blanks is replaced by
+/// their width, in other lines (CSV, JSON) by `#`.
 pub(crate) fn masked(text: &str) -> String {
     let rules = [
         // Intended differences: docs/compatibility.md.
@@ -458,7 +459,7 @@ pub(crate) fn masked(text: &str) -> String {
         (r#""metric-unit" : "\(null\)""#, r#""metric-unit" : """#),
         // Multiplexing percentages depend on timing.
         (r" *\([0-9.]+%\)", ""),
-        // A standard deviation of zero is omitted; its columns have their own test.
+        // A standard deviation of zero is omitted.
         (r" *\( \+- *[0-9.]+% \)", ""),
         (r"[0-9.]+ \+- [0-9.]+", "M"),
         (r"(?m)^ +M", "M"),
@@ -482,8 +483,8 @@ pub(crate) fn masked(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Compares command lines, with one tool after the other: system-wide, they would count each other. There are no differences
-/// without perf; then `test` is skipped.
+/// Compares the outcomes of command lines. The tools run one after the other: system-wide, they would count each other. Skips
+/// `test` and returns no differences if there is no perf.
 fn differences(test: &str, lines: &[&[&str]]) -> Vec<String> {
     let Some(tools) = Tools::find_for(test) else {
         return Vec::new();
@@ -520,8 +521,8 @@ fn tables_match_perf() {
 }
 
 #[test]
-fn system_wide_tables_match_perf() {
-    let test = "differential::stat::system_wide_tables_match_perf";
+fn tables_that_need_root_match_perf() {
+    let test = "differential::stat::tables_that_need_root_match_perf";
     if !is_root() {
         return skip(test, "needs root");
     }

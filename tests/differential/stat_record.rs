@@ -1,6 +1,5 @@
 //! `stat record` and `stat report`: both tools read each other's and their own files, with the common aggregation modes.
 
-use std::ffi::OsStr;
 use std::process::Command;
 
 use regex::Regex;
@@ -41,8 +40,8 @@ const MODES: [&[&str]; 6] = [
     &["--per-node"],
 ];
 
-/// Removes metrics if they are those of intervals, which differ from perf's: rperf divides by the length of the interval
-/// (docs/compatibility.md).
+/// Removes the metrics if the counts are those of intervals. Then they differ from perf's: rperf divides by the length of the
+/// interval (docs/compatibility.md).
 fn without_metrics_of_intervals(text: &str, in_intervals: bool) -> String {
     let metric = Regex::new("(?m)( *#  .*| +)$").expect("a pattern");
     match in_intervals {
@@ -55,14 +54,12 @@ fn without_metrics_of_intervals(text: &str, in_intervals: bool) -> String {
 fn script_differences(tools: &Tools, words: &[&str], recorder: Tool) -> Vec<String> {
     let file = "counts.data";
     let line = [&["stat", "record", "-o", "-"], words].concat();
-    let mut run = Command::new(tools.program(recorder));
-    let piped = run.args(&line).output().expect("it starts").stdout;
-    let dumps = ["script", "-D", "-i", file];
-    let pipes = ["script", "-i", "-"];
-    let scripts = [
-        (&["script", "-i", file][..], &[][..]),
-        (&dumps, &[]),
-        (&pipes, &piped),
+    let mut record = Command::new(tools.program(recorder));
+    let piped = record.args(&line).output().expect("it starts").stdout;
+    let scripts: [(&[&str], &[u8]); 3] = [
+        (&["script", "-i", file], &[]),
+        (&["script", "-D", "-i", file], &[]),
+        (&["script", "-i", "-"], &piped),
     ];
     let mismatches = scripts.into_iter().filter_map(|(words, stdin)| {
         let [perf, rperf] = tools
@@ -78,11 +75,12 @@ fn script_differences(tools: &Tools, words: &[&str], recorder: Tool) -> Vec<Stri
     mismatches.collect()
 }
 
+/// Records counts with the options and workload `counted`; returns the differences between both tools' reports and scripts.
 fn differences(tools: &Tools, counted: &[&str], recorder: Tool) -> Vec<String> {
     let words = [&["stat", "record", "-o", "counts.data"], counted].concat();
     let made = tools.outcome(recorder, &words);
     assert_eq!(made.status, 0, "{recorder:?} {words:?}: {}", made.stderr);
-    // Counts of tasks cannot be aggregated by CPU. For them the first two modes are enough: the default, and one that is refused.
+    // Counts of tasks cannot be aggregated by CPU. For them, the first two modes are enough: the default, and one that is refused.
     let of_cpus = words
         .iter()
         .any(|word| word.starts_with("-a") || *word == "-C");
@@ -108,6 +106,7 @@ fn recorded_counts_of_both_tools_are_shown_alike() {
         return;
     };
     if !is_root() {
+        // The other counts are compared nevertheless.
         skip(test, "system-wide counting needs root");
     }
     let counted = COUNTED.iter().filter(|(_, root)| !root || is_root());
@@ -136,11 +135,7 @@ fn recorded_counts_pass_through_a_pipe() {
         "true",
     ];
     for recorder in [Tool::Perf, Tool::Rperf] {
-        let program = match recorder {
-            Tool::Perf => tools.program(Tool::Perf).as_os_str(),
-            Tool::Rperf => OsStr::new(env!("CARGO_BIN_EXE_rperf")),
-        };
-        let made = Command::new(program).args(words).output();
+        let made = Command::new(tools.program(recorder)).args(words).output();
         let made = made.expect("the recorder starts");
         let [perf, rperf] = tools.outcomes(&["stat", "report", "-i", "-"], &made.stdout);
         assert_eq!(perf, rperf, "{recorder:?}");

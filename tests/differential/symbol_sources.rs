@@ -34,7 +34,8 @@ const LISTED: &[(&str, &[&str])] = &[
     ("kprobe.data", &["script"]),
 ];
 
-/// Options of `report` for a recording of the program `frames`; `--dsos` leaves out libraries and the kernel.
+/// Options of `report` for a recording of the program `frames`. They are used with `--dsos frames`, which leaves out libraries
+/// and the kernel.
 const FRAMES_OPTIONS: &[&[&str]] = &[
     &["-s", "sym"],
     &["-s", "srcline"],
@@ -71,18 +72,20 @@ fn names_of_a_listing_are_the_same() {
     assert_alike(&mismatches.collect::<Vec<_>>());
 }
 
+/// Compares the rows of a `report`, or the text of another command.
 fn compare(tools: &Tools, line: &[&str]) -> Option<String> {
     if let ["report", _, words @ .., "-i", file] = line {
         return compare_report(tools, file, words);
     }
     let [perf, rperf] = tools.outcomes(line, b"");
+    assert!(!perf.stdout.is_empty(), "{line:?}: {perf:?}");
     let mismatch = difference(&perf.stdout, &rperf.stdout)?;
     Some(format!("{}\n{mismatch}", line.join(" ")))
 }
 
 #[test]
-fn names_of_a_moved_program_are_the_same() {
-    const NAME: &str = "names_of_a_moved_program_are_the_same";
+fn names_of_a_program_and_of_its_copy_are_the_same() {
+    const NAME: &str = "names_of_a_program_and_of_its_copy_are_the_same";
     const RECORDING: Recording = Recording {
         name: "frames, flat",
         options: &["-F", "999", "-e", "cpu-clock:u"],
@@ -98,10 +101,10 @@ fn names_of_a_moved_program_are_the_same() {
             compare_report(&tools, file, &words)
         });
         let mut mismatches: Vec<String> = lines.flatten().collect();
-        let moved = tools.path().join("moved");
-        copy_below(&moved, &workloads.path("frames").expect("it was compiled"));
-        let moved = moved.to_str().expect("text");
-        mismatches.extend(compare_report(&tools, file, &["--symfs", moved]));
+        let symfs = tools.path().join("symfs");
+        copy_below(&symfs, &workloads.path("frames").expect("it was compiled"));
+        let symfs = symfs.to_str().expect("text");
+        mismatches.extend(compare_report(&tools, file, &["--symfs", symfs]));
         mismatches
     };
     let mismatches = RECORDING.differences(&tools, &workloads, Tool::Perf, compare);
