@@ -80,7 +80,7 @@ fn differences(tools: &Tools, counted: &[&str], recorder: Tool) -> Vec<String> {
     let words = [&["stat", "record", "-o", "counts.data"], counted].concat();
     let made = tools.outcome(recorder, &words);
     assert_eq!(made.status, 0, "{recorder:?} {words:?}: {}", made.stderr);
-    // Counts of tasks cannot be aggregated by CPU. For them, the first two modes are enough: the default, and one that is refused.
+    // Counts of tasks cannot be aggregated by CPU. The first two modes are enough for them: the default and a refused one.
     let of_cpus = words
         .iter()
         .any(|word| word.starts_with("-a") || *word == "-C");
