@@ -46,7 +46,7 @@ for lines in names texts; do
 done
 # Small programs with several kinds of debug information, and BTF types like the kernel's; as far as the compiler
 # supports them.
-questions=$(printf '%s\n' 'work* it->name[2] it->more kind $vars' walk+4 leaf%return program.cpp:31)
+definitions=$(printf '%s\n' 'work* it->name[2] it->more kind $vars' walk+4 leaf%return program.cpp:31)
 program() {
     name=$1
     shift
@@ -54,7 +54,7 @@ program() {
         2>"$folder/seeds.log" || return 0
     split=$objects/$name-program.dwo
     [ -e "$split" ] || split=/dev/null
-    SEED=$parts/$name SPLIT=$split QUESTIONS=$questions DUMP=$listings/dump \
+    SEED=$parts/$name SPLIT=$split DEFINITIONS=$definitions DUMP=$listings/dump \
         "$folder/release/seeds" "$objects/$name" 2>"$folder/seeds.log" || cat "$folder/seeds.log" >&2
 }
 program plain -g -O1 -static

@@ -86,7 +86,7 @@ impl Guest {
             source.join("run.sh"),
             self.rperf.clone(),
         ];
-        let mut others = vec![
+        let mut optional_files = vec![
             "stat",
             "stat_alone",
             "probe.sh",
@@ -95,12 +95,12 @@ impl Guest {
             "diagnosis",
             "schedstat",
         ];
-        others.extend(bless().then_some("fixtures"));
+        optional_files.extend(bless().then_some("fixtures"));
         // The exact cases have no BPF programs: there, time passes with instructions, on a single CPU.
         if self.folder != EXACT {
             files.push(source.join("bpf_programs"));
         }
-        for name in others {
+        for name in optional_files {
             let file = cases.join(name);
             files.extend(file.exists().then_some(file));
         }
@@ -229,7 +229,7 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
     };
     let report = compare_texts(&report("perf"), &report("rperf"));
     faults.extend(report.map(|diff| format!("{name}: report\n{diff}")));
-    // perf only disassembles x86.
+    // The guests' perf prints instructions on x86 only.
     if machine == "x86_64" {
         let insn = difference(&file(".insn.perf"), &file(".insn.rperf"));
         faults.extend(insn.map(|diff| format!("{name}: instructions\n{diff}")));
@@ -311,8 +311,8 @@ fn ring_size_line(message: &str) -> Option<&str> {
     message.lines().find(|line| line.contains("mmap size"))
 }
 
-/// The faults of hardware traces recorded by root and by an unprivileged user, who may lock less memory.
-fn traces_faults(out: &Path, cases: &str) -> Vec<String> {
+/// The faults of all hardware traces, recorded by root and by an unprivileged user, who may lock less memory.
+fn all_trace_faults(out: &Path, cases: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let of_both = |name| ["root", "other"].map(|who| format!("{name}-{who}"));
     for case in names(cases).flat_map(of_both) {
@@ -338,19 +338,23 @@ fn traces_faults(out: &Path, cases: &str) -> Vec<String> {
     for (case, size) in [("trace-root", 4 << 20), ("trace-other", 128 << 10)] {
         let message = text(&out.join(format!("{case}.rperf.messages")));
         if !message.contains(&format!("AUX area mmap length {size}\n")) {
-            faults.push(format!("{case}: the area has not {size} bytes: {message}"));
+            faults.push(format!(
+                "{case}: the AUX area does not have {size} bytes: {message}"
+            ));
         }
     }
     let refused = text(&out.join("refused"));
     let reason = "failed to map an AUX area of 16384 pages for event intel_bts//u: ";
     let parts = [reason, "/proc/sys/kernel/perf_event_mlock_kb", "\n255\n"];
     if !parts.iter().all(|part| refused.contains(part)) {
-        faults.push(format!("an area that may not be locked: {refused}"));
+        faults.push(format!(
+            "an AUX area larger than the user may lock: {refused}"
+        ));
     }
     faults
 }
 
-/// The faults in both tools' tables of one case of the file `stat`.
+/// The faults in both tools' tables of one case of the file `stat`, or of `threads`.
 fn stat_faults(out: &Path, case: &str) -> Vec<String> {
     let table = |tool: &str| text(&out.join(format!("{case}.{tool}.stat")));
     let rperf = table("rperf");
@@ -378,16 +382,21 @@ fn stat_faults(out: &Path, case: &str) -> Vec<String> {
         ));
     }
     let multiplexed = rperf.lines().filter(|line| line.ends_with("%)")).count();
-    if (case == "many") != (multiplexed > 0) && case != "detailed" && case != "weak" {
+    let is_expected = match case {
+        "many" => multiplexed > 0,
+        "detailed" | "weak" => true,
+        _ => multiplexed == 0,
+    };
+    if !is_expected {
         faults.push(format!(
-            "stat {case}: {multiplexed} rows took turns:\n{rperf}"
+            "stat {case}: {multiplexed} rows are multiplexed:\n{rperf}"
         ));
     }
     faults
 }
 
-/// The fault of a table that perf does not have: its metric, with two decimals, must match the counters.
-fn stat_alone_faults(out: &Path, case: &str) -> Option<String> {
+/// The fault of a table that only rperf prints: its metric, with two decimals, must match the counters.
+fn stat_alone_fault(out: &Path, case: &str) -> Option<String> {
     let table = text(&out.join(format!("{case}.alone.stat")));
     let metric = Regex::new(r"(?m)(?:^|[ ,])([0-9]\.[0-9]{2})(?:[ ,]|$)").expect("a pattern");
     let matches = metric.captures_iter(&table);
@@ -426,7 +435,7 @@ fn compare(test: &str, machine: &'static str) {
         all_faults.extend(feature_fault(&out, case));
     }
     let folder = root().join("tests/guest").join(machine);
-    // Without counters neither tool has any output.
+    // These cases need the counters.
     if guest.counters().exists() {
         // Without this feature perf shows plain samples instead of their branches.
         let header = text(&out.join("branches.perf.header"));
@@ -438,8 +447,8 @@ fn compare(test: &str, machine: &'static str) {
         let cases = names(&cases).chain(["threads"]);
         all_faults.extend(cases.flat_map(|case| stat_faults(&out, case)));
         let alone = text(&folder.join("stat_alone"));
-        all_faults.extend(names(&alone).filter_map(|case| stat_alone_faults(&out, case)));
-        all_faults.extend(traces_faults(&out, &text(&folder.join("traces"))));
+        all_faults.extend(names(&alone).filter_map(|case| stat_alone_fault(&out, case)));
+        all_faults.extend(all_trace_faults(&out, &text(&folder.join("traces"))));
     } else if machine == "x86_64" {
         skip(test, "the parts that need counters, which this guest lacks");
     }

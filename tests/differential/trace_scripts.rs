@@ -83,7 +83,7 @@ const RECORDINGS: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// Packets between programs of this machine, and packets that are dropped.
+/// Packets over the loopback interface; those to a closed port are dropped.
 pub(crate) const PACKETS: &str = "python3 -c '
 import socket
 datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -159,7 +159,7 @@ const SCRIPTS: &[(&str, &str, &[&str])] = &[
     ("net", "python/netdev-times.py", &["tx"]),
     ("net", "python/netdev-times.py", &["rx", "debug"]),
     ("net", "python/netdev-times.py", &["dev=lo"]),
-    // Scripts of later releases.
+    // Later releases than perf 6.1 have task-analyzer.py and gecko.py.
     ("tasks", "python/task-analyzer.py", &[]),
     (
         "tasks",
@@ -251,8 +251,8 @@ fn write_audit(tools: &Tools, recording: &str) {
 /// Tracepoints whose fields have changed since perf's scripts were written: perf ends with an error.
 const CHANGED: [&str; 2] = ["skb:kfree_skb", "skb:consume_skb"];
 
-/// A copy of a script whose handlers of changed tracepoints have the parameters of this kernel, for perf: rperf passes
-/// fields by name to such handlers, and runs the script itself.
+/// A copy of a script for perf, in which the handlers of changed tracepoints have the parameters of this kernel. rperf runs
+/// the original: it passes fields by name to such handlers.
 pub(crate) fn adapted(tools: &Tools, script: &Path) -> PathBuf {
     let mut text = std::fs::read_to_string(script).expect("the script can be read");
     for tracepoint in CHANGED {
@@ -323,8 +323,8 @@ fn compare(tools: &Tools, recording: &str, script: &Path, arguments: &[&str]) ->
             .env("PERL_HASH_SEED", "0");
         run.finish().expect("the tool starts")
     });
-    // Source lines, which are indented: perf repeats the folder of compilation in paths of libraries, and has varying
-    // results for programs without debug information.
+    // In `branches` source lines, which are indented, are not compared: perf repeats the compilation directory in paths of
+    // libraries, and its results vary for programs without debug information.
     let compared_lines = |text: &str| {
         let is_compared = |line: &&str| recording != "branches" || !line.starts_with(' ');
         let lines = text.lines().filter(is_compared);

@@ -1,6 +1,6 @@
 //! Recordings of tracepoints, alone and with other events, recorded and read by both tools.
 
-use rperf_testkit::{may_trace, skip};
+use rperf_testkit::may_trace;
 
 use super::recordings::{Recording, Target};
 use super::report::compare_report;
@@ -138,12 +138,9 @@ const UNKNOWN_FIELDS: &[(&str, &str)] = &[
 #[test]
 fn tracepoints_are_shown_alike() {
     const NAME: &str = "tracepoints_are_shown_alike";
-    let Some(tools) = Tools::find() else {
-        return skip(NAME, "there is no perf");
-    };
-    if !may_trace(NAME) {
+    let (Some(tools), true) = (Tools::find_for(NAME), may_trace(NAME)) else {
         return;
-    }
+    };
     let mut differences = Vec::new();
     for recording in RECORDINGS {
         for recorder in [Tool::Perf, Tool::Rperf] {
@@ -155,7 +152,8 @@ fn tracepoints_are_shown_alike() {
     assert_alike(&differences);
 }
 
-/// Compares every command line on one recording.
+/// Compares the command lines that apply to one recording, and checks rperf's messages about invalid sort keys. perf's
+/// `evlist` must read the recording without a message.
 fn compare(tools: &Tools, recording: &Recording, recorder: Tool, file: &str) -> Vec<String> {
     let thorough = recorder == Tool::Rperf && recording.options.contains(&"-g");
     let more = |lines: &'static [_]| if thorough { lines } else { &[] };

@@ -1,4 +1,4 @@
-//! Checks that the guest's kernel accepts each of rperf's BPF programs, and that each program counts.
+//! Checks that the guest's kernel accepts rperf's BPF programs, and that commands print what the programs recorded.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ const FAILURES: [&str; 6] = [
     "not recorded",
 ];
 
-/// Describes the programs whose output in the folder `out` is wrong.
+/// Describes the commands with BPF programs whose output in the folder `out` is wrong.
 pub(super) fn faults(out: &Path) -> Vec<String> {
     let faults = PROGRAMS.iter().filter_map(|(name, expected)| {
         let printed = text(&out.join(format!("bpf.{name}")));
@@ -44,17 +44,17 @@ pub(super) fn faults(out: &Path) -> Vec<String> {
         let is_correct = both.ends_with("\n0\n")
             && expected.iter().all(|text| both.contains(text))
             && !FAILURES.iter().any(|text| is_reported(&both, text));
-        (!is_correct).then(|| format!("BPF program {name}:\n{both}"))
+        (!is_correct).then(|| format!("BPF programs of {name}:\n{both}"))
     });
     faults.collect()
 }
 
-/// Whether a text is in lines other than titles of counts, which name the programs that are counted, and hints on throttled events, which
-/// come too fast for a slow emulated machine.
+/// Whether `text` is in a line that reports a failure. Titles of counts, which name the counted programs, and hints on
+/// events that are throttled in a slow emulated machine do not.
 fn is_reported(output: &str, text: &str) -> bool {
-    let is_no_report = |line: &&str| {
+    let is_ignored = |line: &&str| {
         line.contains("Performance counter stats for ") || line.starts_with("hint: throttled ")
     };
-    let mut lines = output.lines().filter(|line| !is_no_report(line));
+    let mut lines = output.lines().filter(|line| !is_ignored(line));
     lines.any(|line| line.contains(text))
 }

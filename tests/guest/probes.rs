@@ -35,7 +35,8 @@ const EXPECTED_TYPES: &[&str] = &[
     "hint: block:block_rq_complete is a tracepoint; ",
 ];
 
-/// Returns the differences between the texts of both tools, and the strings that are missing in rperf's text on types.
+/// Returns the differences between the texts of both tools, the texts of perf that are empty, and the first expected string
+/// that is missing in rperf's text on types.
 pub(super) fn faults(out: &Path) -> Vec<String> {
     let read = |name: &str| text(&out.join(name));
     let mut faults = Vec::new();

@@ -1,4 +1,4 @@
-//! A disk with one object and its separate debug file.
+//! A disk with one object and its split DWARF file.
 
 use std::io;
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::parts::Parts;
 /// The object's path.
 pub const OBJECT: &str = "/object";
 
-/// The number of addresses in each code section.
+/// The number of addresses taken from each code section.
 const ADDRESSES: u64 = 24;
 
-/// An object and its separate debug file.
+/// An object and, if there is one, its split DWARF file.
 #[derive(Debug)]
 pub struct Disk {
     /// The object.
@@ -43,14 +43,13 @@ impl Disk {
 
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<FileBytes> {
-        let is_split = path
-            .extension()
-            .is_some_and(|end| end == "dwo" || end == "dwp");
-        let found =
-            match path == Path::new(OBJECT) || path.extension().is_some_and(|end| end == "alt") {
-                true => Some(&self.object),
-                false => self.split.as_ref().filter(|_| is_split),
-            };
+        // Any `.alt` file is the object itself, and any `.dwo` or `.dwp` file the split DWARF file.
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        let found = match extension {
+            _ if path == Path::new(OBJECT) || extension == Some("alt") => Some(&self.object),
+            Some("dwo" | "dwp") => self.split.as_ref(),
+            _ => None,
+        };
         found.cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }

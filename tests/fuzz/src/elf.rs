@@ -20,6 +20,7 @@ pub struct Layout {
     is_32: bool,
     is_big: bool,
     is_relocatable: bool,
+    /// Whether the names of the sections end in `.dwo`.
     is_split: bool,
     machine: u16,
 }
@@ -86,10 +87,12 @@ impl Layout {
     }
 }
 
-/// A section with its file offset.
+/// A section, and the fields of its header that are determined by its name and place.
 struct Placed<'b> {
     section: Section<'b>,
+    /// The offset of its name in the section names.
     name: u64,
+    /// The offset of its contents in the file.
     offset: u64,
     kind: u64,
     flags: u64,

@@ -1,4 +1,4 @@
-//! Shared by the fuzz targets: object files in parts, and a disk with them.
+//! Shared by the fuzz targets: object files in parts, and a disk with an object.
 
 mod disk;
 mod elf;

@@ -10,7 +10,7 @@ use crate::elf;
 const MARK: [u8; 4] = *b"\xf5\xc1PT";
 /// The size of a part's header.
 const HEAD: usize = MARK.len() + 5;
-/// The bit of a kind that puts the section into the separate debug file.
+/// The bit of a kind that puts the section into the split DWARF file (`.dwo`).
 const SPLIT: u8 = 0x80;
 /// The kind of the first [`Extra`].
 const FIRST_EXTRA: u8 = 0x40;
@@ -60,8 +60,8 @@ const NAMES: [&str; 38] = [
 /// Parts that are not sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
-    /// The queries.
-    Text,
+    /// Probe definitions, one per line.
+    Definitions,
     /// The registers of a sample.
     Registers,
     /// The copied stack.
@@ -116,7 +116,8 @@ impl<'b> Parts<'b> {
         }
     }
 
-    /// The bytes from which [`Parts::of`] reads a file with these sections. Sections with unknown names are omitted.
+    /// The bytes from which [`Parts::of`] reads an object with `sections`, and its split DWARF file with the sections `split`.
+    /// Sections with unknown names are omitted, and addresses are truncated to 32 bits.
     #[must_use]
     pub fn write(layout: elf::Layout, sections: &[Section<'_>], split: &[Section<'_>]) -> Vec<u8> {
         let mut out = vec![layout.flags(), layout.machine_index()];
@@ -139,7 +140,7 @@ impl<'b> Parts<'b> {
         put(out, extra.kind(), 0, content);
     }
 
-    /// The sections of the file, or of the separate debug file.
+    /// The sections of the object, or of the split DWARF file.
     pub fn sections(&self, split: bool) -> impl Iterator<Item = Section<'b>> {
         let bit = if split { SPLIT } else { 0 };
         self.parts
@@ -167,14 +168,14 @@ impl<'b> Parts<'b> {
         elf::Layout::new(self.flags, self.machine)
     }
 
-    /// The file.
+    /// The object.
     #[must_use]
     pub fn file(&self) -> Vec<u8> {
         let sections: Vec<_> = self.sections(false).collect();
         elf::build(self.layout(), &sections)
     }
 
-    /// The separate debug file; `None` if it has no sections.
+    /// The split DWARF file; `None` if it has no sections.
     #[must_use]
     pub fn split_file(&self) -> Option<Vec<u8>> {
         let sections: Vec<_> = self.sections(true).collect();

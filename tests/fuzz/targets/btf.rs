@@ -25,15 +25,15 @@ const DEFINITIONS: [&str; 9] = [
 // The input is the BTF of vmlinux. The bytes after the last sequence of four 0xff, if any, are the BTF of a module.
 fuzz_target!(|bytes: &[u8]| {
     let mark = bytes.windows(4).rposition(|word| word == [0xff; 4]);
-    let (kernel, module) = match mark {
+    let (vmlinux, module) = match mark {
         Some(at) => (&bytes[..at], Some(&bytes[at + 4..])),
         None => (bytes, None),
     };
-    let Ok(types) = Btf::parse(kernel) else {
+    let Ok(types) = Btf::parse(vmlinux) else {
         return;
     };
     let types = match module.map(|module| types.clone().with_module(module)) {
-        Some(Ok(both)) => both,
+        Some(Ok(with_module)) => with_module,
         _ => types,
     };
     for layout in types.structures(&["file", "work", ""].into(), 8).values() {
@@ -45,6 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
         let kernel = Kernel {
             symbols: &symbols,
             types: Some(&types),
+            // One of the three searches the module.
             module: (machine == "i686").then_some("module"),
             machine,
         };

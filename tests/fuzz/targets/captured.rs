@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(captured.waits.len() < bytes.len() / 100 + 1);
     }
     if let Some(lock) = CapturedLock::decode(bytes) {
-        // A byte that is no UTF-8 becomes a character of three bytes.
+        // Each byte that is not valid UTF-8 becomes a character of three bytes.
         let size = lock.name.map_or(0, |name| name.len());
         assert!(
             bytes.len() >= 16 && size <= 3 * bytes.len(),

@@ -35,12 +35,12 @@ fuzz_target!(|bytes: &[u8]| {
         let _findings = lines.findings();
     }
     if let Some(info) = DebugInfo::open(&disk, &paths, source) {
-        entries(&disk, &info);
+        read_entries(&disk, &info);
     }
 });
 
-/// Looks up functions, with and without a name.
-fn entries(disk: &Disk, info: &DebugInfo) {
+/// Reads the entries of functions in all units, and in those that may have a function of the query.
+fn read_entries(disk: &Disk, info: &DebugInfo) {
     let is_name = |name: &str| name.contains('o');
     let query = FunctionQuery {
         start: "wor",

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, Features, PerfData, Writer};
 use rperf_wire::{Attr, Endian, EventType, Misc, RawRecord, RecordKind};
 
-// The input is a recording, like the seeds, or a feature number and the bytes of its section.
+// The input is a recording, like the seeds, or a feature number, a byte for the byte order, and the bytes of the section.
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(data) = PerfData::parse(bytes) {
         check(data.features(), data.endian());
@@ -46,14 +46,15 @@ fn file(features: &FeatureSet, endian: Endian) -> Vec<u8> {
     raw.encode(endian, &mut round);
     writer.write_data(&round).expect("memory");
     let mut features = features.clone();
-    // The bit of HOSTNAME determines the word size of the bitmap.
+    // In big-endian files the bit of HOSTNAME shows the word size of the bitmap.
     if !features.sections().any(|(id, _)| id == FeatureId::HOSTNAME) {
         features.hostname("machine");
     }
     writer.finish(&features).expect("memory").1.into_inner()
 }
 
-/// Re-encodes the features that can be decoded, and compares all but the build-ids.
+/// Re-encodes the features that can be decoded, and compares them with the result of decoding them again. Tracepoint formats are
+/// only decoded, and build-ids only decoded and re-encoded.
 fn check(decoded: &Features<'_>, endian: Endian) {
     let mut set = FeatureSet::new(endian);
     macro_rules! each {

@@ -13,7 +13,7 @@ use rperf_wire::{Endian, Regs, RegsAbi, U64s};
 /// Maximum number of frames of a stack.
 const LIMIT: usize = 200;
 
-/// The address of a mapping of the whole object.
+/// The address of one of the two mappings of the whole object; the other is at 0.
 const BASE: u64 = 0x40_0000;
 
 /// An object mapped at two addresses, so that a stack may lead out of it and back.
@@ -37,7 +37,7 @@ impl AddressSpace for Space<'_> {
     }
 }
 
-// The input is in the format of `Parts`. The registers are words of 8 bytes in the kernel's order.
+// The input is in the format of `Parts`. The registers are little-endian words of 8 bytes in the kernel's order.
 fuzz_target!(|bytes: &[u8]| {
     let parts = Parts::of(bytes);
     let disk = Disk::of(&parts);
@@ -92,8 +92,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Registers of a sample at `offset` of the object: words of `registers`, then numbers from 0x7fff0000, except the instruction
-/// pointer.
+/// Registers of a sample at `offset` of the object. The instruction pointer is in the mapping at [`BASE`]; the other
+/// registers are the words of `registers`, and numbers from 0x7fff0000 up for missing words.
 fn sampled(arch: Arch, registers: &[u8], offset: u64, endian: Endian) -> Vec<u8> {
     let instruction_pointer = match arch {
         Arch::X86_64 | Arch::X86 => 8,

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use rperf_symbol::demangle::demangle;
 
-/// The maximum length of a demangled name.
+/// A demangled name has fewer bytes than this.
 const MAX_NAME_BYTES: usize = 1 << 20;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -16,10 +16,10 @@ use rperf_symbol::{DebugInfo, ObjectKind, ObjectRequest, SearchPaths, load};
 /// The definitions if the input has none.
 const DEFAULT_DEFINITIONS: &str = "* $vars\n*%return $retval\n%*\n*;*\n*:1 $params\n0x1004 $vars";
 
-/// The maximum number of definitions of one input.
+/// The maximum number of definitions that are used of one input.
 const MAX_DEFINITIONS: usize = 8;
 
-// The input is in the format of `Parts`; each line of its text is a definition.
+// The input is in the format of `Parts`. Bit 3 of its first byte is set if the object is a kernel image or module.
 fuzz_target!(|bytes: &[u8]| {
     let parts = Parts::of(bytes);
     let disk = Disk::of(&parts);
@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         .as_ref()
         .and_then(|source| DebugInfo::open(&disk, &paths, source));
     for info in [None, info.as_ref()] {
-        let sources = ObjectInputs {
+        let inputs = ObjectInputs {
             files: &disk,
             path: Path::new(OBJECT),
             bytes: &disk.object,
@@ -39,7 +39,7 @@ fuzz_target!(|bytes: &[u8]| {
             info,
             is_kernel: bytes.first().is_some_and(|flags| flags & 8 != 0),
         };
-        if let Ok(object) = ProbeObject::parse(sources) {
+        if let Ok(object) = ProbeObject::parse(inputs) {
             run_queries(&object, &parts);
             let offsets = addresses(&disk.object).into_iter().step_by(5);
             for (_, offset) in offsets {
@@ -55,7 +55,7 @@ fn run_queries(object: &ProbeObject<'_>, parts: &Parts<'_>) {
     let filter = NameFilter::parse("*o* & !_*").ok();
     let _functions = functions(object, filter.as_ref());
     let options = SearchOptions::default();
-    let text = String::from_utf8_lossy(parts.extra(Extra::Text));
+    let text = String::from_utf8_lossy(parts.extra(Extra::Definitions));
     let definitions = if text.is_empty() {
         DEFAULT_DEFINITIONS
     } else {

@@ -7,13 +7,13 @@ use rperf_wire::{
     Encoder, Endian, Misc, RawRecord, Record, RecordKind, SampleIdLayout, SampleType, UserRecord,
 };
 
+/// The numbers from this one on stand for simpleperf's kinds.
 const FIRST_OF_SIMPLEPERF: u32 = 240;
 
 fuzz_target!(|input: (u8, u16, bool, u64, &[u8])| {
     let (kind, misc, big, sample_type, body) = input;
     let endian = if big { Endian::Big } else { Endian::Little };
     let (fields, _id) = SampleIdLayout::new(SampleType(sample_type)).split(body, endian);
-    // The last numbers are mapped to simpleperf's.
     let kind = match u32::from(kind) {
         number @ FIRST_OF_SIMPLEPERF.. => {
             number - FIRST_OF_SIMPLEPERF + RecordKind::SIMPLEPERF_START

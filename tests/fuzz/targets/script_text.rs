@@ -1,4 +1,4 @@
-//! Text of 'script': any bytes become a perf.data that can be read, or are refused.
+//! The text output of `script`: any bytes become a perf.data that can be read, or are refused.
 
 #![no_main]
 

@@ -1,6 +1,7 @@
 //! Writes initial inputs for fuzz targets; it is not a target itself. Its input is an object file, which the fuzzer
-//! passes on unchanged. The parts of the object are written to the file `$SEED`, with those of its separate debug file
-//! `$SPLIT` and the text `$QUESTIONS`, if these are set. A jitdump is written to the file `$DUMP`, if set.
+//! passes on unchanged. It writes the file `$SEED` in the format of `Parts`: the sections of the object and, if these
+//! variables are set, those of its split DWARF file `$SPLIT` and the probe definitions `$DEFINITIONS`; then registers and
+//! a stack. The file `$DUMP`, if set, becomes an input for `listings`: a jitdump, and lines of a perf map and of kallsyms.
 
 #![no_main]
 
@@ -21,8 +22,8 @@ fuzz_target!(|file: &[u8]| {
         env::var("SPLIT").map(|path| fs::read(path).expect("a file with split debug information"));
     let split = split.unwrap_or_default();
     let mut bytes = Parts::write(Layout::of_file(file), &sections(file), &sections(&split));
-    if let Ok(questions) = env::var("QUESTIONS") {
-        Parts::add(&mut bytes, Extra::Text, questions.as_bytes());
+    if let Ok(definitions) = env::var("DEFINITIONS") {
+        Parts::add(&mut bytes, Extra::Definitions, definitions.as_bytes());
     }
     let numbers =
         |first: u64, count: u64| (0..count).flat_map(move |n| (first + n * 16).to_le_bytes());

@@ -1,11 +1,11 @@
-//! Vendor event tables: any bytes are parsed or reported, and any formula is evaluated or refused with a position.
+//! Vendor event tables: any bytes are parsed or reported, and any formula is evaluated or refused with a position in it.
 
 #![no_main]
 
 use std::io;
 
 use libfuzzer_sys::fuzz_target;
-use rperf_events::metric::{Expr, MetricCounts};
+use rperf_events::metric::{Expr, MetricCounts, MetricError};
 use rperf_events::vendor::{TableFolder, load};
 
 /// A folder with a table for every processor and a mapfile that names it. The input is the table, and the rest of the
@@ -48,10 +48,16 @@ fuzz_target!(|bytes: &[u8]| {
     for cpuid in ["GenuineIntel-6-55-4", "0x00000000410fd0c0"] {
         let loaded = load(&TestFolder(&text), cpuid);
         for metric in loaded.tables.metrics() {
-            let _either = Expr::parse(&metric.formula);
+            let _parsed = Expr::parse(&metric.formula);
         }
     }
-    if let Ok(formula) = Expr::parse(&text) {
-        let _any = formula.value(&Ones, &mut Vec::new());
+    match Expr::parse(&text) {
+        Ok(formula) => {
+            let _value = formula.value(&Ones, &mut Vec::new());
+        }
+        Err(MetricError::Syntax { position, .. }) => {
+            assert!(text.get(position.clone()).is_some(), "{position:?}");
+        }
+        Err(error) => panic!("{error}"),
     }
 });

@@ -17,7 +17,7 @@ use rperf_probe::{
 use rperf_symbol::BuildId;
 use rperf_tracepoint::Format;
 
-/// A machine with one tracepoint, and the same terms and event for each PMU.
+/// A machine with one tracepoint, one kernel symbol, and the same terms and event for each PMU.
 #[derive(Debug)]
 struct TestMachine;
 
@@ -119,7 +119,7 @@ fn events(text: &str) {
 }
 
 fn filters(text: &str) {
-    let format = Format::parse(FORMAT, 8).expect("a description");
+    let format = Format::parse(FORMAT, 8).expect("a valid format");
     if let Err(error) = EventFilter::parse(text, "sched:sched_switch", &format) {
         assert!(text.get(error.position.clone()).is_some(), "{error:?}");
         let _message = error.to_string();
