@@ -1,4 +1,4 @@
-//! One run: a command and its input in the sandbox.
+//! One run: a command, its input in the sandbox, and the accepted outcomes.
 
 use crate::families;
 use crate::random::Random;
@@ -22,7 +22,8 @@ pub(crate) struct Case {
     pub(crate) outside_files: Vec<String>,
     /// Why the command must print something to stderr even if it succeeds. `None` if it need not.
     pub(crate) must_report_error: Option<&'static str>,
-    /// Whether the command may fail with a usage error, since the input may lack the given events and fields.
+    /// Whether the command may fail with a usage error, since the input may lack what its arguments name, such as events and
+    /// fields.
     pub(crate) may_be_misused: bool,
     /// Whether the command may succeed without output.
     pub(crate) may_be_silent: bool,
@@ -57,7 +58,7 @@ impl Case {
         })
     }
 
-    /// A shell command that repeats the case in its folder.
+    /// A shell command that repeats the case in its folder, except for the environment of every run.
     pub(crate) fn shell_line(&self) -> String {
         let quoted = |word: &String| format!("'{}'", word.replace('\'', "'\\''"));
         let env = self
@@ -75,11 +76,11 @@ impl Case {
     }
 }
 
-/// The inputs for generating a case: random numbers, seeds and the sandbox.
+/// What a case is generated from, and the sandbox for its input.
 #[derive(Debug)]
 pub(crate) struct CaseInputs<'a> {
     pub(crate) seeds: &'a Seeds,
-    /// First words of the commands that read recordings; all commands if empty.
+    /// Beginnings of the command lines to choose from, on damaged recordings; if empty, any command and family.
     pub(crate) commands: &'a [String],
     pub(crate) sandbox: &'a Sandbox,
     pub(crate) random: &'a mut Random,

@@ -4,7 +4,7 @@ use crate::mutate::{self, Field, number};
 use crate::names;
 use crate::random::Random;
 
-/// A section: its name, and the offsets of its header and its contents.
+/// A section: its name, the offset of its header, and the offset and size of its contents.
 #[derive(Debug, Clone)]
 struct Section {
     name: String,
@@ -139,7 +139,7 @@ pub(crate) fn mutate(seed: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> 
             }
             3 => change_content(&layout, &mut bytes, other, random),
             4 => copy_header_fields(&layout, &mut bytes, random),
-            _ => rename(&layout, &mut bytes, random),
+            _ => rename_strings(&layout, &mut bytes, random),
         }
     }
     if random.one_in(25) {
@@ -193,7 +193,7 @@ fn copy_header_fields(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
 }
 
 /// Replaces NUL-terminated texts that begin with `start`, such as names of symbols, with hostile names.
-pub(crate) fn with_symbol(seed: &[u8], start: &str, random: &mut Random) -> Vec<u8> {
+pub(crate) fn with_hostile_symbols(seed: &[u8], start: &str, random: &mut Random) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for text in mutate::texts(seed) {
         if seed[text.0..].starts_with(start.as_bytes()) {
@@ -203,14 +203,14 @@ pub(crate) fn with_symbol(seed: &[u8], start: &str, random: &mut Random) -> Vec<
     bytes
 }
 
-/// Replaces names in a section of texts with hostile ones, which are truncated to fit.
-fn rename(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
-    let is_text = |section: &&Section| {
+/// Replaces names in a section of strings with hostile ones, which are truncated to fit.
+fn rename_strings(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
+    let has_strings = |section: &&Section| {
         let name = section.name.as_str();
         name.ends_with("str") || name.starts_with(".debug_line") || name == ".gnu_debuglink"
     };
-    let texts: Vec<&Section> = layout.sections.iter().filter(is_text).collect();
-    let Some(section) = random.try_pick(&texts) else {
+    let string_sections: Vec<&Section> = layout.sections.iter().filter(has_strings).collect();
+    let Some(section) = random.try_pick(&string_sections) else {
         return;
     };
     let content = &mut bytes[section.start..section.start + section.size];
@@ -222,7 +222,7 @@ fn rename(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// The build-id of a file, in hexadecimal; `None` if it has none.
+/// The build-id of a file, in hexadecimal; `None` if it has none of 20 bytes.
 pub(crate) fn build_id(bytes: &[u8]) -> Option<String> {
     let note = bytes
         .windows(16)

@@ -123,7 +123,8 @@ impl Campaign {
                 let name = Path::new(path).file_name().expect("a file");
                 fs::copy(path, folder.join(name)).expect("a file can be copied");
             }
-            fs::write(folder.join("again.sh"), format!("{line}\n")).expect("a file can be written");
+            let script = format!("{}{line}\n", exports());
+            fs::write(folder.join("again.sh"), script).expect("a file can be written");
             let finding = format!(
                 "seed {} number {number}: {fault}\n  {line}\n  in {}",
                 self.seed,
@@ -133,6 +134,15 @@ impl Campaign {
             summary.kept.push(finding);
         }
     }
+}
+
+/// Shell commands that set the environment of every run, except PATH.
+fn exports() -> String {
+    let variables = execute::environment().into_iter();
+    variables
+        .filter(|(name, _)| *name != "PATH")
+        .map(|(name, value)| format!("export {name}='{value}'\n"))
+        .collect()
 }
 
 /// The part that findings with the same cause share: the location of a panic, or the fault and the command.
@@ -204,7 +214,7 @@ fn hostile_input_is_read_or_refused() {
     assert!(summary.kept.is_empty(), "{kept} findings are shown above");
 }
 
-/// Executes these runs.
+/// Executes these runs, and prints the findings.
 fn campaign(folder: &Path, seed: u64, runs: Range<u64>) -> Summary {
     let scratch = Scratch::new();
     let begun = Instant::now();
@@ -238,9 +248,9 @@ fn campaign(folder: &Path, seed: u64, runs: Range<u64>) -> Summary {
     );
     let mut summary = campaign.summary.into_inner().expect("no worker panics");
     for path in misplaced_files(scratch.path()) {
-        summary
-            .kept
-            .push(format!("a file that no run may create: {path}"));
+        let finding = format!("a file that no run may create: {path}");
+        eprintln!("{finding}");
+        summary.kept.push(finding);
     }
     summary
 }

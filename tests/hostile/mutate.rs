@@ -120,8 +120,8 @@ pub(crate) fn truncate(bytes: &mut Vec<u8>, random: &mut Random) {
     bytes.truncate(random.below(bytes.len()));
 }
 
-/// Maximum size in bytes of a text with changed lines: its output may be some hundred times as long.
-const LONGEST_TEXT: usize = 256 << 10;
+/// The maximum size in bytes of a text with changed lines: what a command prints about it may be some hundred times as long.
+const MAX_TEXT_BYTES: usize = 256 << 10;
 
 /// Words that are critical for text parsers.
 const WORDS: [&[u8]; 24] = [
@@ -178,7 +178,7 @@ pub(crate) fn text(text: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         _ => word(&mut lines[at], random),
     }
     *text = lines.join(&b'\n');
-    text.truncate(LONGEST_TEXT);
+    text.truncate(MAX_TEXT_BYTES);
 }
 
 /// Replaces a word of a line by one of [`WORDS`]; appends one to a line without words.

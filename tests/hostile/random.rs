@@ -8,7 +8,7 @@ impl Random {
     /// The generator for run `number` of `seed`.
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         let mut random = Self(seed.wrapping_mul(0xd134_2543_de82_ef95) ^ number);
-        // Adjacent seeds give similar first numbers.
+        // Mixed, so that adjacent seeds and numbers give unrelated generators.
         Self(random.next() ^ number.rotate_left(32))
     }
 

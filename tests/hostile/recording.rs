@@ -109,14 +109,17 @@ impl Recording {
     }
 
     /// Replaces up to four names of mapped files, tasks, kernel symbols and cgroups.
-    pub(crate) fn rename(&mut self, name: impl Fn(&mut Random) -> Vec<u8>, random: &mut Random) {
+    pub(crate) fn rename(
+        &mut self,
+        new_name: impl Fn(&mut Random) -> Vec<u8>,
+        random: &mut Random,
+    ) {
         let named: Vec<usize> = (0..self.records.len())
             .filter(|index| name_of(&self.records[*index]).is_some())
             .collect();
         for _ in 0..1 + random.below(4) {
             if let Some(index) = random.try_pick(&named) {
-                let name = name(random);
-                rename(&mut self.records[*index], &name);
+                rename(&mut self.records[*index], &new_name(random));
             }
         }
     }
@@ -133,8 +136,8 @@ impl Recording {
         }
     }
 
-    /// The minimal complete length of the file: the end of the last part that the header names.
-    pub(crate) fn needed(bytes: &[u8]) -> usize {
+    /// The length that the file needs to be complete: the end of the last of the attrs, the data and the feature sections.
+    fn complete_length(bytes: &[u8]) -> usize {
         let end = |at: usize| number(bytes, at, 8).saturating_add(number(bytes, at + 8, 8));
         let sections = [24, 40].into_iter().map(end);
         let features = features(bytes).into_iter().map(|entry| end(entry.at));
@@ -183,17 +186,13 @@ fn rename(record: &mut Vec<u8>, name: &[u8]) {
 /// The offsets in the feature table, each of which is followed by a size.
 fn features(bytes: &[u8]) -> Vec<Field> {
     let flags = (72..FILE_HEADER).step_by(8);
-    let count = flags.map(|at| number(bytes, at, 8).count_ones()).sum();
+    let count: u32 = flags.map(|at| number(bytes, at, 8).count_ones()).sum();
     let start = number(bytes, 40, 8).wrapping_add(number(bytes, 48, 8)) as usize;
-    let entries = (0_usize..count_of(count)).map(|index| start.saturating_add(index * 16));
+    let entries = (0..count as usize).map(|index| start.saturating_add(index * 16));
     entries
         .filter(|at| at.saturating_add(16) <= bytes.len())
         .map(|at| Field::new(at, 8))
         .collect()
-}
-
-fn count_of(count: u32) -> usize {
-    usize::try_from(count).expect("at most 256")
 }
 
 /// The number fields of a file, by the part of the file.
@@ -201,10 +200,10 @@ fn count_of(count: u32) -> usize {
 struct Fields {
     header: Vec<Field>,
     attrs: Vec<Field>,
-    features: Vec<Field>,
-    content: Vec<Field>,
-    heads: Vec<Field>,
-    bodies: Vec<Field>,
+    feature_table: Vec<Field>,
+    feature_contents: Vec<Field>,
+    record_headers: Vec<Field>,
+    record_bodies: Vec<Field>,
 }
 
 impl Fields {
@@ -217,32 +216,31 @@ impl Fields {
         let mut at = recording.head.len();
         for record in &recording.records {
             let widths = [(0, 4), (4, 2), (6, 2)];
-            let heads = widths.map(|(offset, width)| Field::new(at + offset, width));
-            fields.heads.extend(heads);
+            let headers = widths.map(|(offset, width)| Field::new(at + offset, width));
+            fields.record_headers.extend(headers);
             // Both widths occur, without a random choice.
             let width = if record.len() % 3 == 0 { 4 } else { 8 };
             let body = at + RECORD_HEADER..at + record.len();
             fields
-                .bodies
+                .record_bodies
                 .extend(Field::all(body.start, body.end, width));
             at = body.end;
         }
         if !recording.is_pipe {
-            fields.features = features(bytes);
-            let sizes: Vec<Field> = fields
-                .features
+            let offsets = features(bytes);
+            let sizes: Vec<Field> = offsets
                 .iter()
-                .map(|f| Field::new(f.at + 8, 8))
+                .map(|offset| Field::new(offset.at + 8, 8))
                 .collect();
-            for (offset, size) in fields.features.iter().zip(&sizes) {
+            for (offset, size) in offsets.iter().zip(&sizes) {
                 let start = offset.read(bytes) as usize;
                 // The beginning has sizes and counts of what follows.
                 let end = start.saturating_add((size.read(bytes) as usize).min(4000));
                 fields
-                    .content
+                    .feature_contents
                     .extend(Field::all(start, end.min(bytes.len()), 4));
             }
-            fields.features.extend(sizes);
+            fields.feature_table = [offsets, sizes].concat();
         }
         fields
     }
@@ -251,10 +249,10 @@ impl Fields {
         let groups = [
             &self.header,
             &self.attrs,
-            &self.features,
-            &self.content,
-            &self.heads,
-            &self.bodies,
+            &self.feature_table,
+            &self.feature_contents,
+            &self.record_headers,
+            &self.record_bodies,
         ];
         let group = groups[random.weighted(&[1, 2, 1, 3, 3, 5])];
         random.try_pick(group).copied()
@@ -391,7 +389,7 @@ fn damage(seed: &[u8], parsed: Option<&Recording>, random: &mut Random) -> Mutat
             "the end within the header"
         }
         _ => {
-            bytes.truncate(random.below(Recording::needed(seed)));
+            bytes.truncate(random.below(Recording::complete_length(seed)));
             "an early end"
         }
     };

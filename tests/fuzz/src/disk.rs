@@ -1,5 +1,6 @@
 //! A disk with one object and its split DWARF file.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
@@ -44,7 +45,7 @@ impl Disk {
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<FileBytes> {
         // Any `.alt` file is the object itself, and any `.dwo` or `.dwp` file the split DWARF file.
-        let extension = path.extension().and_then(|extension| extension.to_str());
+        let extension = path.extension().and_then(OsStr::to_str);
         let found = match extension {
             _ if path == Path::new(OBJECT) || extension == Some("alt") => Some(&self.object),
             Some("dwo" | "dwp") => self.split.as_ref(),

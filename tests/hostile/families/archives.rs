@@ -145,8 +145,8 @@ fn entries(inputs: &CaseInputs<'_>) -> Vec<Entry> {
     ]
 }
 
-/// A path that leads elsewhere, or that names another entry or a file that rperf reads.
-fn name(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
+/// A path that leads elsewhere, or that names another entry or a file that rperf reads, or any hostile name.
+fn replaced_name(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     let outside = inputs.sandbox.working_directory().with_file_name("outside");
     let random = &mut *inputs.random;
     match random.below(8) {
@@ -175,8 +175,8 @@ pub(crate) fn unpacked(inputs: &mut CaseInputs<'_>) -> Case {
             inputs.random.below(all.len()),
         );
         match inputs.random.below(7) {
-            0 => all[at].name = name(inputs),
-            1 => all[at].target = name(inputs),
+            0 => all[at].name = replaced_name(inputs),
+            1 => all[at].target = replaced_name(inputs),
             2 => all[at].kind = *inputs.random.pick(KINDS),
             3 => all.insert(at, all[from].clone()),
             4 => all.swap(at, from),

@@ -39,7 +39,7 @@ const ENTRIES: [&str; 9] = [
 ];
 
 /// A cache in which some entries are links that may lead outside, or files and folders in the place of others.
-pub(crate) fn used(inputs: &mut CaseInputs<'_>) -> Case {
+pub(crate) fn with_links(inputs: &mut CaseInputs<'_>) -> Case {
     let sandbox = inputs.sandbox;
     let program = inputs
         .seeds

@@ -1,5 +1,5 @@
-//! Generated recordings: each record is well-formed, but the whole is inconsistent. Small ids make processes that are their
-//! own parents, overlapping mappings, and times that go backwards.
+//! Generated recordings: each record is well-formed, but the whole is inconsistent. Since numbers are picked from a few, there
+//! are processes that are their own parents, overlapping mappings, and times that go backwards.
 
 use rperf_testkit::{Bytes, record};
 
@@ -182,31 +182,26 @@ impl Event {
     }
 
     fn read(&self, body: Bytes, random: &mut Random) -> Bytes {
-        let format = self.read_format;
-        let value = |body: Bytes, random: &mut Random| {
-            let mut body = body.u64(*random.pick(&LENGTHS));
-            for bit in [2, 4] {
-                if format >> bit & 1 == 1 {
-                    body = body.u64(self.id);
-                }
-            }
-            body
+        let has = |bit: u32| self.read_format >> bit & 1 == 1;
+        let value = |body: Bytes, random: &mut Random| body.u64(*random.pick(&LENGTHS));
+        // The times enabled and running.
+        let times = |body: Bytes, random: &mut Random| {
+            let count = (self.read_format & 3).count_ones();
+            (0..count).fold(body, |body, _| value(body, random))
         };
-        let times = (format & 3).count_ones();
-        let is_group = format >> 3 & 1 == 1;
-        let count = if is_group { random.below(4) } else { 1 };
-        let mut body = if is_group {
-            body.u64(count as u64)
-        } else {
-            value(body, random)
+        // The id, and the number of lost samples.
+        let id_and_lost = |body: Bytes| {
+            let present = [2, 4].into_iter().filter(|bit| has(*bit));
+            present.fold(body, |body, _| body.u64(self.id))
         };
-        for _ in 0..times {
-            body = body.u64(*random.pick(&LENGTHS));
+        let is_group = has(3);
+        if !is_group {
+            return id_and_lost(times(value(body, random), random));
         }
-        if is_group {
-            for _ in 0..count {
-                body = value(body, random);
-            }
+        let count = random.below(4);
+        let mut body = times(body.u64(count as u64), random);
+        for _ in 0..count {
+            body = id_and_lost(value(body, random));
         }
         body
     }
@@ -296,13 +291,12 @@ fn non_sample_record(event: &Event, workload: &str, random: &mut Random) -> (u32
         .text(name, 8),
         3 => ids(body, 2, random).text(name, 8),
         4 | 7 => ids(body, 4, random).u64(*random.pick(&TIMES)),
-        5 => numbers(body, 3, random),
+        5 | 11 => numbers(body, 3, random),
         10 => {
             let body = ids(body, 2, random).u64(*random.pick(&ADDRESSES));
             let body = numbers(body, 2, random).u32(8).u32(1).u64(7).u64(0);
             body.u32(random.next() as u32 & 7).u32(2).text(name, 8)
         }
-        11 | 18 => numbers(body, 3, random),
         12 | 15 => ids(body, 2, random),
         13 => numbers(body, 1, random),
         14 => body,
@@ -316,6 +310,11 @@ fn non_sample_record(event: &Event, workload: &str, random: &mut Random) -> (u32
             .u16(1)
             .u16(random.next() as u16 & 1)
             .text(name, 8),
+        18 => body
+            .u16(random.next() as u16 & 3)
+            .u16(0)
+            .u32(random.next() as u32)
+            .u64(random.next()),
         19 => body.u64(random.next() & 3).text(name, 8),
         20 => body
             .u64(*random.pick(&ADDRESSES))

@@ -9,6 +9,7 @@ use crate::{elf, mutate};
 /// The link address of the kernel of tests/hostile/kernel.c.
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 
+/// Command lines for a kernel image; `|` is a blank within an argument.
 const WITH_IMAGE: &[&str] = &[
     "probe -k vmlinux -F",
     "probe -k vmlinux -L vfs_read",
@@ -25,6 +26,7 @@ const WITH_IMAGE: &[&str] = &[
     "buildid-cache -v -a vmlinux",
 ];
 
+/// Command lines for symbols of the kernel, or its memory.
 const WITH_LISTING: &[&str] = &[
     "report --stdio --kallsyms kallsyms -s sym,symoff,dso -i perf.data",
     "report --stdio --kallsyms kallsyms -v -g -i perf.data",
@@ -106,7 +108,7 @@ pub(crate) fn image(inputs: &mut CaseInputs<'_>) -> Case {
     case
 }
 
-/// A mutated symbol listing, sometimes with kernel memory.
+/// A mutated symbol listing, sometimes with kernel memory and a list of modules, which may be mutated, too.
 pub(crate) fn listing(inputs: &mut CaseInputs<'_>) -> Case {
     let random = &mut *inputs.random;
     let line = *random.pick(WITH_LISTING);

@@ -23,7 +23,7 @@ pub(crate) const ALL: [fn(&mut CaseInputs<'_>) -> Case; 12] = [
     kernels::listing,
     run_time::code,
     archives::unpacked,
-    caches::used,
+    caches::with_links,
     texts::any,
     tables::of_events,
 ];
@@ -34,7 +34,7 @@ pub(crate) const DAMAGED_RECORDINGS: fn(&mut CaseInputs<'_>) -> Case = recording
 /// The weights of the families in random choices.
 pub(crate) const WEIGHTS: [usize; ALL.len()] = [32, 10, 3, 12, 18, 4, 4, 7, 6, 2, 4, 4];
 
-/// Generated recordings: records of one event, `cpu-clock` with callchains, of one process.
+/// Valid recordings made field by field: samples of `cpu-clock` with callchains, of one process.
 pub(crate) mod handmade {
     use rperf_testkit::{Bytes, record};
 

@@ -24,7 +24,7 @@ const COMMANDS: &[&str] = &[
     "buildid-cache -v -a object -r object -p object -l --max-size 1K",
 ];
 
-/// Command lines for tests/fuzz/seeds/program.cpp.
+/// Command lines for programs compiled from tests/fuzz/seeds/program.cpp.
 const OF_PROGRAM: &[&str] = &[
     "probe -x object -L work",
     "probe -x object -L walk:0-40",
@@ -45,7 +45,7 @@ const OF_PROGRAM: &[&str] = &[
     "probe -x object -n --cache --add work",
 ];
 
-/// Command lines for tests/hostile/workload.cpp.
+/// Command lines for the program compiled from tests/hostile/workload.cpp, and objects derived from it.
 const OF_WORKLOAD: &[&str] = &[
     "probe -x object -L main",
     "probe -x object -V main --externs",
@@ -56,6 +56,7 @@ const OF_WORKLOAD: &[&str] = &[
     "probe -x object -n --cache --add a_function*",
 ];
 
+/// Command lines for kernel modules.
 const OF_MODULE: &[&str] = &[
     "probe -m object -F",
     "probe -m object -V work",
@@ -65,7 +66,7 @@ const OF_MODULE: &[&str] = &[
     "buildid-cache -v -a object",
 ];
 
-/// The command lines for a seed.
+/// Command lines for the object called `seed`.
 fn commands(seed: &str, random: &mut Random) -> &'static [&'static str] {
     let of_source = match seed {
         _ if seed.starts_with("module") => OF_MODULE,

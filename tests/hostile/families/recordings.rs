@@ -19,7 +19,7 @@ const HEADER_ONLY: &[&str] = &[
     "script --header-only -I",
 ];
 
-/// Commands that read a whole recording.
+/// Commands that take a recording. `evlist` and `buildid-list` do not read its records.
 const COMMANDS: &[&str] = &[
     "report --stdio",
     "report --stdio -s comm,dso,sym,srcline,srcfile",
@@ -154,7 +154,7 @@ const COMMANDS: &[&str] = &[
     "inject --redact -o copy.data",
 ];
 
-/// A mutated recording and any command.
+/// A mutated recording, and any command, or any of the selected ones.
 pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     let (seeds, random) = (inputs.seeds, &mut *inputs.random);
     let is_header_only = inputs.commands.is_empty() && random.one_in(20);
@@ -288,7 +288,7 @@ pub(super) fn any_command(
     finish(family, line, mutated, inputs)
 }
 
-/// Picks a recording, in most cases one that suits the command.
+/// Picks a recording: in at least two of three cases one that suits the command, if there is one.
 fn pick_for<'a>(line: &str, inputs: &mut CaseInputs<'a>) -> &'a Seed {
     let seeds = &inputs.seeds.recordings;
     let name_part = match line {
@@ -355,7 +355,7 @@ const WITH_OBJECTS: &[&str] = &[
     "data convert --to-firefox out.firefox --inline",
 ];
 
-/// Recordings of the program that is used as the object.
+/// Beginnings of the names of recordings of the program that is used as the object.
 const OF_WORKLOAD: [&str; 6] = ["graphs", "stacks", "packed", "own", "pipe", "kernel"];
 
 /// A recording, and a mutated object at a place where it is looked up.
@@ -409,12 +409,12 @@ pub(crate) fn with_mutated_object(inputs: &mut CaseInputs<'_>) -> Case {
     finish("object of a recording", &line, mutated, inputs)
 }
 
-/// Writes a mutated object, and the debug file that some objects link to.
+/// Writes a mutated object, and the mutated debug file that some objects link to.
 fn put_object(object: &Seed, place: &Path, inputs: &mut CaseInputs<'_>) {
     let (seeds, random) = (inputs.seeds, &mut *inputs.random);
     let other = random.pick(&seeds.objects);
     let mutated = match random.one_in(5) {
-        true => elf::with_symbol(&object.bytes, "a_function", random),
+        true => elf::with_hostile_symbols(&object.bytes, "a_function", random),
         false => elf::mutate(&object.bytes, &other.bytes, random),
     };
     inputs.sandbox.write(place, mutated);

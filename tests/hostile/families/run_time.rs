@@ -41,9 +41,7 @@ pub(crate) fn code(inputs: &mut CaseInputs<'_>) -> Case {
     case.outputs = output.cloned().into_iter().collect();
     case.may_be_silent = true;
     let (seeds, sandbox) = (inputs.seeds, inputs.sandbox);
-    let dump = random
-        .try_pick(&seeds.dumps)
-        .filter(|_| random.clone().one_in(2));
+    let dump = random.try_pick(&seeds.dumps).filter(|_| random.one_in(2));
     let Some(dump) = dump else {
         let pid = unused_pid();
         let addresses: Vec<u64> = (0..40).map(|number| CODE + number * 24).collect();
@@ -93,6 +91,7 @@ pub(crate) fn code(inputs: &mut CaseInputs<'_>) -> Case {
     case
 }
 
+/// A mutated perf map.
 fn perf_map(random: &mut Random) -> Vec<u8> {
     let line = |number: u64| {
         format!(

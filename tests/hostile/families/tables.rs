@@ -60,7 +60,7 @@ const COMMANDS: &[&str] = &[
     "record --dry-run -e cycle_activity.stalls_total,offcore_response.any true",
 ];
 
-/// A mutated event table or PMU file.
+/// Mutated event tables and files of PMUs.
 pub(crate) fn of_events(inputs: &mut CaseInputs<'_>) -> Case {
     let random = &mut *inputs.random;
     let line = *random.pick(COMMANDS);
@@ -83,19 +83,19 @@ pub(crate) fn of_events(inputs: &mut CaseInputs<'_>) -> Case {
     ] {
         files.push((format!("tables/{name}"), text.as_bytes().to_vec()));
     }
+    let mapfile = FILES.len();
     for _ in 0..1 + random.below(4) {
-        let first_table = files.len() - 3;
         let index = match random.one_in(3) {
-            true => random.below(first_table),
-            false => first_table + random.below(3),
+            true => random.below(mapfile),
+            false => mapfile + random.below(3),
         };
         let valid = files[index].1.clone();
         mutate::text(&mut files[index].1, &valid, random);
     }
     if line.starts_with("list") && random.one_in(10) {
         // A damaged mapfile may name no table.
-        files[FILES.len()].1 = MAP.into();
-        files[FILES.len() + 1].1 = TABLE[..TABLE.len() / 2].into();
+        files[mapfile].1 = MAP.into();
+        files[mapfile + 1].1 = TABLE[..TABLE.len() / 2].into();
         case.must_report_error = Some("a table that ends early");
     }
     for (name, text) in files {
