@@ -1,4 +1,5 @@
-//! The tests that run rperf or check the source tree, in one test binary, so that linking happens once.
+//! The tests that run rperf or check the source tree, except those with hostile input: one test binary, so that linking happens
+//! once.
 
 mod commands;
 mod corpus;

@@ -15,6 +15,7 @@ use std::process::Command;
 #[derive(Debug)]
 pub(crate) struct Sandbox {
     root: PathBuf,
+    /// What [`list_around`] returned last.
     before: Vec<String>,
 }
 
@@ -27,7 +28,8 @@ impl Sandbox {
         let fifo = root.join("special/fifo");
         let made = Command::new("mkfifo").arg(&fifo).status();
         assert!(made.expect("mkfifo starts").success());
-        let before = restored(&root);
+        restore_outside(&root);
+        let before = list_around(&root);
         Self { root, before }
     }
 
@@ -61,9 +63,10 @@ impl Sandbox {
         fs::write(path, bytes).expect("a file can be written");
     }
 
-    /// The changes around the working directory since the last call. If there are any, `outside` is restored.
+    /// The changes outside of the working directory since the last call, or since the sandbox was made. If there are any,
+    /// `outside` is restored.
     pub(crate) fn changes(&mut self) -> Vec<String> {
-        let now = around(&self.root);
+        let now = list_around(&self.root);
         if now == self.before {
             return Vec::new();
         }
@@ -73,7 +76,8 @@ impl Sandbox {
         let changes = changes
             .chain(new.map(|line| format!("new: {line}")))
             .collect();
-        self.before = restored(&self.root);
+        restore_outside(&self.root);
+        self.before = list_around(&self.root);
         changes
     }
 
@@ -90,19 +94,19 @@ impl Sandbox {
     }
 }
 
-/// Recreates `outside`, and lists everything that must not change.
-fn restored(root: &Path) -> Vec<String> {
+/// Recreates `outside`.
+fn restore_outside(root: &Path) {
     let outside = root.join("outside");
     let _ = fs::remove_dir_all(&outside);
     fs::create_dir_all(outside.join("folder")).expect("a folder can be made");
     for name in ["keep", "folder/inner"] {
         fs::write(outside.join(name), "kept\n").expect("a file can be written");
     }
-    around(root)
 }
 
-/// One line with path and metadata for each file outside the working directory.
-fn around(root: &Path) -> Vec<String> {
+/// One line with path and metadata for each file and folder of the sandbox: of the working directory only path and mode, and
+/// nothing of its contents.
+fn list_around(root: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -113,13 +117,13 @@ fn around(root: &Path) -> Vec<String> {
             let (path, file) = (entry.path(), entry.metadata());
             let Ok(file) = file else { continue };
             let is_run = path == root.join("run");
-            let time = match is_run {
+            let time_and_links = match is_run {
                 true => (0, 0, 0),
                 false => (file.mtime(), file.mtime_nsec(), file.nlink()),
             };
             let size = if is_run { 0 } else { file.size() };
             lines.push(format!(
-                "{} {:o} {size} {time:?}",
+                "{} {:o} {size} {time_and_links:?}",
                 path.display(),
                 file.mode()
             ));
@@ -133,7 +137,7 @@ fn around(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn changes_in_the_sandbox_are_detected() {
+fn changes_outside_the_working_directory_are_detected() {
     let scratch = rperf_testkit::Scratch::new();
     let mut sandbox = Sandbox::new(scratch.path().join("one"));
     sandbox.renew();
@@ -144,6 +148,7 @@ fn changes_in_the_sandbox_are_detected() {
     assert!(changes.iter().any(|line| line.contains("outside/new")));
     assert_eq!(sandbox.changes(), Vec::<String>::new());
     let keep = sandbox.working_directory().join("../outside/keep");
+    // A link inside of the working directory changes the number of links of the file outside.
     fs::hard_link(&keep, sandbox.working_directory().join("link")).expect("linked");
     assert!(sandbox.changes().iter().any(|line| line.contains("keep")));
 }

@@ -26,13 +26,16 @@ pub(crate) struct Seed {
 pub(crate) struct Seeds {
     pub(crate) recordings: Vec<Seed>,
     pub(crate) objects: Vec<Seed>,
+    /// Jitdump files.
     pub(crate) dumps: Vec<Seed>,
+    /// Kernel images, which are not among `objects`.
     pub(crate) images: Vec<Seed>,
     /// The path of the recorded program in the recordings.
     pub(crate) workload: String,
 }
 
-/// Recordings of the workload to make: name, and options. `%` is replaced by the path of the workload.
+/// Recordings of the workload to make: name, and options. `%` is replaced by the path of the workload. If a name begins with
+/// `pipe`, the recording is written in pipe mode.
 const RECORDINGS: [(&str, &str); 19] = [
     ("graphs", "-e cpu-clock:u -F 2000 -g"),
     ("stacks", "-e cpu-clock:u -F 1000 --call-graph dwarf,512"),
@@ -116,7 +119,7 @@ const PROGRAMS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// Files derived from the programs: name, and a shell command that runs in the folder of the objects.
+/// Files that shell commands make in the folder of the objects, most of them from the programs: name, and command.
 const DERIVED: [(&str, &str); 7] = [
     ("module.ko.gz", "gzip -c module >module.ko.gz"),
     ("module.ko.xz", "xz -c --check=crc32 module >module.ko.xz"),
@@ -143,29 +146,30 @@ const DERIVED: [(&str, &str); 7] = [
 ];
 
 impl Seeds {
-    /// The seeds in the tree and in `folder`, which is filled first if it is incomplete.
+    /// The seeds in the tree, and those in `folder`, which are made first if they are incomplete.
     pub(crate) fn load(folder: &Path) -> Self {
         fs::create_dir_all(folder).expect("a folder can be made");
         let lock = fs::File::create(folder.join("lock")).expect("a file can be made");
         // One process makes the seeds; others wait.
         lock.lock().expect("a file can be locked");
-        let folder = &folder.join("seeds");
-        if !folder.join("whole").exists() {
-            let _ = fs::remove_dir_all(folder);
-            make(folder);
-            fs::write(folder.join("whole"), "").expect("a file can be written");
+        let seed_folder = folder.join("seeds");
+        if !seed_folder.join("complete").exists() {
+            let _ = fs::remove_dir_all(&seed_folder);
+            make(&seed_folder);
+            fs::write(seed_folder.join("complete"), "").expect("a file can be written");
         }
         let mut seeds = Self {
-            recordings: read(&folder.join("recordings")),
-            objects: read(&folder.join("objects")),
-            dumps: read(&folder.join("dumps")),
+            recordings: read(&seed_folder.join("recordings")),
+            objects: read(&seed_folder.join("objects")),
+            dumps: read(&seed_folder.join("dumps")),
             images: Vec::new(),
-            workload: folder.join("objects/workload").display().to_string(),
+            workload: seed_folder.join("objects/workload").display().to_string(),
         };
-        let of_tree = recordings(MAX_SEED_BYTES)
-            .into_iter()
-            .map(|path| seed(&path));
-        seeds.recordings.extend(of_tree);
+        let of_tree = recordings(MAX_SEED_BYTES);
+        assert!(!of_tree.is_empty(), "there are recordings in the tree");
+        seeds
+            .recordings
+            .extend(of_tree.iter().map(|path| seed(path)));
         for recording in &mut seeds.recordings {
             recording.is_whole = is_whole(&recording.bytes);
         }
@@ -174,10 +178,6 @@ impl Seeds {
             .into_iter()
             .partition(|seed| seed.name == "vmlinux");
         (seeds.images, seeds.objects) = (images, objects);
-        assert!(
-            !seeds.recordings.is_empty(),
-            "there are recordings in the tree"
-        );
         seeds
     }
 
@@ -219,7 +219,7 @@ fn is_whole(bytes: &[u8]) -> bool {
     checked.is_ok_and(|done| done.status.success())
 }
 
-/// Runs a program; a failure is printed after the text `failure`, and otherwise ignored.
+/// Runs a program for at most a minute. If it fails, prints `failure` and the error; the test goes on without the seed.
 fn attempt(command: &mut Command, failure: &str) {
     let done = execute::finish(command, Duration::from_secs(60));
     if let Err(error) = done {
@@ -344,10 +344,10 @@ fn record(folder: &Path) {
         .expect("a folder of our own")
         .flatten()
     {
-        let is_long = entry
+        let is_too_large = entry
             .metadata()
             .is_ok_and(|file| file.len() > 4 * MAX_SEED_BYTES);
-        if is_long {
+        if is_too_large {
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -9,7 +9,7 @@ use crate::execute::{KEPT_OUTPUT, MAX_FILE_BYTES, Outcome};
 use crate::sandbox::Sandbox;
 use crate::xml;
 
-/// All faults, one line each; none if the input was read or refused correctly.
+/// The faults of a run, one line each; none if the input was read or refused correctly.
 pub(crate) fn faults(case: &Case, outcome: &Outcome, sandbox: &mut Sandbox) -> Vec<String> {
     let mut faults = Vec::new();
     let folder = sandbox.working_directory();
@@ -24,12 +24,12 @@ pub(crate) fn faults(case: &Case, outcome: &Outcome, sandbox: &mut Sandbox) -> V
     faults
 }
 
-/// Crashes, exceeded limits and invalid exit statuses.
+/// A crash, an exceeded limit or an invalid exit status.
 fn ending(case: &Case, outcome: &Outcome) -> Option<String> {
     let Some(status) = outcome.status else {
         return Some("hangs".to_owned());
     };
-    // The limit is far above what input of this size may need.
+    // The limit of the address space is far above what input of this size may need.
     let marks = ["out of memory", "Cannot allocate memory"];
     if marks.iter().any(|mark| outcome.stderr.contains(mark)) {
         return Some("takes too much memory".to_owned());
@@ -44,14 +44,14 @@ fn ending(case: &Case, outcome: &Outcome) -> Option<String> {
         });
     }
     match status.code() {
-        // As in perf: failures, and negated errno values.
+        // As in perf: success, failure, and negated errno values.
         Some(0 | 1 | 200..=255) => None,
         Some(129) if case.may_be_misused => None,
         status => Some(format!("status {status:?}")),
     }
 }
 
-/// Panics, with the source location.
+/// A panic, with its source location.
 fn panics(stderr: &str) -> Option<String> {
     let at = stderr.find("panicked at")?;
     let place = stderr[at..].lines().next()?;
@@ -93,7 +93,7 @@ fn output_fault(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String>
     (is_silent && !case.may_be_silent).then(|| "status 0 without any output".to_owned())
 }
 
-/// Checks the output of commands with `--json`: one document, or for `script` one per line.
+/// Why the output of a command with `--json` is invalid: it must be one document, or for `script` one per line.
 fn not_json(case: &Case, stdout: &str) -> Option<String> {
     if !case.words.iter().any(|word| word == "--json") {
         return None;
@@ -111,7 +111,7 @@ fn not_json(case: &Case, stdout: &str) -> Option<String> {
     Some(format!("stdout is no JSON: {error}"))
 }
 
-/// Why an output file is invalid in its format.
+/// Why an output file is invalid in its format; `None` for formats that are not checked.
 fn malformed(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let text = fs::read(path).ok()?;
@@ -132,7 +132,7 @@ fn malformed(path: &Path) -> Option<String> {
     None
 }
 
-/// Leftover temporary files, and files that grew without end.
+/// Leftover temporary files, and files that reached the limit of their size.
 fn unfinished(folder: &Path) -> Vec<String> {
     let mut faults = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,6 +1,6 @@
 //! Checks that a text is well-formed XML, as far as names in it can break it (XML 1.0, sections 2.2, 2.7, 3.1 and 4.1).
 
-/// A fault of a document; `None` if none is found.
+/// The first fault of a document; `None` if none is found.
 pub(crate) fn fault(text: &str) -> Option<String> {
     let is_wrong = |c: &char| matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}');
     if let Some(wrong) = text.chars().find(is_wrong) {
@@ -9,7 +9,7 @@ pub(crate) fn fault(text: &str) -> Option<String> {
     let mut open = Vec::new();
     let mut rest = text;
     while let Some((before, markup)) = rest.split_once('<') {
-        if let Some(wrong) = reference(before) {
+        if let Some(wrong) = invalid_reference(before) {
             return Some(format!("the reference {wrong:?}"));
         }
         // CDATA sections, comments, and the prolog.
@@ -24,7 +24,7 @@ pub(crate) fn fault(text: &str) -> Option<String> {
         let Some((tag, after)) = markup.split_once('>') else {
             return Some("a tag without end".to_owned());
         };
-        if let Some(wrong) = reference(tag) {
+        if let Some(wrong) = invalid_reference(tag) {
             return Some(format!("the reference {wrong:?}"));
         }
         let name = tag.split(char::is_whitespace).next().unwrap_or_default();
@@ -36,7 +36,7 @@ pub(crate) fn fault(text: &str) -> Option<String> {
         }
         rest = after;
     }
-    if let Some(wrong) = reference(rest) {
+    if let Some(wrong) = invalid_reference(rest) {
         return Some(format!("the reference {wrong:?}"));
     }
     open.pop()
@@ -44,7 +44,7 @@ pub(crate) fn fault(text: &str) -> Option<String> {
 }
 
 /// The first ampersand that does not begin a reference, with the text after it.
-fn reference(text: &str) -> Option<String> {
+fn invalid_reference(text: &str) -> Option<String> {
     let known = ["amp;", "lt;", "gt;", "quot;", "apos;", "#"];
     let mut after = text.split('&').skip(1);
     let wrong = after.find(|next| !known.iter().any(|name| next.starts_with(name)));
@@ -52,7 +52,7 @@ fn reference(text: &str) -> Option<String> {
 }
 
 #[test]
-fn names_that_spoil_a_document_are_found() {
+fn malformed_documents_are_found() {
     let valid = "<?xml version=\"1.0\"?><svg a='b'>\n<!-- < --><g>&lt;x&#39;<![CDATA[ a < b && c ]]></g><rect/></svg>\n";
     assert_eq!(fault(valid), None);
     for (wrong, why) in [

@@ -155,8 +155,8 @@ fn all_events_are_added_or_none() {
     let group = Group::new("none");
     let name = &group.0;
     let good = format!("{name}:good=leaf");
-    let twice = format!("{name}:bad=leaf a=%di a=%si");
-    let (status, message) = output(&["-x", "./plain", "--add", &good, "--add", &twice]);
+    let bad = format!("{name}:bad=leaf a=%di a=%si");
+    let (status, message) = output(&["-x", "./plain", "--add", &good, "--add", &bad]);
     assert_eq!(status, 254, "{message}");
     assert!(
         message.starts_with("the kernel refused the event: "),
@@ -191,7 +191,7 @@ fn errors_say_that_a_program_is_stripped() {
 }
 
 #[test]
-fn errors_have_hints() {
+fn errors_name_their_causes() {
     for (words, status, parts) in [
         (
             &["-x", "./plain", "-D", "midle"] as &[&str],
