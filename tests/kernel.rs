@@ -93,7 +93,7 @@ pub(crate) fn can_trace(test: &str) -> bool {
     may_trace(test)
 }
 
-/// An unprivileged user, another one for each value, with a copy of rperf in a world-writable directory.
+/// An unprivileged user, another one for each `Stranger`, with a copy of rperf in a world-writable directory.
 pub(crate) struct Stranger<'s> {
     scratch: &'s Scratch,
     user: String,

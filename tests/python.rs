@@ -32,7 +32,12 @@ fn interpreter() -> Result<&'static Path, &'static str> {
     installed.as_deref().map_err(String::as_str)
 }
 
-/// Builds the wheel with the dev profile, and installs it below the target folder.
+/// Builds the wheel with the dev profile, and installs it in a virtual environment beside the binary. Returns the interpreter of
+/// that environment, or why there is none.
+///
+/// # Panics
+///
+/// If the wheel cannot be built or installed.
 fn install() -> Result<PathBuf, String> {
     let target = Path::new(env!("CARGO_BIN_EXE_rperf")).parent();
     let folder = target
@@ -45,7 +50,7 @@ fn install() -> Result<PathBuf, String> {
     } else {
         Path::new("python3")
     };
-    let own = folder.join("bin/python");
+    let installed = folder.join("bin/python");
     let run = |program: &Path, words: &[&str]| -> Result<(), String> {
         let output = Command::new(program).args(words).output();
         let output = output.map_err(|error| format!("{}: {error}", program.display()))?;
@@ -74,9 +79,9 @@ fn install() -> Result<PathBuf, String> {
         "profile=dev",
         &*package,
     ];
-    let installed = run(&own, &pip);
-    assert_eq!(installed, Ok(()), "pip install ./src/python");
-    Ok(own)
+    let result = run(&installed, &pip);
+    assert_eq!(result, Ok(()), "pip install ./src/python");
+    Ok(installed)
 }
 
 /// Runs a program with the module, in a folder that is also its home.
@@ -110,7 +115,7 @@ fn fixture(name: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// A recording with callchains, made on this machine in `folder`.
+/// Makes a recording with callchains in `folder`; returns its path.
 fn recorded(folder: &Path) -> String {
     let path = folder.join("own.data").to_string_lossy().into_owned();
     let workload = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
@@ -467,7 +472,7 @@ fn counts_are_passed_to_a_function() {
         "tests/python/counts.py",
         &[&path],
     );
-    // The counts of all intervals, in the lines of `script`: CPU, thread, value, times, event.
+    // The counts of all intervals, from the lines of `script`: CPU, thread, value, three fields of times, event.
     let mut sums = BTreeMap::new();
     for line in rperf(scratch.path(), &["script", "-i", &path]).lines() {
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! The formats of a recording on disk and in a pipe: written by perf, read by both tools.
+//! The formats of a recording on disk and in a pipe: perf writes them, and both tools print the same text.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ fn outcome(run: Run) -> Outcome {
     run.finish().expect("the program starts")
 }
 
-/// Records `LOAD` into `output`; `false` if this perf or this machine does not support it.
+/// Records [`LOAD`] with perf into `output`; `false` if perf fails, as without support of the format.
 fn record(perf: &str, scratch: &Scratch, options: &[&str], output: &str) -> bool {
     let words = [&["record", "-q", "-o", output, "-F", "4999"], options].concat();
     let run = tool(perf, scratch).args(words);
@@ -110,7 +110,7 @@ fn a_compressed_pipe_is_read_as_by_perf() {
 }
 
 #[test]
-fn a_directory_without_its_header_is_refused() {
+fn a_directory_without_its_data_file_is_refused() {
     let scratch = Scratch::new();
     let run = tool(env!("CARGO_BIN_EXE_rperf"), &scratch).args(["script", "-i", "."]);
     let found = outcome(run);

@@ -18,7 +18,7 @@ pub(crate) fn samples<'a>(data: &PerfData<'a>) -> Vec<(u64, SampleRecord<'a>)> {
     decoded.collect()
 }
 
-/// Inserts a TEXT_POKE record just before sample number `before` of `recording`.
+/// Inserts a TEXT_POKE record just before the sample with the index `before` of `recording`, with the same sample id.
 pub(crate) fn with_text_poke(recording: &[u8], before: usize, poke: TextPoke<'_>) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let (position, sample) = samples(&data).swap_remove(before);
@@ -44,7 +44,8 @@ pub(crate) fn with_text_poke(recording: &[u8], before: usize, poke: TextPoke<'_>
     insert_record(recording, position, &record)
 }
 
-/// Returns the file with a record inserted at `position`; feature sections are moved.
+/// Returns the file with a record inserted at the file offset `position`. The size of the data and the offsets of the feature
+/// sections in the header's tables grow by its length.
 fn insert_record(recording: &[u8], position: u64, record: &[u8]) -> Vec<u8> {
     /// The offset of the data size in the header (`perf.data-file-format.txt`).
     const DATA_SIZE: usize = 48;
@@ -53,10 +54,10 @@ fn insert_record(recording: &[u8], position: u64, record: &[u8]) -> Vec<u8> {
     assert_eq!(header.endian, Endian::NATIVE, "recorded on this machine");
     let at = usize::try_from(position).expect("a small file");
     let mut file = [&recording[..at], record, &recording[at..]].concat();
-    let mut grow = |at: usize| {
-        let bytes = file[at..at + 8].try_into().expect("eight bytes");
+    let mut grow = |field: usize| {
+        let bytes = file[field..field + 8].try_into().expect("eight bytes");
         let grown = u64::from_ne_bytes(bytes) + record.len() as u64;
-        file[at..at + 8].copy_from_slice(&grown.to_ne_bytes());
+        file[field..field + 8].copy_from_slice(&grown.to_ne_bytes());
     };
     grow(DATA_SIZE);
     let table = header.data.offset + header.data.size + record.len() as u64;

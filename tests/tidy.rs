@@ -14,7 +14,8 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The paths of all files below `directory`, without `.git` and cargo's build folders: `target`, and names that begin with `target-`.
+/// The paths of all files below `directory`, without `.git` and cargo's build folders: `target`, and names that begin with
+/// `target-`.
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![directory.to_path_buf()];
@@ -45,6 +46,20 @@ fn source_files_and_folders_named_like_build_folders_are_found() {
     assert!(tests.contains(&root().join("tests/fuzz/targets/header.rs")));
     let cli = files(&root().join("src/cli"));
     assert!(cli.contains(&root().join("src/cli/live/target.rs")));
+}
+
+/// The code before the unit tests of a file. A `mod tests;`, with the tests in another file, does not end it.
+pub(crate) fn code(text: &str) -> &str {
+    let tests = text.find("#[cfg(test)]\nmod tests {");
+    &text[..tests.unwrap_or(text.len())]
+}
+
+#[test]
+fn code_ends_at_the_tests_in_a_file() {
+    let declared = "#[cfg(test)]\nmod tests;\nfn one() {}\n";
+    assert_eq!(code(declared), declared);
+    let text = format!("{declared}#[cfg(test)]\nmod tests {{\n}}\n");
+    assert_eq!(code(&text), declared);
 }
 
 /// A path as shown in messages: relative to the root.

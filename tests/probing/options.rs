@@ -115,34 +115,35 @@ fn debug_information_is_found_below_another_root() {
     let folder = Scratch::new();
     let program = folder.path().join("program");
     let root = folder.path().join("root");
-    let absolute = root.join(program.strip_prefix("/").expect("it is whole"));
-    fs::create_dir_all(absolute.parent().expect("it is in a folder")).expect("they are made");
-    fs::copy(programs().join("optimised"), &absolute).expect("it is copied");
+    let unstripped = root.join(program.strip_prefix("/").expect("it is whole"));
+    fs::create_dir_all(unstripped.parent().expect("it is in a folder")).expect("they are made");
+    fs::copy(programs().join("optimised"), &unstripped).expect("it is copied");
     let stripped = Command::new("strip")
         .arg("-o")
         .arg(&program)
-        .arg(&absolute)
+        .arg(&unstripped)
         .status();
     assert!(stripped.expect("binutils start").success());
     let (program, root) = (program.display().to_string(), root.display().to_string());
     // A separate home: other tests add this program to the cache in their home.
-    let here = |words: &[&str]| {
+    let probe_with_own_home = |words: &[&str]| {
         let run = Run::new(rperf()).args(["probe"]).args(words);
         let run = run.env("HOME", folder.path()).finish();
         run.expect("the binary starts")
     };
     let words = ["-x", &program, "-D", "middle it->name:string"];
-    assert_eq!(here(&words).status, 254);
-    let found = here(&[&["--symfs", &root], &words[..]].concat());
+    assert_eq!(probe_with_own_home(&words).status, 254);
+    let found = probe_with_own_home(&[&["--symfs", &root], &words[..]].concat());
     assert_eq!(found.status, 0, "{}", found.stderr);
     let text = found.stdout;
     assert!(
         text.starts_with(&format!("p:probe_program/middle {program}:0x")),
         "{text}"
     );
-    let elsewhere = defined(&["-x", "./optimised", "-D", "middle it->name:string"]).1;
+    let expected = defined(&["-x", "./optimised", "-D", "middle it->name:string"]).1;
     let offset = |text: &str| text.split_once(":0x").map(|(_, place)| place.to_owned());
-    assert_eq!(offset(&text), offset(&elsewhere));
+    assert!(offset(&text).is_some(), "{text}");
+    assert_eq!(offset(&text), offset(&expected));
 }
 
 #[test]
@@ -186,9 +187,9 @@ fn unprivileged_users_get_a_hint() {
     if !may_trace(test) {
         return;
     }
-    let may_all =
-        fs::metadata("/sys/kernel/tracing").is_ok_and(|all| all.permissions().mode() & 0o2 != 0);
-    if may_all {
+    let all_may_write = fs::metadata("/sys/kernel/tracing")
+        .is_ok_and(|folder| folder.permissions().mode() & 0o2 != 0);
+    if all_may_write {
         return skip(test, "everyone may write tracefs");
     }
     let scratch = Scratch::new();

@@ -49,7 +49,7 @@ fn cache(tool: &Path, home: &Path, program: &str, definitions: &[&str]) {
     }
 }
 
-/// The cached list of a program: its path and contents.
+/// The path and the contents of the file with the cached definitions of a program.
 fn list(home: &Path, program: impl AsRef<Path>) -> (PathBuf, String) {
     let path = programs().join(program);
     let folder = home
@@ -66,8 +66,8 @@ fn list(home: &Path, program: impl AsRef<Path>) -> (PathBuf, String) {
 }
 
 #[test]
-fn lists_match_perf() {
-    let test = "lists_match_perf";
+fn cached_definitions_match_perf() {
+    let test = "cached_definitions_match_perf";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
@@ -125,7 +125,7 @@ fn each_tool_reads_the_others_cache() {
         let all = output(rperf(), home.path(), &["-D", "%own:*"]).stdout;
         assert_eq!(all.lines().count(), 2, "{all}");
     }
-    // perf mistakes values without a name, which the kernel numbers, for names.
+    // perf mistakes values without a name for names: rperf stores the names that the kernel would give them.
     let home = Scratch::new();
     cache(rperf(), home.path(), "plain", &["own:raw=leaf %di %si"]);
     let line = find(&perf, home.path(), "%raw");
@@ -268,8 +268,8 @@ fn uncacheable_definitions_are_reported() {
 }
 
 #[test]
-fn the_kernel_has_a_list_too() {
-    let test = "the_kernel_has_a_list_too";
+fn definitions_of_the_kernel_are_cached() {
+    let test = "definitions_of_the_kernel_are_cached";
     if !can_probe(test) {
         return;
     }

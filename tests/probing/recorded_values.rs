@@ -15,8 +15,8 @@ use super::programs::{probe, programs, rperf};
 /// followed by `each` in every round. `~` marks records that occur one or more times each, in a loop.
 pub(super) type Row = (&'static str, &'static str);
 
-/// Rows for the C program, optimised or not: as in tests/probing/definitions.rs, but without names of events, which [`check`]
-/// adds, and without two fields of one name, which kernels refuse.
+/// Rows for the C program, optimised or not: most of the definitions in tests/probing/definitions.rs, and more. They have no
+/// names of events, which [`check`] adds, and no two fields of one name, which kernels refuse.
 const C: &[Row] = &[
     ("leaf", ""),
     ("leaf n", "n={leaf.n}"),
@@ -305,7 +305,8 @@ fn match_records(expected: &[String], found: &[&str], in_loop: bool) -> bool {
     expected.len() == found.len() && pairs.all(|(expected, found)| matches_record(expected, found))
 }
 
-/// Records the events of these definitions in a program and compares them with its output.
+/// Records the events of these definitions in a program and compares them with its output. `name` is that of the group of events
+/// and of the recording.
 pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
     let group = Group::new(name);
     let target = format!("./{program}");
@@ -320,26 +321,24 @@ pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
     let added = probe(rperf(), &words);
     assert_eq!(added.status, 0, "{program}: {}", added.stderr);
     let data = format!("{name}.data");
-    let event = format!("{}:*", group.0);
+    let all = format!("{}:*", group.0);
     let rperf = |words: &[&str]| {
         let run = Run::new(rperf()).args(words).within(programs());
         run.env("HOME", programs()).finish().expect("rperf starts")
     };
-    let recorded = rperf(&[
-        "record", "-q", "-o", &data, "-e", &event, "--", &target, "3",
-    ]);
+    let recorded = rperf(&["record", "-q", "-o", &data, "-e", &all, "--", &target, "3"]);
     assert_eq!(recorded.status, 0, "{program}: {}", recorded.stderr);
     let script = rperf(&["script", "-i", &data, "-F", "event,trace"]);
     let prefix = format!("{}:e", group.0);
     let mut found: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
     for line in script.stdout.lines() {
         let line = line.trim_start().strip_prefix(&prefix).unwrap_or_default();
-        let Some((name, rest)) = line.split_once(": (") else {
+        let Some((event, rest)) = line.split_once(": (") else {
             continue;
         };
         let values = rest.split_once(')').map_or("", |(_, values)| values.trim());
         // Each location of a definition has an event; the names of all but the first one end with `_` and a number.
-        let index = name.split('_').next().unwrap_or_default();
+        let index = event.split('_').next().unwrap_or_default();
         let index = index.parse().expect("the number of a row");
         found.entry(index).or_default().push(values);
     }
@@ -413,6 +412,7 @@ fn values_of_cpp_and_rust_match_the_programs_output() {
         check("plain++", &[CPP], "cpp");
         check("optimised++", &[OPTIMISED_CPP], "cpp2");
         check("plain-rs", &[RUST], "rust");
+        // Without the rows that read members of `item` or the return value.
         check("optimised-rs", &[&RUST[1..5]], "rust2");
     }
 }

@@ -1,5 +1,5 @@
-//! Variables: names that several functions and blocks share, constants, and what is known at a return; functions with several
-//! names.
+//! Variables: names that several functions and blocks share, constants, and what is known at a return. Functions with several
+//! names, and indirect functions.
 
 use super::programs::{probe, rperf};
 use super::recorded_values::{can_probe, check};

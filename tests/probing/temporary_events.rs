@@ -14,7 +14,7 @@ use super::recorded_values::{Group, can_probe};
 /// The time limit for waiting for another process.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// Runs rperf with these arguments in the folder of the programs, with its own home.
+/// Runs rperf with these arguments in the folder of the programs, with this home.
 fn output(home: &Path, words: &[&str]) -> Outcome {
     let run = Run::new(rperf()).args(words);
     let run = run.within(programs()).env("HOME", home);
@@ -262,7 +262,7 @@ fn runs_at_once_do_not_share_events() {
     assert_eq!(existing(name), "");
 }
 
-/// Waits until the condition is true; false if it times out.
+/// Waits until the condition is true; false if it is not within [`WAIT_LIMIT`].
 fn wait_until(condition: impl Fn() -> bool) -> bool {
     let step = Duration::from_millis(50);
     let tries = WAIT_LIMIT.as_millis() / step.as_millis();
@@ -374,7 +374,7 @@ fn usdt_probes_are_recorded_by_name() {
     let home = Scratch::new();
     // A unique provider: other tests add the event of the usual name meanwhile.
     let provider = format!("own{}", std::process::id());
-    marked(home.path(), &provider);
+    compile_marked(home.path(), &provider);
     let run = |words: &[&str]| {
         let run = Run::new(rperf()).args(words).within(home.path());
         run.env("HOME", home.path())
@@ -437,8 +437,8 @@ fn usdt_probes_are_recorded_by_name() {
     }
 }
 
-/// Compiles a program with two inlined copies of a USDT probe of this provider.
-fn marked(folder: &Path, provider: &str) {
+/// Compiles the program `marked` with two inlined copies of a USDT probe of this provider.
+fn compile_marked(folder: &Path, provider: &str) {
     let source = crate::tidy::root().join("tests/workloads/marked.c");
     let source = fs::read_to_string(source).expect("it is there");
     let source = source

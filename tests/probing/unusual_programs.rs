@@ -13,7 +13,7 @@ use rperf_testkit::{Outcome, Run, Scratch};
 use super::programs::{programs, rperf};
 use super::recorded_values::{Group, can_probe};
 
-/// Runs `rperf probe` with these arguments in a folder.
+/// Runs `rperf probe` with these arguments in a folder that is also its home.
 fn probe<S: AsRef<OsStr>>(folder: &Path, words: &[S]) -> Outcome {
     let run = Run::new(rperf()).args(["probe"]).args(words).within(folder);
     run.env("HOME", folder).finish().expect("rperf starts")
@@ -81,7 +81,7 @@ fn events_in_use_are_named_and_the_others_removed() {
     let (held, free) = (event("a=leaf"), event("b=middle"));
     let added = probe(folder, &["-x", "./plain", "--add", &held, "--add", &free]);
     assert_eq!(added.status, 0, "{}", added.stderr);
-    // It counts until its input ends.
+    // The event is in use until `read` reaches the end of the input.
     let workload = "echo ready; read line";
     let mut user = Command::new(rperf())
         .args(["stat", "-e", &event("a"), "--", "sh", "-c", workload])

@@ -1,4 +1,4 @@
-//! Commands don't use each other, and of the other modules of src/cli only the users of the table of commands use them.
+//! Commands don't use each other. Outside of src/cli/commands, only [`TABLE_USERS`] use commands or their table.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -66,18 +66,18 @@ fn uses<'t>(name: &'t str, text: &'t str, commands: &BTreeSet<String>) -> Vec<(u
         ["cli", "commands", command, ..] => Some(*command),
         _ => None,
     };
-    let mut module = own.clone();
+    let mut inner = own.clone();
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         if line.starts_with("mod ") && line.ends_with('{') {
-            module.clone_from(&own);
-            module.push("tests");
+            inner.clone_from(&own);
+            inner.push("tests");
         }
         let listed = line.split_once("commands::{").map_or("", |(_, list)| list);
         let listed = listed.split(|c: char| !(c.is_alphanumeric() || c == '_'));
         let is_other = |other: &&str| commands.contains(*other) && command != Some(*other);
         found.extend(listed.filter(is_other).map(|other| (number, other)));
-        for path in named_paths(line, &module) {
+        for path in named_paths(line, &inner) {
             if let ["cli", "commands", other, ..] = path.as_slice()
                 && commands.contains(*other)
                 && command != Some(*other)

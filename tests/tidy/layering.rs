@@ -47,7 +47,7 @@ fn packages() -> Vec<Value> {
         .clone()
 }
 
-/// The dependencies of a package: name, and whether only its tests use it.
+/// The dependencies of a package: name, and whether only its tests and benchmarks use it.
 fn dependencies(package: &Value) -> Vec<(String, bool)> {
     let list = package["dependencies"]
         .as_array()
@@ -100,9 +100,9 @@ impl Layering {
     }
 
     /// Whether the crate `folder` may use the crate `other`, directly or indirectly.
-    fn uses(&self, folder: &str, other: &str) -> bool {
+    fn may_use(&self, folder: &str, other: &str) -> bool {
         let mut used = self.0.get(folder).into_iter().flatten();
-        used.any(|used| used == other || self.uses(used, other))
+        used.any(|used| used == other || self.may_use(used, other))
     }
 }
 
@@ -133,7 +133,7 @@ fn crate_dependencies_match_the_table() {
             };
             unused.remove(used);
             // Tests may build their input with any layer below, and with the testkit.
-            let for_tests = || used == "testkit" || layering.uses(folder, used);
+            let for_tests = || used == "testkit" || layering.may_use(folder, used);
             let permitted = allowed.contains(used) || (tests_only && for_tests());
             if !permitted {
                 findings.push(format!("{folder} uses {used}"));
@@ -168,6 +168,8 @@ fn every_folder_is_a_crate_of_the_workspace() {
     let (_, default) = manifest
         .split_once("default-members")
         .expect("default-members are listed");
+    // The dependencies after the list name the same folders.
+    let (default, _) = default.split_once(']').expect("the list ends");
     let findings: Vec<String> = crates
         .iter()
         .filter(|name| !default.contains(&format!("\"src/{name}\"")))

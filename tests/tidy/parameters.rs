@@ -2,13 +2,7 @@
 
 use std::fs;
 
-use super::{assert_none, files, root, shown};
-
-/// The code before the tests of a file.
-fn code(text: &str) -> &str {
-    text.find("#[cfg(test)]\nmod ")
-        .map_or(text, |end| text.get(..end).unwrap_or_default())
-}
+use super::{assert_none, code, files, root, shown};
 
 /// Takes the text after an opening bracket, and returns the part before the bracket that closes it, or all if none does.
 fn closed(text: &str) -> &str {
@@ -30,7 +24,7 @@ fn closed(text: &str) -> &str {
 fn is_tuple(text: &str) -> bool {
     let mut depth = 0;
     let mut before = ' ';
-    for letter in text.char_indices().map(|(_, letter)| letter) {
+    for letter in text.chars() {
         match letter {
             '(' | '[' | '<' => depth += 1,
             ')' | ']' => depth -= 1,
@@ -55,7 +49,8 @@ fn tuples(text: &str) -> Vec<&str> {
         let Some((name, rest)) = text[at + 3..].split_once('(') else {
             continue;
         };
-        // `<…>` may come between name and brackets; `Fn(…)` in it is not a parameter list.
+        // Generics may come between the name and the list. With `Fn(…)` in them the first bracket does not begin the list: such
+        // functions are not checked.
         if is_word || is_comment || name.contains(['{', '}', ';', '"']) || name.contains("Fn") {
             continue;
         }

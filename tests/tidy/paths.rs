@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use super::{assert_none, files, root, shown};
+use super::{assert_none, code, files, root, shown};
 
 /// The crates that work on paths directly: `safefs`, `sys` and the test helpers.
 const EXEMPT: [&str; 3] = ["src/safefs/", "src/sys/", "src/testkit/"];
 
-/// Functions that open, create, move or remove by path, or that follow a link.
+/// Functions and types that open, create, move, copy or remove by path.
 const FORBIDDEN: [&str; 19] = [
     "fs::read(",
     "fs::read_to_string(",
@@ -31,9 +31,8 @@ const FORBIDDEN: [&str; 19] = [
 ];
 
 /// The trimmed lines of a file before its unit tests, with their numbers from 1; without comment lines.
-fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
-    let lines = text.get(..end).unwrap_or_default().lines();
+fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = code(text).lines();
     let numbered = lines.zip(1..).map(|(line, number)| (number, line.trim()));
     numbered.filter(|(_, line)| !line.starts_with("//"))
 }
@@ -51,13 +50,14 @@ fn contains_word(line: &str, word: &str) -> bool {
 
 /// Whether a line calls `is_dir` on a path. Calls on metadata that was read before are allowed.
 fn asks_for_folder(line: &str) -> bool {
-    let mut before = line.split(".is_dir()").map(str::trim_end);
-    let is_path = |part: &str| {
+    let mut callers: Vec<&str> = line.split(".is_dir()").map(str::trim_end).collect();
+    // The text after the last call, or the whole line without one.
+    callers.pop();
+    let is_path = |caller: &&str| {
         let known = ["metadata()", "metadata", "kind", "known"];
-        !known.iter().any(|end| part.ends_with(end))
+        !known.iter().any(|end| caller.ends_with(end))
     };
-    let is_used = line.contains(".is_dir()");
-    is_used && before.next().is_some_and(is_path)
+    callers.iter().any(is_path)
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn only_safefs_and_sys_open_replace_and_remove() {
             continue;
         }
         let text = fs::read_to_string(&path).expect("a source file can be read");
-        for (number, line) in code(&text) {
+        for (number, line) in code_lines(&text) {
             let used = FORBIDDEN
                 .iter()
                 .find(|word| contains_word(line, word))
@@ -91,10 +91,12 @@ fn only_safefs_and_sys_open_replace_and_remove() {
 fn the_rule_finds_forbidden_calls() {
     let text =
         "// fs::read(\nlet x = fs::read(path);\n#[cfg(test)]\nmod tests {\nfs::write(x);\n}\n";
-    let found: Vec<_> = code(text).collect();
+    let found: Vec<_> = code_lines(text).collect();
     assert_eq!(found, [(2, "let x = fs::read(path);")]);
     assert!(contains_word("std::fs::read(path)", "fs::read("));
     assert!(!contains_word("rperf_safefs::read(path)", "fs::read("));
     assert!(asks_for_folder("if path.is_dir() {"));
     assert!(!asks_for_folder("if entry.metadata().is_dir() {"));
+    assert!(asks_for_folder("if metadata.is_dir() && path.is_dir() {"));
+    assert!(!asks_for_folder("let is_folder = true;"));
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{assert_none, files, root, shown};
+use super::{assert_none, code, files, root, shown};
 
 /// The maximum number of lines of a source file.
 const MAX_LINES: usize = 600;
@@ -32,14 +32,15 @@ const HOSTS: &[&str] = &[
     "www.w3.org",
 ];
 
-/// The names and contents of the text files of the tree.
+/// The names and contents of the sources, documents, scripts and manifests of the tree, known by their extensions, and of all
+/// files in `.ci`.
 fn text_files() -> Vec<(String, String)> {
     let kinds = ["rs", "md", "toml", "sh", "py", "c", "cpp", "lock", "yml"];
     let is_text = |path: &Path| {
-        let script = path
+        let is_in_ci = path
             .parent()
             .is_some_and(|folder| folder == root().join(".ci"));
-        script
+        is_in_ci
             || path
                 .extension()
                 .is_some_and(|kind| kinds.iter().any(|known| kind == *known))
@@ -78,12 +79,6 @@ fn no_function_is_too_long() {
         findings.extend(long.map(|(head, lines)| format!("{name}: {head} has {lines} lines")));
     }
     assert_none("functions have at most 59 lines", &findings);
-}
-
-/// The code before the tests of a file.
-fn code(text: &str) -> &str {
-    let tests = text.find("#[cfg(test)]\nmod tests {");
-    &text[..tests.unwrap_or(text.len())]
 }
 
 /// The functions of a text formatted by rustfmt: the first line of each, and the number of lines up to the brace in the
@@ -132,24 +127,24 @@ fn only_the_command_line_prints() {
         "println!(",
         "print!(",
         "dbg!(",
-        "std::io::stdout",
-        "std::io::stderr",
+        "io::stdout",
+        "io::stderr",
         "process::exit",
     ];
     let mut findings = Vec::new();
     for (name, text) in text_files() {
-        let library = name.starts_with("src/") && name.ends_with(".rs");
-        let excepted = ["src/cli/", "src/testkit/"]
+        let is_source = name.starts_with("src/") && name.ends_with(".rs");
+        let may_print = ["src/cli/", "src/testkit/"]
             .iter()
             .any(|folder| name.starts_with(folder));
-        let bench = name.contains("/benches/");
-        if !library || excepted || bench || name.contains("/tests") {
+        let is_bench = name.contains("/benches/");
+        if !is_source || may_print || is_bench || name.contains("/tests") {
             continue;
         }
         // Tests inside a file may print why they skip.
         for (number, line) in code(&text).lines().enumerate() {
-            let comment = line.trim_start().starts_with("//");
-            if !comment && printing.iter().any(|word| line.contains(word)) {
+            let is_comment = line.trim_start().starts_with("//");
+            if !is_comment && printing.iter().any(|word| line.contains(word)) {
                 findings.push(format!("{name}:{}: {}", number + 1, line.trim()));
             }
         }
@@ -206,8 +201,8 @@ fn no_private_paths_or_unknown_hosts() {
     let mut findings = Vec::new();
     for (name, text) in text_files() {
         for (number, line) in text.lines().enumerate() {
-            let path = private.iter().any(|word| begins_a_path(line, word));
-            if path || hosts(line).any(|host| !HOSTS.contains(&host)) {
+            let has_private_path = private.iter().any(|word| begins_a_path(line, word));
+            if has_private_path || hosts(line).any(|host| !HOSTS.contains(&host)) {
                 findings.push(format!("{name}:{}: {}", number + 1, line.trim()));
             }
         }
@@ -218,8 +213,8 @@ fn no_private_paths_or_unknown_hosts() {
     );
 }
 
-/// Whether a path that begins with `word` is in the line. A word below another folder, such as the `root` of a process
-/// in /proc, is not a path of a machine.
+/// Whether a path that begins with `word` is in the line. A `word` within a longer path, such as the `root` of a process in
+/// /proc, does not count.
 fn begins_a_path(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();

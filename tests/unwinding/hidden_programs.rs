@@ -14,7 +14,8 @@ const INSIDE: &str = "mount -t tmpfs none there && cp \"$0\" there/program && th
 const GONE: &str = "cp \"$0\" program; ./program 600 & \
     until grep -q program /proc/$!/comm; do :; done; rm program; wait";
 
-/// Records the command `words`, whose last argument is the path of `program`; returns the text of `script` and the recorder's messages.
+/// Records the command `words`, to which the path of `program` is appended; returns the text of `script` and the recorder's
+/// messages.
 fn recorded(folder: &ProgramFolder, program: &Program, words: &[&str]) -> (String, String) {
     let path = folder.scratch.path().join(program.name);
     let path = path.to_string_lossy();
@@ -35,7 +36,8 @@ fn recorded(folder: &ProgramFolder, program: &Program, words: &[&str]) -> (Strin
     (script.stdout, outcome.stderr)
 }
 
-/// Checks that most stacks of `program` in the text of `script` are complete.
+/// Checks that most stacks of the command `program` in the text of `script` are complete, and that the recorder's messages do not
+/// name a missing file. `name` is that of the compiled program.
 fn check(text: &str, message: &str, name: &str) {
     let samples = read(text);
     let of_program = samples
@@ -52,7 +54,7 @@ fn check(text: &str, message: &str, name: &str) {
     );
     assert!(complete * 10 > depths.len() * 9, "{name}: {text}");
     assert!(
-        !message.contains("gone or were replaced"),
+        !message.contains("in missing or replaced files"),
         "{name}: {message}"
     );
 }

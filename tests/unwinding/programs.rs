@@ -81,7 +81,7 @@ pub(super) const PANICS_STATIC: Program = Program {
     ],
     ..PANICS
 };
-/// A 32-bit program, only on x86-64: its compilers build such programs, and most of its kernels run them.
+/// A 32-bit program, only on x86-64: compilers for x86-64 build such programs, and most x86-64 kernels run them.
 pub(super) const IA32: Program = Program {
     name: "ia32",
     compiler: "cc",
@@ -103,7 +103,7 @@ pub(super) const CPLUSPLUS: Program = Program {
     source: "shapes.cpp",
 };
 
-/// musl is linked statically, without frame pointers.
+/// A program with the musl C library, linked statically: musl has no frame pointers.
 pub(super) const PANICS_MUSL: Program = Program {
     name: "panics-musl",
     flags: &[
@@ -151,7 +151,7 @@ impl ProgramFolder {
         self.run(Path::new(env!("CARGO_BIN_EXE_rperf")), words)
     }
 
-    /// Compiles `program`; returns the reason if the compiler or its target is missing.
+    /// Compiles `program`; returns the reason if the compiler, its target or binutils are missing.
     pub(super) fn compile(&self, program: &Program) -> Result<(), String> {
         let folder = self.scratch.path();
         let compiled = Command::new(program.compiler)

@@ -1,5 +1,5 @@
-//! The workload of test guests, which call it `load`. `load [MILLISECONDS]` computes in a few frames and opens files; `load
-//! rounds N` executes the same number of instructions each time.
+//! The workload of test guests, which call it `load`. `load [MILLISECONDS]` computes in a few frames and reads a file of /proc in
+//! a loop; `load rounds N` executes the same number of instructions each time.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Rust symbols of both mangling schemes: generics, closures, trait objects.
+//! Mangled Rust symbols: generics, closures, trait objects.
 
 use std::collections::HashMap;
 use std::hint::black_box;
