@@ -9,7 +9,8 @@ pub(crate) struct TableEvents {
     pub(crate) events: Vec<usize>,
     /// The event names in the table's heading.
     pub(crate) name: String,
-    /// Whether the heading says "events": as in perf, also for a leader without members.
+    /// Whether the heading says "events". As in perf, it does for every leader of a group, even if its table has no other event
+    /// (`--no-group`).
     pub(crate) plural: bool,
 }
 
@@ -20,9 +21,9 @@ pub(crate) fn tables(recording: Metadata<'_>, grouping: Option<bool>) -> Vec<Tab
     let events = recording.events;
     let grouped = grouping != Some(false);
     let group_descs = recording.features.group_desc().unwrap_or_default();
-    // With --group or --no-group and no recorded groups, perf makes the first event a leader.
-    let forced = grouping.is_some() && group_descs.is_empty() && events.len() > 1;
-    if forced && grouped {
+    // With --group or --no-group, perf treats the first of several events as a leader if no groups were recorded.
+    let has_implied_leader = grouping.is_some() && group_descs.is_empty() && events.len() > 1;
+    if has_implied_leader && grouped {
         return vec![TableEvents {
             events: (0..events.len()).collect(),
             name: names(events),
@@ -54,7 +55,7 @@ pub(crate) fn tables(recording: Metadata<'_>, grouping: Option<bool>) -> Vec<Tab
         TableEvents {
             events: members,
             name,
-            plural: group.is_some() || (forced && index == 0),
+            plural: group.is_some() || (has_implied_leader && index == 0),
         }
     };
     table_indices.map(table).collect()

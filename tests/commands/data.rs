@@ -68,9 +68,9 @@ fn faults_are_named_with_their_place() {
     let outcome = check(&recording(&records), &[]);
     // Faults of one kind are one line, and are counted once in the last line.
     let expected = "\
-perf.data: PERF_RECORD_COMM at offset 0x158 cannot be decoded: pid needs 4 bytes at offset 0 of the record, 2 are left; 1 more of this kind (PERF_RECORD_COMM)
-perf.data: PERF_RECORD_SAMPLE at offset 0x19b cannot be decoded: ip needs 8 bytes at offset 8 of the record, 4 are left
-perf.data: PERF_RECORD_EVENT_UPDATE at offset 0x1af cannot be decoded: event id needs 8 bytes at offset 8 of the record, 0 are left
+perf.data: PERF_RECORD_COMM at offset 0x158 cannot be decoded: pid needs 4 bytes at offset 0 of the body, 2 are left; 1 more of this kind (PERF_RECORD_COMM)
+perf.data: PERF_RECORD_SAMPLE at offset 0x19b cannot be decoded: ip needs 8 bytes at offset 8 of the body, 4 are left
+perf.data: PERF_RECORD_EVENT_UPDATE at offset 0x1af cannot be decoded: event id needs 8 bytes at offset 8 of the body, 0 are left
 perf.data: note: record type 201 at offset 0x1bf has an unknown type; 1 more of this kind (record type 201)
 perf.data: note: 3 records were lost while recording (LOST records: 1)
 perf.data: 9 records, 1 sample of 1 event, 1 header feature: 3 faults

@@ -58,7 +58,8 @@ impl Case {
         })
     }
 
-    /// A shell command that repeats the case in its folder, except for the environment of every run.
+    /// Returns a shell command that repeats the case when run in its folder. It sets only the case's own variables, not those of
+    /// every run.
     pub(crate) fn shell_line(&self) -> String {
         let quoted = |word: &String| format!("'{}'", word.replace('\'', "'\\''"));
         let env = self
@@ -80,7 +81,8 @@ impl Case {
 #[derive(Debug)]
 pub(crate) struct CaseInputs<'a> {
     pub(crate) seeds: &'a Seeds,
-    /// Beginnings of the command lines to choose from, on damaged recordings; if empty, any command and family.
+    /// Prefixes of the command lines to run. With prefixes, all inputs are damaged recordings; if empty, all commands are run with
+    /// inputs of all families.
     pub(crate) commands: &'a [String],
     pub(crate) sandbox: &'a Sandbox,
     pub(crate) random: &'a mut Random,

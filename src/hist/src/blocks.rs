@@ -37,15 +37,16 @@ struct EventBlocks {
 struct BlockCounts {
     /// The branch at the end.
     end: Frame,
-    /// Lowest start address; `None` if unknown: the previous recorded branch never had its target before the end in the
-    /// same function, or recorded branches are not consecutive.
+    /// Lowest start address: a start is the target of the previous branch, if it is in the same function at a lower address than
+    /// `end`. `None` if this was so in no execution, or if recorded branches are not consecutive.
     start: Option<u64>,
     cycles: u64,
     times: u64,
     first: FirstCycles,
 }
 
-/// The cycles of the first executions from the lowest start, or of all if no start is known, in the order of the recording.
+/// The cycles of the first executions that began at the lowest start, in the order of the recording. If no start is known, those of
+/// the first executions.
 #[derive(Clone, Copy, Default)]
 struct FirstCycles {
     cycles: [u64; Self::MAX],
@@ -67,7 +68,8 @@ pub struct Block {
     pub function: String,
     /// Start and end as offsets in the function; an unknown start is 0.
     pub offsets: [u64; 2],
-    /// The cycles of the first executions from the lowest start, or of all if no start is known, at most 8.
+    /// The cycles of the first 8 executions that began at the lowest start, in the order of the recording. If no start is known,
+    /// those of the first 8 executions.
     pub first: Vec<u64>,
 }
 
@@ -210,7 +212,8 @@ impl Fold for Blocks<'_, '_> {
         }
         let mut previous_target: Option<Frame> = None;
         for branch in branches.iter().rev() {
-            let target = previous_target.replace(locate_anywhere(self.resolver, at, branch.to));
+            let possible_start = previous_target;
+            previous_target = Some(locate_anywhere(self.resolver, at, branch.to));
             let cycles = branch.cycles();
             let end = self.end(locate_anywhere(self.resolver, at, branch.from));
             let Some(event) = self.events.get_mut(event_index) else {
@@ -220,9 +223,9 @@ impl Fold for Blocks<'_, '_> {
             let Some((symbol, end)) = end.filter(|_| cycles > 0) else {
                 continue;
             };
-            let start = target.filter(|target| {
-                let is_before = target.address < end.address;
-                self.consecutive && target.symbol == Some(symbol) && is_before
+            let start = possible_start.filter(|start| {
+                let is_before = start.address < end.address;
+                self.consecutive && start.symbol == Some(symbol) && is_before
             });
             let counts = BlockCounts {
                 end,

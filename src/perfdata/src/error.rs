@@ -240,7 +240,7 @@ pub enum FileFinding {
     },
     /// The attrs in event descriptions are longer than the known layouts.
     #[error(
-        "event descriptions have {size} bytes, of which {known} are known here; the rest is skipped"
+        "the attrs of events have {size} bytes each, of which {known} are known here; the rest is skipped"
     )]
     AttrLarger {
         /// Size of an attr in the file, in bytes.

@@ -45,8 +45,12 @@ pub(crate) fn refused<T>(result: Result<T, impl std::error::Error>) -> PyResult<
         let mut text = error.to_string();
         let mut cause = error.source();
         while let Some(inner) = cause {
-            text.push_str(": ");
-            text.push_str(&inner.to_string());
+            let inner_text = inner.to_string();
+            // Most messages end with that of their cause.
+            if !text.ends_with(&inner_text) {
+                text.push_str(": ");
+                text.push_str(&inner_text);
+            }
             cause = inner.source();
         }
         value_error(text)

@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum DecodeError {
     /// The bytes of the record or structure end before the field does.
-    #[error("{field} needs {need} bytes at offset {offset} of the record, {have} are left")]
+    #[error("{field} needs {need} bytes at offset {offset} of the body, {have} are left")]
     Short {
         /// Name of the field that was read.
         field: &'static str,
@@ -17,7 +17,7 @@ pub enum DecodeError {
         have: usize,
     },
     /// A count or size is larger than what remains of the record or structure.
-    #[error("{field} at offset {offset} of the record is {value}, more than the record can hold")]
+    #[error("{field} at offset {offset} of the body is {value}, more than the body can hold")]
     TooLarge {
         /// Name of the field that was read.
         field: &'static str,

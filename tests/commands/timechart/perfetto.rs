@@ -146,7 +146,7 @@ fn system_calls_are_slices_of_their_threads() -> std::io::Result<()> {
 }
 
 #[test]
-fn options_of_pictures_and_ranges_without_events_are_refused() -> std::io::Result<()> {
+fn picture_options_and_empty_time_ranges_are_refused() -> std::io::Result<()> {
     let scratch = Scratch::new();
     scratch.write("perf.data", tasks(Endian::Little).finish())?;
     for (words, status, message) in [

@@ -247,18 +247,18 @@ impl<'m> BenchOptions<'m> {
     }
 
     /// Returns a number that must be at least 1 and at most 2^31, such as a number of tasks; `default` if not given.
-    pub(super) fn quantity(self, id: &str, default: u32) -> Result<u32, CliError> {
+    pub(super) fn positive_count(self, id: &str, default: u32) -> Result<u32, CliError> {
         at_most(1 << 31, id, self.positive(id, default.into())?)
     }
 
     /// Returns a number that must be at most 2^16, such as a number of tasks that may be 0; `default` if not given.
-    pub(super) fn small(self, id: &str, default: u32) -> Result<u32, CliError> {
+    pub(super) fn count_or_zero(self, id: &str, default: u32) -> Result<u32, CliError> {
         at_most(1 << 16, id, self.number(id).unwrap_or(default.into()))
     }
 
     /// Returns the number of threads of [`threads_option`].
     pub(super) fn threads(self) -> Result<u32, CliError> {
-        self.quantity("threads", u32::try_from(parallelism()).unwrap_or(1))
+        self.positive_count("threads", u32::try_from(parallelism()).unwrap_or(1))
     }
 
     /// Returns the text of an option.

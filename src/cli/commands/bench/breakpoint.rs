@@ -47,9 +47,9 @@ fn thread_command() -> Command {
 fn thread(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
     let bench = BreakpointThreads {
-        breakpoints: options.quantity("breakpoints", 1)?,
-        parallelism: options.quantity("parallelism", 1)?,
-        threads: options.quantity("threads", 10)?,
+        breakpoints: options.positive_count("breakpoints", 1)?,
+        parallelism: options.positive_count("parallelism", 1)?,
+        threads: options.positive_count("threads", 10)?,
     };
     let thread_count = u64::from(bench.threads) * u64::from(bench.parallelism);
     runner.measure(
@@ -87,8 +87,8 @@ fn enable_command() -> Command {
 fn enable(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
     let bench = BreakpointSwitch {
-        passive: options.small("passive", 0)?,
-        active: options.small("active", 0)?,
+        passive: options.count_or_zero("passive", 0)?,
+        active: options.count_or_zero("active", 0)?,
     };
     let loops = BreakpointSwitch::LOOPS;
     runner.measure(

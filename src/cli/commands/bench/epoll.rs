@@ -73,10 +73,10 @@ impl Common {
     fn new(options: BenchOptions<'_>) -> Result<Self, CliError> {
         Ok(Self {
             threads: options.threads()?,
-            descriptors: options.quantity("nfds", 64)?,
-            duration: Duration::from_secs(options.quantity("runtime", 8)?.into()),
+            descriptors: options.positive_count("nfds", 64)?,
+            duration: Duration::from_secs(options.positive_count("runtime", 8)?.into()),
             bound: !options.is_on("noaffinity"),
-            nested: options.small("nested", 0)?,
+            nested: options.count_or_zero("nested", 0)?,
             random: options.is_on("randomize"),
             verbose: options.is_on("verbose"),
         })

@@ -86,7 +86,7 @@ impl Common {
             silent: options.is_on("silent"),
         };
         if options.number("buckets").is_some() {
-            set_buckets(options.quantity("buckets", 0)?).map_err(failed)?;
+            set_buckets(options.positive_count("buckets", 0)?).map_err(failed)?;
         }
         if options.is_on("mlockall") {
             lock_memory().map_err(failed)?;
@@ -103,7 +103,7 @@ impl Common {
 }
 
 fn runtime(options: BenchOptions<'_>) -> Result<Duration, CliError> {
-    Ok(Duration::from_secs(options.quantity("runtime", 10)?.into()))
+    Ok(Duration::from_secs(options.positive_count("runtime", 10)?.into()))
 }
 
 fn runtime_option() -> Arg {
@@ -126,7 +126,7 @@ fn hash(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let common = Common::applied(options)?;
     let bench = Hash {
         threads: common.threads,
-        futexes: options.quantity("futexes", 1024)?,
+        futexes: options.positive_count("futexes", 1024)?,
         duration: runtime(options)?,
         scope: common.scope,
     };
@@ -265,7 +265,7 @@ fn wake(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let common = Common::applied(options)?;
     let bench = Wake {
         threads: common.threads,
-        at_once: options.quantity("nwakes", 1)?,
+        at_once: options.positive_count("nwakes", 1)?,
         scope: common.scope,
     };
     let words = FutexWords::default();
@@ -310,7 +310,7 @@ fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), Cl
     let threads = common.threads;
     let bench = WakeParallel {
         threads,
-        wakers: options.quantity("nwakers", threads)?.min(threads),
+        wakers: options.positive_count("nwakers", threads)?.min(threads),
         scope: common.scope,
     };
     if threads % bench.wakers != 0 {
@@ -370,7 +370,7 @@ fn requeue(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
         threads,
         at_once: match options.is_on("broadcast") {
             true => threads,
-            false => options.quantity("nrequeue", 1)?.min(threads),
+            false => options.positive_count("nrequeue", 1)?.min(threads),
         },
         scope: common.scope,
         pi: options.is_on("pi"),

@@ -132,8 +132,8 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
     if multiple {
         let iterations = options.positive("multi-iterations", 1000)?;
         let cpus = u32::try_from(parallelism()).unwrap_or(1);
-        let fewest = options.quantity("min-threads", 1)?;
-        let most = options.quantity("max-threads", cpus)?;
+        let fewest = options.positive_count("min-threads", 1)?;
+        let most = options.positive_count("max-threads", cpus)?;
         runner.print_unless_json(
             "Computing performance of multi threaded perf event synthesis by\n\
              synthesizing events on CPU 0:\n",

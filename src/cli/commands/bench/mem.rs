@@ -252,7 +252,7 @@ fn mmap(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let bench = Mmap {
         size: size(size_text)?,
         loops: options.positive("nr_loops", 1)?,
-        threads: options.quantity("threads", 1)?,
+        threads: options.positive_count("threads", 1)?,
         seed: options.number("randomize"),
         huge_bits: huge_bits(options)?,
     };

@@ -188,15 +188,15 @@ fn values(name: &str, result: &NumaResult) -> Vec<Value> {
 /// Reads the options of a test without `-a`.
 fn read(options: BenchOptions<'_>) -> Result<NumaMem, CliError> {
     Ok(NumaMem {
-        processes: options.quantity("nr_proc", 1)?,
-        threads: options.quantity("nr_threads", u32::try_from(parallelism()).unwrap_or(1))?,
+        processes: options.positive_count("nr_proc", 1)?,
+        threads: options.positive_count("nr_threads", u32::try_from(parallelism()).unwrap_or(1))?,
         sizes: sizes(options)?,
         loops: options
             .number("nr_loops")
             .map(|_| options.positive("nr_loops", 1))
             .transpose()?,
-        duration: Duration::from_secs(options.quantity("nr_secs", 5)?.into()),
-        pause: Duration::from_micros(options.small("usleep", 0)?.into()),
+        duration: Duration::from_secs(options.positive_count("nr_secs", 5)?.into()),
+        pause: Duration::from_micros(options.count_or_zero("usleep", 0)?.into()),
         access: access(options),
         initial: InitialMemory {
             zero: options.is_on("init_zero"),

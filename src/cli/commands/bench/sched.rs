@@ -58,7 +58,7 @@ fn messaging_command() -> Command {
 fn messaging(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
     let bench = Messaging {
-        groups: options.quantity("group", 10)?,
+        groups: options.positive_count("group", 10)?,
         loops: options.positive("nr_loops", 100)?,
         threads: options.is_on("thread"),
         pipes: options.is_on("pipe"),
@@ -111,7 +111,7 @@ fn pipe(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
         loops: options.positive("loop", 1_000_000)?,
         threads: options.is_on("threaded"),
         nonblocking: options.is_on("nonblocking"),
-        size: options.quantity("write-size", 4)? as usize,
+        size: options.positive_count("write-size", 4)? as usize,
     };
     let heading = format!(
         "# Executed {} pipe operations between two {}\n\n",

@@ -10,7 +10,8 @@ use crate::table::{Cell, Column, Table};
 /// The version of the JSON: it changes if a member is removed or changes its meaning, not if one is added.
 const VERSION: u32 = 1;
 
-/// A report as data. Each row has the event, the fields of the columns by their names, and the columns with a single value.
+/// A report as data. Each row has the name of the event, a cell for each column of the tables, titled with the name of its field,
+/// and the constant cells of [`Self::values`].
 #[derive(Debug, Clone, Copy)]
 pub struct ReportData<'a> {
     /// The names of all events of the recording.

@@ -61,8 +61,8 @@ pub(super) fn command() -> Command {
 pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
     let iterations = options.positive("iterations", 100)?;
-    let mappings = options.quantity("nr-mmaps", 100)?;
-    let samples = options.quantity("nr-samples", 100)?;
+    let mappings = options.positive_count("nr-mmaps", 100)?;
+    let samples = options.positive_count("nr-samples", 100)?;
     let objects = objects();
     if objects.is_empty() {
         let reason = format!("no object below {LIBRARIES} has a build-id");

@@ -62,7 +62,7 @@ pub(super) fn command() -> Command {
 pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
     let iterations = options.positive("iterations", 100)?;
-    let copies = options.quantity("nr-events", 1)?;
+    let copies = options.positive_count("nr-events", 1)?;
     let EventsToOpen { attrs, specs } = EventsToOpen::new(matches, runner)?;
     let cpus = observed_cpus(options)?;
     let tasks = observed_tasks(options)?;

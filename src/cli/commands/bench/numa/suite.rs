@@ -51,7 +51,7 @@ pub(super) fn run(
     machine: &NumaMachine,
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
-    let seconds = options.quantity("nr_secs", 20)?;
+    let seconds = options.positive_count("nr_secs", 20)?;
     for test in TESTS {
         let bench = NumaMem {
             processes: u32::try_from(test.cpus.len()).unwrap_or(1),

@@ -185,12 +185,7 @@ impl<'m> ConversionTarget<'m> {
             );
             return Err(CliError::usage(message));
         }
-        let file_exists =
-            path != STDOUT && Path::new(path).metadata().is_ok_and(|old| old.is_file());
-        if file_exists && !is_set(matches, "force") {
-            let message = "Output file exists. Use --force to overwrite it.";
-            return Err(CliError::message(255, message));
-        }
+        check_existing(format, path, is_set(matches, "force"))?;
         Ok(Self { format, path })
     }
 
@@ -219,5 +214,22 @@ impl<'m> ConversionTarget<'m> {
             bytes as f64 / f64::from(1 << 20),
             written.samples,
         ));
+    }
+}
+
+/// Refuses to replace an existing file: by a directory, or without `--force`.
+fn check_existing(format: ConversionFormat, path: &str, is_forced: bool) -> Result<(), CliError> {
+    let is_file = |path: &str| Path::new(path).metadata().is_ok_and(|old| old.is_file());
+    if path == STDOUT || !is_file(path) {
+        return Ok(());
+    }
+    let refused = |message: &str| CliError::message(255, message);
+    if format.value_name() == "directory" {
+        let message = format!("{path} is a file; --{} writes a directory", format.option());
+        return Err(refused(&message).hint("give another path, or remove the file"));
+    }
+    match is_forced {
+        true => Ok(()),
+        false => Err(refused("Output file exists. Use --force to overwrite it.")),
     }
 }

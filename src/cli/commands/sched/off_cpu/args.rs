@@ -19,7 +19,8 @@ the switch to the wakeup, the time in a run queue from the wakeup or the preempt
 by the end of the recording are not counted.
 
 --wakers also divides sleeps by the stacks of the tasks that end them: first the waker's, then that of the task which had woken the \
-waker. With -o, --format or --folded the result is a flame graph; a frame [interruptible sleep] or [run queue (woken)] follows the task.";
+waker. -o, --format and --title draw a flame graph, --folded prints folded stacks; in these, a frame such as [interruptible sleep] or \
+[run queue (woken)] follows the task.";
 
 /// The default of `--rows`.
 const LISTED: usize = 20;
