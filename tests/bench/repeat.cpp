@@ -29,7 +29,11 @@ struct RecordHeader {
     uint16_t misc, size;
 };
 
-enum { sample = 9, user_types = 64, finished_round = 68, auxtrace = 71, compressed = 81, compressed2 = 83, sample_time = 21 };
+// Types of records.
+enum { sample = 9, user_types = 64, finished_round = 68, auxtrace = 71, compressed = 81, compressed2 = 83 };
+// Header features.
+enum { sample_time = 21 };
+// Bits of sample_type and of the flags of an attr.
 enum { ip = 1, tid = 2, time_bit = 4, address = 8, id = 64, cpu = 128, stream_id = 512, identifier = 1 << 16 };
 constexpr uint64_t sample_id_all = 1 << 18;
 

@@ -1,9 +1,10 @@
-// Two processes with locks in shared memory: "alpha" and its child "beta" each hold one and wait for that of the other.
+// Two processes with locks in shared memory: "alpha" and a thread "beta-2" of its child "beta" each hold one and wait for that of the other.
 //
-// The first argument is the kind: plain, robust, pi, rwlock. With "pi" and "chain" beta only holds its lock. With "apart" beta has a PID namespace of its
-// own. With a second argument, alpha holds beta's lock for 30 ms, as often as the number says, while beta waits: no deadlock.
+// The first argument is the kind of the locks: plain, robust, pi or rwlock. Two more have plain mutexes: with "chain", and also with "pi", beta-2 holds its
+// lock but does not wait; with "apart", beta has a PID namespace of its own.
 //
-// Prints "ready PID", where PID is beta's, when both have their first lock.
+// With a second argument, alpha holds beta's lock for 30 ms, as often as the number says, while beta itself waits: no deadlock. Otherwise prints
+// "ready PID", where PID is beta's, when both have their first lock.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -21,6 +22,7 @@ struct shared {
     pthread_mutex_t locks[2];
     pthread_rwlock_t rwlocks[2];
     atomic_int holding;
+    // Of alpha_holds() and beta_waits(). 0: alpha may take beta's lock; 1: alpha holds it; 2: beta is about to wait for it.
     atomic_int turn;
 };
 
@@ -44,21 +46,24 @@ static void await_turn(int number) {
         usleep(200);
 }
 
-static void hold_often(int is_beta, int times) {
+static void alpha_holds(int times) {
     for (int round = 0; round < times; round++) {
-        await_turn(is_beta);
-        if (!is_beta)
-            pthread_mutex_lock(&shared->locks[1]);
-        atomic_store(&shared->turn, is_beta ? 2 : 1);
-        if (!is_beta) {
-            await_turn(2);
-            usleep(30000);
-        } else {
-            take_lock(1);
-        }
+        await_turn(0);
+        pthread_mutex_lock(&shared->locks[1]);
+        atomic_store(&shared->turn, 1);
+        await_turn(2);
+        usleep(30000);
         pthread_mutex_unlock(&shared->locks[1]);
-        if (is_beta)
-            atomic_store(&shared->turn, 0);
+    }
+}
+
+static void beta_waits(int times) {
+    for (int round = 0; round < times; round++) {
+        await_turn(1);
+        atomic_store(&shared->turn, 2);
+        take_lock(1);
+        pthread_mutex_unlock(&shared->locks[1]);
+        atomic_store(&shared->turn, 0);
     }
 }
 
@@ -78,7 +83,7 @@ static void beta(int times) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, "beta");
     if (times) {
-        hold_often(1, times);
+        beta_waits(times);
         return;
     }
     pthread_create(&thread, NULL, in_thread, NULL);
@@ -118,7 +123,7 @@ int main(int words, char **word) {
         return 0;
     }
     if (times) {
-        hold_often(0, times);
+        alpha_holds(times);
         waitpid(child, NULL, 0);
         return 0;
     }

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An unknown number or sort key.
+    /// A name that is neither that of a number, such as `overhead` or `period`, nor a sort key.
     #[error("unknown number or sort key `{0}'")]
     UnknownField(String),
 }

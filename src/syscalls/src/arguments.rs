@@ -253,14 +253,20 @@ fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
         ("socket" | "socketpair", "protocol") => call.named("protocol") == 0,
         // The commands F_GETFD, F_GETFL, F_GETOWN, F_GETSIG, F_GETLEASE and F_GET_SEALS have no argument.
         ("fcntl" | "fcntl64", "arg") => matches!(call.named("cmd"), 1 | 3 | 9 | 11 | 1025 | 1034),
-        ("futex" | "futex_time64", "val3") => !uses_futex_val3(call.named("op") & 0x7f),
+        // FUTEX_WAIT to FUTEX_REQUEUE, FUTEX_LOCK_PI to FUTEX_TRYLOCK_PI and FUTEX_LOCK_PI2 do not use it.
+        ("futex" | "futex_time64", "val3") => {
+            matches!(call.named("op") & 0x7f, 0..=3 | 6..=8 | 13)
+        }
+        // FUTEX_WAKE, FUTEX_FD, FUTEX_UNLOCK_PI, FUTEX_TRYLOCK_PI and FUTEX_WAKE_BITSET have no timeout.
         ("futex" | "futex_time64", "utime") => {
             matches!(call.named("op") & 0x7f, 1 | 2 | 7 | 8 | 10)
         }
+        // FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP, FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI have a second address.
         ("futex" | "futex_time64", "uaddr2") => {
             !matches!(call.named("op") & 0x7f, 3 | 4 | 5 | 11 | 12)
         }
         ("mmap" | "mmap2", "fd") => call.named("fd") as i32 == -1,
+        // KCMP_FILE and KCMP_EPOLL_TFD compare two descriptors.
         ("kcmp", "idx1" | "idx2") => !matches!(call.named("type"), 0 | 7),
         // O_CREAT and O_TMPFILE.
         ("open" | "openat", "mode") => call.named("flags") & 0o20000100 == 0,
@@ -271,10 +277,6 @@ fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
         ("reboot", "arg") => call.named("cmd") & 0xffff_ffff != 0xa1b2_c3d4,
         _ => false,
     }
-}
-
-fn uses_futex_val3(op: u64) -> bool {
-    !matches!(op, 0..=3 | 6..=8 | 13)
 }
 
 fn write_captured(
@@ -531,12 +533,15 @@ fn write_fcntl(
     task: &dyn TaskNames,
 ) -> io::Result<()> {
     match call.named("cmd") {
-        // F_SETFD, F_SETFL, F_SETOWN and F_SETLEASE. Then, as in perf, those with a `struct flock`, a `struct f_owner_ex` or a
-        // write lifetime hint, of which the address is printed.
+        // F_SETFD
         2 if value == 1 => to.write_all(b"CLOEXEC"),
+        // F_SETFL
         4 => write_open_flags(to, call.abi, value & 0xffff_ffff),
+        // F_SETOWN
         8 => write_pid(to, value, task),
+        // F_SETLEASE
         1024 => to.write_all(names::LEASE.text(value).as_bytes()),
+        // Commands that take a pointer, to a `struct flock`, a `struct f_owner_ex` or a write lifetime hint: its value, as in perf.
         5..=7 | 15 | 16 | 36..=38 | 1035..=1038 => write!(to, "{value:#x}"),
         _ => write!(to, "{}", value as i64),
     }
@@ -545,9 +550,11 @@ fn write_fcntl(
 /// Returns the second argument of prctl(2) as text.
 fn prctl_text(option: u64, value: u64) -> String {
     match option {
-        // PR_SET_PDEATHSIG, PR_SET_NAME, PR_GET_NAME, PR_SET_MM.
+        // PR_SET_PDEATHSIG
         1 => names::SIGNAL.text(value),
+        // PR_SET_NAME and PR_GET_NAME
         15 | 16 => format!("{value:#x}"),
+        // PR_SET_MM
         35 => names::PRCTL_MM.text(value),
         _ => (value as i64).to_string(),
     }

@@ -218,6 +218,7 @@ fn totals_of_losses_are_delivered_only_without_lost_records() {
         recording.sample(CYCLES, (90, 1, 8), &[]);
         recording.round();
         recording.round();
+        // Without a time, it is the total that the recorder read at the end, which counts only in a file without LOST records.
         recording.lost_samples(0, 0, 5);
         let file = recording.finish();
         for thread_count in [1, 3] {

@@ -103,7 +103,9 @@ impl Common {
 }
 
 fn runtime(options: BenchOptions<'_>) -> Result<Duration, CliError> {
-    Ok(Duration::from_secs(options.positive_count("runtime", 10)?.into()))
+    Ok(Duration::from_secs(
+        options.positive_count("runtime", 10)?.into(),
+    ))
 }
 
 fn runtime_option() -> Arg {

@@ -79,7 +79,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(events_and_targets())
         .args(rate_and_rings())
         .args(samples())
-        .args(side_band_and_levels())
+        .args(side_band_and_privilege_levels())
         .args(output())
         .arg(workload::words())
 }
@@ -97,7 +97,7 @@ fn events_and_targets() -> Vec<Arg> {
         switch("futex-owners")
             .help("also record who holds the futexes that threads begin to wait for (set by 'lock record --user')"),
         switch("lock-owners")
-            .help("also record who holds the locks of the kernel that threads begin to wait for, and what these locks are (set by 'lock record --owners')"),
+            .help("also record the owner and the name of each lock of the kernel that a thread begins to wait for (set by 'lock record --owners')"),
         switch("exclude-perf").help("exclude rperf itself from the events of the preceding -e"),
         value("pid", "pid")
             .short('p')
@@ -213,7 +213,7 @@ fn samples() -> Vec<Arg> {
     ]
 }
 
-fn side_band_and_levels() -> Vec<Arg> {
+fn side_band_and_privilege_levels() -> Vec<Arg> {
     vec![
         attached("snapshot", "[e]size")
             .short('S')

@@ -318,8 +318,8 @@ pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, b
     (programs, in_kernel)
 }
 
-/// Returns the cached events, renamed to the group and the name of the definition if the definition has them. The place of each is
-/// `None`, as the cache does not describe it.
+/// Returns the cached events, renamed to the group and the name of the definition if the definition has them. Each is paired with
+/// `None` instead of a description of the probed place, which the cache does not have.
 ///
 /// # Errors
 /// Status 129: there are cached events, and the definition has arguments.
@@ -328,8 +328,8 @@ pub(crate) fn renamed(
     definition: &Definition,
 ) -> Result<Vec<(ProbeEvent, Option<String>)>, CliError> {
     if !cached.is_empty() && !definition.arguments.is_empty() {
-        let place = &definition.point;
-        let error = format!("{place} is a stored event with its own arguments: it takes no others");
+        let point = &definition.point;
+        let error = format!("{point} is a stored event with its own arguments: it takes no others");
         return Err(CliError::usage(error));
     }
     let renamed = cached.into_iter().map(|mut event| {

@@ -1,6 +1,6 @@
 //! An address space over time.
 //!
-//! There is no record for unmapping: a mapping overrides older ones at its addresses, until
+//! There is no record for munmap(2): a mapping overrides older ones at its addresses, until
 //! overridden itself. So the mapping at an address at some time is the latest one inserted before
 //! that time that covers the address. A segment tree over the boundaries of mappings finds it:
 //! each mapping is in O(log n) nodes, and a lookup visits the O(log n) nodes above one elementary
@@ -23,7 +23,7 @@ pub(crate) struct InheritedMappings {
     pub(crate) until: Order,
 }
 
-/// An insertion; `mapping: None` removes the mappings in its range.
+/// An insertion; `mapping: None` removes the mappings in its range, as when a KSYMBOL record unregisters code of the kernel.
 #[derive(Debug, Clone, Copy)]
 struct SpaceEntry {
     start: u64,
@@ -42,7 +42,7 @@ impl SpaceEntry {
 #[derive(Debug, Default)]
 pub(crate) struct MappingSpace {
     pub(crate) parent: Option<InheritedMappings>,
-    /// Maximum number of ancestors visited by a lookup.
+    /// The number of ancestors: a lookup follows the chain of parents at most to its end.
     pub(crate) depth: u32,
     entries: Vec<SpaceEntry>,
     index: MappingIndex,

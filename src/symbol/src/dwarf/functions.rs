@@ -191,11 +191,12 @@ struct AddressSweep {
 }
 
 impl AddressSweep {
-    /// Removes functions that end at or before `address`, and starts a range at each of these ends.
+    /// Removes the innermost functions that end at or before `address`, and starts a range where each ends.
     fn advance(&mut self, address: u64) {
         while let Some(&(_, end)) = self.active.peek()
             && end <= address
         {
+            // Also removes functions that ended earlier, while a more deeply nested one covered them.
             while self.active.peek().is_some_and(|&(_, other)| other <= end) {
                 self.active.pop();
             }

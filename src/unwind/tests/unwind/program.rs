@@ -31,8 +31,8 @@ pub(crate) enum Shape {
     Leaf,
     /// Has popped its frame, including the frame pointer; innermost only.
     Ends,
-    /// Keeps the frame pointer below the stack pointer; innermost only.
-    KeepsBelow,
+    /// Has saved the frame pointer below the stack pointer (red zone), outside the captured stack; innermost only.
+    SavesInRedZone,
     /// Sets up a frame pointer, but has no unwind information.
     WithoutInfo { words: u8 },
 }
@@ -171,7 +171,7 @@ fn instructions(arch: Arch, shape: Shape) -> Option<Vec<u8>> {
             ]
             .concat()
         }
-        Shape::KeepsBelow => {
+        Shape::SavesInRedZone => {
             let saved = offset(n.frame_pointer, 2);
             [&cfa(n.stack_pointer, 1)[..], &return_address, &saved].concat()
         }
@@ -239,7 +239,7 @@ impl Memory {
         }
         state.stack_pointer = match shape {
             Shape::Leaf => cfa,
-            Shape::Ends | Shape::KeepsBelow => cfa - word,
+            Shape::Ends | Shape::SavesInRedZone => cfa - word,
             Shape::Moves { words } => cfa - u64::from(words) * word,
             Shape::Frames { words } | Shape::WithoutInfo { words } => {
                 self.set(cfa - 2 * word, state.frame_pointer);

@@ -62,7 +62,11 @@ fn guessed_frames_are_counted() {
 
 #[test]
 fn values_below_the_stack_pointer_are_unknown() {
-    let shapes = [Shape::Frames { words: 6 }, Shape::Ends, Shape::KeepsBelow];
+    let shapes = [
+        Shape::Frames { words: 6 },
+        Shape::Ends,
+        Shape::SavesInRedZone,
+    ];
     for arch in [Arch::X86_64, Arch::X86, Arch::Aarch64, Arch::Arm] {
         let program = Program::new(arch, Section::Searched, &shapes);
         let sampled = program.calls(&[0, 0, 1]);
