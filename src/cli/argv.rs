@@ -78,6 +78,7 @@ pub(crate) fn normalise(
 ) -> Result<ParsedCommand, UsageError> {
     let has_workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);
     let mut pass = WordPass::new(command, words);
+    // The words that are neither options nor their values; from the first word of a workload, all words.
     let mut rest: Vec<OsString> = Vec::new();
     // The words after `--`.
     let mut after: Vec<OsString> = Vec::new();

@@ -18,7 +18,7 @@ pub struct ValueHistogram {
     /// Magnitudes of the negative values.
     negative: LogHistogram,
     /// The values that are not negative.
-    other: LogHistogram,
+    non_negative: LogHistogram,
 }
 
 /// A range and the number of values in it.
@@ -83,7 +83,7 @@ impl ValueHistogram {
             edges,
             sum: 0,
             negative: LogHistogram::new(),
-            other: LogHistogram::new(),
+            non_negative: LogHistogram::new(),
         }
     }
 
@@ -98,7 +98,7 @@ impl ValueHistogram {
         let magnitude = u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX);
         match value < 0 {
             true => self.negative.add(magnitude),
-            false => self.other.add(magnitude),
+            false => self.non_negative.add(magnitude),
         }
     }
 
@@ -109,21 +109,21 @@ impl ValueHistogram {
         }
         self.sum += other.sum;
         self.negative.merge(&other.negative);
-        self.other.merge(&other.other);
+        self.non_negative.merge(&other.non_negative);
     }
 
     /// Merges the empty ranges at the upper end into one, which has no upper bound. The lowest edge remains.
     pub fn trim(&mut self) {
         let used = self.counts.iter().rposition(|count| *count > 0);
-        let edges = used.map_or(0, |used| used + 1);
-        self.edges.truncate(edges.max(1));
+        let edge_count = used.map_or(0, |used| used + 1);
+        self.edges.truncate(edge_count.max(1));
         self.counts.truncate(self.edges.len() + 1);
     }
 
     /// The number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.negative.count() + self.other.count()
+        self.negative.count() + self.non_negative.count()
     }
 
     /// The ranges, ascending.
@@ -148,8 +148,8 @@ impl ValueHistogram {
     )]
     pub fn summary(&self) -> Option<ValueSummary> {
         let lowest = self.negative.max().map(|magnitude| -i128::from(magnitude));
-        let highest = self.other.max().map(i128::from);
-        let min = lowest.or(self.other.min().map(i128::from))?;
+        let highest = self.non_negative.max().map(i128::from);
+        let min = lowest.or(self.non_negative.min().map(i128::from))?;
         let max = highest.or(self.negative.min().map(|magnitude| -i128::from(magnitude)))?;
         Some(ValueSummary {
             count: self.count(),
@@ -169,7 +169,7 @@ impl ValueHistogram {
         let (part, rank_in_part, sign) = match rank.checked_sub(negative) {
             // The lowest value has the highest magnitude.
             None | Some(0) => (&self.negative, negative - rank + 1, -1),
-            Some(rest) => (&self.other, rest, 1),
+            Some(rest) => (&self.non_negative, rest, 1),
         };
         sign * i128::from(part.at_rank(rank_in_part).unwrap_or_default())
     }

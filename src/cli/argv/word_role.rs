@@ -22,25 +22,25 @@ pub(crate) enum WordRole<'a> {
 }
 
 impl<'a> WordRole<'a> {
-    /// Returns the role of the last of `words`, the words after the command's name. `None` if there are no words, or if the last one is
-    /// `--name=value` for an option that is unknown or ambiguous, or takes no value.
+    /// Returns the role of the last of `words`, the words after the command's name. `None` if there are no words, or if the last
+    /// one is `--name=value` for an option that is unknown or ambiguous, or takes no value.
     pub(crate) fn find(command: &'a Command, words: &'a [OsString]) -> Option<Self> {
         let last = words.len().checked_sub(1)?;
         let has_workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);
         let mut pass = WordPass::new(command, words);
-        let (mut before, mut options_end) = (0, false);
+        let (mut before, mut is_past_options) = (0, false);
         while pass.next < last {
             let word = pass.take()?.as_bytes();
             let parsed = match word {
-                b"--" if !options_end => {
-                    options_end = true;
+                b"--" if !is_past_options => {
+                    is_past_options = true;
                     if has_workload {
                         return Some(Self::Workload { first: pass.next });
                     }
                     continue;
                 }
-                [b'-', b'-', long @ ..] if !options_end => pass.long(long),
-                [b'-', short @ ..] if !options_end && !short.is_empty() => pass.bundle(short),
+                [b'-', b'-', long @ ..] if !is_past_options => pass.long(long),
+                [b'-', short @ ..] if !is_past_options && !short.is_empty() => pass.bundle(short),
                 _ if has_workload => {
                     return Some(Self::Workload {
                         first: pass.next - 1,
@@ -58,8 +58,8 @@ impl<'a> WordRole<'a> {
             }
         }
         match words.get(last)?.as_bytes() {
-            [b'-', b'-', long @ ..] if !options_end => option(command, long),
-            [b'-', short @ ..] if !options_end => Some(bundle(command, short)),
+            [b'-', b'-', long @ ..] if !is_past_options => option(command, long),
+            [b'-', short @ ..] if !is_past_options => Some(bundle(command, short)),
             _ if has_workload => Some(Self::Workload { first: last }),
             _ => Some(Self::Word { before }),
         }

@@ -21,8 +21,8 @@ turns a trace.dat of trace-cmd or the text of 'script', given with -i, into a pe
 tool can read that; - is the standard output.
 
 'data check' reads a complete recording: header, event descriptions, every record and every header feature. It prints \
-one line per kind of fault, for records with the offset of the first, and a summary line. The exit status is 0 without \
-faults, 1 with faults, and 255 for a file that cannot be read as a recording. Records lost while recording, and records \
+one line per kind of fault (for faults of records, with the offset of the first one), and a summary line. The exit status \
+is 0 without faults, 1 with faults, and 255 for a file that cannot be read as a recording. Records lost while recording, and records \
 unknown to this version, are reported as notes and are not faults.";
 
 /// Returns the command with its options.

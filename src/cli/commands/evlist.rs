@@ -33,7 +33,7 @@ pub(super) fn command() -> Command {
         .arg(
             switch("group")
                 .short('g')
-                .help("show event groups in braces, one per line"),
+                .help("show each event group on one line, in braces"),
         )
         .arg(input::force())
         .arg(switch("trace-fields").help("show the fields of each tracepoint"))

@@ -9,12 +9,16 @@ const WAIT: i64 = 0;
 /// `FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME`, flags of the operation.
 const FLAGS: i64 = 128 | 256;
 
+/// The position of `sys_enter_futex` in [`FutexWaits::EVENTS`].
+const ENTER: usize = 0;
+
 /// Waits of one thread for one futex.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct WaitStatistics {
     /// Number of waits.
     pub count: u64,
-    /// In nanoseconds, as in perf: half the sum of the last wait and the previous average, not the mean of all waits.
+    /// The average in nanoseconds, as in perf: half the sum of the last wait and the average before it, not the mean of all
+    /// waits.
     pub average: f64,
     /// The longest wait in nanoseconds.
     pub max: u64,
@@ -49,7 +53,7 @@ impl FutexWaits {
 
     /// Adds a call or its return.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
-        if sample.kind == Some(0) {
+        if sample.kind == Some(ENTER) {
             if sample.number(1) & !FLAGS == WAIT {
                 self.comms.insert(sample.pid, sample.comm.to_owned());
                 let began = (sample.number(0), sample.time);

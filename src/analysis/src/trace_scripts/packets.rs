@@ -179,7 +179,7 @@ pub struct FollowedCounts {
     pub forgotten: u64,
 }
 
-/// Packets in the order in which their softirq ended, or in which they were freed.
+/// Received packets in the order in which their softirqs ended, and sent packets in the order in which they were freed.
 #[derive(Debug, Default)]
 pub struct PacketTimes {
     /// By CPU: the interrupts since the end of the last softirq NET_RX.
@@ -195,7 +195,7 @@ pub struct PacketTimes {
     sent: Vec<SentPacket>,
 }
 
-/// Tracepoints of [`PacketTimes`], by their positions in its list.
+/// Values of [`ScriptSample::kind`]: the position of each tracepoint in [`PacketTimes::EVENTS`].
 mod kind {
     pub(super) const IRQ_ENTRY: usize = 0;
     pub(super) const IRQ_EXIT: usize = 1;
@@ -286,7 +286,8 @@ impl PacketTimes {
         }
     }
 
-    /// Discards the CPU's latest interrupt if it neither raised NET_RX nor received a packet, or if another interrupt ends.
+    /// Handles the end of an interrupt. Discards the CPU's latest interrupt if it neither raised NET_RX nor received a packet,
+    /// or if it is not the one that ends.
     fn leave_interrupt(&mut self, sample: &ScriptSample<'_>) {
         let Some(interrupts) = self.interrupts.get_mut(&sample.cpu) else {
             return;
@@ -396,7 +397,7 @@ impl PacketTimes {
         &self.receptions
     }
 
-    /// A packet of [`SoftirqEvent::Received`].
+    /// The received packet with this index, the one in [`SoftirqEvent::Received`].
     #[must_use]
     pub fn packet_at(&self, index: usize) -> Option<&ReceivedPacket> {
         self.packets.get(index)

@@ -39,10 +39,11 @@ fn oracle(events: &[SchedEvent], key: impl Fn(&SchedEvent) -> u32) -> Vec<(u64, 
     let mut open = BTreeMap::new();
     let mut spans = Vec::new();
     for event in sorted {
-        if event.3 {
-            open.insert(key(event), event.0);
+        let (time, _, _, is_wakeup, _) = *event;
+        if is_wakeup {
+            open.insert(key(event), time);
         } else if let Some(begin) = open.remove(&key(event)) {
-            spans.push((event.0, event.0 - begin));
+            spans.push((time, time - begin));
         }
     }
     spans
@@ -73,12 +74,12 @@ proptest! {
             let filter = FilteredSamples { filter: &SampleCriteria::default(), resolver: &resolver };
             let threads = NonZeroUsize::new(threads).expect("threads");
             let times = sample_times(replay, WOKEN, filter, true, threads);
-            assert_eq!(times.len(), events.iter().filter(|event| event.3).count());
+            assert_eq!(times.len(), events.iter().filter(|(.., is_wakeup, _)| *is_wakeup).count());
             let durations = Durations::measure(replay, &pair, filter, threads).expect("memory");
             let spans = durations.spans.iter().map(|span| (span.end, span.nanos));
             (spans.collect::<Vec<_>>(), durations.counts)
         });
-        let expected = oracle(&events, |event| if by_field { event.4 } else { event.2 });
+        let expected = oracle(&events, |&(_, _, tid, _, other)| if by_field { other } else { tid });
         prop_assert_eq!(counts.complete, expected.len() as u64);
         prop_assert_eq!(actual, expected);
     }

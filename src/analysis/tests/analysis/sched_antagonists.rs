@@ -14,6 +14,8 @@ use crate::recording::{Recording, with_replay};
 
 /// States of a task that is switched out: asleep, runnable, preempted.
 const STATES: [u64; 3] = [1, 0, 0x100];
+/// The index of the state "asleep" in [`STATES`].
+const ASLEEP: usize = 0;
 
 #[derive(Debug, Clone, Copy)]
 enum Action {
@@ -117,7 +119,7 @@ fn beginning(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<us
         let Event { task, action, .. } = events[before];
         match action {
             Action::Switch(_, next) if next == tid && ended[before] => return None,
-            Action::Switch(0, _) if task == tid => return woken,
+            Action::Switch(ASLEEP, _) if task == tid => return woken,
             Action::Switch(..) if task == tid => return Some(before),
             Action::Wake(other, _) if other == tid => woken = Some(before),
             _ => {}
@@ -149,8 +151,9 @@ fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
         from: time,
         known: time,
     }];
-    // The kernel chooses the CPU while it wakes the task if the next event on the waker's CPU is a migration of the task.
-    let mut chosen = match action {
+    // If the next event on the waker's CPU is a migration of the task, the kernel chose the CPU as part of the wakeup, and the
+    // task waits for it since the wakeup.
+    let mut next_of_waker = match action {
         Action::Wake(..) => {
             let next = events[begin + 1..].iter().find(|event| event.cpu == cpu);
             next.map(|event| event.time)
@@ -160,7 +163,7 @@ fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
     for event in &events[begin + 1..end] {
         match event.action {
             Action::Migrate(moved, target) if moved == tid => {
-                let from = match chosen.take() {
+                let from = match next_of_waker.take() {
                     Some(at) if at == event.time => time,
                     _ => event.time,
                 };
@@ -192,11 +195,11 @@ fn running(events: &[Event], cpu: u32, time: u64, leaves: u64) -> (Option<u32>, 
         _ => unreachable!("only switches"),
     });
     let stopped = after.map(|event| event.task);
-    let runs = match (started, stopped) {
+    let task = match (started, stopped) {
         (Some(started), Some(stopped)) => (started == stopped).then_some(started),
         (started, stopped) => started.or(stopped),
     };
-    (runs, since)
+    (task, since)
 }
 
 /// The times of each task that waited, from a look at every nanosecond of each wait.

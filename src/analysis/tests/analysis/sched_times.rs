@@ -55,11 +55,14 @@ fn oracle(switches: &[Switch]) -> BTreeMap<u32, Sums> {
         let before = || switches[..at].iter().rev();
         let (count, run, waits) = sums.entry(*task).or_default();
         *count += 1;
-        let Some((since, ..)) = before().find(|other| other.1 == *cpu) else {
+        let Some((since, ..)) = before().find(|(_, other_cpu, ..)| other_cpu == cpu) else {
             continue;
         };
         *run += time - since;
-        if let Some((left, _, _, state, _)) = before().find(|other| other.2 == *task) {
+        if let Some((left, _, _, state, _)) =
+            before().find(|(_, _, other_task, ..)| other_task == task)
+        {
+            // Runnable and preempted tasks have one sum.
             waits[[0, 1, 2, 2][*state]] += since.saturating_sub(*left);
         }
     }

@@ -73,7 +73,7 @@ fn entered(events: &[Event], at: usize, task: u32) -> Option<TaskActivity> {
     }
 }
 
-/// Sums of the states of each task: each lasts until the next event that changes it.
+/// For each task, the time in each state. A state lasts until the next event that changes it.
 fn oracle(events: &[Event]) -> BTreeMap<u32, [u64; TASK_STATES]> {
     let end = events.last().map_or(0, |event| event.time());
     let mut sums: BTreeMap<u32, [u64; TASK_STATES]> = BTreeMap::new();

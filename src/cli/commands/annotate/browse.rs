@@ -34,7 +34,7 @@ pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool,
     browses(matches, context, "annotate", by_default)
 }
 
-/// Shows the hottest function, and others on request.
+/// Shows the hottest function that has code, and others on request.
 pub(super) fn run(
     annotator: &Annotator<'_, '_>,
     commands: &CommandRunner<'_>,

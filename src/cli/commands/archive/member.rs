@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Names of the files of an object.
+/// Names of the files of an object that are unpacked.
 const FILES: [&str; 4] = ["elf", "debug", "kallsyms", "vdso"];
 /// The list of an object's probes.
 const PROBES: &str = "probes";

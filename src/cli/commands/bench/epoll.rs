@@ -50,7 +50,11 @@ fn common() -> [Arg; 7] {
         ),
         numeric("runtime", 'r', "seconds to run (default: 8)"),
         threads_option(),
-        lettered_switch("verbose", 'v', "show what is done"),
+        lettered_switch(
+            "verbose",
+            'v',
+            "show the nesting depth; for wait also the queue model and the writer's rounds",
+        ),
     ]
 }
 
@@ -168,7 +172,7 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     )
 }
 
-/// Returns the addresses of a thread's first and last descriptor, as perf shows them.
+/// Returns the memory addresses of a thread's first and last descriptor, as perf shows them.
 fn address_range([first, last]: [usize; 2]) -> String {
     format!("fdmap: {first:#x} ... {last:#x}")
 }

@@ -286,6 +286,7 @@ fn is_precise(series: &Series, wanted: f64) -> bool {
         .is_some_and(|percent| percent <= wanted)
 }
 
+/// Adds the values of a run, each to the series of its variant.
 fn add(series: &mut Vec<Series>, values: &[Value]) {
     for value in values {
         let known = series.iter_mut().find(|one| one.variant == value.variant);

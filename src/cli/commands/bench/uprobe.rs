@@ -91,9 +91,10 @@ fn measure(
     )
 }
 
-/// Microseconds per call in the benchmarks that ran before this one: the baseline, and the previous benchmark.
+/// Microseconds per call in the benchmarks that `all` ran before this one; `None` if there is no result.
 struct Earlier {
     baseline: Option<f64>,
+    /// The latest benchmark other than the baseline.
     previous: Option<f64>,
 }
 

@@ -23,7 +23,7 @@ enum Availability {
     Cached,
     /// At the object's path; for the kernel and the vdso, in the running kernel.
     Installed,
-    /// Another build, or a file without a build-id, is in that place.
+    /// Another build, or one whose build-id is missing or unreadable, is in that place.
     Differs,
     /// No readable file is at the object's path, or the object has no path.
     Gone,

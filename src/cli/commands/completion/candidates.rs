@@ -85,6 +85,7 @@ impl fmt::Display for Completion {
 pub(super) fn answer(words: &[OsString], context: &Context) -> Completion {
     let program = globals::options();
     let arguments = words.get(1..).unwrap_or_default();
+    // For the options before the command, the command and its words are a workload. `first` counts without the program's name.
     match WordRole::find(&program, arguments) {
         Some(WordRole::Workload { first }) if first + 1 == arguments.len() => commands().into(),
         Some(WordRole::Workload { first }) => of_command(words, first + 1, context),

@@ -39,14 +39,14 @@ pub(in crate::cli::commands) fn command() -> Command {
     let files = Arg::new("files").num_args(0..).value_name("file");
     let new_files = Arg::new("new-files").num_args(0..).value_name("file");
     command
-        .args(table())
-        .args(selection())
-        .args(remaining())
+        .args(first_options())
+        .args(middle_options())
+        .args(last_options())
         .arg(files)
         .arg(new_files.last(true))
 }
 
-fn table() -> Vec<Arg> {
+fn first_options() -> Vec<Arg> {
     vec![
         // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches,
         // which are then those of perf.
@@ -62,8 +62,9 @@ fn table() -> Vec<Arg> {
         switch("all").help("with --runs: also rows without a significant difference"),
         switch("json").help("print the comparison as JSON"),
         value("fail-above", "percent").help(
-            "exit with status 1 if the share of a row grew by more than this many percentage points, or a count of 'stat record' by more than this many percent: 5%",
+            "exit with status 1 if the share of a row grew by more than this many percentage points, or a count of 'stat record' by more than this many percent, such as 5%",
         ),
+        // From here on, the options of perf 6.1.
         counter("verbose")
             .short('v')
             .help("show symbol addresses, symbol sources and full object paths, and the list of files; report problems with symbols"),
@@ -95,7 +96,7 @@ fn table() -> Vec<Arg> {
     ]
 }
 
-fn selection() -> Vec<Arg> {
+fn middle_options() -> Vec<Arg> {
     vec![
         choose::dsos().short('d'),
         choose::comms().short('C'),
@@ -110,7 +111,7 @@ fn selection() -> Vec<Arg> {
     ]
 }
 
-fn remaining() -> Vec<Arg> {
+fn last_options() -> Vec<Arg> {
     vec![
         value("order", "number")
             .short('o')

@@ -21,7 +21,7 @@ pub(super) struct FieldWeight<'n> {
 }
 
 impl<'n> FieldWeight<'n> {
-    /// The field `name` of an event.
+    /// Finds the field `name` of an event.
     ///
     /// # Errors
     ///

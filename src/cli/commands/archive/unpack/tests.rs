@@ -120,6 +120,7 @@ fn invalid_members_are_refused() {
     let hidden = format!("{place}/.bashrc");
     let (other, vdso) = (format!("p/{wrong}/debug"), format!("{place}/vdso"));
     let cases: [EntrySpec<'_>; 19] = [
+        // Files that are neither recordings nor objects, or whose names are hidden or have control characters.
         (EntryType::Regular, ".perfconfig", b"[core]\n\tpager = x\n"),
         (EntryType::Regular, "home/me/.perfconfig", &recording),
         (EntryType::Regular, ".ssh/authorized_keys", b"ssh-rsa x"),
@@ -131,9 +132,11 @@ fn invalid_members_are_refused() {
         (EntryType::Regular, &vdso, b"no object"),
         (EntryType::Link, &other, good.as_bytes()),
         (EntryType::Link, "perf.data", b"/etc/passwd"),
+        // Paths that lead out of the directories.
         (EntryType::Regular, "../victim.data", b"x"),
         (EntryType::Regular, "/victim.data", b"x"),
         (EntryType::Regular, &victim, &bytes),
+        // Another build-id in the path, links that lead elsewhere, a path through a link, and a special file.
         (EntryType::Regular, &format!("p/{wrong}/elf"), &bytes),
         (EntryType::Symlink, &link, outside.as_bytes()),
         (EntryType::Symlink, "way", b"/etc"),

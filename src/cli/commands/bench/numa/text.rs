@@ -105,7 +105,9 @@ fn rows(result: &NumaResult) -> [Row; 9] {
     let total = result.total_bytes() / GIGA;
     let each = total / result.tasks.len().max(1) as f64;
     let speeds = Speeds::of(result);
+    // As in perf: half the difference, in percent of the longest time.
     let spread = 50.0 * (slowest - fastest) / slowest.max(f64::MIN_POSITIVE);
+    // Seconds per gigabyte are nanoseconds per byte.
     let nanos = slowest / each.max(f64::MIN_POSITIVE);
     let average = result.average();
     let row = |value, unit, name, summary_text| Row {

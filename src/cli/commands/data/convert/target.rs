@@ -189,7 +189,7 @@ impl<'m> ConversionTarget<'m> {
         Ok(Self { format, path })
     }
 
-    /// Size of the output file in bytes; `None` for the standard output.
+    /// Size of the written output file in bytes; `None` for the standard output, or if the size cannot be read.
     pub(super) fn size(&self) -> Option<u64> {
         let written = fs::metadata(self.path).ok();
         written
