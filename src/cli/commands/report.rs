@@ -172,8 +172,9 @@ impl<'j> ReportJob<'j> {
         })
     }
 
-    /// Counts the samples of a recording, and passes the result to `then`. `is_all` means that `analysis` covers the complete
-    /// recording: then problems with symbols are reported, and if there are no samples to count also damage and losses.
+    /// Counts the samples of a recording, and passes the result to `then`. `is_all` is whether `analysis` covers the complete
+    /// recording: if so, problems with symbols are reported. Damage and losses are then reported only if there are no samples to
+    /// count; otherwise that is left to the caller.
     fn count<R>(
         &self,
         analysis: &Analysis<'_>,
@@ -458,11 +459,9 @@ fn count(
         false => Vec::new(),
     };
     if parameters.is_all {
-        report_symbol_problems(
-            analysis.context,
-            &resolver,
-            parameters.plan.options.addresses,
-        );
+        // Addresses are shown with `-v`.
+        let is_verbose = parameters.plan.options.addresses;
+        report_symbol_problems(analysis.context, &resolver, is_verbose);
     }
     let hints = match parameters.finds_problems {
         true => diagnose(replay, &resolver, parameters.select, threads),

@@ -37,10 +37,15 @@ pub(super) use self::timehist::{command as timehist_command, run as timehist};
 
 const ABOUT: &str = "\
 'sched record' records context switches, wakeups, migrations and run times of all tasks. 'sched latency' shows the run time \
-of each task and how long it waited for a CPU, 'sched timehist' each time that a task ran, 'sched map' the tasks on all CPUs after each switch, 'sched off-cpu' where tasks wait and who wakes them. 'sched diff' compares two recordings, 'sched perfetto' writes a trace for Perfetto's viewer, 'sched replay' replays the recorded load on this machine, 'sched script' prints the events. 'sched stats' shows counters of /proc/schedstat. -i may precede the subcommand.";
+of each task and how long it waited for a CPU, 'sched timehist' each time that a task ran, 'sched map' the tasks on all CPUs \
+after each switch, 'sched off-cpu' where tasks wait and who wakes them. 'sched diff' compares two recordings, 'sched perfetto' \
+writes a trace for Perfetto's viewer, 'sched replay' replays the recorded load on this machine, 'sched script' prints the \
+events. 'sched stats' shows counters of /proc/schedstat. -i may precede the subcommand.";
 
 /// The hint for a missing or unknown subcommand.
-const KNOWN: &str = "use 'sched record', 'sched latency', 'sched timehist', 'sched map', 'sched off-cpu', 'sched diff', 'sched perfetto', 'sched replay', 'sched stats' or 'sched script'";
+const KNOWN: &str = "\
+use 'sched record', 'sched latency', 'sched timehist', 'sched map', 'sched off-cpu', 'sched diff', 'sched perfetto', \
+'sched replay', 'sched stats' or 'sched script'";
 
 /// The subcommands that may be abbreviated to three or more letters, as in Linux perf.
 const ABBREVIATED: &[&str] = &["record", "latency", "replay"];
@@ -61,9 +66,9 @@ fn common() -> [Arg; 4] {
 
 /// The common options, with `-D` refused: for subcommands that Linux perf does not have.
 fn without_dump() -> [Arg; 4] {
-    let mut options = common();
-    options[0] = unsupported("dump-raw-trace", "use 'script -D'").short('D');
-    options
+    let [_dump_raw_trace, force, input, verbose] = common();
+    let refused = unsupported("dump-raw-trace", "use 'script -D'").short('D');
+    [refused, force, input, verbose]
 }
 
 /// Returns the command with its options.

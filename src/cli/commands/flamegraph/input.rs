@@ -67,9 +67,9 @@ pub(super) struct FlamegraphInput {
     weight_kind: Option<WeightKind>,
     /// Whether to keep stacks of the kernel's idle loop.
     keep_idle: bool,
-    /// Maximum number of frames of a callchain, innermost first.
+    /// Maximum number of frames of a callchain (`--max-stack`); `None` if not limited.
     max_stack: Option<usize>,
-    /// Maximum number of frames of a stack from its root.
+    /// Maximum number of frames of a drawn stack, including the root frame; the outermost are kept.
     max_depth: usize,
 }
 
@@ -255,6 +255,7 @@ impl FlamegraphInput {
             frames.truncate(self.max_depth);
             let weight = match weight_kind {
                 WeightKind::Samples => stack.sum.samples,
+                // The values of a field replaced the periods of samples when the stacks were folded.
                 WeightKind::Period | WeightKind::Field(_) => stack.sum.period,
             };
             stacks.add(&frames, weight);

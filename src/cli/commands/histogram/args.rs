@@ -15,8 +15,9 @@ default). With --from and --to it counts latencies: the time from a sample of th
 second event with the same key. Ranges begin at 0 and at the powers of 4 (--power, --max), or at the numbers of --edges. All values \
 below the lowest of these numbers are in the first range; the last range has no upper bound.
 
-The values come from a recording (-i), unless the command line requests a temporary one: of a command after --, of processes (-p) or of \
-the whole system (-a, also if only a number of seconds is given). It ends after that number of seconds, with the command or at ^C.";
+The values come from a recording (-i), unless the command line requests a temporary one: of a command after --, of processes \
+(-p) or of the whole system (-a; the default if only a number of seconds is given). The temporary recording ends after the given \
+number of seconds, with the command, or at Ctrl-C.";
 
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {

@@ -25,7 +25,7 @@ tasks, and the CPU time of each task without the interrupts and softirqs that ra
 'kwork -k sched,irq,softirq record'.";
 
 const SORT: &str =
-    "sort keys: rate and runtime, highest first, tid, lowest first (default: rate,runtime)";
+    "sort keys: rate and runtime (highest first), tid (lowest first); default: rate,runtime";
 
 /// The classes that are read if `-k` is not given.
 const DEFAULT: [KworkClass; 3] = [KworkClass::Sched, KworkClass::Irq, KworkClass::Softirq];

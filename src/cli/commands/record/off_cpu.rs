@@ -43,8 +43,8 @@ pub(super) struct Callchains {
 }
 
 impl OffCpuSampling {
-    /// Sets up `--off-cpu`: loads the BPF programs, or else requests samples and records of context switches, and adds the event
-    /// to `request`. `None` if the option is not given.
+    /// Sets up `--off-cpu`: loads the BPF programs, or else requests samples and records of context switches, and adds the
+    /// off-CPU event to `request`. `None` if the option is not given.
     pub(super) fn requested(
         matches: &ArgMatches,
         context: &Context,

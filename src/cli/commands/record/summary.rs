@@ -54,8 +54,8 @@ pub(super) fn print(
     ));
 }
 
-/// Prints which files have the symbols of JIT-compiled code, and a hint if there is a jitdump, whose clock is the monotonic one, but
-/// the recording has another clock.
+/// Prints which files have the symbols of JIT-compiled code. Jitdumps use the monotonic clock: if there is one and the recording
+/// uses another clock, also prints a hint.
 fn print_jit_notes(context: &Context, request: &RecordRequest, recorded: &Summary) {
     for pid in &recorded.jit_processes {
         let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
@@ -96,7 +96,7 @@ fn closing(program: &str, output: &str, recorded: &Summary) -> String {
     };
     let compressed = recorded.compressed;
     let compressed = compressed.map_or_else(String::new, |(original, compressed)| {
-        ratio(original, compressed)
+        compression_text(original, compressed)
     });
     format!(
         "[ {program} record: Captured and wrote {megabytes:.3} MB {output}{samples}{compressed} ]"
@@ -104,7 +104,7 @@ fn closing(program: &str, output: &str, recorded: &Summary) -> String {
 }
 
 /// Formats `, compressed (original 1.234 MB, ratio is 5.678)`; both sizes are in bytes. Empty if `compressed` is 0.
-fn ratio(original: u64, compressed: u64) -> String {
+fn compression_text(original: u64, compressed: u64) -> String {
     if compressed == 0 {
         return String::new();
     }

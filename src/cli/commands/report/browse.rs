@@ -28,8 +28,8 @@ use crate::cli::progress::ProgressDisplay;
 use crate::cli::record_dump;
 use crate::cli::shared::analysis::Analysis;
 
-/// Sizes in bytes of the first parts of a recording that are shown before it is read completely. A part is shown only if the recording
-/// is more than twice as long.
+/// The lengths in bytes of the parts, each from the start of a recording, that are shown before it is read completely. A part is
+/// shown only if the recording is more than twice as long.
 const PARTS: [usize; 2] = [6 << 20, 48 << 20];
 /// The interval of progress updates.
 const REFRESH: Duration = Duration::from_millis(100);
@@ -79,11 +79,11 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, CliError> {
     let mut display = BrowserTerminal::open(job.context)?;
     let outcome = SharedSessionEnd::default();
-    let (requests, requests_in) = channel();
+    let (request_sender, requests) = channel();
     let (message_sender, messages) = channel();
     let theme = display.theme();
     let is_verbose = job.settings.is_verbose();
-    let screen = ReportScreen::new(requests, Rc::clone(&outcome), is_verbose, theme);
+    let screen = ReportScreen::new(request_sender, Rc::clone(&outcome), is_verbose, theme);
     let is_read = AtomicBool::new(false);
     thread::scope(|scope| {
         let reader = spawn_browser_thread(scope, || {
@@ -93,7 +93,7 @@ fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, Cl
                 messages: message_sender,
                 is_read: &is_read,
             };
-            let result = reader.run(path, requests_in);
+            let result = reader.run(path, requests);
             if result.is_err() {
                 // The session may have ended.
                 let _ = failure_sender.send(ReaderMessage::Failed);
@@ -136,7 +136,7 @@ impl RecordingReader<'_> {
     fn run(
         &self,
         path: Option<&PathBuf>,
-        requests_in: Receiver<BrowserRequest>,
+        requests: Receiver<BrowserRequest>,
     ) -> Result<(), CliError> {
         let (matches, context) = (self.job.matches, self.job.context);
         let input = match path {
@@ -161,7 +161,7 @@ impl RecordingReader<'_> {
         }
         self.read(&input, &data, None)?;
         self.is_read.store(true, Ordering::Release);
-        requests::answer(self.job, &input, &data, &self.messages, &requests_in);
+        requests::answer(self.job, &input, &data, &self.messages, &requests);
         Ok(())
     }
 

@@ -73,7 +73,8 @@ fn delays(
     let mut latency = SchedLatency::new(&recording.layouts, options);
     let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut latency)?;
-    let table = latency.finish(true, &LatencySortKey::DEFAULT);
+    let merge_names = true;
+    let table = latency.finish(merge_names, &LatencySortKey::DEFAULT);
     conclude(&analysis, delivered, &table.losses, matches)?;
     Ok(table)
 }

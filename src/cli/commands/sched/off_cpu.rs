@@ -88,7 +88,8 @@ fn write(
             view.write_json(&mut context.stdout(), lost)?;
         }
         OffCpuOutput::Folded => {
-            write_stacks(&flame_stacks(table, stacks), false, output, context)?;
+            let marks = false;
+            write_stacks(&flame_stacks(table, stacks), marks, output, context)?;
         }
         OffCpuOutput::Picture(format) => {
             draw(&flame_stacks(table, stacks), format, request, analysis)?;
@@ -119,7 +120,8 @@ fn draw(
         palette: Palette::default(),
         unit: "ns".to_owned(),
     };
-    let flame = Flame::new(stacks, false);
+    let reverse = false;
+    let flame = Flame::new(stacks, reverse);
     let output: Option<&Path> = request.path.as_deref();
     write_picture(&flame, format, &options, output, analysis.context)
 }

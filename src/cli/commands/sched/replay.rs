@@ -63,6 +63,7 @@ pub(in crate::cli::commands) fn run(
         ));
     }
     let mut times = ReplayTimes::default();
+    // A repetition has a share of 1/`weight` in the running averages.
     let weight = repetitions.unwrap_or(REPETITIONS);
     let mut remaining = repetitions;
     while remaining != Some(0) {

@@ -77,6 +77,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
             false => Ok(None),
         };
     };
+    // As in `ScriptCall`, the verb is empty if the script records and reports at once.
     let (verb, name, rest) = match (first.to_str(), rest) {
         (Some(verb @ ("record" | "report")), [name, rest @ ..]) => (verb, *name, rest),
         _ => ("", *first, rest),
@@ -216,10 +217,11 @@ fn lacks_command(context: &Context, script: &BuiltInScript) -> CliError {
 
 fn unknown(word: &str) -> CliError {
     let error = CliError::usage(format!("Couldn't find script '{word}'"));
-    let fields = [
+    // The most common fields of -F: `-f comm,pid` was probably meant as `-F comm,pid`.
+    let common_fields = [
         "comm", "tid", "pid", "time", "cpu", "event", "trace", "ip", "sym", "dso", "period",
     ];
-    if word.split(',').all(|part| fields.contains(&part)) {
+    if word.split(',').all(|part| common_fields.contains(&part)) {
         return error.hint(format!("-F {word} prints these fields; -f is --force"));
     }
     let near = nearest(word, SCRIPTS.iter().map(|script| script.name));

@@ -33,13 +33,12 @@ pub(super) fn are_counted(events: &[EventDesc]) -> bool {
 
 /// Refuses options that cannot print counts, and reports filters that do not apply to counts.
 pub(super) fn check(settings: &ScriptSettings, context: &Context) -> Result<(), CliError> {
-    let option = match (settings.objects, settings.per_event, settings.checks) {
-        (true, _, _) => settings.format_option(),
-        (_, true, _) => "--per-event-dump",
-        (_, _, true) => "--debug-mode",
-        _ => "",
-    };
-    if !option.is_empty() {
+    let refused = [
+        (settings.objects, settings.format_option()),
+        (settings.per_event, "--per-event-dump"),
+        (settings.checks, "--debug-mode"),
+    ];
+    if let Some((_, option)) = refused.iter().find(|(is_given, _)| *is_given) {
         let message = format!("{option}: the recording has counts, no samples");
         return Err(CliError::message(255, message)
             .hint("'stat report' shows counts, with '-j' as JSON, with '-x ,' as CSV"));
@@ -203,7 +202,7 @@ impl CountTable {
         Ok(())
     }
 
-    /// The last readings of all events, each with the index of its event.
+    /// The last readings of all events, which are totals since the start, each with the index of its event.
     fn totals(&self, filter: &SampleCriteria) -> Vec<(usize, CounterReading)> {
         let counts = self.counts.iter();
         let rows = counts.flat_map(|counts| {

@@ -19,6 +19,9 @@ use crate::cli::shared::built_in_scripts::NativeScript;
 
 /// The number of rows of `rwtop`.
 const TOP_ROWS: usize = 20;
+/// The number of dashes below the title of the counts, as in perf's scripts `syscall-counts` and `sctop`.
+const SYSCALL_COUNTS_RULE: usize = 11;
+const SCTOP_RULE: usize = 10;
 /// Default seconds between refreshes of the scripts that have an interval.
 const INTERVAL: u64 = 3;
 
@@ -112,6 +115,7 @@ impl NativeTable {
                 Self::Packets(Box::default(), native_packets::parse(&words)?)
             }
             NativeScript::TaskAnalyzer => Self::Tasks(Box::new(TaskAnalyzer::parse(&words)?)),
+            // The scripts below take no arguments.
             _ if !words.is_empty() => return Err(usage(script, "")),
             NativeScript::RwByPid => Self::ReadWrite(TaskReadWrite::default()),
             NativeScript::WakeupLatency => Self::Wakeups(WakeupLatencies::default()),
@@ -198,10 +202,12 @@ impl NativeTable {
     /// Writes the table. A script with an interval clears the screen first, and empties its table afterwards.
     pub(super) fn write(&mut self, out: &mut dyn Write, names: &TableNames<'_>) -> io::Result<()> {
         match self {
-            Self::Syscalls(table) => view::write_syscall_counts(out, table, names.syscall, 11),
+            Self::Syscalls(table) => {
+                view::write_syscall_counts(out, table, names.syscall, SYSCALL_COUNTS_RULE)
+            }
             Self::TopSyscalls(table, _) => {
                 names.clear_screen(out)?;
-                view::write_syscall_counts(out, table, names.syscall, 10)?;
+                view::write_syscall_counts(out, table, names.syscall, SCTOP_RULE)?;
                 table.counts.clear();
                 Ok(())
             }

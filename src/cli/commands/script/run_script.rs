@@ -171,6 +171,7 @@ impl ScriptReading<'_> {
         EncoderOptions {
             filter,
             endian: recording.endian,
+            // Unwound stacks are already truncated to the limit.
             max_stack: if unwinds { usize::MAX } else { max_stack },
             stacks: stack_options(recording, unwinds.then_some(max_stack)),
             inlines: self.settings.inlines,

@@ -6,6 +6,9 @@ use rperf_wire::{Mmap, RecordHeader};
 
 use super::*;
 
+/// `PERF_RECORD_MISC_USER`.
+const USER: Misc = Misc(2);
+
 /// An MMAP2 record of an executable mapping of one page.
 fn mapped(pid: i32, name: &str, (major, minor, inode): DeviceInode) -> Vec<u8> {
     let record = Record::Mmap2(Mmap2 {
@@ -24,11 +27,10 @@ fn mapped(pid: i32, name: &str, (major, minor, inode): DeviceInode) -> Vec<u8> {
             generation: 7,
         },
         prot: PROT_EXEC,
-        flags: 2,
+        flags: libc::MAP_PRIVATE.cast_unsigned(),
     });
     let mut bytes = Vec::new();
-    let misc = Misc(2);
-    RecordHeader::encode_record(RecordKind::MMAP2, misc, &mut bytes, Endian::NATIVE, |to| {
+    RecordHeader::encode_record(RecordKind::MMAP2, USER, &mut bytes, Endian::NATIVE, |to| {
         record.encode_body(to)
     });
     bytes
@@ -129,7 +131,7 @@ fn a_replaced_file_is_not_used() {
 fn a_file_without_a_build_id_has_a_number_and_stays_open() {
     let scratch = Scratch::new();
     let path = scratch.path().join("bare");
-    // The start of an ELF file, without notes.
+    // Only an ELF header, with the offsets and counts of program headers and sections set to 0: there are no notes.
     let mut image = fs::read("/proc/self/exe").unwrap();
     image.truncate(64);
     image[32..48].fill(0);

@@ -103,13 +103,16 @@ fn unavailable(error: Error) -> CliError {
 }
 
 fn warn_of(losses: RunQueueLosses, context: &Context) {
-    let RunQueueLosses { tasks, rows } = losses;
-    if tasks + rows > 0 {
+    let RunQueueLosses {
+        tasks: failed_attempts,
+        rows: missing_waits,
+    } = losses;
+    if failed_attempts + missing_waits > 0 {
         context.warn(format_args!(
             "too many tasks: {} {} not in the table; {} to add a task failed",
-            counted(rows, "wait"),
-            is_or_are(rows),
-            counted(tasks, "attempt")
+            counted(missing_waits, "wait"),
+            is_or_are(missing_waits),
+            counted(failed_attempts, "attempt")
         ));
     }
 }
