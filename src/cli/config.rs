@@ -203,8 +203,8 @@ pub(crate) fn boolean(value: &str) -> Option<bool> {
 /// The maximum size of a configuration file, in bytes.
 pub(crate) const MAX_SIZE: u64 = 1 << 20;
 
-/// Reads a file owned by root or by the current user. Returns `None` for a file of another user, whose settings could execute a program as
-/// pager or redirect output.
+/// Reads a file owned by root or by the current user. Returns `None` for a file of another user, whose settings could execute a
+/// program as pager or redirect output.
 fn read_trusted(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let found = FoundFile::find(path)?;
     match found.is_users() {

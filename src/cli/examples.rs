@@ -67,7 +67,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
     Example {
         section: "Record",
-        task: "Record only the events of a tracepoint that match a filter, or only the samples of an event:",
+        task: "Filter in the kernel: record only the hits of a tracepoint, or the samples of another event, that match a filter:",
         lines: &[
             "record -e sched:sched_switch --filter 'prev_pid != 0' -a -- sleep 5",
             "record -e cpu-clock --filter 'cpu == 0' -a -- sleep 5",

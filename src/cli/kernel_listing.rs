@@ -7,9 +7,10 @@
 //! the text of /proc/kallsyms
 //! ```
 //!
-//! The copy is valid as long as the boot, the loaded modules and the loaded BPF programs are the same. No copy is written if any
-//! of the three cannot be read; reading the ids of BPF programs needs CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate
-//! later are missing in the copy, but KSYMBOL records of recordings describe them.
+//! MODULES, PROGRAMS and CHECKSUM are checksums (CRC-32): of the loaded modules, the ids of loaded BPF programs, and the text.
+//! The copy is valid as long as the boot, the modules and the programs are the same. No copy is written if any of the three
+//! cannot be read; reading the ids of BPF programs needs CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate later are
+//! missing in the copy, but KSYMBOL records of recordings describe them.
 
 use std::ffi::OsStr;
 use std::io::{self, Cursor, Read, Write as _};
@@ -30,6 +31,8 @@ const NAME: &str = ".rperf-kallsyms";
 const MAGIC: &str = "rperf kallsyms 1";
 /// The maximum size of a listing that is copied, in bytes: current ones have some ten million.
 const MAX_LISTING: usize = 64 << 20;
+/// The maximum size of the first line of a copy, in bytes; it has about a hundred.
+const MAX_HEADER: usize = 256;
 
 /// The files of this machine; `/proc/kallsyms` is read from the copy if that is valid.
 #[derive(Debug, Clone)]
@@ -137,7 +140,7 @@ fn read_copy(folder: &Folder, key: &ListingKey) -> Option<Cursor<Vec<u8>>> {
     if !file.is_users() {
         return None;
     }
-    let copy = read_all(file.for_reading().ok()?, MAX_LISTING as u64).ok()?;
+    let copy = read_all(file.for_reading().ok()?, (MAX_LISTING + MAX_HEADER) as u64).ok()?;
     let start = memchr::memchr(b'\n', &copy)? + 1;
     let (header, text) = copy.split_at_checked(start)?;
     if header != key.header(text).as_bytes() {

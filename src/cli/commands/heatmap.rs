@@ -99,7 +99,7 @@ pub(super) fn command() -> Command {
         ))
         .arg(switch("idle").help("draw samples of the idle task (default: on)"))
         .arg(value("title", "text").help("title"))
-        .args(choose::all())
+        .args(choose::common())
         .args(names::all())
 }
 

@@ -5,7 +5,7 @@ use clap::Arg;
 use crate::cli::options::{switch, value};
 
 /// Returns the filters of `annotate`, `flamegraph`, `heatmap` and `histogram`, with `-d` for `--dsos`.
-pub(crate) fn all() -> [Arg; 7] {
+pub(crate) fn common() -> [Arg; 7] {
     [
         comms(),
         pid(),

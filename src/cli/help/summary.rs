@@ -12,8 +12,8 @@ use crate::cli::shared::wrap::wrap;
 /// The column of the descriptions.
 const COLUMN: usize = 26;
 
-/// Returns the output of `-h`: usage, the options of each group, and examples. If keywords are given, only options that match one of
-/// them are listed, and no examples.
+/// Returns the output of `-h`: usage, the options of each group, and examples. If keywords are given, only options that match one
+/// of them are listed, and no examples.
 pub(crate) fn summary(
     program: ProgramName,
     title: CommandTitle<'_>,

@@ -38,7 +38,7 @@ pub(crate) fn events(
     let catalogue = pmus.catalogue(machine);
     let mut lists = Vec::new();
     let mut errors = Vec::new();
-    for (index, listed) in probes::event_words(matches, context, &machine.0)? {
+    for (index, listed) in probes::create_probe_events(matches, context, &machine.0)? {
         let parsed = match listed {
             ParserEvents::Text(text) => parse(&text, &catalogue),
             ParserEvents::Events(events) => Ok(events),

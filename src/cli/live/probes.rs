@@ -19,9 +19,9 @@ pub(crate) fn option() -> Arg {
     )
 }
 
-/// Returns the values of `-e` and `--probe`, each with the index that clap gives to it, in the order of the command line. Creates
-/// the events of `--probe`, and the events of USDT markers in `-e` that do not exist yet.
-pub(crate) fn event_words(
+/// Creates the events of `--probe`, and the events of USDT markers in `-e` that do not exist yet. Returns the values of `-e` and
+/// `--probe` with these events, each with the index that clap gives to it, in the order of the command line.
+pub(crate) fn create_probe_events(
     matches: &ArgMatches,
     context: &Context,
     tracefs: &Tracefs,
@@ -46,8 +46,8 @@ pub(crate) fn event_words(
     Ok(all)
 }
 
-/// Returns the list with the names of markers replaced by the events created for them. Words that neither the kernel nor the cache knows
-/// stay in the list: the parser of event lists reports them with all other unknown names.
+/// Returns the list with the names of markers replaced by the events created for them. Words that neither the kernel nor the
+/// build-id cache knows stay in the list: the parser of event lists reports them with all other unknown names.
 fn with_marker_events(
     text: &str,
     tracefs: &Tracefs,

@@ -14,8 +14,9 @@ use super::limits::setting;
 use super::lower_rate::TooFrequent;
 use crate::cli::context::Context;
 
-/// Width of the separator line around an attr, and of the column of its field names.
+/// The width of the separator lines around an attr.
 const RULE_WIDTH: usize = 60;
+/// The width of the column of an attr's field names.
 const NAME_WIDTH: usize = 32;
 
 /// Prints messages on stderr.
@@ -24,11 +25,11 @@ pub(crate) struct RecordReporter<'a> {
     verbosity: u8,
     /// Whether every attr and every call of perf_event_open(2) is shown: `-vv`, `--debug perf-event-open`.
     shows_perf_event_open: bool,
-    /// Whether the missing hardware counter was reported, which happens once.
+    /// Whether the missing hardware counter was reported; it is reported only once.
     clock_reported: bool,
     /// What the command does, in notes: `recording`, `counting`.
     doing: &'static str,
-    /// Whether the missing permission was reported, which happens once.
+    /// Whether the missing permission was reported; it is reported only once.
     user_reported: bool,
 }
 

@@ -9,8 +9,8 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::{flag, given_value};
 
-/// Returns the target. If neither a target option nor a workload is given, it is the whole system, and a note is printed. `doing` is the
-/// activity in that note, such as `recording`.
+/// Returns the target. If neither a target option nor a workload is given, it is the whole system, and a note is printed. `doing`
+/// is the activity in that note, such as `recording`.
 pub(crate) fn target(
     matches: &ArgMatches,
     context: &Context,

@@ -22,7 +22,7 @@ pub(in crate::cli::commands) fn command() -> Command {
     Command::new("annotate")
         .long_about(ABOUT)
         .args(general_options())
-        .args(choose::all())
+        .args(choose::common())
         .args(display_options())
         .args(symbol_and_job_options())
         .arg(Arg::new("word").num_args(0..).value_name("symbol"))

@@ -86,7 +86,7 @@ fn selection() -> Vec<Arg> {
         vec![value("event", "name").short('e').help(
             "event to draw (default: offcpu-time, otherwise the one with most samples); with a command: event to record",
         )];
-    options.extend(filter_options::all());
+    options.extend(filter_options::common());
     options.push(value("max-stack", "frames").value_parser(number).help(
         "use at most this many frames of a callchain, from the sampled function (default: all)",
     ));

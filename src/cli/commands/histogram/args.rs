@@ -29,7 +29,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(output())
         .args(numbers())
         .args(recording())
-        .args(choose::all())
+        .args(choose::common())
         .args(names::all())
         .arg(word("words", "word").num_args(0..))
         .arg(

@@ -367,12 +367,13 @@ impl<'r, 'w> SampleText<'r, 'w> {
         };
         let world = self.resolver.world();
         let mapped = world.mapping(mapping);
+        // The key has the object rather than the mapping, so that processes that run the same program share frames. Frames of the
+        // kernel show `ip`, so it is in their key; other frames show the address in the object.
         let shown_ip = if world.dso(mapped.dso).is_kernel() {
             ip
         } else {
             0
         };
-        // The key has the object rather than the mapping, so that processes that run the same program share frames.
         let key = TextKey {
             words: [u64::from(mapped.dso.0), mapped.object_address(ip), shown_ip],
             bytes: &[],

@@ -105,9 +105,9 @@ pub(super) fn events_to_count(
             row_event.event.spec = level.of(row_event.event.spec.clone());
         }
     }
-    let single = row_events.len();
+    let original_count = row_events.len();
     let row_events = in_cgroups(matches, target, row_events)?;
-    metrics.repeat(single, row_events.len());
+    metrics.repeat(original_count, row_events.len());
     Ok((row_events, metrics))
 }
 

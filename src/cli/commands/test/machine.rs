@@ -31,10 +31,16 @@ const SETTINGS: &[&str] = &[
     "kernel/unprivileged_bpf_disabled",
     "net/core/bpf_jit_enable",
 ];
-/// The kernel's default of perf_event_mlock_kb for pages of 4 KiB: rings of 512 KiB and their header page.
+/// The kernel's default of perf_event_mlock_kb for pages of 4 KiB: a ring of 512 KiB and its header page.
 const DEFAULT_MLOCK_KB: u64 = 516;
 /// The highest perf_event_paranoid that permits events of own threads in user space. Some distributions add higher levels.
 const OWN_USER_LEVEL: i64 = 2;
+/// The highest perf_event_paranoid that permits events of own threads in the kernel.
+pub(super) const OWN_KERNEL_LEVEL: i64 = 1;
+/// The highest perf_event_paranoid that permits events of all threads of a CPU.
+const CPU_LEVEL: i64 = 0;
+/// The highest perf_event_paranoid that permits raw data of tracepoints.
+pub(super) const RAW_TRACEPOINT_LEVEL: i64 = -1;
 /// The reason if perf_event_open(2) fails with ENOSYS.
 const NOT_AVAILABLE: &str = "perf_event_open(2) is not available: the kernel lacks CONFIG_PERF_EVENTS, or a seccomp filter blocks the call";
 /// The calling thread on any CPU.
@@ -95,8 +101,8 @@ pub(super) fn ring_memory(run: &mut TestRun<'_>) -> TestResult {
     Ok(())
 }
 
-/// Opens an event and logs the result; every error skips the test. `refused` returns the reason if the user lacks rights for this
-/// event, but not for events of own threads in user space.
+/// Opens an event and logs the result; every error skips the test. `refused` returns the reason if the user may open events of
+/// own threads in user space, but not this one.
 fn open(
     run: &mut TestRun<'_>,
     attr: &Attr,
@@ -181,13 +187,13 @@ pub(super) fn own_user(run: &mut TestRun<'_>) -> TestResult {
 
 /// Opens an event for own threads in the kernel.
 pub(super) fn own_kernel(run: &mut TestRun<'_>) -> TestResult {
-    open_up_to(run, &clock(AttrFlags::default()), OWN, 1)
+    open_up_to(run, &clock(AttrFlags::default()), OWN, OWN_KERNEL_LEVEL)
 }
 
 /// Opens an event for all threads of a CPU, as with `-a`.
 pub(super) fn system_wide(run: &mut TestRun<'_>) -> TestResult {
     let cpu = ObservedTask { pid: -1, cpu: 0 };
-    open_up_to(run, &clock(AttrFlags::default()), cpu, 0)
+    open_up_to(run, &clock(AttrFlags::default()), cpu, CPU_LEVEL)
 }
 
 /// Opens an event for process 1, which usually belongs to another user, as with `-p`.
@@ -235,8 +241,9 @@ pub(super) fn breakpoints(run: &mut TestRun<'_>) -> TestResult {
         kind: EventType::BREAKPOINT,
         // HW_BREAKPOINT_W of linux/hw_breakpoint.h.
         bp_type: 2,
+        // `bp_addr` and `bp_len` of perf_event_open(2): unions with these fields.
         config1: (&raw const WATCHED).addr() as u64,
-        config2: 4,
+        config2: size_of_val(&WATCHED) as u64,
         flags: AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
         ..Attr::default()
     };

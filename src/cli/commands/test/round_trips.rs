@@ -190,7 +190,9 @@ pub(super) fn tracepoint(run: &mut TestRun<'_>) -> TestResult {
     let output = run.run(line)?;
     match output.status.success() {
         true => {}
-        false if is_refused(&output.stderr) => return skip(machine::needed_for_level(-1)),
+        false if is_refused(&output.stderr) => {
+            return skip(machine::needed_for_level(machine::RAW_TRACEPOINT_LEVEL));
+        }
         false => return failed(format!("record: {}", output.status)),
     }
     let text = run.succeed("script")?;
@@ -213,7 +215,9 @@ pub(super) fn off_cpu(run: &mut TestRun<'_>) -> TestResult {
     match output.status.success() {
         true => {}
         // Kernel stacks and context switches are only recorded by events that include the kernel.
-        false if is_refused(&output.stderr) => return skip(machine::needed_for_level(1)),
+        false if is_refused(&output.stderr) => {
+            return skip(machine::needed_for_level(machine::OWN_KERNEL_LEVEL));
+        }
         false => return failed(format!("record: {}", output.status)),
     }
     let text = run.succeed("script -F comm,event")?;

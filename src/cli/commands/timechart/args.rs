@@ -27,8 +27,9 @@ Draws what CPUs and tasks did over time as an SVG: which task ran on each CPU, i
 task when it ran, waited for a CPU, was blocked or slept, and which task woke it. 'timechart record' records the events. \
 Of a recording of 'timechart record -I' it draws the system calls that read, write, send, receive, synchronize and poll.
 
-States narrower than half a pixel are merged into boxes as high as their shares of time, so the size of the picture does not depend on the number of \
-events. In a browser, dragging zooms, / searches, and details are shown under the pointer. -o FILE.html writes a page, -o FILE.svgz a compressed SVG. \
+States narrower than half a pixel are merged into boxes as high as their shares of time, so the size of the picture does \
+not depend on the number of events. In a browser, dragging zooms, / searches, and details are shown under the pointer. \
+-o FILE.html writes a page, -o FILE.svgz a compressed SVG. \
 -o FILE.pftrace writes all events for Perfetto's viewer.";
 
 /// Returns the command with its options.
@@ -76,7 +77,10 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(
             switch("tasks-only")
                 .short('T')
-                .help("draw no idle states and frequencies of CPUs"),
+                .help(
+                    "draw no idle states and frequencies of CPUs; if there are context switches, draw them instead of \
+                     system calls",
+                ),
         )
         .arg(value("time", "start,end").help("draw only this time range in seconds, with more detail; either may be omitted"))
         .args([names::vmlinux(), names::kallsyms(), names::symfs()])
@@ -130,7 +134,7 @@ pub(super) enum ChartParts {
     All,
     /// `-P`: idle states and frequencies.
     Power,
-    /// `-T`: everything except idle states and frequencies.
+    /// `-T`: no idle states and frequencies. If context switches are recorded, they are drawn rather than system calls.
     Tasks,
 }
 

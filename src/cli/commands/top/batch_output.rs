@@ -10,6 +10,9 @@ use rperf_view::top::{IntervalStatus, JsonInterval, RowLimits, write_first_rows,
 use super::code::LiveCode;
 use super::session::TopSession;
 
+/// The minimum percentage of instructions to print; 0 prints all.
+const ALL_INSTRUCTIONS: u8 = 0;
+
 /// The settings of batch output.
 pub(super) struct BatchOutput {
     pub(super) layout: ReportLayout,
@@ -47,7 +50,7 @@ impl BatchOutput {
             }
             session.status(number, |status| title(out, now, &status, session))?;
             if let Some(code) = &mut self.code {
-                code.write(out, session, number, 0)?;
+                code.write(out, session, number, ALL_INSTRUCTIONS)?;
                 continue;
             }
             if histogram.rows.is_empty() {

@@ -52,8 +52,8 @@ struct Process {
     status: Option<String>,
     /// The threads that have not ended, as far as they were seen.
     threads: BTreeSet<u32>,
-    /// The exit status of the first thread, which is that of the process if all threads end one by one.
-    first_status: Option<String>,
+    /// The exit status of the main thread, whose tid is the pid. It is that of the process if all threads end one by one.
+    main_thread_status: Option<String>,
     /// Whether `end` is only assumed, because all known threads exited one by one.
     is_end_assumed: bool,
 }
@@ -268,11 +268,12 @@ impl Process {
     /// Notes exit(2) of a thread. If it is the last known one, the process is assumed to end.
     fn exit_thread(&mut self, thread: u32, time: u64, details: &LineDetails) {
         if thread == self.pid {
-            self.first_status = Some(exit_status(details));
+            self.main_thread_status = Some(exit_status(details));
         }
         self.threads.remove(&thread);
         if self.threads.is_empty() && self.status.is_none() {
-            let status = self.first_status.clone().unwrap_or_else(|| "?".to_owned());
+            let status = self.main_thread_status.clone();
+            let status = status.unwrap_or_else(|| "?".to_owned());
             self.end(time, status);
             self.is_end_assumed = true;
         }
@@ -399,7 +400,7 @@ mod tests {
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 
-    /// The first thread may exit while other threads still run.
+    /// The main thread may exit while other threads still run.
     #[test]
     fn threads_that_end_one_by_one() {
         let mut tree = ExecTree::default();

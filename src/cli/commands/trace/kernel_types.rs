@@ -14,6 +14,7 @@ use crate::cli::live::kernel_offsets::kernel_types;
 pub(super) struct KernelTypes {
     enumerations: BTreeMap<String, Enumeration>,
     structures: BTreeMap<String, TypeLayout>,
+    /// Whether the structures are formatted with these layouts even if rperf has a table for them.
     is_preferred: bool,
 }
 

@@ -23,6 +23,7 @@ const OPTIONS: [&str; 7] = [
 const REFUSED: &[&str] = &[
     "all-cpus",
     "cgroup",
+    "comm",
     "cpu",
     "event",
     "input",

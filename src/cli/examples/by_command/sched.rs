@@ -145,7 +145,7 @@ pub(super) const SCHED: &[(&str, &[CommandLine])] = &[
         &[
             example(
                 "sched timehist -n --state",
-                "also show the state of each task and the next one",
+                "also show the state of each task, and which task ran next",
             ),
             example(
                 "sched timehist -MVw",
