@@ -126,6 +126,7 @@ fn eight_digits(text: [u8; 8]) -> Option<u64> {
     let lower = (bytes | (0x20 * EACH)) & !TOP;
     // Setting bit 0x20 turns upper-case letters into lower-case ones, and no other bytes into letters.
     let letter = reaches(lower, 0x61) & !reaches(lower, 0x67);
+    // A byte with its top bit set is not a digit.
     if (decimal | letter) & !bytes != TOP {
         return None;
     }

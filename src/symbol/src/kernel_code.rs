@@ -20,8 +20,10 @@ const MAX_CODE: u64 = 256 << 20;
 pub struct KernelCode {
     /// An ELF file, or the start of one, that identifies the machine of the code.
     pub header: FileBytes,
+    /// Run-time address of the code.
     start: u64,
     bytes: FileBytes,
+    /// The range of the code in `bytes`.
     code: Range<usize>,
 }
 

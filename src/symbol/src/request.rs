@@ -105,7 +105,7 @@ pub struct SearchPaths {
     pub servers: Option<Arc<dyn Servers>>,
     /// Whether C++, Rust and OCaml names are demangled (`--no-demangle` disables it).
     pub demangle: bool,
-    /// Whether the names in files of kernel and modules are demangled (`--demangle-kernel`); those of kallsyms are not.
+    /// Whether the names in files of kernel and modules are demangled (`--demangle-kernel`). Names in kallsyms never are.
     pub demangle_kernel: bool,
 }
 

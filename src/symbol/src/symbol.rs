@@ -85,6 +85,8 @@ const SIZE: u32 = (1 << 26) - 1;
 const IS_LONG: u32 = 1 << 26;
 /// The lowest bit of type and name form.
 const KIND_SHIFT: u32 = 27;
+/// The bits of type and name form, shifted down.
+const KIND_MASK: u32 = 7;
 /// The lowest bit of the binding.
 const BINDING_SHIFT: u32 = 30;
 /// The type of an entry that represents a group of symbols at one address.
@@ -127,6 +129,7 @@ impl PackedSymbols {
 
     /// Adds a symbol.
     pub(crate) fn push(&mut self, symbol: &Symbol) {
+        // The index in `KINDS`; for PLT entries of any type, the first one.
         let kind = (symbol.kind as u32 + 3 * symbol.form as u32).min(6) << KIND_SHIFT;
         let binding = (symbol.binding as u32) << BINDING_SHIFT;
         let size = self.size_bits(symbol.end.wrapping_sub(symbol.start));
@@ -151,7 +154,7 @@ impl PackedSymbols {
     }
 
     fn unpack(&self, packed: &PackedSymbol) -> Symbol {
-        let (kind, form) = KINDS[(packed.bits >> KIND_SHIFT & 7) as usize];
+        let (kind, form) = KINDS[(packed.bits >> KIND_SHIFT & KIND_MASK) as usize];
         Symbol {
             start: packed.start,
             end: self.end_of(packed),
@@ -193,7 +196,7 @@ impl PackedSymbols {
     /// The entry at a position.
     pub(crate) fn entry(&self, position: u32) -> Option<SymbolEntry> {
         let packed = self.list.get(position as usize)?;
-        Some(match packed.bits >> KIND_SHIFT & GROUP {
+        Some(match packed.bits >> KIND_SHIFT & KIND_MASK {
             GROUP => SymbolEntry::Group(packed.bits & SIZE),
             _ => SymbolEntry::One(self.unpack(packed)),
         })

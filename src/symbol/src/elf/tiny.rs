@@ -87,6 +87,7 @@ impl TinyElf {
             let offset = TEXT_OFFSET + body.len() as u64;
             let size = section.content.len() as u64;
             let flags = u64::from(SHF_ALLOC);
+            // In the order of `Elf64_Shdr`; the numbers are sh_info and sh_addralign.
             let fields = [
                 name,
                 section.kind.into(),
@@ -111,7 +112,7 @@ impl TinyElf {
         file
     }
 
-    /// All sections except the null section and `.shstrtab`.
+    /// All sections except the null section and `.shstrtab`. `link` is the number of one of them, counted from 1.
     fn sections(&self) -> Vec<TinySection> {
         let (symbols, strings) = self.symbol_table(&self.symbols);
         let imports: Vec<_> = self.imports.iter().map(|&name| (name, 0, 0)).collect();
@@ -123,12 +124,14 @@ impl TinyElf {
             } else {
                 number << 8
             };
+            // Offset, number of the symbol in the upper bits of the info, addend.
             for field in [0, info, 0] {
                 self.word(&mut relocations, field);
             }
         }
         let symbol_size = if self.is_64 { 24 } else { 16 };
         let mut note = Vec::new();
+        // Size of the name, size of the build-id, NT_GNU_BUILD_ID.
         for field in [4, 20, 3] {
             self.put(&mut note, field, 4);
         }
@@ -194,23 +197,27 @@ impl TinyElf {
         let big = self.endian == Endianness::Big;
         file.extend([1 + u8::from(self.is_64), 1 + u8::from(big), 1]);
         file.resize(16, 0);
-        let (header, segment, section) = if self.is_64 {
+        let (header_size, segment_size, section_size) = if self.is_64 {
             (64, 56, 64)
         } else {
             (52, 32, 40)
         };
+        // Type ET_EXEC, machine; version; entry point, offsets of the program and section headers; flags.
         for field in [2, EM_X86_64.into()] {
             self.put(&mut file, field, 2);
         }
         self.put(&mut file, 1, 4);
-        for field in [TEXT_ADDRESS, header, section_headers_at] {
+        for field in [TEXT_ADDRESS, header_size, section_headers_at] {
             self.word(&mut file, field);
         }
         self.put(&mut file, 0, 4);
-        for field in [header, segment, 1, section, sections, sections - 1] {
+        // The section names are in the last section.
+        let last = sections - 1;
+        for field in [header_size, segment_size, 1, section_size, sections, last] {
             self.put(&mut file, field, 2);
         }
-        // PT_LOAD, readable and executable, of .text and the bytes after it.
+        // PT_LOAD of .text and the bytes after it. Its flags, PF_R | PF_X, are the second field in 64-bit files, and the last but
+        // one in 32-bit files.
         self.put(&mut file, 1, 4);
         if self.is_64 {
             self.put(&mut file, 5, 4);

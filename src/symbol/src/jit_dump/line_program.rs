@@ -29,7 +29,7 @@ pub(super) struct LineProgram<'a> {
 pub(super) struct LinedFunction {
     /// Its address in the object.
     pub(super) address: usize,
-    /// The address that its entries refer to.
+    /// Its run-time address when it was loaded: the addresses in its line entries refer to the code there.
     pub(super) loaded_at: u64,
     /// Size of its code.
     pub(super) len: usize,
@@ -61,6 +61,7 @@ impl<'a> LineProgram<'a> {
             return;
         }
         rows.sort_by_key(|(offset, _)| *offset);
+        // An extended opcode follows 0 and its length, including the operand.
         self.opcodes.bytes.extend([0, 9, SET_ADDRESS]);
         self.opcodes.long(function.address);
         // The offset from the start of the function, and the initial line and file of a sequence.
@@ -114,6 +115,7 @@ impl<'a> LineProgram<'a> {
         // The end of the file table.
         header.bytes.push(0);
         let mut section = Writer::new(self.big);
+        // The length, which does not count itself, DWARF version, length of the header after this field.
         let after_length = 2 + 4 + header.bytes.len() + self.opcodes.bytes.len();
         section.word(u32::try_from(after_length).unwrap_or(u32::MAX));
         section.half(4);
@@ -126,7 +128,7 @@ impl<'a> LineProgram<'a> {
 
 /// The content of `.debug_abbrev`: a unit without children, with a line program and a range of addresses.
 pub(super) const ABBREVIATIONS: &[u8] = &[
-    1, 0x11, 0, // DW_TAG_compile_unit
+    1, 0x11, 0, // abbreviation code, DW_TAG_compile_unit, DW_CHILDREN_no
     0x10, 0x17, // DW_AT_stmt_list, DW_FORM_sec_offset
     0x11, 0x01, // DW_AT_low_pc, DW_FORM_addr
     0x12, 0x07, // DW_AT_high_pc, DW_FORM_data8

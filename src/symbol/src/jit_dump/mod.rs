@@ -48,8 +48,8 @@ pub struct JitDump {
     /// Start of the dump, in nanoseconds of `CLOCK_MONOTONIC`; `None` if it is 0, or if times are from a
     /// CPU counter.
     pub started: Option<u64>,
-    /// Whether reading stopped before its end: at an incomplete record, as left by a killed process, or at a record with an
-    /// invalid size.
+    /// Whether reading stopped before the end of the file: at an incomplete record, as left by a killed process, or at a record
+    /// with an invalid size.
     pub truncated: bool,
     functions: Vec<JitFunction>,
     names: NameTable,
@@ -71,7 +71,7 @@ pub struct JitFunction {
     /// Index of its symbol in the table of [`JitDump::into_numbered`]: its own symbol, that of the function before the move, or
     /// that of an earlier function with the same name and range.
     pub number: u32,
-    /// The address it was moved from.
+    /// The address it was moved from; `None` if it was loaded.
     moved_from: Option<u64>,
     name: NameAt,
     body: FunctionParts,
@@ -173,7 +173,7 @@ pub fn parse(file: &FileBytes) -> Option<JitDump> {
 }
 
 /// Converts the machine in a header to `EM_*`. CPython 3.13.0 writes 0 (`EM_NONE`); as in `perf inject --jit`, the code is then
-/// assumed to be for the host, like that of a header whose number has more than 16 bits.
+/// assumed to be for the host. This also applies to numbers of more than 16 bits.
 fn machine(number: u32) -> u16 {
     match u16::try_from(number).unwrap_or_default() {
         EM_NONE => HOST_MACHINE,
@@ -194,7 +194,9 @@ impl JitDump {
     /// Reads the records from `at` on; returns the end of the last complete one.
     fn read_records(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let mut current = CurrentFunctions::default();
+        // The first function with a range and a name.
         let mut numbers = FxHashMap::default();
+        // The parts for the next JIT_CODE_LOAD.
         let mut pending = FunctionParts::default();
         while let Some(content) = record_at(self.reader, bytes, at) {
             let record = DumpRecord {
@@ -304,13 +306,12 @@ struct CurrentFunctions {
 }
 
 impl CurrentFunctions {
-    /// Parses `JIT_CODE_MOVE`, and removes the function at the old address. `None` if there is none. After the header: pid, tid,
-    /// vma, old and new address, size, number.
+    /// Parses `JIT_CODE_MOVE`: removes the function at the old address and returns it with the new one, which the caller inserts.
+    /// `None` if there is no such function. After the header: pid, tid, vma, old and new address, size, number.
     fn move_function(&mut self, reader: DumpReader, record: &[u8]) -> Option<JitFunction> {
         let time = reader.long(record, 8)?;
-        let body = record.get(RECORD_HEADER..)?;
-        let (old, start) = (reader.long(body, 16)?, reader.long(body, 24)?);
-        let size = reader.long(body, 32)?;
+        let (old, start) = (reader.long(record, 32)?, reader.long(record, 40)?);
+        let size = reader.long(record, 48)?;
         let function = self.functions.remove(&old)?;
         Some(JitFunction {
             time,
@@ -354,7 +355,8 @@ mod tests {
                 big,
                 bytes: Vec::new(),
             };
-            writer.words(&[MAGIC, 1, 40, 62, 0, 77]);
+            // Version, size of the header, machine, padding, pid; start time, flags.
+            writer.words(&[MAGIC, 1, 40, EM_X86_64.into(), 0, 77]);
             writer.longs(&[1, 0]);
             writer
         }
@@ -427,7 +429,8 @@ mod tests {
             let mut writer = Writer::new(big);
             writer.load(0x1000, 0x20, "first");
             writer.load(0x1020, 0x10, "second");
-            writer.words(&[4, 24]);
+            // A damaged record, which is skipped.
+            writer.words(&[CODE_UNWINDING_INFO, 24]);
             writer.longs(&[7, 8]);
             writer.moved(0x1020, 0x3000, 0x10);
             writer.load(0x1010, 8, "later");
@@ -460,7 +463,7 @@ mod tests {
                 (0x1004, 9, "\u{1}"),
                 (0x1004, 8, "b.js"),
             ]);
-            // Six bytes of `.eh_frame`, two of its index.
+            // Six bytes of `.eh_frame` (`frames`), two of `.eh_frame_hdr` (`ix`).
             writer.words(&[CODE_UNWINDING_INFO, 16 + 24 + 8]);
             writer.longs(&[5, 8, 2, 0]);
             writer.bytes.extend(b"framesix");
@@ -484,6 +487,7 @@ mod tests {
                 "lines are relative to the address of JIT_CODE_LOAD"
             );
             assert_eq!(code.line(plain, 0), None);
+            // `.eh_frame` follows the code at 0x80.
             let frames =
                 |function| code.image(function).expect("a file").file[0x88..][..6].to_vec();
             assert_eq!(frames(described), b"frames");
@@ -493,10 +497,14 @@ mod tests {
 
     #[test]
     fn em_none_means_the_host_machine() {
-        for (written, expected) in [(0, HOST_MACHINE), (183, 183), (62, 62)] {
+        for (written, expected) in [
+            (EM_NONE, HOST_MACHINE),
+            (EM_AARCH64, EM_AARCH64),
+            (EM_X86_64, EM_X86_64),
+        ] {
             let mut writer = Writer::new(false);
             writer.load(0x1000, 8, "f");
-            writer.bytes[12..16].copy_from_slice(&u32::to_le_bytes(written));
+            writer.bytes[12..16].copy_from_slice(&u32::from(written).to_le_bytes());
             let (_, code) = read(&writer.bytes).expect("a dump").last_functions();
             let first = SymbolIndex::new(0).expect("an index");
             let image = code.image(first).expect("a file").file;

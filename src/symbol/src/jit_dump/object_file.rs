@@ -26,7 +26,7 @@ const SYMBOL: usize = 24;
 const TEXT: usize = 0x1000;
 /// Alignment of functions, as compilers align them.
 const FUNCTION_ALIGN: usize = 16;
-/// Frames that would begin at this address or later are omitted: their relative addresses have 32 bits.
+/// `.eh_frame` and its index are omitted if they would begin at this address or later: their relative addresses have 32 bits.
 const FRAMES_LIMIT: usize = 1 << 31;
 
 /// An object with all functions of a dump.
@@ -34,7 +34,7 @@ const FRAMES_LIMIT: usize = 1 << 31;
 pub struct JitObjectFile {
     /// The ELF file.
     pub bytes: Vec<u8>,
-    /// The file offset of the code of each of [`JitDump::functions`]; `None` if its code is not in the dump.
+    /// The file offset of each function's code, in the order of [`JitDump::functions`]; `None` if its code is not in the dump.
     pub offsets: Vec<Option<u64>>,
 }
 
@@ -46,9 +46,11 @@ struct Section {
     /// Address and file offset of a section that is loaded; 0 for others.
     address: usize,
     bytes: Vec<u8>,
-    /// For `.symtab`: number of its string table, number of the first global symbol, and size of an entry.
+    /// For `.symtab`: number of the section of its string table. 0 for others.
     link: u32,
+    /// For `.symtab`: number of the first global symbol. 0 for others.
     info: u32,
+    /// For `.symtab`: size of an entry. 0 for others.
     entry: usize,
 }
 
@@ -303,6 +305,7 @@ impl Writer {
         self.word(kind);
         self.word(flags);
         let (start, size) = (range.start, range.len());
+        // The code starts at the first page boundary.
         let align = if kind == PT_LOAD { TEXT } else { 4 };
         for number in [start, start, start, size, size, align] {
             self.long(number);

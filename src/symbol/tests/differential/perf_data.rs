@@ -8,6 +8,8 @@ use rperf_testkit::{FileAttr, PerfFile};
 /// The process of all samples and user mappings. Its perf map is `/tmp/perf-4194000.map`.
 pub(crate) const PID: u32 = 4_194_000;
 
+/// `PERF_TYPE_SOFTWARE`.
+const SOFTWARE: u32 = 1;
 /// `PERF_SAMPLE_IP | PERF_SAMPLE_TID`.
 const SAMPLE_IP_TID: u64 = 3;
 
@@ -110,7 +112,7 @@ fn write_file(dir: &Path, mapping: &Mapping<'_>, addresses: &[u64]) -> PathBuf {
     };
     let mut file = PerfFile::new();
     let attr = FileAttr {
-        kind: 1,
+        kind: SOFTWARE,
         period: 1,
         sample_type: SAMPLE_IP_TID,
         ..FileAttr::default()
