@@ -44,7 +44,7 @@ impl AnnotateColumn {
     }
 }
 
-/// The percentage of each event's hit in that event's total.
+/// Each event's hits as a percentage of that event's total in [`Annotation::totals`].
 pub(super) fn shares(
     hits: &[HitCount],
     annotation: &Annotation<'_>,

@@ -22,7 +22,7 @@ pub struct SampleDump<'a> {
     pub period: u64,
     /// The comm of its thread.
     pub comm: &'a str,
-    /// The file of the address, or perf's placeholder.
+    /// The path of the object at the sample's IP, or perf's text if there is none.
     pub object: &'a str,
 }
 
@@ -129,12 +129,13 @@ pub(super) fn chain(out: &mut dyn Write, ips: impl Iterator<Item = u64>) -> io::
     Ok(())
 }
 
+/// Writes the weight, the fields of a memory access, and the transaction.
 fn write_memory(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> {
     let wire = sample.wire;
     if let Some(weight) = wire.weight {
         if sample.attr.sample_type.contains(SampleType::WEIGHT_STRUCT) {
+            // `var1_dw` has the low 32 bits, `var2_w` the next 16; perf decodes `var3_w` on powerpc only.
             let latency = weight >> 32 & u64::from(u16::MAX);
-            // perf decodes the third field on powerpc only.
             writeln!(
                 out,
                 "... weight: {},0x{latency:x},0x0",

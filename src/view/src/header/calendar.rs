@@ -26,6 +26,7 @@ fn date(days: i64) -> Date {
     const DAYS_BEFORE_1970: i64 = 719_468;
     let days = days.saturating_add(DAYS_BEFORE_1970);
     let (era, day_of_era) = (days.div_euclid(DAYS_IN_ERA), days.rem_euclid(DAYS_IN_ERA));
+    // 1,460 days are 4 years without their leap day, 36,524 are 100 years, 146,096 are 400 years without their last leap day.
     let year_of_era =
         (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);

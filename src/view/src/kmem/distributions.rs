@@ -179,8 +179,8 @@ fn write_rates(out: &mut dyn Write, rates: &[AllocationRate], end: u64) -> io::R
     rows.write_text(out, TextStyle::PLAIN)
 }
 
-/// Writes the histograms, and the sums of each interval, as further keys of a JSON object: `slab_sizes`, `slab_lifetimes_ns`, `slab_not_freed` and
-/// `slab_rates`, or the same with `page`.
+/// Writes the histograms, and the sums of each interval, as further keys of a JSON object: `slab_sizes`, `slab_lifetimes_ns`,
+/// `slab_not_freed` and `slab_rates`, or the same with `page`.
 ///
 /// # Errors
 ///
@@ -222,7 +222,8 @@ pub fn write_json(
     )
 }
 
-/// Returns a summary, and the counts by power of two without empty ranges: `[from, to, count]`, `to` exclusive unless it is the maximum of `u64`.
+/// Returns a summary, and the counts by power of two without empty ranges: `[from, to, count]`, `to` exclusive unless it is the
+/// maximum of `u64`.
 pub(super) fn histogram_json(summarized: SummarizedValues<'_>) -> Value {
     let SummarizedValues {
         values,

@@ -25,14 +25,15 @@ pub struct WaitingThread {
     pub stack: Vec<String>,
 }
 
-/// A process that was requested, or that has locks that threads of the requested ones wait for, also through other threads.
+/// A requested process, or a process that has locks that threads of requested processes wait for, directly or through other
+/// threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProcessState {
     /// The process id.
     pub pid: u32,
     /// The number of threads; `None` if they cannot be read.
     pub threads: Option<usize>,
-    /// Whether it was not requested, but has locks that threads of the others wait for.
+    /// Whether it was not requested, but has locks that threads of requested processes wait for, directly or through others.
     pub is_holder: bool,
     /// Whether it is a Java virtual machine.
     pub is_java: bool,
@@ -70,7 +71,8 @@ impl ProcessWaits {
         )
     }
 
-    /// Returns name and id of a thread; of a thread other than the first of its process also the process id, if there are several processes.
+    /// Returns name and id of a thread. If there are several processes, the process id is added, except for main threads, whose id
+    /// is the same.
     fn thread(&self, tid: u32) -> String {
         match self.names.get(&tid) {
             Some(name) if name.pid != tid && self.processes.len() > 1 => {
@@ -220,7 +222,8 @@ pub fn object_name(object: FutexObject) -> &'static str {
     }
 }
 
-/// Writes the processes, the deadlocks, the other chains, and the number of waits whose holder is unknown; with `shows_unknown`, also these waits.
+/// Writes the processes, the deadlocks, the other chains, and the number of waits whose holder is unknown; with `shows_unknown`,
+/// also the waits whose holder is unknown.
 ///
 /// # Errors
 ///
@@ -252,7 +255,8 @@ pub fn write_waits(
         let (name, pid) = (process_waits.thread(process.pid), process.pid);
         writeln!(
             out,
-            "\nprocess {name} is a Java virtual machine, which implements the locks of Java code itself: 'jcmd {pid} Thread.print' lists them and their deadlocks"
+            "\nprocess {name} is a Java virtual machine, which implements the locks of Java code itself: \
+             'jcmd {pid} Thread.print' lists them and their deadlocks"
         )?;
     }
     Ok(())
@@ -276,7 +280,8 @@ pub fn write_json(out: &mut dyn Write, process_waits: &ProcessWaits) -> io::Resu
     writeln!(out)
 }
 
-/// Returns a process as a JSON object: with its waits, the deadlocks that one of its threads is in, and the chains that begin in it.
+/// Returns a process as a JSON object, with its waits, the deadlocks that any of its threads is in, and the chains that begin in
+/// it.
 fn process_json(
     process_waits: &ProcessWaits,
     chains: &WaitChains,
@@ -344,7 +349,8 @@ mod tests {
         }
     }
 
-    /// Process 1 has 5 threads. With `has_others`, thread 2 is a process of its own, and thread 4 is one of process 6, whose threads cannot be read.
+    /// Process 1 has 5 threads. With `has_others`, thread 2 is a process of its own, and thread 4 is one of process 6, whose
+    /// threads cannot be read.
     fn process_waits(waits: Vec<(u32, WaitingThread)>, has_others: bool) -> ProcessWaits {
         let mut processes = vec![ProcessState {
             pid: 1,

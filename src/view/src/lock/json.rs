@@ -9,8 +9,8 @@ use super::{NamedRow, NamedThread, kind};
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
 pub const LOCK_JSON_VERSION: u32 = 1;
 
-/// Writes rows as a JSON object, times in nanoseconds. `lost` is the number of records lost while recording, or of waits missing in the sums of BPF
-/// programs.
+/// Writes rows as a JSON object, times in nanoseconds. `lost` is the number of records lost while recording, or of waits missing
+/// in the sums of BPF programs.
 ///
 /// # Errors
 ///
@@ -79,8 +79,8 @@ fn threads(threads: &[NamedThread]) -> Vec<serde_json::Value> {
     threads.collect()
 }
 
-/// Returns the number of waits by power of two, without empty ranges: `[from, to, count]`, in nanoseconds, `to` exclusive unless it is the
-/// maximum of `u64`.
+/// Returns the number of waits by power of two, without empty ranges: `[from, to, count]`, in nanoseconds, `to` exclusive unless
+/// it is the maximum of `u64`.
 fn histogram(row: &LockRow) -> Vec<[u64; 3]> {
     if let Some(powers) = &row.powers {
         let counts = (0..).zip(powers).filter(|(_, count)| **count > 0);
@@ -90,18 +90,18 @@ fn histogram(row: &LockRow) -> Vec<[u64; 3]> {
         });
         return bounds.collect();
     }
-    let mut powers: Vec<[u64; 3]> = Vec::new();
+    let mut ranges: Vec<[u64; 3]> = Vec::new();
     for bucket in row.waits.buckets() {
         let from = match bucket.from {
             0 => 0,
             from => 1 << from.ilog2(),
         };
-        match powers.last_mut() {
+        match ranges.last_mut() {
             Some([last, _, count]) if *last == from => *count += bucket.count,
-            _ => powers.push([from, from.saturating_mul(2).max(1), bucket.count]),
+            _ => ranges.push([from, from.saturating_mul(2).max(1), bucket.count]),
         }
     }
-    powers
+    ranges
 }
 
 /// Writes threads and locks as a JSON object, for `lock info`; a list that is not requested is `null`.

@@ -180,6 +180,7 @@ impl GraphLines<'_> {
             );
             self.open.pop();
         }
+        // If no branch is shown, there is no remainder: `rest` is still the whole.
         if fractal && rest.period > 0 && rest.period != fork.total {
             self.push_rest(text, rest, fork.total);
         }

@@ -68,7 +68,7 @@ pub(super) fn write_rows(
 ) -> io::Result<()> {
     let columns = HierarchyColumns::new(histogram, layout);
     let total = histogram.totals.first().copied().unwrap_or_default().period;
-    // The level of the last row if it is hidden: the rows below it are hidden as well.
+    // The level of a hidden row while the rows of its subtree, which are hidden as well, are skipped.
     let mut hidden_level = None;
     let mut text = String::new();
     for step in histogram.hierarchy() {

@@ -44,6 +44,7 @@ pub fn write_tasks(out: &mut dyn Write, tasks: &[TaskEntry]) -> io::Result<()> {
 
 fn mapping_text(mapping: &TaskMapping) -> String {
     let may = |bit: u32, letter| if mapping.prot & bit == 0 { '-' } else { letter };
+    // PROT_READ, PROT_WRITE, PROT_EXEC.
     let letters: String = [may(1, 'r'), may(2, 'w'), may(4, 'x')]
         .into_iter()
         .collect();

@@ -44,12 +44,12 @@ fn normal(counted: &ThreadCounts) -> Table {
 fn raw(counted: &ThreadCounts) -> Table {
     let mut table = Table::new(["PID", "TID", "Name", "Raw", "Count"].map(Column::right));
     for thread in &counted.threads {
-        for ((name, event), count) in counted.events.iter().zip(&thread.counts) {
+        for ((name, index), count) in counted.events.iter().zip(&thread.counts) {
             table.push([
                 thread.pid.into(),
                 thread.tid.into(),
                 name.clone().into(),
-                format!("{event:x}").into(),
+                format!("{index:x}").into(),
                 (*count).into(),
             ]);
         }

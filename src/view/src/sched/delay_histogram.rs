@@ -15,9 +15,9 @@ const BAR: u64 = 40;
 /// The first line counts all waits shorter than two to the power of this, in nanoseconds: 1.024 us.
 const FIRST_POWER: u32 = 10;
 
-/// Writes a histogram of the waits of all tasks, and one for each row if there are several: a line for the waits below 1.024 us, and one for
-/// each power of two nanoseconds from there on, without the lines before the first wait. The distributions must have been kept
-/// (`LatencyOptions::with_distributions`).
+/// Writes a histogram of the waits of all tasks, and one for each row if there are several rows. A histogram has a line for the
+/// waits below 1.024 us, and one for each power of two nanoseconds from there on, without the lines before the first wait. The
+/// distributions must have been kept (`LatencyOptions::with_distributions`).
 ///
 /// # Errors
 ///
@@ -53,8 +53,9 @@ fn write_histogram(out: &mut dyn Write, title: &str, sums: &LatencySums) -> io::
     write_counts(out, &counts, FIRST_POWER, waits)
 }
 
-/// Writes a line with a bar for each of `counts`, from the first one above 0 on. The first of `counts` is that of all waits shorter than
-/// two to the power of `first_power` nanoseconds, the next ones those of the powers of two from there on; `waits` is the number of all waits.
+/// Writes a line with a bar for each of `counts`, from the first one above 0 on. The first of `counts` is the number of waits
+/// shorter than two to the power of `first_power` nanoseconds, each further one the number in the next power of two; `waits` is
+/// the number of all waits.
 ///
 /// # Errors
 ///
@@ -91,7 +92,8 @@ pub(crate) fn write_counts(
     rows.write_text(out, TextStyle::PLAIN)
 }
 
-/// Returns the number of values below two to the power of `first_power`, and in each power of two from there on, up to the highest value.
+/// Returns the number of values below two to the power of `first_power`, and the number in each power of two from there on, up to
+/// the highest value.
 pub(crate) fn counts_by_power(values: &LogHistogram, first_power: u32) -> Vec<u64> {
     let mut counts = Vec::new();
     for bucket in values.buckets() {
