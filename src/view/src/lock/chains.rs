@@ -71,8 +71,8 @@ impl ProcessWaits {
         )
     }
 
-    /// Returns name and id of a thread. If there are several processes, the process id is added, except for main threads, whose id
-    /// is the same.
+    /// Returns name and id of a thread. If there are several processes, the process id is added, except for main threads, whose
+    /// id is the same.
     fn thread(&self, tid: u32) -> String {
         match self.names.get(&tid) {
             Some(name) if name.pid != tid && self.processes.len() > 1 => {
