@@ -31,7 +31,7 @@ pub(crate) fn is_monotonic(events: &[EventDesc]) -> bool {
     })
 }
 
-/// Returns the default paths, for a recording with these header features.
+/// Returns the default paths of files with symbols, for a recording with these header features.
 pub(crate) fn search_paths(context: &Context, features: &Features<'_>) -> SearchPaths {
     let paths = SearchPaths::new(context.buildid_dir());
     match features.os_release() {

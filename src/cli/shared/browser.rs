@@ -15,7 +15,7 @@ use crate::cli::options::given_value;
 
 /// The maximum number of bytes that are read from another command's stdout, and from its stderr.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
-/// The options that select symbol sources.
+/// The options for symbol sources that are passed on to the other command.
 const SYMBOL_OPTIONS: &[&str] = &["vmlinux", "kallsyms", "symfs"];
 
 /// Runs other commands on the same recording and shows their output.

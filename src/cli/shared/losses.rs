@@ -11,11 +11,11 @@ use super::analysis::Analysis;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 
-/// The number of stretches that are listed without `-v`.
-const LISTED: usize = 5;
+/// The maximum number of stretches that are listed without `-v`.
+const MAX_LISTED: usize = 5;
 
-/// Warns about skipped samples and about stretches of time with lost records, after all passes. `doubtful` names the numbers that may
-/// be wrong in these stretches.
+/// Warns, after all passes, about skipped samples and about stretches of time with lost records, then calls [`Analysis::conclude`].
+/// `doubtful` names the numbers that may be wrong in these stretches.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ fn warn_of_stretches(
         return;
     }
     let listed = match context.verbosity(matches) {
-        0 => LISTED,
+        0 => MAX_LISTED,
         _ => stretches.len(),
     };
     for stretch in stretches.iter().take(listed) {

@@ -73,7 +73,7 @@ impl MountNamespace {
         }
     }
 
-    /// Reads the file that has the path `file` in this namespace and has a build-id; the error says why it failed.
+    /// Reads the file at the path `file` in this namespace. The error says why it failed; a file without a build-id is an error.
     pub(crate) fn read(&self, file: &Path) -> Result<ExistingFile, String> {
         let path = self.path(file).map_err(|error| reason(&error))?;
         let readable = match &self.root {

@@ -34,7 +34,7 @@ use crate::cli::options::flag;
 /// The result of one definition.
 pub(crate) struct DefinitionResult {
     pub(crate) definition: Definition,
-    /// The entry of the object in the probe cache; of several objects, that of the last one.
+    /// The entry of the object in the probe cache; of several objects, that of the last one. `None` if it cannot be cached.
     pub(crate) cache_entry: Option<CachedObject>,
     /// The events; each with its place if several places of one object were found.
     pub(crate) events: Vec<(ProbeEvent, Option<String>)>,
@@ -114,7 +114,7 @@ fn is_stripped_function(error: &Error, definition: &Definition, binary: &ProbedB
     is_missing && binary.object().is_ok_and(|object| object.is_stripped())
 }
 
-/// Returns the inlined instances that `--no-inlines` excludes, as text.
+/// Returns the places that `--no-inlines` excludes, as text; `None` without this option, or if it excludes none.
 fn inlined(
     binary: &ProbedBinary,
     definition: &Definition,
@@ -133,7 +133,7 @@ fn inlined(
 }
 
 /// With `--cache`, returns the cached events of the same definition, even if the debug information no longer exists. `None` without
-/// `--cache`, if options restrict the search, or if the cache has no such events.
+/// `--cache`, if an option of the search is given (`--max-probes`, `--[no-]inlines`), or if the cache has no such events.
 fn cached_events(
     cache_entry: &CachedObject,
     opened: &OpenedObject,
@@ -141,8 +141,8 @@ fn cached_events(
     matches: &ArgMatches,
     context: &Context,
 ) -> Option<Vec<ProbeEvent>> {
-    let is_restricted = matches.contains_id("max-probes") || matches.contains_id("inlines");
-    if !on(matches, "cache") || is_restricted {
+    let has_search_options = matches.contains_id("max-probes") || matches.contains_id("inlines");
+    if !on(matches, "cache") || has_search_options {
         return None;
     }
     cache_entry.events_for(definition, &opened.group(), context)

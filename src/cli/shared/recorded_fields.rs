@@ -24,7 +24,7 @@ const NEEDED: [NeededField; 3] = [
     NeededField {
         field: SampleType::CPU,
         name: "CPU",
-        option: "-a or --sample-cpu",
+        option: "--sample-cpu",
     },
     NeededField {
         field: SampleType::RAW,

@@ -132,7 +132,7 @@ impl<'d> RecordedStat<'d> {
         self.rounds.is_per_cpu()
     }
 
-    /// A value of the STAT_CONFIG record, by the number of its term; `None` before that record.
+    /// A value of the STAT_CONFIG record, by the number of its term; `None` before that record, or if it has no such term.
     pub(crate) fn setting(&self, number: u64) -> Option<u64> {
         self.config.as_ref().and_then(|config| config.term(number))
     }

@@ -12,7 +12,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
 use crate::cli::tracefs::MachineTracepoints;
 
-/// The options of `record` before those of the user: the whole system, raw data, 1024 pages per CPU, every event.
+/// The options of `record` before those of the user: the whole system, raw data, 1024 pages per CPU, a sample of every event.
 const OPTIONS: [&str; 6] = ["-a", "-R", "-m", "1024", "-c", "1"];
 
 /// Refuses `-i` and `-f` before the word `record`; `recorder` is the command, such as `sched record`.

@@ -5,7 +5,7 @@ use clap::Arg;
 use crate::cli::options::{switch, value};
 use crate::cli::{debuginfod, jobs};
 
-/// Returns all options of this file except `--modules`, as well as `--debuginfod` and `--jobs`.
+/// Returns the options of this file except `--modules`, followed by `--debuginfod` and `--jobs`.
 pub(crate) fn all() -> Vec<Arg> {
     vec![
         vmlinux(),

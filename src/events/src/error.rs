@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-/// An invalid selector. Displays, for each fault, the text and an arrow under the fault with the reason, but not the hint. There
-/// is no final newline:
+/// An invalid selector. For each fault, `Display` writes the text and an arrow under the fault with the reason, but not the hint,
+/// and no newline at the end:
 ///
 /// ```text
 /// event syntax error: 'cs,page-fualts'

@@ -70,8 +70,8 @@ pub(crate) fn group(
     Ok(groups.concat())
 }
 
-/// Splits a group with events of several core PMUs into one group per PMU, because a group must be of one PMU: first those of the core
-/// PMUs, which all contain the events without a PMU, then those of other PMUs.
+/// Splits a group with events of several core PMUs into one group per PMU, because a group must be of one PMU: first the groups
+/// of the core PMUs, then those of other PMUs. Each group of a core PMU also contains the events without a PMU.
 fn by_cores(events: Vec<EventSpec>, catalogue: &Catalogue<'_>) -> Vec<Vec<EventSpec>> {
     let mut cores = core_pmus(catalogue);
     cores.retain(|(core, _)| events.iter().any(|event| event.pmu.as_ref() == Some(core)));

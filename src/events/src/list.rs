@@ -128,7 +128,7 @@ pub enum EventSelection {
         system: Option<String>,
         /// A pattern for the name.
         name: String,
-        /// Whether matching is case-sensitive.
+        /// Whether matching is case-sensitive; otherwise the patterns are lowercase.
         case_sensitive: bool,
     },
 }
@@ -232,6 +232,7 @@ fn listed_code(word: &str) -> Option<u64> {
     raw_code(word).flatten()
 }
 
+/// Whether a name matches a pattern, which must be lowercase unless `case_sensitive`.
 fn fits(pattern: &str, name: &str, case_sensitive: bool) -> bool {
     match case_sensitive {
         true => matches_pattern(pattern, name),

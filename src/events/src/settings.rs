@@ -34,7 +34,7 @@ pub enum SamplingRate {
     Frequency(u64),
 }
 
-/// Result of a term that is valid for every event.
+/// Result of a term that needs no format of a PMU.
 #[derive(Debug)]
 pub(crate) enum CommonTerm {
     /// Stored in [`EventSettings`].
@@ -45,7 +45,8 @@ pub(crate) enum CommonTerm {
     Config(usize, u64),
 }
 
-/// Keys of the terms valid for every event, for suggestions.
+/// Keys of the terms that need no format of a PMU, for suggestions. The first one, `config`, is valid only for events
+/// of a PMU, the others for every event.
 pub(crate) const KEYS: [&str; 16] = [
     "config",
     "config1",
@@ -86,7 +87,7 @@ const UNSUPPORTED_TERMS: [(&str, &str); 4] = [
 type Reason = String;
 
 impl EventSettings {
-    /// Processes a term valid for every event; returns `None` for another key.
+    /// Processes a term that needs no format of a PMU; returns `None` for another key.
     pub(crate) fn take(&mut self, term: &Term<'_>) -> Result<Option<CommonTerm>, Reason> {
         let unsupported = UNSUPPORTED_TERMS.iter().find(|(key, _)| *key == term.key);
         if let Some((key, why)) = unsupported {
@@ -121,8 +122,8 @@ impl EventSettings {
         Ok(Some(CommonTerm::Stored))
     }
 
-    /// Sets the size of stack copies, whether before or after `call-graph=dwarf`, which is also the mode if none is given.
-    /// Another mode has no stack copies.
+    /// Sets the size of stack copies. The term may precede or follow `call-graph=dwarf`, and implies it if no mode is given. With
+    /// another mode, which has no stack copies, it has no effect.
     fn set_stack_size(&mut self, term: &Term<'_>) -> Result<(), Reason> {
         let size = number(term.value.unwrap_or_default()).and_then(StackSize::new);
         let stack_size = size.ok_or_else(|| {

@@ -51,7 +51,7 @@ pub struct EventSpec {
     pub per_package: bool,
     /// Settings from its terms.
     pub settings: EventSettings,
-    /// The tool event, if it is not a kernel event: only counting commands support it.
+    /// The tool event; `None` for events of the kernel. Only counting commands support tool events.
     pub tool: Option<Tool>,
     /// `--filter` in the kernel's syntax, evaluated by the kernel.
     pub filter: Option<String>,

@@ -71,7 +71,7 @@ impl TimechartRecording {
         let needed = [
             (SampleType::TIME, "time", "-T"),
             (SampleType::TID, "thread", "-a"),
-            (SampleType::CPU, "CPU", "-a or --sample-cpu"),
+            (SampleType::CPU, "CPU", "--sample-cpu"),
             (SampleType::RAW, "raw data", "-R"),
         ];
         for (index, event) in (0..).zip(analysis.metadata().events) {

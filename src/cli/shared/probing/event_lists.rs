@@ -158,7 +158,8 @@ impl EventLists {
             ))
     }
 
-    /// Returns the error for a list that cannot be read or written; without permission, that of a command that changes the list.
+    /// Returns the error for a list that cannot be read or written. If permission is denied, it is the error of a command that
+    /// changes the list.
     fn refused(&self, error: &io::Error, list: &str) -> CliError {
         let root = self.0.root().display();
         match error.kind() {

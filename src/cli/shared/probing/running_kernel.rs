@@ -123,7 +123,7 @@ impl RunningKernel {
         self.given_image.as_deref()
     }
 
-    /// Returns the image of the running kernel, or of its module, with debug information.
+    /// Returns the image of the running kernel, or of its module; `None` if it is not found or has no debug information.
     pub(crate) fn image(&self) -> Option<ProbedBinary> {
         let path = match &self.module {
             None => {
@@ -190,6 +190,8 @@ impl RunningKernel {
         }
     }
 
+    /// Finds the probe points of a definition in an image. `is_running`: the image was found for the running kernel, not given by
+    /// the user.
     fn in_image(
         &self,
         image: &ProbedBinary,

@@ -11,7 +11,8 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use rperf_sys::kernel_text;
 
-const PMU: &str = "/sys/bus/event_source/devices/uprobe/type";
+/// The file with the type number of the PMU.
+const PMU_TYPE: &str = "/sys/bus/event_source/devices/uprobe/type";
 
 /// Returns the events of definitions, and prints notes on them. `error` says why they cannot be created in tracefs. It is returned if the
 /// kernel lacks the PMU, or if a definition has arguments or is not of a program, which the PMU does not support.
@@ -20,7 +21,7 @@ pub(crate) fn specs(
     error: CliError,
     context: &Context,
 ) -> Result<Vec<EventSpec>, CliError> {
-    let pmu_type = kernel_text(PMU).ok();
+    let pmu_type = kernel_text(PMU_TYPE).ok();
     let Some(pmu) = pmu_type.and_then(|number| number.trim().parse().ok()) else {
         return Err(error);
     };

@@ -13,8 +13,8 @@ const BAD_RATE: u8 = 234;
 /// The sysctl file that limits the rate.
 const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 
-/// Returns the sampling rate given by `-F` or `-c`, otherwise the default. A frequency above the kernel's limit is lowered to
-/// it with a warning; `--strict-freq` refuses such a `-F`.
+/// Returns the sampling rate given by `-F` or `-c`, otherwise the default. `-c 0` counts as not given. A frequency above the
+/// kernel's limit is lowered to it with a warning; `--strict-freq` refuses such a `-F`.
 pub(crate) fn sampling(
     matches: &ArgMatches,
     context: &Context,

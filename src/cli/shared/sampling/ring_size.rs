@@ -22,7 +22,7 @@ pub(crate) fn area_pages(
     areas.map_or(Ok(None), |word| rounded(word, context).map(Some))
 }
 
-/// Splits the value into the sizes of ring buffers and AUX areas. Before a comma, the first may be empty.
+/// Splits the value `RINGS`, `RINGS,AREAS` or `,AREAS` into the sizes of ring buffers and AUX areas.
 fn sizes(matches: &ArgMatches) -> (Option<&str>, Option<&str>) {
     let Some(word) = matches.get_one::<String>("mmap-pages") else {
         return (None, None);
@@ -33,7 +33,7 @@ fn sizes(matches: &ArgMatches) -> (Option<&str>, Option<&str>) {
     }
 }
 
-/// Returns a size in pages, rounded up to a power of two.
+/// Returns a size in pages, rounded up to a power of two. Prints a note if it was rounded.
 fn rounded(word: &str, context: &Context) -> Result<usize, CliError> {
     let invalid = || {
         CliError::usage("Invalid argument for --mmap_pages/-m")

@@ -92,6 +92,7 @@ fn first_token(rest: &str) -> (Token<'_>, usize) {
         return (Token::Cpus(list.get(..end).unwrap_or_default()), size);
     }
     let is_end = |c: char| c.is_whitespace() || "=!<>&|~()\"'".contains(c);
+    // A single `|`, which begins no other token, is a word.
     let size = rest
         .find(is_end)
         .unwrap_or(rest.len())

@@ -66,7 +66,7 @@ impl MetricPlan {
             .collect()
     }
 
-    /// The plan of one metric. Branches of conditions that are constant on this machine are removed, with their events.
+    /// The plan of one metric. Branches that are never taken on this machine are removed, with their events.
     ///
     /// # Errors
     /// A syntax error, or metrics that depend on each other.

@@ -30,6 +30,7 @@ pub(super) const PARTS: [MemoryPart; 8] = [
     },
     MemoryPart {
         name: "mem_lvl",
+        // The level as a number (`mem_lvl_num`), not the older bits of `mem_lvl`.
         bits: (33, 4),
         upper_bits: None,
         values: &[
