@@ -14,7 +14,7 @@ use crate::cli::error::{CliError, ExitStatus};
 /// The maximum number of stretches that are listed without `-v`.
 const MAX_LISTED: usize = 5;
 
-/// Warns, after all passes, about skipped samples and about stretches of time with lost records, then calls [`Analysis::conclude`].
+/// Warns, after all passes, about skipped samples and stretches of time with lost records, then calls [`Analysis::conclude`].
 /// `doubtful` names the numbers that may be wrong in these stretches.
 ///
 /// # Errors
