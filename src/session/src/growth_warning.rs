@@ -58,7 +58,7 @@ impl GrowthWarning {
         if self.reported || elapsed < WINDOW {
             return;
         }
-        let growth = self.growth(bytes, samples, elapsed);
+        let growth = self.measure(bytes, samples, elapsed);
         if let (Some((bytes, samples)), Some(first)) = (growth, events.first()) {
             let attr = &first.event.attr;
             self.reported = true;
@@ -74,9 +74,9 @@ impl GrowthWarning {
         self.began = Instant::now();
     }
 
-    /// Returns bytes per minute and samples per second since the previous measurement, which was made `elapsed` ago; `None`
-    /// below the threshold.
-    fn growth(&mut self, bytes: u64, samples: u64, elapsed: Duration) -> Option<(u64, u64)> {
+    /// Records the numbers so far. Returns bytes per minute and samples per second since the previous measurement, which was made
+    /// `elapsed` ago; `None` below the threshold.
+    fn measure(&mut self, bytes: u64, samples: u64, elapsed: Duration) -> Option<(u64, u64)> {
         let millis = u64::try_from(elapsed.as_millis())
             .unwrap_or(u64::MAX)
             .max(1);
@@ -100,13 +100,13 @@ mod tests {
         let second = Duration::from_secs(1);
         let much = MAX_BYTES_PER_MINUTE / 60 + 1;
         assert_eq!(
-            warning.growth(500 + much, 70, second),
+            warning.measure(500 + much, 70, second),
             Some((much * 60, 70))
         );
         // The same growth in two seconds is below the threshold. The next period is measured separately.
-        assert_eq!(warning.growth(500 + 2 * much, 80, 2 * second), None);
+        assert_eq!(warning.measure(500 + 2 * much, 80, 2 * second), None);
         assert_eq!(
-            warning.growth(500 + 4 * much, 90, second),
+            warning.measure(500 + 4 * much, 90, second),
             Some((much * 120, 10))
         );
         assert_eq!(warning.timeout(), -1);

@@ -165,7 +165,7 @@ fn clock(clockid: i32, set: &mut FeatureSet) {
 
 /// Adds the number of CPUs, their topology and their caches.
 fn cpus_and_caches(sysfs: &Sysfs, set: &mut FeatureSet) {
-    // The number of CPUs, and the number after the last one.
+    // How many CPUs there are, and one more than the largest CPU number.
     let count = |which| -> io::Result<(u32, u32)> {
         let cpus = sysfs.cpus(which)?;
         let count = u32::try_from(cpus.numbers().len()).unwrap_or(u32::MAX);

@@ -152,7 +152,7 @@ impl Opener<'_> {
         let mut events = record_events(&specs, &self.options);
         while let Some(event) = events.get(open.len()) {
             let index = open.len();
-            // Also when opening starts again.
+            // At the start, and when opening starts again because the first group was broken up or the first event replaced.
             if index == 0 {
                 self.ring_tasks.clear();
             }
@@ -219,7 +219,7 @@ impl Opener<'_> {
         context: OpenContext<'_>,
         observer: &mut dyn SessionObserver,
     ) -> Result<OpenEvent, Box<RefusedEvent>> {
-        let precision = event.attr.precise_ip();
+        let requested_precision = event.attr.precise_ip();
         loop {
             observer.on_event(SessionNotice::Opening { attr: &event.attr });
             let cause = match self.open_counters(&event.attr, context, observer) {
@@ -233,7 +233,7 @@ impl Opener<'_> {
             } else if cause.raw_os_error() == Some(EINVAL)
                 && self.give_up_newest(&event.attr, observer)
             {
-                event.attr.set_precise_ip(precision);
+                event.attr.set_precise_ip(requested_precision);
                 self.clear_unsupported(&mut event.attr);
             } else {
                 return Err(Box::new(RefusedEvent { event, cause }));
@@ -347,6 +347,7 @@ impl Opener<'_> {
         let paranoid = self.sysctl.perf_event_paranoid();
         if is_denied(&refused.cause) && paranoid.is_none_or(|level| level > 1) {
             let on_cpus = self.options.target == rperf_events::SamplingTarget::Cpus;
+            // At such a level, unprivileged users may not observe whole CPUs, not even user space.
             let instead = user_only(spec).filter(|_| !on_cpus)?;
             // The restriction of the side-band event to user space does not change its records.
             if !is_side_band {

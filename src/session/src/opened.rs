@@ -70,7 +70,7 @@ impl OpenedEvents {
 }
 
 fn statistics_fields(first: SampleType, mut types: impl Iterator<Item = SampleType>) -> SampleType {
-    // The time is the last of these fields. It has one offset if all events have the same of them.
+    // The time comes last of these four fields. Its offset is the same in all samples if all events have the same ones.
     let up_to_time = SampleType::IDENTIFIER | SampleType::IP | SampleType::TID | SampleType::TIME;
     let is_common = types.all(|other| other & up_to_time == first & up_to_time);
     first.with(

@@ -89,7 +89,12 @@ fn is_part(name: &OsStr) -> bool {
     let number = name
         .strip_prefix(HEADER)
         .and_then(|rest| rest.strip_prefix('.'));
-    name == HEADER || number.is_some_and(|number| number.parse::<u32>().is_ok())
+    name == HEADER
+        || number.is_some_and(|number| {
+            let parsed = number.parse::<u32>();
+            // Not `data.+1` or `data.01`.
+            parsed.is_ok_and(|parsed| parsed.to_string() == number)
+        })
 }
 
 fn not_empty() -> io::Error {

@@ -176,7 +176,8 @@ pub struct ObserveOptions {
     pub details: RecordDetails,
     /// Options of the hardware trace among `events`, of which there is at most one.
     pub traces: Option<TraceOptions>,
-    /// The times at which events are enabled and disabled, in order (`-D`). Events start disabled, or with `None` enabled.
+    /// The times at which events are enabled and disabled, in order (`-D`). Events start disabled; with `None`, they start
+    /// enabled.
     pub switches: Option<Vec<TimedSwitch>>,
     /// The time after which the recording ends (`--duration`).
     pub duration: Option<Duration>,
@@ -186,7 +187,7 @@ pub struct ObserveOptions {
     /// The BPF programs that sum up waits of tasks, and write to the event
     /// [`off_cpu_output`](rperf_events::off_cpu_output) among `events`.
     pub off_cpu: Option<Arc<OffCpuPrograms>>,
-    /// Programs in the kernel that write samples of one of the events each; only for recordings.
+    /// Sets of programs in the kernel, each of which writes the samples of one of the events; only for recordings.
     pub programs: Vec<Arc<dyn OutputPrograms>>,
 }
 
@@ -435,7 +436,7 @@ pub enum SessionNotice<'a> {
     },
     /// The output has reached the size at which the recording ends.
     SizeReached {
-        /// The size in bytes.
+        /// The actual size in bytes; may exceed the limit.
         bytes: u64,
     },
     /// The output grows fast.
@@ -510,8 +511,9 @@ pub trait OutputPrograms: Debug + Send + Sync {
     /// Returns the name of the event.
     fn event(&self) -> &str;
 
-    /// Directs the programs to the counters of the event, each with its CPU, and starts to observe the target.
-    /// `workload` is the process that will execute the command. Called once, before the command is executed.
+    /// Directs the programs to the counters of the event, and starts to observe the target. `counters` has the CPU and the
+    /// descriptor of each counter; `workload` is the process that will execute the command. Called once, before the command is
+    /// executed.
     ///
     /// # Errors
     /// Errors of the kernel.

@@ -21,7 +21,7 @@ impl ThreadShare {
     }
 }
 
-/// Returns the shares of the threads that `threads` requests. They contain all of `cpus` and no other CPUs.
+/// Returns the shares of the threads that `threads` requests. Together they drain the rings of all `cpus`, and of no others.
 ///
 /// # Errors
 /// [`Error::UnservedCpu`] if a CPU is in no mask, [`Error::IdleThread`] if a mask has none of `cpus`, and [`Error::Bind`]
@@ -142,6 +142,7 @@ pub(crate) struct RingAffinity {
     affinities: Vec<(CpuList, CpuList)>,
     /// Index of the affinity that was set last, or could not be set.
     current: Option<usize>,
+    /// Restores the thread's own affinity when dropped; `None` until the first affinity is set.
     bound: Option<AffinityGuard>,
 }
 

@@ -1,8 +1,10 @@
 //! Writes counts to a file or pipe (`stat record`).
 //!
 //! ```text
-//! EVENT_UPDATE…  names (only of a pipe), units, scales and CPUs of events
-//! THREAD_MAP     threads, CPU_MAP CPUs, STAT_CONFIG settings
+//! EVENT_UPDATE…  names (only to a pipe), units, scales and CPUs of events
+//! THREAD_MAP     threads
+//! CPU_MAP        CPUs
+//! STAT_CONFIG    settings
 //! STAT…          each reading, cumulative and unscaled
 //! STAT_ROUND     time of the readings, after each interval and at the end
 //! ```
@@ -181,8 +183,8 @@ impl<'a> CountWriter<'a> {
     pub(super) fn finish(self) -> Result<(), Error> {
         let path = &self.options.output;
         let finished = self.output_sink.finish(&self.features);
-        let lost = finished.map_err(|error| write_error(error).with_path(path))?;
-        lost.map_or(Ok(()), |cause| {
+        let features_error = finished.map_err(|error| write_error(error).with_path(path))?;
+        features_error.map_or(Ok(()), |cause| {
             Err(Error::Output {
                 path: path.clone(),
                 cause,

@@ -18,7 +18,7 @@ pub(super) struct CounterTarget<'a> {
 }
 
 impl CounterTarget<'_> {
-    /// Returns the arguments of perf_event_open: task, CPU and flags. For messages.
+    /// Returns the arguments of perf_event_open for messages: the task (or the descriptor of the cgroup), CPU and flags.
     pub(super) fn arguments(&self) -> (ObservedTask, u64) {
         match self.cgroup {
             None => (self.observed, PERF_FLAG_FD_CLOEXEC),
@@ -39,7 +39,7 @@ pub(super) trait CounterKernel {
     /// An open event.
     type Counter;
 
-    /// Opens an event, as a member of `group` if given.
+    /// Opens an event; if `group` is given, as a member of the group that it leads.
     fn open(
         &self,
         attr: &Attr,

@@ -46,7 +46,8 @@ pub struct IntervalOptions {
 pub struct BpfCounting {
     /// Ids of BPF programs: events are counted only while one of them runs. Empty to count events of tasks or cgroups.
     pub programs: Vec<u32>,
-    /// The offset of `task_struct::pid` (from BTF), by which children are found.
+    /// The offset of `task_struct::pid` (from BTF), by which children are found. `None` if it is not needed or not found; in the
+    /// latter case, tasks cannot be counted with their children.
     pub task_pid: Option<u16>,
 }
 

@@ -45,8 +45,8 @@ pub fn count(
         writer: writer.transpose()?,
         reader_gone: false,
         began: Instant::now(),
-        last: EventReadings::default(),
-        last_at: Duration::ZERO,
+        previous: EventReadings::default(),
+        previous_at: Duration::ZERO,
     };
     if let Some(workload) = &mut workload {
         start_workload(workload, request)?;
@@ -204,10 +204,10 @@ struct CountRun<'a> {
     reader_gone: bool,
     /// When counting began: when the events were opened or, with a delay, enabled.
     began: Instant,
-    /// Readings at the end of the last interval.
-    last: EventReadings,
-    /// End of the last interval, since `began`.
-    last_at: Duration,
+    /// Readings at the end of the previous interval; empty during the first one.
+    previous: EventReadings,
+    /// Time from `began` to the end of the previous interval.
+    previous_at: Duration,
 }
 
 impl<'a> CountRun<'a> {
@@ -320,7 +320,7 @@ impl<'a> CountRun<'a> {
             .began
             .checked_add(interval.every.checked_mul(number)?)?;
         // If this process was stopped (SIGSTOP), there is one long interval, not many short ones to catch up.
-        Some(due.max(self.began + self.last_at + interval.every / 2))
+        Some(due.max(self.began + self.previous_at + interval.every / 2))
     }
 
     /// Reports and records the counts of an interval. `at` is the time from `began` to its end.
@@ -330,10 +330,10 @@ impl<'a> CountRun<'a> {
         readings: &EventReadings,
         observer: &mut dyn CountObserver,
     ) -> Result<(), Error> {
-        let since = readings.since(&self.last);
-        observer.interval(at, at.saturating_sub(self.last_at), &since);
-        self.last = readings.clone();
-        self.last_at = at;
+        let since = readings.since(&self.previous);
+        observer.interval(at, at.saturating_sub(self.previous_at), &since);
+        self.previous = readings.clone();
+        self.previous_at = at;
         self.record_round(StatRoundKind::Interval, readings, at)
     }
 
@@ -374,8 +374,8 @@ impl<'a> CountRun<'a> {
 }
 
 impl WaitConditions<'_> {
-    /// Unless the workload has exited, sends it SIGTERM, or the signal that ended the count, and waits for its exit. Returns that
-    /// signal, if any; SIGPIPE if the reader closed the pipe.
+    /// Unless the workload has exited, sends it SIGTERM, or the signal that ended the count, and waits for its exit. Returns the
+    /// signal that ended the count, if any; SIGPIPE if the reader closed the pipe.
     pub(crate) fn finish(&mut self, woken: WaitEnd) -> Result<Option<i32>, Error> {
         let signal = match woken {
             WaitEnd::Signal(signal) => Some(signal),

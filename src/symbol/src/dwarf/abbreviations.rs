@@ -9,7 +9,10 @@ use super::leb;
 use super::sections::Slice;
 
 /// Codes below this are in the dense table; compilers number from 1.
-const MAX_DENSE: u64 = 1 << 16;
+const DENSE_LIMIT: u64 = 1 << 16;
+
+/// Codes from this on take more than one byte as LEB128.
+const ONE_BYTE_LIMIT: usize = 0x80;
 
 const INITIAL_CAPACITY: usize = 512;
 
@@ -319,7 +322,7 @@ impl AbbreviationTable {
                 && let Some(slot) = self
                     .steps
                     .get_mut(abbreviation.code)
-                    .filter(|_| abbreviation.code < 0x80)
+                    .filter(|_| abbreviation.code < ONE_BYTE_LIMIT)
             {
                 *slot = SkipStep::of(abbreviation);
             }
@@ -334,7 +337,7 @@ impl AbbreviationTable {
         self.abbreviations.push(abbreviation);
         let number = u32::try_from(self.abbreviations.len()).ok()?;
         let at = abbreviation.code;
-        if code >= MAX_DENSE {
+        if code >= DENSE_LIMIT {
             self.sparse.insert(code, number);
             return Some(());
         }
@@ -346,9 +349,9 @@ impl AbbreviationTable {
         Some(())
     }
 
-    /// Sets how to skip entries with this code, if the code is encoded in one byte (below 128).
+    /// Sets how to skip entries with this code, if the code is encoded in one byte.
     fn set_step(&mut self, code: usize, step: SkipStep) {
-        if let Some(slot) = self.steps.get_mut(code).filter(|_| code < 0x80) {
+        if let Some(slot) = self.steps.get_mut(code).filter(|_| code < ONE_BYTE_LIMIT) {
             *slot = step;
         }
     }
@@ -366,7 +369,7 @@ impl AbbreviationTable {
     /// The abbreviation with this code.
     pub(super) fn abbreviation(&self, code: u64) -> Option<&Abbreviation> {
         let number = match code {
-            0..MAX_DENSE => *self.dense.get(usize::try_from(code).ok()?)?,
+            0..DENSE_LIMIT => *self.dense.get(usize::try_from(code).ok()?)?,
             _ => *self.sparse.get(&code)?,
         };
         self.abbreviations.get((number as usize).checked_sub(1)?)

@@ -130,6 +130,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         };
         let start = scanner.at;
         let root = scanner.next()?;
+        // A root without the tag of a unit is passed over like any unwanted entry: the scan begins again, with the defaults.
         if root.offset.0 != start {
             (scanner.at, scanner.depth) = (start, 0);
             return Some(scanner);

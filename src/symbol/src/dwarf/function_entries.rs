@@ -183,8 +183,8 @@ impl<'s> UnitScan<'s> {
         }
     }
 
-    /// Handles an entry by attributes at fixed offsets. Returns false if all attributes must be
-    /// read, because it may have a wanted name.
+    /// Handles an entry by attributes at fixed distances from its code. Returns false if all attributes must be read, because it
+    /// may have a wanted name, its own or that of its origin.
     fn take(
         &mut self,
         scanner: &DieScanner<'_, '_>,
@@ -246,7 +246,7 @@ impl<'s> UnitScan<'s> {
     fn add_copies(&mut self, functions: &mut Vec<UnitOffset>) {
         let Self { named, links, .. } = self;
         for _ in 1..MAX_ORIGINS {
-            let known = named.len();
+            let before = named.len();
             let copies = links.iter().filter(|link| named.contains(&link.origin));
             let copies: Vec<&NameLink> = copies.collect();
             for copy in copies {
@@ -254,7 +254,7 @@ impl<'s> UnitScan<'s> {
                     functions.push(copy.offset);
                 }
             }
-            if named.len() == known {
+            if named.len() == before {
                 break;
             }
         }

@@ -94,6 +94,7 @@ impl ReadUnit {
             let name = name::of(&units, entries.as_ref()?, file_of_entries?, function.entry)?;
             interners.function(&name.to_string_lossy())
         };
+        // Without a row, no file (an index beyond the table) and no line.
         let (mut file, mut line) = row.unwrap_or((u32::MAX, 0));
         for function in functions {
             frames.push(self.frame(name(function), file, line));

@@ -82,6 +82,7 @@ impl<'a> UnitEntries<'a> {
 pub(super) struct DebugObject {
     pub(super) main: DebugFile,
     pub(super) index: UnitIndex,
+    /// The file named by `.gnu_debugaltlink`, and its units.
     alternate: Option<(DebugFile, UnitIndex)>,
     /// `OBJECT.dwp`: a package of `.dwo` files.
     pub(super) package: Option<DebugFile>,

@@ -162,7 +162,8 @@ impl<'a> ElfImage<'a> {
         Ok(image)
     }
 
-    /// Whether no code section lacks its contents. Debug files have only the headers of code sections.
+    /// Whether all code sections have their contents in the file; also true if there are none. Debug files have only the headers
+    /// of code sections.
     pub(crate) fn has_code(&self) -> bool {
         let is_code = |flags: u64| flags & u64::from(SHF_EXECINSTR) != 0;
         let mut sections = self.sections.iter();

@@ -36,6 +36,7 @@ struct FakeKernel {
 struct FakeCounter {
     cpu: i32,
     config: u64,
+    /// The configs of the members of the group that it leads.
     members: std::cell::RefCell<Vec<u64>>,
 }
 
@@ -81,6 +82,7 @@ impl CounterKernel for FakeKernel {
             }
             members.push(attr.config);
         }
+        // An event is counted once: when it is opened on CPU 0, or for a task (CPU -1).
         if target.observed.cpu <= 0 {
             self.opened.set(self.opened.get() + 1);
         }
@@ -182,7 +184,7 @@ fn opened(
 #[test]
 fn summed_events_of_a_task_are_open_on_all_cpus_once() {
     let mut specs = parse("cycles:b,cycles,instructions:b", &Catalogue::default()).unwrap();
-    // As for two cgroups.
+    // The same event twice, as if it were requested for two cgroups.
     specs.insert(1, specs[0].clone());
     let (opened, _) = opened(FakeKernel::default(), specs, false);
     let places = opened.events.iter().map(|event| {

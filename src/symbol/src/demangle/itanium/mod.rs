@@ -185,8 +185,8 @@ impl<'a> Parser<'a> {
         self.digits()?.parse().ok()
     }
 
-    /// Parses the decimal index of a parameter or an unnamed entity: `_` is 0, `0_` is 1, … It is less than the maximum, so
-    /// that adding 1 does not overflow.
+    /// Parses the decimal index of a parameter or an unnamed entity: `_` is 0, `0_` is 1, … The result is less than
+    /// `usize::MAX`, so that callers can add 1.
     fn index(&mut self) -> Option<usize> {
         if self.skip_prefix("_") {
             return Some(0);

@@ -134,7 +134,8 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Returns the number of values of the first pack in `pattern`; `None` without a pack, and if a limit is exceeded.
+    /// Returns the number of values of the first pack in `pattern`; `None` if there is no pack, among the parameters of a lambda,
+    /// and if a limit is exceeded.
     pub(super) fn pack_size(&self, pattern: Id, depth: u32) -> Option<usize> {
         self.step()?;
         if depth > MAX_DEPTH || self.in_lambda {
