@@ -59,8 +59,8 @@ impl LiveFeed {
         self.live_world.complete_all();
     }
 
-    /// Returns processes and mappings, as far as complete. Ids of mappings and names may change from one [`LiveFeed::deliver`] to the next:
-    /// observers must not keep them.
+    /// Returns the processes and mappings of the complete rounds. Ids of mappings and names may change from one
+    /// [`LiveFeed::deliver`] to the next: observers must not keep them.
     #[must_use]
     pub fn world(&self) -> &World {
         self.live_world.world()
@@ -76,12 +76,13 @@ impl LiveFeed {
         let mut delivered = DeliveredCounts::default();
         self.live_world.complete();
         self.waiting.sort_unstable();
+        // Records up to this time are complete.
         let limit = self.live_world.limit();
-        let complete = self.waiting.partition_point(|order| order.time <= limit);
+        let complete_count = self.waiting.partition_point(|order| order.time <= limit);
         let mut block = RecordBlock::default();
         for orders in self
             .waiting
-            .get(..complete)
+            .get(..complete_count)
             .unwrap_or_default()
             .chunks(BLOCK)
         {
@@ -93,7 +94,7 @@ impl LiveFeed {
             }
             block.clear();
         }
-        self.waiting.drain(..complete);
+        self.waiting.drain(..complete_count);
         self.release();
         delivered.has_new_mapping_ids = self.live_world.forget();
         delivered

@@ -78,9 +78,9 @@ impl LockSelection {
     }
 }
 
-/// The lock of a wait that begins, with the flags of the wait.
+/// The lock that a thread begins to wait for, with the flags of the wait.
 #[derive(Debug, Clone, Copy)]
-struct StartedWait {
+struct WaitedLock {
     address: u64,
     flags: u64,
     /// The thread that holds the lock, if known.
@@ -98,6 +98,7 @@ pub struct LockContention {
     by_detail: FxHashMap<usize, (Arc<LockDetail>, usize)>,
     /// States by thread and lock.
     sequences: Sequences,
+    /// The waits for locks of user programs.
     user: UserWaits,
     owners: FutexOwners,
     /// `None` if the recording has no records of locks of the kernel.
@@ -206,8 +207,9 @@ impl LockContention {
         match records.take_record(&begin.at, begin.address) {
             Some(record) => self.begin_captured(&begin, Some(&record)),
             None => {
-                if let Some(before) = records.add_begin(begin) {
-                    self.begin_captured(&before, None);
+                // An earlier begin of this thread and lock never got a record.
+                if let Some(earlier) = records.add_begin(begin) {
+                    self.begin_captured(&earlier, None);
                 }
             }
         }
@@ -228,12 +230,12 @@ impl LockContention {
             return;
         }
         let holder = record.and_then(|record| record.owner);
-        let wait = StartedWait {
+        let lock = WaitedLock {
             address: *address,
             flags: *flags,
             holder,
         };
-        let index = self.row_of_wait(at, wait, detail);
+        let index = self.row_of_wait(at, lock, detail);
         if let Some(name) = name
             && let Some(row) = self.rows.get_mut(index)
             && row.address == *address
@@ -249,15 +251,15 @@ impl LockContention {
     fn row_of_wait(
         &mut self,
         at: &EventContext,
-        wait: StartedWait,
+        lock: WaitedLock,
         detail: &Arc<LockDetail>,
     ) -> usize {
         self.threads.insert(at.task.tid);
-        let StartedWait {
+        let WaitedLock {
             address,
             flags,
             holder,
-        } = wait;
+        } = lock;
         let key = match (self.aggregation, detail.stack.process) {
             (LockAggregation::Caller, _) => return self.row_of_caller(address, flags, detail),
             (LockAggregation::Thread, _) => LockKey::Thread(at.task.tid),
@@ -289,12 +291,12 @@ impl LockContention {
                 let captured = self.owners.take(at, address);
                 let holder = captured.flatten().map(|holder| holder.tid);
                 if self.selection.accepts(address, flags, None) && !detail.is_excluded {
-                    let wait = StartedWait {
+                    let lock = WaitedLock {
                         address,
                         flags,
                         holder,
                     };
-                    let row = self.row_of_wait(at, wait, detail);
+                    let row = self.row_of_wait(at, lock, detail);
                     let begun = BegunWait {
                         address,
                         row,
@@ -362,7 +364,8 @@ impl LockContention {
     }
 }
 
-/// Events at which waits begin, and samples of captured waits, have a detail. Equal details may be shared.
+/// Events at which waits begin have a detail, and so have samples of captured waits and of captured locks. Equal details may be
+/// shared.
 impl Observer<Option<Arc<LockDetail>>> for LockContention {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, detail: Option<Arc<LockDetail>>) {
         if !self.losses.usable_event(at) {

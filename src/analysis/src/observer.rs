@@ -10,7 +10,7 @@ use crate::{EventContext, TaskId};
 /// All methods are optional. They run on one thread: expensive work per sample (filters, symbols) belongs in `PrepareSamples`, which runs on
 /// several threads for a recording.
 pub trait Observer<Detail = ()> {
-    /// Handles a sample of a tracepoint with a declared typed event.
+    /// Handles a sample of a tracepoint that has a typed event.
     fn event(&mut self, _at: &EventContext, _event: TypedEvent<'_>, _detail: Detail) {}
 
     /// Handles a sample of any other event.
@@ -76,8 +76,9 @@ pub enum ContextSwitch {
     Preempted,
 }
 
-/// `PERF_RECORD_LOST` or `PERF_RECORD_LOST_SAMPLES`. Recorders end a recording with a LOST_SAMPLES record for each counter that lost samples, its
-/// total. In a recording with LOST records the totals are skipped, since they repeat what those records report.
+/// `PERF_RECORD_LOST` or `PERF_RECORD_LOST_SAMPLES`. At the end of a recording, recorders write a LOST_SAMPLES record for each
+/// counter that lost samples, with their total. If the recording has LOST records, these totals are skipped: LOST records already
+/// report the same losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
     /// The number of lost records or samples.

@@ -21,14 +21,15 @@ pub struct ObserverPass<'p, P> {
     others: Vec<EventIndex>,
 }
 
-/// Counts of the samples and losses that were delivered to an observer, and of truncated samples.
+/// The result of a pass, or of one [`LiveFeed::deliver`](crate::LiveFeed::deliver): counts of delivered samples and losses, and of
+/// truncated samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveredCounts {
     /// Delivered samples of typed events.
     pub events: u64,
     /// Delivered samples of other events.
     pub samples: u64,
-    /// Samples of typed events that were skipped because their raw data are truncated.
+    /// Samples of typed events that were skipped because their raw data are truncated or missing.
     pub truncated: u64,
     /// Records that were lost while recording, according to the delivered losses.
     pub lost: u64,

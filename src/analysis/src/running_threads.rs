@@ -45,7 +45,7 @@ impl RunningThreads {
 
 impl Observer for RunningThreads {
     fn task(&mut self, at: &EventContext, change: TaskChange<'_>) {
-        // Events of a single task stop before its last switch out.
+        // An event that is attached to a task has no record of the task's last switch out: it stops when the task exits.
         if matches!(change, TaskChange::Exit(_)) {
             self.states.task(at, &change, |_| {});
             self.step(at.order);

@@ -67,7 +67,7 @@ pub struct PageRow {
     pub migrate_type: i32,
     /// Allocation flags.
     pub gfp: u64,
-    /// Allocations; after [`PageStatistics::live_only`], only those that were not freed.
+    /// Allocations; with [`PageStatistics::live_only`], only those that were not freed.
     pub hits: u64,
     /// Bytes of these allocations.
     pub bytes: u64,
@@ -159,7 +159,7 @@ impl PageSortKey {
     }
 }
 
-/// An address and the properties of its allocations.
+/// A page or the address of a caller, and the properties that its allocations have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct PageKey {
     address: u64,
@@ -178,9 +178,9 @@ pub struct PageStatistics {
     page_size: PageSize,
     /// Whether freed pages are subtracted from the rows.
     live_only: bool,
-    /// The live pages, each with the index in `keys` of its latest allocation's caller.
+    /// The live pages, each with the index in `keys` of the caller of its latest allocation.
     live: FxHashMap<u64, u32>,
-    /// The index of each key in `keys`.
+    /// For each key of a caller, its index in `keys`.
     numbers: FxHashMap<PageKey, u32>,
     /// The keys of callers: a live page needs only the index of its key.
     keys: Vec<PageKey>,

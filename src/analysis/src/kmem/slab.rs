@@ -132,22 +132,24 @@ const FREED: u32 = u32::MAX - 1;
 /// The latest object at an address, in few bytes, as recordings have millions of addresses.
 #[derive(Debug, Clone, Copy)]
 struct AddressState {
-    /// The number of the caller.
+    /// The index of the caller in [`SlabStatistics::callers`].
     caller: u32,
-    /// The number of the requested and allocated bytes in [`SizePairs`].
+    /// The index in [`SizePairs::pairs`] of the object's requested and allocated bytes.
     sizes: u32,
     /// The CPU of the allocation, or [`FREED`].
     cpu: u32,
 }
 
-/// Numbers the different pairs of requested and allocated bytes.
+/// The different pairs of requested and allocated bytes, each with a number.
 #[derive(Debug, Default)]
 struct SizePairs {
+    /// For each pair, its index in `pairs`.
     numbers: FxHashMap<[u64; 2], u32>,
     pairs: Vec<[u64; 2]>,
 }
 
 impl SizePairs {
+    /// Returns the number of a pair, which is added if it is new.
     fn number(&mut self, sizes: [u64; 2]) -> u32 {
         let pairs = &mut self.pairs;
         *self.numbers.entry(sizes).or_insert_with(|| {
@@ -169,6 +171,7 @@ impl SizePairs {
 pub struct SlabStatistics {
     addresses: FxHashMap<u64, AddressState>,
     sizes: SizePairs,
+    /// The index in `callers`, by call site.
     by_call_site: FxHashMap<u64, u32>,
     callers: Vec<SlabRow>,
     /// Rows by address, if requested.

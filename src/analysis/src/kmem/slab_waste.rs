@@ -109,33 +109,31 @@ impl SlabWaste {
         };
         // The free of the older object was lost.
         if let Some(older) = self.live.insert(pointer, live) {
-            self.change(older, false);
+            self.subtract_live(older);
         }
-        self.change(live, true);
+        self.add_live(live);
     }
 
     pub(super) fn free(&mut self, pointer: u64) {
         if let Some(object) = self.live.remove(&pointer) {
-            self.change(object, false);
+            self.subtract_live(object);
         }
     }
 
-    fn change(&mut self, object: LiveObject, is_new: bool) {
-        let Some(row) = self.rows.get_mut(object.cache as usize) else {
-            return;
-        };
-        match is_new {
-            true => {
-                row.live.add(object.allocated);
-                row.live_requested = row.live_requested.saturating_add(object.requested);
-            }
-            false => {
-                row.live = row.live.without(RequestCount {
-                    requests: 1,
-                    bytes: object.allocated,
-                });
-                row.live_requested = row.live_requested.saturating_sub(object.requested);
-            }
+    fn add_live(&mut self, object: LiveObject) {
+        if let Some(row) = self.rows.get_mut(object.cache as usize) {
+            row.live.add(object.allocated);
+            row.live_requested = row.live_requested.saturating_add(object.requested);
+        }
+    }
+
+    fn subtract_live(&mut self, object: LiveObject) {
+        if let Some(row) = self.rows.get_mut(object.cache as usize) {
+            row.live = row.live.without(RequestCount {
+                requests: 1,
+                bytes: object.allocated,
+            });
+            row.live_requested = row.live_requested.saturating_sub(object.requested);
         }
     }
 

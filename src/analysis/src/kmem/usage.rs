@@ -66,9 +66,9 @@ pub struct UsageRow {
 /// The allocations of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsageReport {
-    /// The time of the first event, in nanoseconds of the recording's clock.
+    /// The time of the first event, in nanoseconds of the recording's clock; 0 without events.
     pub begin: u64,
-    /// The time of the last event, in nanoseconds of the same clock.
+    /// The time of the last event, in nanoseconds of the same clock; 0 without events.
     pub end: u64,
     /// By kind, cache and key, ascending.
     pub rows: Vec<UsageRow>,
@@ -92,7 +92,7 @@ struct NewMemory {
     address: u64,
     requested: u64,
     allocated: u64,
-    /// The number of the cache, or the order with [`ORDER`].
+    /// The number of an object's cache; for pages, their order with the bit [`ORDER`].
     cache: u64,
 }
 
@@ -120,7 +120,9 @@ pub struct MemoryUsage {
     rows: Vec<UsageRow>,
     objects: FxHashMap<u64, LiveAllocation>,
     pages: FxHashMap<u64, LiveAllocation>,
+    /// As [`UsageReport::unmatched_frees`].
     unmatched_frees: [u64; 2],
+    /// The times of the first and the last event.
     times: Option<(u64, u64)>,
     /// Where records were lost.
     pub losses: LostStretches,
@@ -194,6 +196,7 @@ impl MemoryUsage {
             })
     }
 
+    /// Returns the live allocations of the allocator of this kind.
     fn live(&mut self, kind: MemoryKind) -> &mut FxHashMap<u64, LiveAllocation> {
         match kind {
             MemoryKind::Objects => &mut self.objects,
@@ -201,6 +204,7 @@ impl MemoryUsage {
         }
     }
 
+    /// Subtracts an allocation from the live ones of its row. Returns the row.
     fn forget(&mut self, allocation: LiveAllocation) -> Option<&mut UsageRow> {
         let row = self.rows.get_mut(allocation.row as usize)?;
         row.live = row.live.without(RequestCount {

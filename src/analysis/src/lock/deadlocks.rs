@@ -33,7 +33,7 @@ pub struct FutexDeadlocks {
 pub struct FoundWaits {
     /// Cycles, in order of time.
     pub cycles: Vec<WaitCycle>,
-    /// Chains of at least two waits, longest time first.
+    /// Chains of at least two waits, the one with the longest total time first.
     pub chains: Vec<WaitChain>,
     /// The number of calls that wait, including those that returned at once since the futex had changed (`EAGAIN`).
     pub waits: u64,

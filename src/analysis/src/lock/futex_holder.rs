@@ -22,19 +22,26 @@ const CONTENDED: u32 = 2;
 const WAITED_FOR: u32 = 3;
 /// `PTHREAD_RWLOCK_WRPHASE` of `__readers`: the lock is a writer's.
 const WRITE_PHASE: u32 = 1;
-/// Bits that the kind of a mutex with the value [`CONTENDED`] may have: type, shared by processes, with or without elision. Robust mutexes and those with
-/// priorities have other values.
-const KINDS: u32 = 3 | SHARED | 0x100 | 0x200;
+/// The bits of a kind for the type of a mutex, in glibc and musl.
+const TYPE: u32 = 3;
+/// `PTHREAD_MUTEX_ELISION_NP` and `PTHREAD_MUTEX_NO_ELISION_NP`: the bits of a kind for mutexes with and without lock elision in
+/// glibc.
+const ELISION: u32 = 0x100 | 0x200;
+/// The bits that the kind of a mutex with the value [`CONTENDED`] may have. Robust mutexes and those with priority inheritance or
+/// protection have other values.
+const KINDS: u32 = TYPE | SHARED | ELISION;
 /// The bit of a kind for mutexes that processes share, in glibc and musl.
 const SHARED: u32 = 0x80;
 /// `PTHREAD_MUTEX_ROBUST_NORMAL_NP`: the bit of a kind for robust mutexes in glibc.
 const ROBUST: u32 = 0x10;
 /// The bits that the kind of a robust mutex may have.
-const ROBUST_KINDS: u32 = ROBUST | SHARED | 3;
+const ROBUST_KINDS: u32 = ROBUST | SHARED | TYPE;
 /// The bits of a mutex in musl (`_m_type`): type, robust, priority inheritance. A mutex of type 0 has no owner.
-const MUSL_KINDS: u32 = 3 | 4 | 8;
+const MUSL_KINDS: u32 = TYPE | 4 | 8;
 /// The type of a recursive mutex.
 const RECURSIVE: u32 = 1;
+/// The bits of an operation of futex(2) without its flags.
+const COMMAND: u32 = 0x7f;
 
 /// The object that a futex belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -94,7 +101,7 @@ impl FutexMemory {
     }
 }
 
-/// A call of futex(2).
+/// A call of futex(2); [`FutexWait::is_wait`] tells whether it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FutexWait {
     /// The operation with its flags.
@@ -125,7 +132,7 @@ impl FutexWait {
     pub fn holder(self, memory: &FutexMemory, is_thread_id: bool) -> Option<FutexHolder> {
         let word = memory.word(0);
         let held = |tid, object| (tid != 0).then_some(FutexHolder { tid, object });
-        match self.operation & 0x7f {
+        match self.operation & COMMAND {
             // LOCK_PI, LOCK_PI2.
             6 | 13 => held(word & TID, FutexObject::PriorityInheritance),
             // WAIT, WAIT_BITSET.
@@ -137,6 +144,7 @@ impl FutexWait {
                 }
                 CONTENDED => held(mutex_owner(memory, self.is_shared())?, FutexObject::Mutex),
                 WAITED_FOR if word == WAITED_FOR => held(self.writer(memory)?, FutexObject::RwLock),
+                // A mutex whose word contains the owner's id: a robust one of glibc, or one of musl.
                 value
                     if value & word & WAITERS != 0
                         && (!self.is_shared() || is_shared_with_owner(memory)) =>
@@ -163,6 +171,7 @@ impl FutexWait {
                 // `__flags` and `__shared`.
                 && word(48) <= 2
                 && word(28) == u32::from(self.is_shared());
+            // `__cur_writer`.
             is_lock.then(|| word(24))
         })
     }
@@ -175,7 +184,7 @@ fn mutex_owner(memory: &FutexMemory, is_shared: bool) -> Option<u32> {
     let is_mutex = lock == CONTENDED
         && (kind & SHARED != 0) == is_shared
         && kind & !KINDS == 0
-        && (count == 0 || kind & 3 == RECURSIVE)
+        && (count == 0 || kind & TYPE == RECURSIVE)
         && (1..1 << 16).contains(&users);
     is_mutex.then_some(owner)
 }
