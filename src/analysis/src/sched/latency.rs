@@ -22,6 +22,7 @@ pub struct SchedLatency {
     /// The tracepoint whose wakeups another tracepoint reports, too.
     ignored: Option<&'static str>,
     tasks: SchedTasks,
+    /// By [`TaskIndex`].
     latencies: Vec<TaskLatency>,
     /// The thread id of the task that was last switched in on each CPU.
     last_switched_in: CpuTable<i32>,
@@ -34,7 +35,7 @@ pub struct SchedLatency {
 /// What [`SchedLatency`] counts and keeps.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LatencyOptions {
-    /// Only run times on this CPU, and delays that end with a switch on it.
+    /// Only run times on this CPU, and delays that end with a switch on it; `None` for all CPUs.
     pub cpu: Option<u32>,
     /// Whether the distribution of each task's delays is kept.
     pub with_distributions: bool,

@@ -19,6 +19,7 @@ const OTHER: TaskCode = TaskCode(*b"- ");
 pub struct TaskNames {
     /// At least one name; none is empty.
     names: Vec<Vec<u8>>,
+    /// Whether a task's name only needs to contain one of `names`.
     is_fuzzy: bool,
 }
 
@@ -123,6 +124,7 @@ pub struct SwitchMap<S> {
     /// By [`TaskIndex`].
     mapped: Vec<MappedTask>,
     next_code: TaskCode,
+    /// The task that each CPU last switched to.
     running: BTreeMap<u32, TaskIndex>,
     seen_cpus: Vec<u32>,
     losses: LostStretches,

@@ -103,6 +103,7 @@ pub struct TimeHistory<R> {
     /// The tracepoint whose events are ignored, because another one reports the same wakeups.
     ignored_event: Option<&'static str>,
     tasks: SchedTasks,
+    /// By [`TaskIndex`].
     times: Vec<TaskTimes>,
     idle: IdleCpus,
     /// The idle task, named `<idle>`.

@@ -130,7 +130,8 @@ impl TimechartObserver {
         true
     }
 
-    /// Extends the grid to `time`, and merges what is drawn anew if its cells have become longer.
+    /// Extends the grid to `time`. If its cells become longer, merges the timelines drawn so far, and thins out the wakeups,
+    /// accordingly.
     fn extend(&mut self, time: u64) {
         if !self.grid.extend(time) {
             return;

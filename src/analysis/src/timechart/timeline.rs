@@ -115,7 +115,7 @@ impl<const STATES: usize, D> Timeline<STATES, D> {
         }
     }
 
-    /// Merges the pieces anew after the cells of `grid` have become longer.
+    /// Merges the pieces to the cells of `grid`, after these have become longer.
     pub fn coarsen(&mut self, grid: &TimeGrid) {
         for piece in std::mem::take(&mut self.pieces) {
             self.push(grid, piece);

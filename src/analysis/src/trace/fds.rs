@@ -7,6 +7,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rperf_syscalls::captured_record::{HEADER_ITEM, MESSAGE_ITEMS};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -34,6 +35,8 @@ const FIOCLEX: u64 = 0x5451;
 const RANGE_CLOEXEC: u64 = 4;
 /// `-EINPROGRESS`: connect(2) of a non-blocking socket.
 const IN_PROGRESS: i64 = -115;
+/// The bytes of `msg_controllen` in a `struct user_msghdr`.
+const MSG_CONTROLLEN: Range<usize> = 40..48;
 
 /// The file that a descriptor refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -243,8 +246,8 @@ impl FileTables {
                 let closes = call.name == "dup3" && call.has(2, CLOEXEC);
                 files.duplicate(call.fd(0), call.result, closes);
             }
-            "fcntl" => files.control(call),
-            "ioctl" => files.request(call),
+            "fcntl" => files.fcntl(call),
+            "ioctl" => files.ioctl(call),
             "pipe" | "pipe2" => files.pair(call, 0, "pipe", call.name == "pipe2"),
             "socketpair" => files.pair(call, 3, "socket: pair", true),
             "chdir" => {
@@ -268,7 +271,7 @@ fn has_descriptors(call: &ReturnedCall<'_>) -> bool {
         captured.argument == 1 && item == usize::from(HEADER_ITEM) && !captured.is_unreadable
     };
     let headers = call.memory.iter().filter(is_header);
-    let sizes = headers.map(|header| header.bytes.get(40..48));
+    let sizes = headers.map(|header| header.bytes.get(MSG_CONTROLLEN));
     let without_control = sizes.filter(|size| *size == Some(&[0; 8])).count();
     let messages = match call.name {
         "recvmmsg" => usize::try_from(call.result).unwrap_or_default(),
@@ -358,7 +361,7 @@ impl ProcessFiles {
         }
     }
 
-    fn control(&mut self, call: &ReturnedCall<'_>) {
+    fn fcntl(&mut self, call: &ReturnedCall<'_>) {
         match call.argument(1) & 0xffff_ffff {
             command @ (F_DUPFD | F_DUPFD_CLOEXEC) => {
                 self.duplicate(call.fd(0), call.result, command == F_DUPFD_CLOEXEC);
@@ -372,7 +375,7 @@ impl ProcessFiles {
         }
     }
 
-    fn request(&mut self, call: &ReturnedCall<'_>) {
+    fn ioctl(&mut self, call: &ReturnedCall<'_>) {
         let request = call.argument(1) & 0xffff_ffff;
         if let (FIOCLEX | FIONCLEX, Some(file)) = (request, self.open.get_mut(&call.fd(0))) {
             file.closes_on_exec = request == FIOCLEX;

@@ -4,6 +4,13 @@ use rustc_hash::FxHashMap;
 
 use super::{EventFields, FirstSeen, ScriptSample};
 
+/// The positions of tracepoints in [`CompactionTimes::EVENTS`].
+const BEGIN: usize = 0;
+const END: usize = 1;
+const MIGRATE_PAGES: usize = 2;
+const ISOLATE_FREE_PAGES: usize = 3;
+const ISOLATE_MIGRATE_PAGES: usize = 4;
+
 /// Returns whether the compactions of a thread, given by its id and name, are added up.
 pub type TaskFilter = Box<dyn Fn(i64, &str) -> bool>;
 
@@ -86,12 +93,12 @@ impl CompactionTimes {
         if !self.filter.as_ref().is_none_or(is_wanted) {
             return;
         }
-        if sample.kind == Some(0) {
+        if sample.kind == Some(BEGIN) {
             let began = (sample.time, CompactionTotals::default());
             self.running.insert(sample.pid, began);
             return;
         }
-        if sample.kind == Some(1) {
+        if sample.kind == Some(END) {
             if let Some((began, mut totals)) = self.running.remove(&sample.pid) {
                 totals.time = sample.time.saturating_sub(began);
                 let task = self.tasks.entry(&sample.pid);
@@ -107,18 +114,19 @@ impl CompactionTimes {
         };
         let [first, second] = [0, 1].map(|index| sample.number(index).cast_unsigned());
         match sample.kind {
-            Some(2) => {
+            Some(MIGRATE_PAGES) => {
                 totals.moved = totals.moved.saturating_add(first);
                 totals.failed = totals.failed.saturating_add(second);
             }
-            Some(3) => {
+            Some(ISOLATE_FREE_PAGES) => {
                 totals.free[0] = totals.free[0].saturating_add(first);
                 totals.free[1] = totals.free[1].saturating_add(second);
             }
-            _ => {
+            Some(ISOLATE_MIGRATE_PAGES) => {
                 totals.migration[0] = totals.migration[0].saturating_add(first);
                 totals.migration[1] = totals.migration[1].saturating_add(second);
             }
+            _ => {}
         }
     }
 

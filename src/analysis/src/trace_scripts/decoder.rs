@@ -141,7 +141,7 @@ struct StoredSample {
 impl FieldBlock {
     /// Calls `take` with each sample, in order.
     pub fn deliver(&self, world: &World, mut take: impl FnMut(&ScriptSample<'_>)) {
-        let (mut numbers, mut text) = (0, 0);
+        let (mut numbers_begin, mut text_begin) = (0, 0);
         for stored in &self.samples {
             take(&ScriptSample {
                 kind: stored.kind,
@@ -153,11 +153,14 @@ impl FieldBlock {
                 comm: world.comm(stored.comm),
                 numbers: self
                     .numbers
-                    .get(numbers..stored.numbers_end)
+                    .get(numbers_begin..stored.numbers_end)
                     .unwrap_or_default(),
-                text: self.text.get(text..stored.text_end).unwrap_or_default(),
+                text: self
+                    .text
+                    .get(text_begin..stored.text_end)
+                    .unwrap_or_default(),
             });
-            (numbers, text) = (stored.numbers_end, stored.text_end);
+            (numbers_begin, text_begin) = (stored.numbers_end, stored.text_end);
         }
     }
 }

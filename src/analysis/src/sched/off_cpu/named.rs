@@ -26,7 +26,7 @@ pub struct NamedFrame {
 /// The type of the code of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameCode {
-    /// Other code, mostly of user space.
+    /// Code of user space that is not from a perf map, code of a hypervisor, or unknown code.
     User,
     /// The kernel, or that of a guest.
     Kernel,
