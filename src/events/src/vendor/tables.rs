@@ -27,7 +27,7 @@ impl VendorTables {
         Self { events, metrics }
     }
 
-    /// Adds metrics, except those whose names the tables have.
+    /// Adds metrics, except those whose names the tables already have for any PMU.
     #[must_use]
     pub fn with_metrics(self, more: Vec<VendorMetric>) -> Self {
         let Self { events, metrics } = self;
@@ -65,7 +65,8 @@ impl VendorTables {
         metrics.find(|metric| metric.name.eq_ignore_ascii_case(name))
     }
 
-    /// The metric that a formula refers to, case-sensitive; if there are several, the one of the PMU `pmu`, or else the first.
+    /// The metric that a formula refers to, case-sensitive; if there are several, the one of the PMU `pmu` (`None`: the
+    /// one without a PMU), or else the first.
     #[must_use]
     pub fn metric_of(&self, name: &str, pmu: Option<&str>) -> Option<&VendorMetric> {
         let start = self

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::row::{BadValue, Row};
 use crate::number::number;
 
-/// Fields with a corresponding term, in the order of the terms. As in perf, the term `umask` follows `period`.
+/// Fields whose value becomes that of a term, in the order of the terms. As in perf, [`terms`] writes the event's code before
+/// them, and `umask`, the filter and the term of a register after them.
 const FIELDS: [(&str, &str); 13] = [
     ("AnyThread", "any"),
     ("PortMask", "ch_mask"),
@@ -22,8 +23,8 @@ const FIELDS: [(&str, &str); 13] = [
     ("ThreadMask", "threadmask"),
 ];
 
-/// Intel's events whose fields in tables are ignored, with the terms that the kernel expects. As in perf: tables describe most of
-/// them by the encoding of a fixed counter.
+/// Intel's events whose fields in tables are ignored, as in perf, with the terms that the kernel expects: the fields of most
+/// of them are the encoding of a fixed counter.
 const FIXED: [(&str, &str); 6] = [
     ("inst_retired.any", "event=0xc0"),
     ("inst_retired.any_p", "event=0xc0"),

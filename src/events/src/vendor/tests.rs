@@ -197,7 +197,7 @@ fn unusable_tables_are_named_and_the_rest_is_read() {
 
 #[test]
 fn built_in_tables_have_events_and_described_metrics() {
-    for (cpuid, event, count) in [
+    for (cpuid, event, min_events) in [
         ("GenuineIntel-6-55-4", "mem_load_retired.l3_hit", 24),
         ("GenuineIntel-6-97-2", "inst_retired.any", 9),
         ("AuthenticAMD-25-1-1", "ex_ret_instr", 5),
@@ -208,7 +208,7 @@ fn built_in_tables_have_events_and_described_metrics() {
         assert_eq!(loaded.tables.events_named(event).len(), 1, "{cpuid}");
         assert!(loaded.tables.metrics().len() >= 2, "{cpuid}");
         let event_count = loaded.tables.events().len();
-        assert!(event_count >= count, "{cpuid}: {event_count}");
+        assert!(event_count >= min_events, "{cpuid}: {event_count}");
         assert!(
             loaded
                 .tables
@@ -255,18 +255,28 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_table_is_read_or_reported(rows in prop::collection::vec(row(), 0..6), length in 0_usize..400, cpuid in "0x[0-9a-f]{16}|GenuineIntel-6-[0-9A-F]-1") {
+    fn any_table_is_read_or_reported(
+        rows in prop::collection::vec(row(), 0..6),
+        length in 0_usize..400,
+        cpuid in "0x[0-9a-f]{16}|GenuineIntel-6-[0-9A-F]-1",
+    ) {
         let complete = serde_json::Value::from(rows).to_string();
         let truncated: String = complete.chars().take(length).collect();
         let map = format!("{HEADING}.*,1,t,core\n.*,1,complete.json,core\n{truncated}\n");
         let arm = format!("{{\"cpuid\": \"{cpuid}\", \"events\": {complete}}}");
-        let mapped = MemoryFolder::new(&[("mapfile.csv", &map), ("complete.json", &complete), ("t/truncated.json", &truncated), ("x.json", &complete)]);
+        let mapped = MemoryFolder::new(&[
+            ("mapfile.csv", &map),
+            ("complete.json", &complete),
+            ("t/truncated.json", &truncated),
+            ("x.json", &complete),
+        ]);
         let loaded = load(&mapped, &cpuid);
         let is_truncated = truncated.len() < complete.len();
         prop_assert!(!is_truncated || loaded.findings.iter().any(|finding| finding.file == "t/truncated.json"));
         for event in loaded.tables.events() {
             prop_assert!(loaded.tables.events_named(&event.name).contains(event));
         }
-        let _either = load(&MemoryFolder::new(&[("pmu/a.json", &arm)]), &cpuid);
+        // Arm's tables do not panic either.
+        let _ = load(&MemoryFolder::new(&[("pmu/a.json", &arm)]), &cpuid);
     }
 }
