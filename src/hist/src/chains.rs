@@ -77,7 +77,7 @@ impl ChainResolver {
         if !branches.is_empty() {
             let steps = branch_chain::steps(&branches, self.order, self.max_stack);
             let ends = steps.iter().flat_map(ChainBranch::frames);
-            let ends = ends.filter_map(|(ip, mark)| finder.end(ip, mark));
+            let ends = ends.filter_map(|(ip, mark)| finder.branch_end(ip, mark));
             self.frames.splice(..0, ends.collect::<Vec<_>>());
         }
         &mut self.frames

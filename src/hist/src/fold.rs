@@ -31,8 +31,8 @@ use crate::stacks::{Interner, OptionalSums, StackWeight, UniqueStacks};
 pub struct SampleFold<'n, 'w> {
     used_parts: UsedParts,
     counted: CountedItems,
-    /// Whether samples are counted without callchain, branches, payload and properties: only event, mode, address, period, task
-    /// and CPU are used.
+    /// Whether samples are counted without callchain, branches, payload, properties and optional sums: only event, mode, address,
+    /// period, task and CPU are used.
     is_flat: bool,
     properties: properties::UsedProperties,
     branch_counts: BranchCounts,
@@ -472,15 +472,15 @@ pub(crate) struct RawKey<'a> {
     pub(crate) chain: &'a [u8],
 }
 
-/// Offset of the payload in a key.
-const FIXED: usize = 16;
+/// Size of the part of a key before the payload, in bytes.
+const FIXED_SIZE: usize = 16;
 
 impl<'a> RawKey<'a> {
     /// The fixed-size part, which is the whole key without payload and callchain.
     #[inline]
-    fn fixed(&self) -> [u8; FIXED] {
-        let payload = self.payload.len() as u128;
-        let packed = u128::from(self.sample_key) | payload << 32 | u128::from(self.ip) << 64;
+    fn fixed(&self) -> [u8; FIXED_SIZE] {
+        let payload_length = self.payload.len() as u128;
+        let packed = u128::from(self.sample_key) | payload_length << 32 | u128::from(self.ip) << 64;
         packed.to_le_bytes()
     }
 
@@ -492,8 +492,9 @@ impl<'a> RawKey<'a> {
 
     /// Decodes a key; `None` if it is truncated.
     fn read(bytes: &'a [u8]) -> Option<Self> {
-        let payload = Endian::Little.u32_at(bytes, 4)?;
-        let (payload, chain) = bytes.get(FIXED..)?.split_at_checked(payload as usize)?;
+        let payload_length = Endian::Little.u32_at(bytes, 4)?;
+        let variable = bytes.get(FIXED_SIZE..)?;
+        let (payload, chain) = variable.split_at_checked(payload_length as usize)?;
         Some(Self {
             sample_key: Endian::Little.u32_at(bytes, 0)?,
             ip: Endian::Little.u64_at(bytes, 8)?,

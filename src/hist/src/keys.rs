@@ -312,7 +312,7 @@ pub(crate) struct CodeSite {
     pub(crate) level: Option<Level>,
     /// Size of the mapping in bytes, if used.
     pub(crate) map_size: Option<u64>,
-    /// The branch end at this frame.
+    /// The branch that starts or ends at this frame, if any.
     pub(crate) mark: Option<BranchMark>,
 }
 
@@ -365,7 +365,8 @@ struct ShownCode {
 }
 
 impl ShownCode {
-    /// A function, or a variable with offset, or an address.
+    /// The text of a cell: the level, and a function, a variable with offset, or an address. With
+    /// [`RecordingNames::shows_addresses`], the address and the origin of the symbols come first.
     fn text(&self, names: &dyn RecordingNames) -> String {
         let level = self.level;
         let prefix = match names.shows_addresses() {

@@ -112,9 +112,10 @@ impl BranchMarks {
         }
         let passes = self.passes / self.count;
         if passes > 0 {
-            // As in perf: `loop_cycles` has only the last removed iteration of each sample, but is divided by the number of all.
-            let each = self.loop_cycles / self.passes;
-            let _ = write!(words, " iter:{passes} avg_cycles:{each}");
+            // As in perf: `loop_cycles` has only the last removed iteration of each sample, but is divided by the number of all
+            // removed iterations.
+            let average = self.loop_cycles / self.passes;
+            let _ = write!(words, " iter:{passes} avg_cycles:{average}");
         }
         words
     }

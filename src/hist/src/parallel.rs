@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use rperf_replay::on_threads;
 
 /// Maximum number of items a thread takes at a time.
-const BATCH: usize = 16;
+const MAX_BATCH: usize = 16;
 
 /// Applies `each` to all `items` on up to `threads` threads, and returns the results in the order of the items.
 pub fn map<T: Send, R: Send>(
@@ -18,7 +18,8 @@ pub fn map<T: Send, R: Send>(
     if threads.get() == 1 || items.len() < 2 {
         return items.into_iter().map(each).collect();
     }
-    let batch = (items.len() / (4 * threads.get())).clamp(1, BATCH);
+    // At least four batches per thread if possible, so that no thread works much longer than the others.
+    let batch_size = (items.len() / (4 * threads.get())).clamp(1, MAX_BATCH);
     let count = items.len();
     let queue = Mutex::new(items.into_iter().enumerate());
     let worker = || {
@@ -26,7 +27,7 @@ pub fn map<T: Send, R: Send>(
         loop {
             let taken: Vec<(usize, T)> = {
                 let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-                queue.by_ref().take(batch).collect()
+                queue.by_ref().take(batch_size).collect()
             };
             let Some((first, _)) = taken.first() else {
                 return done;

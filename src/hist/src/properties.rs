@@ -39,7 +39,9 @@ pub(crate) enum Property {
 #[derive(Debug, Clone)]
 pub(crate) struct UsedProperties {
     properties: Vec<Property>,
+    /// In nanoseconds.
     time_quantum: u64,
+    /// By event, whether weights have parts.
     weight_parts: Vec<bool>,
     counts_branches: bool,
     parallelism: Option<Arc<Parallelism>>,

@@ -53,8 +53,8 @@ pub(crate) fn histogram(
         graph.map_or_else(Vec::new, |graph| call_graphs(&graph, entries, threads))
     });
     let entry_lists = entries.iter().map(Entries::list).collect();
-    let lines =
-        RowLines::new(entry_lists, &identity).ordered(&rank, options, callers(events, options));
+    let direction = caller_graph_direction(events, options);
+    let lines = RowLines::new(entry_lists, &identity).ordered(&rank, options, direction);
     let formatter = RowFormatter {
         names,
         options,
@@ -114,7 +114,10 @@ fn event_total(event: &EventInput<'_>) -> ColumnSum {
 }
 
 /// Direction of call graphs if callers have rows with call graphs, otherwise `None`.
-fn callers(events: &[EventInput<'_>], options: &HistogramOptions) -> Option<Direction> {
+fn caller_graph_direction(
+    events: &[EventInput<'_>],
+    options: &HistogramOptions,
+) -> Option<Direction> {
     let callchains = events.first().is_some_and(|event| event.callchains);
     let graphs = callchains && options.children && options.graph.is_some();
     graphs.then_some(options.order)
@@ -129,7 +132,7 @@ struct RowFormatter<'a> {
 }
 
 impl RowFormatter<'_> {
-    /// Whether the row is shown: its function has the text of the filter, if there is one.
+    /// Whether the row is shown: always without a filter, otherwise if its function's name contains the filter's text.
     fn shows(&self, line: &RowLine) -> bool {
         let Some(part) = &self.options.symbol_filter else {
             return true;

@@ -1,4 +1,4 @@
-//! Sites: the properties of a frame distinguished by rows and call graphs.
+//! Sites: the properties of a frame by which rows and call graphs distinguish frames.
 
 use rperf_replay::Epoch;
 use rperf_resolve::{AddressContext, CallFrame, Frame, Resolver, SourceLine};
@@ -197,7 +197,7 @@ pub(crate) struct KnownSites {
     leaves: FxHashMap<AddressLookup, (u32, SampleTreatment)>,
     /// Frames of callchains.
     chain_sites: FxHashMap<AddressLookup, SiteRange>,
-    /// Site indices of frames that are hidden or have inlined functions.
+    /// Site indices of frames with inlined functions. The range of a hidden frame is empty.
     inlined: Vec<u32>,
 }
 
@@ -254,7 +254,7 @@ impl SiteFinder<'_, '_, '_> {
     }
 
     /// The index of the site of a frame at which a branch starts or ends; `None` if it is hidden.
-    pub(crate) fn end(&mut self, ip: u64, mark: BranchMark) -> Option<u32> {
+    pub(crate) fn branch_end(&mut self, ip: u64, mark: BranchMark) -> Option<u32> {
         let frame = locate_anywhere(self.builder.resolver, self.at, ip);
         if self.builder.hides(&frame) {
             return None;

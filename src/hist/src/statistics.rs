@@ -72,21 +72,21 @@ fn quantile(freedom: f64) -> f64 {
     let freedom = freedom.max(1.0);
     let width = FRAC_PI_2 / f64::from(STEPS);
     let density = |angle: f64| angle.cos().max(0.0).powf(freedom - 1.0);
-    let pairs = (0..STEPS / 2).map(|pair| {
+    let areas = (0..STEPS / 2).map(|pair| {
         let start = f64::from(pair) * 2.0 * width;
         let middle = 4.0 * density(start + width);
         (density(start) + middle + density(start + 2.0 * width)) * width / 3.0
     });
-    let pairs: Vec<f64> = pairs.collect();
-    let mut remaining = CONFIDENCE * pairs.iter().sum::<f64>();
+    let areas: Vec<f64> = areas.collect();
+    let mut remaining = CONFIDENCE * areas.iter().sum::<f64>();
     let mut angle = 0.0;
-    for area in pairs {
+    for area in areas {
         if area >= remaining {
-            // The density is nearly linear within a step.
+            // The density is nearly linear within two steps; `reached` is its value where the rest of the integral is reached.
             let (start, end) = (density(angle), density(angle + 2.0 * width));
             let part = remaining / area;
-            let root = (start * start + (end * end - start * start) * part).sqrt();
-            angle += 2.0 * width * (start + end) * part / (start + root);
+            let reached = (start * start + (end * end - start * start) * part).sqrt();
+            angle += 2.0 * width * (start + end) * part / (start + reached);
             break;
         }
         remaining -= area;

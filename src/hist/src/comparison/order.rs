@@ -9,7 +9,7 @@ use crate::keys::CellPadding;
 /// row, the values of each file, and names.
 pub(super) struct RowOrder<'c> {
     pub(super) comparison: &'c Comparison,
-    /// The file whose values are compared first; 0 for the baseline, which has none.
+    /// The file whose values are compared first. 0 is the baseline: it has no values, so the periods are compared first.
     pub(super) chosen: usize,
 }
 
@@ -41,9 +41,10 @@ impl RowOrder<'_> {
             row.period(0).is_none() && !self.comparison.method.compares_shares()
         };
         let by_presence = is_missing(one).cmp(&is_missing(other));
-        by_presence.then_with(|| match (is_undefined(one), is_undefined(other)) {
-            (false, false) => self.by_value(one, other, file),
-            (one, other) => one.cmp(&other),
+        let (one_undefined, other_undefined) = (is_undefined(one), is_undefined(other));
+        by_presence.then_with(|| match one_undefined || other_undefined {
+            true => one_undefined.cmp(&other_undefined),
+            false => self.by_value(one, other, file),
         })
     }
 

@@ -3,11 +3,13 @@
 use super::{CellPadding, Key, KeyDependency, KeyValue, Property, label};
 
 pub(super) static TRANSACTION: Key = Key::plain(
+    // As in perf, blanks widen the column.
     label("transaction", "Transaction                "),
     KeyDependency::Property(Property::Transaction),
     CellPadding::Always,
     |input, names| {
         let transaction = names.properties(input).transaction;
+        // Negated for descending order.
         KeyValue::Number(transaction.cast_signed().wrapping_neg())
     },
     |input, names| text(names.properties(input).transaction),
@@ -25,11 +27,11 @@ const BITS: [&str; 8] = [
     "CAP-READ",
 ];
 
-/// Synchronous and asynchronous aborts.
-const ABORTS: u64 = 1 << 2 | 1 << 3;
+/// The bits `SYNC` and `ASYNC`; with neither, the text has `NEITHER`.
+const SYNC_OR_ASYNC: u64 = 1 << 2 | 1 << 3;
 
 /// The lowest bit of the program's abort code (`PERF_TXN_ABORT_SHIFT`).
-const CODE: u32 = 32;
+const ABORT_CODE_SHIFT: u32 = 32;
 
 fn text(transaction: u64) -> String {
     let mut text = String::new();
@@ -39,10 +41,10 @@ fn text(transaction: u64) -> String {
             text.push(' ');
         }
     }
-    if transaction != 0 && transaction & ABORTS == 0 {
+    if transaction != 0 && transaction & SYNC_OR_ASYNC == 0 {
         text.push_str("NEITHER ");
     }
-    let code = transaction >> CODE;
+    let code = transaction >> ABORT_CODE_SHIFT;
     if code != 0 {
         text.push_str(&format!(":{code:x}"));
     }
