@@ -26,6 +26,22 @@ impl BranchFlags {
     const HARDWARE_INTERRUPT: Self =
         Self(Self::BRANCH | Self::CALL | Self::ASYNC | Self::INTERRUPT);
 
+    /// The short names of combinations of flags.
+    const NAMES: &'static [(u32, &'static str)] = &[
+        (Self::BRANCH, "jmp"),
+        (Self::BRANCH | Self::CALL, "call"),
+        (Self::BRANCH | Self::RETURN, "return"),
+        (Self::BRANCH | Self::CONDITIONAL, "jcc"),
+        (Self::BRANCH | Self::CALL | Self::SYSCALL, "syscall"),
+        (Self::BRANCH | Self::RETURN | Self::SYSCALL, "sysret"),
+        (Self::BRANCH | Self::CALL | Self::INTERRUPT, "int"),
+        (Self::BRANCH | Self::RETURN | Self::INTERRUPT, "iret"),
+        (Self::HARDWARE_INTERRUPT.0, "hw int"),
+        (Self::BRANCH | Self::TRACE_BEGIN, "tr strt"),
+        (Self::BRANCH | Self::TRACE_END, "tr end"),
+        (Self::BRANCH | Self::CALL | Self::VM_ENTRY, "vmentry"),
+    ];
+
     /// The flags of a branch by an instruction of this kind; 0 if it is no branch instruction.
     fn of_instruction(kind: Option<BranchKind>) -> Self {
         let Some(kind) = kind else {
@@ -58,21 +74,8 @@ impl BranchFlags {
     /// The short name; empty for combinations without one.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self.0 {
-            1 => "jmp",
-            3 => "call",
-            5 => "return",
-            9 => "jcc",
-            19 => "syscall",
-            21 => "sysret",
-            67 => "int",
-            69 => "iret",
-            99 => "hw int",
-            0x101 => "tr strt",
-            0x201 => "tr end",
-            0x803 => "vmentry",
-            _ => "",
-        }
+        let named = Self::NAMES.iter().find(|(flags, _)| *flags == self.0);
+        named.map_or("", |(_, name)| *name)
     }
 }
 
@@ -83,6 +86,7 @@ impl LineBuilder<'_, '_> {
     pub fn branch_flags(&self, sample: &Sample<'_>) -> BranchFlags {
         let from = sample.wire.ip.unwrap_or_default();
         let target = sample.wire.addr.unwrap_or_default();
+        // An address of 0 is outside of the trace.
         match (from, target) {
             (0, 0) => return BranchFlags(0),
             (0, _) => return BranchFlags(BranchFlags::BRANCH | BranchFlags::TRACE_BEGIN),

@@ -39,7 +39,7 @@ pub enum LineField {
     Brstacksym,
     /// Branch type; only for samples decoded from a hardware trace.
     Flags,
-    /// Data source of the memory access: level, snoop, TLB, lock.
+    /// Data source of the memory access: its raw value, then operation, level, snoop, TLB, lock and block.
     DataSrc,
     /// Weight of the sample.
     Weight,

@@ -12,11 +12,14 @@ use rperf_wire::{BranchEntry, CpuMode};
 use crate::disassembly::Disassembler;
 use crate::{LineBuilder, ResolvedAddress, SourceFileLine, SourceFiles};
 
-/// Maximum size of a block between two branches, in bytes.
+/// Maximum distance from the start of a block to the instruction at its end, in bytes. With this instruction, a block has at most
+/// 16 KiB.
 const MAX_CODE_RANGE: u64 = 16384 - MAX_LEN as u64;
 /// Maximum number of bytes searched for the next branch, from the target of the newest branch on, if the sample is before this
 /// target: then another branch was not recorded.
 const MAX_SEARCHED_BYTES: u64 = 128;
+/// Bit of [`BranchEntry::flags`]: the branch is the abort of a transaction.
+const ABORTED: u64 = 1 << 3;
 
 /// An element of the code flow.
 #[derive(Debug)]
@@ -80,7 +83,7 @@ pub struct BranchFlow<'a, 'r, 'w> {
     at: AddressContext,
     /// The mode of the block last read.
     mode: CpuMode,
-    /// Start and end of the function last passed to the caller.
+    /// Start and end of the function last passed to `step`, as addresses in its object.
     function: (u64, u64),
     total_cycles: u64,
 }
@@ -136,6 +139,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
     /// Calls `step` for each element of the code flow of a sample at `ip`, in the order of execution. `entries` is its
     /// branch stack, newest branch first.
     pub fn walk(mut self, entries: &[BranchEntry], ip: u64, step: &mut dyn FnMut(FlowStep<'_>)) {
+        // There is one block between two consecutive branches.
         let max_entries = self.options.max_blocks.filter(|max| *max > 0);
         let max_entries = max_entries.map_or(usize::MAX, |max| max.saturating_add(1));
         let entries = entries.get(..max_entries).unwrap_or(entries);
@@ -169,8 +173,8 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
                 self.pass_block(&block, taken, step);
             }
         }
-        let aborted = newest.flags >> 3 & 1 == 1;
-        if newest.from != ip && !aborted {
+        let is_abort = newest.flags & ABORTED != 0;
+        if newest.from != ip && !is_abort {
             self.pass_up_to_sample(newest.to, ip, step);
         }
     }
@@ -281,10 +285,10 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         if length > MAX_CODE_RANGE {
             return Err(MissingCode::NoCode);
         }
-        let longest = usize::try_from(length).unwrap_or_default() + MAX_LEN;
+        let max_bytes = usize::try_from(length).unwrap_or_default() + MAX_LEN;
         let code = self
             .resolver()
-            .code(&self.frame(start), self.at.order, longest);
+            .code(&self.frame(start), self.at.order, max_bytes);
         let code = code.filter(|code| !code.bytes.is_empty());
         let code = code.and_then(|code| Some((code.bytes, Isa::of_elf(code.file)?)));
         let (bytes, isa) = code.ok_or(MissingCode::NoCode)?;

@@ -10,7 +10,8 @@ use rperf_wire::{Attr, AttrFlags};
 #[derive(Debug, Clone, Default)]
 pub struct GroupMetrics {
     events: Vec<RecordedEvent>,
-    /// The counts since a sample was the first one of its group: as in perf, it clears those of all groups.
+    /// The counts since the latest sample that was the first one of its group: as in perf, such a sample clears the counts of all
+    /// groups.
     counts: Vec<RoleCount>,
 }
 
@@ -56,7 +57,8 @@ pub enum MetricFormat {
 #[derive(Debug, Clone)]
 struct RecordedEvent {
     role: Role,
-    /// The `exclude_*` bits; only counts of events with equal bits are combined.
+    /// The bits `exclude_kernel`, `_user`, `_hv`, `_host` and `_idle`, as in perf. Only counts of events with equal bits are
+    /// combined.
     excluded: u64,
     leader: usize,
     /// For a leader, the indices of its group; empty for a single event.
@@ -106,8 +108,8 @@ impl GroupMetrics {
         let attrs = recording.events.iter().map(|event| &event.attr);
         let mut events: Vec<_> = attrs.enumerate().map(event).collect();
         for group in recording.features.group_desc().unwrap_or_default() {
-            let (leader, members) = (group.leader as usize, group.members as usize);
-            let members_range = leader..leader.saturating_add(members).min(events.len());
+            let (leader, member_count) = (group.leader as usize, group.members as usize);
+            let members_range = leader..leader.saturating_add(member_count).min(events.len());
             for event in events.get_mut(members_range.clone()).unwrap_or_default() {
                 event.leader = leader;
             }
@@ -121,8 +123,8 @@ impl GroupMetrics {
         }
     }
 
-    /// Adds a sample of the event with index `event`. After as many samples as the group has events, calls `report` with the metrics of
-    /// its members, as in perf without those of its leader.
+    /// Adds a sample of the event with index `event`. After as many samples as the group has events, calls `report` with the
+    /// metrics of its members; those of its leader are omitted, as in perf.
     pub fn add(
         &mut self,
         event: usize,
@@ -133,14 +135,14 @@ impl GroupMetrics {
         let Some(leader) = self.events.get(event).map(|event| event.leader) else {
             return;
         };
-        let Some(group) = self.events.get_mut(leader) else {
+        let Some(leader) = self.events.get_mut(leader) else {
             return;
         };
-        group.seen += 1;
-        let (is_first, is_last) = (group.seen == 1, group.seen == group.group.len());
-        let members = group.group.clone().skip(1);
+        leader.seen += 1;
+        let (is_first, is_last) = (leader.seen == 1, leader.seen == leader.group.len());
+        let members = leader.group.clone().skip(1);
         if is_last {
-            group.seen = 0;
+            leader.seen = 0;
         }
         if is_first {
             self.counts.clear();
@@ -177,7 +179,7 @@ impl GroupMetrics {
         }
     }
 
-    /// Reports the metrics of an event of the group.
+    /// Reports the metrics of one member of the group.
     fn member_metrics(&self, member: usize, cpu: u32, report: &mut impl FnMut(GroupMetric)) {
         let Some(event) = self.events.get(member) else {
             return;
@@ -204,7 +206,7 @@ struct GroupEvent<'m> {
 }
 
 impl GroupEvent<'_> {
-    /// Returns the mean count of events with this role on the same CPU and with the same `exclude_*` bits.
+    /// Returns the mean count of events with this role on the same CPU and with equal [`RecordedEvent::excluded`].
     fn mean(&self, role: Role) -> Option<f64> {
         let key = (role, self.cpu, self.event.excluded);
         let mut counts = self.counts.iter();
