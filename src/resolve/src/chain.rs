@@ -78,7 +78,7 @@ pub fn bytes_within(chain: U64s<'_>, max_stack: usize) -> Option<usize> {
     let mut count = 0;
     for (index, value) in chain.iter().enumerate() {
         if count >= max_stack {
-            return Some(index * 8);
+            return Some(index * ENTRY_SIZE);
         }
         match ChainEntry::of(value) {
             ChainEntry::Address => count += 1,
@@ -98,23 +98,26 @@ pub(crate) fn write_outermost(chain: U64s<'_>, max_stack: usize, out: &mut Vec<u
     let frames = entries()
         .filter(|entry| *entry == ChainEntry::Address)
         .count();
-    let mut dropped = frames.saturating_sub(max_stack);
-    for (entry, bytes) in entries().zip(chain.as_bytes().chunks_exact(8)) {
+    let mut to_drop = frames.saturating_sub(max_stack);
+    for (entry, bytes) in entries().zip(chain.as_bytes().chunks_exact(ENTRY_SIZE)) {
         match entry {
-            ChainEntry::Address if dropped > 0 => dropped -= 1,
+            ChainEntry::Address if to_drop > 0 => to_drop -= 1,
             _ => out.extend_from_slice(bytes),
         }
     }
 }
 
+/// Size of an entry in bytes.
+const ENTRY_SIZE: usize = 8;
 /// Number of entries in a part.
 const PART: usize = 8;
 
 /// Splits `callers`, the entries after the first frame, into parts of eight entries, and calls
-/// `part(mode, entries)` for each, innermost first. Entries after `max_stack` frames are dropped.
+/// `part(mode, entries)` for each, innermost first. The argument `mode` is that of the first frame.
+/// Entries after `max_stack` frames are dropped.
 /// Parts are counted from the outermost entry, so only the innermost part may be shorter, and
-/// stacks that differ only in inner callers have equal outer parts. The `mode` of a part is that before
-/// its first entry. Returns `false`, without any call, if an invalid marker is within `max_stack` frames.
+/// stacks that differ only in inner callers have equal outer parts. The mode passed with a part is that
+/// before its first entry. Returns `false`, without any call, if an invalid marker is within `max_stack` frames.
 #[inline]
 pub fn parts<'a>(
     mut mode: CpuMode,
@@ -135,10 +138,13 @@ pub fn parts<'a>(
         }
         count += 1;
     }
-    let bytes = callers.as_bytes().get(..count * 8).unwrap_or_default();
-    let (inner, outer) = bytes.split_at(count % PART * 8);
+    let bytes = callers
+        .as_bytes()
+        .get(..count * ENTRY_SIZE)
+        .unwrap_or_default();
+    let (inner, outer) = bytes.split_at(count % PART * ENTRY_SIZE);
     let inner = Some(inner).filter(|inner| !inner.is_empty());
-    for bytes in inner.into_iter().chain(outer.chunks(PART * 8)) {
+    for bytes in inner.into_iter().chain(outer.chunks(PART * ENTRY_SIZE)) {
         let entries = U64s::new(bytes, callers.endian());
         part(mode, entries);
         for value in entries.iter() {
@@ -172,7 +178,7 @@ pub fn split_first(chain: U64s<'_>) -> Option<SplitChain<'_>> {
                 return Some(SplitChain {
                     mode,
                     ip: value,
-                    callers: chain.as_bytes().get((index + 1) * 8..)?,
+                    callers: chain.as_bytes().get((index + 1) * ENTRY_SIZE..)?,
                 });
             }
             ChainEntry::Mode(switched) => mode = switched,

@@ -18,7 +18,7 @@ pub struct SourceLine<'r> {
 }
 
 impl<'r> SourceLine<'r> {
-    /// The location of code in a file without line information.
+    /// The location of code that is in an object file, but has no line information.
     pub const UNKNOWN: Self = Self {
         path: "??",
         line: 0,
@@ -37,7 +37,7 @@ impl<'r> SourceLine<'r> {
 pub struct CallFrame<'r> {
     /// The frame. Inlined functions have the address of the enclosing function, and a separate symbol.
     pub frame: Frame,
-    /// The source location; `None` for code without a file, such as the kernel without a vmlinux,
+    /// The source location; `None` for code without an object file, such as the kernel without a vmlinux,
     /// and for PLT entries.
     pub source_line: Option<SourceLine<'r>>,
 }

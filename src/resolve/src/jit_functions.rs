@@ -12,7 +12,7 @@ use crate::object::{map_file, pid};
 /// for the time it existed. Must be called once, before samples are processed; otherwise the last
 /// function at an address is used for all of its samples.
 ///
-/// Dumps have times of `CLOCK_MONOTONIC`. `is_monotonic` means that the recording has them, too (`record -k
+/// Most dumps have times of `CLOCK_MONOTONIC`. `is_monotonic` means that the recording has them, too (`record -k
 /// CLOCK_MONOTONIC`). Otherwise the start of a dump and its recorded mapping are treated as simultaneous, which is accurate to
 /// some microseconds; if the process mapped its dump before the recording started, nothing is added. Nor are functions of a dump
 /// whose times are from a CPU counter.

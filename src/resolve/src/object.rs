@@ -82,7 +82,7 @@ impl LoadedObject {
         SymbolIndex::new(self.table.len().checked_add(number as usize)?)
     }
 
-    /// The function of `index` and the enclosing symbol, if it is an inlined function.
+    /// If `index` is an inlined function: the debug information, the function in it, and the enclosing symbol.
     fn inlined(&self, index: SymbolIndex) -> Option<(&InlineInfo, FunctionId, SymbolIndex)> {
         let number = index.as_usize().checked_sub(self.table.len())?;
         let inlines = self.loaded_inlines()?;
@@ -144,6 +144,7 @@ impl LoadedObject {
 pub(crate) struct LoadInputs<'a> {
     pub(crate) files: &'a dyn Files,
     pub(crate) paths: &'a SearchPaths,
+    /// The image of the running kernel's 64-bit vdso, if given.
     pub(crate) vdso: Option<&'a FileBytes>,
     /// All objects of the recording.
     pub(crate) dsos: &'a [Dso],
@@ -191,8 +192,8 @@ impl LoadInputs<'_> {
         }
     }
 
-    /// The image of a vdso: for 64 bits the one given; for 32 bits, if one is given, that of the running kernel, unless this kernel is
-    /// known to differ from the recorded one.
+    /// The image of a vdso. For 64 bits, it is [`LoadInputs::vdso`]. For 32 bits, it is that of the running kernel; `None` if
+    /// [`LoadInputs::vdso`] is not given, or if the running kernel is known to differ from the recorded one.
     fn vdso_of(&self, dso: &Dso) -> Option<FileBytes> {
         match dso.kind {
             DsoKind::Vdso => self.vdso.cloned(),

@@ -325,7 +325,7 @@ impl<'w> Resolver<'w> {
     }
 
     /// The source location of the instruction at `frame`, in the innermost inlined function; `None`
-    /// for code without a file.
+    /// for code without an object file.
     #[must_use]
     pub fn source_line(&self, frame: &Frame) -> Option<SourceLine<'_>> {
         if let Some(line) = self.jit_line(frame) {
@@ -377,8 +377,8 @@ impl<'w> Resolver<'w> {
         all.get(jit as usize).copied()
     }
 
-    /// The location of code without a line. Entries of procedure linkage tables, which have no
-    /// symbols in the object, are treated as code without a file.
+    /// The location of code without a line: [`SourceLine::UNKNOWN`]; `None` for code without an object file. Entries of procedure
+    /// linkage tables, which have no symbols in the object, are treated as code without an object file.
     fn no_line(&self, frame: &Frame) -> Option<SourceLine<'static>> {
         let object = self.object(frame.dso?)?;
         let symbol = frame.symbol.and_then(|symbol| self.symbol(symbol));
