@@ -28,7 +28,9 @@ pub(crate) struct AuxArea {
     counter: Counter,
     /// Index of its ring.
     index: u32,
+    /// The thread, -1 for all.
     tid: i32,
+    /// The CPU, -1 for all.
     cpu: i32,
     /// Maximum size of a snapshot in bytes; `None` if the area is drained.
     snapshot_size: Option<usize>,
@@ -182,8 +184,8 @@ fn area(
     })
 }
 
-/// Returns the number of pages of an area, a power of two: as requested, as required for snapshots, or the
-/// default.
+/// Returns the number of pages of an area, rounded up to a power of two: the requested number if given, otherwise enough for a
+/// snapshot of the requested size if given, otherwise the default.
 fn pages(traces: &TraceOptions) -> usize {
     let of_snapshot = traces
         .snapshots
@@ -218,6 +220,7 @@ pub(crate) fn trace_info(
         return;
     };
     let is_snapshot = request.snapshots().is_some();
+    // As perf's decoder expects: the PMU's type, the time conversion, whether it is known, and whether the trace is of snapshots.
     let words = [
         u64::from(event.event.attr.kind.0),
         conversion.map_or(0, |conversion| conversion.shift),

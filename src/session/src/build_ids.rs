@@ -21,7 +21,7 @@ const KERNEL: Misc = Misc(1);
 const USER: Misc = Misc(2);
 /// Pid of the host machine.
 const HOST: i32 = -1;
-/// Minimum number of files per thread to make another thread worthwhile.
+/// Number of files per thread; any further files are worth another thread.
 const FILES_PER_THREAD: usize = 16;
 
 /// Returns the entry of an object with this name and build-id, of which at most 20 bytes are stored.
@@ -51,8 +51,8 @@ pub(crate) fn of_vdso(id: &[u8]) -> BuildIdEntry {
     entry("[vdso]", USER, id)
 }
 
-/// Entries of loaded modules, from their notes in sysfs. Wanted modules are added to the cache, unless their file has another
-/// build-id: then it does not contain their code.
+/// Returns the loaded modules, with build-ids from their notes in sysfs. Wanted modules are to be added to the cache,
+/// unless their file has another build-id: then it does not contain their code.
 pub(crate) fn of_modules(
     modules: &[Module],
     is_wanted: &dyn Fn(&Module) -> bool,
@@ -153,6 +153,7 @@ fn same_file(name: &MappedName, pid: u32, proc: &Proc) -> Option<PathBuf> {
     let inside = proc
         .path(format!("{pid}/root"))
         .join(path.strip_prefix("/").ok()?);
+    // If the inode is not recorded (0), the name is enough, except for `exe`, which every process has.
     let is_mapped = |path: &PathBuf, needs_inode: bool| {
         let is_same = |inode| inode == name.inode || (name.inode == 0 && !needs_inode);
         fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && is_same(metadata.ino()))

@@ -146,8 +146,8 @@ impl FileCompletion<'_> {
         Some((build_ids::of_kernel(&id), modules))
     }
 
-    /// Returns the build-ids of the kernel, its modules and all mapped files, if requested, and the message of the first failure
-    /// to add one of them to the cache.
+    /// Returns the build-ids of the kernel, its modules, all mapped files and the vdso, if requested, and the message of the
+    /// first failure to add one of them to the cache.
     fn build_ids(&self, sink: &CountedOutput) -> (Vec<BuildIdEntry>, Option<String>) {
         if !self.request.output.build_ids {
             return (Vec::new(), None);
@@ -210,6 +210,7 @@ impl FileCompletion<'_> {
         ))
     }
 
+    /// Adds a kernel or vdso with its `content` to the cache, if there is one; returns the message of a failure.
     fn add_to_cache(
         &self,
         special: &SpecialObject<'_>,

@@ -11,31 +11,32 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use crate::output_stream::OutputStream;
 
-/// Bytes compressed together: a block of Zstandard.
-const PART: usize = 128 << 10;
+/// Maximum number of bytes compressed together: a block of Zstandard.
+const MAX_PART: usize = 128 << 10;
 /// Maximum number of bytes after the header of a record.
-const PAYLOAD: usize = u16::MAX as usize - RecordHeader::SIZE;
+const MAX_PAYLOAD: usize = u16::MAX as usize - RecordHeader::SIZE;
 /// `PERF_COMP_ZSTD`.
 const ZSTD: u32 = 1;
 /// The only supported level.
 const LEVEL: u32 = 1;
-/// Size of the buffer that readers need: at least [`PART`]. Linux perf stores its ring size.
+/// Size of the buffer that readers need: at least [`MAX_PART`]. Linux perf stores its ring size.
 const READER_BUFFER_SIZE: u32 = (512 << 10) + 4096;
 
-/// Compresses, and counts sizes.
+/// Writes COMPRESSED records, and counts the bytes before and after compression.
 #[derive(Debug, Default)]
 pub(crate) struct Compressor {
     /// Bytes before compression.
     pub(crate) original: u64,
     /// Bytes after compression.
     pub(crate) compressed: u64,
+    /// Buffer for a record.
     record: Vec<u8>,
 }
 
 impl Compressor {
-    /// Writes a run of records.
+    /// Compresses a run of records, and writes it to `to`.
     pub(crate) fn write(&mut self, run: &[u8], to: &mut OutputStream) -> Result<(), WriteError> {
-        for part in run.chunks(PART) {
+        for part in run.chunks(MAX_PART) {
             self.part(part, to)?;
         }
         Ok(())
@@ -47,10 +48,10 @@ impl Compressor {
         self.compressed += other.compressed;
     }
 
-    /// Compresses one part; if the result is too large for a record, the part is halved.
+    /// Compresses one part, and writes it as a record; if the result is too large for a record, the part is halved.
     fn part(&mut self, part: &[u8], to: &mut OutputStream) -> Result<(), WriteError> {
         let frame = compress_to_vec(part, CompressionLevel::Fastest);
-        if frame.len() > PAYLOAD {
+        if frame.len() > MAX_PAYLOAD {
             let (first, second) = part.split_at(part.len() / 2);
             self.part(first, to)?;
             return self.part(second, to);
@@ -69,7 +70,7 @@ impl Compressor {
         to.write_data(&self.record)
     }
 
-    /// Returns the COMPRESSED feature.
+    /// Returns the COMPRESSED feature, with the ratio rounded to the nearest integer.
     pub(crate) fn feature(&self) -> CompressionInfo {
         let ratio = (self.original + self.compressed / 2).checked_div(self.compressed);
         CompressionInfo {
