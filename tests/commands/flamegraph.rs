@@ -79,6 +79,17 @@ fn folded_stacks_match_script() {
     let expected = folded_script(&script);
     assert!(expected.values().sum::<u64>() > 20, "{script}");
     assert_eq!(parse(&folded), expected);
+    // Both keep the innermost frames.
+    let limit = ["--max-stack", "2"];
+    let script = ran(
+        &scratch,
+        &[&["script", "-F", "comm,ip,sym,dso"], &limit[..]].concat(),
+    );
+    let limited = ran(
+        &scratch,
+        &[&["flamegraph", "--folded"], &limit[..]].concat(),
+    );
+    assert_eq!(parse(&limited.stdout), folded_script(&script.stdout));
     // The output is read back. A filter that leaves no samples is an error.
     let again = scratch
         .write("again.folded", &folded)

@@ -67,8 +67,8 @@ pub(super) struct FlamegraphInput {
     weight_kind: Option<WeightKind>,
     /// Whether to keep stacks of the kernel's idle loop.
     keep_idle: bool,
-    /// Maximum number of frames of a callchain (`--max-stack`); `None` if not limited.
-    max_stack: Option<usize>,
+    /// Maximum number of frames of a callchain (`--max-stack`); the innermost are kept.
+    max_stack: usize,
     /// Maximum number of frames of a drawn stack, including the root frame; the outermost are kept.
     max_depth: usize,
 }
@@ -102,7 +102,7 @@ impl FlamegraphInput {
             root: text("root").map_or(Ok(RootFrame::Comm), root)?,
             weight_kind: text("weight").map(weight_kind),
             keep_idle: flag(matches, "idle") != Some(false),
-            max_stack: frames("max-stack"),
+            max_stack: frames("max-stack").unwrap_or(usize::MAX),
             max_depth: frames("max-depth").unwrap_or(usize::MAX),
         })
     }
@@ -224,7 +224,7 @@ impl FlamegraphInput {
                 by_line: false,
                 annotates_branches: false,
             }),
-            max_stack: self.max_stack.unwrap_or(usize::MAX),
+            max_stack: usize::MAX,
             ..HistogramOptions::default()
         }
     }
@@ -251,7 +251,10 @@ impl FlamegraphInput {
                 self.root(&stack)
                     .map(|root| stacks.label(&root, FrameKind::User)),
             );
-            frames.extend(stack.frames.iter().map(|frame| labels[*frame as usize].0));
+            // The frames are outermost first.
+            let left_out = stack.frames.len().saturating_sub(self.max_stack);
+            let innermost = stack.frames.iter().skip(left_out);
+            frames.extend(innermost.map(|frame| labels[*frame as usize].0));
             frames.truncate(self.max_depth);
             let weight = match weight_kind {
                 WeightKind::Samples => stack.sum.samples,
