@@ -5,10 +5,13 @@ use rperf_testkit::{real_perf, skip};
 use super::programs::{CPLUSPLUS, OPTIMISED, PANICS, PLAIN, Program, ProgramFolder, STRIPPED};
 use super::stacks::{Printed, read};
 
-/// Whether a frame is like those that perf appends after it failed to read the stack: an unmapped address, zeros or the
-/// target of an invalid frame pointer.
+/// Whether a frame is like those that perf appends after it failed to read the stack: an unmapped address, zeros, or the
+/// target of an invalid frame pointer, which may be data of the program.
 fn is_invalid(frame: &str) -> bool {
-    frame.ends_with("[unknown] ([unknown])") || frame.ends_with("(//anon)")
+    let data = [" vtable for ", " typeinfo for ", " typeinfo name for "];
+    frame.ends_with("[unknown] ([unknown])")
+        || frame.ends_with("(//anon)")
+        || data.iter().any(|name| frame.contains(name))
 }
 
 /// How perf's stack compares to ours.
@@ -108,6 +111,8 @@ fn frames_invented_by_perf_are_recognised() {
         Relation::Equal
     );
     assert_eq!(relation_of(&["1 a (/x)", zeros]), Relation::Prefix);
+    let data = "3 vtable for C+0xf (/x)";
+    assert_eq!(relation_of(&["1 a (/x)", data]), Relation::Prefix);
     assert_eq!(
         relation_of(&["1 a (/x)", zeros, "2 b (/x)"]),
         Relation::Other
