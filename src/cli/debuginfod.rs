@@ -135,7 +135,7 @@ struct DownloadProgress {
     quiet: bool,
     /// Whether a progress line is overwritten on stderr: on a terminal, unless `quiet`.
     live: bool,
-    /// Set while stdout is redirected, such as to a pager, or a browser uses the terminal.
+    /// Set while rperf writes its output to a pager or another sink of its own, or a browser uses the terminal.
     terminal_in_use: Arc<AtomicBool>,
     /// The time at which the progress line was last written; `None` if no line is shown.
     refreshed: Mutex<Option<Instant>>,

@@ -136,7 +136,7 @@ impl Input {
         }
     }
 
-    /// Reads like `parse`, but only warns of damage to the additional files of a directory.
+    /// Like [`Input::parse`], but does not warn of damage, except in the additional files (`data.N`) of a directory.
     ///
     /// # Errors
     ///
@@ -308,8 +308,8 @@ pub(crate) enum TextOrRecording {
 }
 
 impl TextOrRecording {
-    /// Opens the recording like [`OpenedInput::named`]. Folded stacks are read from stdin only: if `-` is given, or if no file is
-    /// given and stdin is a pipe, or a file that starts with a folded stack.
+    /// Opens the recording like [`OpenedInput::named`]. Folded stacks are read from stdin only: if `-` is given; or, if no file is
+    /// given, if stdin is a pipe or was redirected to a file that starts with a folded stack.
     ///
     /// # Errors
     ///

@@ -8,8 +8,8 @@ Each command runs in a shell with its output sent to /dev/null. Figures: wall se
 of the whole process tree, peak resident memory of its largest process, and peak anonymous memory of the main process
 (RssAnon in /proc, sampled every 5 ms).
 --row prints one row of a table: CPU, wall and anonymous memory of each command, the ratio of the CPU times (first /
-second), and the second's wall time as a multiple of --limit. With --walls: both wall times and their ratio (second /
-first).
+second), and the second's wall time as a multiple of --limit, the least time in which the job could be done. With
+--walls: both wall times and their ratio (second / first).
 A command that runs longer than --stop is killed, and the row says so; after a round of 20 s or more, a command has no
 further rounds.
 With --kept, the first command's figures are read from FILE; if FILE does not have them, they are measured and added.

@@ -1,4 +1,4 @@
-//! Generated files of one event, with records that no machine writes on demand, and generated kernel memory.
+//! Generated perf.data files of one event, with records that a test cannot make the kernel write, and a generated `/proc/kcore`.
 
 pub(super) use rperf_testkit::record;
 use rperf_testkit::{Bytes, FileAttr, PerfFile};

@@ -47,11 +47,12 @@ fn functions(
     };
     let dump = jit_dump_of(files, &request)?;
     let ahead = match is_monotonic {
-        // Without a start, the times are not of `CLOCK_MONOTONIC`.
+        // Without a start time, the times of the dump are those of a CPU counter.
         true => dump.started.map(|_| 0)?,
         false => ahead_of_recording(world, &dump, process, dump_dso)?,
     };
-    let listed_at = |number: u32| Some(dump.functions().get(number as usize)?.start);
+    // A moved function keeps the symbol of its first address.
+    let symbol_start = |number: u32| Some(dump.functions().get(number as usize)?.start);
     let functions = dump.functions().iter();
     let mut functions: Vec<RuntimeFunction> = functions
         .map(|function| RuntimeFunction {
@@ -59,7 +60,7 @@ fn functions(
             start: function.start,
             end: function.end,
             number: function.number,
-            listed_at: listed_at(function.number).unwrap_or(function.start),
+            listed_at: symbol_start(function.number).unwrap_or(function.start),
         })
         .collect();
     functions.sort_by_key(|function| function.time);
@@ -67,7 +68,7 @@ fn functions(
 }
 
 /// Nanoseconds by which the dump's clock is ahead of the recording's, wrapping; `None` if the process did not map the
-/// dump during the recording, or the dump has no start.
+/// dump during the recording, or the dump has no start time.
 fn ahead_of_recording(world: &World, dump: &JitDump, process: u32, dso: DsoId) -> Option<u64> {
     let mapped = world.first_mapped(process, dso)?;
     // Mappings that existed before the recording have no time.

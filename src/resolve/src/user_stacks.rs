@@ -52,7 +52,8 @@ pub struct StackOptions {
     /// Maximum number of kernel frames and, separately, of unwound user frames of each callchain; without a stack copy, of all
     /// recorded frames. No other limit applies to the resulting chains. `None` leaves recorded chains unchanged.
     pub limit: Option<usize>,
-    /// Whether the outermost kernel frames are kept, as in perf if graphs start with callers.
+    /// Whether the outermost kernel frames of a chain with more than `limit` of them are kept instead of the innermost, as in perf
+    /// if graphs start with callers.
     pub keeps_outermost: bool,
     /// Whether branch stacks are call stacks that replace user frames (`--call-graph lbr`).
     pub call_stacks: bool,
@@ -70,7 +71,7 @@ struct StackCounts {
 /// Statistics of unwinding.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StackSummary {
-    /// Number of samples of the host with user registers and a stack copy.
+    /// Number of samples of the host with user registers and a field for a stack copy, even an empty one.
     pub stacks: u64,
     /// Number of these samples in which some frames were found by frame pointers only.
     pub guessed: u64,
@@ -89,8 +90,8 @@ pub struct TruncatedStacks {
     pub cause: TruncationCause,
     /// How many there are.
     pub stacks: u64,
-    /// The object in which most of them end, if the reason is related to objects. Merged statistics keep that of the first
-    /// ones with this cause.
+    /// The object in which most of them end, if the reason is related to objects. Merged statistics have the object of the first
+    /// of them that has this cause.
     pub object: Option<String>,
 }
 
@@ -276,7 +277,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
                 stack: StackBytes {
                     start: registers.stack_pointer(arch),
                     bytes: copy.bytes,
-                    is_full: true,
+                    may_continue: true,
                     endian: self.options.endian,
                 },
             };
@@ -331,7 +332,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
             stack: StackBytes {
                 start: registers.stack_pointer(arch),
                 bytes: stack.bytes,
-                is_full: stack.bytes.len() >= stack.reserved,
+                may_continue: stack.bytes.len() >= stack.reserved,
                 endian: self.options.endian,
             },
         };

@@ -62,6 +62,7 @@ pub(crate) fn structure(
         _ if argument.c_type.contains("timespec") => timespec(bytes),
         _ if argument.c_type.contains("sigset_t") => Some(signal_set(long(bytes, 0)?)),
         _ => other_structure(call, argument, captured).or_else(|| {
+            // What is beyond the size that the program gave counts as 0.
             let bytes = given_part(structure_name(argument)?, call, bytes);
             extensible_structure(call, argument, &bytes)
         }),
@@ -155,7 +156,8 @@ const AF_LOCAL: u16 = 1;
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
-/// Returns the text of a `struct sockaddr`, of an unknown family without the address. `None` if it is too short.
+/// Returns the text of a `struct sockaddr`; `None` if it is too short. Of an address of an unknown family, only the family is
+/// printed.
 pub(crate) fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String> {
     let family = short(bytes, 0)?;
     let rest = match family {
@@ -224,8 +226,8 @@ impl MessageEnd {
     }
 }
 
-/// Returns a socket address as `address:port`, path, or name of the family if that is another; `None` if it is too short, or a
-/// local address without a path.
+/// Returns the peer's address: `address:port` of IP, the path of a local socket, otherwise the name of the family. `None` if the
+/// bytes are too short, or a local socket has no path.
 pub(crate) fn peer(bytes: &[u8]) -> Option<String> {
     let family = short(bytes, 0)?;
     let port = || {

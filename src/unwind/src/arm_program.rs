@@ -210,7 +210,7 @@ mod tests {
         let stack = StackBytes {
             start: START,
             bytes: &bytes,
-            is_full: true,
+            may_continue: true,
             endian: Endian::Little,
         };
         let mut before = Registers::new(0x1000);

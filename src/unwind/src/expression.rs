@@ -75,7 +75,7 @@ mod tests {
         let stack = StackBytes {
             start: 0x7000,
             bytes: &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0],
-            is_full: true,
+            may_continue: true,
             endian: Endian::Little,
         };
         let frame = FrameState {

@@ -62,7 +62,7 @@ impl Unwinder {
             stack: StackBytes {
                 start: START,
                 bytes: &SYNTHETIC_STACK,
-                is_full: true,
+                may_continue: true,
                 endian: Endian::Little,
             },
         };

@@ -10,7 +10,7 @@ pub struct StackBytes<'a> {
     /// The copied bytes.
     pub bytes: &'a [u8],
     /// Whether the copy has its maximum size, so that the stack may continue beyond it.
-    pub is_full: bool,
+    pub may_continue: bool,
     /// Byte order of the words.
     pub endian: Endian,
 }
@@ -33,7 +33,7 @@ impl StackBytes<'_> {
     pub(crate) const EMPTY: Self = Self {
         start: 0,
         bytes: &[],
-        is_full: false,
+        may_continue: false,
         endian: Endian::Little,
     };
 
@@ -51,7 +51,7 @@ impl StackBytes<'_> {
         });
         let end = self.start.saturating_add(self.bytes.len() as u64);
         let reach = self.start..end.saturating_add(MAX_FRAME_SIZE);
-        word.ok_or(if reach.contains(&address) && self.is_full {
+        word.ok_or(if reach.contains(&address) && self.may_continue {
             Unreadable::BeyondCopy
         } else {
             Unreadable::OtherStack
@@ -74,7 +74,7 @@ mod tests {
         let stack = StackBytes {
             start: 0x1000,
             bytes: &bytes,
-            is_full: true,
+            may_continue: true,
             endian: Endian::Little,
         };
         assert_eq!(stack.read(0x1001, 8), Ok(0x0908_0706_0504_0302));
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(stack.read(u64::MAX, 8), Err(Unreadable::OtherStack));
         assert_eq!(stack.read(0xfff, 8), Err(Unreadable::OtherStack));
         let short = StackBytes {
-            is_full: false,
+            may_continue: false,
             ..stack
         };
         assert_eq!(short.read(0x1002, 8), Err(Unreadable::OtherStack));

@@ -108,11 +108,11 @@ fn unsupported_fields_and_options_are_refused() {
         (&["-F", "ip,brstack"][..], "--json has no field 'brstack'\n"),
         (
             &["-D"],
-            "--json and -D exclude each other: --json prints samples with their recorded times\n",
+            "--json and -D exclude each other: -D applies to the text output\n",
         ),
         (
             &["--deltatime"],
-            "--json and --deltatime exclude each other: --json prints samples with their recorded times\n",
+            "--json and --deltatime exclude each other: --deltatime applies to the text output\n",
         ),
     ] {
         let line = [&["script", "--json", "-f", "-i", &file], words].concat();

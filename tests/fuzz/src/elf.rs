@@ -181,13 +181,17 @@ fn flags(name: &str) -> u64 {
 
 /// The section for `sh_link`, and the size of entries.
 fn links(name: &str, layout: Layout) -> (Option<&'static str>, u64) {
-    let (symbol, addend) = if layout.is_32 { (16, 12) } else { (24, 24) };
+    let (symbol, rela, rel) = if layout.is_32 {
+        (16, 12, 8)
+    } else {
+        (24, 24, 16)
+    };
     match name {
         ".symtab" => (Some(".strtab"), symbol),
         ".dynsym" => (Some(".dynstr"), symbol),
-        ".rela.plt" => (Some(".dynsym"), addend),
-        ".rel.plt" => (Some(".dynsym"), addend - if layout.is_32 { 4 } else { 8 }),
-        ".rela.debug_info" | ".rela.debug_line" => (Some(".symtab"), addend),
+        ".rela.plt" => (Some(".dynsym"), rela),
+        ".rel.plt" => (Some(".dynsym"), rel),
+        ".rela.debug_info" | ".rela.debug_line" => (Some(".symtab"), rela),
         _ => (None, 0),
     }
 }

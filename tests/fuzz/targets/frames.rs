@@ -76,7 +76,7 @@ fuzz_target!(|bytes: &[u8]| {
             stack: StackBytes {
                 start: registers.stack_pointer(arch) & !7,
                 bytes: parts.extra(Extra::Stack),
-                is_full: number % 2 == 0,
+                may_continue: number % 2 == 0,
                 endian,
             },
         };

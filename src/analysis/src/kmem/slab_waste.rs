@@ -80,7 +80,7 @@ impl SlabWaste {
             requested,
             allocated,
         } = object;
-        // Caches are numbered in the order of their first allocations, as are the rows: that of a new cache is the next one.
+        // A row's index is the number of its cache. A new cache has the next number, so its row is appended.
         if self.rows.len() <= number as usize
             && let Some(cache) = self.caches.get(number).cloned()
         {

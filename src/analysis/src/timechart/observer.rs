@@ -148,8 +148,8 @@ impl TimechartObserver {
         self.wakeups.coarsen(grid);
     }
 
-    /// Returns the lane of a task, which is added if it is new. `time`, if given, becomes the lane's first time if it had none,
-    /// and its last time unless that is later.
+    /// Returns the lane of a task, which is added if it is new. If `time` is given, it becomes the first time of a lane without
+    /// times, and the last time of a lane whose last time is earlier.
     fn lane(&mut self, pid: i32, tid: i32, time: Option<u64>) -> (TaskIndex, &mut TaskLane) {
         let index = self.tasks.find_or_add(pid, tid);
         let missing = (index.get() + 1).saturating_sub(self.lanes.len());
@@ -176,7 +176,7 @@ impl TimechartObserver {
         self.drive(at, TypedEvent::SchedSwitch(*event));
         let prev = event.prev_pid();
         if prev != 0 {
-            // After the exit of a task its samples have no process id.
+            // The process id is -1, unknown, in samples after the exit of the task. Lower ones are those of damaged files.
             let (_, lane) = self.lane(pid.max(-1), prev, seen_at);
             lane.rename(event.prev_comm());
             lane.stack = stack;
@@ -329,6 +329,7 @@ impl Observer<Option<StackChain>> for TimechartObserver {
 
     fn task(&mut self, at: &EventContext, change: TaskChange<'_>) {
         self.tasks.change(&change);
+        // In a recording of switches, these records end no state that is drawn.
         self.states.task(at, &change, |_| {});
         if let TaskChange::Comm { task, name, .. } = change {
             let (pid, tid) = (task.pid.cast_signed(), task.tid.cast_signed());

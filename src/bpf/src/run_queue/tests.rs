@@ -1,4 +1,4 @@
-//! The sums in an interpreter; tests/commands/sched/live runs the programs in the kernel.
+//! Tests the instructions that sum up waits in an interpreter; tests/commands/sched/live runs the programs in the kernel.
 
 use proptest::prelude::*;
 

@@ -124,6 +124,7 @@ impl TimeRows for PrintedRows<'_> {
     }
 
     fn lost(&mut self, time: u64, cpu: Option<u32>, records: u64) -> FoldControl {
+        // Losses are printed even if rows are not (`--summary`).
         if let Err(error) = self.table.write_lost(&mut self.line, time, cpu, records) {
             self.result = Err(error);
             return FoldControl::Stop;

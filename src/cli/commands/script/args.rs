@@ -33,7 +33,7 @@ ip, symbol, offset, dso, dsoff, callchain (functions separated by semicolons, fr
 data_src, weight and the other fields of memory accesses. {{ and }} are braces, \\t is a tab, \\n a newline.";
 
 const TIME: &str = "\
-Only samples from START to END, in seconds as printed: 10.5,12 or 10.5, or ,12; several ranges are separated by spaces \
+Only samples from START to END, in seconds as printed: '10.5,12'; '10.5,' has no end, ',12' no start; several ranges are separated by spaces \
 in one argument. With --reltime, times are relative to the first sample. In percent of the recording: 10%/2 is the \
 second tenth, 10%-20% the same; several are separated by commas.";
 
@@ -107,7 +107,7 @@ fn input_and_fields() -> Vec<Arg> {
             .long_help(FIELDS),
         switch("all-cpus")
             .short('a')
-            .help("with a script to record: sample the whole system"),
+            .help("with 'script record NAME': sample the whole system"),
     ]
 }
 
@@ -204,7 +204,7 @@ pub(super) fn refuse_mixtures(
     settings: &ScriptSettings,
 ) -> Result<(), CliError> {
     let dumps = dump::is_wanted(matches);
-    if settings.objects {
+    if settings.is_structured {
         refuse_text(matches, settings, dumps)?;
     }
     let message = match (dumps, settings.checks, settings.per_event) {
@@ -240,7 +240,7 @@ fn refuse_text(
     match text_options.into_iter().find(|(given, _)| *given) {
         None => Ok(()),
         Some((_, option)) => Err(CliError::usage(format!(
-            "{format_option} and {option} exclude each other: {format_option} prints samples with their recorded times"
+            "{format_option} and {option} exclude each other: {option} applies to the text output"
         ))),
     }
 }

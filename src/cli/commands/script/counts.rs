@@ -34,7 +34,7 @@ pub(super) fn are_counted(events: &[EventDesc]) -> bool {
 /// Refuses options that cannot print counts, and reports filters that do not apply to counts.
 pub(super) fn check(settings: &ScriptSettings, context: &Context) -> Result<(), CliError> {
     let refused = [
-        (settings.objects, settings.format_option()),
+        (settings.is_structured, settings.format_option()),
         (settings.per_event, "--per-event-dump"),
         (settings.checks, "--debug-mode"),
     ];

@@ -63,8 +63,8 @@ pub(super) fn report(
             run.print_recording(&input)?;
         }
         OpenedInput::Stream(stream) => {
-            // Ctrl-C ends a live recording, which this process reads to its end. Signals must be blocked before threads
-            // are started.
+            // Ctrl-C stops the recorder that writes the stream; this process blocks the signal and reads the stream to its end.
+            // It must be blocked before threads are started.
             let _signals = Signals::block(&[libc::SIGINT]).ok();
             match run.table.interval() {
                 Some(interval) => run.print_stream(stream, Duration::from_secs(interval))?,
@@ -181,7 +181,8 @@ impl NativeRun<'_> {
         Ok(out.flush()?)
     }
 
-    /// Prints the table of a stream each time that an interval has passed when samples arrive, and at the end.
+    /// Prints the table of a stream whenever samples arrive and the interval `every` has passed since the last table, and at the
+    /// end of the stream.
     fn print_stream(&mut self, input: RecordingStream, every: Duration) -> Result<(), CliError> {
         let settings = self.settings;
         let path = input.path.clone();

@@ -67,7 +67,7 @@ pub(super) struct ScriptPlan {
     /// Whether kernel modules are shown by path.
     pub(super) kernel_paths: bool,
     /// Whether samples are written as JSON objects, or as rows made from them.
-    pub(super) objects: bool,
+    pub(super) is_structured: bool,
     /// The layout of rows, if samples are written as rows.
     pub(super) rows: Option<RowLayout>,
     /// Records that are printed among the samples.
@@ -117,7 +117,7 @@ const LARGE_FIELDS: [(SampleType, &[LineField]); 6] = [
 impl ScriptPlan {
     /// Returns the fields of samples to read: all for objects, otherwise large fields only if an event shows them.
     pub(super) fn sample_fields(&self) -> SampleType {
-        if self.objects {
+        if self.is_structured {
             return SampleType::ALL;
         }
         let is_shown = |field: &LineField| {
@@ -171,7 +171,7 @@ impl ScriptPlan {
             stacks: stack_options(recording, unwind_limit),
             stop: settings.stop.clone(),
             kernel_paths: settings.kernel_paths,
-            objects: settings.objects,
+            is_structured: settings.is_structured,
             rows,
             records: settings.records.clone(),
             max_blocks: settings.max_blocks,
@@ -235,7 +235,7 @@ fn layouts(
         // The target of a branch is printed at another position of the line.
         fields.set(
             LineField::Addr,
-            fields.has(LineField::Addr) && (!shows_target || settings.objects),
+            fields.has(LineField::Addr) && (!shows_target || settings.is_structured),
         );
         if fields.has(LineField::Tod) && style.time_of_day.is_none() {
             return Err(super::field_error(Error::NoTimeOfDay));
@@ -255,7 +255,7 @@ fn layouts(
             weight_parts,
             bpf_output: is_bpf_output,
         };
-        if settings.objects {
+        if settings.is_structured {
             object::check(fields, settings.format_option())?;
         }
         Ok(EventPlan {

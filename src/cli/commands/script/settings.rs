@@ -49,7 +49,7 @@ pub(super) struct ScriptSettings {
     /// Whether inlined functions are shown, if given.
     pub(super) inlines: Option<bool>,
     /// Whether samples are written as JSON objects, or as rows made from them.
-    pub(super) objects: bool,
+    pub(super) is_structured: bool,
     /// The layout of rows. The caller of [`Self::new`] sets it.
     pub(super) rows: Option<RowLayout>,
     /// Records that are printed among the samples.
@@ -102,7 +102,7 @@ impl ScriptSettings {
             kernel_paths: is_on("show-kernel-path"),
             full_source_paths: is_on("full-source-path"),
             inlines: flag(matches, "inline"),
-            objects: is_on("json") || is_on("csv") || matches.contains_id("template"),
+            is_structured: is_on("json") || is_on("csv") || matches.contains_id("template"),
             rows: None,
             records: records::requested(matches),
             max_blocks: matches
@@ -125,7 +125,7 @@ impl ScriptSettings {
         matches!(self.rows, Some(RowLayout::Csv(_)))
     }
 
-    /// The option that selects the output format; only valid if [`Self::objects`].
+    /// The option that selects the output format; only valid if [`Self::is_structured`].
     pub(super) fn format_option(&self) -> &'static str {
         match self.rows {
             None => "--json",

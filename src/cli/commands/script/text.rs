@@ -395,7 +395,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
     }
 
     fn put_frame(&self, event: &EventPlan, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
-        match self.plan.objects {
+        match self.plan.is_structured {
             true => object::frame(event.layout.fields(), address, out),
             false => event.layout.frame(address, out),
         }
@@ -468,7 +468,7 @@ impl Render for SampleText<'_, '_> {
                 epoch: moment.epoch,
             },
         };
-        match self.plan.objects {
+        match self.plan.is_structured {
             true => self.object(&shown, scratch, block),
             false => self.text(&shown, scratch, block),
         }

@@ -43,8 +43,8 @@ pub fn write_start(
     out.write_all(&text)
 }
 
-/// Writes the end of the samples and of the document. `records` are the objects of other records with `--all`, each after a
-/// comma.
+/// Writes the end of the samples and of the document. With `--all`, `records` is the JSON text of the other records, with a comma
+/// before each; the first comma is not written.
 ///
 /// # Errors
 /// Those of `out`.

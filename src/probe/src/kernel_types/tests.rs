@@ -36,8 +36,10 @@ fn functions_have_parameters_with_members() {
     let table = file.member("table").unwrap().member.real_type().unwrap();
     assert_eq!(table.whole_size(), Some(48));
     let flag = file.member("flag").unwrap();
+    // 3 bits from bit 5 of a number of 4 bytes.
     assert_eq!((flag.offset, flag.bits), (0, Some((3, 5, 4))));
     assert!(file.member("nosuch").is_none());
+    // `flag` is a member of an anonymous structure, and not listed.
     assert_eq!(file.member_names(), ["name", "table"]);
 }
 
@@ -64,7 +66,7 @@ fn module_type_ids_continue_the_kernels() {
 fn nested_records_are_searched_up_to_a_limit() {
     let mut blob = Blob::new();
     let name = blob.text("self");
-    // Ten anonymous members, each of the same type again.
+    // Ten anonymous members, each of the type of the structure itself.
     let members: Vec<u32> = [0, 1, 0].repeat(10);
     let record = blob.add("", STRUCT | 10, 8, &members);
     blob.add("", PROTOTYPE | 1, record, &[name, record]);

@@ -327,7 +327,7 @@ pub(crate) fn unwind(
         stack: StackBytes {
             start: sampled.stack_pointer,
             bytes: &sampled.stack,
-            is_full: true,
+            may_continue: true,
             endian: Endian::Little,
         },
     };

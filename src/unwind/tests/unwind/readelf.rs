@@ -179,7 +179,7 @@ fn unwound(file: &[u8], ip: u64) -> Vec<u64> {
         stack: StackBytes {
             start: STACK,
             bytes: &stack,
-            is_full: true,
+            may_continue: true,
             endian: Endian::Little,
         },
     };

@@ -105,6 +105,8 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
+    /// Prints a conversion operator. Template parameters in its target type refer to the arguments of the template whose name is
+    /// printed.
     fn conversion(&mut self, target: Id) -> Option<()> {
         self.push("operator ");
         let template = self.current;
@@ -134,8 +136,8 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Returns the number of values of the first pack in `pattern`; `None` if there is no pack, among the parameters of a lambda,
-    /// and if a limit is exceeded.
+    /// Returns the number of values of the first pack in `pattern`; `None` if there is no pack, while the parameters of a lambda are
+    /// printed, and if a limit is exceeded.
     pub(super) fn pack_size(&self, pattern: Id, depth: u32) -> Option<usize> {
         self.step()?;
         if depth > MAX_DEPTH || self.in_lambda {
