@@ -8,7 +8,8 @@ use crate::{
     ContextSwitch, DeliveredCounts, EventContext, EventLayouts, Loss, Observer, TaskChange,
 };
 
-/// Records in order. Raw data of typed events and names of tasks are copied, since a stream may release its bytes before the records are observed.
+/// Records in order. Raw data of typed events and names of tasks are copied, since a stream may release its bytes before the
+/// records are observed.
 pub(crate) struct RecordBlock<D> {
     entries: Vec<BlockEntry<D>>,
     /// Raw data and names of all entries, concatenated.
@@ -24,7 +25,7 @@ struct BlockEntry<D> {
 
 /// The content of a record, without its raw data or its name, which are in the block's `bytes`.
 pub(crate) enum RecordContent<D> {
-    /// A typed event, with its raw data.
+    /// A typed event whose raw data are complete, with the data prepared from its sample.
     Event(EventIndex, D),
     /// A typed event whose raw data are truncated or missing.
     Truncated,

@@ -44,8 +44,8 @@ pub struct Completeness {
     pub unnamed_kernel: u64,
     /// User stacks that were recorded as callchains, not as stack copies.
     pub stacks: u64,
-    /// Stacks whose outermost frame has a symbol other than the start code of programs and threads, or is in no object; by the
-    /// object of the outermost frame that is in one. Stacks without such a frame are not counted.
+    /// Stacks whose outermost frame has a symbol other than the start code of programs and threads, or has neither a symbol nor
+    /// an object. They are counted by the outermost object of the stack; stacks in which no frame has an object are not counted.
     pub truncated: ObjectCounts,
     /// Stacks that lack the caller of their innermost function, by that function's object; found for x86-64 only.
     pub hidden_callers: ObjectCounts,

@@ -11,7 +11,8 @@ pub trait PrepareSamples: Sync {
     /// The data passed with a sample to the [`Observer`](crate::Observer): a symbol, the key of a stack; `()` if not needed.
     type Detail: Send;
 
-    /// The fields of samples that [`PrepareSamples::prepare`] reads, besides task, time and period. CPU and raw data are always decoded.
+    /// The fields of samples that [`PrepareSamples::prepare`] reads. Task, time, period, CPU and raw data are always decoded,
+    /// even if they are not among these fields.
     fn fields(&self) -> SampleType {
         SampleType::ALL
     }

@@ -181,14 +181,14 @@ impl TaskStates {
             ContextSwitch::In if before == Some(RunState::Running) => return,
             ContextSwitch::In => {
                 self.counts.switches += 1;
-                return self.enter(time, key, cpu, &mut ended);
+                return self.switch_in(time, key, cpu, &mut ended);
             }
             ContextSwitch::Out => SwitchedOut::Sleeping(Sleep::Other),
             ContextSwitch::Preempted => SwitchedOut::Runnable(WaitReason::Preempted),
         };
         // If the task is not running, a preceding `sched_switch` has already set its state.
         if before.is_none_or(|state| state == RunState::Running) {
-            self.end_state(time, key, out, cpu, &mut ended);
+            self.switch_out(time, key, out, cpu, &mut ended);
         }
     }
 
@@ -211,6 +211,7 @@ impl TaskStates {
         self.counts.switches += 1;
         let (prev, next) = (key(prev, cpu), key(next, cpu));
         let current = cpu.and_then(|cpu| self.current.get(&cpu).copied());
+        // The tasks with a switch that was not seen.
         let unseen = [
             current.filter(|current| *current != prev),
             Some(prev).filter(|prev| {
@@ -225,8 +226,8 @@ impl TaskStates {
                 self.forget(task);
             }
         }
-        self.end_state(time, prev, switch.prev_state, cpu, &mut ended);
-        self.enter(time, next, cpu, &mut ended);
+        self.switch_out(time, prev, switch.prev_state, cpu, &mut ended);
+        self.switch_in(time, next, cpu, &mut ended);
     }
 
     /// Handles a wakeup of a task, to run on `cpu`.
@@ -314,7 +315,7 @@ impl TaskStates {
     }
 
     /// Handles the switch-out of a task: `out` determines its next state.
-    fn end_state(
+    fn switch_out(
         &mut self,
         time: u64,
         key: TaskKey,
@@ -332,7 +333,7 @@ impl TaskStates {
     }
 
     /// Handles the switch-in of a task.
-    fn enter(
+    fn switch_in(
         &mut self,
         time: u64,
         key: TaskKey,

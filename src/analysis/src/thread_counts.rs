@@ -90,6 +90,7 @@ impl ThreadCounter {
             thread.counts.resize(column + 1, 0);
         }
         if let Some(count) = thread.counts.get_mut(column) {
+            // The value is the first word if the event has no PERF_FORMAT_GROUP.
             *count = count.saturating_add(read.words.get(0).unwrap_or_default());
         }
     }

@@ -136,17 +136,17 @@ impl KmemDistributions {
         // An older allocation at this address was freed at an unknown time.
         state.live.insert(address, LiveAllocation { time, bytes });
         let [allocations, allocated, ..] = &mut state.sums;
-        allocations.change(interval, 1, true);
-        allocated.change(interval, bytes, true);
+        allocations.increase(interval, 1);
+        allocated.increase(interval, bytes);
     }
 
     fn free(&mut self, time: u64, allocator: Allocator, address: u64) {
         let interval = self.interval(time);
         let state = self.of(allocator);
         let [.., frees, freed] = &mut state.sums;
-        frees.change(interval, 1, true);
+        frees.increase(interval, 1);
         if let Some(allocation) = state.live.remove(&address) {
-            freed.change(interval, allocation.bytes, true);
+            freed.increase(interval, allocation.bytes);
             let age = time.saturating_sub(allocation.time);
             state.lifetimes.add(age);
         }

@@ -12,7 +12,7 @@ use crate::{EventContext, Loss, Observer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KmemDetail {
     /// The innermost address of the callchain outside the functions of the page allocator, or the innermost if none is outside; 0
-    /// without a callchain, and for events other than allocations of pages.
+    /// without a callchain, and for events other than `mm_page_alloc` and `mm_page_alloc_extfrag`.
     pub page_caller: u64,
 }
 

@@ -65,14 +65,19 @@ impl Intervals {
 }
 
 impl IntervalSums {
-    /// Adds a count or bytes to the sum of an interval if `is_new`; otherwise subtracts it.
-    pub(super) fn change(&mut self, interval: usize, value: u64, is_new: bool) {
+    /// Adds a count or bytes to the sum of an interval.
+    pub(super) fn increase(&mut self, interval: usize, value: u64) {
         let value = i64::try_from(value).unwrap_or(i64::MAX);
         if let Some(sum) = self.0.get_mut(interval) {
-            *sum = match is_new {
-                true => sum.saturating_add(value),
-                false => sum.saturating_sub(value),
-            };
+            *sum = sum.saturating_add(value);
+        }
+    }
+
+    /// Subtracts a count or bytes from the sum of an interval.
+    pub(super) fn decrease(&mut self, interval: usize, value: u64) {
+        let value = i64::try_from(value).unwrap_or(i64::MAX);
+        if let Some(sum) = self.0.get_mut(interval) {
+            *sum = sum.saturating_sub(value);
         }
     }
 
@@ -99,8 +104,8 @@ impl IntervalSums {
         u64::try_from(sum).unwrap_or_default()
     }
 
-    /// Returns a running total for each of the first `intervals` intervals: the sum of it and all earlier ones, the live bytes at
-    /// its end. A negative total is 0.
+    /// Returns the running total of the sums for each of the first `intervals` intervals. If the sums are bytes allocated less
+    /// bytes freed, these are the live bytes at the end of each interval. A negative total is 0.
     pub(super) fn cumulative(&self, intervals: usize) -> Vec<u64> {
         let mut live = 0_i64;
         let changes = self.0.iter().take(intervals);
@@ -127,7 +132,7 @@ mod tests {
             let (mut intervals, mut sums) = (Intervals::default(), [IntervalSums::default()]);
             for (time, bytes) in &changes {
                 let interval = intervals.of(*time, sums.iter_mut());
-                sums[0].change(interval, *bytes, true);
+                sums[0].increase(interval, *bytes);
             }
             let ends = intervals.ends();
             let expected: Vec<u64> = ends

@@ -224,7 +224,10 @@ impl LiveMemory {
         let changes = self.stacks.iter_mut().map(|stack| &mut stack.changes);
         let interval = self.intervals.of(time, changes);
         if let Some(stack) = self.stacks.get_mut(allocation.stack as usize) {
-            stack.changes.change(interval, allocation.bytes, is_new);
+            match is_new {
+                true => stack.changes.increase(interval, allocation.bytes),
+                false => stack.changes.decrease(interval, allocation.bytes),
+            }
         }
     }
 

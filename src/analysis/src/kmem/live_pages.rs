@@ -1,4 +1,4 @@
-//! Pages that are not freed, also in parts: an allocation may be split, and its pages freed one by one.
+//! Pages that are not freed. An allocation may be freed in parts: the kernel can split it and free its pages one by one.
 
 use std::collections::BTreeMap;
 

@@ -24,7 +24,7 @@ pub enum KworkMeasure {
 /// Which work, or which tasks and interrupts of `kwork top`, are measured.
 #[derive(Debug, Clone, Default)]
 pub struct KworkSelection {
-    /// Only these classes.
+    /// Only these classes; none if empty.
     pub classes: Vec<KworkClass>,
     /// Only these CPUs; all if `None`.
     pub cpus: Option<Vec<u32>>,

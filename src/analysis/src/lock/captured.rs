@@ -1,16 +1,18 @@
-//! Waits for futexes with the memory around them, which tells the owners, as the BPF program of `lock record --user` writes them.
+//! Waits for futexes, as the BPF program of `lock record --user` writes them: each with the memory around the futex, which
+//! tells the holder.
 
 use super::futex_holder::{FutexHolder, FutexMemory, FutexWait};
 
 /// The name of the event in a recording.
 pub const FUTEX_WAITS: &str = "futex-waits";
 
-/// Offsets in bytes, as in `rperf_bpf`: number of waits, process, then the waits.
+// Offsets in bytes, as in `rperf_bpf`. The header: number of waits, process.
 const COUNT: usize = 0;
 const PROCESS: usize = 4;
-const HEADER: usize = 8;
-/// Offsets in a wait: thread, its id in its PID namespace, address, operation, value, the memory around the futex, and the first 24 bytes of glibc's
-/// thread descriptor (`struct pthread`), if the futex is the id in one.
+/// The size of the header, which the waits follow.
+const HEADER_SIZE: usize = 8;
+// Offsets in a wait: thread, its id in its PID namespace, address, operation, value, the memory around the futex, and the first
+// 24 bytes of glibc's thread descriptor (`struct pthread`), if the futex is the id in one.
 const THREAD: usize = 0;
 const OWN_THREAD: usize = 4;
 const ADDRESS: usize = 8;
@@ -18,7 +20,8 @@ const OPERATION: usize = 16;
 const VALUE: usize = 20;
 const MEMORY: usize = 24;
 const DESCRIPTOR: usize = 88;
-const WAIT: usize = 112;
+/// The size of a wait.
+const WAIT_SIZE: usize = 112;
 /// The offset of the id in the thread descriptor on x86-64. The descriptor begins with a pointer to itself, and has another one at offset 16.
 const THREAD_ID: u64 = 0x2d0;
 
@@ -51,7 +54,7 @@ impl CapturedWaits {
     #[must_use]
     pub fn decode(raw: &[u8]) -> Option<Self> {
         let count = usize::try_from(word(raw, COUNT)?).ok()?;
-        let (waits, _) = raw.get(HEADER..)?.as_chunks::<WAIT>();
+        let (waits, _) = raw.get(HEADER_SIZE..)?.as_chunks::<WAIT_SIZE>();
         let waits = waits.get(..count).filter(|waits| !waits.is_empty())?;
         let waits = waits.iter().map(|wait| CapturedWait::decode(wait));
         Some(Self {

@@ -42,7 +42,7 @@ pub struct HolderRow {
 pub struct HolderTable {
     /// Most time first.
     pub rows: Vec<HolderRow>,
-    /// For how long others waited for holders, summed over the holders, in ns.
+    /// For how long each holder had at least one waiter, summed over the holders, in ns.
     pub waited: u64,
 }
 
@@ -52,7 +52,7 @@ pub struct FutexHolders {
     owners: FutexOwners,
     /// By waiting thread: the holder of the futex that it waits for, and the futex.
     waits: FxHashMap<u32, (u32, UserLock)>,
-    /// By waiting thread: the futex of a wait without a record so far.
+    /// By waiting thread: the futex of a wait whose record of captured memory has not been seen so far.
     uncaptured: FxHashMap<u32, UserLock>,
     holders: FxHashMap<u32, Holder>,
     /// [`HolderRow::count`] and [`HolderRow::nanos`].
@@ -200,10 +200,10 @@ impl FutexHolders {
     }
 
     fn leaves(&mut self, tid: u32, stack: LockStack, is_runnable: bool, time: u64) {
-        // Threads become holders after they left the CPU, so all are kept.
+        // A thread may become a holder after it has left the CPU, so all threads are kept.
         let holder = self.holders.entry(tid).or_default();
         let waited = holder.waited(time);
-        // If both are recorded, `sched_switch`, which has the stack, precedes the record of the same switch.
+        // A switch may be reported twice: by `sched_switch`, which has the stack, and after it by a SWITCH record without one.
         if holder.away.is_none() || !stack.frames.is_empty() {
             holder.away = Some(Away {
                 stack,

@@ -49,13 +49,20 @@ pub(super) enum Step {
     Release,
 }
 
+/// Flag of `lock:lock_acquire`: a trylock.
+const TRY_LOCK: u32 = 1;
+/// Flag of `lock:lock_acquire`: a lock for reading.
+const READ_LOCK: u32 = 2;
+
 impl Step {
-    /// Returns the step of `lock:lock_acquire` with these flags: 1 is a trylock, 2 a lock for reading, also by a trylock.
+    /// Returns the step of `lock:lock_acquire` with these flags. A trylock for reading is [`Step::Read`].
     pub(super) fn acquire(flags: u32) -> Self {
-        match (flags & 1, flags & 2) {
-            (_, 2) => Self::Read,
-            (1, _) => Self::Try,
-            _ => Self::Acquire,
+        if flags & READ_LOCK != 0 {
+            Self::Read
+        } else if flags & TRY_LOCK != 0 {
+            Self::Try
+        } else {
+            Self::Acquire
         }
     }
 }
@@ -66,7 +73,7 @@ enum State {
     Acquiring,
     Waiting,
     Acquired,
-    /// Taken for reading this many times, or by a trylock.
+    /// Taken for reading this many times, or once by a trylock.
     Read(u64),
 }
 

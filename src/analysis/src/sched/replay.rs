@@ -113,7 +113,7 @@ enum LatestEvent {
 struct PlannedTask {
     activity: Activity,
     latest: LatestEvent,
-    /// Its index in [`ReplayPlan::tasks`], its place; `None` before its first event.
+    /// Its place: its index in [`ReplayPlan::tasks`]; `None` before its first event.
     place: Option<usize>,
 }
 

@@ -24,7 +24,7 @@ pub struct CpuPower {
     pub idle: Timeline<IDLE_STATES, ()>,
     /// Changes of the frequency, in order of time, at most one per cell.
     pub frequencies: Vec<FrequencyStep>,
-    /// The current idle state and its start.
+    /// The start and the index of the current idle state.
     open: Option<(u64, usize)>,
 }
 

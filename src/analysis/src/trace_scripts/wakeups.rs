@@ -7,6 +7,9 @@ use super::{EventFields, ScriptSample};
 /// The value of the minimum before the first latency, in nanoseconds, as in perf. Longer latencies do not raise it.
 const INITIAL_MINIMUM: u64 = 1_000_000_000;
 
+/// The index of `sched:sched_wakeup` in [`WakeupLatencies::EVENTS`].
+const WAKEUP: usize = 0;
+
 /// Latencies of wakeups.
 #[derive(Debug)]
 pub struct WakeupLatencies {
@@ -51,7 +54,7 @@ impl WakeupLatencies {
 
     /// Adds a wakeup or a switch.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
-        if sample.kind == Some(0) {
+        if sample.kind == Some(WAKEUP) {
             self.pending.insert(sample.number(0), sample.time);
             return;
         }

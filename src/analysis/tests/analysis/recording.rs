@@ -2,6 +2,7 @@
 
 use rperf_perfdata::{EventDesc, PerfData};
 use rperf_replay::Replay;
+use rperf_testkit::PerfFile;
 use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::{
     Attr, AttrFlags, Comm, Endian, EventType, Lost, LostSamples, Misc, Record, RecordKind,
@@ -18,6 +19,10 @@ pub(crate) const WAKEUP: u64 = 318;
 pub(crate) const MIGRATE: u64 = 319;
 /// The id of `cycles`, an event without a tracepoint format.
 pub(crate) const CYCLES: u64 = 1;
+/// The ids of all events, in the order of the recording.
+const EVENT_IDS: [u64; 4] = [SWITCH, WAKEUP, CYCLES, MIGRATE];
+/// The index of `cycles` in [`EVENT_IDS`].
+const CYCLES_INDEX: usize = 2;
 
 const SWITCH_FORMAT: &str = "name: sched_switch\nID: 316\nformat:\n\
     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
@@ -72,6 +77,7 @@ fn attr(kind: EventType, config: u64) -> Attr {
 
 impl Recording {
     pub(crate) fn new(endian: Endian) -> Self {
+        // In the order of `EVENT_IDS`.
         let events = [
             (attr(EventType::TRACEPOINT, SWITCH), vec![SWITCH]),
             (attr(EventType::TRACEPOINT, WAKEUP), vec![WAKEUP]),
@@ -82,7 +88,7 @@ impl Recording {
         tracing.event("sched", SWITCH_FORMAT.as_bytes());
         tracing.event("sched", WAKEUP_FORMAT.as_bytes());
         tracing.event("sched", MIGRATE_FORMAT.as_bytes());
-        let features = [(1, tracing.encode())].into();
+        let features = [(PerfFile::TRACING_DATA, tracing.encode())].into();
         let file = FileBuilder::with_features(endian, &events, features);
         let records = Vec::new();
         Self {
@@ -97,10 +103,9 @@ impl Recording {
         &self.records
     }
 
-    /// Adds a sample while `tid` runs on `cpu`.
+    /// Adds a sample of the event with this id, taken while `tid` runs on `cpu`.
     pub(crate) fn sample(&mut self, id: u64, (time, cpu, tid): (u64, u32, u32), raw: &[u8]) {
-        let events = [SWITCH, WAKEUP, CYCLES, MIGRATE];
-        let index = events.iter().position(|event| *event == id);
+        let index = EVENT_IDS.iter().position(|event| *event == id);
         let sample = SampleRecord {
             id: Some(id),
             pid_tid: Some((tid, tid)),
@@ -109,7 +114,9 @@ impl Recording {
             raw: Some(raw),
             ..SampleRecord::default()
         };
-        let position = self.file.sample(index.expect("an event"), Misc(1), &sample);
+        let position = self
+            .file
+            .sample(index.expect("an event"), Misc(PerfFile::KERNEL), &sample);
         self.records.push((time, position));
     }
 
@@ -166,7 +173,7 @@ impl Recording {
             id: Some(CYCLES),
             ..SampleId::default()
         };
-        let position = self.file.record(2, misc, record, &id);
+        let position = self.file.record(CYCLES_INDEX, misc, record, &id);
         self.records.push((time, position));
     }
 

@@ -10,8 +10,10 @@ use rperf_wire::Endian;
 
 use crate::recording::{Recording, with_replay};
 
+/// The `prev_state` of a task that is asleep.
+const ASLEEP: u64 = 1;
 /// States of a task that is switched out: asleep, runnable, preempted.
-const STATES: [u64; 3] = [1, 0, 0x100];
+const STATES: [u64; 3] = [ASLEEP, 0, 0x100];
 
 /// Time, CPU, the task that is switched out or wakes another, the index of its state or `None` for a wakeup, the other task.
 type Event = (u64, u32, u32, Option<usize>, u32);
@@ -48,7 +50,7 @@ fn wait_before(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<
             Some(_) if *other == tid && *ended => return None,
             Some(state) if *task == tid => {
                 return match STATES[*state] {
-                    1 => woken,
+                    ASLEEP => woken,
                     _ => Some(*time),
                 };
             }

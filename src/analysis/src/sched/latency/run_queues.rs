@@ -8,7 +8,7 @@ use super::AntagonistTime;
 use crate::sched::TaskIndex;
 use crate::sched::tasks::entry;
 
-/// Charges of a wait to the same task are summed up when there are at least this many charges.
+/// The minimum number of charges of a wait before those to the same task are summed up.
 const MIN_SUMMED: usize = 64;
 
 /// The waits that have not ended, by CPU. Each moment of a wait is charged to the task that runs on that CPU, if known.

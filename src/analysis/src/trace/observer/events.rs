@@ -145,11 +145,12 @@ impl<S: TraceSink> TraceObserver<S> {
             });
         }
         let text = format!("{name} {location}");
+        // A page fault is shown with a duration of 0.
         self.print(task.tid, Some(time), Some(0), CallText::Event(&text));
     }
 
-    /// Counts a line of an event; returns false if its limit was reached before.
-    fn is_within_limit(&mut self, name: &str) -> bool {
+    /// Counts a line of an event, if its lines are limited; returns false if its limit was reached before.
+    fn count_within_limit(&mut self, name: &str) -> bool {
         let Some(limit) = self.options.event_limits.get(name).copied() else {
             return true;
         };
@@ -181,7 +182,7 @@ impl<S: TraceSink> TraceObserver<S> {
     ) {
         let tid = task.tid;
         self.interrupt();
-        if !self.options.prints_lines || !self.is_within_limit(name) {
+        if !self.options.prints_lines || !self.count_within_limit(name) {
             return;
         }
         let mut text = format!("{name}(");

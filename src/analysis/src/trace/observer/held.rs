@@ -15,6 +15,7 @@ pub(super) struct HeldReturn {
     begun: BegunCall,
     result: i64,
     stack: Vec<String>,
+    /// Whether `stack` has too few frames for the call to be shown.
     is_shallow: bool,
 }
 
