@@ -25,15 +25,16 @@ pub(crate) fn color_csi(
                 "--{option} {value}: expected always, never or auto"
             ))
         })?;
+        // `auto` as the option's value ignores `NO_COLOR`.
         return Ok(csi(mode.unwrap_or_else(supports)));
     }
-    // A bad value was reported when the file was read.
+    // A bad value was reported when the file was read. Only without a setting, or with `auto`, `NO_COLOR` is respected.
     let configured = context.config.text("color.ui").and_then(mode).flatten();
     let by_default = || supports() && context.var("NO_COLOR").is_none();
     Ok(csi(configured.unwrap_or_else(by_default)))
 }
 
-/// Parses a mode: `Some(Some(is_colored))`, or `Some(None)` if the terminal decides. `None` if the mode is unknown.
+/// Parses a mode: `Some(Some(is_colored))`, or `Some(None)` for `auto`: the terminal decides. `None` if the mode is unknown.
 fn mode(word: &str) -> Option<Option<bool>> {
     match word {
         "always" => Some(Some(true)),

@@ -78,8 +78,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 /// Whether the file begins like an ELF file. If it can't be read, the reader of recordings reports that.
 fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
-    // Pipes are not opened: bytes read here would be lost.
     let read_magic = |mut file: File| file.read_exact(&mut magic);
+    // Pipes are not opened: bytes read here would be lost.
     open_regular(path).and_then(read_magic).is_ok() && magic == *b"\x7fELF"
 }
 

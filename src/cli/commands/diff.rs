@@ -228,7 +228,7 @@ fn comparison(events: &[Option<&ComparedEvent>], settings: &DiffSettings) -> Com
         .map(|event| event.map(|event| &event.histogram));
     let mut comparison = of_histograms(filtered.collect());
     let baseline = events.first().copied().flatten();
-    // Then shares of the baseline refer to the total without the filters of tasks and code.
+    // Unfiltered histograms exist if shares of the baseline refer to the total without the filters of tasks and code.
     if baseline.is_some_and(|event| event.unfiltered.is_some()) {
         let unfiltered = events
             .iter()

@@ -5,6 +5,7 @@ mod field_weight;
 mod input;
 mod record;
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
@@ -19,8 +20,8 @@ pub(super) use self::args::command;
 use self::input::{FlamegraphInput, TitledStacks};
 use self::record::Recorded;
 
-/// The largest width of a picture, in pixels.
-const MAX_WIDTH: u64 = 100_000;
+/// The widths that a picture may have, in pixels.
+const PICTURE_WIDTHS: RangeInclusive<u64> = 100..=100_000;
 
 /// Records if requested, then draws the flame graph or writes folded stacks.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
@@ -78,6 +79,7 @@ struct FlamegraphOptions {
     widths: FrameWidths,
     output: Option<PathBuf>,
     title: Option<String>,
+    /// The options of the picture, without title and unit, which depend on the stacks.
     svg: svg::SvgOptions,
 }
 
@@ -91,9 +93,11 @@ impl FlamegraphOptions {
         let is_set = |id| flag(matches, id) == Some(true);
         let owned = |id| text(matches, id).map(str::to_owned);
         let width = matches.get_one::<u64>("width").copied();
-        if width.is_some_and(|width| !(100..=MAX_WIDTH).contains(&width)) {
+        if width.is_some_and(|width| !PICTURE_WIDTHS.contains(&width)) {
             return Err(CliError::usage(format!(
-                "--width: give 100 to {MAX_WIDTH} pixels"
+                "--width: give {} to {} pixels",
+                PICTURE_WIDTHS.start(),
+                PICTURE_WIDTHS.end()
             )));
         }
         if text(matches, "diff").is_some() && is_set("folded") {

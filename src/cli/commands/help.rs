@@ -26,7 +26,8 @@ pub(super) fn command() -> Command {
         .arg(Arg::new("topic").num_args(0..=1))
 }
 
-/// Prints the manual of the command or the examples that the topic names, or without a topic the list of commands; with `--man`, writes manual pages.
+/// Prints the manual of the command that the topic names, the examples, or without a topic the list of commands; with `--man`,
+/// writes manual pages.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let topic = matches.get_one::<String>("topic");
     if let Some(folder) = matches.get_one::<PathBuf>("man") {

@@ -59,9 +59,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             modules.sum::<usize>()
         ));
     }
-    let library = format!("/lib/modules/{}", uname()?.release);
+    let modules_folder = format!("/lib/modules/{}", uname()?.release);
     // Without the list of modules, only the file names of modules are unknown.
-    let modules = Proc::new("/proc").modules(Path::new(&library));
+    let modules = Proc::new("/proc").modules(Path::new(&modules_folder));
     let modules = modules.unwrap_or_default();
     let mut out = context.stdout();
     let mut all_found = true;

@@ -141,6 +141,7 @@ fn print(
         context.paginate("list")?;
     }
     let mut out = context.stdout();
+    // Only a pager shows the title.
     if context.output.redirected().load(Ordering::Relaxed) {
         let title = "List of pre-defined events (to be used in -e or -M):";
         writeln!(out, "\n{title}\n")?;

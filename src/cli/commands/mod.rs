@@ -246,7 +246,10 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     CommandEntry {
         name: "list",
         summary: "List the events that can be counted and recorded",
-        usage: &["[<options>] [hw|sw|cache|pmu|tracepoint|sdt|<pattern>]..."],
+        usage: &[
+            "[<options>] [<pattern>]...",
+            "[<options>] hw|sw|cache|pmu|tracepoint|sdt|metric|metricgroup",
+        ],
         build: list::command,
         run: list::run,
     },

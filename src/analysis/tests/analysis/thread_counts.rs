@@ -20,8 +20,10 @@ fn counts_of_a_thread_are_summed_over_cpus() {
         }
         let file = recording.finish();
         let (counted, event) = with_replay(&file, |data, replay| {
-            let name = data.events()[2].name.clone();
-            (ThreadCounts::of_recording(replay), (name, 2))
+            // All records other than samples have the id of this event.
+            let cycles = 2;
+            let name = data.events()[cycles].name.clone();
+            (ThreadCounts::of_recording(replay), (name, cycles))
         });
         assert_eq!(counted.events, [event]);
         let rows = counted.threads.iter();

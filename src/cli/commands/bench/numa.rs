@@ -191,6 +191,7 @@ fn read(options: BenchOptions<'_>) -> Result<NumaMem, CliError> {
         processes: options.positive_count("nr_proc", 1)?,
         threads: options.positive_count("nr_threads", u32::try_from(parallelism()).unwrap_or(1))?,
         sizes: sizes(options)?,
+        // The default of 1 is never used: without the option there is no limit.
         loops: options
             .number("nr_loops")
             .map(|_| options.positive("nr_loops", 1))

@@ -32,6 +32,7 @@ pub(super) fn print(matches: &ArgMatches, context: &Context) -> Result<(), CliEr
     let wants_hits = flag(matches, "with-hits") == Some(true) || data.header().is_pipe();
     let hits_only =
         header_objects.is_empty() || (wants_hits && !data.features().has(FeatureId::AUXTRACE));
+    // With -v, the mapped objects are needed for the note on those without a build-id.
     let Objects {
         rows: replayed_objects,
         damage,

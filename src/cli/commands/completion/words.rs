@@ -62,7 +62,8 @@ pub(super) fn of(command: &str, before: usize, typed: &str) -> Completion {
     }
 }
 
-/// Candidates for the last of `words`, the words of `script` from the first that is not an option: scripts, then their arguments.
+/// Candidates for the last of `words`. `words` are the arguments of `script` from the first that is not an option: a script, or
+/// `record` or `report` with a script, then the script's arguments, for which files are offered.
 pub(super) fn of_script(words: &[OsString]) -> Completion {
     let mut scripts: Vec<Candidate> = SCRIPTS
         .iter()

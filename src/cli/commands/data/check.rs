@@ -16,7 +16,7 @@ use crate::cli::error::CliError;
 pub(super) struct CheckResult {
     /// Faults of the file: one line for each, or for each group of faults in records.
     pub(super) faults: Vec<String>,
-    /// What is no fault: one line for each.
+    /// Findings that are no faults: one line for each, or for each group of findings in records.
     pub(super) notes: Vec<String>,
     records: u64,
     samples: u64,
@@ -75,7 +75,7 @@ pub(super) fn check(data: &PerfData<'_>) -> Result<CheckResult, CliError> {
     checked.check_tracepoints(data);
     let replay = Replay::open(data)?;
     checked.check_records(&replay);
-    checked.conclude(&replay.diagnostics());
+    checked.add_diagnostics(&replay.diagnostics());
     Ok(checked)
 }
 
@@ -200,7 +200,8 @@ impl CheckResult {
         self.notes.extend(unknown_types.lines());
     }
 
-    fn conclude(&mut self, diagnostics: &Diagnostics) {
+    /// Adds the number of records, the damage at which reading ended, and notes on lost and late records.
+    fn add_diagnostics(&mut self, diagnostics: &Diagnostics) {
         self.records = diagnostics.records;
         if let Some(end) = &diagnostics.end {
             self.fault(end);

@@ -73,6 +73,7 @@ impl CountsFile {
         let diagnostics = RecordedStat::new(data).read(&mut |recorded, round| {
             let seconds = round.duration.as_secs_f64();
             if round.is_total {
+                // Of several totals, the last one applies.
                 totals.clear();
                 add(&mut totals, recorded, round, 1.0);
             } else if seconds > 0.0 {

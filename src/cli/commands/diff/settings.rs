@@ -52,7 +52,7 @@ pub(super) struct DiffSettings {
     pub(super) streams: bool,
 }
 
-/// Two groups of runs.
+/// `--runs` and `--all`: the comparison of two groups of runs.
 pub(super) struct RunOptions {
     /// The number of files in the baseline's group, which come first.
     pub(super) baseline_files: usize,

@@ -71,7 +71,7 @@ fn appearance() -> Vec<Arg> {
             "color palette: hot, kind (kernel, inlined, JIT), java, js, perl, mem, io, red, orange, yellow, green, aqua, blue, blue-green, purple",
         ),
         value("root", "comm|pid|tid|process|none")
-            .help("root frame of each stack: comm, comm-pid, comm-pid/tid, 'comm (pid)' (process), or none"),
+            .help("root frame of each stack: comm (default), pid: comm-pid, tid: comm-pid/tid, process: 'comm (pid)', or none"),
         value("weight", "samples|period|field")
             .help("weight of a stack: samples (default), period (default for offcpu-time), or a field of the tracepoint, such as bytes_req"),
         value("max-depth", "frames")
@@ -84,7 +84,7 @@ fn appearance() -> Vec<Arg> {
 fn selection() -> Vec<Arg> {
     let mut options =
         vec![value("event", "name").short('e').help(
-            "event to draw (default: offcpu-time, otherwise the one with most samples); with a command: event to record",
+            "event to draw (default: offcpu-time, otherwise the one with most samples); when recording: event to record",
         )];
     options.extend(filter_options::common());
     options.push(value("max-stack", "frames").value_parser(number).help(

@@ -83,12 +83,12 @@ fn nanoseconds(word: &str) -> Option<u64> {
         return None;
     }
     let padded = format!("{fraction:0<3}");
-    let below: u64 = padded.get(..3)?.parse().ok()?;
+    let nanos: u64 = padded.get(..3)?.parse().ok()?;
     whole
         .parse::<u64>()
         .ok()?
         .checked_mul(1000)?
-        .checked_add(below)
+        .checked_add(nanos)
 }
 
 #[cfg(test)]

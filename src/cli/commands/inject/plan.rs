@@ -169,12 +169,13 @@ impl<'c> InjectPlan<'c> {
             let message = "inject --convert-callchain: the recording has no stack copies";
             return Err(CliError::message(255, message).hint("record with --call-graph dwarf"));
         }
-        // Addresses and text in stack copies can't be replaced.
+        // Addresses and text in stack copies can't be replaced: the copies are converted to callchains, then dropped.
         if has_copies && (converts || moves) {
             let stacks = Rc::clone(&self.stacks);
             let converter = CallchainConverter::new(metadata, events, stacks, self.context);
             pipeline.add(converter);
         }
+        // `AddressShifter` drops these fields as well.
         if converts && !moves {
             let fields = SampleType::REGS_USER | SampleType::STACK_USER;
             pipeline.add(FieldDropper::new(endian, events, fields));

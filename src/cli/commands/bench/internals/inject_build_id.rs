@@ -55,7 +55,11 @@ pub(super) fn command() -> Command {
             'n',
             "samples for each mapping (default: 100)",
         ))
-        .arg(lettered_switch("verbose", 'v', "show what is injected"))
+        .arg(lettered_switch(
+            "verbose",
+            'v',
+            "show the size of the recording",
+        ))
 }
 
 pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
@@ -109,15 +113,15 @@ struct MeasuredInjection {
 
 impl MeasuredInjection {
     fn text(&self, name: &str, event_count: f64) -> String {
-        let (mean, deviation) = (self.micros.mean(), self.micros.standard_error());
+        let (mean, error) = (self.micros.mean(), self.micros.standard_error());
         format!(
             "  Average {name} injection took: {:.3} msec (+- {:.3} msec)\n\
              \x20 Average time per event: {:.3} usec (+- {:.3} usec)\n\
              \x20 Average memory usage: {:.0} KB (+- {:.0} KB)\n",
             mean / 1e3,
-            deviation / 1e3,
+            error / 1e3,
             mean / event_count,
-            deviation / event_count,
+            error / event_count,
             self.memory.mean(),
             self.memory.standard_error()
         )

@@ -20,6 +20,7 @@ struct Test {
     cpus: &'static [u32],
     /// The memory node of each process.
     nodes: &'static [u32],
+    /// Whether transparent huge pages are requested; otherwise they are prevented.
     huge_pages: bool,
 }
 

@@ -46,6 +46,7 @@ impl DataConversion<'_> {
         let old = OldTrace::find(&parent, path, replaces).map_err(failed)?;
         let written = parent.replace_folder(name, 0o777, |folder| {
             let written = self.fill(folder, clock_offset, stacks)?;
+            // Only an empty folder can be replaced.
             old.remove()?;
             Ok(written)
         });
@@ -107,7 +108,7 @@ impl DataConversion<'_> {
         Ok((samples, writer.finish()? + metadata.len() as u64))
     }
 
-    /// The properties of the machine, by their names in Linux perf's traces.
+    /// The recorded properties of the machine: names, as in Linux perf's traces, and values.
     fn properties(&self) -> Vec<(&'static str, String)> {
         let features = self.analysis.metadata().features;
         let known = [
@@ -136,7 +137,8 @@ impl OldTrace {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists`: `path` is not a folder, is not empty and `replaces` is false, or contains a file that is not part of a trace.
+    /// `AlreadyExists`: `path` is not a folder, contains a file that is not part of a trace, or is not empty although
+    /// `replaces` is false.
     fn find(parent: &Folder, path: &Path, replaces: bool) -> io::Result<Self> {
         let taken = |text: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         let name = path.file_name().unwrap_or_default();
