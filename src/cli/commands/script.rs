@@ -250,7 +250,7 @@ fn deliver(
             }
         })
     };
-    // A filter may drop all samples of the kernel.
+    // With a filter, or with events without addresses, perhaps no kernel address is resolved.
     let needs_kernel = text.shows_all_addresses() && replay.has_kernel_samples();
     match analysis.jobs.get() > 1 && needs_kernel {
         true => text.resolver.while_reading_kernel(render),

@@ -1,4 +1,5 @@
-//! The commands of two or more words: `kmem stat`, `sched stats record`.
+//! The table of subcommands: `kmem stat`, `sched stats record`. Those without an entry, such as `kmem record`, are run by their
+//! command.
 
 use super::{CommandEntry, kmem, kwork, lock, sched, stat, timechart};
 

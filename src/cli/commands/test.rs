@@ -162,6 +162,7 @@ fn summary(finished: &[FinishedTest], context: &Context) -> ExitStatus {
         failures,
         finished.len()
     ));
+    // Tests 1 and 2 print the kernel, the processor and the settings.
     context.note(format_args!(
         "hint: report the output of '{program} test -v 1 2 {}'",
         numbers.join(" ")

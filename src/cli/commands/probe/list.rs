@@ -40,11 +40,11 @@ pub(super) fn run(
     paths.demangle = flag(matches, "demangle") != Some(false);
     let mut binaries = BTreeMap::new();
     let is_of_kernel = |event: &ExistingEvent| matches!(event.target, ExistingTarget::Kernel(_));
-    let listing = match existing.iter().any(|(event, _)| is_of_kernel(event)) {
+    let kallsyms = match existing.iter().any(|(event, _)| is_of_kernel(event)) {
         true => DiskFiles.read(Path::new("/proc/kallsyms")).ok(),
         false => None,
     };
-    let symbols = listing
+    let symbols = kallsyms
         .as_deref()
         .map(KernelSymbolList::parse)
         .unwrap_or_default();
@@ -78,7 +78,8 @@ pub(super) fn run(
     Ok(ExitStatus::Ok)
 }
 
-/// Formats the hits of an event: `, hit 3 times`; empty if they are unknown.
+/// Formats the hits of an event: `, hit 3 times`; empty if they are unknown. `hit_counts` has a count by path (empty for the
+/// kernel) and event.
 fn hit_text(event: &ExistingEvent, hit_counts: &HashMap<(String, String), u64>) -> String {
     let path = match &event.target {
         ExistingTarget::File { path, .. } => path.clone(),

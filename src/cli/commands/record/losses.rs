@@ -10,12 +10,13 @@ use crate::cli::shared::sampling::ring_size::human;
 
 /// The share of lost samples above which perf warns.
 const MAX_LOST_SHARE: f64 = 0.05;
-/// The largest ring buffers that are suggested.
+/// The size in bytes of the largest ring buffers that are suggested.
 const MAX_SUGGESTED_RING: u64 = 64 << 20;
 /// Maximum number of events that are listed.
 const MAX_LISTED_EVENTS: usize = 8;
 
-/// Prints the losses and throttlings, if there are any, each with a hint. The first warnings have perf's words.
+/// Prints the losses and throttlings, if there are any, with hints on how to avoid them. Warnings below a line `Warning:`
+/// have perf's words.
 pub(super) fn print(context: &Context, request: &RecordRequest, recorded: &Summary) {
     let lost = count(&recorded.lost_samples);
     if recorded.lost_chunks > 0 {
@@ -93,6 +94,7 @@ fn throttling_hint(request: &RecordRequest, throttled: &EventLosses) -> String {
     let event = too_frequent(request, throttled);
     format!(
         "throttled events come faster than {LIMIT} allows: try {}, or raise that limit",
+        // Half of the samples.
         event.option(1, 2)
     )
 }
@@ -192,6 +194,7 @@ fn suggestions(request: &RecordRequest, recorded: &Summary) -> String {
         lost => (recorded.samples.max(1), recorded.samples + lost),
     };
     let mut ways = Vec::new();
+    // Twice the size that would have held all samples.
     let factor = all.div_ceil(written).saturating_mul(2).next_power_of_two();
     let larger = recorded
         .ring_bytes

@@ -71,7 +71,8 @@ impl MappedFiles {
         Arc::clone(&self.open)
     }
 
-    /// Passes complete records to `take`, replacing the inode of executable mappings of files by a build-id if it is known or generated.
+    /// Passes complete records to `take`. In executable mappings of files, device and inode are replaced by the build-id of the
+    /// file, or by a generated id; mappings without either are passed unchanged.
     pub(super) fn identify(&mut self, records: &[u8], mut take: impl FnMut(&[u8])) {
         let (mut done, mut at) = (0, 0);
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {

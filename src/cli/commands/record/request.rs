@@ -27,7 +27,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     let details = details(matches, context)?;
     let sampling = sampling(matches, context, &sysctl)?;
     let ring_pages = ring_size::pages(matches, context)?;
-    note_emulated_options(matches, context);
+    note_options_without_effect(matches, context);
     let target = target::target(matches, context, "recording")?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = machine_pmus(context);
@@ -75,7 +75,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
 }
 
 /// Reports options that are accepted but have no effect, because rperf does not need them.
-fn note_emulated_options(matches: &ArgMatches, context: &Context) {
+fn note_options_without_effect(matches: &ArgMatches, context: &Context) {
     if matches.contains_id("aio") {
         context.note("--aio has no effect: records are written with write(2) into the page cache, which does not wait for the disk");
     }

@@ -19,7 +19,7 @@ use crate::cli::error::CliError;
 /// Drops samples that don't match the filters of their events, and counts them.
 #[derive(Debug)]
 pub(super) struct SampleFilters {
-    /// By event, the filter that is applied before writing; `None` if the event has no filter, or a program.
+    /// By event, the filter that is applied before writing; `None` if the event has no filter, or if a program applies it.
     filters: ByEvent<SampleFilter>,
     /// The programs of the events that are filtered in the kernel.
     programs: Vec<Arc<SampleFilterProgram>>,
@@ -107,7 +107,7 @@ impl SampleFilters {
     }
 }
 
-/// By event, a value that events need not have.
+/// A value for each event, in the order of the events; `None` for events without one.
 type ByEvent<T> = Vec<Option<T>>;
 
 /// Loads a program for each filter whose fields programs can test; returns the programs, and the filters without one.

@@ -20,11 +20,11 @@ use crate::cli::options::flag;
 /// What is captured.
 #[derive(Debug, Clone, Copy)]
 struct CaptureKind {
-    /// The id of the option.
+    /// The id of the option that requests it.
     option: &'static str,
     /// The name of the event.
     event: &'static str,
-    /// What is missing without it.
+    /// What a recording without it lacks, for notes.
     what: &'static str,
     start: fn(TaskSet) -> Result<WaitCapture, Error>,
 }
@@ -49,7 +49,7 @@ const KINDS: [CaptureKind; 2] = [
 struct CapturePrograms {
     event: &'static str,
     capture: WaitCapture,
-    /// The observed threads that run already.
+    /// The observed threads that exist before the recording starts.
     threads: Vec<u32>,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn start(matches: &ArgMatches, context: &Context, request: &mut Recor
     }
 }
 
-/// Starts the programs of a kind. `threads` are the observed threads that run already.
+/// Starts the programs of a kind. `threads` are the observed threads that exist already.
 fn start_kind(
     kind: &CaptureKind,
     tasks: TaskSet,
@@ -104,12 +104,13 @@ fn start_kind(
     }
 }
 
-/// Returns the tasks whose waits are captured, without those that run already.
+/// Returns the tasks whose waits are captured. Processes, threads and the workload are not in it yet: [`CapturePrograms::connect`]
+/// adds their threads.
 fn tasks(request: &RecordRequest) -> TaskSet {
     let follow = match &request.observe.target {
         Target::Workload | Target::Processes(_) => member_offsets([("task_struct", "pid")]).ok(),
         Target::Threads(_) => None,
-        // Records of other tasks do no harm.
+        // All tasks of a user, or all on some CPUs: records of tasks that are not observed do no harm.
         _ => return TaskSet::All,
     };
     TaskSet::Threads {
@@ -119,7 +120,8 @@ fn tasks(request: &RecordRequest) -> TaskSet {
     }
 }
 
-/// Returns the observed threads that run already.
+/// Returns the threads of the observed processes, or the observed threads; empty for other targets, such as a workload that
+/// does not run yet.
 fn threads(request: &RecordRequest) -> Vec<u32> {
     let proc = Proc::new(&request.roots.proc);
     match &request.observe.target {

@@ -34,8 +34,8 @@ pub(super) struct CallGraphFormat {
     pub(super) history: bool,
     /// The threshold of nodes, in percent of the total period (of the parent's in fractal graphs).
     pub(super) min_percent: f64,
-    /// Maximum number of children of a node.
-    pub(super) limit: Option<NonZeroUsize>,
+    /// Maximum number of children of a node; `None` for no limit.
+    pub(super) max_children: Option<NonZeroUsize>,
     /// Caller- or callee-first order, if given.
     pub(super) order: Option<Direction>,
 }
@@ -52,7 +52,7 @@ impl Default for CallGraphFormat {
             branches: false,
             history: false,
             min_percent: THRESHOLD,
-            limit: None,
+            max_children: None,
             order: None,
         }
     }
@@ -65,16 +65,16 @@ impl CallGraphFormat {
         graph.configure(context)?;
         // The later of two thresholds applies.
         let place = |id| matches.index_of(id);
-        let limit = limit_option(matches)?;
+        let percent_limit = limit_option(matches)?;
         if place("percent-limit") < place("call-graph") {
-            graph.min_percent = limit.unwrap_or(graph.min_percent);
+            graph.min_percent = percent_limit.unwrap_or(graph.min_percent);
         }
         if let Some(words) = matches.get_one::<String>("call-graph") {
             graph.apply(words)?;
             graph.demanded = graph.shown;
         }
         if place("percent-limit") > place("call-graph") {
-            graph.min_percent = limit.unwrap_or(graph.min_percent);
+            graph.min_percent = percent_limit.unwrap_or(graph.min_percent);
         }
         if flag(matches, "branch-history") == Some(true) {
             graph.branches = true;
@@ -97,8 +97,8 @@ impl CallGraphFormat {
         if let Some(percent) = text("call-graph.threshold").and_then(percent) {
             self.min_percent = percent;
         }
-        if let Some(limit) = text("call-graph.print-limit").and_then(|text| text.parse().ok()) {
-            self.limit = limited(limit);
+        if let Some(number) = text("call-graph.print-limit").and_then(|text| text.parse().ok()) {
+            self.max_children = NonZeroUsize::new(number);
         }
         for name in [
             "call-graph.print-type",
@@ -113,7 +113,8 @@ impl CallGraphFormat {
         Ok(())
     }
 
-    /// Applies a list of words in any order: the first number is the threshold, the second the limit.
+    /// Applies a list of words in any order: the first number is the threshold, the second the maximum number of
+    /// children (0 for no limit).
     fn apply(&mut self, words: &str) -> Result<(), CliError> {
         let mut numbers = 0;
         for word in words
@@ -127,7 +128,10 @@ impl CallGraphFormat {
             }
             match numbers {
                 0 => self.min_percent = percent(word).ok_or_else(|| unknown(word))?,
-                1 => self.limit = limited(word.parse().map_err(|_| unknown(word))?),
+                1 => {
+                    let number = word.parse::<usize>().map_err(|_| unknown(word))?;
+                    self.max_children = NonZeroUsize::new(number);
+                }
                 _ => return Err(unknown(word)),
             }
             numbers += 1;
@@ -214,11 +218,6 @@ fn unknown(word: &str) -> CliError {
     )
 }
 
-/// 0 means no limit.
-fn limited(limit: usize) -> Option<NonZeroUsize> {
-    NonZeroUsize::new(limit)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,7 +234,7 @@ mod tests {
     fn parts_come_in_any_order() {
         let expected = CallGraphFormat {
             min_percent: 2.5,
-            limit: NonZeroUsize::new(10),
+            max_children: NonZeroUsize::new(10),
             order: Some(Direction::Callee),
             ..CallGraphFormat::default()
         };

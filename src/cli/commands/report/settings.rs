@@ -110,7 +110,7 @@ impl ReportSettings {
                 separator: text("field-separator").map(separator),
                 graph_form: graph.form,
                 graph_value: graph.value,
-                graph_limit: graph.limit,
+                graph_limit: graph.max_children,
                 skip_symbol: columns.begins_with_symbol(),
                 hierarchy: hierarchy(matches)?,
                 colors: color_csi(context, COLOR, text(COLOR))?,

@@ -25,7 +25,7 @@ impl ScriptCounts {
         }
     }
 
-    /// Sends the counts of a complete recording.
+    /// Sends the counts of a complete recording; stops when they cannot be sent.
     pub(super) fn send_all(
         &mut self,
         data: &PerfData<'_>,

@@ -49,9 +49,9 @@ pub(super) fn print(
     let world = replay.world();
     let out = &mut context.stdout();
     dump.write_start(out)?;
-    record_dump::write(out, replay, dump, |out, suffix| {
+    record_dump::write(out, replay, dump, |out, dumped| {
         let mut block = ScriptBlock::default();
-        match suffix {
+        match dumped {
             DumpedRecord::Sample(sample) => text.render(world, sample, &mut scratch, &mut block),
             DumpedRecord::Record(record) => {
                 if text.wanted().contains(&record.raw.kind) {

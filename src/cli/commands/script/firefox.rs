@@ -54,14 +54,14 @@ pub(super) fn live(
     words: Vec<OsString>,
     all_cpus: bool,
 ) -> Result<ExitStatus, CliError> {
-    let (profile, mut recorded) = take_profile(words)?;
-    if recorded.is_empty() || all_cpus {
-        recorded.insert(0, "-a".into());
+    let (profile, mut record_words) = take_profile(words)?;
+    if record_words.is_empty() || all_cpus {
+        record_words.insert(0, "-a".into());
     }
     let program = std::env::current_exe()?;
     let mut recorder = Command::new(&program);
     recorder.arg("record").args(script.record);
-    recorder.args(["-q", "-o", "-"]).args(recorded);
+    recorder.args(["-q", "-o", "-"]).args(record_words);
     let mut reporter = Command::new(&program);
     reporter
         .arg("data")

@@ -76,8 +76,8 @@ pub(super) struct ScriptPlan {
     pub(super) max_blocks: Option<usize>,
     /// Samples that enable and disable the output of others.
     pub(super) switch: EventSwitch,
-    /// Whether the output of each sample must be kept separate.
-    pub(super) parts: bool,
+    /// Whether the text of each sample is a part of its own in a block: parts can be dropped or go to separate files.
+    pub(super) separates_samples: bool,
     /// Metrics of counter groups, if shown.
     pub(super) metrics: GroupMetrics,
 }
@@ -175,7 +175,7 @@ impl ScriptPlan {
             rows,
             records: settings.records.clone(),
             max_blocks: settings.max_blocks,
-            parts: settings.per_event || switch.is_needed(),
+            separates_samples: settings.per_event || switch.is_needed(),
             switch,
             metrics,
         })

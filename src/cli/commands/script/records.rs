@@ -80,7 +80,7 @@ impl SampleText<'_, '_> {
             misc: source.raw.misc,
             branch: BranchFlags::default(),
         };
-        if self.plan.parts {
+        if self.plan.separates_samples {
             block.begin_part(None);
         }
         let kind = source.raw.kind;

@@ -71,7 +71,7 @@ pub(super) struct ScriptSettings {
     pub(super) symbols: SymbolSources,
     /// The sample filters.
     filters: RequestedFilters,
-    /// The given filters that do not apply to counts.
+    /// The ids of the given options that select samples and do not apply to counts.
     pub(super) sample_filters: Vec<&'static str>,
 }
 
@@ -97,7 +97,7 @@ impl ScriptSettings {
             nanoseconds: is_on("ns"),
             callchains: !is_on("hide-call-graph"),
             max_stack: max_stack
-                .map_or(MAX_STACK, |max| usize::try_from(*max).unwrap_or(MAX_STACK)),
+                .map_or(MAX_STACK, |max| usize::try_from(*max).unwrap_or(usize::MAX)),
             stop: words(matches, "stop-bt").unwrap_or_default(),
             kernel_paths: is_on("show-kernel-path"),
             full_source_paths: is_on("full-source-path"),

@@ -450,7 +450,7 @@ impl Render for SampleText<'_, '_> {
             self.skipped_guest_samples.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        if self.plan.parts {
+        if self.plan.separates_samples {
             block.begin_part(Some(sample.event.0 as usize));
         }
         let at = AddressContext::of(sample);

@@ -142,11 +142,11 @@ impl StatMetrics {
         events.find_map(|(known, indices)| (known == name).then(|| indices.clone()))
     }
 
-    /// Repeats the metrics for each copy of the events that `--for-each-cgroup` makes: `count` events, the first `single` of
-    /// which are those that the metrics were planned with.
-    pub(super) fn repeat(&mut self, single: usize, count: usize) {
+    /// Repeats the metrics for each copy of the events that `--for-each-cgroup` makes. A copy has `per_copy` events, all copies
+    /// together have `total`. The metrics were planned with the first copy.
+    pub(super) fn repeat(&mut self, per_copy: usize, total: usize) {
         let planned = std::mem::take(&mut self.planned);
-        for offset in (0..count).step_by(single.max(1)) {
+        for offset in (0..total).step_by(per_copy.max(1)) {
             let of_copy = planned.iter().cloned().map(|mut metric| {
                 let indices = metric.events.iter_mut().flat_map(|(_, indices)| indices);
                 indices.for_each(|index| *index += offset);

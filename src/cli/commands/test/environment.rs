@@ -167,8 +167,9 @@ impl<'a> TestRun<'a> {
         for line in lines.iter().take(SHOWN_LINES) {
             self.log(format_args!("| {line}"));
         }
-        if let Some(more) = lines.len().checked_sub(SHOWN_LINES + 1) {
-            self.log(format_args!("| ... {} more lines", more + 1));
+        let more = lines.len().saturating_sub(SHOWN_LINES);
+        if more > 0 {
+            self.log(format_args!("| ... {more} more lines"));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Answers the browser's requests after the report: annotated functions, the symbols of an object, samples, the header, lists of
-//! recordings, saving text.
+//! Answers the browser's requests while it shows the report: annotated functions, the symbols of an object, samples, the header,
+//! lists of recordings, saving text.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::cli::shared::annotation::{Annotator, FunctionCounts};
 use crate::cli::shared::browser::{CommandRunner, save, shown};
 
 /// The magic number of a recording.
-const MAGIC: &[u8] = b"PERFILE2";
+const MAGIC: [u8; 8] = *b"PERFILE2";
 
 /// Answers requests until the browser exits. Samples are counted by function when a function is requested for the first time.
 pub(super) fn answer(
@@ -40,6 +40,7 @@ pub(super) fn answer(
         messages,
     };
     while let Some(request) = server.serve(requests_in, None) {
+        // The request needs an annotator, which then answers later requests, too. Without one, the loop waits for the next request.
         let served = with_functions(job, input, data, |annotator| {
             server.reply(request, Some(annotator));
             server.serve(requests_in, Some(annotator));
@@ -159,10 +160,10 @@ fn recordings() -> Result<ReaderMessage, CliError> {
     let mut names = Vec::new();
     let folder = Folder::open(Path::new("."))?;
     for name in folder.names()? {
-        let mut start = [0; 8];
+        let mut start = [0; MAGIC.len()];
         let file = folder.open_file(&name);
         let read = file.and_then(|mut file| file.read_exact(&mut start));
-        if read.is_ok() && start == *MAGIC {
+        if read.is_ok() && start == MAGIC {
             names.push(name.to_string_lossy().into_owned());
         }
     }

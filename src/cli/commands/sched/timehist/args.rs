@@ -158,7 +158,7 @@ fn priorities(matches: &ArgMatches) -> Result<Option<Vec<(i32, i32)>>, CliError>
     parsed.transpose()
 }
 
-/// Parses `START,END` in seconds into nanoseconds; an omitted bound is 0.
+/// Parses `--time START,END`, in seconds, into nanoseconds. A bound that is not given is 0: no limit.
 fn time_range(matches: &ArgMatches) -> Result<(u64, u64), CliError> {
     let Some(text) = matches.get_one::<String>("time") else {
         return Ok((0, 0));

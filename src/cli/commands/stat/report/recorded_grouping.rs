@@ -28,17 +28,17 @@ pub(super) fn aggregation_rules(
     requested: Aggregation,
     context: &Context,
 ) -> AggregationRules {
-    let counted = recorded.setting(StatConfig::AGGREGATION);
-    let counted = counted.map(Aggregation::of_number).unwrap_or_default();
+    let number = recorded.setting(StatConfig::AGGREGATION);
+    let recorded_by = number.map(Aggregation::of_number).unwrap_or_default();
     let mut by = match requested {
-        Aggregation::Global => counted,
+        Aggregation::Global => recorded_by,
         requested => requested,
     };
     if is_per_cpu_or_set(by) && !recorded.is_per_cpu() {
         context.note("warning: processing task data, aggregation mode not set");
-        by = match is_per_cpu_or_set(counted) {
+        by = match is_per_cpu_or_set(recorded_by) {
             true => Aggregation::Global,
-            false => counted,
+            false => recorded_by,
         };
     }
     let topology = machine::topology(data.features());
