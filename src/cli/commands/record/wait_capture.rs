@@ -104,8 +104,8 @@ fn start_kind(
     }
 }
 
-/// Returns the tasks whose waits are captured. Processes, threads and the workload are not in it yet: [`CapturePrograms::connect`]
-/// adds their threads.
+/// Returns the tasks whose waits are captured. Processes, threads and the workload are not in it yet:
+/// [`CapturePrograms::connect`] adds their threads.
 fn tasks(request: &RecordRequest) -> TaskSet {
     let follow = match &request.observe.target {
         Target::Workload | Target::Processes(_) => member_offsets([("task_struct", "pid")]).ok(),

@@ -194,8 +194,8 @@ impl ScriptPlan {
 /// Refuses requested fields that the events do not record. Default fields that they do not record are removed from the selection.
 fn check_fields(recording: Metadata<'_>, selection: &mut FieldSelection) -> Result<(), CliError> {
     let events = recording.events.iter();
-    // Single branches come from a decoded trace. Some events of such a recording have no samples; a field that these events do not
-    // record is not an error.
+    // Single branches come from a decoded trace. Some events of such a recording have no samples; a field that these events do
+    // not record is not an error.
     let traced = recording
         .events
         .iter()

@@ -40,7 +40,7 @@ pub(super) fn answer(
         messages,
     };
     while let Some(request) = server.serve(requests_in, None) {
-        // The request needs an annotator, which then answers later requests, too. Without one, the loop waits for the next request.
+        // The request needs an annotator, which then answers later requests, too. On an error, the next request is served.
         let served = with_functions(job, input, data, |annotator| {
             server.reply(request, Some(annotator));
             server.serve(requests_in, Some(annotator));
