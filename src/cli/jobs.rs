@@ -39,7 +39,7 @@ pub(crate) fn jobs(matches: &ArgMatches, context: &Context) -> Result<NonZeroUsi
     })
 }
 
-/// Returns the number of CPUs that this process may use: one thread per CPU.
+/// Returns the default number of threads: one for each CPU that this process may use.
 pub(crate) fn processors() -> NonZeroUsize {
     NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN)
 }

@@ -1,7 +1,8 @@
 //! The command line.
 //!
 //! The other crates leave printing, the environment and the exit of the process to this code, except when memory runs out.
-//! One pass over the words of the command line finds the command ([`globals`]). [`argv`] rewrites the words after it, clap parses the result, and the command's `run` does the work.
+//! One pass over the words of the command line finds the command ([`globals`]). [`argv`] rewrites the words after it, clap
+//! parses the result, and the command's `run` does the work.
 
 mod argv;
 mod color;

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rperf_wire::restored_byte;
 
-/// The first byte of a character that encodes a byte, and the length of the character in bytes.
+/// The first byte of the UTF-8 form of a character that encodes a byte.
 const LEAD_BYTE: u8 = 0xf4;
+/// The length of that form in bytes.
 const LENGTH: usize = 4;
 
 /// A writer to `inner` that decodes the characters that encode bytes.

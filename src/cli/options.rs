@@ -25,7 +25,7 @@ pub(crate) enum OptionShape {
     Attached,
     /// An optional value, attached, or in the next word unless that starts with `-` (report's `-g caller`).
     Optional,
-    /// A perf option that is refused by name.
+    /// A perf option that rperf does not support yet ([`unsupported`]).
     NotYet,
 }
 

@@ -87,8 +87,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             signal
         }
         false => {
-            let keys = io::stdin().is_terminal();
-            let mut screen = TopScreen::new(context, settings.layout, code, bounds, keys);
+            let reads_keys = io::stdin().is_terminal();
+            let mut screen = TopScreen::new(context, settings.layout, code, bounds, reads_keys);
             screen.show_code(symbol.map(String::as_str), &mut session);
             screen.run(&mut session, intervals)?
         }
@@ -132,7 +132,7 @@ fn exit(signal: Option<i32>) -> ExitStatus {
     }
 }
 
-/// Writes a block for each interval and table; returns the signal that ended the session, if any.
+/// Writes a block for each interval and each event or group; returns the signal that ended the session, if any.
 fn write_batches(
     session: &mut TopSession,
     context: &Context,

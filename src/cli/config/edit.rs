@@ -1,13 +1,13 @@
-//! Changes one setting in the text of a configuration file. Other settings are kept, and the comments on other lines.
+//! Changes one setting in the text of a configuration file. Other settings, and comments on other lines, are kept.
 
 use super::parse::{BadLine, ends_in_continuation, parse};
 
 /// The first line that perf writes to a new file.
 const FILE_HEADER: &str = "# this file is auto-generated.\n";
 
-/// Returns the text with `section.key` set to `value`: where it was last set, otherwise after the last setting of its section or
-/// the section's last header, otherwise in a new section. `Err` holds the number of the first line that cannot be parsed, and
-/// why.
+/// Returns the text with the setting `name` (`section.key`) set to `value`: where it was last set, otherwise after the last
+/// setting of its section or the section's last header, otherwise in a new section. `Err` holds the number of the first line
+/// that cannot be parsed, and why.
 pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize, &'static str)> {
     let (entries, bad) = parse(text);
     if let Some(BadLine { line, cause }) = bad.first() {

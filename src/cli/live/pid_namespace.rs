@@ -7,20 +7,24 @@ use std::path::PathBuf;
 use rperf_sys::{Proc, kernel_text};
 
 use super::PROC;
-use super::explain::reason;
+use super::explain::{NO_TARGET_STATUS, reason};
 use crate::cli::error::CliError;
 
 /// Converts ids in the PID namespace of process `member` to ids in the namespace of this process.
 pub(super) fn own_ids(ids: &[u32], member: u64) -> Result<Vec<u32>, CliError> {
     let namespace = namespace(member).map_err(|error| {
-        CliError::message(244, format!("--pid-ns {member}: {}", reason(&error)))
-            .hint("give a running process of the container by its id outside of it")
+        CliError::message(
+            NO_TARGET_STATUS,
+            format!("--pid-ns {member}: {}", reason(&error)),
+        )
+        .hint("give a running process of the container by its id outside of it")
     })?;
     let known = tasks(&namespace);
     let own = |id: &u32| {
         known.get(id).copied().ok_or_else(|| {
             let error = format!("no task {id} in the PID namespace of process {member}");
-            CliError::message(244, error).hint("without --pid-ns, ids are those of this namespace")
+            CliError::message(NO_TARGET_STATUS, error)
+                .hint("without --pid-ns, ids are those of this namespace")
         })
     };
     ids.iter().map(own).collect()

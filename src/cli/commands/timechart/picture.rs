@@ -23,6 +23,8 @@ const MAX_CPUS: usize = 1024;
 const MIN_SHARE: u64 = 8;
 /// The least height of a frequency, in percent.
 const MIN_FREQUENCY: u64 = 5;
+/// The state of a run that is not highlighted in [`CpuLane::usage`].
+const NORMAL_RUN: usize = 0;
 
 /// Builds the picture of a chart.
 pub(super) struct ChartBuilder<'c> {
@@ -179,8 +181,8 @@ impl<'c> ChartBuilder<'c> {
                         row.names.push(lane.map(task_name).unwrap_or_default());
                         u32::try_from(row.names.len() - 1).unwrap_or(u32::MAX)
                     });
-                    let paint = match state {
-                        0 => Paint::Task(color(row.names.get(name as usize))),
+                    let paint = match *state {
+                        NORMAL_RUN => Paint::Task(color(row.names.get(name as usize))),
                         _ => Paint::Highlighted,
                     };
                     row.boxes.push(drawn(0, 100, paint, Some(name)));
@@ -198,7 +200,8 @@ impl<'c> ChartBuilder<'c> {
         row.boxes.retain(|item| item.low < item.high);
     }
 
-    /// Returns the times at which the frequency changed, in nanoseconds, with the frequency in percent of the highest one of all CPUs.
+    /// Returns the frequency changes of a CPU: the time in nanoseconds, and the new frequency in percent of the highest frequency
+    /// of all CPUs.
     fn frequencies(&self, lane: &CpuLane) -> Vec<(u64, u8)> {
         let all = self.chart.cpus.values();
         let steps = all.flat_map(|cpu| &cpu.power.frequencies);
@@ -317,6 +320,7 @@ fn color(name: Option<&String>) -> u8 {
     let name = name.map_or("", |name| {
         name.rsplit_once(':').map_or(name, |(name, _)| name)
     });
+    // FNV-1a.
     let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     });

@@ -158,6 +158,7 @@ fn events(
         events.extend(known.map(|event| (*event).to_owned()));
     }
     match events.is_empty() {
+        // With -P, if the kernel has no power event: the message names one of them.
         true => Err(missing(machine, &format!("tracepoint {}", POWER_EVENTS[1]))),
         false => Ok(events),
     }

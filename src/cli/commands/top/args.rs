@@ -31,9 +31,9 @@ pub(in crate::cli::commands) fn command() -> Command {
         .long_about(ABOUT)
         .args(target_options())
         .args(event_options())
-        .args(limit_options())
-        .args(column_options())
-        .args(other_options())
+        .args(other_short_options())
+        .args(remaining_options_a_to_i())
+        .args(remaining_options_i_to_z())
         .args(rperf_options())
         .arg(workload::words())
 }
@@ -98,7 +98,8 @@ fn event_options() -> Vec<Arg> {
     ]
 }
 
-fn limit_options() -> Vec<Arg> {
+/// Returns the options with a letter that concern neither targets nor events, after `--debuginfod`.
+fn other_short_options() -> Vec<Arg> {
     vec![
         debuginfod::option(),
         unsupported("dump-symtab", "'report -v' shows the sources of symbols").short('D'),
@@ -115,11 +116,6 @@ fn limit_options() -> Vec<Arg> {
             .help("hide kernel symbols"),
         names::vmlinux(),
         code::style(),
-    ]
-}
-
-fn column_options() -> Vec<Arg> {
-    vec![
         switch("show-nr-samples")
             .short('n')
             .help("show the number of samples of each row"),
@@ -136,6 +132,12 @@ fn column_options() -> Vec<Arg> {
         switch("zero")
             .short('z')
             .help("discard samples at each refresh instead of decaying them"),
+    ]
+}
+
+/// Returns the remaining options up to `--ignore-callees`, in alphabetical order.
+fn remaining_options_a_to_i() -> Vec<Arg> {
+    vec![
         switch("all-cgroups").help("record the cgroup of each sample, for the sort key cgroup"),
         code::asm_raw(),
         value("call-graph", "mode[,n]")
@@ -162,7 +164,8 @@ fn column_options() -> Vec<Arg> {
     ]
 }
 
-fn other_options() -> Vec<Arg> {
+/// Returns the remaining options from `--ignore-vmlinux` on, in alphabetical order.
+fn remaining_options_i_to_z() -> Vec<Arg> {
     vec![
         names::ignore_vmlinux(),
         names::kallsyms(),

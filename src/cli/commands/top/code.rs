@@ -58,8 +58,11 @@ pub(super) enum AnnotatedCode {
 /// The events of a table, and their totals over all functions.
 struct TableTotals {
     events: Vec<EventIndex>,
+    /// The names of the events.
     name: String,
+    /// The sampling frequency; `None` if there are several events, or the event has a period.
     frequency: Option<u64>,
+    /// The totals of each event.
     totals: Vec<HitCount>,
 }
 

@@ -57,13 +57,13 @@ enum KeyMode {
 }
 
 impl<'a> TopScreen<'a> {
-    /// Creates a screen whose rows are limited by `bounds`. With `keys`, it reads keys from the terminal at stdin.
+    /// Creates a screen whose rows are limited by `bounds`. If `reads_keys`, it reads keys from the terminal at stdin.
     pub(super) fn new(
         context: &'a Context,
         layout: ReportLayout,
         code: LiveCode,
         bounds: RowBounds,
-        keys: bool,
+        reads_keys: bool,
     ) -> Self {
         Self {
             context,
@@ -74,7 +74,9 @@ impl<'a> TopScreen<'a> {
             percent: DEFAULT_PERCENT,
             code,
             table: 0,
-            keys: keys.then(|| KeyInput::begin(&io::stdin()).ok()).flatten(),
+            keys: reads_keys
+                .then(|| KeyInput::begin(&io::stdin()).ok())
+                .flatten(),
             key_mode: KeyMode::Key,
         }
     }

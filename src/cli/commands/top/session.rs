@@ -174,10 +174,11 @@ impl TopSession {
     }
 
     fn refresh(&mut self) {
+        // The second pass over the rings reads records that were written to one ring while others were read.
         self.drain();
-        // A round is folded when the next one has ended: two are ended here, so that all records read so far are in
-        // the tables.
         self.drain();
+        // A round is folded when the next one has ended: empty rounds follow, so that all records read so far are in the
+        // tables.
         self.live.end_round();
         self.live.end_round();
         // Ends the interval before the symbol lookup, whose time belongs to the next one.
@@ -242,7 +243,7 @@ impl TopSession {
         })
     }
 
-    /// The frequency of the event, or its period if one was given. `None` unless there is only one table, and it has one event.
+    /// The frequency of the only event, or its period if `-c` gave it. `None` for other periods, and if there are several events.
     pub(super) fn rate(&self, number: usize) -> Option<DisplayedRate> {
         let [events] = &self.groups[..] else {
             return None;

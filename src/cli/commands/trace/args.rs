@@ -1,4 +1,4 @@
-//! The options of `trace`, in perf's order. Unimplemented ones are refused by name.
+//! The options of `trace`, by purpose. Unimplemented ones are refused by name.
 
 use clap::{Arg, Command};
 
@@ -82,7 +82,7 @@ fn selected() -> Vec<Arg> {
             .value_parser(number_list)
             .help("do not trace these threads"),
         value("duration", "ms")
-            .help("show only calls that took at least this many milliseconds: 5, 0.1"),
+            .help("show only calls that took at least this many milliseconds, such as 5 or 0.1"),
         switch("failure").help("show only calls that failed"),
         value("max-events", "n")
             .value_parser(number)

@@ -205,8 +205,8 @@ pub(super) fn open_files(
     files.collect()
 }
 
-/// Reads the open files and the working directory of a process from its folder in /proc. Those that this user may not see are
-/// missing.
+/// Reads the open files and the working directory of a process from its folder in /proc. Files and directories that this user
+/// may not see are missing.
 fn files_of(folder: &Path) -> ProcessFiles {
     let numbers = rperf_sys::kernel_folder(folder.join("fd")).unwrap_or_default();
     let open = numbers.into_iter().filter_map(|number| {
@@ -231,5 +231,5 @@ fn files_of(folder: &Path) -> ProcessFiles {
 fn closes_on_exec(details: &str) -> bool {
     let flags = details.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| u64::from_str_radix(flags.trim(), 8).ok());
-    flags.is_some_and(|flags| flags & 0o2000000 != 0)
+    flags.is_some_and(|flags| flags & u64::from(libc::O_CLOEXEC.unsigned_abs()) != 0)
 }

@@ -11,7 +11,7 @@ use crate::cli::options::{flag, given_value};
 use crate::cli::shared::sampling::CallchainOptions;
 
 /// The default of `--max-stack`, also the kernel's default of `kernel.perf_event_max_stack`.
-const MAX_STACK: usize = 127;
+const DEFAULT_MAX_STACK: usize = 127;
 
 /// The stacks and page faults that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl StackSettings {
         }
         Ok(Self {
             chains,
-            max_stack: max_stack.unwrap_or(MAX_STACK),
+            max_stack: max_stack.unwrap_or(DEFAULT_MAX_STACK),
             min_stack: frames("min-stack").unwrap_or_default(),
             with_kernel,
             faults: faults(matches)?,
