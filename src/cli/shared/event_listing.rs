@@ -261,7 +261,7 @@ impl OpenPermission {
     }
 }
 
-/// Returns the name of a marker that several programs share, with the program.
+/// Returns the name of a marker that several programs share, with the program's path and the first 12 digits of its build-id.
 pub(crate) fn with_program(marker: &UsdtMarker) -> String {
     let UsdtMarker {
         name, id, program, ..

@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output_file::write_to;
 
-/// The default width of the narrowest frame of a picture, in pixels.
+/// The default of [`svg::SvgOptions::min_width`], in pixels: narrower frames are omitted.
 pub(crate) const MIN_WIDTH: f64 = 0.1;
 
 /// The default output file of `--format svg`.

@@ -103,7 +103,7 @@ pub(crate) fn write_trace(
     }
 }
 
-/// The threads of the recording.
+/// Returns the threads of the recording, except those whose thread id is unknown (-1).
 fn threads(world: &World) -> Vec<SchedThread> {
     let threads = world.threads().filter(|thread| thread.tid != u32::MAX);
     let threads = threads.map(|thread| SchedThread {

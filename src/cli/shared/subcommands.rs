@@ -1,4 +1,4 @@
-//! Commands whose first words name a subcommand, such as `sched` and `kwork`.
+//! Commands whose first argument is a subcommand, such as `sched` and `kwork`.
 
 use std::ffi::OsString;
 

@@ -12,7 +12,7 @@ const CACHES: [&[&str]; 7] = [
     &["branches", "bpu", "btb", "bpc"],
     &[],
 ];
-/// Names of the operations, the default name first.
+/// Names of the operations. Default names of events contain the first two: `L1-dcache-loads`, `L1-dcache-load-misses`.
 const OPERATIONS: [&[&str]; 3] = [
     &["loads", "load", "read"],
     &["stores", "store", "write"],

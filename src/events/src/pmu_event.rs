@@ -167,8 +167,8 @@ impl PmuEvent {
         Ok(true)
     }
 
-    /// Applies the terms `definition` of the event in sysfs or a table that the term `event` names. A period in them is only a
-    /// default.
+    /// Applies `definition`: the terms, in sysfs or a vendor table, of the event that the term `event` names. A period in the
+    /// definition is only a default.
     fn apply_definition(
         &mut self,
         definition: &str,

@@ -73,9 +73,8 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     let mut specs = specs.to_vec();
     let mut tracker = 0;
     let details = &options.details;
-    // Mappings are needed for the last samples as well as the first, so side-band records must not
-    // be overwritten.
     let traced = specs.iter().any(|spec| spec.tracer().is_some());
+    // `--overwrite` keeps only the last samples, but they may need any mapping, so side-band records are not overwritten.
     let is_separate = on_cpus || details.scope.delayed || details.overwrite || traced;
     if is_separate && !specs.first().is_some_and(EventSpec::is_dummy) {
         tracker = specs.len();
@@ -194,8 +193,8 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     if options.details.overwrite && !tracking {
         attr.flags |= AttrFlags::WRITE_BACKWARD;
     }
+    // A dummy event never samples: it gets no registers, and no branch stacks, with which the kernel would refuse it.
     match spec.is_dummy() {
-        // The side-band event has no branches; the kernel would refuse it.
         true => attr.sample_type = attr.sample_type.with(SampleType::BRANCH_STACK, false),
         false => options.details.add_registers(call_graph, &mut attr),
     }

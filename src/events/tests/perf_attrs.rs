@@ -114,6 +114,7 @@ fn given_details(has: impl Fn(&str) -> bool) -> RecordDetails {
             period: either("-P", "--no-period"),
             time: either("-T", "--no-timestamp"),
             transaction: has("--transaction"),
+            // Bit 0 is ax, bit 8 is ip (`enum perf_event_x86_regs`).
             user_regs: if has("--user-regs=ax,ip") { 0x101 } else { 0 },
             intr_regs: match has("-I") {
                 true => USER_REGISTERS.unwrap(),
@@ -135,6 +136,7 @@ fn given_details(has: impl Fn(&str) -> bool) -> RecordDetails {
         no_samples: has("-n"),
         overwrite: has("--overwrite"),
         no_buffering: has("--no-buffering"),
+        // CLOCK_MONOTONIC.
         clockid: has("monotonic").then_some(1),
     }
 }
@@ -221,7 +223,6 @@ fn cases() -> Vec<Case> {
 
 fn terms() -> Vec<Case> {
     use SamplingTarget::{Cpus, Workload};
-    // perf's name of a breakpoint includes the rest of the list, so each is recorded alone.
     vec![
         case(
             "cs/period=5/u,cs/freq=100,name=often/,cpu-clock/max-stack=2/,cs/time=0/,cs/no-inherit/,cs/inherit=0/,\
@@ -235,6 +236,7 @@ fn terms() -> Vec<Case> {
         case("cs/call-graph=no/,cs,cs/max-stack=9/", "-g", Workload),
         case("cs/call-graph=dwarf,stack-size=4096/u", "", Workload),
         case("{cs/period=1/,cpu-clock}:S", "", Workload),
+        // perf's name of a breakpoint includes the rest of the list, so each is recorded alone.
         case("mem:0x404000", "", Workload),
         case("mem:0x404000:rw:u", "-a", Cpus),
         case("mem:0x404000:x", "-F 99 -d", Workload),

@@ -21,10 +21,15 @@ pub(crate) struct ChainBranch {
     /// Number of loop iterations removed directly before this step.
     passes: u32,
     /// Cycles of the last removed iteration.
-    cycles: u64,
+    loop_cycles: u64,
 }
 
-/// Encodes branches followed by the callchain, for [`split`].
+/// Words of an encoded branch: `from`, `to` and `flags`.
+const BRANCH_WORDS: usize = 3;
+/// Size of an encoded branch in bytes.
+const BRANCH_SIZE: usize = BRANCH_WORDS * size_of::<u64>();
+
+/// Encodes the number of branches, the branches and the callchain, for [`split`].
 pub(crate) fn write(branches: Option<BranchStack<'_>>, chain: &[u8], out: &mut Vec<u8>) {
     let count = branches.map_or(0, |branches| branches.len() as u64);
     out.extend_from_slice(&count.to_le_bytes());
@@ -36,26 +41,26 @@ pub(crate) fn write(branches: Option<BranchStack<'_>>, chain: &[u8], out: &mut V
     out.extend_from_slice(chain);
 }
 
-/// The branches, newest first, and the callchain.
+/// Decodes the output of [`write`]: the branches, newest first, and the callchain.
 pub(crate) fn split(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
-    let Some((count, rest)) = bytes.split_at_checked(8) else {
+    let Some((count, rest)) = bytes.split_at_checked(size_of::<u64>()) else {
         return (Vec::new(), bytes);
     };
     let count = U64s::new(count, Endian::Little).get(0).unwrap_or_default();
     let size = usize::try_from(count)
         .ok()
-        .and_then(|count| count.checked_mul(24));
+        .and_then(|count| count.checked_mul(BRANCH_SIZE));
     let Some((branches, chain)) = size.and_then(|size| rest.split_at_checked(size)) else {
         return (Vec::new(), rest);
     };
     let words = U64s::new(branches, Endian::Little);
     let word = |at| words.get(at).unwrap_or_default();
     let branch = |at: usize| BranchEntry {
-        from: word(at * 3),
-        to: word(at * 3 + 1),
-        flags: word(at * 3 + 2),
+        from: word(at * BRANCH_WORDS),
+        to: word(at * BRANCH_WORDS + 1),
+        flags: word(at * BRANCH_WORDS + 2),
     };
-    let branches = (0..words.len() / 3).map(branch).collect();
+    let branches = (0..words.len() / BRANCH_WORDS).map(branch).collect();
     (branches, chain)
 }
 
@@ -68,7 +73,7 @@ pub(crate) fn steps(branches: &[BranchEntry], order: Direction, max: usize) -> V
     let step = |branch: &BranchEntry| ChainBranch {
         branch: *branch,
         passes: 0,
-        cycles: 0,
+        loop_cycles: 0,
     };
     let mut steps: Vec<ChainBranch> = match order {
         Direction::Callee => branches.iter().take(max).map(step).collect(),
@@ -85,7 +90,7 @@ impl ChainBranch {
         let origin = BranchMark::From {
             cycles: self.branch.cycles(),
             passes: self.passes,
-            loop_cycles: self.cycles,
+            loop_cycles: self.loop_cycles,
         };
         [(to, BranchMark::To { from, to, flags }), (from, origin)]
     }
@@ -141,7 +146,7 @@ fn remove_loops(steps: &mut Vec<ChainBranch>) {
                 let cycles = body.map(|step| step.branch.cycles()).sum();
                 if let Some(next) = steps.get_mut(at) {
                     next.passes += 1;
-                    next.cycles = cycles;
+                    next.loop_cycles = cycles;
                 }
             }
         }
@@ -166,7 +171,7 @@ mod tests {
         let branches = [9, 1, 2, 1, 2, 1, 2, 7].map(branch);
         let steps_of = |order, most| {
             let steps = steps(&branches, order, most);
-            let step = |step: &ChainBranch| (step.branch.from, step.passes, step.cycles);
+            let step = |step: &ChainBranch| (step.branch.from, step.passes, step.loop_cycles);
             steps.iter().map(step).collect::<Vec<_>>()
         };
         assert_eq!(

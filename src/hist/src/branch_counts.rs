@@ -21,13 +21,15 @@ const UNKNOWN: usize = 0;
 const CONDITIONAL: usize = 1;
 const EXTENDED: usize = 15;
 
-/// Position of the type in the flags of a branch.
+/// Positions of `type` and `new_type` in the flags of a branch, and the mask of either.
 const KIND_SHIFT: u32 = 20;
 const NEW_TYPE_SHIFT: u32 = 26;
+const TYPE_MASK: u64 = 0xf;
 
 const PAGE: u64 = 4 << 10;
 const LARGE_PAGE: u64 = 2 << 20;
 
+/// perf's names of the types by `PERF_BR_*`, except `PERF_BR_EXTEND_ABI`, whose branches have one of [`NEW_TYPES`].
 const KINDS: [&str; 15] = [
     "N/A",
     "COND",
@@ -46,6 +48,7 @@ const KINDS: [&str; 15] = [
     "NO_TX",
 ];
 
+/// perf's names of the types by `PERF_BR_NEW_*`.
 const NEW_TYPES: [&str; 8] = [
     "FAULT_ALGN",
     "FAULT_DATA",
@@ -60,7 +63,7 @@ const NEW_TYPES: [&str; 8] = [
 impl BranchCounts {
     /// Counts a branch that was taken `times` times, unless its type or its source address is unknown.
     pub(crate) fn add(&mut self, branch: &BranchEntry, times: u64) {
-        let field = |shift: u32| (branch.flags >> shift & 0xf) as usize;
+        let field = |shift: u32| (branch.flags >> shift & TYPE_MASK) as usize;
         let kind = field(KIND_SHIFT);
         if kind == UNKNOWN || branch.from == 0 {
             return;

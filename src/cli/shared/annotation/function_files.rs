@@ -14,7 +14,7 @@ pub(crate) struct AnnotationFiles<'d> {
     taken: BTreeSet<String>,
 }
 
-/// The maximum number of characters of a function's name in a file name.
+/// The maximum size of a function's name in a file name, in bytes.
 const MAX_NAME: usize = 120;
 
 impl<'d> AnnotationFiles<'d> {
@@ -48,12 +48,15 @@ impl<'d> AnnotationFiles<'d> {
 
     /// Returns `NAME.annotation`, as in perf's browser, or `NAME-2.annotation` and so on if that was returned before.
     fn path(&mut self, function: &str) -> PathBuf {
-        let name = function.chars().take(MAX_NAME).map(|letter| match letter {
+        let name = function.chars().map(|letter| match letter {
             '/' => '_',
             letter if letter.is_control() => '_',
             letter => letter,
         });
-        let name: String = name.collect();
+        let mut name: String = name.collect();
+        while name.len() > MAX_NAME {
+            name.pop();
+        }
         let mut file = format!("{name}.annotation");
         let mut number = 2;
         while !self.taken.insert(file.clone()) {
@@ -74,7 +77,9 @@ mod tests {
         assert_eq!(files.path("leaf"), Path::new("out/leaf.annotation"));
         assert_eq!(files.path("leaf"), Path::new("out/leaf-2.annotation"));
         assert_eq!(files.path("../a/b"), Path::new("out/.._a_b.annotation"));
-        let long = files.path(&"x".repeat(5000));
-        assert!(long.to_string_lossy().len() < 200);
+        for letter in ["x", "é", "語"] {
+            let long = files.path(&letter.repeat(5000));
+            assert!(long.to_string_lossy().len() < 200);
+        }
     }
 }

@@ -182,7 +182,7 @@ impl AnnotationRequest {
         }
     }
 
-    /// Returns objdump's output for a function, if objdump is used.
+    /// Returns objdump's output for a function; `None` if objdump is not used, or the function has no code to list.
     ///
     /// # Errors
     ///

@@ -12,8 +12,12 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::usdt_markers::installed_markers;
 
-/// Returns the object given by `-x` or `-m`. Without either, returns the kernel; but for a USDT marker or stored event, the installed
-/// programs that have it in the build-id cache, and the running kernel if it has it there: an error if there are none.
+/// Returns the object given by `-x` or `-m`; by default, the kernel. If neither option is given, a USDT marker or stored event
+/// (`%[GROUP:]EVENT`) applies to every object for which the build-id cache has it: installed programs and the running kernel.
+///
+/// # Errors
+///
+/// Status 254: the build-id cache has the marker or event for none of them.
 pub(crate) fn of(
     given: &ProbeSpec,
     definition: &Definition,

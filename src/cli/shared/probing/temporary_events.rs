@@ -52,9 +52,11 @@ struct AddedEvents {
 /// A temporary event.
 #[derive(Debug)]
 struct TemporaryEvent {
+    /// The list of events in tracefs that it belongs to: `uprobe_events` or `kprobe_events`.
     list: &'static str,
     /// `GROUP:EVENT`.
     name: String,
+    /// The line that deletes it when written to the list.
     removal: String,
 }
 

@@ -123,7 +123,7 @@ pub(crate) fn traces(
     }))
 }
 
-/// Parses `--snapshot`: `e` for one at the end, and a size in bytes.
+/// Parses `--snapshot=[e][SIZE]`: `e` takes another snapshot at the end of the recording, and `SIZE` is in bytes.
 fn snapshots(matches: &ArgMatches) -> Result<Option<SnapshotOptions>, CliError> {
     let word = matches.get_one::<String>("snapshot");
     let parsed = word.map(|word| {

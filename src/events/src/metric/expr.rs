@@ -15,7 +15,7 @@ pub enum Expr {
     Negative(Box<Self>),
     /// A binary operation.
     Binary(Operator, Box<Self>, Box<Self>),
-    /// `then if condition else otherwise`; the condition holds if it is not 0.
+    /// `then if condition else otherwise`; the condition holds if it is not 0. NaN if the condition is NaN.
     Choice {
         /// The condition.
         condition: Box<Self>,

@@ -323,7 +323,7 @@ fn tree() -> impl Strategy<Value = Tree> {
 }
 
 impl Tree {
-    /// Precedence: conditionals lowest, then the levels of operators.
+    /// Precedence: 0 for conditionals, then the levels of operators; 8 for numbers, events and functions, which need no brackets.
     fn level(&self) -> usize {
         match self {
             Self::If(..) => 0,

@@ -5,7 +5,7 @@
 use std::io;
 
 use super::document::Document;
-use super::metric::DEFAULT;
+use super::metric::DEFAULT_TOPIC;
 use super::{TableFolder, VendorMetric};
 
 /// The files by path, sorted: [`BuiltIn::names`] needs the files of a folder to follow each other.
@@ -50,7 +50,7 @@ pub fn default_metrics() -> Vec<VendorMetric> {
     let rows = Document::parse(DEFAULT_METRICS).unwrap_or_default().rows;
     let metrics = rows
         .iter()
-        .filter_map(|row| VendorMetric::of_row(row, DEFAULT, Some(SOFTWARE)));
+        .filter_map(|row| VendorMetric::of_row(row, DEFAULT_TOPIC, Some(SOFTWARE)));
     metrics.collect()
 }
 

@@ -9,8 +9,8 @@ use super::{TableFinding, UnitScale};
 pub struct VendorEvent {
     /// The name in lower case: `mem_load_retired.l3_hit`.
     pub name: String,
-    /// Name of the PMU without the instance number (`uncore_cha`); `None` if the table names none, or `cpu`:
-    /// the PMU of the processor cores.
+    /// Name of the PMU without the instance number (`uncore_cha`); `None` for the PMU of the processor cores: the table names
+    /// no PMU, or `cpu`.
     pub pmu: Option<String>,
     /// The terms in the syntax of `-e`: `event=0xd1,period=0xc365,umask=0x4`.
     pub terms: String,
@@ -28,7 +28,7 @@ pub struct VendorEvent {
     pub deprecated: bool,
 }
 
-/// Unit and PMU, for units with a PMU of another name than `uncore_UNIT` or the unit itself ([`PMUS`]).
+/// Units and their PMUs, where the name of the PMU is neither `uncore_UNIT` nor the unit itself ([`PMU_PREFIXES`]).
 const UNITS: [(&str, &str); 12] = [
     ("CBO", "uncore_cbox"),
     ("QPI LL", "uncore_qpi"),
@@ -43,15 +43,15 @@ const UNITS: [(&str, &str); 12] = [
     ("PAI-CRYPTO", "pai_crypto"),
     ("PAI-EXT", "pai_ext"),
 ];
-/// Prefixes of units that are themselves the names of PMUs.
-const PMUS: [&str; 6] = ["cpu_", "arm", "hisi_", "ali_drw", "imx", "uncore_"];
+/// A unit with one of these prefixes is already the name of a PMU.
+const PMU_PREFIXES: [&str; 6] = ["cpu_", "arm", "hisi_", "ali_drw", "imx", "uncore_"];
 
 /// Returns the name of the PMU that counts the events of a unit, without the instance number.
 pub(super) fn pmu_of(unit: &str) -> String {
     if let Some((_, pmu)) = UNITS.iter().find(|(known, _)| *known == unit) {
         return (*pmu).to_owned();
     }
-    match PMUS.iter().any(|prefix| unit.starts_with(prefix)) {
+    match PMU_PREFIXES.iter().any(|prefix| unit.starts_with(prefix)) {
         true => unit.to_owned(),
         false => format!("uncore_{}", unit.to_lowercase()),
     }
@@ -73,7 +73,7 @@ impl VendorEvent {
     }
 
     /// Returns the event of a row; `None` for rows that are not events. `topic` is the file's, `pmu` is used if the row
-    /// has no unit.
+    /// has no unit, or the unit `cpu`.
     pub(super) fn of_row(
         row: &Row,
         topic: &str,

@@ -7,7 +7,7 @@ use super::event::{description_text, pmu_of};
 use super::row::Row;
 
 /// Topic of the metrics of generic events.
-pub(super) const DEFAULT: &str = "default";
+pub(super) const DEFAULT_TOPIC: &str = "default";
 /// Group of metrics without a group.
 const NO_GROUP: &str = "No_group";
 
@@ -63,7 +63,7 @@ impl MetricGrouping {
 
 impl VendorMetric {
     /// Returns the metric of a row; `None` for rows without a metric name or a formula. `topic` is the file's, `pmu` is used if
-    /// the row has no unit.
+    /// the row has no unit, or the unit `cpu`.
     pub(super) fn of_row(row: &Row, topic: &str, pmu: Option<&str>) -> Option<Self> {
         let name = row.text("MetricName")?;
         let formula = row.text("MetricExpr")?;
@@ -90,7 +90,7 @@ impl VendorMetric {
     /// Whether the metric is a metric of generic events ([`super::default_metrics`]).
     #[must_use]
     pub fn is_default(&self) -> bool {
-        self.topic == DEFAULT
+        self.topic == DEFAULT_TOPIC
     }
 
     /// Whether the name of the metric or of one of its groups is `word`. Case is ignored.
