@@ -1,5 +1,6 @@
 //! Messages about definitions and their probe points.
 
+use rperf_names::counted;
 use rperf_probe::{Error, SearchNote, SyntaxError};
 
 use crate::cli::error::CliError;
@@ -55,7 +56,8 @@ pub(crate) fn note(note: &SearchNote) -> Vec<String> {
         }
         SearchNote::MissingSplit { units } => {
             format!(
-                "the .dwo files of {units} compile units are missing: functions and variables in them are not found"
+                "the .dwo files of {} are missing: functions and variables in them are not found",
+                counted(*units as u64, "compile unit")
             )
         }
     };

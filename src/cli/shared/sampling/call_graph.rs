@@ -81,7 +81,7 @@ impl CallchainOptions {
             _ => Err(CliError::usage(format!(
                 "callchain: Unknown --call-graph option value: {words}"
             ))
-            .hint("use fp, lbr, or dwarf with the size of stack copies: dwarf,8192")),
+            .hint("use fp, lbr, no, or dwarf with the size of stack copies: dwarf,8192")),
         }
     }
 }
