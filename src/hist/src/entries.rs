@@ -101,18 +101,19 @@ impl<'a> Entries<'a> {
         shard: u64,
         min_period: u64,
     ) -> Vec<Vec<ChainTail>> {
-        let first = numbers.values().min().copied().unwrap_or_default();
+        // The entries of a shard are consecutive.
+        let first_entry = numbers.values().min().copied().unwrap_or_default();
         let mut chains = vec![Vec::new(); numbers.len()];
         let mut seen = Vec::new();
-        for (number, stack) in (0u32..).zip(&self.stack_labels.merged.stacks) {
+        for (stack_index, stack) in (0u32..).zip(&self.stack_labels.merged.stacks) {
             self.stack_labels
                 .walk(shard, stack, &mut seen, |label, from| {
                     let Some(entry) = numbers.get(&label) else {
                         return;
                     };
                     if self.list[*entry as usize].weights.total >= min_period {
-                        chains[(entry - first) as usize].push(ChainTail {
-                            stack: number,
+                        chains[(entry - first_entry) as usize].push(ChainTail {
+                            stack: stack_index,
                             from: from.unwrap_or_default(),
                         });
                     }
@@ -141,8 +142,8 @@ impl StackLabels<'_> {
         self.shards == 1 || (label.wrapping_mul(HASH_MULTIPLIER) >> 32) % self.shards == shard
     }
 
-    /// Calls `each(label, from)` once for each entry of a stack in `shard`: `from` is the frame
-    /// where the entry's chain starts, `None` for the leaf, which has the whole chain.
+    /// Calls `each(label, from)` once for each label of a stack that belongs to `shard`: `from` is the index of the frame at
+    /// which the chain of that entry starts; `None` for the leaf, which has the whole chain.
     #[inline]
     fn walk(
         &self,
@@ -269,7 +270,7 @@ impl Entry {
         self.depth = self.depth.max(depth);
     }
 
-    /// The input of keys.
+    /// The input of keys that are no tracepoint fields.
     pub(crate) fn key_input<'s>(&self, merged: &'s MergedStacks) -> KeyInput<'s> {
         KeyInput {
             context: &merged.contexts[self.first.context as usize],

@@ -58,8 +58,7 @@ pub struct Weights {
     pub latency: u64,
     /// The same for [`Self::total`].
     pub total_latency: u64,
-    /// Sums of sample weights (`PERF_SAMPLE_WEIGHT`, three with `PERF_SAMPLE_WEIGHT_STRUCT`); 0 if
-    /// not used.
+    /// Sums of sample weights: one with `PERF_SAMPLE_WEIGHT`, three with `PERF_SAMPLE_WEIGHT_STRUCT`. Those not used are 0.
     pub costs: [u64; 3],
 }
 
@@ -134,7 +133,8 @@ impl ColumnSum {
 /// A branch of a call graph; in list forms, a whole chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
-    /// Consecutive frames without a fork: function names, or hexadecimal addresses.
+    /// Consecutive frames without a fork: function names, with the position and branch statistics if requested, or hexadecimal
+    /// addresses.
     pub frames: Vec<Arc<str>>,
     /// The sum over the chains through this branch.
     pub all: ColumnSum,

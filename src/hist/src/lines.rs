@@ -28,7 +28,8 @@ pub(crate) struct RowLines<'a> {
     lists: Vec<&'a [Entry]>,
     /// The rows in display order, once [`RowLines::ordered`] has sorted them.
     list: Vec<RowLine>,
-    /// For each line in order of creation, the entry of each event of the group except its leader.
+    /// For each line in order of creation, the entry of each event of the group except its leader; `None` if the event has no
+    /// entry in that row.
     others: Vec<Option<u32>>,
 }
 
@@ -73,13 +74,13 @@ impl<'a> RowLines<'a> {
         }
     }
 
-    /// The lines in display order. `callers` is the direction of call graphs if callers have rows with
-    /// call graphs, otherwise `None`.
+    /// The lines in display order. `direction` is that of call graphs if callers have rows with call graphs, otherwise
+    /// `None`.
     pub(crate) fn ordered(
         mut self,
         rank: &RankTable,
         options: &HistogramOptions,
-        callers: Option<Direction>,
+        direction: Option<Direction>,
     ) -> Self {
         let fields = &options.order_by;
         let event = match options.sort_event {
@@ -95,8 +96,8 @@ impl<'a> RowLines<'a> {
         let total = fields
             .iter()
             .position(|field| *field == ReportField::Number(NumberField::Total));
-        let order = match callers.zip(total) {
-            Some((callers, total)) => columns.with_callers(callers, total),
+        let order = match direction.zip(total) {
+            Some((direction, total)) => columns.with_callers(direction, total),
             None => columns
                 .codes(0..fields.len())
                 .sorted()
@@ -207,7 +208,7 @@ impl SortColumns<'_, '_> {
 
     /// The order with children: the order of perf's tree. `total` is the index of the total among the
     /// fields.
-    fn with_callers(&self, callers: Direction, total: usize) -> Vec<u32> {
+    fn with_callers(&self, direction: Direction, total: usize) -> Vec<u32> {
         let before = self.codes(0..total).dense().ranks;
         let after = self.codes(total + 1..self.fields.len()).dense().ranks;
         let places = before.into_iter().zip(after);
@@ -227,7 +228,7 @@ impl SortColumns<'_, '_> {
                 }
             });
         order::by_insertion(candidates, |new, old| {
-            new.compare(old, callers) == Ordering::Less
+            new.compare(old, direction) == Ordering::Less
         })
     }
 }
@@ -235,12 +236,12 @@ impl SortColumns<'_, '_> {
 impl ComparedLine {
     /// Compares in display order. As in perf, lines with equal totals whose first samples are of one thread are ordered by the
     /// depth of their call graphs.
-    fn compare(&self, other: &Self, callers: Direction) -> Ordering {
+    fn compare(&self, other: &Self, direction: Direction) -> Ordering {
         let totals = other.total.cmp(&self.total);
         let by_total = if totals.is_ne() || self.thread != other.thread {
             totals
         } else {
-            match callers {
+            match direction {
                 Direction::Caller => other.depth.cmp(&self.depth),
                 Direction::Callee => self.depth.cmp(&other.depth),
             }

@@ -61,7 +61,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
         source: &RecordingInfo<'a>,
         pools: SharedPools<'a>,
     ) -> Self {
-        let events = empty(source);
+        let events = empty_stacks(source);
         let resolver = site_builder.resolver();
         Self {
             site_builder,
@@ -184,7 +184,7 @@ pub(crate) fn address_context(head: &SampleKey, weight: &StackWeight) -> Address
 }
 
 /// Empty stacks for each event.
-pub(crate) fn empty(source: &RecordingInfo<'_>) -> Vec<UniqueStacks> {
+fn empty_stacks(source: &RecordingInfo<'_>) -> Vec<UniqueStacks> {
     source
         .callchains
         .iter()

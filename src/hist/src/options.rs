@@ -128,8 +128,8 @@ pub enum Direction {
 pub struct GraphOptions {
     /// Form of the graph.
     pub form: GraphForm,
-    /// Minimum percentage of a branch of the graph: of its parent's period in [`GraphForm::Fractal`], otherwise of the total
-    /// period.
+    /// Minimum percentage of a branch of the graph: in [`GraphForm::Fractal`] of the period of all branches of the same fork,
+    /// otherwise of the total period.
     pub min_percent: f64,
     /// Whether calls from different addresses of a function are separate branches of the graph.
     pub by_address: bool,

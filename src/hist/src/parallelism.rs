@@ -5,12 +5,12 @@ use rperf_replay::Order;
 /// Number of concurrently running threads over time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parallelism {
-    /// Number of threads from each point in the order of records on, ascending.
+    /// Positions in the order of records, ascending, each with the number of threads from there on.
     steps: Vec<(Order, u32)>,
 }
 
 impl Parallelism {
-    /// Creates it from `steps`: the number of threads from each point in the order of records on, ascending.
+    /// Creates it from `steps`: positions in the order of records, ascending, each with the number of threads from there on.
     #[must_use]
     pub fn new(steps: Vec<(Order, u32)>) -> Self {
         Self { steps }

@@ -100,7 +100,7 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
     fn key(&self, index: usize) -> &[T] {
         let start = index
             .checked_sub(1)
-            .map_or(0, |last| self.entries[last].end);
+            .map_or(0, |previous| self.entries[previous].end);
         &self.keys[start..self.entries[index].end]
     }
 
@@ -111,12 +111,12 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
     #[cold]
     fn grow(&mut self) {
         const MIN_LEN: usize = 64;
-        let size = MIN_LEN.max(self.slots.len() * 2);
-        let old = std::mem::replace(&mut self.slots, vec![SliceSlot::default(); size]);
+        let len = MIN_LEN.max(self.slots.len() * 2);
+        let old = std::mem::replace(&mut self.slots, vec![SliceSlot::default(); len]);
         for slot in old.into_iter().filter(|slot| slot.number != 0) {
             let mut at = self.preferred_slot(slot.hash);
             while self.slots[at].number != 0 {
-                at = (at + 1) & (size - 1);
+                at = (at + 1) & (len - 1);
             }
             self.slots[at] = slot;
         }

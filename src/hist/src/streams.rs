@@ -47,7 +47,7 @@ pub struct HotStreams {
     pub total: u64,
 }
 
-/// The streams that two recordings share, as indices of [`HotStreams::streams`].
+/// The streams that two recordings share and those of only one of them, as indices of [`HotStreams::streams`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StreamPairs {
     /// Streams of the first recording, each with the first stream of the second recording that has the same lines.

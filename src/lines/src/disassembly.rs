@@ -25,7 +25,7 @@ impl SampledInsn {
 }
 
 impl LineBuilder<'_, '_> {
-    /// The instruction at `frame` just before `order`; `None` if there is no code or no valid instruction.
+    /// The instruction that was at `frame` just before `order`; `None` if there is no code or no valid instruction.
     #[must_use]
     pub fn insn(&self, frame: &Frame, order: Order) -> Option<SampledInsn> {
         let code = self.resolver().code(frame, order, rperf_insn::MAX_LEN)?;

@@ -135,7 +135,7 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
     pub fn resolved(&self, frame: &Frame) -> ResolvedAddress<'r> {
         let world = self.resolver.world();
         let dso = frame.dso.map(|dso| world.dso(dso));
-        let in_kernel = dso.is_none_or(|dso| dso.is_kernel());
+        let shows_ip = dso.is_none_or(|dso| dso.is_kernel());
         let symbol = frame.symbol.and_then(|id| {
             let symbol = self.resolver.symbol(id)?;
             Some(SymbolOffset {
@@ -145,14 +145,13 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
         });
         ResolvedAddress {
             ip: frame.ip,
-            in_stack: if in_kernel { frame.ip } else { frame.address },
+            in_stack: if shows_ip { frame.ip } else { frame.address },
             symbol,
             object: dso.map(|dso| match self.kernel_paths {
                 true => dso.long_name.as_str(),
                 false => dso.name.as_str(),
             }),
-            in_object: dso
-                .is_some_and(|dso| !in_kernel && !matches!(dso.kind, DsoKind::PerfMap(_))),
+            in_object: dso.is_some_and(|dso| !shows_ip && !matches!(dso.kind, DsoKind::PerfMap(_))),
             inlined: frame
                 .symbol
                 .is_some_and(|symbol| self.resolver.is_inlined(symbol)),

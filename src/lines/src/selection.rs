@@ -108,9 +108,11 @@ impl Default for FieldSelection {
 /// The change that a word of a list makes to the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListChange {
-    Default,
+    /// A plain name.
     Set,
+    /// `+`.
     Add,
+    /// `-`.
     Remove,
 }
 
@@ -136,21 +138,18 @@ impl FieldSelection {
         if !words.contains(['+', '-']) {
             self.clear(class);
         }
-        let mut change = ListChange::Default;
+        let mut previous: Option<ListChange> = None;
         for word in words.split(',').filter(|word| !word.is_empty()) {
-            let (next, name) = match word.as_bytes().first() {
+            let (change, name) = match word.as_bytes().first() {
                 Some(b'+') => (ListChange::Add, &word[1..]),
                 Some(b'-') => (ListChange::Remove, &word[1..]),
                 _ => (ListChange::Set, word),
             };
-            let mixes = match next {
-                ListChange::Set => !matches!(change, ListChange::Set | ListChange::Default),
-                _ => change == ListChange::Set,
-            };
-            if mixes {
+            let is_set = change == ListChange::Set;
+            if previous.is_some_and(|previous| (previous == ListChange::Set) != is_set) {
                 return Err(Error::Mixed);
             }
-            change = next;
+            previous = Some(change);
             self.change(class, name, change != ListChange::Remove)?;
         }
         Ok(())
@@ -199,7 +198,7 @@ impl FieldSelection {
         &mut self,
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
     ) -> Result<(), Error> {
-        let has_branches = has_all_branches(events.clone());
+        let all_branches = has_all_branches(events.clone());
         for class in EventClass::ALL {
             let first = first_of(events.clone(), class);
             let choice = self.choice(class);
@@ -208,7 +207,7 @@ impl FieldSelection {
                     return Err(Error::NoSuchEvents { class });
                 }
                 Some((attr, name)) if !choice.fields.is_empty() => {
-                    choice.check(attr, name, has_branches)?;
+                    choice.check(attr, name, all_branches)?;
                 }
                 _ => {}
             }
@@ -231,8 +230,8 @@ impl FieldSelection {
         Ok(())
     }
 
-    /// Like [`FieldSelection::check`] in pipe mode, where more events may follow. As in perf, all events
-    /// with callchains then show frames and symbols, unless removed by name.
+    /// Like [`FieldSelection::check`] in pipe mode, where more events may follow. As in perf, if any event has callchains, all
+    /// events then show addresses and symbols, unless these fields are removed by name or callchains are hidden.
     ///
     /// # Errors
     ///
@@ -245,13 +244,13 @@ impl FieldSelection {
         let mut attrs = events.clone();
         let chains = !self.callchains_hidden
             && attrs.any(|(attr, _)| attr.sample_type.contains(SampleType::CALLCHAIN));
-        let has_branches = has_all_branches(events.clone());
+        let all_branches = has_all_branches(events.clone());
         for class in EventClass::ALL {
             let Some((attr, name)) = first_of(events.clone(), class) else {
                 continue;
             };
             let choice = self.choice(class);
-            choice.check(attr, name, has_branches)?;
+            choice.check(attr, name, all_branches)?;
             for field in [LineField::Ip, LineField::Sym] {
                 if chains && !choice.removed.has(field) {
                     choice.fields.set(field, true);
@@ -296,6 +295,7 @@ impl FieldSelection {
         }
     }
 
+    /// Adds or removes a field: of one class, or if `class` is `None`, of all classes that can have it.
     fn change(&mut self, class: Option<EventClass>, name: &str, add: bool) -> Result<(), Error> {
         let field = LineField::from_name(name).ok_or_else(|| Error::UnknownField {
             field: name.to_owned(),
@@ -359,10 +359,11 @@ fn default_and(more: &[LineField]) -> LineFields {
 }
 
 impl ClassFields {
-    fn check(&mut self, attr: &Attr, event: &str, has_branches: bool) -> Result<(), Error> {
+    /// Compares the fields with the first event of the class. `all_branches` is the result of [`has_all_branches`].
+    fn check(&mut self, attr: &Attr, event: &str, all_branches: bool) -> Result<(), Error> {
         let addresses = [SampleType::IP, SampleType::ADDR];
         let no_address = !addresses.iter().any(|bit| attr.sample_type.contains(*bit));
-        let mut need = |field, bit, name| self.need(attr, event, field, bit, name);
+        let mut need = |field, bits, name| self.need(attr, event, field, bits, name);
         need(LineField::Ip, SampleType::IP, "IP")?;
         need(LineField::Addr, SampleType::ADDR, "ADDR")?;
         need(LineField::DataSrc, SampleType::DATA_SRC, "DATA_SRC")?;
@@ -383,10 +384,10 @@ impl ClassFields {
         if self.fields.has_any(SOURCE_FIELDS) && !self.fields.has(LineField::Ip) {
             return Err(Error::NoAddressForLines);
         }
-        if self.fields.has_any(CODE_FLOW_FIELDS) && !has_branches {
+        if self.fields.has_any(CODE_FLOW_FIELDS) && !all_branches {
             return Err(Error::NotAllBranches);
         }
-        let mut need = |field, bit, name| self.need(attr, event, field, bit, name);
+        let mut need = |field, bits, name| self.need(attr, event, field, bits, name);
         need(LineField::Tid, SampleType::TID, "TID")?;
         need(LineField::Pid, SampleType::TID, "TID")?;
         need(LineField::Time, SampleType::TIME, "TIME")?;
@@ -407,16 +408,17 @@ impl ClassFields {
         need(LineField::Cgroup, SampleType::CGROUP, "CGROUP")
     }
 
-    /// Removes `field` if the event has none of the bits in `bit`; an error if the field was requested.
+    /// Removes `field` if the event has none of `bits`, which have the name `attribute` in messages; an error if the field was
+    /// requested.
     fn need(
         &mut self,
         attr: &Attr,
         event: &str,
         field: LineField,
-        bit: SampleType,
+        bits: SampleType,
         attribute: &'static str,
     ) -> Result<(), Error> {
-        if !self.fields.has(field) || !(attr.sample_type & bit).is_empty() {
+        if !self.fields.has(field) || !(attr.sample_type & bits).is_empty() {
             return Ok(());
         }
         if self.requested.has(field) {

@@ -4,6 +4,8 @@
 use rperf_replay::Sample;
 use rperf_wire::{Endian, PERF_CONTEXT_USER};
 
+use crate::chain::ENTRY_SIZE;
+
 /// Writes the sample's callchain to `chain`, with the calls in its branch records instead of the user frames, as in
 /// perf. `None` if the sample has no callchain or branch records, or no user part within `limit` entries.
 pub(crate) fn write(
@@ -16,13 +18,12 @@ pub(crate) fn write(
     let calls = sample.wire.branch_stack.filter(|calls| !calls.is_empty())?;
     let mut entries = recorded.iter().take(limit);
     let marker = entries.position(|word| word == PERF_CONTEXT_USER)?;
-    let kernel = recorded.as_bytes().get(..(marker + 1) * 8)?;
-    // The target of the newest call is in the innermost function; the source of each is in its
-    // caller.
+    let kernel_and_marker = recorded.as_bytes().get(..(marker + 1) * ENTRY_SIZE)?;
+    // The target of the newest call is in the innermost function; the source of each call is in the calling function.
     let innermost = calls.iter().next().map(|call| call.to);
     let callers = calls.iter().map(|call| call.from);
     chain.clear();
-    chain.extend_from_slice(kernel);
+    chain.extend_from_slice(kernel_and_marker);
     for address in innermost.into_iter().chain(callers) {
         chain.extend_from_slice(&match endian {
             Endian::Little => address.to_le_bytes(),

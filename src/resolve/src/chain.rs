@@ -108,7 +108,7 @@ pub(crate) fn write_outermost(chain: U64s<'_>, max_stack: usize, out: &mut Vec<u
 }
 
 /// Size of an entry in bytes.
-const ENTRY_SIZE: usize = 8;
+pub(crate) const ENTRY_SIZE: usize = 8;
 /// Number of entries in a part.
 const PART: usize = 8;
 

@@ -101,7 +101,7 @@ fn parse_moments(text: &str) -> Option<Vec<TimeInterval>> {
         let backwards = interval.end != 0 && interval.end < interval.start;
         let overlaps = intervals
             .last()
-            .is_some_and(|before| before.end == 0 || before.end > interval.start);
+            .is_some_and(|previous| previous.end == 0 || previous.end > interval.start);
         if backwards || overlaps {
             return None;
         }

@@ -57,8 +57,8 @@ impl UserStacks<'_, '_> {
         }
         let endian = self.endian();
         let bytes = recorded.as_bytes();
-        let within_limit = chain::bytes_within(recorded, limit).unwrap_or_default();
-        let within_limit = bytes.get(..within_limit).unwrap_or_default();
+        let size = chain::bytes_within(recorded, limit).unwrap_or_default();
+        let within_limit = bytes.get(..size).unwrap_or_default();
         let chain = scratch.empty_chain();
         match missing {
             // If the limit ends the chain before the missing frame, nothing is inserted.
@@ -94,6 +94,7 @@ impl UserStacks<'_, '_> {
         let marker = recorded.iter().position(|word| word == PERF_CONTEXT_USER)?;
         let mut user = recorded.iter().skip(marker + 1);
         let (ip, next) = (user.next()?, user.next()?);
+        // One of them is a marker.
         if ip.max(next) >= PERF_CONTEXT_MAX {
             return None;
         }
@@ -101,6 +102,6 @@ impl UserStacks<'_, '_> {
         let leaf = LeafSample { arch, ip, link };
         let space = UserSpace::new(self.resolver(), AddressContext::of(sample));
         let caller = scratch.unwinder().caller_of_leaf(leaf, &space)?;
-        (caller != next).then_some(((marker + 2) * 8, caller))
+        (caller != next).then_some(((marker + 2) * chain::ENTRY_SIZE, caller))
     }
 }

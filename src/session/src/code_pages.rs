@@ -43,10 +43,10 @@ struct CodeMapping {
 impl CodePages {
     /// Creates the collection for samples of this type.
     pub(crate) fn new(sample_type: SampleType) -> Self {
-        let has = sample_type.contains(SampleType::IP | SampleType::TID);
+        let has_both = sample_type.contains(SampleType::IP | SampleType::TID);
         let before = usize::from(sample_type.contains(SampleType::IDENTIFIER)) * 8;
         Self {
-            address_at: has.then_some(before),
+            address_at: has_both.then_some(before),
             ..Self::default()
         }
     }

@@ -61,7 +61,7 @@ impl Control {
         }
     }
 
-    /// The descriptor that becomes readable with the next command; `None` if the other end was closed.
+    /// The descriptor that becomes readable with the next command; `None` after the other end was closed or reading failed.
     pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
         self.commands.as_ref().map(File::as_fd)
     }

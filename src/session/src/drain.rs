@@ -39,11 +39,11 @@ fn empty_ring(
         return Ok(false);
     };
     let stats = &mut sink.stats;
-    let mismarked = stats.mismarked;
+    let mismarked_before = stats.mismarked;
     let runs = sink
         .walker
         .walk(chunk.pieces(), |record| *lost += stats.note(&record));
-    let is_correct = stats.mismarked == mismarked;
+    let is_correct = stats.mismarked == mismarked_before;
     for run in [runs.first, runs.straddling, runs.second] {
         let run = match is_correct {
             true => Cow::Borrowed(run),
@@ -176,9 +176,9 @@ impl RingSet {
         self.pass_from(self.min_bytes, sink)
     }
 
-    /// Drains once every ring that has at least `min_bytes` bytes or trace data: one write per run of records, directly from the
-    /// ring's memory, unless records are rewritten, compressed or corrected. Returns whether there was any data; if so, ends the
-    /// round, except in a ring's own file and with overwrite rings.
+    /// Drains, once each, the rings that have at least `min_bytes` bytes or trace data: one write per run of records, directly
+    /// from the ring's memory, unless records are rewritten, compressed or corrected. Returns whether there was any data; if so,
+    /// ends the round, except in a ring's own file and with overwrite rings.
     fn pass_from(&mut self, min_bytes: u64, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         let mut any = false;
         for (ring, lost) in self.rings.iter_mut().zip(&mut self.lost) {
@@ -274,6 +274,7 @@ impl RingSet {
             let runs = sink.walker.walk([&taken, &[]], |record| {
                 stats.note(&record);
             });
+            // With one piece, there is only the first run.
             sink.output_sink
                 .write_data(runs.first)
                 .map_err(write_error)?;

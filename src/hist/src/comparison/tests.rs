@@ -10,7 +10,8 @@ use super::{
 use crate::fields::parse;
 use crate::histogram::{ColumnSum, Histogram, HistogramRow, Weights};
 
-/// The number of the object, the index of the function in [`FUNCTIONS`] (0 for code without a symbol), the address and the period.
+/// The number of the object, the index of the function in [`FUNCTIONS`] (0 for code without a symbol), the address and the
+/// period.
 type Hit = (u8, u8, u16, u64);
 
 const FUNCTIONS: &[&str] = &["", "a", "b", "main"];
@@ -142,7 +143,7 @@ proptest! {
             }
         }
         let mut keys = BTreeSet::new();
-        let mut last: Option<(bool, f64)> = None;
+        let mut previous: Option<(bool, f64)> = None;
         for row in &comparison.rows {
             let dso: u8 = row.cells[0]["lib".len()..].parse().expect("a number");
             let function = FUNCTIONS.iter().position(|name| *name == row.function).expect("known");
@@ -155,16 +156,17 @@ proptest! {
                 let number = comparison.value(row, file).and_then(as_number);
                 prop_assert_eq!(number, value(method, &files, file, key));
             }
-            let first = match order {
+            let sort_value = match order {
                 0 => Some(period(&files[0], key.0, key.1).unwrap_or(0) as f64),
                 file => value(method, &files, file, key),
             };
             let absolute = method == ComparisonMethod::AbsoluteDelta;
-            let rank = (first.is_none(), -first.map_or(0.0, |value| if absolute { value.abs() } else { value }));
-            if let Some(last) = last {
-                prop_assert!(last <= rank, "{:?} before {:?}", last, rank);
+            let compared = sort_value.map_or(0.0, |value| if absolute { value.abs() } else { value });
+            let rank = (sort_value.is_none(), -compared);
+            if let Some(previous) = previous {
+                prop_assert!(previous <= rank, "{:?} before {:?}", previous, rank);
             }
-            last = Some(rank);
+            previous = Some(rank);
         }
         prop_assert_eq!(keys, expected);
     }

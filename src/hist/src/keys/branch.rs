@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::source::UNKNOWN;
 use super::{
     CellPadding, Key, KeyDependency, KeyInput, KeyLabel, KeyValue, Property, ShownCode,
     address_text, label,
@@ -110,6 +111,7 @@ pub(super) static ABORT: Key = key(
 pub(super) static CYCLES: Key = key(
     label("cycles", "Basic Block Cycles"),
     |input, names| match branch(input, names) {
+        // Highest first.
         Some(branch) => KeyValue::Number(i64::from(cycles(branch)).wrapping_neg()),
         None => KeyValue::Absent,
     },
@@ -121,12 +123,12 @@ pub(super) static CYCLES: Key = key(
     },
 );
 
-/// Bits of a branch's flags.
+// Bits of `BranchProperty::flags`.
 const MISPREDICTED: u64 = 1;
 const PREDICTED: u64 = 1 << 1;
 const IN_TRANSACTION: u64 = 1 << 2;
 const ABORTED: u64 = 1 << 3;
-/// Position of the cycles in the flags.
+/// Position of the 16 bits of cycles in the flags.
 const CYCLES_SHIFT: u32 = 4;
 
 /// Text for samples without branches, and for branches without a recorded prediction.
@@ -227,7 +229,7 @@ fn location_text(
 fn line<'n>(end: Option<&PropertyAddress>, names: &'n dyn RecordingNames) -> &'n str {
     match end.map(|end| end.site.line) {
         Some(LocationText::Known(line) | LocationText::Address(line)) => names.line(line),
-        _ => "??:0",
+        Some(LocationText::None) | None => UNKNOWN,
     }
 }
 

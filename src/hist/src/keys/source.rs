@@ -26,7 +26,7 @@ pub(super) static SRCFILE: Key = Key {
 };
 
 /// Text for unknown locations.
-const UNKNOWN: &str = "??:0";
+pub(super) const UNKNOWN: &str = "??:0";
 
 fn line<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
     match input.site.line {

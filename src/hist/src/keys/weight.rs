@@ -10,7 +10,7 @@ pub(super) static LOCAL_WEIGHT: Key = Key::plain(
     |input, names| names.properties(input).weight.total.to_string(),
 );
 
-/// Sum over the samples of a row.
+/// Sum over the samples of a row, all of which have the same weight.
 pub(super) static WEIGHT: Key = Key::plain(
     label("weight", "Weight"),
     KeyDependency::Property(Property::Weight),
@@ -22,6 +22,7 @@ pub(super) static WEIGHT: Key = Key::plain(
     },
 );
 
+/// The second part of a weight: the latency of the instruction.
 pub(super) static LOCAL_INS_LAT: Key = Key::plain(
     label("local_ins_lat", "Local INSTR Latency"),
     KeyDependency::Property(Property::Weight),
@@ -30,6 +31,7 @@ pub(super) static LOCAL_INS_LAT: Key = Key::plain(
     |input, names| names.properties(input).weight.instruction.to_string(),
 );
 
+/// Sum over the samples of a row.
 pub(super) static INS_LAT: Key = Key::plain(
     label("ins_lat", "INSTR Latency"),
     KeyDependency::Property(Property::Weight),
@@ -50,6 +52,7 @@ pub(super) static LOCAL_RETIRE_LAT: Key = Key::plain(
     |input, names| names.properties(input).weight.retirement.to_string(),
 );
 
+/// Sum over the samples of a row.
 pub(super) static RETIRE_LAT: Key = Key::plain(
     label("retire_lat", "Retire Latency"),
     KeyDependency::Property(Property::Weight),

@@ -11,6 +11,12 @@ use crate::properties::Properties;
 use crate::values::FieldValue;
 
 const DSOS: [&str; 4] = ["[kernel.kallsyms]", "libc.so.6", "app", "libc.so.6"];
+/// Number of objects.
+const OBJECTS: u32 = DSOS.len() as u32;
+/// Number of functions of each object.
+const FUNCTIONS: u32 = 4;
+/// Number of sites in objects: functions, and one address without a symbol in each object.
+const OBJECT_SITES: u32 = OBJECTS * (FUNCTIONS + 1);
 
 /// The names of the recording.
 pub(crate) struct Fake {
@@ -31,11 +37,11 @@ impl Fake {
     /// The site with this number: first the functions of each object, then an address without a symbol in each object, then
     /// addresses outside objects.
     pub(crate) fn site(&self, number: u32) -> CodeSite {
-        let dso = number % 4;
+        let dso = number % OBJECTS;
         let kernel = dso == 0;
         let level = Some(if kernel { Level::Kernel } else { Level::User });
-        match number / 4 {
-            function @ 0..4 => CodeSite {
+        match number / OBJECTS {
+            function @ 0..FUNCTIONS => CodeSite {
                 dso: Some(DsoId(dso)),
                 symbol: Some(SymbolId {
                     dso: DsoId(dso),
@@ -44,7 +50,7 @@ impl Fake {
                 level,
                 ..CodeSite::default()
             },
-            4 => CodeSite {
+            FUNCTIONS => CodeSite {
                 dso: Some(DsoId(dso)),
                 symbol: None,
                 address: u64::from(number) << if kernel { 58 } else { 4 },
@@ -52,14 +58,14 @@ impl Fake {
                 ..CodeSite::default()
             },
             _ => CodeSite {
-                address: u64::from(number - 20),
+                address: u64::from(number - OBJECT_SITES),
                 ..CodeSite::default()
             },
         }
     }
 
-    /// The number of sites.
-    pub(crate) const SITES: u32 = 23;
+    /// The number of sites; three are outside objects.
+    pub(crate) const SITES: u32 = OBJECT_SITES + 3;
 
     fn index(&self, function: u32) -> SymbolIndex {
         let nth = self.table.iter().nth(function as usize);

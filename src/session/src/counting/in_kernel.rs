@@ -22,8 +22,8 @@ struct SummedEvent {
     event: usize,
     /// The index of its counters in the list that the programs read.
     counters: usize,
-    /// The index of its cgroup; 0 without cgroups.
-    group: usize,
+    /// The index of its cgroup among those for which the programs have separate sums; 0 without cgroups.
+    cgroup: usize,
 }
 
 /// The programs, and the events that they sum up.
@@ -61,7 +61,7 @@ impl KernelSums {
             events.push(SummedEvent {
                 event: index,
                 counters: index_of(&mut sources, source),
-                group: cgroup.map_or(0, |cgroup| index_of(&mut cgroups, cgroup)),
+                cgroup: cgroup.map_or(0, |cgroup| index_of(&mut cgroups, cgroup)),
             });
         }
         let counters: Vec<Vec<CpuCounter<'_>>> = sources
@@ -80,14 +80,15 @@ impl KernelSums {
 
     /// Replaces the readings of the summed events by their sums.
     pub(super) fn fill(&self, readings: &mut EventReadings) -> Result<(), Error> {
-        let groups = self.counters.read(&self.cpus)?;
+        let sums_by_cgroup = self.counters.read(&self.cpus)?;
         for SummedEvent {
             event,
             counters,
-            group,
+            cgroup,
         } in &self.events
         {
-            let sums = groups.get(*group).and_then(|events| events.get(*counters));
+            let sums = sums_by_cgroup.get(*cgroup);
+            let sums = sums.and_then(|by_counters| by_counters.get(*counters));
             let sums = sums.map(Vec::as_slice).unwrap_or_default();
             let Some(cells) = readings.cells.get_mut(*event) else {
                 continue;

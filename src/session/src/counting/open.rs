@@ -89,6 +89,7 @@ impl<K: CounterKernel> OpenCounters<K> {
             let Some(spec) = specs.get(index).cloned() else {
                 break;
             };
+            // `Some(None)` for the event that begins a bundle.
             let bundled = bundle.leader_for(request);
             let (leader, in_group) = match bundled {
                 Some(leader) => (leader, true),
@@ -193,7 +194,7 @@ impl<K: CounterKernel> OpenCounters<K> {
     ) -> io::Result<()> {
         let leader = event.leader.and_then(|leader| self.events.get(leader));
         let is_single = event.counters.len() == 1;
-        // Without slots, as if the event uses the counters of another one, there is nothing to open.
+        // An event without slots, for example one that uses the counters of another event, has nothing to open.
         let mut any_open = event.counters.is_empty();
         for (index, slot) in event.counters.iter_mut().enumerate() {
             let observed = slot.observed();
@@ -240,11 +241,11 @@ impl<K: CounterKernel> OpenCounters<K> {
             readings.cells.push(cells.collect());
         }
         // Counters are read CPU by CPU, so that counts used in the same metric are read shortly after each other.
-        let leaders: Vec<Vec<usize>> = self.leading().map(|leader| self.members(leader)).collect();
-        let mut affinity = CounterAffinity::new(leaders.len());
+        let groups: Vec<Vec<usize>> = self.leading().map(|leader| self.members(leader)).collect();
+        let mut affinity = CounterAffinity::new(groups.len());
         for index in 0..self.max_counters() {
             affinity.move_to(self.cpu_at(index));
-            for members in &leaders {
+            for members in &groups {
                 self.read_group(members, index, &mut readings.cells);
             }
         }
@@ -293,13 +294,13 @@ impl<K: CounterKernel> OpenCounters<K> {
         requested: &[CountEvent],
         opening: &OpenParameters<'_>,
     ) -> OpenEvent<K::Counter> {
-        let own = self.events.len();
+        let index = self.events.len();
         let is_same = |(index, other): &(usize, &OpenEvent<K::Counter>)| {
             let cpus = requested.get(*index).map(|other| &other.cpus);
             other.summed_from == Some(*index) && other.spec == spec && cpus == Some(&request.cpus)
         };
         let same = self.events.iter().enumerate().find(is_same);
-        let source = same.map_or(own, |(index, _)| index);
+        let source = same.map_or(index, |(source, _)| source);
         let options = CountOptions {
             inherit: false,
             on_exec: false,
@@ -309,7 +310,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         let mut attr = count_attr(&spec, options);
         attr.flags = attr.flags.with(AttrFlags::INHERIT, false);
         let cpus = opening.all_cpus.numbers().iter();
-        let slots = cpus.map(|cpu| CounterSlot {
+        let slots_for_tasks = cpus.map(|cpu| CounterSlot {
             cpu: Some(*cpu),
             thread: None,
             counter: None,
@@ -319,10 +320,12 @@ impl<K: CounterKernel> OpenCounters<K> {
             spec,
             leader: None,
             supported: true,
-            counters: match (source == own, opening.on_cpus) {
-                (false, _) => Vec::new(),
-                (true, true) => opening.slots_of(request),
-                (true, false) => slots.collect(),
+            counters: if source != index {
+                Vec::new()
+            } else if opening.on_cpus {
+                opening.slots_of(request)
+            } else {
+                slots_for_tasks.collect()
             },
             summed_from: Some(source),
         }

@@ -37,7 +37,7 @@ pub(crate) struct WaitConditions<'a> {
 }
 
 impl WaitConditions<'_> {
-    /// Waits for the first of the conditions, at most until `deadline`.
+    /// Waits for the first of the conditions, at most until `deadline` if given.
     pub(crate) fn until(&mut self, deadline: Option<Instant>) -> Result<WaitEnd, Error> {
         loop {
             if let Some(woken) = self.signalled()? {
@@ -50,6 +50,7 @@ impl WaitConditions<'_> {
                 .chain(control)
                 .collect();
             let ready = poll(&fds, millis(deadline)).map_err(Error::system("wait for the end"))?;
+            // The descriptor of control commands is the last one.
             let commands = control.and(ready.last()).copied().unwrap_or_default();
             if let Some(tasks) = &mut self.tasks {
                 let mut states = ready.iter().skip(1);
