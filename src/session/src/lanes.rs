@@ -143,7 +143,7 @@ impl LaneEvents {
 pub(crate) struct NotifyLimits {
     /// Whether the exit of all observed tasks ends the recording.
     pub(crate) until_tasks_end: bool,
-    /// Maximum number of bytes that all lanes write.
+    /// Maximum number of bytes that all lanes together write.
     pub(crate) max_size: Option<u64>,
 }
 
@@ -193,6 +193,7 @@ impl<'e> LaneShared<'e> {
     /// Adds bytes written by a lane, and wakes the main thread if the total thereby reaches the maximum size.
     fn add(&self, bytes: u64) {
         let before = self.lane_events.bytes.fetch_add(bytes, Ordering::Relaxed);
+        // With a maximum of 0, each call wakes the main thread until bytes have been added.
         let reached_now = |most: u64| before < most.max(1) && before + bytes >= most;
         if self.limits.max_size.is_some_and(reached_now) {
             self.wake();

@@ -88,7 +88,8 @@ impl Observation {
         &self.opened.descriptions
     }
 
-    /// Returns the CPU and the descriptor of each counter of the event with this index in [`Observation::events`].
+    /// Returns the CPU and the descriptor of each counter of the event with this index in [`Observation::events`]. The CPU is -1
+    /// if the counter follows a task on all CPUs.
     pub fn counters(&self, event: usize) -> impl Iterator<Item = (i32, BorrowedFd<'_>)> {
         let event = self.opened.events.get(event);
         let counters = event.into_iter().flat_map(|event| &event.counters);

@@ -69,6 +69,7 @@ pub(crate) struct Replacement {
 struct PendingFile {
     /// The folder of the output.
     folder: Folder,
+    /// The name after the commit.
     name: OsString,
     temporary: OsString,
     /// The output, if it is a directory.
@@ -226,6 +227,7 @@ fn keep_old(folder: &Folder, name: &OsStr, old: &OsStr) -> io::Result<()> {
         // There is no output to rename, or nothing has the name `old`.
         (None, _) | (_, None) => {}
         (_, Some(FileKind::Folder)) => drop(recording_folder::remove(folder, old)?),
+        // A directory cannot be renamed over a file.
         (Some(FileKind::Folder), Some(_)) => {
             replaced.keep(folder, old);
             folder.remove_file(old)?;

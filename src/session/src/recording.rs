@@ -174,8 +174,8 @@ impl LiveRecording {
         })
     }
 
-    /// Writes the initial state, enables events unless they are enabled later or by the workload's exec, starts the workload, and
-    /// renames the output.
+    /// Starts what was set up: programs in the kernel, the rewriting thread, triggers, the events unless they are enabled later or
+    /// by the workload's exec, and the workload. Writes the initial state unless it is written at the end, and renames the output.
     fn begin(&mut self, request: &RecordRequest) -> Result<(), Error> {
         self.connect_programs(request)?;
         let (records, sink) = (&mut self.records, &mut self.sink);

@@ -6,8 +6,8 @@
 //!                                   at most MAX_QUEUED bytes from here to the file
 //! ```
 //!
-//! The order of records is preserved: rounds return in order, and so do the records in a round. The
-//! last round is kept until the next one, whose records may precede its samples.
+//! The order of records is preserved: rounds return in order, and so do the records in a round. The last round is kept
+//! until the next one arrives or the file ends: records in the next round may be earlier than samples in the last.
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
@@ -121,6 +121,7 @@ impl RewriteThread {
         while let Ok(result) = self.results.try_recv() {
             self.write(result, sink)?;
         }
+        // The thread keeps the last round until the next one.
         let is_idle = self.rounds <= 1;
         if self.round.is_empty() || !is_idle && self.round.len() < BATCH_BYTES {
             return Ok(());

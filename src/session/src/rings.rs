@@ -37,6 +37,9 @@ impl Ring {
     }
 }
 
+/// The kernel's default of `perf_event_mlock_kb`: 512 KiB of data and a control page of 4 KiB.
+const DEFAULT_MLOCK_KB: usize = 516;
+
 /// Returns the default number of data pages of a ring: the number that `perf_event_mlock_kb` allows, without the control
 /// page, rounded down to a power of two. With the kernel's default setting, the size is 512 KiB.
 pub(crate) fn default_pages(sysctl: &Sysctl) -> usize {
@@ -44,16 +47,18 @@ pub(crate) fn default_pages(sysctl: &Sysctl) -> usize {
     let allowed = sysctl
         .perf_event_mlock_kb()
         .and_then(|size| usize::try_from(size).ok());
-    let pages = allowed.unwrap_or(516).saturating_sub(page_kb) / page_kb.max(1);
+    let data_kb = allowed.unwrap_or(DEFAULT_MLOCK_KB).saturating_sub(page_kb);
+    let pages = data_kb / page_kb.max(1);
     pages.checked_ilog2().map_or(1, |power| 1 << power)
 }
 
-/// Minimum number of data pages for side-band records in overwrite mode, which arrive in bursts
-/// however small the other rings are.
+/// Minimum number of data pages of the rings for side-band records in overwrite mode. These records arrive in bursts, even if
+/// small overwrite rings are requested.
 const SIDE_BAND_PAGES: usize = 32;
 
 /// Maps the rings and redirects all events to the ring of their CPU or task. If locked memory is insufficient, the size of all
-/// rings is halved until they fit; in overwrite mode, the other rings first lose the pages that exceed `requested`.
+/// rings is halved until they fit; in overwrite mode, the rings that are not overwrite rings first lose the pages that
+/// exceed `requested`.
 pub(crate) fn map_rings(
     events: &[OpenEvent],
     requested: usize,

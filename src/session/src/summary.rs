@@ -40,7 +40,7 @@ pub struct Summary {
     ///
     /// [`SynthesisOptions::maps_timeout`]: crate::SynthesisOptions::maps_timeout
     pub truncated_maps: u64,
-    /// The jitdump files of JIT compilers, which recorded processes mapped.
+    /// Jitdump files (written by JIT compilers) that were mapped by recorded processes.
     pub jit_dumps: BTreeSet<PathBuf>,
     /// Processes with samples in JIT-compiled code.
     pub jit_processes: BTreeSet<u32>,
@@ -81,7 +81,8 @@ impl TraceStats {
 }
 
 impl Summary {
-    /// Adds the statistics of an earlier file of the recording.
+    /// Adds the statistics of an earlier file of the recording. Fields that describe only the last file, or the whole recording
+    /// already, are not changed.
     pub(crate) fn add(&mut self, other: &Self) {
         self.samples += other.samples;
         self.records += other.records;

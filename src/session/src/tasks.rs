@@ -81,7 +81,7 @@ impl CpuTasks {
         })
     }
 
-    /// Returns the number of rings, not counting overwritten ones.
+    /// Returns the number of rings, not counting overwrite rings.
     pub(crate) fn rings(&self) -> usize {
         match self.cpus[..] {
             [-1] => self.tasks.len(),

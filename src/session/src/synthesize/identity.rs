@@ -64,7 +64,7 @@ pub(crate) fn cpu_map(to: &mut RecordBuffer, cpu_tasks: &CpuTasks) {
         for cpu in cpus {
             to.u16(number(*cpu));
         }
-        // The record's size must be a multiple of eight; the header's size is.
+        // The record's size must be a multiple of eight. The header has eight bytes, so only the body is counted.
         let written = 4 + 2 * cpus.len();
         to.zeros(written.next_multiple_of(8) - written);
     });
@@ -76,8 +76,10 @@ const SCALE: u64 = 1;
 const NAME: u64 = 2;
 /// `PERF_EVENT_UPDATE__CPUS`.
 const CPUS: u64 = 3;
-/// Minimum size of a unit with its NUL and padding, in bytes, as in perf.
-const UNIT_SIZE: usize = 24;
+/// Minimum size of a unit with its NUL, or of a scale, with padding, in bytes, as in perf.
+const VALUE_SIZE: usize = 24;
+/// `PERF_COUNT_SW_CPU_CLOCK` and `PERF_COUNT_SW_TASK_CLOCK`.
+const CLOCKS: [u64; 2] = [0, 1];
 
 /// Appends EVENT_UPDATE for unit and scale of each event that has them. With `names`, also appends the name of each event: in a
 /// pipe, EVENT_DESC may be too large for a record.
@@ -106,7 +108,7 @@ pub(crate) fn name(to: &mut RecordBuffer, id: u64, name: &str) {
 /// Appends unit and scale of the counts of an event, if it has them. The clocks count nanoseconds and are shown in milliseconds;
 /// events that the user did not type have no such unit.
 pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
-    let is_clock = spec.attr.kind == EventType::SOFTWARE && spec.attr.config <= 1;
+    let is_clock = spec.attr.kind == EventType::SOFTWARE && CLOCKS.contains(&spec.attr.config);
     let is_typed = !spec.position.is_empty();
     let (unit, scale) = match &spec.scale {
         Some(scale) => (scale.unit.as_str(), scale.factor),
@@ -118,7 +120,7 @@ pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
             to.u64(UNIT);
             to.u64(id);
             to.bytes(unit.as_bytes());
-            to.zeros((unit.len() + 1).max(UNIT_SIZE).next_multiple_of(8) - unit.len());
+            to.zeros((unit.len() + 1).max(VALUE_SIZE).next_multiple_of(8) - unit.len());
         });
     }
     if scale != 1.0 {
@@ -126,7 +128,7 @@ pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
             to.u64(SCALE);
             to.u64(id);
             to.u64(scale.to_bits());
-            to.zeros(16);
+            to.zeros(VALUE_SIZE - size_of::<u64>());
         });
     }
 }
