@@ -207,7 +207,9 @@ impl TableBuilder {
         }
     }
 
+    /// Returns how the table is built, to find the symbols of overlapping ranges as perf does.
     fn history(&self) -> InsertionHistory {
+        // Every symbol gets a position below.
         let mut place = vec![u32::MAX; self.symbols.len()];
         let mut tied = Vec::new();
         let mut table_positions = 0..;

@@ -15,11 +15,13 @@ pub fn cache_entry(cache: &Path, id: &BuildId) -> PathBuf {
     cache.join(".build-id").join(first).join(rest)
 }
 
-/// Returns the candidates for a user object: the file of its debug link, the build-id cache and installed debug files, then
-/// the object itself, the file in `.debug` next to it, and for a library in `/usr/lib` the debug file at its path without
-/// `/usr`. With an `id` to verify them also, for a deleted object, the file that is at its path now, and the object's path in
-/// the mount namespaces of processes that mapped it. With [`SearchPaths::of_running_processes`], paths in mount namespaces
-/// need no id and precede the object.
+/// Returns the candidates for a user object, in this order:
+/// - the file of its debug link, its files in the build-id cache, and installed debug files;
+/// - with [`SearchPaths::of_running_processes`]: its path in the mount namespaces of processes that mapped it;
+/// - the object itself, the file in `.debug` next to it, and, for a library in `/usr/lib`, the debug file at its path without
+///   `/usr`;
+/// - only with an `id`, by which the caller can verify them, and for an absolute path: if the object is marked as deleted, the
+///   file that is now at its path; and its path in the mount namespaces of processes that mapped it.
 pub(crate) fn of_user_object(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -74,9 +76,9 @@ pub(crate) fn in_mount_namespaces<'r>(
 ) -> impl Iterator<Item = PathBuf> + 'r {
     let path = request.path;
     let others = request.other_pids.iter().copied();
-    let is_in_namespace = paths.symfs.is_none() && path.is_absolute();
+    let is_searched = paths.symfs.is_none() && path.is_absolute();
     let pids = request.pid.into_iter().chain(others);
-    let pids = pids.filter(move |_| is_in_namespace);
+    let pids = pids.filter(move |_| is_searched);
     pids.map(move |pid| seen_by(pid, undeleted(path).unwrap_or(path)))
 }
 

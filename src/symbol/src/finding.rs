@@ -84,7 +84,7 @@ pub enum SymbolFinding {
     BadLines {
         /// The perf map.
         path: PathBuf,
-        /// Number of lines.
+        /// Number of ignored lines.
         count: usize,
     },
     /// A perf map or jitdump file that another user could have created.

@@ -20,8 +20,8 @@ use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 use crate::table::AddressKind;
 use crate::unpack::decompressed;
 
-/// Loads the file of `--kallsyms` if given. Otherwise loads a vmlinux; if none is usable, the listing of [`listing::find`]; if there
-/// is no listing, the debug file from a server.
+/// Loads the file of `--kallsyms` if given. Otherwise loads a vmlinux; if none is usable, the listing of [`listing::find`]; if
+/// there is no listing, the debug file from a server.
 pub(crate) fn load_kernel(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -53,8 +53,8 @@ pub(crate) fn load_kernel(
     }
 }
 
-/// Loads a module's `.ko` file; if none is usable, its symbols in kallsyms; if there is no kallsyms, its debug file from a server.
-/// Addresses are run-time ones.
+/// Loads a module's `.ko` file; if none is usable, its symbols in kallsyms; if there is no kallsyms, its debug file from a
+/// server. Addresses are run-time ones.
 pub(crate) fn load_module(
     files: &dyn Files,
     paths: &SearchPaths,

@@ -1,4 +1,4 @@
-//! Memory limit for parsed units, shared by all objects of an analysis.
+//! Memory limit for parsed units and decompressed sections, shared by all objects of an analysis.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -14,6 +14,7 @@ pub struct Budget {
     used: AtomicUsize,
     /// Memory that is freed only with its object: decompressed sections.
     fixed: AtomicUsize,
+    /// Number of uses of units, as the time of [`UnitSlot::last_use`].
     clock: AtomicU64,
     /// The units of each object.
     objects: Mutex<Vec<Weak<UnitSlots>>>,

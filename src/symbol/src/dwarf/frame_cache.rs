@@ -11,6 +11,9 @@ const SHARDS: usize = 16;
 /// Number of results at which a shard is cleared. All shards together take up to a few dozen megabytes.
 const MAX_RESULTS: usize = 1 << 14;
 
+/// Factor of Fibonacci hashing: 2^64 divided by the golden ratio. The upper bits of the product are the hash.
+const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
 type Shard = RwLock<FxHashMap<u64, Box<[SourceFrame]>>>;
 
 /// The frames of addresses that were looked up.
@@ -49,6 +52,7 @@ impl FrameCache {
     /// Returns the shard of an address. The hash spreads neighbouring addresses, because threads tend to look them up at the same
     /// time.
     fn shard(address: u64) -> usize {
-        (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % SHARDS
+        let hash = address.wrapping_mul(HASH_FACTOR) >> (u64::BITS - SHARDS.ilog2());
+        hash as usize % SHARDS
     }
 }

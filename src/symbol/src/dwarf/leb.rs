@@ -7,11 +7,12 @@ pub(super) fn unsigned(bytes: &[u8], at: &mut usize) -> Option<u64> {
     *at += 1;
     match first {
         0..0x80 => Some(first.into()),
-        _ => longer(bytes, at, (first & 0x7f).into()),
+        _ => unsigned_rest(bytes, at, (first & 0x7f).into()),
     }
 }
 
-fn longer(bytes: &[u8], at: &mut usize, first: u64) -> Option<u64> {
+/// Reads the bytes of an unsigned number after its first byte, whose seven bits are `first`.
+fn unsigned_rest(bytes: &[u8], at: &mut usize, first: u64) -> Option<u64> {
     let mut value = first;
     let mut shift = 7;
     loop {

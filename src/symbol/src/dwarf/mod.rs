@@ -74,7 +74,7 @@ pub struct FileId(u32);
 pub struct SourceFrame {
     /// The function, if it has a name.
     pub function: Option<FunctionId>,
-    /// The source file.
+    /// The source file; `None` if it is unknown.
     pub file: Option<FileId>,
     /// The line, from 1; 0 for code without a line.
     pub line: u32,

@@ -28,7 +28,7 @@ pub(super) struct NameSearch<'n> {
     terms: Option<SearchTerms<'n>>,
 }
 
-/// Byte strings in entries with one of few names.
+/// Byte strings of few names: an entry with one of these names contains the name itself or a reference to it.
 struct SearchTerms<'n> {
     /// Prefix of the names.
     start: Finder<'n>,
@@ -89,7 +89,8 @@ impl<'n> NameSearch<'n> {
     }
 }
 
-/// Offsets of the NUL-terminated strings in `bytes` that begin with `start` and are accepted by `is_name`.
+/// Offsets of the NUL-terminated strings in `bytes` that begin with `start` and are accepted by `is_name`. Suffixes of longer
+/// strings are such strings, too.
 fn named<'n>(
     start: &Finder<'n>,
     bytes: &'n [u8],

@@ -103,8 +103,8 @@ fn find_main(
     })
 }
 
-/// The file named by `.gnu_debugaltlink`, by build-id or by path, which may be relative to the
-/// referring file, or from a server.
+/// The file named by `.gnu_debugaltlink`: an installed one with its build-id, the one at its path (which may be relative to the
+/// referring file), or one from a server.
 fn find_alternate(files: &dyn Files, paths: &SearchPaths, main: &DebugFile) -> Option<DebugFile> {
     let (link, id) = main.alternate.as_ref()?;
     let wanted = BuildId::from_bytes(id);

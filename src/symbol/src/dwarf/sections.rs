@@ -36,7 +36,7 @@ const SECTIONS: [SectionId; 12] = [
     SectionId::DebugTuIndex,
 ];
 
-/// Further sections that the index of a package may refer to. Users that read values read some of them.
+/// Further sections that the index of a package may refer to. Callers that read values of variables need some of them.
 const PACKAGED: [SectionId; 5] = [
     SectionId::DebugLoc,
     SectionId::DebugLocLists,
@@ -45,7 +45,7 @@ const PACKAGED: [SectionId; 5] = [
     SectionId::DebugTypes,
 ];
 
-/// Locations of variables, and type units: only for users that read values.
+/// Locations of variables, and type units: only for callers that read values of variables.
 const VALUES: [SectionId; 3] = [
     SectionId::DebugLoc,
     SectionId::DebugLocLists,
@@ -67,6 +67,7 @@ pub(super) enum SectionSet {
 #[derive(Debug)]
 enum SectionBytes {
     InFile(Range<usize>),
+    /// Decompressed or relocated bytes.
     Unpacked(Vec<u8>),
 }
 

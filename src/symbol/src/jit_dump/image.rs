@@ -173,6 +173,7 @@ impl Writer {
         self.long(usize::from(FILE_HEADER));
         self.long(section_headers);
         self.word(0);
+        // One program header.
         for number in [FILE_HEADER, PROGRAM_HEADER, 1, SECTION_HEADER] {
             self.half(number);
         }
@@ -186,6 +187,7 @@ impl Writer {
         self.word(PT_LOAD);
         self.word(PF_R | PF_X);
         let (start, size) = (text.start, text.len());
+        // File offset, virtual and physical address, size in the file and in memory, alignment.
         for number in [start, start, start, size, size, 1] {
             self.long(number);
         }
@@ -196,11 +198,14 @@ impl Writer {
         self.word(section.name);
         self.word(section.kind);
         self.long(section.flags as usize);
+        // Address and file offset are equal.
         self.long(section.at.start);
         self.long(section.at.start);
         self.long(section.at.len());
+        // No linked section, no further information.
         self.word(0);
         self.word(0);
+        // Alignment and size of entries.
         self.long(1);
         self.long(0);
     }

@@ -9,6 +9,10 @@ use std::ops::Range;
 use super::image::Writer;
 use super::reader::DumpReader;
 
+/// The bits of an encoding (`DW_EH_PE_*`) with the format of the address.
+const FORMAT_BITS: u8 = 0x0f;
+/// The bits of an encoding with the origin of the address.
+const ORIGIN_BITS: u8 = 0x70;
 /// `DW_EH_PE_pcrel`.
 const PC_RELATIVE: u8 = 0x10;
 /// Formats of four bytes: `DW_EH_PE_udata4` and `_sdata4`.
@@ -147,12 +151,12 @@ fn code_addresses(reader: DumpReader, tables: &[u8]) -> Option<(usize, Vec<CodeA
         } else {
             let cie = id_place.checked_sub(usize::try_from(id).ok()?)?;
             let (_, encoding) = encodings.iter().find(|(place, _)| *place == cie)?;
-            let size = match encoding & 0x0f {
+            let size = match encoding & FORMAT_BITS {
                 format if DATA4.contains(&format) => 4,
                 format if DATA8.contains(&format) => 8,
                 _ => return None,
             };
-            if encoding & 0x70 != PC_RELATIVE {
+            if encoding & ORIGIN_BITS != PC_RELATIVE {
                 return None;
             }
             addresses.push(CodeAddress {

@@ -233,8 +233,11 @@ fn damaged_files_do_not_panic() {
 const LISTING: &str =
     "ffffffff81000000 T _text\nffffffff81000100 t work\nffffffffc0000000 t probe\t[mod]\n";
 
+/// Returns `/proc/kallsyms` of a running kernel with the build-id `id(running)`, and a kallsyms of another kernel, `id(2)`, in
+/// the build-id cache.
 fn kernel_files(running: u8) -> MemoryFiles {
     let mut notes = Vec::new();
+    // Lengths of owner and build-id, NT_GNU_BUILD_ID.
     for word in [4u32, 20, 3] {
         notes.extend(word.to_ne_bytes());
     }
@@ -250,6 +253,7 @@ fn kernel_files(running: u8) -> MemoryFiles {
     files
 }
 
+/// Returns the name found in the recorded kernel 0x110 bytes after its `_text`, otherwise the findings.
 fn kernel_name(
     files: &MemoryFiles,
     paths: &SearchPaths,

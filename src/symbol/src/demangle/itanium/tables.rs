@@ -86,7 +86,8 @@ pub(super) const STANDARD: [(u8, &str, &str, &str); 7] = [
     ),
 ];
 
-/// Operators: code, symbol and number of operands.
+/// Operators: code, symbol in expressions (a word ends with the space before its operand), and number of operands. Expressions
+/// with three operands other than `?:` are not supported.
 pub(super) const OPERATORS: [(&str, &str, u8); 58] = [
     ("aN", "&=", 2),
     ("aS", "=", 2),
