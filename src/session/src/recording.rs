@@ -174,8 +174,9 @@ impl LiveRecording {
         })
     }
 
-    /// Starts what was set up: programs in the kernel, the rewriting thread, triggers, the events unless they are enabled later or
-    /// by the workload's exec, and the workload. Writes the initial state unless it is written at the end, and renames the output.
+    /// Starts what was set up: programs in the kernel, the rewriting thread, triggers, the events (unless they are enabled later
+    /// or by the workload's exec), and the workload. Also writes the initial state, unless it is written at the end, and renames
+    /// the output.
     fn begin(&mut self, request: &RecordRequest) -> Result<(), Error> {
         self.connect_programs(request)?;
         let (records, sink) = (&mut self.records, &mut self.sink);
