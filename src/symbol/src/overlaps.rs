@@ -6,9 +6,8 @@ use std::sync::OnceLock;
 use crate::ties::{ComparedNames, TiedSymbols};
 use crate::tree::{SearchTree, TreeChange};
 
-/// The ranges of a table where several symbols overlap, and the tree that selects one of them:
-/// perf's search tree, which is expensive to build and only built when an address in such a range
-/// is looked up.
+/// The address ranges of a table where symbols overlap, and the tree that selects one of the symbols at an address: perf's
+/// search tree, which is expensive to build and only built when an address in such a range is looked up.
 #[derive(Debug, Clone)]
 pub(crate) struct OverlappingRanges {
     /// Start and end of each range, ascending.
@@ -23,7 +22,7 @@ pub(crate) struct InsertionHistory {
     /// Starts of all symbols in order of insertion.
     pub(crate) starts: Vec<u64>,
     pub(crate) steps: Vec<InsertionStep>,
-    /// Maps insertion order to positions in the table. Symbols of one group have the same position.
+    /// Maps insertion order to positions in the table. Symbols of one group of [`TiedSymbols`] have the same position.
     pub(crate) place: Vec<u32>,
     /// The symbols of [`TiedSymbols`], in its order, as positions in insertion order.
     pub(crate) tied: Vec<u32>,
@@ -122,7 +121,7 @@ pub(crate) struct OverlapFinder {
 struct OpenRange {
     start: u64,
     end: u64,
-    /// Whether several symbols cover it.
+    /// Whether it consists of several symbols.
     overlaps: bool,
 }
 

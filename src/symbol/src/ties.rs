@@ -20,8 +20,8 @@ impl ComparedNames<'_> {
     pub(crate) fn prefers(self, first: &Symbol, second: &Symbol) -> bool {
         keeps_first(first, second, || {
             // Exported symbols are in both ELF symbol tables, and thousands of other pairs have equal names;
-            // demangling them would take most of the time. Names with `SyS` may be aliases of
-            // system calls, which have a separate rule.
+            // demangling them would take most of the time. What equal names are does not matter, unless they contain
+            // `SyS`: they may be aliases of system calls, which have a separate rule.
             let (a, b) = (self.names.get(first.name), self.names.get(second.name));
             let alike = first.form == second.form && (a == b || are_variants(a, b));
             if alike && !a.contains("SyS") {

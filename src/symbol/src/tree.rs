@@ -373,7 +373,10 @@ mod tests {
         }
 
         #[test]
-        fn the_tree_keeps_its_invariants(starts in prop::collection::vec(0u64..100, 1..80), erased in prop::collection::vec(any::<prop::sample::Index>(), 0..60)) {
+        fn the_tree_keeps_its_invariants(
+            starts in prop::collection::vec(0u64..100, 1..80),
+            erased in prop::collection::vec(any::<prop::sample::Index>(), 0..60),
+        ) {
             let mut tree = RedBlack { root: NONE, nodes: vec![LEAF; starts.len()] };
             let mut expected: Vec<u32> = Vec::new();
             for node in 0..starts.len() as u32 {

@@ -41,7 +41,11 @@ impl PackedFormat {
     fn decompress(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         match self {
             Self::Gzip => read_all(flate2::read::MultiGzDecoder::new(bytes), bytes.len()),
-            Self::Xz => read_all(lzma_rust2::XzReader::new(bytes, true), bytes.len()),
+            Self::Xz => {
+                let allow_multiple_streams = true;
+                let reader = lzma_rust2::XzReader::new(bytes, allow_multiple_streams);
+                read_all(reader, bytes.len())
+            }
             Self::Zstandard => {
                 let decoder = StreamingDecoder::new(bytes);
                 read_all(decoder.map_err(io::Error::other)?, bytes.len())

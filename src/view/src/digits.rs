@@ -16,11 +16,11 @@ const MAX_DIGITS: usize = 20;
 /// Bytes copied at once: a fixed length avoids a call of memcpy, and few numbers are longer.
 const CHUNK: usize = 16;
 
-/// Digits of a number, which end before index [`MAX_DIGITS`]. [`CHUNK`] bytes follow them, so that a whole chunk can be copied;
-/// the copy is truncated.
+/// Digits of a number, which end before index [`MAX_DIGITS`], and the sign of a negative one. [`CHUNK`] bytes follow them, so
+/// that a whole chunk can be copied; the copy is truncated.
 struct Digits {
     bytes: [u8; MAX_DIGITS + CHUNK],
-    /// Index of the first digit.
+    /// Index of the first digit or of the sign.
     start: usize,
     /// The byte that pads the digits on the left.
     fill: u8,
@@ -116,9 +116,9 @@ pub(crate) fn push_hundredths(out: &mut String, value: f64) {
 /// there the product, which is inexact by at most half a unit of its last place, could round the wrong way.
 #[inline]
 fn hundredths(value: f64) -> Option<u64> {
-    const LARGEST: f64 = 1e7;
+    const LIMIT: f64 = 1e7;
     const TIE_DISTANCE: f64 = 1e-6;
-    if !(0.0..LARGEST).contains(&value) || value.is_sign_negative() {
+    if !(0.0..LIMIT).contains(&value) || value.is_sign_negative() {
         return None;
     }
     let scaled = value * 100.0;

@@ -57,7 +57,7 @@ pub enum DumpContent<'a> {
     UnknownEvent,
     /// A sample that cannot be decoded.
     Broken(&'a DecodeError),
-    /// Another kernel record.
+    /// A kernel record other than a sample.
     Kernel {
         /// The fields of the record type, without the trailer.
         body: &'a [u8],

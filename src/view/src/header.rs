@@ -38,7 +38,7 @@ pub fn write_header(
         write_stream_start(out, options)?;
         return write_features(out, data.metadata(), options);
     }
-    captured(out, options)?;
+    begin_block(out, options)?;
     writeln!(out, "# header version : 1")?;
     writeln!(out, "# data offset    : {}", header.data.offset)?;
     writeln!(out, "# data size      : {}", header.data.size)?;
@@ -59,7 +59,7 @@ pub fn write_header(
 /// # Errors
 /// Errors of `out`.
 pub fn write_stream_start(out: &mut dyn Write, options: &HeaderOptions<'_>) -> io::Result<()> {
-    captured(out, options)?;
+    begin_block(out, options)?;
     writeln!(out, "# header version : 1")?;
     writeln!(out, "# data offset    : 0")?;
     writeln!(out, "# data size      : 0")?;
@@ -80,7 +80,8 @@ pub fn write_features(
     present.try_for_each(|feature| features::write(out, recording, feature, options))
 }
 
-fn captured(out: &mut dyn Write, options: &HeaderOptions<'_>) -> io::Result<()> {
+/// Writes the first line of the block, and the time of the file.
+fn begin_block(out: &mut dyn Write, options: &HeaderOptions<'_>) -> io::Result<()> {
     let zone = (options.zone)(options.captured);
     let local = calendar::ctime(options.captured.saturating_add(zone));
     writeln!(out, "# ========\n# captured on    : {local}")

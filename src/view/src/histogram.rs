@@ -104,8 +104,9 @@ impl HistogramView<'_> {
         Ok(())
     }
 
-    /// Writes summary and ranges as a JSON document and a newline. Bounds of ranges are inclusive, `null` if the range has none. Without values,
-    /// all numbers of the summary but `count` are `null`.
+    /// Writes summary and ranges as a JSON document and a newline. The bounds of ranges are inclusive; the lower bound of the
+    /// first range and the upper bound of the last one may be `null`, for none. Without values, all numbers of the summary but
+    /// `count` are `null`.
     ///
     /// # Errors
     /// Those of `out`.

@@ -34,8 +34,8 @@ pub enum MetricListing {
     Groups,
 }
 
-/// Writes each event with its kind or its description, and its details below. The topic of a description is a heading above its event,
-/// unless the previous description has the same topic.
+/// Writes each event with its kind or its description, and its details below. The topic of a description is a heading above its
+/// event, unless the previous description has the same topic.
 ///
 /// # Errors
 /// Errors of `out`.
@@ -126,8 +126,9 @@ pub fn write_metrics(
     Ok(())
 }
 
-/// Writes the names of events, and of metrics, their groups or both, on one line, each followed by a blank. Raw events and breakpoints, which
-/// are listed as patterns (`rNNN`), are skipped.
+/// Writes names on one line, each followed by a blank: those of the events, then, as `listing` says, those of the metrics, of
+/// their groups, or of each group followed by its metrics. Raw events and breakpoints, which are listed as patterns (`rNNN`), are
+/// skipped.
 ///
 /// # Errors
 /// Errors of `out`.

@@ -10,24 +10,32 @@ use std::io::{self, Write};
 
 use rperf_analysis::lock::{BadSequences, FUTEX, FUTEX_PI, LockColumn, LockKey, LockRow};
 
-/// The kinds of locks: the flags of waits (`LCB_F_*` of `lock:contention_begin`, or those of waits of user programs), the name, and the
-/// name without the access.
+// The kernel's flags of waits: `LCB_F_*` of `lock:contention_begin`.
+const SPIN: u64 = 1;
+const READ: u64 = 1 << 1;
+const WRITE: u64 = 1 << 2;
+const RT: u64 = 1 << 3;
+const PERCPU: u64 = 1 << 4;
+const MUTEX: u64 = 1 << 5;
+
+/// The kinds of locks: the flags of waits (those of the kernel, or [`FUTEX`] and [`FUTEX_PI`] of user programs), the name, and
+/// the name without the access.
 const KINDS: [(u64, &str, &str); 16] = [
     (0, "semaphore", "semaphore"),
-    (1, "spinlock", "spinlock"),
-    (1 | 2, "rwlock:R", "rwlock"),
-    (1 | 4, "rwlock:W", "rwlock"),
-    (2, "rwsem:R", "rwsem"),
-    (4, "rwsem:W", "rwsem"),
-    (8, "rt-mutex", "rt-mutex"),
-    (8 | 2, "rwlock-rt:R", "rwlock-rt"),
-    (8 | 4, "rwlock-rt:W", "rwlock-rt"),
-    (16 | 2, "pcpu-sem:R", "percpu-rwsem"),
-    (16 | 4, "pcpu-sem:W", "percpu-rwsem"),
-    (32, "mutex", "mutex"),
-    (32 | 1, "mutex", "mutex"),
-    // Only selects waits: the kind of these flags is the one before.
-    (32 | 1, "mutex:spin", "mutex-spin"),
+    (SPIN, "spinlock", "spinlock"),
+    (SPIN | READ, "rwlock:R", "rwlock"),
+    (SPIN | WRITE, "rwlock:W", "rwlock"),
+    (READ, "rwsem:R", "rwsem"),
+    (WRITE, "rwsem:W", "rwsem"),
+    (RT, "rt-mutex", "rt-mutex"),
+    (RT | READ, "rwlock-rt:R", "rwlock-rt"),
+    (RT | WRITE, "rwlock-rt:W", "rwlock-rt"),
+    (PERCPU | READ, "pcpu-sem:R", "percpu-rwsem"),
+    (PERCPU | WRITE, "pcpu-sem:W", "percpu-rwsem"),
+    (MUTEX, "mutex", "mutex"),
+    (MUTEX | SPIN, "mutex", "mutex"),
+    // A name only for the selection of waits: [`kind`] and [`lock_kind`] return the names of the entry before.
+    (MUTEX | SPIN, "mutex:spin", "mutex-spin"),
     (FUTEX, "futex", "futex"),
     (FUTEX_PI, "futex:PI", "futex:PI"),
 ];
@@ -47,11 +55,12 @@ pub fn lock_kind(flags: u64) -> &'static str {
     known.map_or("unknown", |(.., lock)| lock)
 }
 
-/// Returns the flags of a kind of lock: `spinlock`, `rwlock`, `rwlock:R`, `mutex:spin`; empty if it is unknown.
+/// Returns all values of the flags that waits for a kind of lock can have; empty if the name is unknown. A name without access,
+/// such as `rwlock`, selects readers and writers, one like `rwlock:R` only one of them.
 #[must_use]
 pub fn kind_flags(name: &str) -> Vec<u64> {
-    let matching = KINDS.iter().filter(|(_, own, lock)| {
-        let rest = own.strip_prefix(name);
+    let matching = KINDS.iter().filter(|(_, kind, lock)| {
+        let rest = kind.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':')) || *lock == name
     });
     let mut flags: Vec<u64> = matching.map(|(flags, ..)| *flags).collect();
@@ -73,7 +82,7 @@ pub fn time(nanoseconds: u64, width: usize) -> String {
         (1e6, "ms"),
         (1e3, "us"),
     ];
-    let width = width.saturating_sub(3);
+    let width = width.saturating_sub(" ns".len());
     let value = nanoseconds as f32;
     match UNITS.iter().find(|(unit, _)| value >= *unit) {
         Some((unit, name)) => format!("{:>width$.2} {name}", f64::from(value / unit)),
@@ -101,7 +110,8 @@ pub struct NamedRow {
     pub row: LockRow,
     /// The caller, the lock, the thread or the path of the cgroup.
     pub name: String,
-    /// The process of the owner that the row is of; `None` if the first wait was one of a thread of the same process, and for other rows.
+    /// The process of the owner, in a row of an owner. `None` if it is unknown or also that of the first waiting thread, and in
+    /// other rows.
     pub owner_process: Option<u32>,
     /// The container of the cgroup, if it belongs to one.
     pub container: Option<String>,
@@ -131,7 +141,7 @@ pub enum ContentionTable {
     Callers,
     /// Thread id and name.
     Threads,
-    /// Address, kind and name of locks.
+    /// Address, name and kind of locks.
     Addresses,
     /// Id and name of the threads that held the locks.
     Owners,
@@ -367,7 +377,7 @@ pub fn write_report(
 pub struct SequenceChecks {
     /// The number of checked rows with such a sequence.
     pub bad: usize,
-    /// The number of checked rows: with `-E`, those of `lock report` up to the last one shown; all of `lock contention`.
+    /// The number of checked rows: all, except that `lock report -E` checks none after the last one shown.
     pub total: usize,
     /// Rows of the whole recording with such a sequence, by the event at which it was found.
     pub sequences: BadSequences,

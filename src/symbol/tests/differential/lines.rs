@@ -72,9 +72,9 @@ fn addresses(object: &Path, loaded: &LoadedSymbols) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// The frames that addr2line prints for each address; `None` if it can't be run. All addresses are looked up twice, and the
-/// first answers ignored: on the first lookup of a function without a linkage name, binutils 2.40 gives it the name of the
-/// surrounding symbol.
+/// The frames that addr2line prints for each address; `None` if it can't be run or prints unknown lines. All addresses are looked
+/// up twice, and the first answers ignored: on the first lookup of a function without a linkage name, binutils 2.40 gives it the
+/// name of the surrounding symbol.
 fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec<Vec<Frame>>> {
     let mut command = Command::new("addr2line");
     command.args(flags).args(["-a", "-i", "-f", "-e"]);
@@ -113,7 +113,8 @@ fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec
 }
 
 /// Whether only the outermost name differs: addr2line uses the symbol's name if the debug information has no name, or one
-/// without the ABI suffix that Go's assembler adds. The callers of our index use the symbol's name, too.
+/// without the ABI suffix that Go's assembler adds. The callers of our index use the symbol's name, too. If we have no frame at
+/// all, the name is all that addr2line may print.
 fn differs_in_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
     let Some(((symbol, _, line), their_inner)) = theirs.split_last() else {
         return false;
@@ -355,6 +356,7 @@ fn shared_debug_information_matches_addr2line() {
         std::fs::remove_file(&common).expect("the common part is removed");
         let loaded = loaded(&one);
         let lines = open(&loaded, &Budget::new(Budget::DEFAULT_BYTES)).expect("lines");
+        // Only checks that lookups without the common part do not panic.
         for (address, _) in addresses(&one, &loaded) {
             ours(&lines, address);
         }

@@ -36,8 +36,8 @@ pub(super) fn lines<'a>(
     })
 }
 
-/// The indices of the hottest instructions: at most `count`, each with a percentage of at least `least`. Instructions without
-/// samples are excluded.
+/// The indices of the hottest instructions, hottest first: at most `count`. The percentage of an instruction is the largest of
+/// its columns; it is at least `least`. Instructions without samples are excluded.
 fn hottest(
     lines: &[InstructionLine<'_>],
     count: usize,

@@ -8,6 +8,9 @@ use rperf_disasm::HitCount;
 use super::columns::{largest, painted, shares};
 use super::{AnnotateOptions, Annotation, MIN_PERCENT, file_name};
 
+/// The length of the rule below the title, in characters.
+const RULE: usize = 46;
+
 /// Prints the source lines above [`MIN_PERCENT`] with their percentages, hottest first.
 pub(super) fn write(
     out: &mut dyn Write,
@@ -31,7 +34,7 @@ pub(super) fn write(
     let mut lines: Vec<_> = lines.filter(|line| line.0.value() > MIN_PERCENT).collect();
     lines.sort_by(|a, b| b.0.value().total_cmp(&a.0.value()).then(a.2.cmp(&b.2)));
     let title = format!("\nSorted summary for file {}", annotation.object);
-    writeln!(out, "{title}\n{}\n", "-".repeat(46))?;
+    writeln!(out, "{title}\n{}\n", "-".repeat(RULE))?;
     if lines.is_empty() {
         return writeln!(out, " Nothing higher than {MIN_PERCENT}%");
     }

@@ -45,6 +45,7 @@ impl DiffColumn {
         row: &ComparedRow,
         line: Option<&BlockLine>,
     ) -> DiffCell {
+        // A line has no block of the baseline, which is file 0.
         let block = line.and_then(|line| line.get(self.file.checked_sub(1)?)?.as_ref());
         let number = |number: u64| DiffCell::plain(number.to_string());
         match self.kind {
@@ -101,7 +102,7 @@ fn of_first_cycles(compared: &ComparedBlock) -> String {
     /// Width of perf's column in bytes, not characters: shorter texts are padded.
     const BYTES: usize = 17;
     /// The maximum number of bars.
-    const BARS: usize = 8;
+    const MAX_BARS: usize = 8;
     let differences = &compared.first;
     if differences.len() < 2 || differences.iter().all(|difference| *difference == 0) {
         return String::new();
@@ -112,7 +113,7 @@ fn of_first_cycles(compared: &ComparedBlock) -> String {
     }
     let text = format!("\u{b1}{:5.1}% {} ", spread.percent(), bars(differences));
     let before = " ".repeat(BYTES.saturating_sub(text.len()));
-    let after = " ".repeat(BARS.saturating_sub(differences.len()));
+    let after = " ".repeat(MAX_BARS.saturating_sub(differences.len()));
     format!("{before}{text}{after}")
 }
 

@@ -34,6 +34,7 @@ pub(super) fn write(
         }
         Record::Read(read) => counter(read, event),
         Record::Aux(aux) => {
+            // Bits 0 to 2 of the flags: truncated, overwrite, partial.
             let letters = ["T", "O", "P"].iter().enumerate();
             let set = letters.filter(|(bit, _)| aux.flags >> bit & 1 == 1);
             let letters: String = set.map(|(_, letter)| *letter).collect();

@@ -1,8 +1,8 @@
-//! The fields of tracepoints, by name.
+//! The names of the fields of tracepoints.
 
 use rperf_perfdata::{Error, EventDesc, Metadata};
 
-/// The fields of every tracepoint of a recording, without those that all tracepoints have (`common_*`).
+/// The names of the fields of every tracepoint of a recording, without the fields that all tracepoints have (`common_*`).
 #[derive(Debug)]
 pub struct TraceFields {
     events: Vec<ShownFields>,

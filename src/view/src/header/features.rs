@@ -96,6 +96,7 @@ fn number_or_flag(features: &Features<'_>, feature: FeatureId) -> Option<String>
         FeatureId::AUXTRACE => "contains AUX area data (e.g. instruction trace)".to_owned(),
         FeatureId::STAT => "contains stat data".to_owned(),
         FeatureId::CLOCKID => {
+            // As in perf: the resolution in nanoseconds, times 1000, is called a frequency.
             let resolution = features.clockid().unwrap_or_default();
             format!("clockid frequency: {} MHz", resolution.wrapping_mul(1000))
         }
@@ -129,7 +130,8 @@ fn cpus(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     writeln!(out, "# nrcpus avail : {available}")
 }
 
-/// Writes the words of the command line. As in perf, single quotes are escaped, but no other characters that are special in a shell.
+/// Writes the words of the command line. As in perf, only single quotes are escaped, no other characters that are special in a
+/// shell.
 fn cmdline(out: &mut dyn Write, words: &[String]) -> io::Result<()> {
     write!(out, "# cmdline : ")?;
     for word in words {

@@ -125,7 +125,8 @@ pub fn compare(recordings: &[RecordedUsage; 2], key: UsageDiffKey) -> Vec<Compar
     rows
 }
 
-/// Returns the sums of a kind of memory, or of all memory, in both recordings. `of` returns what was allocated, and what was not freed.
+/// Returns the sums of a kind of memory, or of all memory, in both recordings. `of` returns what was allocated, and what of it
+/// was not freed.
 fn total_sums(
     recordings: &[RecordedUsage; 2],
     of: impl Fn(&UsageTotals) -> [RequestCount; 2],

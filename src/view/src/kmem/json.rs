@@ -40,7 +40,8 @@ pub fn write_end(out: &mut dyn Write) -> io::Result<()> {
 pub fn write_slab_totals(out: &mut dyn Write, totals: SlabTotals) -> io::Result<()> {
     write!(
         out,
-        ",\"slab\":{{\"allocations\":{},\"requested_bytes\":{},\"allocated_bytes\":{},\"freed_bytes\":{},\"cross_node_allocations\":{}}}",
+        ",\"slab\":{{\"allocations\":{},\"requested_bytes\":{},\"allocated_bytes\":{},\"freed_bytes\":{},\
+        \"cross_node_allocations\":{}}}",
         totals.allocations, totals.requested, totals.allocated, totals.freed, totals.other_node
     )
 }

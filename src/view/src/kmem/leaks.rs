@@ -13,6 +13,8 @@ const UNREPORTED_FREES: [&str; 2] = ["kfree_rcu", "kmem_cache_free_bulk"];
 
 /// The length of the longest bar of the curve, in characters.
 const BAR: u64 = 40;
+/// The columns before the frames and processes below the first line of a stack: those of the numbers, and an indentation.
+const INDENT: usize = 82;
 /// The maximum number of processes shown below a stack.
 const PROCESSES: usize = 3;
 
@@ -36,8 +38,8 @@ pub struct StackLimits {
     pub frames: usize,
 }
 
-/// Writes the sums of all stacks, the curve of live bytes, and `stacks`. The bars of the curve show the bytes of pages, which include those of slab
-/// objects, or the bytes of slab objects if no pages were live.
+/// Writes the sums of all stacks, the curve of live bytes, and `stacks`. The bars of the curve show the bytes of pages, which
+/// include those of slab objects; if no pages were ever live, those of slab objects.
 ///
 /// # Errors
 ///
@@ -163,7 +165,7 @@ fn write_stack(
         format!("{}/{}", memory.rising(), memory.curve.len()),
     )?;
     for frame in frames.iter().skip(1).take(max_stack.saturating_sub(1)) {
-        writeln!(out, "{:80}  {frame}", "")?;
+        writeln!(out, "{:INDENT$}{frame}", "")?;
     }
     let users = processes.iter().take(PROCESSES);
     let users = users.map(|(pid, name, count)| format!("{name} ({pid}): {count}"));
@@ -172,7 +174,7 @@ fn write_stack(
     if rest > 0 {
         users.push(format!("{rest} more"));
     }
-    writeln!(out, "{:80}  by {}", "", users.join(", "))
+    writeln!(out, "{:INDENT$}by {}", "", users.join(", "))
 }
 
 /// Returns nanoseconds as seconds with six decimals.

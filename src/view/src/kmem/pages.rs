@@ -29,14 +29,14 @@ pub enum PageTable {
 pub struct PageLayout {
     types: MigrateTypes,
     is_live: bool,
-    /// Short names of flags.
+    /// Short names of the combinations of flags that occurred.
     gfp: BTreeMap<u64, String>,
     gfp_width: usize,
 }
 
 impl PageLayout {
-    /// Creates the layout for the flags that occurred. With `is_live`, the title of the sizes says that they are of pages that were
-    /// not freed.
+    /// Creates the layout for the flags that occurred. With `is_live`, the title of the sizes says that they are those of pages
+    /// that were not freed.
     #[must_use]
     pub fn new(statistics: &PageStatistics, types: MigrateTypes, is_live: bool) -> Self {
         let names = statistics.gfp_names();

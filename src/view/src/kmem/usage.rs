@@ -66,7 +66,8 @@ pub struct UsageTotals {
 }
 
 impl UsageTotals {
-    /// Sums up the rows of a report. With `has_objects`, slab pages are not part of the sum of all memory: they contain the objects.
+    /// Sums up the rows of a report. With `has_objects`, slab pages are not part of the sum of all memory: they contain the
+    /// objects.
     #[must_use]
     pub fn of(report: &UsageReport, has_objects: bool) -> Self {
         let kinds = [

@@ -7,13 +7,14 @@ use rperf_analysis::lock::LockRow;
 use super::time;
 use crate::sched::delay_histogram::{counts_by_power, write_counts};
 
-/// The first line counts all waits shorter than two to the power of this, in nanoseconds: waits for spin locks are often shorter than 1 us.
+/// The first line counts all waits shorter than two to the power of this, in nanoseconds: waits for spin locks are often shorter
+/// than 1 us.
 const FIRST_POWER: u32 = 7;
 /// What the lines begin with, so that they are below the values of their row.
 const INDENTATION: &str = "        ";
 
-/// Writes percentiles, if they are known, and a line with a bar for each power of two nanoseconds from the shortest wait on; nothing if no wait
-/// has ended.
+/// Writes percentiles, if they are known, and a line with a bar for each power of two nanoseconds, from that of the shortest wait
+/// to that of the longest; nothing if no wait has ended.
 ///
 /// # Errors
 ///
@@ -41,14 +42,15 @@ pub(super) fn write_histogram(out: &mut dyn Write, row: &LockRow) -> io::Result<
     Ok(())
 }
 
-/// Returns the number of waits below two to the power of [`FIRST_POWER`], and in each power of two from there on, up to the longest wait.
+/// Returns the number of waits below two to the power of [`FIRST_POWER`], and in each power of two from there on, up to the
+/// longest wait.
 fn counts(row: &LockRow) -> Vec<u64> {
     let Some(powers) = &row.powers else {
         return counts_by_power(&row.waits, FIRST_POWER);
     };
     let mut counts = Vec::new();
-    for (power, count) in (1..).zip(powers).filter(|(_, count)| **count > 0) {
-        let line = u32::saturating_sub(power, FIRST_POWER) as usize;
+    for (end_power, count) in (1..).zip(powers).filter(|(_, count)| **count > 0) {
+        let line = u32::saturating_sub(end_power, FIRST_POWER) as usize;
         if counts.len() <= line {
             counts.resize(line + 1, 0);
         }

@@ -38,8 +38,7 @@ pub struct ReportLayout {
     pub graph_form: GraphForm,
     /// The numbers on the branches of call graphs.
     pub graph_value: BranchValue,
-    /// Maximum number of children of a call-graph node, of lines of its stem, or of chains in a
-    /// list.
+    /// Maximum number of children of a call-graph node, of lines of its stem, or of chains in a list; no limit if `None`.
     pub graph_limit: Option<NonZeroUsize>,
     /// Whether rows form a tree with one sort key per level.
     pub hierarchy: bool,
@@ -295,7 +294,8 @@ pub(super) fn push_number_cell(
     digits::push_blanks(line, column.title_width.saturating_sub(filled));
 }
 
-/// The numbers of a column as separate texts, each with its value if it is a percentage, and blanks if these do not fill the column.
+/// The numbers of a column as separate texts, each with its value if it is a percentage; then a text of blanks if the numbers do
+/// not fill the column.
 pub(super) fn number_cells(
     row: &HistogramRow,
     totals: &[ColumnSum],

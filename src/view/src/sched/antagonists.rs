@@ -57,8 +57,8 @@ fn totals(table: &LatencyTable) -> Table {
     rows
 }
 
-/// Adds the rows of a task: one for each listed antagonist and one for the others, or a single one without antagonists. Only the first one
-/// names the task.
+/// Adds the rows of a task: one for each listed antagonist and one for the others; a single row if there are no antagonists. Only
+/// the first row names the task.
 fn push_task(rows: &mut Table, row: &LatencyRow) {
     let antagonists = row.sums.antagonists.by_time();
     let listed = antagonists.iter().take(MAX_LISTED);
@@ -92,8 +92,8 @@ fn push_task(rows: &mut Table, row: &LatencyRow) {
     }
 }
 
-/// Returns a row for each pair of a waiting task and an antagonist, for JSON. Times are in nanoseconds; `kind` is `task`, `idle` or
-/// `unknown`.
+/// Returns a row for each pair of a waiting task and an antagonist, for JSON. Times are in nanoseconds; `kind` is that of the
+/// antagonist: `task`, `idle` or `unknown`.
 pub(super) fn pairs(table: &LatencyTable) -> Table {
     let mut rows = Table::new(
         [

@@ -83,9 +83,9 @@ impl ComparedDelay {
     }
 }
 
-/// Compares the tasks of two recordings by name. Both tables have distributions (`LatencyOptions::with_distributions`) and one row per name.
-/// Tasks whose mean differs significantly come first, those with too few waits to decide last; within these groups, those with the
-/// largest absolute difference of the mean come first.
+/// Compares the tasks of two recordings by name. Both tables must have distributions (`LatencyOptions::with_distributions`) and
+/// one row per name. Tasks whose mean differs significantly come first, those with too few waits to decide last; within each of
+/// these groups, the largest absolute difference of the mean comes first.
 #[must_use]
 pub fn compare_delays(before: &LatencyTable, after: &LatencyTable) -> Vec<ComparedDelay> {
     let mut pairs: BTreeMap<&[u8], [Option<&LogHistogram>; 2]> = BTreeMap::new();
@@ -141,7 +141,7 @@ fn compared(
 
 /// Whether the means differ significantly; `None` if a recording has fewer than two waits.
 fn differ(before: &LogHistogram, after: &LogHistogram) -> Option<bool> {
-    let (before, after) = (mean(before)?, mean(after)?);
+    let (before, after) = (mean_estimate(before)?, mean_estimate(after)?);
     let margin = before.margin_of_difference(&after);
     Some((after.mean - before.mean).abs() > margin)
 }
@@ -149,10 +149,9 @@ fn differ(before: &LogHistogram, after: &LogHistogram) -> Option<bool> {
 fn estimate(statistic: DelayStatistic, delays: &LogHistogram) -> Option<DelayEstimate> {
     let per_mille = match statistic {
         DelayStatistic::Mean => {
-            let mean = mean(delays);
-            let interval = mean.map(|mean| DelayInterval {
-                low: (mean.mean - mean.margin()).max(0.0),
-                high: mean.mean + mean.margin(),
+            let interval = mean_estimate(delays).map(|estimate| DelayInterval {
+                low: (estimate.mean - estimate.margin()).max(0.0),
+                high: estimate.mean + estimate.margin(),
             });
             let value = (delays.count() > 0).then(|| delays.mean())?;
             return Some(DelayEstimate { value, interval });
@@ -165,8 +164,9 @@ fn estimate(statistic: DelayStatistic, delays: &LogHistogram) -> Option<DelayEst
     Some(DelayEstimate { value, interval })
 }
 
-/// Returns the mean with its variance; `None` with fewer than two waits. For the variance, waits are taken to be in the middle of their bucket.
-fn mean(delays: &LogHistogram) -> Option<Estimate> {
+/// Returns the mean with its variance; `None` with fewer than two waits. For the variance, waits are taken to be in the middle of
+/// their bucket.
+fn mean_estimate(delays: &LogHistogram) -> Option<Estimate> {
     let mean = delays.mean();
     let squares = delays.buckets().map(|bucket| {
         let middle = (bucket.from as f64 + bucket.to as f64) / 2.0;
@@ -175,8 +175,9 @@ fn mean(delays: &LogHistogram) -> Option<Estimate> {
     (delays.count() > 1).then(|| Estimate::of_squares(delays.count() as f64, mean, squares.sum()))
 }
 
-/// Returns the interval of a percentile: the waits whose ranks are the bounds of a binomial distribution, which is approximated by a normal one.
-/// `None` if there are too few waits: 8 are enough for the median, some 570 for the 99th percentile.
+/// Returns the confidence interval of a percentile: the waits whose ranks are the bounds of a binomial distribution, which is
+/// approximated by a normal one. `None` if there are too few waits: 8 are enough for the median, some 570 for the 99th
+/// percentile.
 fn percentile_interval(delays: &LogHistogram, per_mille: u32) -> Option<DelayInterval> {
     let (count, part) = (delays.count() as f64, f64::from(per_mille) / 1000.0);
     let spread = NORMAL_QUANTILE * (count * part * (1.0 - part)).sqrt();
