@@ -152,8 +152,9 @@ fn runs_and_aggregation() -> Vec<Arg> {
         switch("per-socket").help("aggregate counts per socket"),
         switch("per-die").help("aggregate counts per die"),
         switch("per-cluster").help("aggregate counts per cluster of cores"),
-        attached("per-cache", "level")
-            .help("aggregate counts per shared cache: l1 to l5 (default: the last level)"),
+        attached("per-cache", "level").help(
+            "aggregate counts per shared cache: l1, l2, l3, l4 or l5 (default: the last level)",
+        ),
         switch("per-core").help("aggregate counts per core"),
         switch("per-thread").help("aggregate counts per thread"),
         switch("per-node").help("aggregate counts per NUMA node"),
