@@ -12,6 +12,7 @@ use super::abbreviations::{
 };
 use super::leb;
 use super::sections::Slice;
+use super::units::str_offset;
 
 /// The entry referenced by another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,11 +177,10 @@ impl<'d, 'u> DieScanner<'d, 'u> {
             TextSection::SupplementaryStr => (self.dwarf.sup()?.debug_str.reader(), text.at),
             TextSection::DebugLineStr => (self.dwarf.debug_line_str.reader(), text.at),
             TextSection::StrOffsets => {
-                let table = &self.dwarf.debug_str_offsets;
                 let index = DebugStrOffsetsIndex(text.at);
                 let format = self.encoding.format;
-                let offset = table.get_str_offset(format, self.str_offsets_base, index);
-                (self.dwarf.debug_str.reader(), offset.ok()?.0)
+                let offset = str_offset(self.dwarf, format, self.str_offsets_base, index)?;
+                (self.dwarf.debug_str.reader(), offset.0)
             }
         };
         let bytes = section.slice().get(at..)?;

@@ -3,8 +3,9 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use gimli::{
-    Abbreviations, AttributeValue, DebugInfoOffset, DebugStrOffsetsBase, Dwarf, EntriesRaw, Unit,
-    UnitHeader, UnitOffset,
+    Abbreviations, AttributeValue, DebugInfoOffset, DebugStrOffset, DebugStrOffsetsBase,
+    DebugStrOffsetsIndex, Dwarf, EntriesRaw, Format, Reader as _, Section as _, Unit, UnitHeader,
+    UnitOffset,
 };
 use rustc_hash::FxHashMap;
 
@@ -68,13 +69,25 @@ impl<'a> UnitEntries<'a> {
             AttributeValue::DebugStrOffsetsIndex(index) => {
                 let format = self.header.format();
                 let base = self.basics.str_offsets_base;
-                let offset = dwarf.debug_str_offsets.get_str_offset(format, base, index);
-                offset.and_then(|offset| dwarf.string(offset))
+                dwarf.string(str_offset(dwarf, format, base, index)?)
             }
             _ => return None,
         };
         text.ok()
     }
+}
+
+/// Returns an entry of `.debug_str_offsets`; `None` if the section ends before it. gimli's multiplication would overflow for a huge
+/// index of a damaged file.
+pub(super) fn str_offset(
+    dwarf: &Dwarf<Slice<'_>>,
+    format: Format,
+    base: DebugStrOffsetsBase,
+    index: DebugStrOffsetsIndex,
+) -> Option<DebugStrOffset> {
+    let section = &dwarf.debug_str_offsets;
+    let is_possible = index.0 < section.reader().len();
+    is_possible.then(|| section.get_str_offset(format, base, index).ok())?
 }
 
 /// An object with debug information, and its related files.
