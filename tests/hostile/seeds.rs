@@ -219,7 +219,7 @@ fn is_whole(bytes: &[u8]) -> bool {
     checked.is_ok_and(|done| done.status.success())
 }
 
-/// Runs a program for at most a minute. If it fails, prints `failure` and the error; the test goes on without the seed.
+/// Runs a program for at most a minute. If it fails, prints `failure` and the error; the test continues without the seed.
 fn attempt(command: &mut Command, failure: &str) {
     let done = execute::finish(command, Duration::from_secs(60));
     if let Err(error) = done {

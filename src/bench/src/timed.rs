@@ -10,7 +10,7 @@ use rperf_sys::{AffinityGuard, allowed_cpus};
 
 use crate::BenchError;
 
-/// Threads that start their work at the same time and are told by a flag to stop.
+/// Threads that start their work at the same time and end when a flag is set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimedThreads {
     pub(crate) threads: usize,

@@ -22,8 +22,8 @@ pub struct MachineTables {
 }
 
 impl MachineTables {
-    /// The tables in `folder` for the processor `cpuid`, which is its name in tables. `None` stands for this machine's processor,
-    /// whose name some architectures read from `sysfs`.
+    /// The tables in `folder` for the processor `cpuid`, which is its name in tables. `None` selects this machine's processor, whose
+    /// name some architectures read from `sysfs`.
     #[must_use]
     pub fn new(folder: PathBuf, cpuid: Option<String>, sysfs: &Path) -> Self {
         Self {

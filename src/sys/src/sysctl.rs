@@ -50,8 +50,8 @@ impl Sysctl {
             .and_then(|depth| u64::try_from(depth).ok())
     }
 
-    /// Who sees kernel addresses: with 2 nobody, with 1 users with `CAP_SYSLOG`, with 0 everybody. With 0, `/proc/kallsyms` still
-    /// hides them from users without `CAP_SYSLOG` unless `perf_event_paranoid` is at most 1.
+    /// The visibility of kernel addresses: with 2 no user sees them, with 1 users with `CAP_SYSLOG`, with 0 all users. With 0,
+    /// `/proc/kallsyms` still hides them from users without `CAP_SYSLOG` unless `perf_event_paranoid` is at most 1.
     #[must_use]
     pub fn kptr_restrict(&self) -> Option<i64> {
         self.number("kptr_restrict")

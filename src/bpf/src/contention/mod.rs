@@ -146,7 +146,7 @@ pub struct WaitSummary {
 /// Numbers of waits that are missing in the sums, by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContentionLosses {
-    /// No room for another open wait; also the number of tasks for which there was no room, all of whose waits are missing.
+    /// No room for another open wait. Also counts each task for which there was no room: all of its waits are missing.
     pub tasks: u64,
     /// The stack could not be read, or there was no room for it.
     pub stacks: u64,

@@ -114,7 +114,7 @@ fn base(
         ValueBase::Constant(value) => return Ok(format!("\\{value}")),
         ValueBase::Address(address) => address,
     };
-    // `@` reads the memory: it stands for the first dereference.
+    // `@` already reads the memory: this is the first dereference.
     let first = match reads.is_empty() {
         true => 0,
         false => reads.remove(0).offset,

@@ -10,7 +10,7 @@ const VDSO32: &str = "[vdso32]";
 /// End of the 32-bit address space.
 const END_OF_32_BITS: u64 = 1 << 32;
 
-/// The DSO that a recorded file name stands for.
+/// The DSO of a recorded file name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DsoName {
     /// Name of the DSO.

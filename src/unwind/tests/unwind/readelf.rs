@@ -25,7 +25,7 @@ const STACK: u64 = 0x7000_0000;
 /// The number of words on the stack.
 const WORDS: u64 = 0x400;
 const STACK_POINTER: u64 = STACK + 0x800;
-/// Stands for an unknown stack pointer: far below the stack.
+/// The stack pointer if it is unknown: far below the stack.
 const NOWHERE: u64 = STACK / 2;
 /// The value of the link register; no word of the stack equals it.
 const LINK: u64 = START + LAST + 0x1000;
