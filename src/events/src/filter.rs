@@ -242,16 +242,16 @@ impl<'a> Parser<'a> {
         let (token, position) = self.tokens.next();
         let reason = match (kind, token) {
             (_, Token::End) => "expected a value".to_owned(),
-            (Kind::Any, Token::Word(_) | Token::Text | Token::Cpus(_))
+            (Kind::Number, Token::Cpus(_)) if !matches!(operator, "==" | "!=" | "&") => {
+                format!("`{operator}' does not compare with CPUs: use ==, != or &")
+            }
+            (Kind::Number, Token::Cpus(list)) if list.trim().is_empty() => {
+                "expected CPU numbers and ranges, such as CPUS{0-3,5}".to_owned()
+            }
+            // The kernel checks lists of CPUs: these must exist.
+            (Kind::Number, Token::Cpus(_))
+            | (Kind::Any, Token::Word(_) | Token::Text | Token::Cpus(_))
             | (Kind::Text, Token::Text) => return Ok(()),
-            (Kind::Number, Token::Cpus(list)) => match operator {
-                "==" | "!=" | "&" if list.trim().is_empty() => {
-                    "expected CPU numbers and ranges, such as CPUS{0-3,5}".to_owned()
-                }
-                // The kernel checks the list: its CPUs must exist.
-                "==" | "!=" | "&" => return Ok(()),
-                _ => format!("`{operator}' does not compare with CPUs: use ==, != or &"),
-            },
             (Kind::Number | Kind::Device, Token::Word(word)) if is_number(word) => {
                 return Ok(());
             }
