@@ -66,10 +66,15 @@ impl ConversionFormat {
         }
     }
 
+    /// Whether the output is a directory.
+    fn writes_directory(self) -> bool {
+        matches!(self, Self::Ctf | Self::Parquet)
+    }
+
     /// The name of the option's value.
     pub(super) fn value_name(self) -> &'static str {
         match self {
-            Self::Ctf | Self::Parquet => "directory",
+            _ if self.writes_directory() => "directory",
             Self::OtlpCollector => "url",
             _ => "file",
         }
@@ -224,7 +229,7 @@ fn check_existing(format: ConversionFormat, path: &str, is_forced: bool) -> Resu
         return Ok(());
     }
     let refused = |message: &str| CliError::message(255, message);
-    if format.value_name() == "directory" {
+    if format.writes_directory() {
         let message = format!("{path} is a file; --{} writes a directory", format.option());
         return Err(refused(&message).hint("give another path, or remove the file"));
     }
