@@ -224,7 +224,6 @@ impl FlamegraphInput {
                 by_line: false,
                 annotates_branches: false,
             }),
-            max_stack: usize::MAX,
             ..HistogramOptions::default()
         }
     }
