@@ -28,6 +28,18 @@ pub(super) fn is_wanted(matches: &ArgMatches) -> bool {
     flag(matches, "dump-raw-trace") == Some(true)
 }
 
+/// Refuses `-D` with `--json`, which prints on the standard output, too. `hint` says so.
+///
+/// # Errors
+///
+/// Status 129.
+pub(crate) fn refuse_with_json(matches: &ArgMatches, hint: &str) -> Result<(), CliError> {
+    match is_wanted(matches) && flag(matches, "json") == Some(true) {
+        true => Err(CliError::usage("--json and -D exclude each other").hint(hint)),
+        false => Ok(()),
+    }
+}
+
 /// Prints all records on the standard output, or in the pager of `command`, if `-D` was given.
 ///
 /// # Errors

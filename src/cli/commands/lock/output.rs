@@ -7,7 +7,7 @@ use clap::{Arg, ArgMatches};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::options::{flag, given_value, value};
+use crate::cli::options::{given_value, value};
 use crate::cli::output::OutputStreams;
 use crate::cli::output_file::write_to;
 use crate::cli::record_dump;
@@ -26,10 +26,10 @@ pub(super) fn option() -> Arg {
 /// Status 129.
 pub(super) fn refuse_dump_with_json(matches: &ArgMatches) -> Result<(), CliError> {
     let has_file = file(matches).is_some_and(|path| path != Path::new("-"));
-    match record_dump::is_wanted(matches) && flag(matches, "json") == Some(true) && !has_file {
-        true => Err(CliError::usage("--json and -D exclude each other")
-            .hint("both print on the standard output; --output FILE writes JSON to a file")),
-        false => Ok(()),
+    let hint = "both print on the standard output; --output FILE writes JSON to a file";
+    match has_file {
+        true => Ok(()),
+        false => record_dump::refuse_with_json(matches, hint),
     }
 }
 

@@ -57,11 +57,10 @@ impl LatencyFormat {
             (Some((PERCENTILES, _)), _) if is_set("json") => Err(CliError::usage(
                 "--percentiles and --json exclude each other: JSON has the percentiles",
             )),
-            _ if is_set("json") && record_dump::is_wanted(matches) => {
-                Err(CliError::usage("--json and -D exclude each other")
-                    .hint("both print on the standard output"))
+            _ if is_set("json") => {
+                record_dump::refuse_with_json(matches, "both print on the standard output")?;
+                Ok(Self::Json)
             }
-            _ if is_set("json") => Ok(Self::Json),
             (Some((one, _)), Some((other, _))) => Err(CliError::usage(format!(
                 "--{one} and --{other} exclude each other; --json can have both"
             ))),
