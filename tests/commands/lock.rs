@@ -28,6 +28,15 @@ fn run(scratch: &Scratch, words: &str) -> Outcome {
     run.finish().expect("rperf starts")
 }
 
+/// Creates a folder with a recording of waits.
+fn folder_with_waits() -> Scratch {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::waits())
+        .expect("a file");
+    scratch
+}
+
 /// Returns the number of waits for each lock, and their sum, maximum and minimum in nanoseconds, from the lines of `script`.
 fn recomputed(script: &str) -> BTreeMap<String, [u64; 4]> {
     // The times of begins without an end, by thread and lock.
@@ -144,10 +153,7 @@ fn recordings_without_the_events_are_refused() {
 
 #[test]
 fn unknown_words_and_excluded_options_are_refused() {
-    let scratch = Scratch::new();
-    scratch
-        .write("perf.data", recording::waits())
-        .expect("a file");
+    let scratch = folder_with_waits();
     for (words, message) in [
         ("lock report -k none", "Unknown --key: 'none'"),
         ("lock contention -Y none", "Unknown lock flags: none"),
@@ -215,10 +221,7 @@ fn futexes_of_a_recording_of_lockdep_are_shown_with_a_warning() {
 #[test]
 fn options_before_script_apply_to_it() {
     const NAME: &str = "commands::lock::options_before_script_apply_to_it";
-    let scratch = Scratch::new();
-    scratch
-        .write("perf.data", recording::waits())
-        .expect("a file");
+    let scratch = folder_with_waits();
     let path = scratch.path().join("perf.data");
     if std::os::unix::fs::chown(&path, Some(65534), Some(65534)).is_err() {
         return skip(NAME, "only root can give a file to another user");
@@ -284,10 +287,7 @@ fn locks_are_named_and_selected_by_variables() {
 
 #[test]
 fn waits_without_end_are_shown_and_impossible_orders_counted() {
-    let scratch = Scratch::new();
-    scratch
-        .write("perf.data", recording::waits())
-        .expect("a file");
+    let scratch = folder_with_waits();
     let table = run(&scratch, "lock contention").stderr;
     let rows: Vec<&str> = table.lines().collect();
     assert_eq!(

@@ -6,7 +6,7 @@ use rperf_testkit::{Scratch, may_trace};
 use serde_json::Value;
 
 use super::owners::compile;
-use super::{recording, run};
+use super::{folder_with_waits, recording, run};
 use crate::kernel::Cgroups;
 
 /// Returns name and number of waits of each row of `lock contention --json`, sorted by name.
@@ -72,10 +72,7 @@ fn waits_are_summed_and_selected_by_cgroup() {
 
 #[test]
 fn recordings_without_cgroups_and_excluded_options_are_refused() {
-    let scratch = Scratch::new();
-    scratch
-        .write("perf.data", recording::waits())
-        .expect("a file");
+    let scratch = folder_with_waits();
     for options in ["-g", "-G user.slice"] {
         let refused = run(&scratch, &format!("lock contention -i perf.data {options}"));
         assert_eq!(refused.status, 255, "{options}: {refused:?}");

@@ -2,7 +2,7 @@
 
 use rperf_testkit::{Outcome, Scratch, may_trace, skip};
 
-use super::{recording, run};
+use super::{folder_with_waits, recording, run};
 
 /// A row of a table, and the counts in the lines of its histogram.
 #[derive(Debug, Default)]
@@ -34,10 +34,7 @@ fn blocks(table: &str) -> Vec<Block> {
 
 #[test]
 fn each_row_has_its_distribution() {
-    let scratch = Scratch::new();
-    scratch
-        .write("perf.data", recording::waits())
-        .expect("a file");
+    let scratch = folder_with_waits();
     let bar = "#".repeat(40);
     // The first lock has waits of 1000 and 4333 ns, the second one of 1000 ns, and the third one that does not end.
     let expected = format!(
@@ -65,10 +62,7 @@ fn each_row_has_its_distribution() {
 
 #[test]
 fn histograms_exclude_other_formats_and_holders() {
-    let scratch = Scratch::new();
-    scratch
-        .write("perf.data", recording::waits())
-        .expect("a file");
+    let scratch = folder_with_waits();
     for (words, message) in [
         (
             "--histogram --json",

@@ -4,7 +4,7 @@ use rperf_testkit::{Scratch, may_trace, skip};
 use serde_json::Value;
 
 use super::owners::compile;
-use super::run;
+use super::{folder_with_waits, run};
 
 /// Records a program with its holders; `false` with a printed reason if the kernel does not run the BPF
 /// programs that find owners.
@@ -95,10 +95,7 @@ fn holders_run_or_sleep_while_others_wait() {
 
 #[test]
 fn recordings_and_options_without_holders_are_refused() {
-    let scratch = Scratch::new();
-    scratch
-        .write("perf.data", super::recording::waits())
-        .expect("a file");
+    let scratch = folder_with_waits();
     for (words, status, message) in [
         (
             "lock contention --holders",

@@ -3,7 +3,7 @@
 use rperf_testkit::{Run, Scratch, may_trace, skip};
 use serde_json::Value;
 
-use super::{recording, run};
+use super::{folder_with_waits, recording, run};
 
 /// Returns the rows of `lock contention --json`.
 fn rows(scratch: &Scratch, options: &str) -> Vec<Value> {
@@ -83,10 +83,7 @@ fn records_belong_to_their_waits_in_any_order() {
 
 #[test]
 fn recordings_without_names_are_refused() {
-    let scratch = Scratch::new();
-    scratch
-        .write("perf.data", recording::waits())
-        .expect("a file");
+    let scratch = folder_with_waits();
     for (options, message) in [
         (
             "-o",

@@ -2,17 +2,8 @@
 
 use rperf_testkit::Scratch;
 
-use super::{recording, run};
+use super::{folder_with_waits, recording, run};
 use crate::commands::rperf;
-
-/// Creates a folder with a recording of waits.
-fn folder_with_waits() -> Scratch {
-    let scratch = Scratch::new();
-    scratch
-        .write("perf.data", recording::waits())
-        .expect("a file");
-    scratch
-}
 
 #[test]
 fn output_names_the_file_of_the_table() {
