@@ -1,10 +1,9 @@
 //! `stat`: the same command lines, with numbers masked but column positions compared.
 
 use regex::Regex;
-use rperf_testkit::{may_trace, skip};
 
 use super::{Tool, Tools, assert_alike, difference, settled};
-use crate::kernel::{Running, can_trace, is_root};
+use crate::kernel::{Running, can_trace};
 
 /// Command lines that any user may run. `PID` is replaced by the pid of a running process.
 const LINES: &[&[&str]] = &[
@@ -523,10 +522,7 @@ fn tables_match_perf() {
 #[test]
 fn tables_that_need_root_match_perf() {
     let test = "differential::stat::tables_that_need_root_match_perf";
-    if !is_root() {
-        return skip(test, "needs root");
-    }
-    if may_trace(test) {
+    if can_trace(test) {
         assert_alike(&differences(test, ROOT_LINES));
     }
 }

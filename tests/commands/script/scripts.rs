@@ -494,10 +494,7 @@ fn counts_that_cannot_be_decoded_are_reported() {
 #[test]
 fn top_scripts_refresh_their_screen_until_interrupted() {
     let test = "top_scripts_refresh_their_screen_until_interrupted";
-    if !crate::kernel::is_root() {
-        return skip(test, "needs root");
-    }
-    if !rperf_testkit::may_trace(test) {
+    if !crate::kernel::can_trace(test) {
         return;
     }
     let scratch = Scratch::new();
