@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use rperf_testkit::{Outcome, Run, Scratch, skip};
+use rperf_testkit::{Outcome, Run, Scratch, copy_program, skip};
 use rperf_wire::Endian;
 
 use super::sched::stats::stats_file;
@@ -83,11 +83,10 @@ impl ExampleFolder {
             return None;
         };
         assert_eq!(compiled.status, 0, "{}", compiled.stderr);
-        fs::copy(
+        copy_program(
             scratch.path().join("program"),
             scratch.path().join("workload"),
-        )
-        .expect("a copy");
+        );
         // The program uses a CPU all the time, which must not slow down other tests.
         let process = Command::new("nice")
             .args(["-n", "10", "./program", "1000000"])

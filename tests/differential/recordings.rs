@@ -1,7 +1,8 @@
 //! Recordings of many kinds, made for comparisons.
 
-use std::fs;
 use std::process::{Child, Command, Stdio};
+
+use rperf_testkit::copy_program;
 
 use super::{Tool, Tools, Workloads, settled};
 
@@ -192,7 +193,7 @@ impl Recording {
                 // The program deletes its own file.
                 ["unlinked", ..] => {
                     let copy = folder.join(format!("unlinked-{recorder:?}"));
-                    fs::copy(&path, &copy).expect("a program can be copied");
+                    copy_program(&path, &copy);
                     copy
                 }
                 _ => path,
