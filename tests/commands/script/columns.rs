@@ -1,14 +1,11 @@
 //! Arguments of Python handlers, sent to the interpreter in columns.
 
-use rperf_testkit::{Outcome, Run, Scratch, skip};
+use rperf_testkit::{Outcome, Scratch, skip};
+
+use super::native::{recorded, run};
 
 /// The parameters that the handlers of all tracepoints have.
 const COMMON: &str = "name, context, cpu, secs, nsecs, pid, comm, chain";
-
-fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
-    let run = Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
-    run.within(scratch.path()).finish().expect("rperf starts")
-}
 
 /// Samples of three tracepoints with numbers of two sizes and texts. A handler that takes the sample's dict gets its arguments
 /// as a tuple, other handlers as columns.
@@ -19,19 +16,10 @@ a 1 [000] 1.000003: own:first: number=7 big=8 name=z
 b 2 [001] 1.000004: own:third: number=9 name=\"\"
 ";
 
-/// A folder with a recording of [`LINES`].
-fn recorded() -> Scratch {
-    let scratch = Scratch::new();
-    scratch.write("text", LINES.as_bytes()).expect("a file");
-    let words = ["data", "convert", "-i", "text", "--to-perf", "perf.data"];
-    assert_eq!(rperf(&scratch, &words).status, 0);
-    scratch
-}
-
 /// The outcome of a script on the recording.
 fn run_script(scratch: &Scratch, script: &str) -> Outcome {
     scratch.write("own.py", script.as_bytes()).expect("a file");
-    rperf(scratch, &["script", "-s", "own.py"])
+    run(scratch, &["script", "-s", "own.py"])
 }
 
 #[test]
@@ -48,7 +36,7 @@ fn arguments_of_all_kinds_arrive_in_order() {
          def own__third({COMMON}, number, text):\n    print(name, repr(text))\n\
          def trace_unhandled(event, context, fields): print('unhandled', event)\n"
     );
-    let outcome = run_script(&recorded(), &script);
+    let outcome = run_script(&recorded(LINES), &script);
     let expected = "\
 own__first 0 1 1000 1 a [] 4294967291 18446744073709551615 x
 own__second 6 y b
@@ -66,7 +54,7 @@ fn exceptions_of_handlers_end_the_script() {
             "there is no Python",
         );
     }
-    let scratch = recorded();
+    let scratch = recorded(LINES);
     // The first of two samples ends the script.
     let script = format!(
         "def own__first({COMMON}, number, big, text):\n    print(number)\n    raise SystemExit(4)\n"

@@ -4,13 +4,13 @@
 use rperf_testkit::{Outcome, Run, Scratch};
 
 /// Runs rperf in a folder.
-fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
+pub(super) fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     let run = Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
     run.within(scratch.path()).finish().expect("rperf starts")
 }
 
 /// A folder with a recording `perf.data` of these lines of `script`.
-fn recorded(text: &str) -> Scratch {
+pub(super) fn recorded(text: &str) -> Scratch {
     let scratch = Scratch::new();
     scratch
         .write("text", text.as_bytes())
