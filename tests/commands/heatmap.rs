@@ -118,9 +118,7 @@ fn thread_and_time(line: &str) -> (&str, u64) {
     let mut words = line.split_whitespace();
     let tid = words.next().expect("a thread");
     let time = words.next().expect("a time").trim_end_matches(':');
-    let (seconds, nanos) = time.split_once('.').expect("a fraction");
-    let number = |text: &str| text.parse::<u64>().expect("a number");
-    (tid, number(seconds) * SECOND + number(nanos))
+    (tid, time.replace('.', "").parse().expect("nanoseconds"))
 }
 
 /// Nanoseconds in microseconds, as `--format text` prints them.
