@@ -311,7 +311,7 @@ fn ring_size_line(message: &str) -> Option<&str> {
     message.lines().find(|line| line.contains("mmap size"))
 }
 
-/// The faults of all hardware traces, recorded by root and by an unprivileged user, who may lock less memory.
+/// The faults of all hardware traces, recorded by root and by an unprivileged user with a lower limit of locked memory.
 fn all_trace_faults(out: &Path, cases: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let of_both = |name| ["root", "other"].map(|who| format!("{name}-{who}"));

@@ -7,7 +7,7 @@ use rperf_wire::{
     Encoder, Endian, Misc, RawRecord, Record, RecordKind, SampleIdLayout, SampleType, UserRecord,
 };
 
-/// The numbers from this one on stand for simpleperf's kinds.
+/// The numbers from this one on are simpleperf's kinds.
 const FIRST_OF_SIMPLEPERF: u32 = 240;
 
 fuzz_target!(|input: (u8, u16, bool, u64, &[u8])| {
