@@ -95,11 +95,7 @@ impl Compiler<'_> {
                 self.emit_value(&branches.right);
                 self.emit(Instruction::Select, 3);
             }
-            ("[", _) => {
-                if !self.element(operation) {
-                    self.emit(Instruction::Push(0), 0);
-                }
-            }
+            ("[", _) => self.element(operation),
             ("!", right) => {
                 self.emit_value(right);
                 self.emit(Instruction::Not, 1);
@@ -119,9 +115,9 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles `array[index]`. A cast of the array limits the bits of the element. Returns false, without adding instructions, if
-    /// the array is not a known field.
-    fn element(&mut self, operation: &Operation) -> bool {
+    /// Compiles `array[index]`. A cast of the array limits the bits of the element. The value is 0 if the array is not a known
+    /// field.
+    fn element(&mut self, operation: &Operation) {
         let instruction = match uncast(&operation.left) {
             Node::Field(name) => self.format.field(name).map(element_of),
             Node::DynamicArray(name) => {
@@ -131,7 +127,7 @@ impl Compiler<'_> {
             _ => None,
         };
         let Some(instruction) = instruction else {
-            return false;
+            return self.emit(Instruction::Push(0), 0);
         };
         self.emit_value(&operation.right);
         self.emit(instruction, 1);
@@ -139,7 +135,6 @@ impl Compiler<'_> {
         if mask != u64::MAX {
             self.emit(Instruction::Mask(mask), 1);
         }
-        true
     }
 }
 
