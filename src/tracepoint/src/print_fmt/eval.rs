@@ -149,7 +149,7 @@ fn run(instructions: &[Instruction], raw: &[u8], endian: Endian) -> u64 {
     stack.pop()
 }
 
-/// Numbers that steps operate on. Pushing to a full stack has no effect; popping from an empty stack returns 0.
+/// Numbers that instructions operate on. Pushing to a full stack has no effect; popping from an empty stack returns 0.
 struct Stack {
     values: [u64; STACK],
     len: usize,

@@ -6,7 +6,7 @@ use crate::print_fmt::tree::{Node, Operation, cast_mask, number_prefix};
 use crate::{Abi, Field};
 
 impl Compiler<'_> {
-    /// Compiles a numeric argument. A single constant or load needs no steps.
+    /// Compiles a numeric argument. A single constant or load needs no instructions.
     pub(super) fn number(&mut self, node: &Node) -> NumberSource {
         let start = self.program.instructions.len();
         self.depth = 0;
