@@ -108,13 +108,18 @@ pub(super) fn of_machine(name: &str) -> Option<Tracepoint> {
     Some(Tracepoint::parse(system, &text, Abi::NATIVE).expect("the kernel's description"))
 }
 
+/// A tracepoint of each synthetic kernel with these fields and this `print fmt`.
+fn synthetic(name: &str, fields: &[(&str, usize)], print_fmt: &str) -> Vec<Tracepoint> {
+    let kernels = KERNELS.iter();
+    kernels
+        .map(|kernel| kernel.describe(name, fields, print_fmt))
+        .collect()
+}
+
 /// Formats of a tracepoint: those of synthetic kernels with all fields, and that of this machine's kernel, if it can be read.
 pub(super) fn described(name: &str) -> Vec<Tracepoint> {
     let case = case_of(name);
-    let kernels = KERNELS.iter();
-    let mut tracepoints: Vec<Tracepoint> = kernels
-        .map(|kernel| kernel.describe(name, case.fields, case.print_fmt))
-        .collect();
+    let mut tracepoints = synthetic(name, case.fields, case.print_fmt);
     match of_machine(name) {
         Some(tracepoint) => tracepoints.push(tracepoint),
         None if Path::new("/sys/kernel/tracing/events").exists() => {}
@@ -137,10 +142,7 @@ pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint>
         case.fields.len(),
         "{lacking:?}"
     );
-    let kernels = KERNELS.iter();
-    kernels
-        .map(|kernel| kernel.describe(name, &fields, case.print_fmt))
-        .collect()
+    synthetic(name, &fields, case.print_fmt)
 }
 
 /// The formats of synthetic kernels with another `print fmt` and other declarations: `replaced` has the usual and the other
@@ -155,10 +157,7 @@ pub(super) fn described_with(
         (other.map_or(*declaration, |(_, new)| *new), *size)
     });
     let fields: Vec<(&str, usize)> = fields.collect();
-    let kernels = KERNELS.iter();
-    kernels
-        .map(|kernel| kernel.describe(name, &fields, print_fmt))
-        .collect()
+    synthetic(name, &fields, print_fmt)
 }
 
 /// Content of a field.
