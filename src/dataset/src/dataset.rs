@@ -49,10 +49,12 @@ impl RecordingInfo {
 }
 
 impl Dataset<'_> {
-    /// Nanoseconds since 1970 of a time of the recording's clock.
-    pub(crate) fn wall(&self, time: u64) -> i64 {
-        let since = i128::from(time) - i128::from(self.profile.first_time());
-        let wall = i128::from(self.recording.start) + since;
-        i64::try_from(wall).unwrap_or(if wall < 0 { i64::MIN } else { i64::MAX })
+    /// Returns a function that converts times of the recording's clock to nanoseconds since 1970.
+    pub(crate) fn wall_clock(&self) -> impl Fn(u64) -> i64 {
+        let offset = i128::from(self.recording.start) - i128::from(self.profile.first_time());
+        move |time| {
+            let wall = i128::from(time) + offset;
+            i64::try_from(wall).unwrap_or(if wall < 0 { i64::MIN } else { i64::MAX })
+        }
     }
 }

@@ -179,6 +179,7 @@ fn samples(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
         .iter()
         .map(|process| (process.pid, process.name.as_str()))
         .collect();
+    let wall_clock = dataset.wall_clock();
     for track in &profile.tracks {
         let thread = profile.threads.get(track.thread as usize);
         let Some((thread, event)) = thread.zip(profile.events.get(track.event as usize)) else {
@@ -189,7 +190,7 @@ fn samples(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
             sink(&[
                 Cell::Text(&dataset.recording.id),
                 Cell::number(row.time),
-                Cell::Signed(dataset.wall(row.time)),
+                Cell::Signed(wall_clock(row.time)),
                 Cell::id(row.cpu),
                 Cell::id(thread.pid),
                 Cell::id(thread.tid),
