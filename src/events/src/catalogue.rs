@@ -214,7 +214,7 @@ impl Catalogue<'_> {
     }
 
     /// Whether an event of a table belongs to this PMU.
-    pub(crate) fn is_of(&self, event: &VendorEvent, pmu: &str) -> bool {
+    fn is_of(&self, event: &VendorEvent, pmu: &str) -> bool {
         match &event.pmu {
             None => self.machine.is_core(pmu),
             Some(named) => pmu == named || is_instance(pmu, named),
