@@ -83,22 +83,20 @@ impl fmt::Display for Point {
         match self {
             Self::Function { name, file, place } => {
                 f.write_str(name)?;
-                let mut pattern = None;
                 match place {
-                    FunctionPlace::Offset(0) => {}
+                    FunctionPlace::Offset(0) | FunctionPlace::Source(SourcePlace::Pattern(_)) => {}
                     FunctionPlace::Offset(offset) => write!(f, "+{offset}")?,
                     FunctionPlace::Return => f.write_str("%return")?,
-                    FunctionPlace::Source(place @ SourcePlace::Line(_)) => place.fmt(f)?,
-                    FunctionPlace::Source(place @ SourcePlace::Pattern(_)) => pattern = Some(place),
+                    FunctionPlace::Source(line) => line.fmt(f)?,
                 }
                 if let Some(file) = file {
                     write!(f, "@{file}")?;
                 }
                 // A pattern extends to the end of the probe point.
-                match pattern {
-                    Some(pattern) => pattern.fmt(f),
-                    None => Ok(()),
+                if let FunctionPlace::Source(pattern @ SourcePlace::Pattern(_)) = place {
+                    pattern.fmt(f)?;
                 }
+                Ok(())
             }
             Self::File { file, place } => write!(f, "{file}{place}"),
             Self::Address { address, is_return } => {
