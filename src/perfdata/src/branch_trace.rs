@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::io;
 
 use rperf_wire::{
-    Attr, AttrFlags, AuxTraceInfo, Encoder, Endian, EventType, Misc, RawRecord, RecordHeader,
-    RecordKind, SampleType, UserRecord,
+    Attr, AttrFlags, AuxTraceInfo, CpuMode, Encoder, Endian, EventType, Misc, RawRecord,
+    RecordHeader, RecordKind, SampleType, UserRecord,
 };
 
 use crate::pipe_writer::encode_attr_record;
@@ -206,8 +206,10 @@ impl TraceConversion {
             // As in perf, branches without addresses are skipped.
             return;
         }
-        // Kernel addresses are in the upper half of the address space.
-        let misc = if from.cast_signed() < 0 { KERNEL } else { USER };
+        let misc = match CpuMode::of_address(from) {
+            CpuMode::Kernel => KERNEL,
+            _ => USER,
+        };
         // A thread without a record of its process is taken for the main thread.
         let pid = self.processes.get(&tid).copied().unwrap_or(tid);
         RecordHeader::encode_record(
