@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::path::Path;
 
+use rperf_events::split_modifiers;
 use rperf_names::counted;
 use rperf_replay::Replay;
 
@@ -79,14 +80,9 @@ pub(crate) fn find_event(
     })
 }
 
-/// Letters of the modifiers that may follow an event's name.
-pub(crate) const MODIFIERS: &str = "ukhGHpPSDIWeX";
-
 /// Whether an event has this name, with or without its modifiers.
 fn is_named(name: &str, wanted: &str) -> bool {
-    let is_modifiers = |text: &str| text.chars().all(|letter| MODIFIERS.contains(letter));
-    let bare = name.rsplit_once(':').filter(|(_, rest)| is_modifiers(rest));
-    name == wanted || bare.is_some_and(|(bare, _)| bare == wanted)
+    name == wanted || split_modifiers(name).is_some_and(|(bare, _)| bare == wanted)
 }
 
 #[cfg(test)]
@@ -97,6 +93,7 @@ mod tests {
     fn modifiers_may_be_omitted_but_names_of_tracepoints_may_not() {
         assert!(is_named("cycles:up", "cycles") && is_named("cycles:up", "cycles:up"));
         assert!(is_named("sched:sched_switch:u", "sched:sched_switch"));
+        assert!(is_named("cycles:b", "cycles") && is_named("cycles:R", "cycles"));
         assert!(!is_named("sched:sched_switch", "sched"));
         assert!(!is_named("cycles:up", "cycles:u"));
     }

@@ -1,8 +1,7 @@
 //! The options that reduce the number of samples of an event.
 
+use rperf_events::split_modifiers;
 use rperf_session::SampledRate;
-
-use crate::cli::event_lookup::MODIFIERS;
 
 /// The shortest period of a clock in nanoseconds (`perf_swevent_start_hrtimer` of the kernel).
 const MIN_NANOSECONDS: u64 = 10_000;
@@ -53,9 +52,7 @@ fn with_term(event: &str, term: &str) -> String {
         let comma = if terms.ends_with('/') { "" } else { "," };
         return format!("{terms}{comma}{term}/{modifiers}");
     }
-    let modified = event.rsplit_once(':');
-    let modified = modified.filter(|(_, end)| end.chars().all(|letter| MODIFIERS.contains(letter)));
-    let (name, modifiers) = modified.unwrap_or((event, ""));
+    let (name, modifiers) = split_modifiers(event).unwrap_or((event, ""));
     format!("{name}/{term}/{modifiers}")
 }
 

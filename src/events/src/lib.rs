@@ -46,6 +46,7 @@ pub use error::{ParseError, SelectorFault};
 pub use filter::{EventFilter, FilterError};
 pub use group::GroupPosition;
 pub use hybrid::on_all_cores;
+pub use modifier::split_modifiers;
 pub use off_cpu::{OFF_CPU, describe_off_cpu, off_cpu_event, off_cpu_output};
 pub use parse::parse;
 pub use record_attr::{

@@ -7,6 +7,15 @@ use crate::EventSpec;
 /// Letters that are modifiers. `X` (do not reorder the event) has no effect: events are never reordered.
 const LETTERS: &str = "ukhGHpPSDIWebX";
 
+/// Splits the name of an event at the colon before its modifiers, which may include `R`, as in recordings of perf; `None` if it has
+/// none.
+#[must_use]
+pub fn split_modifiers(name: &str) -> Option<(&str, &str)> {
+    let is_modifier = |letter: char| letter == 'R' || LETTERS.contains(letter);
+    let split = name.rsplit_once(':');
+    split.filter(|(_, letters)| letters.chars().all(is_modifier))
+}
+
 /// The modifiers of an event or a group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Modifiers {

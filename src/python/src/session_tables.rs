@@ -1,6 +1,7 @@
 //! The samples of a session as tables.
 
 use pyo3::prelude::*;
+use rperf_events::split_modifiers;
 use rperf_replay::FoldControl;
 use rperf_tracepoint::FieldReader;
 
@@ -16,8 +17,6 @@ const DEFAULT_COLUMNS: [&str; 10] = [
 ];
 /// Prefix of the name of a tracepoint's field, needed only if a column has the name of the field.
 const FIELD_PREFIX: &str = "fields.";
-/// Letters of the modifiers that may follow an event's name.
-const MODIFIERS: &str = "ukhGHpPSDIWebRX";
 /// The default number of rows of each table of `process_tables`.
 pub(crate) const DEFAULT_ROWS: usize = 1 << 20;
 
@@ -131,9 +130,7 @@ impl TableRequest {
             return Ok(vec![true; events.len()]);
         };
         let is_selected = |name: &str| {
-            let is_modifiers = |text: &str| text.chars().all(|letter| MODIFIERS.contains(letter));
-            let bare = name.rsplit_once(':').filter(|(_, end)| is_modifiers(end));
-            name == selected || bare.is_some_and(|(bare, _)| bare == selected)
+            name == selected || split_modifiers(name).is_some_and(|(bare, _)| bare == selected)
         };
         let is_row: Vec<bool> = events
             .iter()
