@@ -1,5 +1,6 @@
 //! The report of one event as plain data with text, for views.
 
+use std::iter::Sum;
 use std::sync::Arc;
 
 use crate::fields::{NumberField, ReportField};
@@ -66,9 +67,7 @@ impl Histogram {
     /// The sum of the totals of all events.
     #[must_use]
     pub fn total(&self) -> ColumnSum {
-        let mut sum_of_events = ColumnSum::default();
-        self.totals.iter().for_each(|sum| sum_of_events.add(*sum));
-        sum_of_events
+        self.totals.iter().copied().sum()
     }
 }
 
@@ -113,7 +112,7 @@ pub struct ColumnSum {
 
 impl ColumnSum {
     /// Adds another sum.
-    pub fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.period = self.period.saturating_add(other.period);
         self.samples += other.samples;
         self.latency = self.latency.saturating_add(other.latency);
@@ -127,6 +126,14 @@ impl ColumnSum {
             samples: self.samples.saturating_sub(part.samples),
             latency: self.latency.saturating_sub(part.latency),
         }
+    }
+}
+
+impl Sum for ColumnSum {
+    fn sum<I: Iterator<Item = Self>>(sums: I) -> Self {
+        let mut all = Self::default();
+        sums.for_each(|sum| all.add(sum));
+        all
     }
 }
 

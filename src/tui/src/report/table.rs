@@ -129,14 +129,9 @@ impl TableView {
         let Some(table) = self.table() else {
             return String::new();
         };
-        let total = match self.zooms.is_empty() {
+        let total: ColumnSum = match self.zooms.is_empty() {
             true => table.histogram.total(),
-            false => {
-                let mut sum_of_events = ColumnSum::default();
-                let sums = self.visible_sums.iter();
-                sums.for_each(|sum| sum_of_events.add(*sum));
-                sum_of_events
-            }
+            false => self.visible_sums.iter().copied().sum(),
         };
         let plural = if table.plural { "s" } else { "" };
         let mut title = format!(
