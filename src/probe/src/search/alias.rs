@@ -14,7 +14,7 @@ use crate::object::{ProbeObject, SymbolRange};
 const MAX_VARIANTS: usize = 4;
 /// The offset of `EI_OSABI` in an ELF header.
 const OS_ABI: usize = 7;
-/// CPU features with which names of implementations go on after the function's name: `__memcpy_avx_unaligned`.
+/// CPU features that follow the function's name in names of implementations: `__memcpy_avx_unaligned`.
 const CPU_FEATURES: [&str; 6] = ["sse", "avx", "evex", "erms", "asimd", "sve"];
 
 /// Finds the probe points of a function whose name only the symbol table has. If the debug information has a function with
