@@ -403,7 +403,8 @@ impl RowNames<'_, '_> {
                 name
             }
             _ if row.caller == 0 => "Unknown".to_owned(),
-            _ => address_name(self.resolver, row.process, row.caller),
+            _ => symbol_text(self.resolver, row.process, row.caller)
+                .unwrap_or_else(|| format!("{:#x}", row.caller)),
         };
         let frames = row.full_stack.iter().take(self.max_stack);
         let stack = frames.map(|ip| frame_text(self.resolver, row.process, *ip));
@@ -460,24 +461,19 @@ impl RowNames<'_, '_> {
     }
 }
 
-/// Returns `symbol+0xOFFSET` of an address of `process`, or of the kernel if `None`; the address if it has no symbol.
-pub(super) fn address_name(resolver: &Resolver<'_>, process: Option<u32>, address: u64) -> String {
+/// Returns `symbol+0xOFFSET` of an address of `process`, or of the kernel if `None`; `None` if it has no symbol.
+fn symbol_text(resolver: &Resolver<'_>, process: Option<u32>, address: u64) -> Option<String> {
     let (at, mode) = address_context(process);
     let frame = resolver.locate(at, mode, address);
-    let symbol = frame.symbol.filter(|_| address != 0);
-    let Some((id, symbol)) = symbol.and_then(|id| Some((id, resolver.symbol(id)?))) else {
-        return format!("{address:#x}");
-    };
-    let offset = frame.address.wrapping_sub(symbol.start);
-    format!("{}+{offset:#x}", resolver.symbol_name(id))
+    let id = frame.symbol.filter(|_| address != 0)?;
+    let offset = frame.address.wrapping_sub(resolver.symbol(id)?.start);
+    Some(format!("{}+{offset:#x}", resolver.symbol_name(id)))
 }
 
 /// Returns the text of a frame below a row: the address, and `symbol+0xOFFSET` if it has a symbol.
 pub(super) fn frame_text(resolver: &Resolver<'_>, process: Option<u32>, address: u64) -> String {
-    match address_name(resolver, process, address) {
-        name if name.starts_with("0x") => format!("{address:#x}  "),
-        name => format!("{address:#x}  {name}"),
-    }
+    let symbol = symbol_text(resolver, process, address).unwrap_or_default();
+    format!("{address:#x}  {symbol}")
 }
 
 /// Returns the name of the variable at an address of a process, with an offset unless it begins there. `None` if there is none: a lock on the heap, or in
