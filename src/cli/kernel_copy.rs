@@ -197,17 +197,11 @@ fn module_ranges(modules: &[u8]) -> Vec<(u64, u64, String)> {
 /// Returns the headers of an ELF file of the same machine as `original` for these address ranges, padded to the offset of the
 /// first range; `None` if `original` is not 64-bit ELF.
 fn headers(original: &[u8], ranges: &[Range<u64>]) -> Option<Vec<u8>> {
-    const ELFCLASS64: u8 = 2;
-    const ELFDATA2MSB: u8 = 2;
-    const ET_CORE: u16 = 4;
-    const EV_CURRENT: u32 = 1;
-    const PT_LOAD: u32 = 1;
-    /// `PF_R | PF_W | PF_X`.
-    const ALL_PERMISSIONS: u32 = 7;
+    const ALL_PERMISSIONS: u32 = libc::PF_R | libc::PF_W | libc::PF_X;
     let ident = original.get(..16)?;
     let machine = original.get(18..20)?;
-    let is_big = ident.get(5) == Some(&ELFDATA2MSB);
-    if ident.get(4) != Some(&ELFCLASS64) {
+    let is_big = ident.get(libc::EI_DATA) == Some(&libc::ELFDATA2MSB);
+    if ident.get(libc::EI_CLASS) != Some(&libc::ELFCLASS64) {
         return None;
     }
     let u16_bytes = |number: u16| match is_big {
@@ -228,9 +222,9 @@ fn headers(original: &[u8], ranges: &[Range<u64>]) -> Option<Vec<u8>> {
     let begin = len.next_multiple_of(page);
     // `Elf64_Ehdr` of elf(5): a core file without sections.
     let mut out = ident.to_vec();
-    out.extend(u16_bytes(ET_CORE));
+    out.extend(u16_bytes(libc::ET_CORE));
     out.extend(machine);
-    out.extend(u32_bytes(EV_CURRENT));
+    out.extend(u32_bytes(libc::EV_CURRENT));
     // `e_entry`, `e_phoff`, `e_shoff`.
     out.extend(
         [0, u64::from(FILE_HEADER), 0]
@@ -246,7 +240,11 @@ fn headers(original: &[u8], ranges: &[Range<u64>]) -> Option<Vec<u8>> {
     for range in ranges {
         let size = range.end - range.start;
         // `Elf64_Phdr`: `p_type`, `p_flags`; `p_offset`, `p_vaddr`, `p_paddr`, `p_filesz`, `p_memsz`, `p_align`.
-        out.extend([PT_LOAD, ALL_PERMISSIONS].into_iter().flat_map(u32_bytes));
+        out.extend(
+            [libc::PT_LOAD, ALL_PERMISSIONS]
+                .into_iter()
+                .flat_map(u32_bytes),
+        );
         let numbers = [offset, range.start, 0, size, size, page as u64];
         out.extend(numbers.into_iter().flat_map(u64_bytes));
         offset += size;
