@@ -90,12 +90,9 @@ impl KmemDetails<'_> {
         };
         let (at, mut frames) = (AddressContext::of(sample), Vec::new());
         self.resolver.callchain(at, chain, MAX_FRAMES, &mut frames);
-        let caller = frames.iter().find(|frame| {
-            let symbol = frame.symbol;
-            symbol.is_none_or(|symbol| {
-                !has_prefix(self.resolver.symbol_name(symbol), PAGE_ALLOCATORS)
-            })
-        });
+        let stacks = KernelStacks(self.resolver);
+        let mut callers = frames.iter();
+        let caller = callers.find(|frame| !stacks.belongs_to(frame, PAGE_ALLOCATORS));
         caller.or(frames.first()).map_or(0, |frame| frame.ip)
     }
 }
