@@ -71,6 +71,17 @@ pub(crate) fn first_word(command: &Command, words: &[OsString]) -> Option<usize>
     None
 }
 
+/// Splits `words` into the options and the workload, which begins with the first word that is neither an option nor an option's
+/// value, or with `--`.
+pub(crate) fn split_workload<'w>(
+    command: &Command,
+    words: &'w [OsString],
+) -> (&'w [OsString], &'w [OsString]) {
+    let dashes = words.iter().position(|word| word == "--");
+    let start = first_word(command, words).or(dashes);
+    words.split_at(start.unwrap_or(words.len()))
+}
+
 /// Rewrites `words`, the words after the command's name.
 pub(crate) fn normalise(
     command: &Command,

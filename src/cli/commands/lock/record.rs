@@ -6,7 +6,7 @@ use clap::{ArgMatches, Command};
 use rperf_analysis::lock::{CONTENTION_EVENTS, FUTEX_EVENTS, LOCKDEP_EVENTS};
 use rperf_events::Tracepoints as _;
 
-use crate::cli::argv::first_word;
+use crate::cli::argv::split_workload;
 use crate::cli::commands::{CommandTitle, find};
 use crate::cli::context::Context;
 use crate::cli::dispatch;
@@ -139,9 +139,7 @@ fn without_events(machine: &MachineTracepoints, with_owners: bool) -> CliError {
 /// Removes `switch`, which `record` does not have, and its abbreviations from the options before the workload; returns whether it
 /// was given. The options have been parsed, so no abbreviation is ambiguous.
 fn without_switch(switch: &str, words: &[OsString], command: &Command) -> (Vec<OsString>, bool) {
-    let dashes = words.iter().position(|word| word == "--");
-    let end = first_word(command, words).or(dashes);
-    let (options, workload) = words.split_at(end.unwrap_or(words.len()));
+    let (options, workload) = split_workload(command, words);
     let is_switch = |word: &&OsString| {
         let word = word.to_str().filter(|word| word.len() > "--".len());
         word.is_some_and(|word| switch.starts_with(word))
