@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 
-use clap::ArgMatches;
+use clap::{ArgMatches, Command};
 use rperf_analysis::kmem::{FALLBACK_EVENT, PAGE_EVENTS, SLAB_EVENTS};
 use rperf_events::Tracepoints as _;
 
 use super::Allocators;
-use crate::cli::argv::first_word;
+use crate::cli::argv::split_workload;
 use crate::cli::commands::find;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -44,7 +44,9 @@ pub(super) fn run(
         )));
     }
     let mut allocators = Allocators::given(matches);
-    let mut words = take_allocators(words, &mut allocators, context)?;
+    // `record` does not have the options of allocators, which may precede the workload.
+    let command = (find(context, "record")?.build)().args(super::allocators());
+    let mut words = take_allocators(words, &mut allocators, &command);
     let Allocators { slab, page } = allocators.or_default(context);
     if page {
         // The events of the page allocator do not contain the caller, so callchains are needed.
@@ -85,12 +87,9 @@ pub(super) fn run(
 fn take_allocators(
     words: &[OsString],
     allocators: &mut Allocators,
-    context: &Context,
-) -> Result<Vec<OsString>, CliError> {
-    let record = find(context, "record")?;
-    let end = words.iter().position(|word| word == "--");
-    let end = end.or(first_word(&(record.build)(), words));
-    let (options, workload) = words.split_at(end.unwrap_or(words.len()));
+    command: &Command,
+) -> Vec<OsString> {
+    let (options, workload) = split_workload(command, words);
     let mut kept = Vec::new();
     for word in options {
         match word.to_str() {
@@ -100,5 +99,29 @@ fn take_allocators(
         }
     }
     kept.extend_from_slice(workload);
-    Ok(kept)
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_workload_are_kept() {
+        let command = Command::new("record").args(crate::cli::commands::kmem::allocators());
+        for (words, kept) in [
+            ("--slab program --page", "program --page"),
+            ("--slab program --page -- x", "program --page -- x"),
+            ("--slab -- program --page", "-- program --page"),
+        ] {
+            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            let mut allocators = Allocators {
+                slab: false,
+                page: false,
+            };
+            let rest = take_allocators(&words, &mut allocators, &command);
+            assert_eq!(rest, kept.split(' ').collect::<Vec<_>>());
+            assert!(allocators.slab && !allocators.page);
+        }
+    }
 }
