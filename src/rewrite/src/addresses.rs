@@ -10,13 +10,12 @@ use std::hash::{BuildHasher as _, RandomState};
 use rperf_perfdata::EventDesc;
 use rperf_replay::{LiveWorld, Machine, MappingId, Order};
 use rperf_wire::{
-    CallchainDeferred, CpuMode, Encoder, Endian, Ksymbol, Mmap, Mmap2, PERF_CONTEXT_MAX,
-    PERF_CONTEXT_USER_DEFERRED, RawRecord, Record, RecordHeader, RecordKind, SampleLayout,
-    SampleType, U64s,
+    CallchainDeferred, CpuMode, Encoder, Endian, Ksymbol, Mmap, Mmap2, RawRecord, Record,
+    RecordHeader, RecordKind, SampleLayout, SampleType, U64s,
 };
 use rustc_hash::FxHashMap;
 
-use crate::context_mode::mode_of_context;
+use crate::context_mode::chain_entries;
 use crate::pipeline::Transform;
 
 /// Fields of samples that reveal addresses or memory and cannot be moved.
@@ -127,21 +126,13 @@ impl AddressMap {
     }
 
     /// Appends a callchain with new addresses. `place` is its task and time; the mode in it is ignored.
-    fn moved_chain(&mut self, mut place: Place, chain: U64s<'_>, to: &mut Vec<u64>) {
+    fn moved_chain(&mut self, place: Place, chain: U64s<'_>, to: &mut Vec<u64>) {
         // Addresses before the first marker are in user space.
-        place.mode = CpuMode::User;
-        let mut is_cookie = false;
-        for word in chain.iter() {
-            to.push(match word {
-                // Not an address: it identifies the CALLCHAIN_DEFERRED record with the user frames.
-                _ if is_cookie => word,
-                PERF_CONTEXT_MAX.. => {
-                    place.mode = mode_of_context(word).unwrap_or(place.mode);
-                    word
-                }
-                _ => self.moved(place, word),
+        for (word, mode) in chain_entries(CpuMode::User, &chain) {
+            to.push(match mode {
+                Some(mode) => self.moved(Place { mode, ..place }, word),
+                None => word,
             });
-            is_cookie = !is_cookie && word == PERF_CONTEXT_USER_DEFERRED;
         }
     }
 }

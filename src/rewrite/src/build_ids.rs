@@ -7,12 +7,12 @@ use rperf_perfdata::{EventDesc, FeatureSet};
 use rperf_replay::{Dso, DsoKind, EventTable, Fold, LiveWorld, Machine, Replay, Sample, World};
 use rperf_symbol::BuildId;
 use rperf_wire::{
-    CpuMode, Endian, MAP_PRIVATE, Misc, Mmap, Mmap2, MmapId, PERF_CONTEXT_MAX, PROT_EXEC,
-    PROT_READ, RawRecord, Record, RecordHeader, RecordKind, name_text,
+    CpuMode, Endian, MAP_PRIVATE, Misc, Mmap, Mmap2, MmapId, PROT_EXEC, PROT_READ, RawRecord,
+    Record, RecordHeader, RecordKind, name_text,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::context_mode::mode_of_context;
+use crate::context_mode::chain_entries;
 use crate::pipeline::Transform;
 
 /// `PERF_RECORD_MISC_KERNEL` and `_USER`.
@@ -100,15 +100,14 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
         let Ok(Some(sample)) = self.live.sample(raw, position) else {
             return;
         };
-        let mut mode = sample.cpu_mode();
+        let mode = sample.cpu_mode();
         if let Some(ip) = sample.wire.ip {
             self.add_address(&sample, mode, ip, to);
         }
-        let chain = sample.wire.callchain.iter().flat_map(|chain| chain.iter());
-        for word in chain {
-            match word {
-                PERF_CONTEXT_MAX.. => mode = mode_of_context(word).unwrap_or(mode),
-                _ => self.add_address(&sample, mode, word, to),
+        let chain = sample.wire.callchain.iter();
+        for (word, mode) in chain.flat_map(|chain| chain_entries(mode, chain)) {
+            if let Some(mode) = mode {
+                self.add_address(&sample, mode, word, to);
             }
         }
     }
@@ -426,14 +425,14 @@ impl UsedObjects {
 
 impl Fold for UsedObjects {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        let mut mode = sample.cpu_mode();
+        let mode = sample.cpu_mode();
         for address in sample.wire.ip.into_iter().chain(sample.wire.addr) {
             self.hit(world, sample, mode, address);
         }
-        for word in sample.wire.callchain.iter().flat_map(|chain| chain.iter()) {
-            match word {
-                PERF_CONTEXT_MAX.. => mode = mode_of_context(word).unwrap_or(mode),
-                _ => self.hit(world, sample, mode, word),
+        let chain = sample.wire.callchain.iter();
+        for (word, mode) in chain.flat_map(|chain| chain_entries(mode, chain)) {
+            if let Some(mode) = mode {
+                self.hit(world, sample, mode, word);
             }
         }
     }

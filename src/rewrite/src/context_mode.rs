@@ -2,11 +2,30 @@
 
 use rperf_wire::{
     CpuMode, PERF_CONTEXT_GUEST_KERNEL, PERF_CONTEXT_GUEST_USER, PERF_CONTEXT_HV,
-    PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER,
+    PERF_CONTEXT_KERNEL, PERF_CONTEXT_MAX, PERF_CONTEXT_USER, PERF_CONTEXT_USER_DEFERRED, U64s,
 };
 
+/// The entries of a callchain, each with its mode if it is an address; `first_mode` is that of addresses before the first marker.
+/// Not addresses are markers, and the cookie after `PERF_CONTEXT_USER_DEFERRED`, which identifies the CALLCHAIN_DEFERRED record
+/// with the user frames.
+pub(crate) fn chain_entries(
+    first_mode: CpuMode,
+    chain: &U64s<'_>,
+) -> impl Iterator<Item = (u64, Option<CpuMode>)> {
+    let mut mode = first_mode;
+    let mut is_cookie = false;
+    chain.iter().map(move |word| {
+        let is_address = !is_cookie && word < PERF_CONTEXT_MAX;
+        if !is_cookie && !is_address {
+            mode = mode_of_context(word).unwrap_or(mode);
+        }
+        is_cookie = !is_cookie && word == PERF_CONTEXT_USER_DEFERRED;
+        (word, is_address.then_some(mode))
+    })
+}
+
 /// The mode of the entries after a context marker; `None` for markers that set no mode, and for other values.
-pub(crate) fn mode_of_context(marker: u64) -> Option<CpuMode> {
+fn mode_of_context(marker: u64) -> Option<CpuMode> {
     Some(match marker {
         PERF_CONTEXT_HV => CpuMode::Hypervisor,
         PERF_CONTEXT_KERNEL => CpuMode::Kernel,
