@@ -53,5 +53,5 @@ pub use stream::{COUNT_RECORDS, Stream};
 pub use threads::on_threads;
 pub use world::{
     CommChange, Epoch, OrderRange, RuntimeFunction, ThreadCache, ThreadInfo, ThreadKey,
-    ThreadState, VisibleMapping, World, WorldBuilder,
+    ThreadState, VisibleMapping, World, WorldBuilder, perf_map_name,
 };

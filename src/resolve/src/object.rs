@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rperf_replay::{Dso, DsoKind, Machine};
+use rperf_replay::{Dso, DsoKind, Machine, perf_map_name};
 use rperf_symbol::dwarf::FunctionId;
 use rperf_symbol::kallsyms::ModuleSymbols;
 use rperf_symbol::{
@@ -259,7 +259,7 @@ impl LoadInputs<'_> {
 
 /// The perf map of process `pid`.
 pub(crate) fn map_file(pid: u32) -> PathBuf {
-    PathBuf::from(format!("/tmp/perf-{pid}.map"))
+    PathBuf::from(perf_map_name(pid))
 }
 
 /// A process of the host that mapped `dso`; `None` for objects of guests, or if unknown.

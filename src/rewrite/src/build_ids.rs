@@ -4,7 +4,9 @@ use std::path::Path;
 
 use rperf_perfdata::feature::BuildIdEntry;
 use rperf_perfdata::{EventDesc, FeatureSet};
-use rperf_replay::{Dso, DsoKind, EventTable, Fold, LiveWorld, Machine, Replay, Sample, World};
+use rperf_replay::{
+    Dso, DsoKind, EventTable, Fold, LiveWorld, Machine, Replay, Sample, World, perf_map_name,
+};
 use rperf_symbol::BuildId;
 use rperf_wire::{
     CpuMode, Endian, MAP_PRIVATE, Misc, Mmap, Mmap2, MmapId, PROT_EXEC, PROT_READ, RawRecord,
@@ -347,7 +349,7 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
         let Some(used) = &self.used else {
             return true;
         };
-        let perf_map = format!("/tmp/perf-{}.map", mmap.pid);
+        let perf_map = perf_map_name(mmap.pid.cast_unsigned());
         used.contains(&*name_text(mmap.filename)) || used.contains(&perf_map)
     }
 

@@ -43,8 +43,7 @@ impl RecordedName<'_> {
             || self.flags & MAP_HUGETLB != 0
             || is_special_memory(self.filename);
         let (name, kind) = if fileless && self.prot & PROT_EXEC != 0 && self.pid != 0 {
-            let name = format!("/tmp/perf-{}.map", self.pid);
-            (name, DsoKind::PerfMap(self.pid))
+            (perf_map_name(self.pid), DsoKind::PerfMap(self.pid))
         } else if fileless {
             (self.filename.to_owned(), DsoKind::Memory)
         } else if self.is_vdso32() {
@@ -67,6 +66,12 @@ impl RecordedName<'_> {
         let is_low = self.end <= END_OF_32_BITS;
         self.filename == VDSO32 || is_low && self.filename == "[vdso]"
     }
+}
+
+/// The name of the DSO of code without a file in the process `pid`: the path of its perf map.
+#[must_use]
+pub fn perf_map_name(pid: u32) -> String {
+    format!("/tmp/perf-{pid}.map")
 }
 
 fn is_anonymous(filename: &str) -> bool {
