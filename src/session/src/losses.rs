@@ -37,7 +37,7 @@ pub enum SampledRate {
 }
 
 /// `PERF_COUNT_SW_CPU_CLOCK` and `_TASK_CLOCK`.
-const CLOCKS: [u64; 2] = [0, 1];
+pub(crate) const CLOCKS: [u64; 2] = [0, 1];
 
 impl SampledRate {
     /// Returns the rate of an attr.

@@ -5,6 +5,7 @@ use rperf_events::EventSpec;
 use rperf_wire::{CpuMap, EventType, RecordKind};
 
 use super::RecordBuffer;
+use crate::losses::CLOCKS;
 use crate::open::OpenEvent;
 use crate::tasks::CpuTasks;
 
@@ -78,8 +79,6 @@ const NAME: u64 = 2;
 const CPUS: u64 = 3;
 /// Minimum size of a unit with its NUL, or of a scale, with padding, in bytes, as in perf.
 const VALUE_SIZE: usize = 24;
-/// `PERF_COUNT_SW_CPU_CLOCK` and `PERF_COUNT_SW_TASK_CLOCK`.
-const CLOCKS: [u64; 2] = [0, 1];
 
 /// Appends EVENT_UPDATE for unit and scale of each event that has them. With `names`, also appends the name of each event: in a
 /// pipe, EVENT_DESC may be too large for a record.
