@@ -156,10 +156,11 @@ impl Opener<'_> {
             if index == 0 {
                 self.ring_tasks.clear();
             }
+            let is_side_band = index >= specs.len();
             let context = OpenContext {
                 leader: event.leader.and_then(|leader| open.get(leader)),
                 cgroup: self.cgroups.get(index).and_then(Option::as_ref),
-                is_side_band: index >= specs.len(),
+                is_side_band,
                 all_tasks: event.spec.all_tasks,
             };
             let event = self.adapted(event.clone());
@@ -173,7 +174,7 @@ impl Opener<'_> {
                 }
                 Err(refused) => {
                     let spec = self
-                        .other_event(&refused, index >= specs.len(), observer)
+                        .other_event(&refused, is_side_band, observer)
                         .ok_or_else(|| self.error(*refused))?;
                     if let Some(replaced) = specs.get_mut(index) {
                         *replaced = spec;
