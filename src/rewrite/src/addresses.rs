@@ -297,12 +297,7 @@ impl AddressShifter {
 
 /// The place of a data address or a branch: its mode follows from the address.
 fn with_mode_of(place: Place, address: u64) -> Place {
-    let is_kernel = address.cast_signed() < 0;
-    let mode = if is_kernel {
-        CpuMode::Kernel
-    } else {
-        CpuMode::User
-    };
+    let mode = CpuMode::of_address(address);
     Place { mode, ..place }
 }
 
