@@ -130,7 +130,7 @@ pub(crate) fn groups(events: &[(&GroupPosition, Option<usize>)], set: &mut Featu
         if led > 0 {
             groups.push(GroupDesc {
                 name: if name.is_empty() {
-                    ANONYMOUS.to_owned()
+                    GroupDesc::ANONYMOUS.to_owned()
                 } else {
                     name.clone()
                 },
@@ -143,9 +143,6 @@ pub(crate) fn groups(events: &[(&GroupPosition, Option<usize>)], set: &mut Featu
         set.group_desc(&groups);
     }
 }
-
-/// The name of unnamed groups, as in perf.
-const ANONYMOUS: &str = "{anon_group}";
 
 /// Adds the clock of timestamps: its resolution, and its time and the wall-clock time at one moment.
 fn clock(clockid: i32, set: &mut FeatureSet) {

@@ -17,9 +17,6 @@ pub struct EventGroup {
     event_count: usize,
 }
 
-/// The name that perf writes to the header for a group without a name.
-pub(crate) const ANONYMOUS: &str = "{anon_group}";
-
 impl EventGroup {
     /// Indices of the events, the leader first.
     #[must_use]
@@ -35,7 +32,7 @@ impl EventGroups {
     pub fn new(descriptions: Vec<GroupDesc>, events: usize) -> Self {
         let group = |group: GroupDesc| {
             let name = match group.name.as_str() {
-                ANONYMOUS => String::new(),
+                GroupDesc::ANONYMOUS => String::new(),
                 _ => group.name,
             };
             let leader = usize::try_from(group.leader).ok()?;

@@ -38,7 +38,7 @@ impl PmuMapping {
 /// One group of GROUP_DESC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupDesc {
-    /// Name of the group, often empty.
+    /// Name of the group; [`Self::ANONYMOUS`] or empty if it has none.
     pub name: String,
     /// Index of the leader among the events.
     pub leader: u32,
@@ -47,6 +47,9 @@ pub struct GroupDesc {
 }
 
 impl GroupDesc {
+    /// The name that perf writes for a group without a name.
+    pub const ANONYMOUS: &'static str = "{anon_group}";
+
     pub(crate) fn decode_list(at: &mut Cursor<'_>) -> Result<Vec<Self>, DecodeError> {
         let count = at.u32("group count")?;
         (0..count)

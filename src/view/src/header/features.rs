@@ -4,13 +4,12 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use rperf_perfdata::feature::{
-    ClockData, CpuTopology, MemoryNode, MemoryTopology, PmuCapabilities,
+    ClockData, CpuTopology, GroupDesc, MemoryNode, MemoryTopology, PmuCapabilities,
 };
 use rperf_perfdata::{FeatureId, Features, Metadata};
 use rperf_wire::AttrText;
 
 use super::{HeaderOptions, bpf, calendar};
-use crate::groups::ANONYMOUS;
 
 /// The text that printf(3) of glibc prints for a null string.
 const NULL: &str = "(null)";
@@ -218,7 +217,7 @@ fn groups(out: &mut dyn Write, recording: Metadata<'_>) -> io::Result<()> {
             .skip(group.leader as usize)
             .take(group.members as usize);
         let name = match group.name.as_str() {
-            ANONYMOUS => "",
+            GroupDesc::ANONYMOUS => "",
             name => name,
         };
         let names: Vec<&str> = members.map(|event| event.name.as_str()).collect();
