@@ -1,12 +1,10 @@
 //! The top level of the command line.
 
-use std::fs;
 use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 
-use rperf_testkit::{Run, Scratch, skip};
+use rperf_testkit::{Run, Scratch, skip, write_program};
 
 use super::{PRIVATE_WORDS, assert_refused, outcome, rperf};
 
@@ -382,8 +380,7 @@ fn commands_of_perf_that_are_not_implemented_print_one_line() {
 fn unknown_commands_are_run_from_the_exec_path() -> Result<(), Box<dyn std::error::Error>> {
     let scratch = Scratch::new();
     let program = scratch.path().join("perf-hello");
-    fs::write(&program, "#!/bin/sh\necho \"hello $*\"; exit 7\n")?;
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    write_program(&program, "#!/bin/sh\necho \"hello $*\"; exit 7\n");
     let directory = format!("--exec-path={}", scratch.path().display());
     let hello = outcome(&[&directory, "hello", "-a", "b"]);
     assert_eq!((hello.status, hello.stdout.as_str()), (7, "hello -a b\n"));

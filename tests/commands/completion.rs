@@ -1,10 +1,10 @@
 //! `completion`: the scripts run in their shells, and the candidates they get.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use rperf_testkit::{Run, Scratch, may_trace, skip};
+use rperf_testkit::{Run, Scratch, may_trace, skip, write_program};
 
 use super::tmux::Tmux;
 use super::{assert_refused, commands, outcome, visible_options};
@@ -186,11 +186,7 @@ fn workplace() -> std::io::Result<Scratch> {
     symlink(env!("CARGO_BIN_EXE_rperf"), at("bin/rperf"))?;
     fs::write(at("alpha.data"), "")?;
     fs::write(at("with blank.data"), "")?;
-    fs::write(at("bin/workload-of-the-test"), "#!/bin/sh\n")?;
-    fs::set_permissions(
-        at("bin/workload-of-the-test"),
-        fs::Permissions::from_mode(0o755),
-    )?;
+    write_program(at("bin/workload-of-the-test"), "#!/bin/sh\n");
     Ok(scratch)
 }
 

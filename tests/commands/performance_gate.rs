@@ -1,10 +1,8 @@
 //! The performance gate of `tests/bench`.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use rperf_testkit::{Run, Scratch, skip};
+use rperf_testkit::{Run, Scratch, skip, write_program};
 
 use crate::kernel::rperf_in;
 
@@ -16,8 +14,8 @@ fn slowed(scratch: &Scratch, rperf: &Path) -> String {
         "#!/bin/sh\ni=0; while [ $i -lt 200000 ]; do i=$((i+1)); done\nexec {} \"$@\"\n",
         rperf.display()
     );
-    let path = scratch.write("slowed", script).expect("a file");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its owner");
+    let path = scratch.path().join("slowed");
+    write_program(&path, &script);
     path.display().to_string()
 }
 

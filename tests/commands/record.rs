@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip, write_program};
 
 use crate::kernel::{BUSY, Running, rperf_in};
 
@@ -101,11 +101,7 @@ fn the_workload_gets_its_options_and_prints_to_stdout() {
 fn failed_recordings_keep_the_old_file() {
     let scratch = Scratch::new();
     scratch.write("perf.data", "precious").expect("writable");
-    scratch
-        .write("script", "#!/no/such/interpreter\n")
-        .expect("writable");
-    let executable = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(scratch.path().join("script"), executable).expect("own file");
+    write_program(scratch.path().join("script"), "#!/no/such/interpreter\n");
     for (words, status, message) in [
         (
             &["-e", "cs", "./nosuch"][..],

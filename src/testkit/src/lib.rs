@@ -23,5 +23,7 @@ pub use self::golden::assert_golden;
 pub use self::http::{HttpResponse, HttpServer};
 pub use self::perf_file::{FileAttr, PerfFile, record};
 pub use self::recordings::recordings;
-pub use self::run::{Outcome, Run, absent, copy_program, may_trace, real_perf, skip};
+pub use self::run::{
+    Outcome, Run, absent, copy_program, may_trace, real_perf, skip, write_program,
+};
 pub use self::scratch::Scratch;

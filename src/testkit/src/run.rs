@@ -191,6 +191,23 @@ pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
     assert!(copied.is_ok_and(|status| status.success()), "cp failed");
 }
 
+/// Writes a script that the test executes; by another process, as in [`copy_program`].
+///
+/// # Panics
+/// It cannot be written.
+pub fn write_program(path: impl AsRef<Path>, text: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]);
+    shell.arg(path.as_ref()).stdin(Stdio::piped());
+    let written = shell.spawn().and_then(|mut child| {
+        // The pipe is closed at the end of the statement.
+        let input = child.stdin.take();
+        input.map_or(Ok(()), |mut pipe| pipe.write_all(text.as_bytes()))?;
+        child.wait()
+    });
+    assert!(written.is_ok_and(|status| status.success()), "sh failed");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,12 +1,11 @@
 //! `lock contention -b`: waits of running programs for futexes, their owners, and their selection by process, thread, CPU and
 //! function.
 
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rperf_testkit::{Outcome, Scratch, may_trace, skip};
+use rperf_testkit::{Outcome, Scratch, may_trace, skip, write_program};
 
 use super::owners::compile;
 use super::run;
@@ -94,9 +93,7 @@ fn owners_of_mutexes_are_shown() {
     };
     for kind in ["mutex", "cond"] {
         let text = format!("#!/bin/sh\nexec ./locks {kind} > measured\n");
-        scratch.write(kind, text).expect("a file");
-        let path = scratch.path().join(kind);
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("a mode");
+        write_program(scratch.path().join(kind), &text);
     }
     let count = |rows: &[Row], name: &str| {
         let own = rows.iter().filter(|row| row.name == name);

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use rperf_testkit::{Outcome, Scratch, real_perf, skip};
+use rperf_testkit::{Outcome, Scratch, real_perf, skip, write_program};
 
 use crate::tidy::root;
 
@@ -424,15 +424,10 @@ fn interpreters_may_be_started_by_wrappers() {
     }
     let scratch = Scratch::new();
     // The shell keeps the ends of the pipes open until Python has ended.
-    for (name, text) in [
-        ("wrapper", "#!/bin/sh\npython3 \"$@\"\nexit $?\n"),
-        ("own.py", "import sys\ndef trace_end(): sys.exit(7)\n"),
-    ] {
-        scratch.write(name, text.as_bytes()).expect("a file");
-    }
     let wrapper = scratch.path().join("wrapper");
-    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&wrapper, executable).expect("the file can be made executable");
+    write_program(&wrapper, "#!/bin/sh\npython3 \"$@\"\nexit $?\n");
+    let own = "import sys\ndef trace_end(): sys.exit(7)\n";
+    scratch.write("own.py", own).expect("a file");
     let recording = root().join("tests/fixtures/x86_64/cycles.data");
     let (wrapper, recording) = (wrapper.to_string_lossy(), recording.to_string_lossy());
     let words = [
