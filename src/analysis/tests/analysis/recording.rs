@@ -22,7 +22,7 @@ pub(crate) const CYCLES: u64 = 1;
 /// The ids of all events, in the order of the recording.
 const EVENT_IDS: [u64; 4] = [SWITCH, WAKEUP, CYCLES, MIGRATE];
 /// The index of `cycles` in [`EVENT_IDS`].
-const CYCLES_INDEX: usize = 2;
+pub(crate) const CYCLES_INDEX: usize = 2;
 
 const SWITCH_FORMAT: &str = "name: sched_switch\nID: 316\nformat:\n\
     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\

@@ -3,7 +3,7 @@
 use rperf_analysis::ThreadCounts;
 use rperf_wire::{Endian, Misc, Read, Record, U64s};
 
-use crate::recording::{Recording, with_replay};
+use crate::recording::{CYCLES_INDEX, Recording, with_replay};
 
 #[test]
 fn counts_of_a_thread_are_summed_over_cpus() {
@@ -21,9 +21,8 @@ fn counts_of_a_thread_are_summed_over_cpus() {
         let file = recording.finish();
         let (counted, event) = with_replay(&file, |data, replay| {
             // All records other than samples have the id of this event.
-            let cycles = 2;
-            let name = data.events()[cycles].name.clone();
-            (ThreadCounts::of_recording(replay), (name, cycles))
+            let name = data.events()[CYCLES_INDEX].name.clone();
+            (ThreadCounts::of_recording(replay), (name, CYCLES_INDEX))
         });
         assert_eq!(counted.events, [event]);
         let rows = counted.threads.iter();
