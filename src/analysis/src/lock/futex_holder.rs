@@ -3,7 +3,7 @@
 //! The kernel defines words with priority inheritance (futex(2)): they contain the id of the holder. The layouts of glibc are those of its public headers
 //! `bits/struct_mutex.h` and `bits/struct_rwlock.h` of 64-bit architectures.
 
-use super::user::{FutexCall, is_private};
+use super::user::{COMMAND, FutexCall, is_private};
 
 /// The number of bytes before a futex that [`FutexMemory`] has.
 pub const BEFORE_FUTEX: usize = 16;
@@ -40,8 +40,6 @@ const ROBUST_KINDS: u32 = ROBUST | SHARED | TYPE;
 const MUSL_KINDS: u32 = TYPE | 4 | 8;
 /// The type of a recursive mutex.
 const RECURSIVE: u32 = 1;
-/// The bits of an operation of futex(2) without its flags.
-const COMMAND: u32 = 0x7f;
 
 /// The object that a futex belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

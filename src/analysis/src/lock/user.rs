@@ -17,6 +17,9 @@ pub const FUTEX_PI: u64 = 1 << 33;
 /// `-EAGAIN`, the return value of a call that did not wait: the futex no longer had the expected value.
 pub(super) const AGAIN: i64 = -11;
 
+/// The bits of an operation of futex(2) without its flags.
+pub(super) const COMMAND: u32 = 0x7f;
+
 /// What a call of futex(2) does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FutexCall {
@@ -31,7 +34,7 @@ pub(super) enum FutexCall {
 impl FutexCall {
     /// Returns the meaning of an operation (`FUTEX_*` of linux/futex.h); flags are ignored.
     pub(super) fn of(operation: u32) -> Self {
-        match operation & 0x7f {
+        match operation & COMMAND {
             // WAIT, WAIT_BITSET.
             0 | 9 => Self::Wait(FUTEX),
             // LOCK_PI, WAIT_REQUEUE_PI, LOCK_PI2.
