@@ -5,7 +5,7 @@ use crate::Condition::{Below, Equal, NotEqual, SignedLess};
 use crate::Operation::Add;
 use crate::Register::{R0, R1, R2, R3, R4, R7, R8, R10};
 use crate::Width::{Double, Word};
-use crate::bytes::{number, word};
+use crate::bytes::{from_offset, number, word};
 use crate::tasks::look_up;
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
@@ -161,8 +161,7 @@ pub(super) fn store(b: &mut ProgramBuilder, at: i16) {
 
 /// Returns the name that [`store`] copied to the offset `at` of the value; `None` if the lock was not recognized.
 pub(super) fn decode(value: &[u8], at: i16) -> Option<LockName> {
-    let number_at = usize::try_from(at + CACHE_SIZE).unwrap_or(usize::MAX);
-    match word(value, number_at).cast_signed() {
+    match word(from_offset(value, at + CACHE_SIZE), 0).cast_signed() {
         MMAP_LOCK => Some(LockName::MmapLock),
         SIG_LOCK => Some(LockName::SigLock),
         RUN_QUEUE => Some(LockName::RunQueue),
