@@ -80,11 +80,16 @@ impl Mmap {
     ///
     /// # Errors
     /// [`BenchError::Unavailable`] if there is not enough memory with pages of this size, or the cycles counter cannot be opened.
+    /// [`BenchError::System`] if a thread cannot be started.
     pub fn run(&self, function: MmapFunction, count_cycles: bool) -> Result<MmapCosts, BenchError> {
         let measured = std::thread::scope(|scope| {
-            let thread =
-                |number| scope.spawn(move || self.run_thread(function, count_cycles, number));
-            let threads: Vec<_> = (0..u64::from(self.threads)).map(thread).collect();
+            let spawn = |number| {
+                let work = move || self.run_thread(function, count_cycles, number);
+                std::thread::Builder::new().spawn_scoped(scope, work)
+            };
+            let numbers = 0..u64::from(self.threads);
+            let threads: io::Result<Vec<_>> = numbers.map(spawn).collect();
+            let threads = threads.map_err(BenchError::of("cannot start a thread"))?;
             let costs = threads.into_iter().map(|thread| match thread.join() {
                 Ok(cost) => cost,
                 Err(_) => Err(BenchError::Thread),
