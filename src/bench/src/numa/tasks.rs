@@ -120,14 +120,16 @@ pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
         children.fork(work).map_err(BenchError::of("fork"))?;
     }
     let (status, startup) = thread::scope(|scope| {
-        let ended = scope.spawn(|| children.wait());
+        let ended = thread::Builder::new()
+            .spawn_scoped(scope, || children.wait())
+            .map_err(BenchError::of("cannot start a thread"))?;
         while state.get(Header::Ready as usize) < bench.tasks() as u64 && !ended.is_finished() {
             thread::sleep(PAUSE);
         }
         let startup = begin.elapsed();
         state.set(Header::Start as usize, 1);
-        (ended.join(), startup)
-    });
+        Ok::<_, BenchError>((ended.join(), startup))
+    })?;
     let status = status.map_err(|_| BenchError::Thread)?;
     let status = status.map_err(BenchError::of("wait"))?;
     if let Some(error) = state.error() {
