@@ -18,6 +18,7 @@ mod report;
 pub mod sched;
 mod series;
 pub mod syscall;
+mod thread_gate;
 mod timed;
 pub mod uprobe;
 mod verdict;

@@ -2,13 +2,13 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rperf_sys::{AffinityGuard, allowed_cpus};
 
 use crate::BenchError;
+use crate::thread_gate::ThreadGate;
 
 /// Threads that start their work at the same time and end when a flag is set.
 #[derive(Debug, Clone, Copy)]
@@ -31,21 +31,16 @@ impl TimedThreads {
     ) -> Result<(Vec<T>, Duration), BenchError> {
         let cpus = allowed_cpus().map_err(BenchError::of("sched_getaffinity"))?;
         let cpus = cpus.numbers();
-        let (gate, stop) = (RwLock::new(()), AtomicBool::new(false));
-        let (ready, arrived) = mpsc::channel();
+        let (gate, stop) = (ThreadGate::default(), AtomicBool::new(false));
         thread::scope(|scope| {
-            // Threads cannot read-lock the gate before this is dropped.
-            let closed = gate.write().unwrap_or_else(PoisonError::into_inner);
             let spawn = |number: usize| {
-                let (work, gate, stop, ready) = (&work, &gate, &stop, ready.clone());
+                let (work, gate, stop) = (&work, &gate, &stop);
                 let cpu = cpus.get(number % cpus.len().max(1)).copied();
                 let cpu = cpu.filter(|_| self.bound);
                 thread::Builder::new().spawn_scoped(scope, move || {
                     let affinity =
                         cpu.map(|cpu| AffinityGuard::to(&std::iter::once(cpu).collect()));
-                    // Cannot fail: the receiver lives until all threads have ended.
-                    let _ = ready.send(());
-                    drop(gate.read());
+                    gate.pass();
                     let result = affinity
                         .transpose()
                         .and_then(|_affinity| work(number, stop));
@@ -57,11 +52,14 @@ impl TimedThreads {
             };
             let threads: io::Result<Vec<_>> = (0..self.threads).map(spawn).collect();
             let threads = threads
-                .inspect_err(|_| stop.store(true, Ordering::Relaxed))
+                .inspect_err(|_| {
+                    stop.store(true, Ordering::Relaxed);
+                    gate.open();
+                })
                 .map_err(BenchError::of("cannot start a thread"))?;
-            for () in arrived.iter().take(threads.len()) {}
+            gate.wait_for(threads.len());
             let begin = Instant::now();
-            drop(closed);
+            gate.open();
             while begin.elapsed() < self.duration && !stop.load(Ordering::Relaxed) {
                 let rest = self.duration.saturating_sub(begin.elapsed());
                 thread::sleep(rest.min(Duration::from_millis(100)));

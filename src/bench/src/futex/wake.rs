@@ -1,6 +1,6 @@
 //! Waking threads, by one thread or by several at the same time.
 
-use std::sync::Barrier;
+use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use rperf_count::Spread;
 use super::FutexScope;
 use super::waiters::{FutexWords, Waiters, until_all};
 use crate::BenchError;
+use crate::thread_gate::ThreadGate;
 
 /// The benchmark `futex wake`.
 #[derive(Debug, Clone, Copy)]
@@ -67,21 +68,27 @@ impl WakeParallel {
     /// standard error.
     ///
     /// # Errors
-    /// [`BenchError::System`] if a waiting thread cannot be started, or for an error of futex(2).
+    /// [`BenchError::System`] if a thread cannot be started, or for an error of futex(2).
     pub fn run(&self, words: &FutexWords) -> Result<Spread, BenchError> {
         let each = self.threads / self.wakers.max(1);
         let wait = || self.scope.wait(&words.waiting, 0);
         thread::scope(|scope| {
             let waiters = Waiters::start(scope, self.threads, words, self.scope, wait)?;
-            let barrier = Barrier::new(self.wakers as usize);
+            let gate = ThreadGate::default();
             let wake = || {
-                barrier.wait();
+                gate.pass();
                 let start = Instant::now();
                 let woken = self.scope.wake(&words.waiting, each);
                 woken.map(|_| start.elapsed())
             };
             let times = thread::scope(|inner| {
-                let wakers: Vec<_> = (0..self.wakers).map(|_| inner.spawn(wake)).collect();
+                let spawn = |_| thread::Builder::new().spawn_scoped(inner, wake);
+                let wakers: io::Result<Vec<_>> = (0..self.wakers).map(spawn).collect();
+                let wakers = wakers
+                    .inspect_err(|_| gate.open())
+                    .map_err(BenchError::of("cannot start a thread"))?;
+                gate.wait_for(wakers.len());
+                gate.open();
                 let times = wakers.into_iter().map(|thread| match thread.join() {
                     Ok(time) => time.map_err(BenchError::of("futex wake")),
                     Err(_) => Err(BenchError::Thread),
