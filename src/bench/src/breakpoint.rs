@@ -2,14 +2,14 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, PoisonError, mpsc};
-use std::thread;
+use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use rperf_sys::{Counter, ObservedTask};
 use rperf_wire::{Attr, AttrFlags, EventType};
 
 use crate::BenchError;
+use crate::thread_gate::ThreadGate;
 
 /// `HW_BREAKPOINT_RW` (linux/hw_breakpoint.h).
 const READ_WRITE: u32 = 3;
@@ -94,43 +94,76 @@ impl BreakpointSwitch {
     /// Runs the benchmark; returns the total time of all switches.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if the breakpoint cannot be opened, [`BenchError::System`] if it cannot be switched off or on.
+    /// [`BenchError::Unavailable`] if the breakpoint cannot be opened, [`BenchError::System`] if it cannot be switched off
+    /// or on, or a thread cannot be started.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let watched = AtomicBool::new(false);
         let counter = open(&watched)?;
-        let done = AtomicBool::new(false);
-        let ready = Barrier::new(self.passive as usize + self.active as usize + 1);
-        let (sender, receiver) = mpsc::channel::<()>();
-        let receiver = std::sync::Mutex::new(receiver);
+        let signals = SwitchSignals::default();
         thread::scope(|scope| {
-            for _ in 0..self.passive {
-                scope.spawn(|| {
-                    ready.wait();
-                    let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
-                    // One thread waits here, the others for the mutex. All end after the sender is dropped.
-                    let _ = receiver.recv();
-                });
-            }
-            for _ in 0..self.active {
-                scope.spawn(|| {
-                    ready.wait();
-                    while !done.load(Ordering::Relaxed) {
-                        std::hint::spin_loop();
-                    }
-                });
-            }
-            ready.wait();
-            let start = Instant::now();
-            let switched = (0..Self::LOOPS).try_for_each(|_| {
-                counter.disable()?;
-                counter.enable()
+            let started = self.start(scope, &signals);
+            let started = started.map_err(BenchError::of("cannot start a thread"));
+            let measured = started.and_then(|()| {
+                signals.sleep.wait_for(self.passive as usize);
+                signals.run.wait_for(self.active as usize);
+                signals.run.open();
+                Self::measure(&counter)
             });
-            let time = start.elapsed();
-            done.store(true, Ordering::Relaxed);
-            drop(sender);
-            switched.map_err(BenchError::of("breakpoint"))?;
-            Ok(time)
+            signals.end();
+            measured
         })
+    }
+
+    /// Starts the threads, which end after [`SwitchSignals::end`].
+    fn start<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        signals: &'scope SwitchSignals,
+    ) -> io::Result<()> {
+        for _ in 0..self.passive {
+            thread::Builder::new().spawn_scoped(scope, move || signals.sleep.pass())?;
+        }
+        for _ in 0..self.active {
+            thread::Builder::new().spawn_scoped(scope, move || {
+                signals.run.pass();
+                while !signals.done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the time of all switches.
+    fn measure(counter: &Counter) -> Result<Duration, BenchError> {
+        let start = Instant::now();
+        let switched = (0..Self::LOOPS).try_for_each(|_| {
+            counter.disable()?;
+            counter.enable()
+        });
+        let time = start.elapsed();
+        switched.map_err(BenchError::of("breakpoint"))?;
+        Ok(time)
+    }
+}
+
+/// Signals to the threads of [`BreakpointSwitch`].
+#[derive(Debug, Default)]
+struct SwitchSignals {
+    /// Opened at the end; passive threads sleep until then.
+    sleep: ThreadGate,
+    /// Opened when all threads are ready; active threads run from then on.
+    run: ThreadGate,
+    /// Set at the end, for active threads.
+    done: AtomicBool,
+}
+
+impl SwitchSignals {
+    /// Lets all threads end.
+    fn end(&self) {
+        self.done.store(true, Ordering::Relaxed);
+        self.sleep.open();
+        self.run.open();
     }
 }
 
