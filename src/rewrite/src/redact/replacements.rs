@@ -3,6 +3,8 @@
 use std::collections::hash_map::{HashMap, RandomState};
 use std::hash::BuildHasher as _;
 
+use rperf_wire::CpuMode;
+
 use crate::addresses::PAGE;
 
 /// The kind of a name, which is part of its replacement.
@@ -101,9 +103,9 @@ impl Replacements {
     /// The replacement of an address in raw data. It has the same offset in its page, and is in the kernel if the address is.
     pub(super) fn of_address(&self, address: u64) -> u64 {
         let page = (self.key.hash_one(address / PAGE) % (1 << 26)) * PAGE + address % PAGE;
-        match address.cast_signed() < 0 {
-            true => 0xffff_8880_0000_0000 + page,
-            false => 0x1000_0000_0000 + page,
+        match CpuMode::of_address(address) {
+            CpuMode::Kernel => 0xffff_8880_0000_0000 + page,
+            _ => 0x1000_0000_0000 + page,
         }
     }
 
