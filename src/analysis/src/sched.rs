@@ -20,8 +20,9 @@ pub use tasks::{SchedTask, SchedTasks, TaskIndex};
 /// The most CPUs that Linux supports (`CONFIG_NR_CPUS` of x86-64). CPU numbers are lower, except in damaged recordings.
 pub const MAX_CPUS: u32 = 8192;
 
-/// Tracepoints that report the wakeup of a task.
+/// Reports that a task is being woken, always on the CPU of the waker.
 const WAKING: &str = "sched:sched_waking";
+/// Reports that the woken task is runnable: later than [`WAKING`], and maybe on another CPU.
 const WAKEUP: &str = "sched:sched_wakeup";
 
 /// Returns the tracepoint that is ignored because the recording has an earlier one for the same wakeup: `sched_wakeup` if there is

@@ -12,10 +12,10 @@ use rperf_sys::{Epoll, EpollMode, EventFd, raise_open_files_limit};
 
 use crate::BenchError;
 
-/// Raises the limit of open files, then creates `each` descriptors for each of `threads` threads.
-fn create_descriptors(threads: u32, each: u32) -> Result<Vec<Vec<EventFd>>, BenchError> {
+/// Raises the limit of open files, then creates `per_thread` descriptors for each of `threads` threads.
+fn create_descriptors(threads: u32, per_thread: u32) -> Result<Vec<Vec<EventFd>>, BenchError> {
     raise_open_files_limit().map_err(BenchError::of("setrlimit"))?;
-    let own = || (0..each).map(|_| EventFd::new()).collect();
+    let own = || (0..per_thread).map(|_| EventFd::new()).collect();
     let all: io::Result<_> = (0..threads).map(|_| own()).collect();
     all.map_err(BenchError::of("eventfd"))
 }

@@ -7,10 +7,10 @@ use std::process::ExitStatus;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
-    /// A system call failed.
+    /// A system call or another action failed.
     #[error("{action}")]
     System {
-        /// The action that failed, such as `fork`.
+        /// The action that failed (`fork`), or the failure (`cannot start a thread`). It is the message.
         action: &'static str,
         /// The cause.
         source: io::Error,
@@ -35,7 +35,7 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// Returns a function that converts an I/O error to [`BenchError::System`] with this action.
+    /// Returns a function that converts an I/O error to [`BenchError::System`] with this `action`.
     pub(crate) fn of(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { action, source }
     }

@@ -17,6 +17,7 @@ pub enum SlabCache {
 #[derive(Debug, Default)]
 pub(super) struct CacheNumbers {
     by_name: FxHashMap<Box<[u8]>, u32>,
+    /// Caches without a name, by whether they are size classes of kmalloc(), and by the bytes of their objects.
     by_size: FxHashMap<(bool, u64), u32>,
     caches: Vec<SlabCache>,
 }

@@ -88,7 +88,7 @@ impl StackMemory {
 pub struct LeakReport {
     /// The time of the first allocation, in nanoseconds of the recording's clock; 0 if there is none.
     pub begin: u64,
-    /// The time of the last allocation, or free of a recorded allocation, in nanoseconds of the same clock.
+    /// The time of the last allocation or free, in nanoseconds of the same clock. Unmatched frees do not count.
     pub end: u64,
     /// The end of each interval, exclusive, in nanoseconds of the same clock. The last interval contains `end`.
     pub ends: Vec<u64>,

@@ -13,13 +13,17 @@ pub const LOCK_WAITS: &str = "lock-waits";
 /// The names of locks that are no variables, as perf 7.2 shows them: `mm_struct::mmap_lock` and `sighand_struct::siglock` of the waiting task,
 /// and the lock of a run queue. In records they are numbered from 1.
 pub const KNOWN_LOCKS: [&str; 3] = ["mmap_lock", "siglock", "rq_lock"];
-/// The number of locks in objects of slab caches, after which the name of the cache is stored.
+/// Stored instead of the number of a name if the lock is in an object of a slab cache. The name of the cache follows.
 const SLAB: u32 = 4;
 
-/// Offsets in bytes, as in `rperf_bpf`: address, the owner or 0, the number of the name or 0, the name of a slab cache if it is one.
+// Offsets of the fields in bytes, as in `rperf_bpf`.
+/// The address of the lock.
 const ADDRESS: usize = 0;
+/// The thread id of the owner, 0 if unknown.
 const OWNER: usize = 8;
+/// The number of the name, 0 if unknown.
 const NAME: usize = 12;
+/// The name of the slab cache, if the number is [`SLAB`].
 const CACHE: usize = 16;
 
 /// The lock of a wait that begins, as a sample of [`LOCK_WAITS`] describes it: the record of the wait.
@@ -34,7 +38,7 @@ pub struct CapturedLock {
 }
 
 impl CapturedLock {
-    /// Decodes the raw data of a sample in this machine's byte order. `None` if they are truncated.
+    /// Decodes the raw data of a sample in this machine's byte order. `None` if the data are truncated.
     #[must_use]
     pub fn decode(raw: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_ne_bytes(*raw.get(at..)?.first_chunk()?));
@@ -45,8 +49,8 @@ impl CapturedLock {
                 Some(format!("&{}", String::from_utf8_lossy(cache)).into())
             }
             number => {
-                let place = usize::try_from(number).ok()?.checked_sub(1)?;
-                KNOWN_LOCKS.get(place).map(|name| Arc::from(*name))
+                let index = usize::try_from(number).ok()?.checked_sub(1)?;
+                KNOWN_LOCKS.get(index).map(|name| Arc::from(*name))
             }
         };
         Some(Self {

@@ -27,7 +27,7 @@ pub(super) struct NewWait {
 }
 
 impl FutexOwners {
-    /// `processes` has the threads, each with its process: other numbers in memory are no owners.
+    /// `processes` has the id and the process id of each thread. Other numbers in the memory of a futex are no owners.
     pub(super) fn new(processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
         Self {
             processes: processes.into_iter().collect(),
@@ -70,8 +70,9 @@ impl FutexOwners {
         })
     }
 
-    /// Removes the record of the wait that the current thread begins for the futex at `address`, and returns the holder: `Some(None)` if it is
-    /// unknown, `None` if there is no record of this wait yet: the kernel writes records and events of a call in any order.
+    /// Removes the pending wait of the current thread, which begins a wait for the futex at `address`. Returns the holder,
+    /// `Some(None)` if it is unknown; `None` if the thread has no pending wait, or one for another futex. The record may then
+    /// follow, since the kernel writes records and events of a call in any order.
     pub(super) fn take(&mut self, at: &EventContext, address: u64) -> Option<Option<FutexHolder>> {
         let pending = self.pending.remove(&at.task.tid)?;
         (pending.address == address).then_some(pending.holder)

@@ -1,4 +1,4 @@
-//! Unique names of tasks.
+//! Names of tasks, each stored once.
 
 use rustc_hash::FxHashMap;
 

@@ -16,36 +16,37 @@ pub struct Wakeup {
     pub woken: TaskIndex,
 }
 
-/// Wakeups in order of time. Of the wakeups with the same waker and woken task, only the first in each cell is kept; a cell is
-/// here `every` cells of the grid.
+/// Wakeups in order of time. Of the wakeups with the same waker and woken task, only the first in each slot of `slot_cells` grid
+/// cells is kept.
 #[derive(Debug, Default)]
 pub(super) struct Wakeups {
     kept: Vec<Wakeup>,
+    /// Slot, waker and woken task of the stored wakeups.
     seen: FxHashSet<(u64, TaskIndex, TaskIndex)>,
-    /// The number of cells of the grid that count as one cell here; 0 means 1.
-    every: u64,
+    /// The number of grid cells in a slot; 0 means 1.
+    slot_cells: u64,
 }
 
 impl Wakeups {
-    /// Maximum number of wakeups stored; beyond that they are thinned out further.
+    /// Maximum number of wakeups stored; if there are more, the slots are made longer.
     const MOST: usize = 400_000;
 
     pub(super) fn push(&mut self, wakeup: Wakeup, grid: &TimeGrid) {
         self.keep(wakeup, grid);
-        while self.kept.len() > Self::MOST && self.every < u64::MAX / 2 {
-            self.every = self.every.max(1) * 2;
+        while self.kept.len() > Self::MOST && self.slot_cells < u64::MAX / 2 {
+            self.slot_cells = self.slot_cells.max(1) * 2;
             self.coarsen(grid);
         }
     }
 
     fn keep(&mut self, wakeup: Wakeup, grid: &TimeGrid) {
-        let cell = grid.cell_of(wakeup.time) / self.every.max(1);
-        if self.seen.insert((cell, wakeup.waker, wakeup.woken)) {
+        let slot = grid.cell_of(wakeup.time) / self.slot_cells.max(1);
+        if self.seen.insert((slot, wakeup.waker, wakeup.woken)) {
             self.kept.push(wakeup);
         }
     }
 
-    /// Thins the wakeups out anew after cells have become longer.
+    /// Thins the wakeups out anew after the cells of the grid or the slots have become longer.
     pub(super) fn coarsen(&mut self, grid: &TimeGrid) {
         self.seen.clear();
         for wakeup in std::mem::take(&mut self.kept) {

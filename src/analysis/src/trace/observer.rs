@@ -34,6 +34,7 @@ pub struct TraceObserver<S> {
     /// The thread whose call has begun last and is not printed yet.
     current: Option<u32>,
     summary: CallSummary,
+    /// The number of lines so far that `TraceOptions::max_events` limits: all but begins and losses.
     lines: u64,
     /// The number of lines so far of each event with a limit.
     event_lines: FxHashMap<String, u64>,

@@ -54,6 +54,7 @@ impl TaskReadWrite {
 
     /// Adds a call or its return.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
+        // The index in `EVENTS`.
         let (is_call, by_id) = match sample.kind {
             Some(0) => (true, &mut self.reads),
             Some(1) => (false, &mut self.reads),
@@ -107,8 +108,8 @@ impl TaskReadWrite {
 }
 
 fn rows(by_id: &FirstSeen<i64, IoSums>, key: fn(&IoSums) -> u64) -> Vec<(i64, &IoSums)> {
-    let mut rows: Vec<_> = by_id.iter().map(|(pid, io)| (*pid, io)).collect();
-    rows.sort_by_key(|(pid, io)| (Reverse(key(io)), *pid));
+    let mut rows: Vec<_> = by_id.iter().map(|(id, io)| (*id, io)).collect();
+    rows.sort_by_key(|(id, io)| (Reverse(key(io)), *id));
     rows
 }
 
@@ -160,6 +161,7 @@ impl FileIo {
         if sample.comm != self.comm {
             return;
         }
+        // The index in `EVENTS`.
         let by_id = match sample.kind {
             Some(0) => &mut self.reads,
             _ => &mut self.writes,

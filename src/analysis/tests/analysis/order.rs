@@ -14,6 +14,9 @@ use rperf_wire::{Endian, Misc};
 
 use crate::recording::{CYCLES, Recording, SWITCH, events, rounds, with_replay};
 
+/// `cycles`, the event without a tracepoint format.
+const CYCLES_EVENT: EventIndex = EventIndex(2);
+
 /// Logs the delivered records.
 #[derive(Default)]
 struct Log {
@@ -42,7 +45,7 @@ impl<D: std::fmt::Debug> Observer<D> for Log {
     }
 
     fn sample(&mut self, at: &EventContext, detail: D) {
-        assert_eq!(at.event, Some(EventIndex(2)));
+        assert_eq!(at.event, Some(CYCLES_EVENT));
         self.push(at, format!("sample of {} {detail:?}", at.task.tid));
     }
 
@@ -133,6 +136,7 @@ fn records_of_two_cpus(endian: Endian) -> Vec<u8> {
     recording.switch(50, 0, (7, 0x100), 8);
     recording.sample(CYCLES, (60, 0, 8), &[]);
     recording.lost((70, 0, 8), 3);
+    // Too short for a `sched_switch`: counted as truncated, not delivered.
     recording.sample(SWITCH, (80, 0, 8), &[0; 20]);
     recording.wakeup(10, 1, 0, 7);
     recording.fork((20, 1, 7), 9);
@@ -191,14 +195,14 @@ fn unselected_records_are_not_delivered() {
     });
 }
 
-/// Selects the samples of the event 2 (`CYCLES`) in threads with an even id.
+/// Selects the samples of `cycles` in threads with an even id.
 struct Even;
 
 impl PrepareSamples for Even {
     type Detail = u32;
 
     fn prepare(&self, _: &World, sample: &Sample<'_>, _: Option<&TypedEvent<'_>>) -> Option<u32> {
-        let is_selected = sample.event == EventIndex(2) && sample.tid.is_multiple_of(2);
+        let is_selected = sample.event == CYCLES_EVENT && sample.tid.is_multiple_of(2);
         is_selected.then_some(sample.tid)
     }
 }
@@ -248,7 +252,7 @@ fn delivery_stops_when_the_observer_is_done() {
     });
 }
 
-/// Sorts all records by time and position.
+/// Returns the times of all records, sorted by time and position.
 fn oracle(recording: &Recording) -> Vec<u64> {
     let mut records = recording.records().to_vec();
     records.sort_unstable();
@@ -257,7 +261,7 @@ fn oracle(recording: &Recording) -> Vec<u64> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Rounds over two rings, each of which is sorted.
+    /// Rounds over two rings; the records of each ring are in time order.
     #[test]
     fn records_of_all_rings_are_delivered_in_order(
         rounds in proptest::collection::vec(proptest::collection::vec((0..2_u32, 0..6_u8, 1..40_u64), 0..40), 1..8),

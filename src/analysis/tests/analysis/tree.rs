@@ -5,6 +5,9 @@ use rperf_wire::{Endian, Misc, Mmap, Record, Task};
 
 use crate::recording::{Recording, with_replay};
 
+/// `PERF_RECORD_MISC_USER`.
+const USER: Misc = Misc(2);
+
 #[test]
 fn threads_follow_their_creators() {
     for endian in [Endian::Little, Endian::Big] {
@@ -12,7 +15,7 @@ fn threads_follow_their_creators() {
         recording.comm((1, 0, 10), b"sh");
         recording.fork((2, 0, 10), 12);
         recording.fork((3, 0, 12), 11);
-        // Each is the parent of the other.
+        // Each is the parent of the other: neither is in the tree.
         recording.fork((4, 0, 31), 30);
         recording.fork((5, 0, 30), 31);
         let file = recording.finish();
@@ -46,7 +49,7 @@ fn add_mapping(
         pgoff: 0x100,
         filename: name,
     };
-    recording.record((time, 0, pid), Misc(2), &Record::Mmap(mmap));
+    recording.record((time, 0, pid), USER, &Record::Mmap(mmap));
 }
 
 #[test]

@@ -95,11 +95,11 @@ fn at_random(set: &Epoll, own: &[EventFd], stop: &AtomicBool, seed: u64) -> io::
             _ => set.remove(descriptor),
         };
         match result {
-            Ok(()) => counts
-                .iter_mut()
-                .skip(operation)
-                .take(1)
-                .for_each(|count| *count += 1),
+            Ok(()) => {
+                if let Some(count) = counts.get_mut(operation) {
+                    *count += 1;
+                }
+            }
             Err(error) => match error.kind() {
                 io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => {}
                 _ => return Err(error),

@@ -11,7 +11,10 @@ use crate::BenchError;
 /// The pause in which all threads fall asleep after the last one is ready.
 const FALL_ASLEEP: Duration = Duration::from_millis(100);
 
-/// The words of a benchmark. They are the same in all runs, so that their addresses can be shown before.
+/// More threads than can wait; the kernel takes the number as an `int`.
+const ALL: u32 = u32::MAX >> 1;
+
+/// The words of a benchmark. They are the same in all runs, so that their addresses can be shown before the first one.
 #[derive(Debug, Default)]
 pub struct FutexWords {
     /// The word that threads wait on; always 0.
@@ -82,7 +85,7 @@ impl<'scope> Waiters<'scope> {
             for word in [&self.words.waiting, &self.words.target] {
                 // Threads that wait for a PI lock cannot be woken (the kernel returns an error): each gets the lock when its
                 // owner releases it.
-                let _ = self.futex_scope.wake(word, u32::MAX >> 1);
+                let _ = self.futex_scope.wake(word, ALL);
             }
             thread::yield_now();
         }
@@ -93,8 +96,8 @@ impl<'scope> Waiters<'scope> {
     }
 }
 
-/// Repeats an operation, which returns the number of threads that it woke or moved, until their sum is `threads`; returns the
-/// sum. `EAGAIN` counts as none.
+/// Repeats an operation, which returns the number of threads that it woke or moved, until it has reached `threads` threads in
+/// total; returns the total. `EAGAIN` counts as none.
 pub(super) fn until_all(
     threads: u32,
     mut operation: impl FnMut() -> io::Result<u32>,

@@ -89,7 +89,7 @@ const fn function(
 }
 
 impl BlockOperation {
-    /// Returns the functions for this architecture: other than x86-64 have only that of the C library.
+    /// Returns the functions for this architecture. Only x86-64 has others than that of the C library.
     #[must_use]
     pub fn functions(self) -> &'static [BlockFunction] {
         let all = match self {

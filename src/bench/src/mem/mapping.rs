@@ -10,12 +10,12 @@ use super::{Clock, Cost};
 use crate::BenchError;
 use crate::random::next_random;
 
-/// A function that maps memory: they differ in when pages are allocated.
+/// A function that maps memory. The functions differ in when the kernel allocates the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MmapFunction {
-    /// When they are first used.
+    /// When the pages are first used.
     Demand,
-    /// When they are mapped.
+    /// When the memory is mapped.
     Populate,
 }
 
@@ -135,6 +135,7 @@ impl Mmap {
         let mut map = AnonymousMap::new(self.size, pages)?;
         let page = self.huge_bits.map_or_else(page_size, |bits| 1 << bits);
         let count = self.size.div_ceil(page);
+        // `| 1`: the state of `next_random` must not be 0.
         let mut state = self.seed.map(|seed| seed.wrapping_add(number) | 1);
         let bytes = map.bytes_mut();
         for index in 0..count {

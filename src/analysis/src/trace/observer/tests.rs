@@ -169,9 +169,11 @@ fn page_faults_follow_the_switches_and_the_excluded_threads() {
 /// A child that shares the descriptors of its parent may close them at any time.
 #[test]
 fn processes_that_share_descriptors_have_no_names() {
+    const SIGCHLD: u64 = 17;
+    const CLONE_FILES: u64 = 0x400;
     for (flags, expected) in [
-        (17, "1 close(fd: 3<socket>) = 0"),
-        (0x400 | 17, "1 close(fd: 3) = 0"),
+        (SIGCHLD, "1 close(fd: 3<socket>) = 0"),
+        (CLONE_FILES | SIGCHLD, "1 close(fd: 3) = 0"),
     ] {
         let mut trace = Trace::new(options());
         trace.enter(1, "socket", &[2, 1]).exit(1, "socket", 3);
