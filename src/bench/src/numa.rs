@@ -67,7 +67,7 @@ pub struct InitialMemory {
 pub struct TaskWork {
     /// Bytes that the task passed over.
     pub bytes: u64,
-    /// The time for these bytes.
+    /// The time from the start until the end of the last pass and its pause.
     pub time: Duration,
 }
 
@@ -91,7 +91,7 @@ impl NumaMem {
     ///
     /// # Errors
     /// [`BenchError::System`] if there is not enough memory, or for a CPU or node that the tasks must not use;
-    /// [`BenchError::Child`] if a process is killed.
+    /// [`BenchError::Child`] if a process is killed, or a task panics.
     pub fn run(&self) -> Result<NumaResult, BenchError> {
         tasks::run(self)
     }

@@ -33,16 +33,17 @@ pub struct Entry {
     pub options: Vec<String>,
     /// The measured values.
     pub results: Vec<Series>,
-    /// Why the benchmark did not run or failed; `None` if it succeeded. It can have results of functions that ran before.
+    /// Why the benchmark did not run or failed; `None` if it succeeded. A failed benchmark can have results, of functions
+    /// that ran before the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// The reason for which text is not a report.
+/// The reason for which a report cannot be parsed or serialized.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The text is not JSON of this layout.
+    /// The text is not JSON of this layout, or the report cannot be serialized.
     #[error("not a report of 'bench --json'")]
     Json(#[from] serde_json::Error),
     /// The report has another version of the layout.

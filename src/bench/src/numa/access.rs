@@ -10,7 +10,8 @@ use crate::random::next_random;
 pub struct MemoryAccess {
     /// Whether words are read.
     pub reads: bool,
-    /// Whether words are written: each is increased by 1. Without `reads`, 1 is written to each word in any case.
+    /// Whether words are written: each is increased by 1. If `reads` is false, 1 is written to each word, even if this is false,
+    /// too.
     pub writes: bool,
     /// Whether zeros are written; then `reads` and `writes` are ignored.
     pub zeros: bool,

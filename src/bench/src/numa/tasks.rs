@@ -13,7 +13,7 @@ use super::{NumaMem, NumaResult, TaskWork};
 use crate::BenchError;
 
 /// Interval at which the shared state is polled.
-const PAUSE: Duration = Duration::from_micros(100);
+const POLL_INTERVAL: Duration = Duration::from_micros(100);
 /// `EIO`, reported for an error without a number.
 const IO_ERROR: u64 = 5;
 
@@ -33,11 +33,11 @@ enum Header {
 
 impl SharedState<'_> {
     /// Number of words of the header.
-    const HEADER: usize = 3;
+    const HEADER_WORDS: usize = 3;
 
     /// Returns the size for this number of tasks, in bytes.
     fn bytes(tasks: usize) -> usize {
-        (Self::HEADER + 2 * tasks) * size_of::<u64>()
+        (Self::HEADER_WORDS + 2 * tasks) * size_of::<u64>()
     }
 
     fn get(&self, index: usize) -> u64 {
@@ -74,7 +74,7 @@ impl SharedState<'_> {
     }
 
     fn work(&self, task: usize) -> TaskWork {
-        let index = Self::HEADER + 2 * task;
+        let index = Self::HEADER_WORDS + 2 * task;
         TaskWork {
             bytes: self.get(index),
             time: Duration::from_nanos(self.get(index + 1)),
@@ -82,7 +82,7 @@ impl SharedState<'_> {
     }
 
     fn set_work(&self, task: usize, work: TaskWork) {
-        let index = Self::HEADER + 2 * task;
+        let index = Self::HEADER_WORDS + 2 * task;
         let nanos = u64::try_from(work.time.as_nanos()).unwrap_or(u64::MAX);
         self.set(index, work.bytes);
         self.set(index + 1, nanos);
@@ -94,7 +94,7 @@ impl SharedState<'_> {
             if self.get(Header::Failed as usize) != 0 {
                 return Err(io::ErrorKind::Interrupted.into());
             }
-            thread::sleep(PAUSE);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
             .spawn_scoped(scope, || children.wait())
             .map_err(BenchError::of("cannot start a thread"))?;
         while state.get(Header::Ready as usize) < bench.tasks() as u64 && !ended.is_finished() {
-            thread::sleep(PAUSE);
+            thread::sleep(POLL_INTERVAL);
         }
         let startup = begin.elapsed();
         state.set(Header::Start as usize, 1);
@@ -164,7 +164,7 @@ fn run_process(
 ) -> io::Result<()> {
     let first = number * bench.threads as usize;
     let prepared = || {
-        // Memory of the process is initialized on the CPU and the node of its first task.
+        // Bound like the first task of the process, except that CPU 0 replaces its CPU if that initializes all memory.
         let _affinity = bind(bench, first)?;
         let _on_cpu0 = initial_cpu(bench)?;
         map(bench, bench.sizes.process)
