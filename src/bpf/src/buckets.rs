@@ -5,8 +5,8 @@ use crate::Operation::{Add, ShiftRight};
 use crate::ProgramBuilder;
 use crate::Register::{R1, R2, R3};
 
-/// Replaces the number in `R1` by the index of its bucket. Each number below 2 to the power of `sub_bits` has its own bucket;
-/// from there on, each power of two is divided into as many buckets. Changes `R2` and `R3`.
+/// Replaces the number in `R1` by the index of its bucket. With n = 2 to the power of `sub_bits`, each number below n has its own
+/// bucket; from n on, each power of two is divided into n buckets. Changes `R2` and `R3`.
 pub(crate) fn bucket_number(b: &mut ProgramBuilder, sub_bits: u32) {
     b.set(R2, 0);
     // Shifts right until the value has at most `sub_bits + 1` bits. The bucket is this value, plus the number of buckets of a

@@ -2,6 +2,30 @@
 
 use crate::{Condition, Helper, Instruction, Operand, Operation, Register, Width};
 
+/// Opcodes. [`Operation`], [`Condition`] and [`Width`] add their bits to those that lack them.
+mod opcode {
+    /// `BPF_ALU64`, without the operation.
+    pub(super) const OPERATE: u8 = 0x07;
+    /// `BPF_JMP`, without the condition; `BPF_JA` if none is added.
+    pub(super) const JUMP: u8 = 0x05;
+    /// The bit `BPF_X`, if the second operand of an operation or a condition is a register.
+    pub(super) const WITH_REGISTER: u8 = 0x08;
+    /// `BPF_LDX | BPF_MEM`, without the width.
+    pub(super) const LOAD: u8 = 0x61;
+    /// `BPF_ST | BPF_MEM`, without the width.
+    pub(super) const STORE_NUMBER: u8 = 0x62;
+    /// `BPF_STX | BPF_MEM`, without the width.
+    pub(super) const STORE_REGISTER: u8 = 0x63;
+    /// `BPF_STX | BPF_ATOMIC | BPF_DW`; the immediate is the operation.
+    pub(super) const ATOMIC: u8 = 0xdb;
+    /// `BPF_LD | BPF_IMM | BPF_DW`, the first of two instructions.
+    pub(super) const SET_WIDE: u8 = 0x18;
+    /// `BPF_JMP | BPF_CALL`.
+    pub(super) const CALL: u8 = 0x85;
+    /// `BPF_JMP | BPF_EXIT`.
+    pub(super) const EXIT: u8 = 0x95;
+}
+
 /// The target of jumps in a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label(usize);
@@ -59,7 +83,7 @@ impl ProgramBuilder {
 
     fn push(&mut self, code: u8, to: Register, from: Operand, offset: i16) {
         let (bit, source, immediate) = match from {
-            Operand::Register(register) => (0x08, register as u8, 0),
+            Operand::Register(register) => (opcode::WITH_REGISTER, register as u8, 0),
             Operand::Number(number) => (0, 0, number),
         };
         self.instructions.push(Instruction {
@@ -73,7 +97,7 @@ impl ProgramBuilder {
 
     /// `to = to OPERATION from`, in 64 bits.
     pub fn operate(&mut self, operation: Operation, to: Register, from: impl Into<Operand>) {
-        self.push(0x07 | operation.code(), to, from.into(), 0);
+        self.push(opcode::OPERATE | operation.code(), to, from.into(), 0);
     }
 
     /// `to = from`.
@@ -102,7 +126,7 @@ impl ProgramBuilder {
 
     fn wide(&mut self, to: Register, source: u8, [low, high]: [i32; 2]) {
         let first = Instruction {
-            code: 0x18,
+            code: opcode::SET_WIDE,
             destination: to as u8,
             source,
             offset: 0,
@@ -120,9 +144,9 @@ impl ProgramBuilder {
 
     /// `to = *(from + offset)`, zero-extended.
     pub fn load(&mut self, width: Width, to: Register, from: Register, offset: i16) {
-        // Bit 3 of this class is part of the width, not a flag for the source operand.
+        // Not `push`: in this opcode, the bit of `WITH_REGISTER` is part of the width.
         self.instructions.push(Instruction {
-            code: 0x61 | width.code(),
+            code: opcode::LOAD | width.code(),
             destination: to as u8,
             source: from as u8,
             offset,
@@ -132,12 +156,12 @@ impl ProgramBuilder {
 
     /// `*(to + offset) = from`.
     pub fn store(&mut self, width: Width, to: Register, offset: i16, from: impl Into<Operand>) {
-        let (class, source, immediate) = match from.into() {
-            Operand::Register(register) => (0x63, register as u8, 0),
-            Operand::Number(number) => (0x62, 0, number),
+        let (code, source, immediate) = match from.into() {
+            Operand::Register(register) => (opcode::STORE_REGISTER, register as u8, 0),
+            Operand::Number(number) => (opcode::STORE_NUMBER, 0, number),
         };
         self.instructions.push(Instruction {
-            code: class | width.code(),
+            code: code | width.code(),
             destination: to as u8,
             source,
             offset,
@@ -147,12 +171,12 @@ impl ProgramBuilder {
 
     /// `*(to + offset) += from`, 64 bits, atomically.
     pub fn atomic_add(&mut self, to: Register, offset: i16, from: Register) {
-        // BPF_STX | BPF_ATOMIC | BPF_DW, whose immediate is BPF_ADD.
         self.instructions.push(Instruction {
-            code: 0xdb,
+            code: opcode::ATOMIC,
             destination: to as u8,
             source: from as u8,
             offset,
+            // BPF_ADD.
             immediate: 0,
         });
     }
@@ -166,24 +190,25 @@ impl ProgramBuilder {
         label: Label,
     ) {
         self.jumps.push((self.instructions.len(), label));
-        self.push(0x05 | condition.code(), left, right.into(), 0);
+        self.push(opcode::JUMP | condition.code(), left, right.into(), 0);
     }
 
     /// `goto label`.
     pub fn jump(&mut self, label: Label) {
         self.jumps.push((self.instructions.len(), label));
-        self.push(0x05, Register::R0, Operand::Number(0), 0);
+        self.push(opcode::JUMP, Register::R0, Operand::Number(0), 0);
     }
 
     /// `R0 = helper(R1, ..., R5)`, a helper function of the kernel.
     pub fn call(&mut self, helper: Helper) {
-        self.push(0x85, Register::R0, Operand::Number(helper.number()), 0);
+        let number = Operand::Number(helper.number());
+        self.push(opcode::CALL, Register::R0, number, 0);
     }
 
     /// `R0 = function(R1, ..., R5)`, a function of the kernel (kfunc), by the id of its BTF type.
     pub fn call_function(&mut self, function: u32) {
         self.instructions.push(Instruction {
-            code: 0x85,
+            code: opcode::CALL,
             destination: 0,
             // BPF_PSEUDO_KFUNC_CALL.
             source: 2,
@@ -200,7 +225,7 @@ impl ProgramBuilder {
     /// Ends the program, which returns a number.
     pub fn exit_with(&mut self, number: i32) {
         self.set(Register::R0, number);
-        self.push(0x95, Register::R0, Operand::Number(0), 0);
+        self.push(opcode::EXIT, Register::R0, Operand::Number(0), 0);
     }
 
     /// Returns the instructions with the offsets of jumps, and with the file descriptors `maps`, indexed by [`MapId`].

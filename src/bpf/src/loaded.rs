@@ -286,7 +286,7 @@ impl LossCounts {
     }
 }
 
-/// Returns the number of possible CPUs: that of the last one plus 1. A key of a per-CPU map has as many values.
+/// Returns the number of the last possible CPU, plus 1. A key of a per-CPU map has a value for each of these CPUs.
 pub(crate) fn possible_cpus() -> Result<usize, Error> {
     let cpus = Sysfs::new("/sys").cpus(CpuState::Possible);
     let cpus = cpus.map_err(|error| Error::KernelFile {

@@ -10,6 +10,8 @@ use crate::Register::{R0, R1, R2, R3, R6};
 use crate::loaded::LoadedPrograms;
 use crate::{Error, Helper, MapId, ProgramBuilder};
 
+/// The maximum number of frames of a stack: the default of the sysctl kernel.perf_event_max_stack, which limits maps of stacks.
+pub(crate) const MAX_FRAMES: u32 = 127;
 /// `BPF_F_USER_STACK`: the stack of the user program instead of that of the kernel.
 pub(crate) const USER_STACK: i32 = 1 << 8;
 /// `BPF_F_FAST_STACK_CMP`: stacks are compared by their hash.

@@ -2,7 +2,7 @@
 
 use rperf_syscalls::captured_record;
 
-/// The number of calls that can be captured: calls with this number or a larger one are not.
+/// Calls with a number below this one can be captured.
 pub(super) const CALLS: i32 = 512;
 /// The maximum number of entries of a plan.
 pub(super) const MAX_ENTRIES: i16 = rperf_syscalls::MAX_CAPTURES as i16;
@@ -56,7 +56,7 @@ pub(super) mod buffer {
     /// The maximum size of a record: up to `LIMIT`, then a segment with its padding, and a segment `IS_MORE`, which has no data.
     pub(in super::super) const LONGEST_RECORD: i32 =
         LIMIT + 2 * super::record::DATA as i32 + LONGEST + 7;
-    /// The size of the buffer.
+    /// The size of the buffer. The last 17 bytes are unused; with them, it is a multiple of 8.
     pub(in super::super) const BYTES: i32 = RECORD as i32 + LONGEST_RECORD + 17;
 }
 

@@ -36,9 +36,9 @@ const CURRENT_CPU: u64 = 0xffff_ffff;
 const MAX_TEXTS: i16 = 16;
 /// The maximum number of vectors of one list.
 const MAX_VECTORS: i16 = 8;
-/// The item index of the segment after all items of a list: there are more, or the list could not be read.
+/// The item index of the segment after the texts of a list: there are more, or the list could not be read.
 const LAST_ITEM: i16 = i16::MAX;
-/// The item index of the segment after the buffers of a message: there are more.
+/// The item index of the segment after the buffers of a list of vectors, such as that of a message: there are more.
 const MORE_ITEM: i16 = captured_record::MORE_ITEM as i16;
 
 // Offsets on the stack, below those of [`crate::tasks`].
@@ -98,8 +98,8 @@ pub(super) fn enter(context: CaptureContext<'_>) -> ProgramBuilder {
     b
 }
 
-/// At `sys_exit(registers, result)`: captures the memory of the return unless the call failed, and memory that could not be read
-/// when the call began.
+/// At `sys_exit(registers, result)`: captures the memory of the plan for the return unless the call failed, and again that of the
+/// plan for the begin if some of it could not be read when the call began.
 pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (call_failed, no_retry, out) = (b.label(), b.label(), b.label());
@@ -322,7 +322,7 @@ fn wanted_length(b: &mut ProgramBuilder, at: i16) {
 }
 
 /// Sets `R9` to the record's size and begins a segment there, with the argument of the entry at the offset `at`. Jumps to `done`
-/// if the record is longer than `LIMIT`.
+/// if the record is longer than [`buffer::LIMIT`].
 pub(super) fn begin_segment(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     begin_segment_up_to(b, at, item, buffer::LIMIT, done);
 }
@@ -343,7 +343,7 @@ fn segment_address(b: &mut ProgramBuilder, to: crate::Register) {
     b.operate(Add, to, i32::from(buffer::RECORD));
 }
 
-/// Leaves the smaller of the entry's limit and `LONGEST` in `R2`.
+/// Leaves the smaller of the entry's limit and [`buffer::LONGEST`] in `R2`.
 fn limit(b: &mut ProgramBuilder, at: i16) {
     let fits = b.label();
     b.load(Word, R2, R7, at + entry::LIMIT);
@@ -445,7 +445,7 @@ fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     fail_segment(b);
 }
 
-/// Adds a segment `IS_MORE`, for which there is room beyond `LIMIT`. Jumps to `done` if there is no room.
+/// Adds a segment `IS_MORE`, for which there is room beyond [`buffer::LIMIT`]. Jumps to `done` if there is no room.
 fn more_items(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     let longest = buffer::LONGEST_RECORD - i32::from(record::DATA);
     begin_segment_up_to(b, at, item, longest, done);

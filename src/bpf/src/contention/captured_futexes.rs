@@ -157,7 +157,7 @@ fn enter(options: &FutexCaptureOptions, number: u32) -> Result<ProgramBuilder, E
         b.set(R5, i32::from(wait + record::WAIT_SIZE));
         if index + 1 < MAX_WAITS_OF_RECORD {
             b.store(Double, R10, WORD, R5);
-            next(&mut b, wait, write);
+            wait_of_owner(&mut b, wait, write);
         }
     }
     b.store(Double, R10, WORD, R5);
@@ -191,8 +191,8 @@ fn exit() -> ProgramBuilder {
     b
 }
 
-/// Stores the id that the current thread has in its own PID namespace in the value for [`OPEN`]. Changes `R8`. Goes to `out` if
-/// the id cannot be read.
+/// Stores the id of the current thread, as in its own PID namespace, at [`open::OWN_THREAD`] of the value on the stack. Changes
+/// `R8`. Goes to `out` if the id cannot be read.
 fn own_thread(b: &mut ProgramBuilder, layout: PidLayout, out: Label) {
     b.call(Helper::GetCurrentTask);
     b.set(R3, R0);
@@ -271,7 +271,7 @@ fn read_futex(b: &mut ProgramBuilder, wait: i16) {
 /// Finds the thread that owns the futex of the wait at this offset of the buffer: stores the thread at [`INDEX`], and leaves the
 /// address of its own open wait in `R0`. Goes to `end` if the owner is unknown, is the current thread, or does not wait for a
 /// futex in this process.
-fn next(b: &mut ProgramBuilder, wait: i16, end: Label) {
+fn wait_of_owner(b: &mut ProgramBuilder, wait: i16, end: Label) {
     futexes::owner(b, place(wait));
     b.jump_if(Equal, R0, -1, end);
     b.load(Word, R1, R10, TASK);

@@ -9,7 +9,7 @@ use crate::stacks::USER_STACK;
 use crate::tasks::{TASK, current_task, key, look_up};
 use crate::{Error, Helper, Label, ProgramBuilder, Register};
 
-use super::programs::{self, ENDED, NO_STACK, WAIT, WAIT_KEY, WAITS};
+use super::programs::{self, ENDED, NO_STACK, WAIT, WAIT_KEY, WAITS, wait};
 use super::{ContentionKey, ContentionOptions, FUTEX, FUTEX_PI};
 use super::{lock_names, thread_ids};
 
@@ -71,6 +71,18 @@ const NOT_ROBUST: i32 = !(ROBUST | SHARED_KIND | 3);
 const MUSL_KINDS: i32 = 3 | 4 | 8;
 /// `FUTEX_PRIVATE_FLAG`.
 pub(super) const PRIVATE: i32 = 0x80;
+
+/// What calls of futex(2) do (linux/futex.h): the operation without flags.
+mod command {
+    pub(super) const WAIT: i32 = 0;
+    pub(super) const LOCK_PI: i32 = 6;
+    pub(super) const WAIT_BITSET: i32 = 9;
+    pub(super) const WAIT_REQUEUE_PI: i32 = 11;
+    pub(super) const LOCK_PI2: i32 = 13;
+    /// The bits of the operation below those of flags.
+    pub(super) const MASK: i32 = 0x7f;
+}
+
 /// `EAGAIN`: the futex had another value, so the call did not wait.
 const AGAIN: i32 = -11;
 
@@ -118,11 +130,11 @@ pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
         // The upper half of the word is the process, the lower half the stack.
         b.set(R7, R0);
         programs::stack_number(&mut b, options, USER_STACK, remove);
-        b.load(Double, R2, R7, 16);
+        b.load(Double, R2, R7, wait::PROCESS_AND_STACK);
         b.operate(ShiftRight, R2, 32);
         b.operate(ShiftLeft, R2, 32);
         b.operate(Or, R2, R1);
-        b.store(Double, R7, 16, R2);
+        b.store(Double, R7, wait::PROCESS_AND_STACK, R2);
     }
     programs::finish_wait(&mut b, options, None, out);
     b.place(out);
@@ -148,12 +160,17 @@ pub(super) fn arguments(b: &mut ProgramBuilder, registers: RegisterLayout, out: 
     b.load(Word, R2, R10, REGISTERS + value);
     b.store(Word, R10, VALUE, R2);
     let known = b.label();
-    b.operate(And, R1, 0x7f);
-    // WAIT, WAIT_BITSET; LOCK_PI, WAIT_REQUEUE_PI, LOCK_PI2.
-    for (flag, operations) in [(FUTEX, &[0, 9][..]), (FUTEX_PI, &[6, 11, 13])] {
+    b.operate(And, R1, command::MASK);
+    let without_pi: &[i32] = &[command::WAIT, command::WAIT_BITSET];
+    let with_pi: &[i32] = &[
+        command::LOCK_PI,
+        command::WAIT_REQUEUE_PI,
+        command::LOCK_PI2,
+    ];
+    for (flag, commands) in [(FUTEX, without_pi), (FUTEX_PI, with_pi)] {
         b.set(R8, flag.cast_signed());
-        for operation in operations {
-            b.jump_if(Equal, R1, *operation, known);
+        for command in commands {
+            b.jump_if(Equal, R1, *command, known);
         }
     }
     b.jump(out);
@@ -186,7 +203,7 @@ fn sum_key(b: &mut ProgramBuilder, options: &ContentionOptions) {
         ContentionKey::Lock => b.set(R0, R7),
         ContentionKey::Cgroup => b.call(Helper::GetCurrentCgroupId),
     }
-    b.store(Double, R10, WAIT + 8, R0);
+    b.store(Double, R10, WAIT + wait::KEY, R0);
 }
 
 /// Reads the memory around the futex `R7`; if not all of it can be read, only the part for mutexes. What is not read is 0.
@@ -214,13 +231,12 @@ pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
     let (unknown, done) = (b.label(), b.label());
     b.load(Word, R3, place.base, place.memory + memory::FUTEX);
     b.load(Word, R1, place.base, place.operation);
-    b.operate(And, R1, 0x7f);
-    // LOCK_PI, LOCK_PI2; WAIT, WAIT_BITSET.
-    for operation in [6, 13] {
-        b.jump_if(Equal, R1, operation, has_id);
+    b.operate(And, R1, command::MASK);
+    for with_pi in [command::LOCK_PI, command::LOCK_PI2] {
+        b.jump_if(Equal, R1, with_pi, has_id);
     }
-    for operation in [0, 9] {
-        b.jump_if(Equal, R1, operation, no_pi);
+    for without_pi in [command::WAIT, command::WAIT_BITSET] {
+        b.jump_if(Equal, R1, without_pi, no_pi);
     }
     b.jump(unknown);
     b.place(no_pi);
@@ -351,7 +367,7 @@ fn process(b: &mut ProgramBuilder) {
     b.operate(ShiftRight, R2, 32);
     b.operate(ShiftLeft, R2, 32);
     b.operate(Or, R1, R2);
-    b.store(Double, R10, WAIT + 16, R1);
+    b.store(Double, R10, WAIT + wait::PROCESS_AND_STACK, R1);
 }
 
 /// For tests: leaves the owner of a futex in `R0`, like [`owner`]. The address in `from` has the call's operation and value, then

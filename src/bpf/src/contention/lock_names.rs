@@ -51,7 +51,7 @@ pub enum LockName {
     Slab(Vec<u8>),
 }
 
-/// Locks by address and by name.
+/// Accepts locks by address or by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockFilter {
     /// Ranges of addresses: start, and end (exclusive).
@@ -81,7 +81,8 @@ const SPIN: i32 = 1;
 /// The flags of waits for an `rw_semaphore`, by a reader and by a writer: `LCB_F_READ`, `LCB_F_WRITE`.
 const SEMAPHORE: [i32; 2] = [2, 4];
 
-/// Stores at [`NAME`] and [`CACHE`] the name of the lock of the wait at [`ENDED`]: its flags, then the address of the lock.
+/// Stores at [`NAME`] and [`CACHE`] the name of the lock of a wait. At [`ENDED`] are the flags of the wait, then the address of
+/// the lock.
 /// `run_queues` has the addresses of the locks of run queues.
 pub(super) fn find(b: &mut ProgramBuilder, layout: &LockLayout, run_queues: MapId) {
     let (semaphore, spin, in_slab, done) = (b.label(), b.label(), b.label(), b.label());

@@ -17,9 +17,10 @@ use rperf_sys::{BpfMapKind, syscall_number};
 
 use crate::bytes::number;
 use crate::loaded::{LoadedPrograms, NamedShape};
+use crate::stacks::MAX_FRAMES;
 use crate::tasks::{self, slot};
 use crate::{Error, MapId, TaskSet};
-use programs::{BUCKETS, losses, value};
+use programs::{BUCKETS, losses, value, wait};
 
 pub use captured_futexes::{FutexCaptureOptions, PidLayout};
 pub use captured_locks::LockCaptureOptions;
@@ -77,9 +78,9 @@ pub struct ContentionOptions {
     pub key: ContentionKey,
     /// Whether waits with different stacks are kept apart.
     pub with_stacks: bool,
-    /// Only waits that begin on these CPUs.
+    /// Only waits that begin on these CPUs; `None` for all.
     pub cpus: Option<Vec<u32>>,
-    /// Only waits for these locks. Futexes have no names, nor have other locks without `layout`.
+    /// Only waits for these locks; `None` for all. Futexes have no names, nor have other locks without `layout`.
     pub locks: Option<LockFilter>,
     /// How locks of the kernel are recognized, for the names in sums and in `locks`.
     pub layout: Option<LockLayout>,
@@ -91,9 +92,9 @@ pub struct ContentionOptions {
     /// How ids of owners of futexes are translated from other PID namespaces to the initial one; without it, they remain as the
     /// programs see them.
     pub namespaces: Option<NamespaceLayout>,
-    /// Only waits whose flags (`LCB_F_*`, [`FUTEX`], [`FUTEX_PI`]) are one of these values.
+    /// Only waits whose flags (`LCB_F_*`, [`FUTEX`], [`FUTEX_PI`]) are one of these values; `None` for all.
     pub flags: Option<Vec<u32>>,
-    /// Only waits of threads in these cgroups, by id, not in their descendants.
+    /// Only waits of threads in these cgroups, by id, not in their descendants; `None` for all.
     pub cgroups: Option<Vec<u64>>,
     /// The maximum number of frames of a stack, limited to 1 to 127.
     pub max_stack: u32,
@@ -164,6 +165,8 @@ pub struct ContentionSummary(LoadedPrograms);
 const MAX_CPUS: u32 = 8192;
 /// The maximum number of open waits, and of threads in [`queued::QUEUED`].
 const MAX_WAITS: u32 = 16384;
+/// The maximum number of entries of a map with LRU eviction that the programs do not use.
+const UNUSED_LRU: u32 = 128;
 
 impl ContentionSummary {
     /// Loads and attaches the programs.
@@ -323,16 +326,15 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 13] {
     };
     let entries = options.max_entries.max(1);
     let sum = value::SIZE as u32;
-    let queued_threads = options.task_pid.map_or(128, |_| MAX_WAITS);
-    let namespaced_threads = options
-        .thread_ids()
-        .map_or(128, |_| thread_ids::MAX_THREADS);
-    let depth = options.max_stack.clamp(1, 127);
+    let lru_size = |is_used: bool, size: u32| if is_used { size } else { UNUSED_LRU };
+    let queued_threads = lru_size(options.task_pid.is_some(), MAX_WAITS);
+    let namespaced_threads = lru_size(options.thread_ids().is_some(), thread_ids::MAX_THREADS);
+    let depth = options.max_stack.clamp(1, MAX_FRAMES);
     let stacks = [4, 8 * depth, entries.next_power_of_two()];
     [
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
-        shape("losses", PerCpuArray, [4, 8, 4]),
-        shape("waits", Hash, [16, programs::WAIT_SIZE, MAX_WAITS]),
+        shape("losses", PerCpuArray, [4, 8, losses::COUNT]),
+        shape("waits", Hash, [16, wait::SIZE, MAX_WAITS]),
         shape("sums", Hash, [16, sum, entries]),
         shape("template", Array, [4, sum, 1]),
         shape("stacks", StackTrace, stacks),

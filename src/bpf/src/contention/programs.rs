@@ -35,6 +35,22 @@ pub(super) const CGROUPS: MapId = MapId(9);
 /// The number of buckets, one for each power of two.
 pub(super) const BUCKETS: i16 = 64;
 
+/// The value of `WAITS`: offsets in bytes.
+pub(super) mod wait {
+    /// When the wait began, in ns.
+    pub(in super::super) const BEGIN: i16 = 0;
+    /// The key of the sum, two words. The first is what waits are summed by.
+    pub(in super::super) const KEY: i16 = 8;
+    /// The second word of the key: the process of a futex (upper half) and the stack (lower half).
+    pub(in super::super) const PROCESS_AND_STACK: i16 = 16;
+    pub(in super::super) const FLAGS: i16 = 24;
+    /// The address of the lock.
+    pub(in super::super) const LOCK: i16 = 32;
+    /// For how long the thread had waited for CPUs when the wait began, in ns.
+    pub(in super::super) const RUN_QUEUE: i16 = 40;
+    pub(in super::super) const SIZE: u32 = 48;
+}
+
 /// The value of `SUMS`: offsets in bytes.
 pub(super) mod value {
     pub(in super::super) const COUNT: i16 = 0;
@@ -51,11 +67,12 @@ pub(super) mod value {
     pub(in super::super) const SIZE: usize = BUCKETS as usize + 8 * super::BUCKETS as usize;
 }
 
-/// Indices of losses, after those of tasks.
+/// Indices of losses, after that of tasks ([`LOST_TASKS`]).
 pub(super) mod losses {
     pub(in super::super) const STACKS: i32 = 1;
     pub(in super::super) const TIMES: i32 = 2;
     pub(in super::super) const SUMS: i32 = 3;
+    pub(in super::super) const COUNT: u32 = 4;
 }
 
 /// The number of a stack if stacks are not kept apart.
@@ -64,14 +81,11 @@ pub(super) const NO_STACK: u32 = u32::MAX;
 // Offsets on the stack, below those of [`crate::tasks`].
 /// The key of `WAITS`: address of the lock, thread, and CPU of idle tasks.
 pub(super) const WAIT_KEY: i16 = -64;
-/// A value of `WAITS`: begin, key of the sum (two words), flags, address of the lock, and for how long the thread had waited for
-/// CPUs.
+/// A value of `WAITS`, laid out as [`wait`].
 pub(super) const WAIT: i16 = -112;
-/// The size of that value in bytes.
-pub(super) const WAIT_SIZE: u32 = 48;
-/// The key of `SUMS`: what waits are summed by, and the stack.
+/// The key of `SUMS`: two words, as at [`wait::KEY`].
 pub(super) const SUM_KEY: i16 = -128;
-/// Flags and address of the lock of a wait that ends.
+/// Flags and address of the lock of a wait that ends, or of one whose lock [`lock_names::find`] names.
 pub(super) const ENDED: i16 = -144;
 /// Scratch space of 8 bytes.
 pub(super) const WORD: i16 = -152;
@@ -104,7 +118,7 @@ pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error
     sum_key(&mut b, options.key)?;
     let skip = i32::from(options.stack_skip);
     stack_number(&mut b, options, skip, out);
-    b.store(Double, R10, WAIT + 16, R1);
+    b.store(Double, R10, WAIT + wait::PROCESS_AND_STACK, R1);
     add_wait(&mut b, options.task_pid.is_some());
     b.place(out);
     b.exit();
@@ -136,13 +150,13 @@ pub(super) fn select_task(
 /// `with_run_queue`, the time for which threads wait for CPUs is summed separately.
 pub(super) fn add_wait(b: &mut ProgramBuilder, with_run_queue: bool) {
     match with_run_queue {
-        true => queued::note_begin(b, WAIT + 40),
-        false => b.store(Double, R10, WAIT + 40, 0),
+        true => queued::note_begin(b, WAIT + wait::RUN_QUEUE),
+        false => b.store(Double, R10, WAIT + wait::RUN_QUEUE, 0),
     }
-    b.store(Double, R10, WAIT + 24, R8);
-    b.store(Double, R10, WAIT + 32, R7);
+    b.store(Double, R10, WAIT + wait::FLAGS, R8);
+    b.store(Double, R10, WAIT + wait::LOCK, R7);
     b.call(Helper::KtimeGetNs);
-    b.store(Double, R10, WAIT, R0);
+    b.store(Double, R10, WAIT + wait::BEGIN, R0);
     add(b, WAITS, [WAIT_KEY, WAIT], LOST_TASKS);
 }
 
@@ -167,8 +181,8 @@ pub(super) fn filter(b: &mut ProgramBuilder, options: &ContentionOptions, out: L
     }
 }
 
-/// Stores the key of the wait for the lock `R7` by the task on the stack. It has the CPU for idle tasks, which have the
-/// id 0 on all CPUs, and never migrate.
+/// Stores the key of the wait of the task at [`TASK`] for the lock `R7`. For an idle task, the key has the CPU, too: idle tasks
+/// have the id 0 on all CPUs, and never migrate.
 fn wait_key(b: &mut ProgramBuilder) {
     let has_id = b.label();
     b.store(Double, R10, WAIT_KEY, R7);
@@ -190,7 +204,7 @@ fn sum_key(b: &mut ProgramBuilder, by: ContentionKey) -> Result<(), Error> {
         ContentionKey::Cgroup => b.call(Helper::GetCurrentCgroupId),
         ContentionKey::Owner(layout) => owner(b, layout)?,
     }
-    b.store(Double, R10, WAIT + 8, R0);
+    b.store(Double, R10, WAIT + wait::KEY, R0);
     Ok(())
 }
 
@@ -304,16 +318,16 @@ pub(super) fn finish_wait(
     look_up(b, WAITS, WAIT_KEY);
     b.jump_if(Equal, R0, 0, out);
     for (from, to) in [
-        (8, SUM_KEY),
-        (16, SUM_KEY + 8),
-        (24, ENDED),
-        (32, ENDED + 8),
+        (wait::KEY, SUM_KEY),
+        (wait::PROCESS_AND_STACK, SUM_KEY + 8),
+        (wait::FLAGS, ENDED),
+        (wait::LOCK, ENDED + 8),
     ] {
         b.load(Double, R1, R0, from);
         b.store(Double, R10, to, R1);
     }
-    b.load(Double, R8, R0, 40);
-    b.load(Double, R1, R0, 0);
+    b.load(Double, R8, R0, wait::RUN_QUEUE);
+    b.load(Double, R1, R0, wait::BEGIN);
     b.jump_if(AtLeast, R9, R1, in_order);
     count_loss(b, losses::TIMES);
     b.jump(remove);

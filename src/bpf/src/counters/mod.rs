@@ -63,8 +63,8 @@ pub struct CountSum {
 #[derive(Debug)]
 pub struct KernelCounters {
     loaded: LoadedPrograms,
-    /// The program that adds the counts since the last switch of tasks on its CPU, before sums are read; `None` if BPF programs
-    /// are counted.
+    /// The program at `sched_switch`. It also runs on each CPU before sums are read, to add the counts since the last switch.
+    /// `None` if BPF programs are counted.
     account: Option<RawTracepointProgram>,
     /// The number of groups ([`CountedScope`]).
     groups: u32,
@@ -73,8 +73,8 @@ pub struct KernelCounters {
 }
 
 impl KernelCounters {
-    /// Loads and attaches the programs. `events` must not be enabled yet: earlier counts cannot be attributed to tasks
-    /// or programs.
+    /// Loads and attaches the programs. `events` has the counters of each event, at most one on each CPU. They must not be enabled yet:
+    /// earlier counts cannot be attributed to tasks or programs.
     ///
     /// # Errors
     /// [`Error`]; [`Error::TooManyEvents`] for more than [`MAX_COUNTED_EVENTS`], or too many for the number of CPUs.
@@ -161,6 +161,7 @@ fn shapes(events: Events, [readings, groups]: [u32; 2]) -> [NamedShape; 6] {
     let shape = NamedShape::new;
     let header = u32::from(reading::LAST.cast_unsigned());
     let reading_size = header + count * u32::from(reading::NEXT.cast_unsigned());
+    // The kernel refuses values without bytes, so the size is not 0 without events. `decode` has the same minimum.
     let sums = (count * u32::from(SUM.cast_unsigned())).max(8);
     let counters = (count * events.cpus.cast_unsigned()).max(1);
     [

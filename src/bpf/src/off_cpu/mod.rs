@@ -13,6 +13,7 @@ use rperf_sys::{BpfMapKind, RawTracepointProgram, clock_time};
 use crate::Error;
 use crate::bytes::{number, word};
 use crate::loaded::{LoadedPrograms, MapEntry, NamedShape, possible_cpus};
+use crate::stacks::MAX_FRAMES;
 use crate::tasks::{self, LOST_TASKS, slot};
 use programs::{ProgramOptions, losses, place, wait};
 
@@ -20,8 +21,6 @@ use programs::{ProgramOptions, losses, place, wait};
 const MAX_STACKS: u32 = 1 << 14;
 /// The maximum number of tasks that wait at a time.
 const MAX_WAITS: u32 = 1 << 16;
-/// The maximum number of frames of a stack, as for all stacks of BPF programs.
-const MAX_FRAMES: u32 = 127;
 
 /// Which waits are observed, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]

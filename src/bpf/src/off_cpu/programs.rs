@@ -46,7 +46,7 @@ pub(super) mod wait {
     pub(in crate::off_cpu) const SIZE: u32 = 24;
 }
 
-/// The key of [`SUMS`]: the task, and the numbers of its stacks. A negative error number replaces that of a missing stack.
+/// The key of [`SUMS`]: the task, and the numbers of its stacks. For a missing stack, it has a negative error number instead.
 pub(super) mod place {
     pub(in crate::off_cpu) const THREAD: usize = 0;
     pub(in crate::off_cpu) const PROCESS: usize = 4;
@@ -137,9 +137,13 @@ pub(super) fn record(b: &mut ProgramBuilder) {
     b.store(Double, R10, RECORD, R7);
     b.load(Word, R1, R10, NEXT);
     b.store(Word, R10, KEY, R1);
-    for (from, to) in [(wait::PROCESS, 4), (wait::KERNEL, 8), (wait::USER, 12)] {
+    for (from, to) in [
+        (wait::PROCESS, place::PROCESS),
+        (wait::KERNEL, place::KERNEL),
+        (wait::USER, place::USER),
+    ] {
         b.load(Word, R1, R0, from);
-        b.store(Word, R10, KEY + to, R1);
+        b.store(Word, R10, KEY + to as i16, R1);
     }
 }
 
@@ -190,6 +194,7 @@ fn begin_wait(b: &mut ProgramBuilder, options: ProgramOptions, out: Label) {
     }
     b.store(Double, R10, WAIT + wait::START, R9);
     b.store(Word, R10, WAIT + wait::PROCESS, R8);
+    // The verifier wants the padding at the end of the value to be initialized, too.
     b.store(Word, R10, WAIT + wait::SIZE as i16 - 4, 0);
     STACKS.store(b, FAST_COMPARISON | USER_STACK);
     b.set(R7, R0);

@@ -47,7 +47,7 @@ pub struct TaskKey {
 /// The waits and the run time of a task, in ns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskWaits {
-    /// The command name when the task was last switched out, otherwise that at its first wait.
+    /// The command name when the task was last switched out; if it never was, that at its first wait.
     pub comm: Vec<u8>,
     /// The time for which it ran until it was last switched out. A stretch whose begin was not seen is left out.
     pub runtime: u64,

@@ -21,7 +21,7 @@ pub(super) const TEMPLATE: MapId = MapId(3);
 /// The keys of rows whose tasks ended.
 pub(super) const ENDED: MapId = MapId(4);
 
-/// The buckets of a power of two, as a power of two.
+/// The binary logarithm of the number of buckets of a power of two.
 const SUB_BITS: u32 = 6;
 /// Longer waits are in the last bucket: 137 s.
 const LONGEST: u64 = (1 << 37) - 1;
@@ -57,7 +57,7 @@ pub(super) mod row {
     pub(in super::super) const MAX_END: i16 = 32;
     /// That of [`super::state`] when the task ended; 0 before.
     pub(in super::super) const RUNTIME: i16 = 40;
-    /// The last name of a task that ended, otherwise that at its first wait.
+    /// The last name of a task that ended; before it ends, that at its first wait.
     pub(in super::super) const COMM: i16 = 48;
     pub(in super::super) const BUCKETS: i16 = 64;
     pub(in super::super) const SIZE: usize = 64 + 4 * super::BUCKETS;
