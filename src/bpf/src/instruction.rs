@@ -189,8 +189,8 @@ pub struct Instruction {
     pub source: u8,
     /// The offset of a jump in instructions, or of memory in bytes.
     pub offset: i16,
-    /// The constant operand, a map's file descriptor, the number of a helper, or the type id (BTF) of a kernel function. A constant
-    /// of 64 bits takes two consecutive instructions, each of which has 32 bits of it.
+    /// The constant operand, a map's file descriptor, the number of a helper, or the type id (BTF) of a kernel function. A
+    /// constant of 64 bits takes two consecutive instructions, each of which has 32 bits of it.
     pub immediate: i32,
 }
 

@@ -73,8 +73,8 @@ pub struct KernelCounters {
 }
 
 impl KernelCounters {
-    /// Loads and attaches the programs. `events` has the counters of each event, at most one on each CPU. They must not be enabled
-    /// yet: earlier counts cannot be attributed to tasks or programs.
+    /// Loads and attaches the programs. `events` has the counters of each event, at most one on each CPU. They must not be
+    /// enabled yet: earlier counts cannot be attributed to tasks or programs.
     ///
     /// # Errors
     /// [`Error`]; [`Error::TooManyEvents`] for more than [`MAX_COUNTED_EVENTS`], or too many for the number of CPUs.
