@@ -16,7 +16,7 @@ pub enum TaskSet {
     Threads {
         /// Thread ids.
         threads: Vec<u32>,
-        /// The offset of `task_struct::pid` in bytes (from BTF), to include tasks that they create.
+        /// The offset of `task_struct::pid` in bytes (from BTF), to include tasks that the threads create; `None` excludes them.
         follow: Option<u16>,
         /// Whether each thread is observed only from its next successful exec on.
         from_exec: bool,
@@ -52,9 +52,11 @@ pub(crate) const LOST_TASKS: i32 = 0;
 /// The maximum number of tasks at one time.
 pub(crate) const MAX_TASKS: u32 = 32768;
 
-/// Offsets on the stack: a thread id, such as that of the current task; an index or another thread id; a slot.
+/// The offset on the stack of a thread id, such as that of the current task.
 pub(crate) const TASK: i16 = -4;
+/// The offset on the stack of an index in a map, or of another thread id.
 pub(crate) const INDEX: i16 = -8;
+/// The offset on the stack of a slot.
 const SLOT: i16 = -40;
 
 /// `BPF_NOEXIST`: an update of a map fails if the key exists.
@@ -146,7 +148,7 @@ pub(crate) fn add_slot(b: &mut ProgramBuilder) {
     add(b, TASKS, [TASK, SLOT], LOST_TASKS);
 }
 
-/// Sets the value of a key, which are at these offsets on the stack; counts a failure as this loss.
+/// Sets the value of a key; both are on the stack, at these offsets. Counts a failure as the loss with index `loss`.
 pub(crate) fn add(b: &mut ProgramBuilder, map: MapId, [key_at, value_at]: [i16; 2], loss: i32) {
     let end = b.label();
     key(b, map, key_at);

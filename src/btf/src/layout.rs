@@ -9,10 +9,12 @@ use super::record::{BtfType, TypeKind};
 /// `BTF_INT_SIGNED` and `BTF_INT_BOOL`, in the number that follows an integer type.
 const SIGNED: u32 = 1 << 24;
 const BOOLEAN: u32 = 1 << 26;
-/// The limits of a layout, since damaged types may refer to themselves: the depth of nested types, typedefs and qualifiers in a
-/// row, and members in total.
+// The limits of a layout, since damaged types may refer to themselves.
+/// Maximum depth of nested structures, unions and arrays.
 const MAX_DEPTH: usize = 8;
+/// Maximum number of typedefs, qualifiers and type tags in a row.
 const MAX_ALIASES: usize = 32;
+/// Maximum number of members in total, those of nested types included.
 const MAX_MEMBERS: usize = 1 << 10;
 /// The largest type of a bit field, in bytes.
 const MAX_BIT_FIELD: usize = 8;
@@ -113,8 +115,8 @@ impl Btf<'_> {
         Enumeration(enumerators.collect())
     }
 
-    /// Returns the layouts of structures by their names; those that are unknown or have no members are missing. Pointers have
-    /// `pointer` bytes.
+    /// Returns the layouts of the structures in `names`, with the names as keys; structures that are unknown or have no members
+    /// are missing. `pointer` is the size of a pointer in bytes.
     #[must_use]
     pub fn structures(
         &self,
@@ -200,7 +202,7 @@ impl LayoutReader<'_> {
 
     fn members(&mut self, record: BtfType<'_>, depth: usize) -> Vec<MemberLayout> {
         let mut members = Vec::new();
-        for index in 0..record.details.len() / 12 {
+        for index in 0..record.members() {
             self.members += 1;
             let word = |at: usize| record.detail(index * 3 + at);
             let (Some(name), Some(id), Some(place)) = (word(0), word(1), word(2)) else {
@@ -232,7 +234,7 @@ impl TypeLayout {
     }
 
     /// Returns a little-endian value as text: `{ .tv_sec: 1, .tv_nsec: 5 }`, or `{1, 5}` without names. With names, members
-    /// that are 0 are left out; elements that are 0 at the end of an array always are. `None` if `bytes` are too short.
+    /// that are 0 are left out. Trailing elements of an array that are 0 are always left out. `None` if `bytes` are too short.
     #[must_use]
     pub fn text(&self, bytes: &[u8], with_names: bool) -> Option<String> {
         let mut text = String::new();

@@ -76,8 +76,8 @@ impl<'a> Btf<'a> {
         let Some(base) = self.blobs.last() else {
             return Ok(self);
         };
-        let first_type = base.first_type.saturating_add(count(base.starts.len()));
-        let first_string = base.first_string.saturating_add(count(base.strings.len()));
+        let first_type = base.first_type.saturating_add(to_u32(base.starts.len()));
+        let first_string = base.first_string.saturating_add(to_u32(base.strings.len()));
         self.add(bytes, first_type, first_string)?;
         Ok(self)
     }
@@ -105,7 +105,7 @@ impl<'a> Btf<'a> {
         while at < types.len() {
             let record = BtfType::read(types, at, self.byte_order());
             let record = record.ok_or_else(|| damaged(types_start + at))?;
-            starts.push(count(at));
+            starts.push(to_u32(at));
             at = record.end;
         }
         self.blobs.push(BtfBlob {
@@ -178,7 +178,7 @@ impl<'a> Btf<'a> {
         found.next().is_none().then_some(id)
     }
 
-    /// Returns the offset in bytes of a member of the first structure of this name, also of a member within anonymous ones;
+    /// Returns the offset in bytes of a member of the first structure of this name. The member may be within anonymous members.
     /// `None` if the structure or the member is unknown, or the member is a bit field.
     #[must_use]
     pub fn member_offset(&self, structure: &str, member: &str) -> Option<u32> {
@@ -188,9 +188,10 @@ impl<'a> Btf<'a> {
         self.offset_within(&structures.next()?, member, MAX_NESTING)
     }
 
-    /// Returns the offset in bytes of a member of `record`. `depth` is the number of anonymous members that it may be in.
+    /// Returns the offset in bytes of a member of `record`. `depth` is the maximum number of nested anonymous
+    /// members that it may be in.
     fn offset_within(&self, record: &BtfType<'a>, member: &str, depth: usize) -> Option<u32> {
-        let members = (0..record.details.len() / 12).filter_map(|index| {
+        let members = (0..record.members()).filter_map(|index| {
             let word = |at: usize| record.detail(index * 3 + at);
             Some((self.text(word(0)?), word(1)?, word(2)?))
         });
@@ -223,6 +224,6 @@ impl<'a> Btf<'a> {
 }
 
 /// Converts a length or an offset within a section. Sections are shorter than 4 GiB, as their lengths have 32 bits.
-fn count(len: usize) -> u32 {
+fn to_u32(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }

@@ -87,14 +87,18 @@ impl<'a> BtfType<'a> {
             4 => (TypeKind::Structure, entries * 12),
             5 => (TypeKind::Union, entries * 12),
             6 => (TypeKind::Enumeration, entries * 8),
+            // BTF_KIND_FWD.
             7 => (TypeKind::Other, 0),
             8 => (TypeKind::Typedef, 0),
+            // BTF_KIND_VOLATILE, CONST, RESTRICT and TYPE_TAG.
             9..=11 | 18 => (TypeKind::Alias, 0),
             12 => (TypeKind::Function, 0),
             13 => (TypeKind::Prototype, entries * 8),
+            // BTF_KIND_VAR, DATASEC.
             14 => (TypeKind::Other, 4),
             15 => (TypeKind::Other, entries * 12),
             16 => (TypeKind::Float, 0),
+            // BTF_KIND_DECL_TAG.
             17 => (TypeKind::Other, 4),
             19 => (TypeKind::WideEnumeration, entries * 12),
             _ => return None,

@@ -293,7 +293,7 @@ fn remove_below(root: &Folder, parent: &Path, name: &OsStr) -> io::Result<()> {
         let removed = root
             .below(above)
             .and_then(|above| above.remove_folder(name));
-        // It is not empty.
+        // The folder is not empty.
         if removed.is_err() {
             return Ok(());
         }

@@ -38,7 +38,7 @@ const SUBCOMMANDS: &str = "use 'kmem record', 'kmem stat', 'kmem usage', 'kmem l
 /// The subcommands that may be abbreviated, to at least three letters, as in perf.
 const ABBREVIATED: &[&str] = &["record", "stat", "usage", "leaks", "fragmentation", "diff"];
 
-/// The options that select an allocator: `--page` and `--slab`.
+/// `--page` and `--slab` of `kmem record` and `kmem stat`; see [`Allocators::or_default`].
 fn allocators() -> [Arg; 2] {
     [
         switch("page").help("select the page allocator"),
@@ -46,9 +46,17 @@ fn allocators() -> [Arg; 2] {
     ]
 }
 
-/// The options of the subcommands that read a recording.
-fn reading_options() -> Vec<Arg> {
+/// `--page` and `--slab` of the other subcommands; see [`Allocators::given_or_recorded`].
+fn recorded_allocators() -> [Arg; 2] {
     let [page, slab] = allocators();
+    [
+        page.help("select the page allocator (default: the allocators in the recording)"),
+        slab.help("select the slab allocator (default: the allocators in the recording)"),
+    ]
+}
+
+/// The options of the subcommands that read a recording, except those of `kmem diff`. `page` and `slab` select allocators.
+fn reading_options([page, slab]: [Arg; 2]) -> Vec<Arg> {
     vec![
         input::force(),
         input::option(),
@@ -69,7 +77,7 @@ fn reading_options() -> Vec<Arg> {
 
 /// The options of `kmem`, all of which `kmem stat` has, too.
 fn options() -> Vec<Arg> {
-    let mut all = reading_options();
+    let mut all = reading_options(allocators());
     all.extend([
         list("line", "n").short('l').value_parser(number).help(
             "show only the first n rows of the table of the preceding --caller or --alloc",

@@ -54,7 +54,7 @@ const ABBREVIATED: &[&str] = &[
     "deadlock",
 ];
 
-/// The options of `lock` and of those of its subcommands that perf has, too.
+/// The options of `lock`, and of the subcommands that perf also has.
 fn reading_options(verbose: &'static str) -> Vec<Arg> {
     let mut all = vec![
         switch("dump-raw-trace")

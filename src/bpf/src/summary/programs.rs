@@ -13,9 +13,9 @@ use crate::{Helper, MapId, Operand, ProgramBuilder};
 
 use super::values::{self, call};
 
-/// From (task, call number) to the sums laid out in [`call`].
+/// From (task, call number, birth of the task or cgroup id) to the sums laid out in [`call`].
 pub(super) const CALLS: MapId = MapId(2);
-/// From (task, call number, errno) to a count.
+/// From (key of `CALLS`, errno) to a count.
 pub(super) const ERRNOS: MapId = MapId(3);
 /// One empty value of `CALLS`, which is too large for the stack.
 pub(super) const TEMPLATE: MapId = MapId(4);
@@ -32,11 +32,11 @@ pub(super) struct ProgramOptions {
     pub(super) known_tasks_only: bool,
     /// A process whose calls are not counted.
     pub(super) excluded_process: Option<u32>,
-    /// The offset of `task_struct::pid` in bytes.
+    /// The offset of `task_struct::pid` in bytes, to follow tasks that known tasks create; `None` if they are not followed.
     pub(super) task_pid: Option<i16>,
     /// The saved register by which calls of 32-bit programs are recognized.
     pub(super) compat: CompatMark,
-    /// Whether keys have the id of the task's cgroup instead of its birth.
+    /// Whether keys have the id of the task's cgroup instead of the task's birth ([`slot::BIRTH`]).
     pub(super) by_cgroup: bool,
 }
 
@@ -48,15 +48,15 @@ const VALUE: i16 = -72;
 /// A value of 8 bytes: the saved register by which calls of 32-bit programs are recognized.
 const WORD: i16 = -80;
 
-/// Leaves the number of the call in `R9`. The arguments of the tracepoint, to which `R6` points, are the saved registers and the
-/// number.
+/// Leaves the number of the call in `R9`: with the bit [`COMPAT`] for 32-bit programs, and `COMPAT - 1` for numbers that are not
+/// below `COMPAT`. The arguments of the tracepoint, to which `R6` points, are the saved registers and the number.
 fn call_number(b: &mut ProgramBuilder, compat: CompatMark) {
     let end = b.label();
     b.load(Double, R9, R6, 8);
-    let known = b.label();
-    b.jump_if(Below, R9, COMPAT, known);
+    let in_range = b.label();
+    b.jump_if(Below, R9, COMPAT, in_range);
     b.set(R9, COMPAT - 1);
-    b.place(known);
+    b.place(in_range);
     b.load(Double, R3, R6, 0);
     b.operate(Add, R3, i32::from(compat.offset));
     b.store(Double, R10, WORD, 0);
@@ -182,7 +182,8 @@ fn sums(b: &mut ProgramBuilder) {
     b.call(Helper::GetCurrentComm);
 }
 
-/// Adds the square of `R7`, which has 128 bits: with halves h and l, it is h²·2⁶⁴ + 2·h·l·2³² + l².
+/// Adds the square of `R7` to the sum of squares. The square has 128 bits: if h and l are the upper and lower half of `R7`, it is
+/// h²·2⁶⁴ + 2·h·l·2³² + l².
 pub(super) fn square(b: &mut ProgramBuilder) {
     let (no_middle_carry, no_carry) = (b.label(), b.label());
     b.set(R1, R7);
@@ -227,6 +228,7 @@ pub(super) fn bucket(b: &mut ProgramBuilder) {
     b.set(R1, R2);
     b.place(fits);
     bucket_number(b, values::SUB_BITS);
+    // Never jumps, but shows the verifier that the bucket is within the value.
     b.jump_if(Above, R1, values::BUCKETS - 1, out);
     b.operate(ShiftLeft, R1, 2);
     b.set(R2, R8);

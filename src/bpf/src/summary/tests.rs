@@ -56,24 +56,24 @@ proptest! {
     }
 
     #[test]
-    fn jumps_lead_to_their_labels(places in prop::collection::vec(0..30_usize, 30)) {
-        // Instruction N adds 1 << N and, if forward, jumps to the place of its label.
+    fn jumps_lead_to_their_labels(targets in prop::collection::vec(0..30_usize, 30)) {
+        // Block N adds 1 << N, and jumps to the block targets[N] if that is behind block N.
         let mut b = ProgramBuilder::new();
-        let labels: Vec<_> = places.iter().map(|_| b.label()).collect();
+        let labels: Vec<_> = targets.iter().map(|_| b.label()).collect();
         b.set(R7, 0);
-        for (index, place) in places.iter().enumerate() {
+        for (index, target) in targets.iter().enumerate() {
             b.place(labels[index]);
             b.operate(crate::Operation::Add, R7, 1 << index);
-            if *place > index {
-                b.jump(labels[*place]);
+            if *target > index {
+                b.jump(labels[*target]);
             }
         }
         b.store(Width::Double, R1, 0, R7);
         b.exit();
         let (mut expected, mut at) = (0_u64, 0);
-        while at < places.len() {
+        while at < targets.len() {
             expected += 1 << at;
-            at = places[at].max(at + 1);
+            at = targets[at].max(at + 1);
         }
         let program = b.encode(&[]).unwrap().concat();
         let mut memory = [0; 8];

@@ -9,8 +9,11 @@ pub(super) mod call {
     pub(in super::super) const MAX: i16 = 32;
     /// 128 bits, the lower half first.
     pub(in super::super) const SQUARES: i16 = 40;
+    /// The id of the process that made the last call.
     pub(in super::super) const PROCESS: i16 = 56;
+    /// The time at which the last call returned.
     pub(in super::super) const LAST: i16 = 64;
+    /// The name of the thread that made the last call (16 bytes).
     pub(in super::super) const COMM: i16 = 72;
     pub(in super::super) const BUCKETS: i16 = 88;
 }
@@ -19,7 +22,7 @@ pub(super) mod call {
 pub(super) const BUCKETS: i32 = 336;
 /// Binary logarithm of the number of buckets of each power of two.
 pub(super) const SUB_BITS: u32 = 3;
-/// The longest duration with a bucket of its own, in ns (about 5 hours). Longer ones are in the last bucket, too.
+/// The end of the last bucket, in ns (about 5 hours). Longer durations are counted in the last bucket, too.
 pub(super) const LONGEST: u64 = (1 << 44) - 1;
 /// The size of a value of the map of calls, in bytes.
 pub(super) const CALL_SIZE: usize = 88 + 4 * BUCKETS as usize;

@@ -266,11 +266,11 @@ fn pmu_scan(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
             let mut text = String::new();
             let mut values = Vec::new();
             for (spread, name) in spreads.iter().zip(["core PMU", "PMU"]) {
-                let (mean, deviation) = (spread.mean(), spread.standard_error());
+                let (mean, error) = (spread.mean(), spread.standard_error());
                 // Writing to a String cannot fail.
                 let _ = writeln!(
                     text,
-                    "  Average {name} scanning took: {mean:.3} usec (+- {deviation:.3} usec)"
+                    "  Average {name} scanning took: {mean:.3} usec (+- {error:.3} usec)"
                 );
                 values.push(Value::lower_is_better("usec", mean).with_variant(name));
             }

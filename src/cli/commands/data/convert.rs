@@ -170,6 +170,7 @@ impl DataConversion<'_> {
         let (context, data) = (self.analysis.context, self.analysis.data());
         let symbols = SymbolSources::for_recording(self.matches, context)?;
         let resolver = self.analysis.resolver(&symbols);
+        // Without data that completes callchains there is no limit: nothing is unwound.
         let limit = can_complete_callchains(data.events()).then_some(usize::MAX);
         let stacks = UserStacks::new(&resolver, stack_options(data.metadata(), limit));
         let mut bytes = None;

@@ -36,6 +36,7 @@ pub(super) enum NumberSource {
     Latencies {
         from: String,
         to: String,
+        /// The fields by which the samples of the two events are paired; if empty, they are paired by thread.
         key: Vec<String>,
         unit: (&'static str, u64),
         seconds: Option<String>,

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Command};
 use rperf_view::kmem::comparison::{RecordedUsage, UsageDiffKey, compare, write, write_json};
 use rperf_view::kmem::usage::UsageTotals;
 
-use super::allocators;
+use super::recorded_allocators;
 use super::usage::UsageNames;
 use super::usage_keys::{self, KeyPart, UsageAnalysis, UsageKeys};
 use crate::cli::context::Context;
@@ -33,7 +33,7 @@ const DOUBTFUL: &str = "sums of allocations";
 
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
-    let [page, slab] = allocators();
+    let [page, slab] = recorded_allocators();
     Command::new("kmem diff")
         .long_about(ABOUT)
         .args([

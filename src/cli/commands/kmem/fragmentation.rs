@@ -10,7 +10,7 @@ use rperf_view::kmem::fragmentation::FragmentationView;
 use super::details::{KmemDetails, call_site};
 use super::needed_events::require_events;
 use super::stat::page_size;
-use super::{Allocators, reading_options};
+use super::{Allocators, reading_options, recorded_allocators};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -42,7 +42,7 @@ pub(in crate::cli::commands) fn command() -> Command {
     Command::new("kmem fragmentation")
         .long_about(ABOUT)
         .args(options())
-        .args(reading_options())
+        .args(reading_options(recorded_allocators()))
 }
 
 fn options() -> [Arg; 3] {

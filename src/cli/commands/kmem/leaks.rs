@@ -14,7 +14,7 @@ use rperf_view::kmem::leaks::{self, NamedStack, StackLimits};
 use super::details::{KernelStacks, call_site};
 use super::needed_events::require_events;
 use super::stat::page_size;
-use super::{Allocators, reading_options};
+use super::{Allocators, reading_options, recorded_allocators};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -34,6 +34,9 @@ the last quarter of them. 'kmem record -g' records stacks for objects of the sla
 
 /// The number of stacks shown by default.
 const ROWS: u64 = 20;
+
+/// The number of frames of a stack shown by default.
+const FRAMES: u64 = 8;
 
 /// The numbers that may be wrong where records were lost.
 const DOUBTFUL: &str = "allocations that were not freed";
@@ -96,7 +99,7 @@ pub(in crate::cli::commands) fn command() -> Command {
     Command::new("kmem leaks")
         .long_about(ABOUT)
         .args(options())
-        .args(reading_options())
+        .args(reading_options(recorded_allocators()))
 }
 
 fn options() -> [Arg; 7] {
@@ -163,7 +166,7 @@ pub(in crate::cli::commands) fn run(
     let stacks: Vec<NamedStack> = shown.map(|memory| names.named(memory)).collect();
     let limits = StackLimits {
         hidden: selected.len().saturating_sub(rows),
-        frames: most("max-stack", 8),
+        frames: most("max-stack", FRAMES),
     };
     if let Some(file) = matches.get_one::<String>("svg") {
         let chart = chart(&report, &analysis.input.path.display().to_string());

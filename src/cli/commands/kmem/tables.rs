@@ -8,13 +8,14 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
-/// The number and the order of the rows of a table, which each selected allocator has.
+/// The number and the order of the rows of the table by caller or by address. Each selected allocator has its own table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownTable {
     /// The maximum number of rows (`-l`); all if `None`.
     pub(super) most: Option<usize>,
-    /// The keys of `-s`, or the default ones.
+    /// The keys of `-s` for the table of the slab allocator, or the default ones.
     pub(super) slab_keys: Vec<SlabSortKey>,
+    /// The same for the table of pages.
     pub(super) page_keys: Vec<PageSortKey>,
 }
 
@@ -65,8 +66,8 @@ impl ShownTables {
     }
 }
 
-/// Returns the table that option `id` requests; `None` if it does not. Keys are checked in either case. With both allocators, a list of keys that only one
-/// of them has applies to this one.
+/// Returns the table that option `id` requests; `None` if the option is not given. Keys are checked in either case. If both
+/// allocators are selected, a list whose keys only one of them has sorts only its table.
 fn table(
     id: &str,
     matches: &ArgMatches,

@@ -7,8 +7,8 @@ use rperf_resolve::Resolver;
 use rperf_view::kmem::usage::{NamedUsage, UsageTable, UsageTotals};
 
 use super::details::call_site;
-use super::reading_options;
 use super::usage_keys::{KeyPart, UsageAnalysis, UsageKeys};
+use super::{reading_options, recorded_allocators};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -26,6 +26,9 @@ the slab allocator allocates for its objects are listed as 'slab pages', but not
 
 /// The number of rows shown by default.
 const ROWS: u64 = 20;
+
+/// The number of frames of a stack shown by default.
+const FRAMES: u64 = 8;
 
 /// The numbers that may be wrong where records were lost.
 const DOUBTFUL: &str = "sums of allocations";
@@ -76,7 +79,7 @@ pub(in crate::cli::commands) fn command() -> Command {
     Command::new("kmem usage")
         .long_about(ABOUT)
         .args(options())
-        .args(reading_options())
+        .args(reading_options(recorded_allocators()))
 }
 
 fn options() -> [Arg; 6] {
@@ -138,7 +141,7 @@ pub(in crate::cli::commands) fn run(
         titles: keys.titles(),
         rows: names.named(&report, row_limit),
         hidden: report.rows.len().saturating_sub(row_limit),
-        frames: most("max-stack", 8),
+        frames: most("max-stack", FRAMES),
     };
     context.paginate("kmem")?;
     let out = &mut context.stdout();

@@ -78,7 +78,7 @@ pub(super) struct LockQuery {
     pub(super) user_stack_skip: usize,
     /// The maximum number of frames that are read and shown. Waits with equal frames share a row of callers.
     pub(super) max_stack: usize,
-    /// Only waits whose stack has a function with one of these words in its name.
+    /// Selects waits whose stack has a function with one of these words in its name; `None` selects all waits.
     pub(super) callstack: Option<Vec<String>>,
 }
 

@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 ///
 /// # Errors
 ///
-/// Status 129: no cgroup has one of the names.
+/// Status 129: one of the names is not the path of a known cgroup.
 pub(super) fn ids<'k>(
     query: &LockQuery,
     known: impl Iterator<Item = (u64, &'k Path)> + Clone,

@@ -30,9 +30,9 @@ pub(super) const STACK_SKIP: usize = 3;
 /// The default maximum number of frames that are read and shown, as in perf.
 pub(super) const MAX_STACK: usize = 8;
 
-/// The maximum number of frames that the kernel stores for BPF programs (`PERF_MAX_STACK_DEPTH`), and that it skips for them
-/// (`BPF_F_SKIP_FIELD_MASK`).
+/// The maximum number of frames that the kernel stores for BPF programs (`PERF_MAX_STACK_DEPTH`).
 const MAX_LIVE_STACK: usize = 127;
+/// The maximum number of frames that the kernel skips for BPF programs (`BPF_F_SKIP_FIELD_MASK`).
 const MAX_LIVE_SKIP: usize = 255;
 /// The maximum of `-M`. Larger maps need gigabytes of the kernel's memory.
 const MAX_MAP_ROWS: u64 = 1 << 24;
@@ -102,7 +102,10 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(live_options())
         .args([
             switch("lock-addr").short('l').help("show a row per lock, by address, with its name if it is known"),
-            value("max-stack", "n").value_parser(number).help("number of innermost frames to read (default: 8): waits with equal frames share a row, -v shows them"),
+            value("max-stack", "n").value_parser(number).help(
+                "number of innermost frames to read (default: 8, with --svg 127): \
+                waits with equal frames share a row, -v shows them",
+            ),
             value("stack-skip", "n")
                 .value_parser(number)
                 .help("number of innermost frames to skip when determining the caller (default: 3, of user programs 0); functions of locks and of the C library are skipped, too"),
@@ -196,7 +199,8 @@ fn default_max_stack(matches: &ArgMatches) -> usize {
     }
 }
 
-/// Refuses options of tables with `--holders` and `--svg`, and `--holders` for the running system.
+/// With `--holders` or `--svg`, refuses options of tables; with `--holders` also options that select waits, and the running
+/// system.
 fn refuse_without_table(
     matches: &ArgMatches,
     query: &LockQuery,
@@ -270,14 +274,14 @@ fn check_options(matches: &ArgMatches, query: &LockQuery, is_live: bool) -> Resu
     }
     if is_live && !(1..=MAX_LIVE_STACK).contains(&query.max_stack) {
         let message = format!(
-            "--max-stack {}: BPF programs read 1 to 127 frames",
+            "--max-stack {}: BPF programs read 1 to {MAX_LIVE_STACK} frames",
             query.max_stack
         );
         return Err(CliError::usage(message));
     }
     if is_live && query.stack_skip > MAX_LIVE_SKIP {
         let message = format!(
-            "--stack-skip {}: BPF programs skip at most 255 frames",
+            "--stack-skip {}: BPF programs skip at most {MAX_LIVE_SKIP} frames",
             query.stack_skip
         );
         return Err(CliError::usage(message));

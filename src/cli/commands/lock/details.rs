@@ -121,8 +121,9 @@ pub(super) struct LockDetails<'r> {
     functions: LockFunctions<'r, 'r>,
     /// The details of stacks of the host's kernel, if no names of functions are needed.
     known_stacks: KnownStacks,
-    /// The events of captured waits for futexes and for locks of the kernel.
+    /// The event of captured waits for futexes; `None` if [`capture_event`] finds none.
     futex_waits: Option<EventIndex>,
+    /// The event of captured waits for locks of the kernel; `None` if [`capture_event`] finds none.
     lock_waits: Option<EventIndex>,
     /// The events of clocks; none without `with_holders`.
     clocks: Vec<EventIndex>,
@@ -174,7 +175,7 @@ impl PrepareSamples for LockDetails<'_> {
 }
 
 impl<'r> LockDetails<'r> {
-    /// Creates the preparation of a recording's samples, not for `--holders`.
+    /// Creates the preparation of a recording's samples. `--holders` also needs [`Self::with_holders`].
     ///
     /// # Errors
     ///

@@ -257,6 +257,7 @@ fn is_thread_id(pid: u32, address: u64) -> bool {
     let Some(start) = address.checked_sub(GLIBC_TID) else {
         return false;
     };
+    // Three words: the first and the last are the pointers to the structure itself.
     let mut memory = [0; 24];
     let read = read_process_memory(pid, start, &mut memory);
     let (words, _) = memory.as_chunks::<8>();
@@ -264,6 +265,6 @@ fn is_thread_id(pid: u32, address: u64) -> bool {
     let is_own =
         |word: Option<&[u8; 8]>| word.is_some_and(|word| u64::from_ne_bytes(*word) == start);
     cfg!(target_arch = "x86_64")
-        && read.is_ok_and(|read| read == 24)
+        && read.is_ok_and(|read| read == memory.len())
         && pointers.into_iter().all(is_own)
 }
