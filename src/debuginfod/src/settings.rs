@@ -22,8 +22,8 @@ pub struct Settings {
 /// Limits of a download; `None` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DownloadLimits {
-    /// Time limit for each step until the response (resolving the host name, connecting, the header), for the first 100 kB since
-    /// the request was sent, and for every further 100 kB (`$DEBUGINFOD_TIMEOUT`).
+    /// Time limit of a step (`$DEBUGINFOD_TIMEOUT`). The steps are resolving the host name, connecting, receiving the header of
+    /// the response, and receiving each 100 kB of the file. The time of the first 100 kB begins with the request.
     pub stall: Option<Duration>,
     /// Time limit for the download of a file (`$DEBUGINFOD_MAXTIME`).
     pub total_time: Option<Duration>,

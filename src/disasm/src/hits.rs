@@ -24,6 +24,7 @@ struct SampledAddress {
 pub struct AddressCounts<'r, 'w> {
     resolver: &'r Resolver<'w>,
     select: Option<&'r dyn SelectSamples>,
+    /// The samples at each address, and the context of the first one, in which the address is resolved.
     addresses: FxHashMap<SampledAddress, (AddressContext, HitCount)>,
     totals: FxHashMap<EventIndex, HitCount>,
     /// Percentage of an event's period below which a function may be omitted.
@@ -75,7 +76,7 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
         }
     }
 
-    /// Returns the functions with samples. Symbols of their objects are read by at most this many threads.
+    /// Returns the functions with samples. The symbols of their objects are read by at most `threads` threads.
     #[must_use]
     pub fn functions(self, threads: NonZeroUsize) -> SampledFunctions {
         let world = self.resolver.world();

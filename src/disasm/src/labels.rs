@@ -34,7 +34,7 @@ impl Arrow {
 /// The jump labels of a listing, and the short disassembly with them.
 pub struct Labels<'l> {
     listing: &'l Listing<'l>,
-    /// Number of jumps within the function to each target; jumps to its end are not counted.
+    /// Number of jumps within the function to each target; jumps to the end of the function are not counted.
     jump_counts: FxHashMap<u64, usize>,
     /// Width of the longest mnemonic in characters.
     mnemonic_width: usize,
@@ -180,10 +180,10 @@ fn replace_pc_relative(operands: &str, place: &OperandAddress<'_>) -> Option<Str
 mod tests {
     use super::*;
 
-    fn named(address: u64, symbol: &str, bytes: u64) -> Option<OperandAddress<'_>> {
+    fn named(address: u64, symbol: &str, offset: u64) -> Option<OperandAddress<'_>> {
         Some(OperandAddress {
             address,
-            symbol: (!symbol.is_empty()).then_some((symbol, bytes)),
+            symbol: (!symbol.is_empty()).then_some((symbol, offset)),
         })
     }
 

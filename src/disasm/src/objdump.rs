@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Instructions in the output of objdump.
+/// Instructions in the output of objdump: size in bytes and text, by address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObjdumpListing(BTreeMap<u64, (usize, String)>);
 

@@ -5,13 +5,21 @@ use rperf_wire::{Attr, EventType};
 use crate::Catalogue;
 use crate::number::number;
 
-/// `HW_BREAKPOINT_R`, `_W` and `_X` of `linux/hw_breakpoint.h`.
-const ACCESSES: [(char, u32); 3] = [('r', 1), ('w', 2), ('x', 4)];
-/// Default length in bytes, for data.
+/// `HW_BREAKPOINT_R` of `linux/hw_breakpoint.h`.
+const READ: u32 = 1;
+/// `HW_BREAKPOINT_W`.
+const WRITE: u32 = 2;
+/// `HW_BREAKPOINT_X`.
+const EXECUTE: u32 = 4;
+/// The letters of the access.
+const ACCESSES: [(char, u32); 3] = [('r', READ), ('w', WRITE), ('x', EXECUTE)];
+/// The access if none is given.
+const DEFAULT_ACCESS: u32 = READ | WRITE;
+/// Default length of data in bytes.
 const DATA_LENGTH: u64 = 4;
-/// Default length for code: a `long`, the only length that x86 accepts for execute breakpoints.
+/// Default length of code in bytes: that of a `long`, the only length that x86 accepts for execute breakpoints.
 const CODE_LENGTH: u64 = 8;
-/// Lengths that the kernel supports on x86; arm64 also has 3, 5, 6 and 7.
+/// Lengths in bytes that the kernel supports on x86; arm64 also has 3, 5, 6 and 7.
 const LENGTHS: [u64; 4] = [1, 2, 4, 8];
 
 /// A breakpoint and its modifiers.
@@ -47,7 +55,7 @@ impl<'a> Breakpoint<'a> {
         };
         let after_place = start + place.len() + 1;
         let (access, modifiers) = split_access(after, after_place)?;
-        let is_code = access & 4 != 0;
+        let is_code = access & EXECUTE != 0;
         let length = match length {
             Some(text) => parse_length(text, start + address.len() + 1)?,
             None if is_code => CODE_LENGTH,
@@ -85,12 +93,12 @@ fn parse_length(text: &str, offset: usize) -> Result<u64, InvalidPart> {
     })
 }
 
-/// The access (read and write by default) and the modifiers, both optional.
+/// The access, or [`DEFAULT_ACCESS`], and the modifiers with their offset in the word; `None` without modifiers.
 type AccessSuffix<'a> = (u32, Option<(usize, &'a str)>);
 
 fn split_access(text: Option<&str>, offset: usize) -> Result<AccessSuffix<'_>, InvalidPart> {
     let Some(text) = text else {
-        return Ok((3, None));
+        return Ok((DEFAULT_ACCESS, None));
     };
     let (letters, modifiers) = match text.split_once(':') {
         Some((letters, modifiers)) => {
@@ -105,7 +113,7 @@ fn split_access(text: Option<&str>, offset: usize) -> Result<AccessSuffix<'_>, I
         let Some((_, bit)) = known else {
             // `mem:0x1000:u` has modifiers but no access.
             if index == 0 && modifiers.is_none() {
-                return Ok((3, Some((offset, letters))));
+                return Ok((DEFAULT_ACCESS, Some((offset, letters))));
             }
             return Err(InvalidPart {
                 offset: offset + index,

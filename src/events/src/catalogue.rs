@@ -42,7 +42,7 @@ pub trait EventSources: Debug {
     /// The address of a symbol of the running kernel.
     fn kernel_symbol(&self, name: &str) -> Option<u64>;
 
-    /// Whether a PMU belongs to the processor cores. Events of vendor tables without the name of a PMU (`Unit`) are events of these PMUs.
+    /// Whether a PMU belongs to the processor cores. Events of vendor tables that name no PMU (`Unit`) are events of these PMUs.
     fn is_core(&self, pmu: &str) -> bool {
         pmu == "cpu"
     }
@@ -148,9 +148,12 @@ impl Default for Catalogue<'_> {
 }
 
 impl Catalogue<'_> {
-    /// Returns the PMUs that a word selects: the PMU with this name. If there is none, a pattern selects all PMUs that match it, and
-    /// another word all PMUs whose name is the word with an optional `uncore_` before it and an optional instance number after it. Several
-    /// PMUs are restricted to [`Catalogue::only`].
+    /// Returns the PMUs that a word selects: the PMU with this name, otherwise
+    ///
+    /// - for a pattern, all PMUs that match it;
+    /// - for any other word, all PMUs whose name is the word, optionally after `uncore_`, and optionally with an instance number.
+    ///
+    /// If there are several, and [`Catalogue::only`] is one of them, only that one is returned.
     pub(crate) fn pmus_of(&self, word: &str) -> Vec<&(String, u32)> {
         if let Some(pmu) = self.pmus.iter().find(|(name, _)| name == word) {
             return vec![pmu];
@@ -178,7 +181,7 @@ impl Catalogue<'_> {
         self.restrict(self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect())
     }
 
-    /// Restricts several PMUs to [`Catalogue::only`]; returns all if it is not among them.
+    /// Returns only [`Catalogue::only`] if it is among the PMUs found, otherwise all of them.
     fn restrict<'p>(&self, mut found: Vec<&'p (String, u32)>) -> Vec<&'p (String, u32)> {
         let is_wanted = |pmu: &&(String, u32)| self.only.as_deref() == Some(pmu.0.as_str());
         if found.iter().any(is_wanted) {

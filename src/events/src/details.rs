@@ -27,7 +27,7 @@ const WEIGHT: SampleType = if cfg!(target_arch = "x86_64") {
     SampleType::WEIGHT
 };
 
-/// The branch filter for call stacks in user space, with addresses only.
+/// The branch filter for call stacks in user space: without flags and cycles, with the hardware index.
 const CALLS: BranchSampleType = BranchSampleType(
     BranchSampleType::USER.0
         | BranchSampleType::CALL_STACK.0
@@ -52,7 +52,8 @@ pub enum CallGraph {
     Dwarf {
         /// Size of each copy.
         stack_size: StackSize,
-        /// Whether data addresses are recorded, too: perf records them if the mode is given, but not if it is configured for `-g`.
+        /// Whether data addresses are recorded, too: perf records them if the mode is given as an option, but not if `-g` takes
+        /// it from the configuration.
         with_data: bool,
     },
     /// The kernel part comes from the kernel, the user part from the processor's call stack branch
@@ -124,7 +125,7 @@ pub struct RecordDetails {
     pub samples: SampleFields,
     /// Records besides samples.
     pub side_band: SideBand,
-    /// The values that reads of counters return.
+    /// How counters are read.
     pub reads: CounterReads,
     /// Record side-band events only, without samples (`-n`).
     pub no_samples: bool,
@@ -200,7 +201,7 @@ pub struct SideBand {
     pub no_bpf: bool,
 }
 
-/// The values that reads of counters return, besides the count.
+/// What reads of counters return besides the count, and whether tasks that exit are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CounterReads {
     /// Record the counts of each task when it exits (`-s`).

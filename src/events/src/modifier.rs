@@ -7,8 +7,8 @@ use crate::EventSpec;
 /// Letters that are modifiers. `X` (do not reorder the event) has no effect: events are never reordered.
 const LETTERS: &str = "ukhGHpPSDIWebX";
 
-/// Splits the name of an event at the colon before its modifiers, which may include `R`, as in recordings of perf; `None` if it has
-/// none.
+/// Splits the name of an event at the colon before its modifiers, which may include `R`, as in recordings of perf. `None` if there
+/// is no colon, or if the last one is followed by anything else.
 #[must_use]
 pub fn split_modifiers(name: &str) -> Option<(&str, &str)> {
     let is_modifier = |letter: char| letter == 'R' || LETTERS.contains(letter);
@@ -89,8 +89,8 @@ impl Modifiers {
         attr.set_precise_ip(self.precision());
     }
 
-    /// Adds the modifiers of a group to an event that may have modifiers of its own. `is_leader` means that the event is the leader,
-    /// which determines whether a group is pinned or exclusive.
+    /// Adds the modifiers of a group to an event that may have modifiers of its own. `D` and `e` are only set for the leader
+    /// (`is_leader`), which determines whether a group is pinned or exclusive.
     pub(crate) fn add_to(&self, event: &mut EventSpec, is_leader: bool) {
         let flags = &mut event.attr.flags;
         let all_levels =

@@ -17,7 +17,8 @@ use crate::terms::{SlashedWord, Term};
 use crate::{Catalogue, EventSpec, ParseError, SelectorFault, Tool, TracepointName, on_all_cores};
 
 /// Parses a list such as `cycles:u,{cs,page-faults}:S,sched:sched_process_*`. Order and duplicates are kept. A pattern gives one
-/// event per matching tracepoint, and on hybrid machines a generic event gives one per kind of cores.
+/// event per matching tracepoint, a word that selects several PMUs one per PMU, and on hybrid machines a generic event one per kind
+/// of cores.
 ///
 /// # Errors
 /// [`ParseError`] with the faults of all invalid words.
@@ -242,9 +243,9 @@ impl ListWord<'_> {
         let events = inner.events(catalogue)?;
         let (kind, rest) = name.split_once(':').unwrap_or((name, ""));
         let is_tracepoint = events.iter().all(|event| event.tracepoint.is_some());
-        let is_whole = is_tracepoint || numbered(kind, Some(rest)).is_some();
-        // `cycles:u/terms/` and `sched:sched_switch:u/terms/`.
-        if !is_whole || rest.contains(':') {
+        let name_needs_colon = is_tracepoint || numbered(kind, Some(rest)).is_some();
+        // Modifiers before the terms: `cycles:u/terms/` and `sched:sched_switch:u/terms/`.
+        if !name_needs_colon || rest.contains(':') {
             let colon = name.rfind(':').unwrap_or_default();
             return Err(self.fault(colon, "modifiers come after the terms".to_owned()));
         }

@@ -18,6 +18,7 @@ pub enum Tool {
 impl Tool {
     /// The tool event of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
+        // In the order of `TOOL_NAMES`.
         let tools = [Self::Duration, Self::User, Self::System];
         let mut known = TOOL_NAMES.iter().zip(tools);
         known.find_map(|(known, tool)| (*known == name).then_some(tool))

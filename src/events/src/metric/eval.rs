@@ -63,8 +63,8 @@ fn to_float(value: i64) -> f64 {
 
 impl Expr {
     /// Evaluates the formula: NaN if it is undefined because of a missing value, or a division or remainder by 0.
-    /// The names of missing values (of literals, with `#`) are added to `missing`, except those in the alternative of a choice
-    /// that is not evaluated.
+    /// The names of missing values (of literals, with `#`) are added to `missing`. In a choice, only the condition and the
+    /// selected alternative are evaluated; if the condition is NaN, neither alternative.
     pub fn value(&self, counts: &dyn MetricCounts, missing: &mut Vec<String>) -> f64 {
         let mut miss = |name: String| {
             if !missing.contains(&name) {
