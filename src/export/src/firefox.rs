@@ -66,7 +66,7 @@ struct File<'p, L, T> {
 /// The profile, its main event and the span of its samples.
 struct ProfileView<'p> {
     profile: &'p Profile,
-    /// The index of the event whose samples are the threads' samples.
+    /// The index of the event whose samples are the threads' samples; `None` without samples.
     main: Option<u32>,
     /// The time of the first sample, in nanoseconds.
     start: u64,
@@ -75,7 +75,7 @@ struct ProfileView<'p> {
 }
 
 impl ProfileView<'_> {
-    /// Milliseconds since the first sample.
+    /// Milliseconds from the first sample to `time`.
     fn milliseconds(&self, time: u64) -> f64 {
         time.saturating_sub(self.start) as f64 / 1e6
     }

@@ -287,6 +287,7 @@ impl<'p> Builder<'p> {
         mappings
     }
 
+    /// The empty entry 0, then the functions of the profile in their order.
     fn functions(&mut self) -> Vec<Function> {
         let profile = self.profile;
         let mut functions = vec![Function::default()];
@@ -299,6 +300,7 @@ impl<'p> Builder<'p> {
         functions
     }
 
+    /// The empty entry 0, then the locations by their ids.
     fn location_table(&mut self) -> Vec<Location> {
         let profile = self.profile;
         let locations = std::mem::take(&mut self.locations);

@@ -128,7 +128,7 @@ pub(super) enum SampleField {
 pub(super) struct CtfField {
     /// Its name, unique in the class.
     pub(super) name: String,
-    /// The name of a sequence's count, unique in the class.
+    /// The name of a sequence's count, unique in the class; not used for other types.
     pub(super) count_name: String,
     pub(super) kind: CtfType,
     source: SampleField,

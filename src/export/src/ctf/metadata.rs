@@ -29,8 +29,9 @@ pub fn write_metadata(
     environment: &CtfEnvironment<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    write_types(out)?;
+    write_types_and_trace(out)?;
     write_environment(environment, out)?;
+    write_clock_and_stream(environment.clock_offset, out)?;
     for (number, class) in layout.classes.iter().enumerate() {
         writeln!(
             out,
@@ -53,7 +54,7 @@ pub fn write_metadata(
 }
 
 /// Declares the aliases of integers and text, and the layout of the packet headers that [`super::CtfWriter`] writes.
-fn write_types(out: &mut dyn Write) -> io::Result<()> {
+fn write_types_and_trace(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "/* CTF 1.8 */\n")?;
     for size in [8, 16, 32, 64] {
         for (letter, sign, base) in [("u", "false", 10), ("s", "true", 10), ("x", "false", 16)] {
@@ -79,8 +80,7 @@ trace {
     )
 }
 
-/// Writes the environment, and declares the clock and the layouts of the packet contexts and event headers that
-/// [`super::CtfWriter`] writes.
+/// Writes the environment.
 fn write_environment(environment: &CtfEnvironment<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nenv {{")?;
     for (name, text) in &environment.properties {
@@ -90,8 +90,12 @@ fn write_environment(environment: &CtfEnvironment<'_>, out: &mut dyn Write) -> i
         out,
         "\tdomain = \"kernel\";\n\ttracer_name = {};\n}};",
         quoted(environment.exporter)
-    )?;
-    let offset = environment.clock_offset;
+    )
+}
+
+/// Declares the clock, which is 0 at `offset` nanoseconds since 1970, and the layouts of the packet contexts and event headers
+/// that [`super::CtfWriter`] writes.
+fn write_clock_and_stream(offset: i64, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "

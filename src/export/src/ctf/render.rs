@@ -12,6 +12,7 @@ pub struct CtfRender<'r, 'w> {
     layout: &'r CtfLayout,
     stacks: &'r UserStacks<'r, 'w>,
     endian: Endian,
+    /// The types of records, other than samples, that are encoded.
     kinds: Vec<RecordKind>,
 }
 

@@ -62,6 +62,7 @@ fn streams(events: &[(u64, u32, CtfContent)]) -> (BTreeMap<u32, Vec<u8>>, u64) {
     (files, bytes)
 }
 
+/// A packet with these events after its header of 52 bytes. `times` are its begin and end, `lost` is the stream's count so far.
 fn packet(times: (u64, u64), lost: u64, cpu: u32, events: &[u8]) -> Vec<u8> {
     let bits = 8 * (52 + events.len() as u64);
     let mut packet = vec![0xC1, 0x1F, 0xFC, 0xC1, 0, 0, 0, 0];
@@ -73,6 +74,7 @@ fn packet(times: (u64, u64), lost: u64, cpu: u32, events: &[u8]) -> Vec<u8> {
     packet
 }
 
+/// An event with the payload that [`streams`] gives it.
 fn event(class: u8, time: u64) -> Vec<u8> {
     let mut event = vec![class, 0, 0, 0];
     event.extend(time.to_le_bytes());
@@ -90,8 +92,8 @@ fn each_cpu_has_a_stream_of_packets() {
         // A record that is out of order gets the time of the previous one.
         (105, 0, CtfContent::Event(2)),
     ]);
-    let first = [event(3, 100), event(2, 110), event(2, 110)].concat();
-    assert_eq!(files[&0], packet((100, 110), 0, 0, &first));
+    let events_of_cpu_0 = [event(3, 100), event(2, 110), event(2, 110)].concat();
+    assert_eq!(files[&0], packet((100, 110), 0, 0, &events_of_cpu_0));
     assert_eq!(files[&1], packet((100, 100), 0, 1, &event(1, 100)));
     assert_eq!(bytes, (files[&0].len() + files[&1].len()) as u64);
 }
@@ -161,6 +163,7 @@ fn text_of_the_environment_is_escaped() {
         text.contains("\toffset_s = -1;\n\toffset = 999999999;\n"),
         "{text}"
     );
-    let comm = "event {\n\tname = \"perf_comm\";\n\tid = 0;\n\tstream_id = 0;\n\tfields := struct {\n\t\ts32 pid;\n\t\ts32 tid;\n\t\tutf8 comm;\n\t};\n};\n";
+    let comm = "event {\n\tname = \"perf_comm\";\n\tid = 0;\n\tstream_id = 0;\n\tfields := struct {\n\
+                \t\ts32 pid;\n\t\ts32 tid;\n\t\tutf8 comm;\n\t};\n};\n";
     assert!(text.contains(comm), "{text}");
 }

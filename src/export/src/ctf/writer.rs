@@ -9,9 +9,9 @@ use super::render::CtfContent;
 /// First word of each packet.
 const MAGIC: u32 = 0xC1FC_1FC1;
 /// Bytes before a packet's events: magic, stream, and six fields of the context.
-const PACKET_HEADER: usize = 52;
+const PACKET_HEADER_BYTES: usize = 52;
 /// A packet ends with the event that brings its events to this size, in bytes.
-const FULL_PACKET: usize = 256 << 10;
+const FULL_PACKET_BYTES: usize = 256 << 10;
 
 /// Writes events to one stream for each CPU. `S` opens the output of a CPU's stream.
 pub struct CtfWriter<S, W> {
@@ -174,7 +174,7 @@ impl<W: Write> Stream<W> {
     }
 
     fn is_full(&self) -> bool {
-        self.events.len() >= FULL_PACKET
+        self.events.len() >= FULL_PACKET_BYTES
     }
 
     /// Writes the current packet, if [`Stream::times`] is set, and begins the next. Returns its size in bytes.
@@ -183,8 +183,8 @@ impl<W: Write> Stream<W> {
             return Ok(0);
         };
         self.has_packets = true;
-        let size = (PACKET_HEADER + self.events.len()) as u64;
-        let mut header = Vec::with_capacity(PACKET_HEADER);
+        let size = (PACKET_HEADER_BYTES + self.events.len()) as u64;
+        let mut header = Vec::with_capacity(PACKET_HEADER_BYTES);
         header.extend(MAGIC.to_le_bytes());
         let stream_class = 0_u32;
         header.extend(stream_class.to_le_bytes());

@@ -11,8 +11,8 @@ use crate::profile::{CodeKind, Profile, ProfileFrame, ProfileFunction};
 pub(super) struct Tables<'p> {
     profile: &'p Profile,
     strings: Interner<&'p str>,
-    /// This map and the following ones convert indices in the profile to indices in the thread's tables. A symbol has the index
-    /// of its function, and a resource that of its object.
+    /// This map and the following ones convert indices in the profile to indices in the thread's tables. Symbols are found by the
+    /// index of their function, and resources by that of their object.
     stacks: FxHashMap<u32, usize>,
     frames: FxHashMap<u32, usize>,
     functions: FxHashMap<u32, usize>,

@@ -45,10 +45,18 @@ pub struct JsonBlock {
 pub struct JsonCache {
     recent: ThreadCache,
     unwinding: StackScratch,
-    /// The text of single frames, and of the parts of callchains between markers. Each frame begins with a comma.
-    known: [TextCache; 2],
+    known: KnownTexts,
     /// Buffer for the value of a field.
     value: Vec<u8>,
+}
+
+/// Text already rendered. Each frame begins with a comma.
+#[derive(Default)]
+struct KnownTexts {
+    /// Single frames.
+    frames: TextCache,
+    /// The parts of callchains between context markers.
+    parts: TextCache,
 }
 
 /// Inputs of resolving a frame.
@@ -144,14 +152,14 @@ impl<'r, 'w> JsonText<'r, 'w> {
         &self,
         context: FrameContext,
         chain: U64s<'_>,
-        known: &mut [TextCache; 2],
+        known: &mut KnownTexts,
         out: &mut Vec<u8>,
     ) {
         let start = out.len();
+        let KnownTexts { frames, parts } = known;
         let Some(split) = chain::split_first(chain) else {
-            return self.corrupted(context, chain, known, out);
+            return self.corrupted(context, chain, frames, out);
         };
-        let [frames, parts] = known;
         self.frame(context, split.mode, split.ip, frames, out);
         // Removes the comma before the first frame.
         out.remove(start);
@@ -172,7 +180,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
         });
         if !is_complete {
             out.truncate(start);
-            self.corrupted(context, chain, known, out);
+            self.corrupted(context, chain, frames, out);
         }
     }
 
@@ -183,7 +191,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
         &self,
         context: FrameContext,
         chain: U64s<'_>,
-        known: &mut [TextCache; 2],
+        known: &mut TextCache,
         out: &mut Vec<u8>,
     ) {
         let start = out.len();
@@ -194,7 +202,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
                 PERF_CONTEXT_KERNEL => mode = CpuMode::Kernel,
                 PERF_CONTEXT_USER => mode = CpuMode::User,
                 PERF_CONTEXT_MAX.. => {}
-                _ => self.frame(context, mode, ip, &mut known[0], out),
+                _ => self.frame(context, mode, ip, known, out),
             }
         }
         if out.len() > start {
@@ -304,8 +312,8 @@ impl Render for JsonText<'_, '_> {
         push_line(out, 2);
         out.push(b'{');
         // As in perf's JSON, a missing time is -1.
-        let time = sample.wire.time.unwrap_or(u64::MAX);
-        push_number(out, "timestamp", self.shifted(time));
+        let time = sample.wire.time.map_or(-1, |time| self.shifted(time));
+        push_number(out, "timestamp", time);
         push_number(out, "pid", sample.pid.cast_signed().into());
         push_number(out, "tid", sample.tid.cast_signed().into());
         if self.cpus.get(sample.event.0 as usize) == Some(&true) {
