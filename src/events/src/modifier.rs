@@ -7,8 +7,8 @@ use crate::EventSpec;
 /// Letters that are modifiers. `X` (do not reorder the event) has no effect: events are never reordered.
 const LETTERS: &str = "ukhGHpPSDIWebX";
 
-/// Splits the name of an event at the colon before its modifiers, which may include `R`, as in recordings of perf. `None` if there
-/// is no colon, or if the last one is followed by anything else.
+/// Splits the name of an event at the colon before its modifiers, which may include `R`, as in recordings of perf. `None` if
+/// there is no colon, or if the last one is followed by anything else.
 #[must_use]
 pub fn split_modifiers(name: &str) -> Option<(&str, &str)> {
     let is_modifier = |letter: char| letter == 'R' || LETTERS.contains(letter);

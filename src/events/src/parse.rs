@@ -17,8 +17,8 @@ use crate::terms::{SlashedWord, Term};
 use crate::{Catalogue, EventSpec, ParseError, SelectorFault, Tool, TracepointName, on_all_cores};
 
 /// Parses a list such as `cycles:u,{cs,page-faults}:S,sched:sched_process_*`. Order and duplicates are kept. A pattern gives one
-/// event per matching tracepoint, a word that selects several PMUs one per PMU, and on hybrid machines a generic event one per kind
-/// of cores.
+/// event per matching tracepoint, a word that selects several PMUs one per PMU, and on hybrid machines a generic event one per
+/// kind of cores.
 ///
 /// # Errors
 /// [`ParseError`] with the faults of all invalid words.
