@@ -12,7 +12,7 @@ use crate::cli::shared::features::FEATURES;
 /// Returns the command with its options.
 pub(super) fn command() -> Command {
     Command::new("version")
-        .long_about("Prints the version; with --build-options also the features that are built in.")
+        .long_about("Prints the version; with --build-options also the features of perf, and whether each is built in.")
         .arg(switch("build-options").help("show the build options"))
         .arg(
             counter("verbose")

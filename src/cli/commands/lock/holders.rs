@@ -58,18 +58,18 @@ pub(super) fn run(
     let pass = details.pass(&layouts, &needed).with_switches();
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut holders)?;
     analysis.end_progress();
-    let lost = std::mem::take(&mut holders.losses);
+    let lost_stretches = std::mem::take(&mut holders.losses);
     let table = holders.finish();
     let namer = StackNamer::new(&resolver);
     let flame = FlameFile::given(matches);
     if table.rows.is_empty() && flag(matches, "json") != Some(true) {
         note_without_holders(&analysis, flame.is_some())?;
-        return conclude(&analysis, delivered, &lost, "waits", matches);
+        return conclude(&analysis, delivered, &lost_stretches, "waits", matches);
     }
     if let Some(file) = flame {
         let stacks = table.rows.iter().map(|row| flame_stack(row, &namer));
         file.write(stacks, "Holders of Locks Flame Graph", context)?;
-        return conclude(&analysis, delivered, &lost, "waits", matches);
+        return conclude(&analysis, delivered, &lost_stretches, "waits", matches);
     }
     let names = HolderNames {
         namer,
@@ -85,7 +85,7 @@ pub(super) fn run(
         lost: losses(&analysis).lost,
     };
     print_sums(matches, context, &sums)?;
-    conclude(&analysis, delivered, &lost, "waits", matches)
+    conclude(&analysis, delivered, &lost_stretches, "waits", matches)
 }
 
 /// Prints the table, or JSON.
@@ -123,10 +123,11 @@ struct HolderNames<'n, 'r> {
 }
 
 impl HolderNames<'_, '_> {
-    /// Returns the sums by state and function, most time first. Each has the one of its stacks that has most time.
+    /// Returns the sums by state and function, most time first. The stack of a sum is that of its row with the most time.
     fn sums(&self, table: &HolderTable) -> Vec<HolderSum> {
         let mut sums: Vec<HolderSum> = Vec::new();
         let mut by_name: HashMap<(HolderState, String), usize> = HashMap::new();
+        // Rows are sorted by time, so the first row of a sum has its stack.
         for row in &table.rows {
             let name = self.function(row);
             match by_name.get(&(row.state, name.clone())) {
@@ -155,8 +156,8 @@ impl HolderNames<'_, '_> {
         sums
     }
 
-    /// Returns the name of the innermost user function, outside the C library if there is one; of the innermost function if
-    /// there is no user function; `Unknown` if the stack is empty.
+    /// Returns the name of the innermost user function outside the C library, otherwise of the innermost user function, otherwise
+    /// of the innermost function; `Unknown` if the stack is empty.
     fn function(&self, row: &HolderRow) -> String {
         let frames = self.namer.frames(&row.stack);
         let is_user = |frame: &&Frame| !is_kernel_address(frame.ip);

@@ -41,7 +41,7 @@ use crate::cli::symbol_options::SymbolSources;
 /// The default of `--map-nr-entries`, as in perf.
 const ENTRIES: u64 = 10240;
 
-/// Options that ask for waits of the running system, and how messages name them.
+/// The ids of the options that ask for waits of the running system, and their names in messages.
 const LIVE: [(&str, &str); 11] = [
     ("use-bpf", "-b"),
     ("all-cpus", "-a"),
@@ -281,9 +281,9 @@ fn task_pid(query: &LockQuery) -> Result<Option<u16>, Error> {
     Ok(Some(pid))
 }
 
-/// Returns the flags of BPF programs for the flags of a wait; `None` if there are none.
+/// Returns the flags of a wait as BPF programs have them; `None` if they have no such flags.
 fn bpf_flags(flags: u64) -> Option<u32> {
-    let futex = FUTEX_FLAGS.iter().find(|(own, _)| *own == flags);
+    let futex = FUTEX_FLAGS.iter().find(|(in_rows, _)| *in_rows == flags);
     futex.map_or_else(|| flags.try_into().ok(), |(_, bpf)| Some(*bpf))
 }
 
@@ -462,7 +462,7 @@ fn sums_of(sum: WaitSummary) -> LockSums {
         min: sum.min,
         powers: sum.buckets,
         flags: match FUTEX_FLAGS.iter().find(|(_, bpf)| *bpf == sum.flags) {
-            Some((own, _)) => *own,
+            Some((in_rows, _)) => *in_rows,
             None => u64::from(sum.flags),
         },
         address: sum.lock,

@@ -28,9 +28,11 @@ impl LiveOwners {
         }
     }
 
-    /// Returns the thread that owns the futex at `address` of `process`, or a lock of the kernel if `process` is `None`; `None`
-    /// if the owner is unknown. `value` is the owner as the BPF programs report it. That of a futex is a number from memory of
-    /// the process, so it is only returned if it is the id of a thread that can own the futex.
+    /// Returns the owner of the futex at `address` of `process`, or of a lock of the kernel if `process` is `None`. Returns
+    /// `None` if the owner is unknown.
+    ///
+    /// `value` is the owner as the BPF programs report it. For a futex, they read it from the memory of the process, so it is
+    /// only returned if it is the id of a thread that can own the futex.
     pub(super) fn owner(&self, value: u64, process: Option<u32>, address: u64) -> Option<u32> {
         if value == UNKNOWN_OWNER {
             return None;

@@ -34,7 +34,7 @@ pub(super) struct SharedPlace {
 }
 
 impl SharedPlace {
-    /// Returns the place at `address`; `None` if the mapping does not contain it, or is not shared.
+    /// Returns the place at `address`; `None` if the mapping does not contain the address, or is not shared.
     fn of(entry: &MapEntry<'_>, address: u64) -> Option<Self> {
         let is_within = (entry.start..entry.end).contains(&address);
         let is_shared = entry.permissions[3] == b's' && entry.inode != 0;
@@ -68,12 +68,12 @@ impl MachineThreads {
         map_entries(&maps).find_map(|entry| SharedPlace::of(&entry, address))
     }
 
-    /// Returns the thread with the id `own_tid` in its PID namespace whose process maps `place`. `pid` is a process that maps
-    /// `place`.
+    /// Returns the thread whose process maps `place` and whose id in its own PID namespace is `own_tid`. `pid` is a process that
+    /// maps `place`.
     ///
-    /// `None` if no such thread is found, or several: the memory has an id without its namespace. If this user may not read the
-    /// mappings of the only possible process, that process is assumed to map `place` if it is in the initial PID namespace, as
-    /// `pid` is.
+    /// Returns `None` if there is no such thread, or several, as the memory of a lock has an id without its namespace. If no
+    /// process is known to map `place`, and this user may not read the mappings of exactly one candidate, that process is assumed
+    /// to map `place` if both it and `pid` are in the initial PID namespace.
     pub(super) fn sharing(
         &self,
         place: SharedPlace,
@@ -96,7 +96,7 @@ impl MachineThreads {
         }
         match (&sharing[..], &hidden[..]) {
             ([thread], _) => Some(*thread),
-            // No other thread has the id in this namespace.
+            // In one namespace, no two threads have the same id.
             ([], [thread]) if self.are_in_initial_namespace([pid, thread.pid]) => Some(*thread),
             _ => None,
         }

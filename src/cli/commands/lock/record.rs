@@ -99,7 +99,7 @@ pub(super) fn run(
         arguments.push("--lock-owners".into());
     }
     if events.iter().any(|event| !LOCKDEP_EVENTS.contains(event)) {
-        // These events have no field for the caller: only the stack has it.
+        // Events other than lockdep's have no field for the caller: only the stack has it.
         arguments.push("-g".into());
     }
     for event in events {
@@ -171,8 +171,8 @@ pub(super) fn script(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let ignored = [("quiet", "-q"), ("output", "--output")];
-    if let Some((_, option)) = ignored.iter().find(|(id, _)| is_given(matches, id)) {
+    let refused = [("quiet", "-q"), ("output", "--output")];
+    if let Some((_, option)) = refused.iter().find(|(id, _)| is_given(matches, id)) {
         let message = format!("lock: {option} has no effect on 'script'");
         return Err(CliError::usage(message));
     }

@@ -43,7 +43,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(
             switch("lock-owner")
                 .short('o')
-                .help("show a row per thread that had the lock, recorded with 'lock record --user' or --owners"),
+                .help("show a row per thread that had the lock (recordings: 'lock record --user' or --owners)"),
         )
         .args(table_options(
             "column to sort by: acquired, contended, avg_wait, wait_total, wait_max, wait_min, run_queue (default: acquired)",

@@ -78,7 +78,7 @@ pub(super) fn is_in(event: &ExistingEvent, object: &ProbedObject) -> bool {
     }
 }
 
-/// The pattern for GROUP:NAME; a pattern without a group matches names in any group.
+/// Returns the pattern for GROUP:NAME: a pattern without a group gets the group `*`.
 pub(super) fn full_pattern(pattern: &str) -> String {
     match pattern.contains(':') {
         true => pattern.to_owned(),

@@ -25,13 +25,14 @@ With -o -, or without -o if the standard output is a pipe, the recording is writ
 An existing output file is renamed to FILE.old. The exit status is that of the workload.";
 
 const EVENT: &str = "\
-Events to record, separated by commas; may be given several times. Modifiers follow a colon: u for user space only, k \
-for the kernel only.
+Events to record, separated by commas; may be given several times. Modifiers follow a colon, such \
+as u for user space only, or k for the kernel only.
 Hardware: cycles instructions cache-references cache-misses branch-instructions branch-misses bus-cycles stalled-cycles-frontend \
 stalled-cycles-backend ref-cycles.
 Software: cpu-clock task-clock page-faults minor-faults major-faults context-switches (cs) cpu-migrations (migrations) \
 alignment-faults emulation-faults cgroup-switches bpf-output dummy.
 Tracepoints: system:name; both may be shell patterns (sched:*, 'syscalls:sys_enter_*').
+Other events, such as those of caches and PMUs: see 'list'.
 The default is cycles, or cpu-clock if the machine has no hardware counters.";
 
 const FILTER: &str = "\

@@ -10,21 +10,24 @@ use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use crate::cli::shared::tracepoints::ALL;
 
-/// The default sort keys.
+/// The default sort keys of samples.
 const SAMPLE_KEYS: &str = "comm,dso,symbol";
 
-/// The default sort keys of a recording with tracepoints only.
+/// The default sort keys of samples if the recording has only tracepoints.
 const TRACEPOINT_KEYS: &str = "trace";
 
-/// The default sort keys of a recording with tracepoints only, with `--raw-trace` (unformatted fields).
+/// The same with `--raw-trace`: all fields of the tracepoints, not formatted.
 const RAW_KEYS: &str = ALL;
 
+/// The default sort keys of branches.
 const BRANCH_KEYS: &str = "comm,dso_from,symbol_from,symbol_to,cycles";
 
+/// The default sort keys of memory accesses.
 const ACCESS_KEYS: &str =
     "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat";
 
-/// The keys that perf prints as sort order of memory accesses; the last one is for other architectures and has no column here.
+/// The keys that are printed as the default sort order of memory accesses, as in perf: [`ACCESS_KEYS`], and one for other
+/// architectures, which has no column here.
 const PRINTED_ACCESS_KEYS: &str = "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,local_p_stage_cyc";
 
 /// The items to count, according to the options.

@@ -1,4 +1,4 @@
-//! Checks that a recording has context switches before it is analysed.
+//! Checks that a recording has context switches before it is analysed, and warns about losses afterwards.
 
 use clap::ArgMatches;
 use rperf_analysis::sched::LostStretches;

@@ -177,9 +177,9 @@ impl InstalledScript {
 }
 
 /// Splits the words after the name of a script into those of its report script and those of its record script. `arguments`
-/// is the text after its name in the list of scripts.
+/// is [`InstalledScript::arguments`].
 ///
-/// The record script gets the words from `--` on. Without `--`, all words are for the report script if `name` ends in `top`.
+/// The record script gets `--` and the words after it. Without `--`, all words are for the report script if `name` ends in `top`.
 /// For other scripts, the report script gets the required arguments (`<…>`), and those of the words `tx`, `rx`, `debug` and
 /// `dev=…` that directly follow and are in `arguments`; the record script gets the rest.
 ///
@@ -231,7 +231,7 @@ pub(super) fn run_both(
     // The command holds the reading end of the pipe. If this process kept it open, the recorder would not get SIGPIPE when
     // the reporter ends first.
     drop(reporter);
-    // Children must not inherit the blocked signal.
+    // Only after both children are started, as they would inherit the blocked signal.
     let signals = Signals::block(&[libc::SIGINT]).ok();
     let status = started.and_then(finish);
     let recorded = finish(recorder)?;

@@ -143,8 +143,9 @@ impl Interpreter {
     /// The interpreter's exit status cannot be read.
     pub(super) fn finish(mut self) -> Result<ExitStatus, CliError> {
         if let Some(mut events) = self.events.take() {
-            // An error means that the interpreter has ended; its exit status is returned below.
-            let _ = events.write_all(&[0; 4]);
+            // A block of length 0 ends the events. An error means that the interpreter has ended; its exit status is returned
+            // below.
+            let _ = events.write_all(&0_u32.to_le_bytes());
         }
         let status = loop {
             match self.child.wait() {

@@ -32,7 +32,8 @@ struct NativeRun<'a> {
     settings: &'a ScriptSettings,
     script: NativeScript,
     table: NativeTable,
-    /// The number of samples of each event that the script does not use, if it lists them.
+    /// By event index: the number of samples of an event that the script does not use. Empty unless the script lists these
+    /// events.
     others: Vec<u64>,
 }
 
@@ -99,7 +100,7 @@ impl NativeRun<'_> {
         let decoder = FieldDecoder::new(recording, events, counts_others, &filter, &resolver);
         let decoder = decoder.map_err(|error| CliError::failure(255, error))?;
         if !decoder.has_events() {
-            return Err(self.lacks_events(&input.path.display().to_string()));
+            return Err(self.no_events_error(&input.path.display().to_string()));
         }
         let world = analysis.replay.world();
         let mut take = |block: &mut FieldBlock| {
@@ -114,7 +115,7 @@ impl NativeRun<'_> {
         analysis.conclude()
     }
 
-    fn lacks_events(&self, path: &str) -> CliError {
+    fn no_events_error(&self, path: &str) -> CliError {
         let events = self.table.events().iter().map(|event| event.tracepoint);
         let events: Vec<&str> = events.collect();
         let message = format!("{path}: the recording has no {}", events.join(", "));

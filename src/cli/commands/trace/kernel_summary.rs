@@ -1,4 +1,4 @@
-//! `-s` with BPF programs, which sum up the system calls in the kernel. A call costs less than with a record.
+//! `-s` with BPF programs, which sum up the system calls in the kernel. To count a call costs less than to record it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,9 +84,8 @@ pub(super) fn no_cgroups() -> CliError {
 /// Whether the only events are the entries and returns of system calls: the programs count nothing else.
 fn has_only_call_events(request: &RecordRequest) -> bool {
     let events = &request.observe.events;
-    let mut each = events.iter();
     events.len() == 2
-        && each.all(|event| {
+        && events.iter().all(|event| {
             let name = event.tracepoint.as_ref();
             name.is_some_and(|name| name.system == "raw_syscalls")
         })
@@ -167,12 +166,12 @@ pub(super) fn read(
         // Each call counts as two events, entry and return.
         thread.events += 2 * call.count;
         result.events += 2 * call.count;
-        let before = sums.entry((key.thread, key.call)).or_insert(Sums {
+        let call_sums = sums.entry((key.thread, key.call)).or_insert(Sums {
             total: 0,
             squares: 0,
         });
-        before.total += call.total;
-        before.squares = before.squares.saturating_add(call.squares);
+        call_sums.total += call.total;
+        call_sums.squares = call_sums.squares.saturating_add(call.squares);
         let statistics: &mut CallStatistics = thread.calls.entry(key.call).or_default();
         statistics.min = match statistics.count {
             0 => call.min,
@@ -184,7 +183,7 @@ pub(super) fn read(
         for (error, count) in call.errnos {
             *statistics.by_error.entry(error).or_default() += count;
         }
-        statistics.set_sums(before.total, before.squares);
+        statistics.set_sums(call_sums.total, call_sums.squares);
     }
     if compat > 0 {
         context.warn(format_args!(

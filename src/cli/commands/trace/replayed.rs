@@ -56,7 +56,7 @@ const LIMITS: &[&str] = &[
     "--overwrite",
     "--cgroup",
 ];
-/// The same as letters, which may be combined in one word.
+/// The letters of such options, which may be combined in one word.
 const SHORT_LIMITS: &[char] = &['C', 't', 'i', 'G'];
 
 /// Whether the recording seems to have all calls of all threads of its processes: otherwise, file descriptors get no names.

@@ -244,13 +244,15 @@ fn delay(matches: &ArgMatches) -> Result<Option<Duration>, CliError> {
     Ok((millis > 0).then(|| Duration::from_millis(millis.into())))
 }
 
-/// Returns the column of results, the setting `trace.args_alignment`.
+/// Returns the column of results: the setting `trace.args_alignment`, otherwise the default.
 fn result_column(context: &Context) -> usize {
     let set = context.config.text("trace.args_alignment");
     let set = set.and_then(|column| column.trim().parse().ok());
-    // Limits the padding: no line is that wide.
-    set.map_or(RESULT_COLUMN, |column: usize| column.min(1000))
+    set.map_or(RESULT_COLUMN, |column: usize| column.min(MAX_RESULT_COLUMN))
 }
+
+/// The maximum of `trace.args_alignment`, which limits the padding of lines.
+const MAX_RESULT_COLUMN: usize = 1000;
 
 /// Returns `--string-size`.
 fn string_size(matches: &ArgMatches) -> Result<u32, CliError> {
@@ -269,9 +271,11 @@ fn string_size(matches: &ArgMatches) -> Result<u32, CliError> {
     }
 }
 
-/// The default of strace and perf, in bytes.
+/// The default of `--string-size` in bytes, as in strace and perf.
 const STRING_SIZE: u64 = 32;
+/// The default of `--string-size` with `--exec-tree`.
 const TREE_STRING_SIZE: u64 = 400;
+/// The maximum of `--string-size`.
 const MAX_STRING_SIZE: u64 = 4096;
 
 /// Returns `--summary-mode`.
@@ -293,7 +297,7 @@ fn summary_mode(matches: &ArgMatches, sums_up: bool) -> Result<SummaryMode, CliE
     }
 }
 
-/// Returns `--duration` in nanoseconds.
+/// Returns `--duration` in nanoseconds; 0 if it is not given.
 fn min_duration(matches: &ArgMatches) -> Result<u64, CliError> {
     let Some(word) = matches.get_one::<String>("duration") else {
         return Ok(0);

@@ -21,7 +21,7 @@ pub(super) struct Selection {
     pub(super) traces_calls: bool,
     /// The numbers of the calls to show; `None` for all.
     pub(super) calls: Option<BTreeSet<u32>>,
-    /// The maximum number of lines of each other event with a limit (`nr=`), by event name.
+    /// By name of an event that is no call and has a limit (`nr=`): the maximum number of its lines.
     pub(super) limits: BTreeMap<String, u64>,
     /// The other events, by `-e` option.
     lists: Vec<ListedEvents>,
@@ -58,16 +58,14 @@ impl Selection {
             Some(traces_calls) => traces_calls,
             None => has_calls || !has_events,
         };
-        let calls = match (listed.calls.is_empty(), listed.excluded.is_empty()) {
-            (true, true) => None,
-            (false, _) => Some(listed.calls.difference(&listed.excluded).copied().collect()),
-            (true, false) => {
-                let all = table.all().into_iter().map(|(number, _)| number);
-                Some(
-                    all.filter(|number| !listed.excluded.contains(number))
-                        .collect(),
-                )
-            }
+        let calls = if !listed.calls.is_empty() {
+            Some(listed.calls.difference(&listed.excluded).copied().collect())
+        } else if !listed.excluded.is_empty() {
+            let all = table.all().into_iter().map(|(number, _)| number);
+            let rest = all.filter(|number| !listed.excluded.contains(number));
+            Some(rest.collect())
+        } else {
+            None
         };
         // With -i, the other events of the recording are shown even if there is no -e.
         let is_live = catalogue.is_some();
@@ -115,12 +113,15 @@ impl Selection {
     }
 }
 
-/// The calls and events of the `-e` options that are parsed so far.
+/// What the `-e` options that are parsed so far select.
 #[derive(Default)]
 struct Listed {
     calls: BTreeSet<u32>,
+    /// The calls after `!`.
     excluded: BTreeSet<u32>,
+    /// The other events of the last option.
     events: Vec<EventSpec>,
+    /// [`Selection::limits`].
     limits: BTreeMap<String, u64>,
 }
 

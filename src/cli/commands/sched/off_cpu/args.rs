@@ -68,10 +68,10 @@ fn output() -> [Arg; 6] {
         switch("json").help("print all rows as JSON, in nanoseconds"),
         switch("folded").help("write folded stacks, one per line"),
         value("format", "svg|html|json")
-            .help("draw a flame graph: svg (default with -o), html, or json, a tree of frames"),
+            .help("draw a flame graph: svg (default with -o or --title), html, or json, a tree of frames"),
         value("output", "file")
             .short('o')
-            .help("output file of the flame graph, - for the standard output (default: flamegraph.svg; with --folded: -)"),
+            .help("output file, - for the standard output (default: flamegraph.svg, .html or .json by format; with --folded: -)"),
         value("title", "text").help("title of the flame graph"),
     ]
 }
@@ -89,11 +89,11 @@ pub(super) enum OffCpuOutput {
 pub(super) struct OffCpuRequest {
     pub(super) options: OffCpuOptions,
     pub(super) output: OffCpuOutput,
-    /// Output file of a picture or of folded stacks.
+    /// Output file of a picture or of folded stacks; `None` for the default.
     pub(super) path: Option<PathBuf>,
     /// Title of a picture.
     pub(super) title: Option<String>,
-    /// Maximum number of frames of a stack that are read.
+    /// Maximum number of frames that are used of a stack.
     pub(super) max_stack: usize,
     /// Maximum number of these frames that text shows.
     pub(super) shown_frames: usize,
