@@ -21,7 +21,7 @@ use crate::cli::tracefs::MachineTracepoints;
 const RECORDER: &str = "lock record";
 
 const ABOUT: &str = "\
-Records waits for locks of the kernel with their stacks, in kernels with lockdep all events of locks. It takes all \
+Records waits for locks of the kernel with their stacks; in kernels with lockdep, all events of locks instead. It takes all \
 options of 'record'. 'lock contention' and 'lock report' show the recording.";
 
 /// The options of `record` that are always passed, before those of the user.

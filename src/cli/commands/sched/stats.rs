@@ -25,7 +25,7 @@ fn verbose_option() -> Arg {
         .help("describe the counters instead of naming them")
 }
 
-/// Returns the CPUs of `-C`.
+/// Returns the CPUs of `-C`; `None` without this option.
 fn wanted_cpus(matches: &ArgMatches) -> Result<Option<CpuList>, CliError> {
     let cpus = matches.get_one::<String>("cpu").map(|list| {
         CpuList::parse(list).map_err(|error| CliError::usage(format!("-C {list}: {error}")))

@@ -139,17 +139,18 @@ impl Listed {
         };
         for word in words(text) {
             let numbers = numbers(word, table);
-            match (numbers.is_empty(), is_excluded, catalogue) {
-                (false, true, _) => self.excluded.extend(numbers),
-                (false, false, _) => self.calls.extend(numbers),
-                (true, true, _) => return Err(not_excluded(word, table)),
+            let is_call = !numbers.is_empty();
+            match (is_call, is_excluded, catalogue) {
+                (true, true, _) => self.excluded.extend(numbers),
+                (true, false, _) => self.calls.extend(numbers),
+                (false, true, _) => return Err(not_excluded(word, table)),
                 // A name without a colon that is not an event is probably a misspelled call.
-                (true, false, Some(catalogue)) => match self.add_event(word, catalogue) {
+                (false, false, Some(catalogue)) => match self.add_event(word, catalogue) {
                     Ok(()) => {}
                     Err(error) if word.contains([':', '/', '{']) => return Err(error),
                     Err(_) => return Err(unknown(word, table)),
                 },
-                (true, false, None) => return Err(not_in_recordings(word, table)),
+                (false, false, None) => return Err(not_in_recordings(word, table)),
             }
         }
         Ok(())
