@@ -18,7 +18,7 @@ use super::error::{CliError, without_error_numbers};
 use super::options::{attached, given_value};
 use super::output::OutputStreams;
 
-/// The value that selects the servers of `DEBUGINFOD_URLS`.
+/// The value that selects the servers of `DEBUGINFOD_URLS`, as an empty one does.
 const SYSTEM: &str = "system";
 
 /// CA certificate bundles: Debian, Fedora, SUSE, Alpine.
@@ -39,11 +39,12 @@ pub(crate) fn option() -> Arg {
     )
 }
 
-/// Returns a client if `--debuginfod` is given, or otherwise if the setting `setting` enables it and names a server.
+/// Returns a client for the servers that `--debuginfod` selects, or otherwise the setting `setting`; `None` if neither is given,
+/// or if the setting selects no server.
 ///
 /// # Errors
 ///
-/// Invalid URLs; the option without any server; no directory for the cache.
+/// Invalid URLs; the option is given, but selects no server; no directory for the cache.
 pub(crate) fn client(
     matches: &ArgMatches,
     setting: &str,
@@ -124,7 +125,7 @@ fn text(context: &Context, name: &str) -> Option<String> {
     value.map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Returns `SSL_CERT_FILE` alone if set, otherwise the usual paths of the system's bundles.
+/// Returns the files with CA certificates: only `SSL_CERT_FILE` if it is set, otherwise the usual paths of the system's bundles.
 pub(crate) fn authorities(context: &Context) -> Vec<PathBuf> {
     let configured = context.var("SSL_CERT_FILE").map(|file| vec![file.into()]);
     configured.unwrap_or_else(|| CERTIFICATES.map(PathBuf::from).to_vec())
@@ -135,7 +136,7 @@ struct DownloadProgress {
     quiet: bool,
     /// Whether a progress line is overwritten on stderr: on a terminal, unless `quiet`.
     live: bool,
-    /// Set while rperf writes its output to a pager or another sink of its own, or a browser uses the terminal.
+    /// Set while stdout is redirected, for example to a pager, or a browser uses the terminal: no progress line is written then.
     terminal_in_use: Arc<AtomicBool>,
     /// The time at which the progress line was last written; `None` if no line is shown.
     refreshed: Mutex<Option<Instant>>,

@@ -7,7 +7,7 @@ use rperf_view::EventGroups;
 pub(crate) struct TableEvents {
     /// The indices of the events, the leader first.
     pub(crate) events: Vec<usize>,
-    /// The event names in the table's heading.
+    /// The events in the table's heading: their names; for a recorded group, in braces after the name of the group.
     pub(crate) name: String,
     /// Whether the heading says "events". As in perf, it does for every leader of a group, even if its table has no other event
     /// (`--no-group`).
@@ -16,7 +16,7 @@ pub(crate) struct TableEvents {
 
 /// Returns the tables of a recording: one for each group, and one for each event without a group. `grouping` is
 /// `Some(true)` for `--group`, which makes all events one group if the recording has no groups, and `Some(false)` for
-/// `--no-group`: one table for each event.
+/// `--no-group`: one table for each event; `None` without either.
 pub(crate) fn tables(recording: Metadata<'_>, grouping: Option<bool>) -> Vec<TableEvents> {
     let events = recording.events;
     let grouped = grouping != Some(false);

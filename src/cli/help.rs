@@ -22,6 +22,12 @@ use super::shared::wrap::wrap;
 /// The width of help, in columns.
 const WIDTH: usize = 80;
 
+/// The indentation of the text of a manual's section, in columns.
+const SECTION_INDENT: usize = 7;
+
+/// The indentation of the text below an option or an example, in columns.
+const EXPLANATION_INDENT: usize = 11;
+
 /// Prints the usage line and one line per command.
 pub(crate) fn overview(context: &Context) -> Result<(), CliError> {
     let program = context.program;
@@ -53,7 +59,7 @@ pub(crate) fn manual(
     let program = context.program;
     let name = wrap(
         &format!("{program}-{} - {}", title.name, title.summary),
-        7,
+        SECTION_INDENT,
         WIDTH,
     );
     let mut text = format!("NAME\n{name}\nSYNOPSIS\n");
@@ -61,7 +67,7 @@ pub(crate) fn manual(
     text.push('\n');
     if let Some(about) = command.get_long_about() {
         text.push_str("\nDESCRIPTION\n");
-        text.push_str(&wrap(&about.to_string(), 7, WIDTH));
+        text.push_str(&wrap(&about.to_string(), SECTION_INDENT, WIDTH));
     }
     let groups = groups::grouped(title.name, command, |_| true);
     if !groups.is_empty() {
@@ -86,7 +92,7 @@ pub(crate) fn manual(
                 "These options of Linux perf are refused by name: {}.",
                 refused.join(" ")
             ),
-            7,
+            SECTION_INDENT,
             WIDTH,
         ));
     }
@@ -96,16 +102,16 @@ pub(crate) fn manual(
     }
     for example in lines {
         push_line(&mut text, format_args!("       {program} {}", example.line));
-        text.push_str(&wrap(example.purpose, 11, WIDTH));
+        text.push_str(&wrap(example.purpose, EXPLANATION_INDENT, WIDTH));
     }
     if let Some(after) = command.get_after_long_help() {
         text.push_str("\nNOTES\n");
-        text.push_str(&wrap(&after.to_string(), 7, WIDTH));
+        text.push_str(&wrap(&after.to_string(), SECTION_INDENT, WIDTH));
     }
     page(context, "help", &text)
 }
 
-/// Returns the names of an option and its help below.
+/// Returns a line with the names of an option and its value, and below it the help.
 fn option_text(arg: &Arg) -> String {
     let short = arg.get_short().map(|short| format!("-{short}"));
     let long = arg.get_long().map(|long| format!("--{long}"));
@@ -113,12 +119,12 @@ fn option_text(arg: &Arg) -> String {
     let value = summary::value_text(arg);
     let mut text = format!("       {}{value}\n", names.join(", "));
     if let Some(help) = arg.get_long_help().or_else(|| arg.get_help()) {
-        text.push_str(&wrap(&help.to_string(), 11, WIDTH));
+        text.push_str(&wrap(&help.to_string(), EXPLANATION_INDENT, WIDTH));
     }
     text
 }
 
-/// Prints text through the pager.
+/// Prints text on the standard output, or in the pager if it is enabled for `command`.
 pub(crate) fn page(context: &Context, command: &str, text: &str) -> Result<(), CliError> {
     context.paginate(command)?;
     context.stdout().write_all(text.as_bytes())?;

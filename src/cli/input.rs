@@ -344,15 +344,15 @@ fn redirected_text() -> Option<impl Read> {
         .ok()
         .filter(|stdin| stdin.metadata().is_file());
     let mut file = stdin?.for_reading().ok()?;
-    let mut first = Vec::new();
+    let mut beginning = Vec::new();
     (&mut file)
         .take(MAX_FIRST_LINE)
-        .read_to_end(&mut first)
+        .read_to_end(&mut beginning)
         .ok()?;
-    let line = first.split(|byte| *byte == b'\n').next()?;
+    let line = beginning.split(|byte| *byte == b'\n').next()?;
     let weight = line.rsplit(|byte| *byte == b' ').next()?;
     let is_folded = line.contains(&b' ') && weight.iter().all(u8::is_ascii_digit);
-    (is_folded && !weight.is_empty()).then(|| io::Cursor::new(first).chain(file))
+    (is_folded && !weight.is_empty()).then(|| io::Cursor::new(beginning).chain(file))
 }
 
 /// Whether stdin is a pipe, which perf reads if no file is named.

@@ -38,7 +38,8 @@ runs now, and 'list' shows the events that exist.";
 const GRAMMAR: &str = "\
 A long option may be shortened to a prefix that no other option has. A switch --NAME is turned off by --no-NAME; the last one \
 given counts. Short options may be written together if only the last of them has a value: -age cycles. A value is \
-the next word, or follows = after a long option or the letter of a short one; optional values shown as [=<value>] must be attached.
+the next word, or is attached: to a long option with =, to a short one without. Optional values, shown as [=<value>], must be \
+attached.
 
 For commands that run a program, the first word that is not an option, or the word after --, begins the program's own command line.
 

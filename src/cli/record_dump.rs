@@ -28,7 +28,7 @@ pub(super) fn is_wanted(matches: &ArgMatches) -> bool {
     flag(matches, "dump-raw-trace") == Some(true)
 }
 
-/// Refuses `-D` with `--json`, which prints on the standard output, too. `hint` says so.
+/// Refuses `-D` with `--json`: both print on the standard output. `hint` is the hint of the error.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ pub(crate) enum DumpedRecord<'a> {
 }
 
 /// Dumps all records in perf's delivery order, or in file order if `dump` is not sorted. `after` writes the text that follows
-/// each sample, once per sample that [`Replay::deliver`] derives from it, and each other decoded record.
+/// a decoded record. For a sample, it is called once for each sample that [`Replay::deliver`] derives from it.
 pub(super) fn write<W: Write>(
     out: &mut W,
     replay: &Replay<'_>,

@@ -29,7 +29,7 @@ pub(crate) struct SymbolSources {
     ignore_vmlinux: bool,
     kallsyms: Option<PathBuf>,
     symfs: Option<PathBuf>,
-    /// `--debuginfod`.
+    /// The servers of `--debuginfod`, or of the setting `rperf.debuginfod`.
     servers: Option<Arc<dyn Servers>>,
     demangle: bool,
     demangle_kernel: bool,

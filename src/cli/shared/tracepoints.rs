@@ -118,8 +118,8 @@ impl<'a> RecordedTracepoints<'a> {
         })
     }
 
-    /// Returns the event that `name` selects: `%N` the Nth from 1, even if there is no such event, `SYSTEM:EVENT`, or a substring
-    /// of only one event's name.
+    /// Returns the event that `name` selects. `name` is the full `SYSTEM:EVENT`, a part of the name of exactly one event, or
+    /// `%N`: the Nth event, counted from 1, which may not exist.
     fn event(&self, name: &str) -> Option<EventIndex> {
         let events = &self.recording.events;
         if let Some(number) = name.strip_prefix('%') {

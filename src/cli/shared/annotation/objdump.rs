@@ -10,8 +10,8 @@ use rperf_resolve::Resolver;
 
 use crate::cli::error::CliError;
 
-/// Returns the output of `program` for the code of `function`, at `range` in its object. The file with the object's symbols is
-/// tried first, then the object.
+/// Returns the parsed output of `program` for the code of `function`, at `range` in its object. The file with the object's
+/// symbols is tried first, then the object.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ pub(crate) fn run_objdump(
     let object = &*resolver.world().dso(dso).path();
     // The symbols may come from a debug file, which may have no code.
     let symbol_file = resolver.source(dso).filter(|file| *file != object);
-    let mut message = String::new();
+    let mut objdump_message = String::new();
     for file in symbol_file.into_iter().chain([object]) {
         let mut command = Command::new(program);
         command
@@ -45,7 +45,7 @@ pub(crate) fn run_objdump(
             return Ok(listing);
         }
         let errors = String::from_utf8_lossy(&output.stderr);
-        message = errors.lines().next().unwrap_or_default().to_owned();
+        objdump_message = errors.lines().next().unwrap_or_default().to_owned();
     }
     let name = resolver.symbol_name(function.symbol);
     let error = format!(
@@ -54,8 +54,8 @@ pub(crate) fn run_objdump(
         object.display()
     );
     let error = CliError::message(1, error);
-    Err(match message.is_empty() {
+    Err(match objdump_message.is_empty() {
         true => error,
-        false => error.detail(message),
+        false => error.detail(objdump_message),
     })
 }

@@ -31,7 +31,8 @@ impl PathPrefix {
         }
     }
 
-    /// Returns the local path of a source file that the debug information names `path`. Relative paths are unchanged.
+    /// Returns the local path of a source file that the debug information names `path`. Relative paths, and without
+    /// `--prefix` all paths, are unchanged.
     fn place(&self, path: &Path) -> PathBuf {
         let directory = match &self.directory {
             Some(directory) if path.is_absolute() => directory,

@@ -202,8 +202,8 @@ impl Symbols for ProbedBinary {
     }
 }
 
-/// Returns the last target of `-x` or `-m`, by default the kernel. The path of a program is absolute; the file need not exist
-/// if `-x` gives a path.
+/// Returns the last target of `-x` or `-m`, by default the kernel. The path of a program is absolute. The file must
+/// exist only if `-x` gives a name without a slash.
 pub(crate) fn resolved_target(
     matches: &ArgMatches,
     context: &Context,
@@ -222,9 +222,9 @@ pub(crate) fn resolved_target(
     }
 }
 
-/// Returns the absolute path of a file: with `--target-ns`, a path below `/proc/PID/root`. Otherwise links are resolved, unless the
-/// kernel can parse only the path of the link, and a name without a slash is searched in the working directory, `PATH` and the
-/// library directories.
+/// Returns the absolute path of a file. With `--target-ns`, this is a path below `/proc/PID/root`. Otherwise a name without a
+/// slash is searched in the working directory, `PATH` and the library directories, and links are resolved. The path of a link is
+/// kept if the kernel can parse it, but not the path of its target.
 fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(pid) = matches.get_one::<u64>("target-ns") {
         let inside = target.strip_prefix("/").unwrap_or(target);
@@ -245,7 +245,6 @@ pub(crate) fn is_file(target: &Path, context: &Context) -> bool {
 fn locate(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
     if let Ok(path) = fs::canonicalize(target) {
         return match path.is_file() {
-            // The kernel may be able to parse the path of the link, though not of its target.
             true if !is_readable_word(&path) => match std::path::absolute(target) {
                 Ok(given) if is_readable_word(&given) => Ok(given),
                 _ => Ok(path),
@@ -269,8 +268,10 @@ fn locate(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
 /// Whether the kernel parses this path as one word: blanks separate words in the lists of events, and `#` starts a comment
 /// (kernel/trace/trace.c, `trace_parse_run_command`).
 pub(crate) fn is_readable_word(path: &Path) -> bool {
+    // Not in `is_ascii_whitespace`.
+    const VERTICAL_TAB: u8 = 0x0b;
     let bytes = path.as_os_str().as_encoded_bytes();
-    let ends_word = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'#' | 0x0b);
+    let ends_word = |byte: &u8| byte.is_ascii_whitespace() || matches!(*byte, b'#' | VERTICAL_TAB);
     !bytes.iter().any(ends_word)
 }
 
