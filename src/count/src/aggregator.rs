@@ -43,6 +43,7 @@ struct RunStatistics {
 /// Sums of an event in one unit and one run.
 #[derive(Debug, Clone, Copy, Default)]
 struct RunSums {
+    /// Number of readings that were added up.
     merged: usize,
     value: f64,
     enabled: u64,

@@ -25,7 +25,7 @@ pub enum Aggregation {
 }
 
 impl Aggregation {
-    /// `enum aggr_mode` of perf 6.1 (`util/stat.h`), used in recordings.
+    /// `enum aggr_mode` of perf 6.1 (`util/stat.h`), used in recordings; without `AGGR_UNSET` (6).
     const NUMBERS: [(u64, Self); 7] = [
         (0, Self::Cpu),
         (1, Self::Global),
