@@ -45,11 +45,11 @@ pub struct TaskRow {
     pub tid: u32,
     /// The process of the thread that created it; `None` without a FORK record.
     pub parent_pid: Option<u32>,
-    /// Its last recorded name; before the first, that of its parent at the FORK. Empty if neither is recorded.
+    /// Its last recorded name; if there is none, that of its parent at the FORK. Empty if neither is recorded.
     pub comm: String,
-    /// Nanoseconds of the recording's clock; `None` without a FORK record of a thread created during the recording.
+    /// Its creation, in nanoseconds of the recording's clock; `None` if it existed before the recording or has no FORK record.
     pub started: Option<u64>,
-    /// Nanoseconds of the recording's clock; `None` without an EXIT record.
+    /// Its exit, in nanoseconds of the recording's clock; `None` without an EXIT record.
     pub ended: Option<u64>,
 }
 
@@ -58,8 +58,8 @@ pub struct TaskRow {
 pub enum LossKind {
     /// Records of any type that found the ring full (`PERF_RECORD_LOST`).
     Records,
-    /// Samples of one event, counted at the end of the recording, often also reported as records
-    /// (`PERF_RECORD_LOST_SAMPLES`).
+    /// Samples of one event, counted at the end of the recording (`PERF_RECORD_LOST_SAMPLES`). Often the same losses are also
+    /// counted as lost records.
     Samples,
 }
 
