@@ -218,7 +218,7 @@ impl PartialFile {
 
 /// Removes the files of one build-id that have not been used for `max_age`.
 fn clean_folder(folder: &Folder, max_age: Duration) -> io::Result<()> {
-    // The first parts of the names of files in the cache, also of files being downloaded.
+    // The names of files in the cache begin with one of these, also while the files are downloaded.
     const PARTS: [&str; 4] = ["debuginfo", "executable", "source", "section"];
     for name in folder.names()? {
         let is_part = |part: &&str| name.to_string_lossy().starts_with(*part);

@@ -29,7 +29,7 @@ pub struct Client {
 /// The part of a client that changes while it is used.
 #[derive(Default)]
 struct ClientState {
-    /// Servers that have not failed.
+    /// Servers that are still queried: those that have not failed; none after the cache could not store a file.
     servers: Vec<Server>,
     /// Files that the servers were queried for, by build-id and part; no file is queried twice.
     queried: HashSet<(String, FilePart)>,
@@ -101,6 +101,7 @@ impl Client {
                     self.observer.failed(&error);
                     is_absent = false;
                     match error {
+                        // The server may have other files that can be used.
                         Error::OtherBuild { .. }
                         | Error::TooLarge { .. }
                         | Error::TooLong { .. } => {}
@@ -121,6 +122,7 @@ impl Client {
         None
     }
 
+    /// Downloads the file from `server` into the cache; `None` if the server does not have it.
     fn query_server(
         &self,
         state: &mut ClientState,
@@ -252,6 +254,7 @@ fn explain(error: AgentError, server: &Server) -> Error {
 /// is removed from ids of 8 and 16 bytes, which some linkers use.
 fn query_id(id: &BuildId) -> String {
     let mut hexadecimal = id.to_string();
+    // The shortest padding is that of 16 bytes to twenty: 8 digits.
     let is_padded = |length: usize| {
         let rest = hexadecimal.get(2 * length..);
         rest.is_some_and(|rest| rest.len() >= 8 && rest.bytes().all(|digit| digit == b'0'))
