@@ -28,11 +28,11 @@ fn blanks_in_paths_are_reported_and_avoided_with_links() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let definition = format!("{}:leaf=leaf", group.0);
-    for name in ["two words", "a#b", "tab\tbed"] {
+    for name in ["two words", "a#b", "tab\tbed", "voilà"] {
         fs::copy(programs().join("plain"), folder.join(name)).expect("a copy");
         let refused = probe(folder, &["-x", name, "--add", &definition]);
         assert_eq!(refused.status, 254, "{name}: {}", refused.stderr);
-        let message = "hint: the kernel cannot use a path with spaces or '#'";
+        let message = "hint: the kernel cannot use a path with spaces, '#' or the byte a0";
         assert!(refused.stderr.contains(message), "{}", refused.stderr);
         let link = folder.join("link");
         symlink(folder.join(name), &link).expect("a link");

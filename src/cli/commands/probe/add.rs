@@ -187,7 +187,7 @@ fn path_hint(event: &ProbeEvent) -> Option<String> {
     let is_readable = is_readable_word(Path::new(object));
     (!is_readable).then(|| {
         format!(
-            "the kernel cannot use a path with spaces or '#'; make a link: 'ln -s \"{object}\" /tmp/link', then -x /tmp/link"
+            "the kernel cannot use a path with spaces, '#' or the byte a0 (as in 'à'); make a link: 'ln -s \"{object}\" /tmp/link', then -x /tmp/link"
         )
     })
 }

@@ -266,12 +266,16 @@ fn locate(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
 }
 
 /// Whether the kernel parses this path as one word: blanks separate words in the lists of events, and `#` starts a comment
-/// (kernel/trace/trace.c, `trace_parse_run_command`).
+/// (kernel/trace/trace.c, `trace_parse_run_command`). The kernel takes bytes for Latin-1: the no-break space is a blank, and
+/// also the second byte of an `à` in UTF-8 (lib/ctype.c).
 pub(crate) fn is_readable_word(path: &Path) -> bool {
     // Not in `is_ascii_whitespace`.
     const VERTICAL_TAB: u8 = 0x0b;
+    const NO_BREAK_SPACE: u8 = 0xa0;
     let bytes = path.as_os_str().as_encoded_bytes();
-    let ends_word = |byte: &u8| byte.is_ascii_whitespace() || matches!(*byte, b'#' | VERTICAL_TAB);
+    let ends_word = |byte: &u8| {
+        byte.is_ascii_whitespace() || matches!(*byte, b'#' | VERTICAL_TAB | NO_BREAK_SPACE)
+    };
     !bytes.iter().any(ends_word)
 }
 
