@@ -8,6 +8,9 @@ use super::point::{number, signed_number};
 use super::words::Word;
 use crate::event::field_name;
 
+/// Maximum number of elements of a recorded array, as in the kernel.
+const MAX_ARRAY_ELEMENTS: u64 = 64;
+
 /// One value to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argument {
@@ -174,7 +177,9 @@ fn check_kind(kind: &Word) -> Result<(), SyntaxError> {
         || count
             .strip_prefix('[')
             .and_then(|count| count.strip_suffix(']'))
-            .is_some_and(|count| number(count).is_some_and(|count| (1..=64).contains(&count)));
+            .is_some_and(|count| {
+                number(count).is_some_and(|count| (1..=MAX_ARRAY_ELEMENTS).contains(&count))
+            });
     let is_sized = |letters: &[char]| {
         let digits = element.strip_prefix(letters).unwrap_or_default();
         matches!(digits, "8" | "16" | "32" | "64")
@@ -190,7 +195,7 @@ fn check_kind(kind: &Word) -> Result<(), SyntaxError> {
             kind.start(),
             format!(
                 "'{text}' is not a type, choose from u8 to u64, s8 to s64, x8 to x64, u, s, x, char, string, ustring, symbol, \
-                 symstr, b<width>@<offset>/<size>, and arrays of them such as u8[16]"
+                 symstr, b<width>@<offset>/<size>, and arrays of up to {MAX_ARRAY_ELEMENTS} of them such as u8[16]"
             ),
         )),
     }

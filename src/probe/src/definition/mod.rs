@@ -29,8 +29,8 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Whether debug information is required in a program or library. In the running kernel, BTF may have the
-    /// arguments, and markers have arguments of their own.
+    /// Whether a probe in a program or library requires debug information. The answer is not valid for the running kernel,
+    /// where BTF may describe the arguments, nor for USDT markers, which describe their own arguments.
     #[must_use]
     pub fn needs_debug_info(&self) -> bool {
         let in_source = match &self.point {

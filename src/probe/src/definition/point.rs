@@ -153,8 +153,8 @@ pub(super) fn parse(word: &Word) -> Result<Point, SyntaxError> {
     }
 }
 
-/// Whether the `name` before the suffixes of `word` is the name of a file: it has a dot, `:` or `;` follows, and before
-/// a pattern there is no suffix that only functions have (`+`, `@`, `%`).
+/// Whether the `name` before the suffixes of `word` is the name of a file: the name has a dot, a `:` or `;` follows it, and
+/// there is no suffix that files cannot have (`+`, `@`, `%`) before the pattern, if any.
 fn is_file(word: &Word, name: &Word) -> bool {
     let function_suffix = word.find(&['+', '@', '%']);
     let line_suffix = word.find(&[';', ':']);
@@ -249,6 +249,7 @@ impl Suffixes {
                 return Err(SyntaxError::new(at, "expected a source file after @"));
             }
             '@' => self.file = Some(text),
+            // The only other suffix is `%`.
             _ if text == "return" => self.is_return = true,
             _ => {
                 return Err(SyntaxError::new(
