@@ -12,7 +12,7 @@ const MAX_BLOCKS: usize = 64;
 pub(crate) struct CompleteFrames {
     decoder: FrameDecoder,
     /// Maximum size of a window in bytes.
-    window: u64,
+    max_window: u64,
 }
 
 impl std::fmt::Debug for CompleteFrames {
@@ -26,7 +26,7 @@ impl CompleteFrames {
     pub(crate) fn new(input: u64) -> Self {
         Self {
             decoder: FrameDecoder::new(),
-            window: most_window(input),
+            max_window: most_window(input),
         }
     }
 
@@ -49,7 +49,7 @@ impl CompleteFrames {
     /// as a whole; `out` may then have a part of the content.
     fn frame(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize> {
         let extent = FrameExtent::of(bytes, MAX_BLOCKS)?;
-        if extent.window > self.window {
+        if extent.window > self.max_window {
             return None;
         }
         let mut frame = bytes.get(..extent.size)?;

@@ -71,6 +71,7 @@ impl<W: Output> PartWriter<W> {
         Ok(())
     }
 
+    /// Fails if an earlier write failed.
     fn check(&self) -> Result<(), WriteError> {
         match self.ended {
             true => Err(WriteError::Ended {
@@ -124,7 +125,7 @@ impl<W: Output> PartWriter<W> {
     }
 }
 
-/// Number of bytes up to the end of the last complete record in `bytes`, which includes its payload.
+/// Number of bytes up to the end of the last complete record in `bytes`. A record is complete with its whole payload.
 fn complete_bytes(bytes: &[u8], endian: Endian) -> u64 {
     let mut records = Records::new(bytes, 0, endian);
     while records.next_valid().is_some() {}

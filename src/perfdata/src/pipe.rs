@@ -184,10 +184,8 @@ impl<'a> PipeHead<'a> {
     }
 
     fn update(&mut self, update: EventUpdate) {
-        let event = self.events.iter_mut();
-        let event = event
-            .into_iter()
-            .find(|event| event.ids.contains(&update.id));
+        let mut events = self.events.iter_mut();
+        let event = events.find(|event| event.ids.contains(&update.id));
         match (event, update.property) {
             (Some(event), EventProperty::Name(name)) => event.name = name,
             (_, other) => self.updates.push(EventUpdate {
@@ -200,7 +198,10 @@ impl<'a> PipeHead<'a> {
     /// Reports once that attrs have unknown fields.
     fn report_unknown_fields(&mut self, body: &[u8]) {
         let known = Attr::SIZE_VER9 as u64;
-        let size = self.endian.u32_at(body, ATTR_SIZE).map_or(0, u64::from);
+        let size = self
+            .endian
+            .u32_at(body, ATTR_SIZE_OFFSET)
+            .map_or(0, u64::from);
         let is_reported = |finding: &FileFinding| matches!(finding, FileFinding::AttrLarger { .. });
         if size > known && !self.findings.iter().any(is_reported) {
             self.findings.push(FileFinding::AttrLarger { size, known });
@@ -244,11 +245,11 @@ impl<'a> PipeHead<'a> {
 }
 
 /// Offset of `size` in an attr.
-const ATTR_SIZE: usize = 4;
+const ATTR_SIZE_OFFSET: usize = 4;
 
 /// Decodes the body of a HEADER_ATTR record: an attr, then the event's ids.
 fn decode_attr_record(body: &[u8], endian: Endian) -> Result<EventDesc, DecodeError> {
-    let size = match endian.u32_at(body, ATTR_SIZE) {
+    let size = match endian.u32_at(body, ATTR_SIZE_OFFSET) {
         Some(0) | None => Attr::SIZE_VER0,
         Some(size) => size as usize,
     };

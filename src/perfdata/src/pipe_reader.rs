@@ -56,11 +56,11 @@ struct CompressedInput {
     end: Option<Error>,
 }
 
-/// Bytes requested per read.
+/// Minimum number of bytes requested per read.
 const READ: usize = 64 << 10;
-/// Limit of one record and the data after it, in bytes: the formats of all tracepoints take 10 MB, and traces
+/// Maximum size of one record with its payload, in bytes: the formats of all tracepoints take 10 MB, and traces
 /// are as large as their rings.
-const MAX_PAYLOAD: u64 = 1 << 30;
+const MAX_RECORD_WITH_PAYLOAD: u64 = 1 << 30;
 
 impl<R: StreamInput> PipeReader<R> {
     /// Creates a reader that continues a stream after its first bytes: at least
@@ -204,7 +204,7 @@ impl<R: StreamInput> PipeReader<R> {
                 self.start_decompression();
                 continue;
             }
-            let most = MAX_PAYLOAD;
+            let most = MAX_RECORD_WITH_PAYLOAD;
             if need > most {
                 let (offset, size) = (self.next, need);
                 return Err(Error::PayloadSize { offset, size, most });

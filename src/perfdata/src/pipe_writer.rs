@@ -159,8 +159,8 @@ pub fn encode_tracing_data(bytes: &mut Vec<u8>, content: &[u8], endian: Endian) 
     bytes.resize(bytes.len() + padded_size - content.len(), 0);
 }
 
-/// Appends the entries of a BUILD_ID section as HEADER_BUILD_ID records. In the section they are records of type 0,
-/// and their sizes aren't multiples of eight, which newer releases of perf refuse in a stream.
+/// Appends the entries of a BUILD_ID section as HEADER_BUILD_ID records. In the section they are records of type 0, and
+/// their sizes need not be multiples of eight. Newer releases of perf refuse such sizes in a stream, so entries are padded.
 fn encode_build_ids(bytes: &mut Vec<u8>, mut content: &[u8], endian: Endian) {
     while let Ok(header) = RecordHeader::decode(content, endian) {
         let size = usize::from(header.size).max(RecordHeader::SIZE);

@@ -5,7 +5,7 @@ use rperf_wire::{Attr, Endian};
 use crate::event::decode_events;
 use crate::header::Section;
 use crate::naming::name_tracepoints;
-use crate::simpleperf::tracing_data_of_records;
+use crate::simpleperf::add_tracing_data_of_records;
 use crate::{
     Error, EventDesc, EventUpdate, Features, FileFinding, FileHeader, PipeHead, Records,
     UnpackSummary,
@@ -60,12 +60,10 @@ impl<'a> PerfData<'a> {
     ) -> Result<Self, Error> {
         let mut findings = Vec::new();
         let data = record_bytes(bytes, &header, &mut findings)?;
-        let known = (Attr::SIZE_VER9 + Section::SIZE) as u64;
-        if header.attr_size > known {
-            findings.push(FileFinding::AttrLarger {
-                size: header.attr_size - Section::SIZE as u64,
-                known: Attr::SIZE_VER9 as u64,
-            });
+        let known = Attr::SIZE_VER9 as u64;
+        let size = header.attr_size.saturating_sub(Section::SIZE as u64);
+        if size > known {
+            findings.push(FileFinding::AttrLarger { size, known });
         }
         // The table of features follows the complete records.
         let mut features = if data.len() as u64 == header.data.size {
@@ -75,7 +73,7 @@ impl<'a> PerfData<'a> {
         };
         findings.extend(features.malformed());
         let records = Records::new(data, header.data.offset, header.endian);
-        tracing_data_of_records(records, &events, &mut features);
+        add_tracing_data_of_records(records, &events, &mut features);
         // Like perf, matches descriptions to events by index.
         for (event, description) in events
             .iter_mut()

@@ -8,7 +8,7 @@ use crate::{EventDesc, FeatureId, Features, RecordAt, Records, Section};
 
 /// If an event is a tracepoint and no section has the formats, adds those in the first record to `features`. Formats too
 /// long for one record are split over several.
-pub(crate) fn tracing_data_of_records<'a>(
+pub(crate) fn add_tracing_data_of_records<'a>(
     records: Records<'a>,
     events: &[EventDesc],
     features: &mut Features<'a>,

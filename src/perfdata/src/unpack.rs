@@ -17,7 +17,7 @@ const CHUNK: usize = 1 << 20;
 /// Counts and problems that [`PerfData::unpack`] found while it wrote the records.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnpackSummary {
-    /// The first error of all files, which ended the records of that file.
+    /// The first error in any of the files. Each error ended the records of its file.
     pub end: Option<Error>,
     /// Number of COMPRESSED records, whose contents were written instead.
     pub compressed: u64,
@@ -101,8 +101,8 @@ impl<'a> PerfData<'a> {
         self.unpacked.as_ref()
     }
 
-    /// The first error of the unpacked files, which [`PerfData::records`] doesn't report; `None` if the records are those of
-    /// the file.
+    /// The first error in any of the unpacked files, which [`PerfData::records`] doesn't report; `None` if there was no error,
+    /// or if the records are those of the file.
     #[must_use]
     pub fn end(&self) -> Option<&Error> {
         self.unpacked.as_ref()?.end.as_ref()

@@ -10,8 +10,12 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// First bytes of a frame (RFC 8878).
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// The last three bytes of the magic number of skippable frames.
+/// The last three bytes of the magic number of skippable frames; the first byte is 0x50 to 0x5f.
 const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
+/// Size of a frame's checksum in bytes.
+const CHECKSUM_SIZE: usize = 4;
+/// Type of a run-length block, which has one byte of content.
+const RUN_LENGTH: u8 = 1;
 /// Maximum decompressed size of a block.
 const MAX_BLOCK: u64 = 128 << 10;
 /// Window size that is always allowed: that of level 20.
@@ -96,7 +100,7 @@ impl Zstd {
 
     /// Number of bytes decoded so far, including those still in the decoder.
     pub(crate) fn produced(&self) -> u64 {
-        // `taken` also counts the zeros, and `can_collect` does not count the window. Both have the same size.
+        // `taken` also counts the zeros, and `can_collect` does not count the window. Zeros and window have the same size.
         let frame = self
             .frame
             .as_ref()
@@ -141,8 +145,10 @@ impl Zstd {
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), ZstdError> {
         if let Some(frame) = &self.frame {
             let mut end = END.to_vec();
-            // Any checksum will do: the decoder reads it, but does not compare it.
-            end.resize(END.len() + if frame.has_checksum { 4 } else { 0 }, 0);
+            if frame.has_checksum {
+                // Any checksum will do: the decoder reads it, but does not compare it.
+                end.resize(END.len() + CHECKSUM_SIZE, 0);
+            }
             self.block(&end, out)?;
         }
         Ok(())
@@ -155,6 +161,7 @@ impl Zstd {
         };
         if magic[1..] == SKIPPABLE && magic[0] & 0xf0 == 0x50 {
             let size = bytes.get(4..).and_then(<[u8]>::first_chunk);
+            // The magic number and the size field take eight bytes.
             let size = size.map_or(0, |size| 8 + u32::from_le_bytes(*size) as usize);
             return Ok(if size <= bytes.len() { size } else { 0 });
         }
@@ -193,7 +200,7 @@ impl Zstd {
         let mut left = window;
         while left > 0 {
             let size = left.min(MAX_BLOCK);
-            let header = u32::try_from(size << 3 | 1 << 1).unwrap_or_default();
+            let header = u32::try_from(size << 3 | u64::from(RUN_LENGTH) << 1).unwrap_or_default();
             let [low, middle, high, _] = header.to_le_bytes();
             self.decode(&[low, middle, high, 0])?;
             left -= size;
@@ -281,13 +288,20 @@ fn damaged(error: impl std::fmt::Display) -> ZstdError {
 /// `None` if they are incomplete.
 fn block_size(bytes: &[u8], has_checksum: bool) -> Option<usize> {
     const HEADER: usize = 3;
-    const RLE: u32 = 1;
     let [low, middle, high] = *bytes.first_chunk::<HEADER>()?;
     let header = u32::from_le_bytes([low, middle, high, 0]);
     let (is_last, kind, size) = (header & 1 == 1, header >> 1 & 3, header >> 3);
-    let content = if kind == RLE { 1 } else { size as usize };
-    let check = if is_last && has_checksum { 4 } else { 0 };
-    let size = HEADER + content + check;
+    let content = if kind == u32::from(RUN_LENGTH) {
+        1
+    } else {
+        size as usize
+    };
+    let checksum = if is_last && has_checksum {
+        CHECKSUM_SIZE
+    } else {
+        0
+    };
+    let size = HEADER + content + checksum;
     (size <= bytes.len()).then_some(size)
 }
 
@@ -319,6 +333,7 @@ impl Header {
             0 => usize::from(is_single_segment),
             log => 1 << log,
         };
+        // The magic number, the descriptor, and the window field if there is one.
         let fixed_bytes = if is_single_segment { 5 } else { 6 };
         let size = fixed_bytes + id_bytes + content_bytes;
         let header = bytes.get(..size)?;

@@ -53,8 +53,8 @@ pub struct CpuTopologyEntry {
 }
 
 impl CpuTopology {
-    /// Decodes a section; `cpus` is the number of available CPUs. Sections of old recorders end after the two lists, those of
-    /// slightly newer ones after the CPUs' cores and sockets.
+    /// Decodes a section; `cpus` is the number of available CPUs, `None` if unknown: then only the first two lists are decoded.
+    /// Sections of old recorders end after these lists, those of slightly newer ones after the CPUs' cores and sockets.
     pub(crate) fn decode(at: &mut Cursor<'_>, cpus: Option<u32>) -> Result<Self, DecodeError> {
         let core_siblings = text::take_list(at)?;
         let thread_siblings = text::take_list(at)?;

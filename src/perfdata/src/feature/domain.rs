@@ -35,7 +35,7 @@ pub struct CpuDomains {
 pub struct SchedDomain {
     /// Number of the domain, from 0.
     pub number: u32,
-    /// Name of the domain (`SMT`, `MC`, `PKG`); from version 17 on.
+    /// Name of the domain (`SMT`, `MC`, `PKG`); `None` before version 17 of `/proc/schedstat`.
     pub name: Option<String>,
     /// CPU mask in hexadecimal digits.
     pub mask: String,

@@ -107,7 +107,7 @@ impl HybridPmu {
 /// Capabilities of one PMU (CPU_PMU_CAPS, PMU_CAPS).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PmuCapabilities {
-    /// Name in sysfs; `cpu` for CPU_PMU_CAPS, which has no name.
+    /// Name in sysfs; `cpu` for CPU_PMU_CAPS, whose section does not store the name.
     pub name: String,
     /// Names and values.
     pub values: Vec<(String, String)>,

@@ -28,7 +28,7 @@ pub struct Features<'a> {
 }
 
 impl<'a> Features<'a> {
-    /// Features of a recording without a header.
+    /// No features: for events that are not from a recording, and for recordings without a table of features.
     #[must_use]
     pub fn none(endian: Endian) -> Self {
         Self {
@@ -87,7 +87,8 @@ impl<'a> Features<'a> {
         self.build_ids.push(entry);
     }
 
-    /// The features in section order: numerical order, or in pipe mode the order of their records, the last of each feature.
+    /// The features in section order: numerical order, or in pipe mode the order of their records. If a feature has several
+    /// records, the last one counts.
     pub fn present(&self) -> impl Iterator<Item = FeatureId> + '_ {
         self.sections.iter().map(|(feature, ..)| *feature)
     }

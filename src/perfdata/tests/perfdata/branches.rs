@@ -30,6 +30,7 @@ fn pair(first: u32, second: u32, endian: Endian) -> u64 {
 /// The records of a trace of thread 8 of process 7, in two parts.
 fn records(parts: [&[[u64; 3]]; 2], is_snapshot: bool, endian: Endian) -> Vec<u8> {
     let intel_bts = pair(2, 0, endian);
+    // Type of the trace and of the PMU, four words for the conversion of times, and whether the parts are snapshots.
     let info = [intel_bts, PMU.into(), 0, 0, 0, 0, is_snapshot.into()];
     let mut bytes = record(RecordKind::AUXTRACE_INFO, &info, endian);
     bytes.extend(record(
@@ -39,6 +40,7 @@ fn records(parts: [&[[u64; 3]]; 2], is_snapshot: bool, endian: Endian) -> Vec<u8
     ));
     for part in parts {
         let size = size_of_val(part) as u64;
+        // Size, offset and reference of the part; index of its ring and thread; CPU (-1: any) and padding.
         let fields = [size, 0, 0, pair(0, 8, endian), pair(u32::MAX, 0, endian)];
         bytes.extend(record(RecordKind::AUXTRACE, &fields, endian));
         for word in part.as_flattened() {
@@ -120,6 +122,7 @@ fn each_branch_is_a_sample_of_its_thread() {
         (2, 0x3000, 7, 8, 0x4000),
     ];
     for endian in BOTH {
+        // The parts of snapshots overlap: `B` is in both, but is one sample.
         for (parts, is_snapshot) in [([&[A, B][..], &[C]], false), ([&[A, B], &[B, C]], true)] {
             let records = records(parts, is_snapshot, endian);
             for stored in [file(&records, FIELDS, endian), stream(&records, endian)] {

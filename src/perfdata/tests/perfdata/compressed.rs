@@ -8,7 +8,7 @@ use rperf_perfdata::{
     Error, EventDesc, FeatureSet, PerfData, PipeReader, PipeWriter, StreamInput, UnpackSummary,
     ZstdError,
 };
-use rperf_wire::{Attr, Endian, Misc, RawRecord, RecordKind};
+use rperf_wire::{Attr, Endian, Misc, RawRecord, RecordHeader, RecordKind};
 
 use crate::generated;
 
@@ -306,8 +306,9 @@ fn with_compressed(body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn invalid_zstd_is_reported_with_its_offset() {
-    let bytes = with_compressed(b"not zstd at all");
-    let offset = (bytes.len() - 15 - 8) as u64;
+    let body = b"not zstd at all";
+    let bytes = with_compressed(body);
+    let offset = (bytes.len() - RecordHeader::SIZE - body.len()) as u64;
     let (records, end) = unpacked(&bytes);
     let source = ZstdError::Magic;
     assert!(records.is_empty());

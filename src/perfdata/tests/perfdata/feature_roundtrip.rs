@@ -11,7 +11,7 @@ use rperf_perfdata::feature::{
 use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, PerfData};
 use rperf_wire::{Attr, Endian, EventType, Misc};
 
-use crate::generated::{self, round};
+use crate::generated::{self, finished_round};
 
 /// Strings with lengths on both sides of padding boundaries.
 fn text() -> impl Strategy<Value = String> {
@@ -146,7 +146,7 @@ fn endians() -> impl Strategy<Value = Endian> {
 }
 
 fn file(events: &[EventDesc], features: &FeatureSet, endian: Endian) -> Vec<u8> {
-    generated::file(events, &round(endian), features, endian)
+    generated::file(events, &finished_round(endian), features, endian)
 }
 
 /// A file of one event with these features and HOSTNAME, by which a big-endian bitmap is recognized.

@@ -8,7 +8,7 @@ use rperf_perfdata::{EventDesc, FeatureSet, PerfData};
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 use rperf_wire::{Attr, AttrFlags, Endian, EventType, Misc, ReadFormat, SampleType};
 
-use crate::generated::{self, BOTH, round};
+use crate::generated::{self, BOTH, finished_round};
 
 fn build_ids() -> Vec<BuildIdEntry> {
     let entry = |name: &str, misc| BuildIdEntry {
@@ -148,7 +148,12 @@ fn features(endian: Endian) -> FeatureSet {
 }
 
 fn file(endian: Endian) -> Vec<u8> {
-    generated::file(&events(), &round(endian), &features(endian), endian)
+    generated::file(
+        &events(),
+        &finished_round(endian),
+        &features(endian),
+        endian,
+    )
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(crate) fn record(kind: RecordKind, body: &[u8], endian: Endian) -> Vec<u8> {
 }
 
 /// A FINISHED_ROUND record. A file without any record would be taken for that of a killed recorder.
-pub(crate) fn round(endian: Endian) -> Vec<u8> {
+pub(crate) fn finished_round(endian: Endian) -> Vec<u8> {
     record(RecordKind::FINISHED_ROUND, &[], endian)
 }
 

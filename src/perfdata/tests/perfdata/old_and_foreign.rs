@@ -38,10 +38,11 @@ fn version_1_is_read_in_both_byte_orders() {
 /// data size in the header.
 #[test]
 fn a_header_without_a_bitmap_of_features_is_read() {
+    // Sizes of the header and of an attr with its section, then the sections of attrs, records and event types.
     let bytes = Bytes::new().raw("PERFFILE").u64(72).u64(80);
     let bytes = bytes.u64(72).u64(80).u64(160).u64(16).u64(0).u64(0);
-    let attr = bytes.u32(1).u32(0).u64(0).u64(4000).u64(1).u64(0);
-    let bytes = attr.u64(0).u32(0).u32(0).u64(0).u64(152).u64(8).u64(7);
+    let bytes = bytes.u32(1).u32(0).u64(0).u64(4000).u64(1).u64(0);
+    let bytes = bytes.u64(0).u32(0).u32(0).u64(0).u64(152).u64(8).u64(7);
     let bytes = bytes.u32(9).u16(2).u16(16).u64(0x1234).raw("behind").done();
     let data = PerfData::parse(&bytes).unwrap();
     assert_eq!(data.findings(), &[]);
@@ -68,6 +69,7 @@ fn an_invalid_feature_bitmap_means_build_ids_only() {
     let events = [event(EventType::SOFTWARE, 0)];
     let features = FeatureSet::new(Endian::Big);
     let mut bytes = file(&events, &sample, &features, Endian::Big);
+    // The first word of the bitmap.
     bytes[72..80].copy_from_slice(&[0x80, 0, 0, 0, 0x80, 0, 0, 0]);
     let data = PerfData::parse(&bytes).unwrap();
     let present: Vec<FeatureId> = data.header().present().collect();
@@ -96,6 +98,7 @@ fn newer_attrs_are_read_up_to_the_known_size() {
     let entry = size + 16;
     let bytes = Bytes::new().raw("PERFILE2").u64(104).u64(entry);
     let bytes = bytes.u64(104).u64(2 * entry).u64(104 + 2 * entry).u64(16);
+    // The section of event types and the bitmap of features are empty.
     let bytes = attrs.iter().fold(bytes.raw([0; 48]), |bytes, attr| {
         bytes.raw(attr).u64(0).u64(0)
     });
@@ -164,6 +167,7 @@ fn simpleperf_puts_descriptions_of_tracepoints_into_records() {
         records
     };
     assert_eq!(tracepoint_name(&split(50)), named);
+    // The first of the split records alone: a header of 8 bytes and a piece of 50.
     assert_eq!(tracepoint_name(&split(50)[..58]), None);
     assert_eq!(tracepoint_name(&[]), None);
 }

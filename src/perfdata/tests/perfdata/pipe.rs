@@ -33,11 +33,14 @@ fn build_id() -> BuildIdEntry {
     }
 }
 
+/// The type of an EVENT_UPDATE record with a name (`PERF_EVENT_UPDATE__NAME`).
+const NAME_UPDATE: u64 = 2;
+
 /// The body of an EVENT_UPDATE record with the name of the event with id 7.
 fn update_body(endian: Endian, name: &str) -> Vec<u8> {
     let mut body = Vec::new();
     let to = &mut Encoder::new(&mut body, endian);
-    to.u64(2);
+    to.u64(NAME_UPDATE);
     to.u64(7);
     to.padded_str(name.as_bytes(), 8);
     body
@@ -257,7 +260,7 @@ fn invalid_metadata_is_refused_or_skipped() {
 #[test]
 fn a_name_for_an_undescribed_event_is_kept() {
     let mut bytes = stream(Endian::Little);
-    let body = [2_u64, 99].map(u64::to_le_bytes).concat();
+    let body = [NAME_UPDATE, 99].map(u64::to_le_bytes).concat();
     let body = [&body[..], b"lonely\0\0"].concat();
     bytes.extend(record(RecordKind::EVENT_UPDATE, &body, Endian::Little));
     let data = PerfData::parse(&bytes).unwrap();
