@@ -58,7 +58,8 @@ impl Spool {
         &self.directory
     }
 
-    /// Allocates memory for `more` bytes; returns `false` if that fails, and the file must be used before the limit is reached.
+    /// Allocates memory for `more` bytes; returns `false` if that fails: the file is then used although
+    /// [`IN_MEMORY`] is not reached.
     fn make_room(&mut self, more: usize) -> bool {
         let held = self.memory.len();
         self.memory.capacity() - held >= more || reserve(&mut self.memory, more.max(held)).is_ok()

@@ -45,7 +45,8 @@ impl std::error::Error for PartError {
 }
 
 impl DirectoryFile {
-    /// Returns the files `data.0`, `data.1` and so on, by number. Empty ones are skipped.
+    /// Returns the files `data.0`, `data.1` and so on, by number. Empty ones are skipped; `check` can refuse the others by
+    /// their metadata.
     ///
     /// # Errors
     /// Errors of `check` and of listing the directory; [`PartError`] for files that can't be opened or mapped, or are not

@@ -6,7 +6,7 @@ use crate::Insn;
 struct Branch {
     mask: u32,
     value: u32,
-    /// Where a direct branch has its offset.
+    /// Where a direct branch has its offset; `None` for other branches.
     offset: Option<BitField>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Insn> {
     })
 }
 
-/// Returns the signed number of words in a field, as bytes.
+/// Returns a field's signed number of words, in bytes.
 fn byte_offset(word: u32, field: BitField) -> i64 {
     let BitField { low, width } = field;
     let shifted = (word << (32 - low - width)).cast_signed() >> (32 - width);

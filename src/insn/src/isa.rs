@@ -11,6 +11,12 @@ pub enum Isa {
     Arm64,
 }
 
+/// Index of the byte order in `e_ident`.
+const EI_DATA: usize = 5;
+/// Big-endian.
+const ELFDATA2MSB: u8 = 2;
+/// Offset of `e_machine`.
+const E_MACHINE: usize = 18;
 /// `EM_386` of linux/elf-em.h.
 const EM_386: u16 = 3;
 /// `EM_X86_64`.
@@ -27,9 +33,9 @@ impl Isa {
         if !header.starts_with(b"\x7fELF") {
             return None;
         }
-        let machine = [header[18], header[19]];
-        let machine = match header[5] {
-            2 => u16::from_be_bytes(machine),
+        let machine = [header[E_MACHINE], header[E_MACHINE + 1]];
+        let machine = match header[EI_DATA] {
+            ELFDATA2MSB => u16::from_be_bytes(machine),
             _ => u16::from_le_bytes(machine),
         };
         match machine {

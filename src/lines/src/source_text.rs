@@ -17,6 +17,7 @@ pub struct SourceFiles<'f> {
 /// One file.
 #[derive(Debug)]
 struct SourceFile {
+    /// Number of the files loaded before it; part of the ids of its lines.
     number: u32,
     bytes: FileBytes,
     /// Offsets in bytes at which the lines begin.

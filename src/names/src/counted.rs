@@ -1,4 +1,4 @@
-//! Numbers of things in messages.
+//! Numbers with their nouns in messages.
 
 /// A number with its noun, in the plural unless the number is 1: `1 record`, `2 records`. Only the regular forms are known.
 #[must_use]

@@ -1,5 +1,5 @@
-//! Names given by users: shell patterns that select names, and suggestions for misspelled ones; and
-//! lists of names and numbers of things in messages.
+//! Names given by users: shell patterns that select names, and suggestions for misspelled ones. For
+//! messages: lists of names, and numbers with their nouns.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

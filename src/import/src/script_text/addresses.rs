@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use rperf_wire::Mmap;
 
 use super::frame::TextFrame;
+use super::kernel::INLINED_SIZE;
 use super::objects::{CodeOwner, LOW_END, Objects};
 
 /// Mappings of one process.
@@ -99,7 +100,7 @@ impl<'o, 't> Mappings<'o, 't> {
             };
         };
         if frame.is_inlined {
-            let next = INLINED_BASE + 16 * self.inlined.len() as u64;
+            let next = INLINED_BASE + INLINED_SIZE * self.inlined.len() as u64;
             let start = *self.inlined.entry((index, symbol)).or_insert(next);
             return Piece {
                 pgoff: place,

@@ -140,6 +140,7 @@ impl SectionPlaces {
             align: 1,
             entry: 0,
         };
+        // The null section, `.text`, `.note.gnu.build-id`, `.symtab`, `.strtab` and `.shstrtab`.
         [
             section(0, 0, (0, 0)),
             SectionHeader {
@@ -153,7 +154,7 @@ impl SectionPlaces {
                 ..section(7, SHT_NOTE, (self.note_at, NOTE))
             },
             SectionHeader {
-                // The section `.strtab`, and the first global symbol.
+                // Index of the section `.strtab`, and of the first global symbol.
                 link: 4,
                 info: 1,
                 align: 8,

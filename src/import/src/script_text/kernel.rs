@@ -10,7 +10,7 @@ const CORE: &str = "[kernel";
 const PAGE: u64 = 0x1000;
 /// Distance in bytes between the addresses that inlined functions get: the text has only the addresses of the functions that
 /// contain them.
-const INLINED_SIZE: u64 = 16;
+pub(super) const INLINED_SIZE: u64 = 16;
 /// The name of code without a function: otherwise the function at the next lower address would be shown.
 const UNKNOWN: &str = "[unknown]";
 

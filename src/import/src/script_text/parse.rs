@@ -150,7 +150,7 @@ impl<'t> Iterator for Items<'t> {
     }
 }
 
-/// The frame on a sample's line, which a data address may precede.
+/// Parses the frame on a sample's line. A data address before the frame is skipped.
 fn sampled_frame(text: &str) -> Option<TextFrame<'_>> {
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
     let rest = rest.trim();

@@ -175,7 +175,8 @@ fn tracepoints_print_the_texts_that_they_were_made_of() {
             &["NR 0 (3, 7f)", "NR 1 (\"a\\b\", 100%)"],
             "__data_loc char[] text;",
         ),
-        // Numbers that would be printed in another way, and other keys.
+        // Numbers that would be printed in another way, keys that differ or occur twice, different texts after
+        // numbers, and a text without keys.
         ("a:odd", &["n=+5 m=007", "n=5 m=08"], "__data_loc char[] n;"),
         ("a:other", &["n=5", "m=5"], "__data_loc char[] text;"),
         ("a:twice", &["n=5 n=6"], "__data_loc char[] text;"),

@@ -425,7 +425,8 @@ impl TextTracepoint {
         self.id
     }
 
-    /// The raw data of an event of thread `tid` with this text: little-endian, padded as by the kernel.
+    /// The raw data of an event of thread `tid` with this text, little-endian. As in the kernel, its u32 size and the
+    /// padded data together are a multiple of 8 bytes.
     pub(super) fn data(&self, tid: u32, text: &str) -> Vec<u8> {
         let mut data = vec![0; self.size];
         put(&mut data, 0, &self.id.to_le_bytes());

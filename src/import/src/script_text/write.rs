@@ -215,9 +215,9 @@ enum PutFailure {
 struct TextWriter<'s, 't, O> {
     out: Writer<O>,
     events: &'s TextEvents<'t>,
-    /// By the event's index.
+    /// Layout and sample type of the samples, by the event's index.
     layouts: Vec<(SampleLayout, SampleType)>,
-    /// Of the sample id at the end of other records: that of the first event.
+    /// Layout of the sample id at the end of records other than samples; the first event's.
     trailer: SampleIdLayout,
     mappings: Mappings<'s, 't>,
     /// The last comm of each thread.

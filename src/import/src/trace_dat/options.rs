@@ -9,16 +9,17 @@ use super::sections::Sections;
 use super::{CpuPages, at, take_text};
 use crate::Error;
 
-const DONE: u16 = 0;
-const BUFFER: u16 = 3;
-const TRACECLOCK: u16 = 4;
-const UNAME: u16 = 5;
+/// Id of the last option in a section of options, which refers to the next such section; also the id of these sections.
+pub(super) const DONE: u16 = 0;
+pub(super) const BUFFER: u16 = 3;
+pub(super) const TRACECLOCK: u16 = 4;
+pub(super) const UNAME: u16 = 5;
 /// Clocks of tracefs that count nanoseconds.
 const NANOSECOND_CLOCKS: [&str; 7] = ["local", "global", "perf", "mono", "mono_raw", "boot", "tai"];
 /// Size in bytes of an entry of the table of CPUs: the CPU, and the offset and size of its pages.
 const CPU_ENTRY: usize = 20;
 /// Maximum number of sections of options; further sections are ignored.
-const MAX_OPTIONS: usize = 1000;
+const MAX_OPTION_SECTIONS: usize = 1000;
 
 /// The options that the conversion uses.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ impl Options {
         let mut options = Self::new(sections.endian);
         let mut next = first;
         let mut visited = BTreeSet::new();
-        while next != 0 && visited.len() < MAX_OPTIONS && visited.insert(next) {
+        while next != 0 && visited.len() < MAX_OPTION_SECTIONS && visited.insert(next) {
             let offset = next;
             let section = sections.read(DONE, offset)?;
             let mut from = Cursor::new(&section, sections.endian);

@@ -10,14 +10,20 @@ use ruzstd::decoding::StreamingDecoder;
 use super::at;
 use crate::Error;
 
-/// The sections that together have the layout of perf.data's TRACING_DATA, in its order. For each, the id of the option
-/// that holds the section's offset, and the content assumed if the section is missing.
+/// The sections that together have the layout of perf.data's TRACING_DATA, in its order. For each, its id,
+/// which is also the id of the option that holds its offset, and the content assumed if the section is missing.
 pub(super) const DESCRIPTIONS: [(u16, &[u8]); 6] = [
+    // HEADER_INFO: `header_page` and `header_event`.
     (16, b""),
+    // FTRACE_EVENTS.
     (17, &[0; 4]),
+    // EVENT_FORMATS.
     (18, &[0; 4]),
+    // KALLSYMS.
     (19, &[0; 4]),
+    // PRINTK.
     (20, &[0; 4]),
+    // CMDLINES.
     (21, &[0; 8]),
 ];
 /// Flag of a compressed section.

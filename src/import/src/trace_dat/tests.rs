@@ -160,8 +160,9 @@ const UNAME: &[u8] = b"Linux guest 6.1.0 #1 SMP Debian x86_64\0";
 fn version_6(endian: Endian) -> Vec<u8> {
     let mut file = start(endian, "6").raw(&descriptions(endian).concat());
     file = file.u32(2).raw(b"options  \0");
-    file = file.u16(5).u32(UNAME.len() as u32).raw(UNAME);
-    file = file.u16(4).u32(0).u16(0).raw(b"flyrecord\0");
+    file = file.u16(options::UNAME).u32(UNAME.len() as u32).raw(UNAME);
+    file = file.u16(options::TRACECLOCK).u32(0);
+    file = file.u16(options::DONE).raw(b"flyrecord\0");
     let clock = b"local [mono] boot\0";
     let table = file.1.len() + 2 * 16 + 8 + clock.len();
     let first = table.next_multiple_of(PAGE);
@@ -199,7 +200,8 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
     // The offset of the options is written at the end.
     let offset_at = file.1.len();
     file = file.u64(0);
-    let mut options = bytes().u16(5).u32(UNAME.len() as u32).raw(UNAME);
+    let uname = bytes().u16(options::UNAME).u32(UNAME.len() as u32);
+    let mut options = uname.raw(UNAME);
     for (id, content) in (16..).zip(descriptions(endian)) {
         options = options.u16(id).u32(8).u64(file.1.len() as u64);
         file = file.raw(&section(id, &content));
@@ -221,13 +223,19 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
         buffer = buffer.u32(PAGE as u32);
     }
     let buffer = buffer.u32(2).raw(&table).1;
-    options = options.u16(3).u32(buffer.len() as u32).raw(&buffer);
+    options = options
+        .u16(options::BUFFER)
+        .u32(buffer.len() as u32)
+        .raw(&buffer);
     let instance = bytes().u64(1).raw(b"other\0mono\0").u32(0).1;
-    options = options.u16(3).u32(instance.len() as u32).raw(&instance);
-    options = options.u16(0).u32(8).u64(0);
+    options = options
+        .u16(options::BUFFER)
+        .u32(instance.len() as u32)
+        .raw(&instance);
+    options = options.u16(options::DONE).u32(8).u64(0);
     let first = bytes().u64(file.1.len() as u64).1;
     file.1[offset_at..offset_at + 8].copy_from_slice(&first);
-    file.raw(&section(0, &options.1)).1
+    file.raw(&section(options::DONE, &options.1)).1
 }
 
 /// The records of the converted perf.data, a line for each.
@@ -362,8 +370,8 @@ fn refusals_name_their_cause() {
     );
     // An event without a description.
     let mut file = version_6(Endian::Little);
-    let last = file.len() - PAGE + 16 + 4;
-    file[last] = 0xee;
+    let id_at = file.len() - PAGE + 16 + 4;
+    file[id_at] = 0xee;
     assert!(
         error(&file).contains("the event with the number 494 has no description"),
         "{}",

@@ -397,7 +397,7 @@ struct SampleWriter<'k, O> {
     out: Writer<O>,
     tracepoints: &'k Tracepoints,
     layout: SampleLayout,
-    /// Of the sample id at the end of records other than samples.
+    /// Layout of the sample id at the end of records other than samples.
     trailer: SampleIdLayout,
     sample_type: SampleType,
     /// The sample id of each event, by the tracepoint's id.
@@ -510,7 +510,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
             let mut to = rperf_wire::Encoder::new(&mut chain_bytes, endian);
             entries.for_each(|entry| to.u64(entry));
         }
-        // The kernel pads raw data so that records stay aligned.
+        // As in the kernel, the data's u32 size and the padded data together are a multiple of 8 bytes.
         let mut raw = event.raw.to_vec();
         raw.resize((raw.len() + 4).next_multiple_of(8) - 4, 0);
         let sample = SampleRecord {

@@ -144,8 +144,9 @@ impl Operands<'_> {
 
     /// Appends one operand, or one part of a memory operand.
     fn part(&mut self, part: &str, is_memory: bool) {
-        if let Some(register) = part.strip_suffix(" #0]") {
-            self.text.push_str(register);
+        // objdump omits a shift of the index register by 0: `[x2, w4, sxtw #0]`.
+        if let Some(extension) = part.strip_suffix(" #0]") {
+            self.text.push_str(extension);
             self.text.push(']');
         } else if let Some(distance) = part.strip_prefix('$') {
             self.distance(distance);

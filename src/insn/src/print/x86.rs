@@ -178,7 +178,8 @@ fn is_prefix(byte: u8) -> bool {
     const LEGACY: [u8; 11] = [
         0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
     ];
-    LEGACY.contains(&byte) || (0x40..0x50).contains(&byte)
+    const REX: std::ops::Range<u8> = 0x40..0x50;
+    LEGACY.contains(&byte) || REX.contains(&byte)
 }
 
 /// Whether these bytes have this prefix before the opcode.
