@@ -167,18 +167,17 @@ impl TraceConversion {
         to.extend_from_slice(rest);
     }
 
-    /// Stores which process a thread belongs to.
+    /// Stores the process of the record's thread, if the record is of a kind whose body begins with pid and tid.
     fn store_process(&mut self, record: &RawRecord<'_>, endian: Endian) {
         let kinds = [
             RecordKind::ITRACE_START,
             RecordKind::COMM,
             RecordKind::MMAP2,
         ];
-        if let (true, Some(pid), Some(tid)) = (
-            kinds.contains(&record.kind),
-            endian.u32_at(record.body, 0),
-            endian.u32_at(record.body, 4),
-        ) {
+        if kinds.contains(&record.kind)
+            && let Some(pid) = endian.u32_at(record.body, 0)
+            && let Some(tid) = endian.u32_at(record.body, 4)
+        {
             self.processes.insert(tid, pid);
         }
     }

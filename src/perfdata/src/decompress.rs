@@ -49,8 +49,8 @@ impl Decompressor {
         Self::with_input(endian, 0)
     }
 
-    /// Creates a decompressor for a recording of `bytes` bytes, or for one file of a directory. The length limits the
-    /// memory of the decoder.
+    /// Creates a decompressor for a recording, or one file of a directory, of `bytes` bytes (0 if unknown). The size
+    /// limits the memory of the decoder.
     #[must_use]
     pub fn with_input(endian: Endian, bytes: u64) -> Self {
         Self {

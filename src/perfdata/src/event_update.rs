@@ -73,16 +73,16 @@ mod tests {
         let head = |kind| Bytes::new().u64(kind).u64(7);
         let text = "msec\0\0\0";
         assert_eq!(
-            decode(head(0).raw(text)),
+            decode(head(UNIT).raw(text)),
             EventProperty::Unit("msec".to_owned())
         );
         let scale = 1e-6_f64;
         assert_eq!(
-            decode(head(1).u64(scale.to_bits())),
+            decode(head(SCALE).u64(scale.to_bits())),
             EventProperty::Scale(scale)
         );
         assert_eq!(
-            decode(head(2).raw(text)),
+            decode(head(NAME).raw(text)),
             EventProperty::Name("msec".to_owned())
         );
         assert_eq!(decode(head(9)), EventProperty::Other(9));
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn cpus_of_each_encoding_are_decoded() {
-        let head = || Bytes::new().u64(3).u64(7);
+        let head = || Bytes::new().u64(CPUS).u64(7);
         let list = head().u16(0).u16(3).u16(1).u16(0xffff).u16(4);
         assert_eq!(decode(list), EventProperty::Cpus(vec![1, 4]));
         let range = head().u16(2).u16(0).u16(2).u16(4);
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn truncation_at_every_length_is_an_error() {
         let complete = Bytes::new()
-            .u64(3)
+            .u64(CPUS)
             .u64(7)
             .u16(0)
             .u16(2)

@@ -101,7 +101,7 @@ pub(super) struct TextTracepoint {
     pub(super) format: String,
 }
 
-/// Splits `a=1 b=2` into the texts before keys, keys and values.
+/// Splits `a=1 b=2` at its keys. Returns for each key the text before it (empty unless it is the first), the key and its value.
 fn pairs(text: &str) -> Vec<(&str, &str, &str)> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let bytes = text.as_bytes();

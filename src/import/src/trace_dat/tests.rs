@@ -223,16 +223,11 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
         buffer = buffer.u32(PAGE as u32);
     }
     let buffer = buffer.u32(2).raw(&table).1;
-    options = options
-        .u16(options::BUFFER)
-        .u32(buffer.len() as u32)
-        .raw(&buffer);
+    options = options.u16(options::BUFFER).u32(buffer.len() as u32);
+    options = options.raw(&buffer);
     let instance = bytes().u64(1).raw(b"other\0mono\0").u32(0).1;
-    options = options
-        .u16(options::BUFFER)
-        .u32(instance.len() as u32)
-        .raw(&instance);
-    options = options.u16(options::DONE).u32(8).u64(0);
+    options = options.u16(options::BUFFER).u32(instance.len() as u32);
+    options = options.raw(&instance).u16(options::DONE).u32(8).u64(0);
     let first = bytes().u64(file.1.len() as u64).1;
     file.1[offset_at..offset_at + 8].copy_from_slice(&first);
     file.raw(&section(options::DONE, &options.1)).1

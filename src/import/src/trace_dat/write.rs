@@ -476,17 +476,18 @@ impl<'k, O: Output> SampleWriter<'k, O> {
 
     fn put_lost(&mut self, cpu: u32, time: u64, count: u64) {
         let endian = self.tracepoints.abi.endian;
-        let event = self.ids.values().next().copied().unwrap_or_default();
+        // The trace does not tell which events were lost: the record has the id of the first event of the perf.data.
+        let event_id = self.ids.values().next().copied().unwrap_or_default();
         let id = SampleId {
             pid_tid: Some((0, 0)),
             time: Some(time),
-            id: Some(event),
+            id: Some(event_id),
             cpu: Some(cpu),
             ..SampleId::default()
         };
         let kind = RecordKind::LOST;
         RecordHeader::encode_record(kind, Misc(0), &mut self.records, endian, |to| {
-            to.u64(event);
+            to.u64(event_id);
             to.u64(count);
             self.trailer.encode(&id, to);
         });

@@ -103,7 +103,7 @@ impl BpfProgram {
         if counts != [count; 2] {
             return None;
         }
-        // 0 if the program has no type information.
+        // Size of a `struct bpf_func_info`, whose `type_id` is at offset 4; 0 if the program has no type information.
         let func_info_size = self.number(at::FUNC_INFO_SIZE, endian) as usize;
         let functions = (0..count as usize).map_while(|index| {
             let type_id = self.element(at::FUNC_INFO, index * func_info_size.max(8) + 4, endian);
@@ -223,6 +223,7 @@ impl BpfBtf {
     /// information.
     #[must_use]
     pub fn type_name(&self, type_id: u32, endian: Endian) -> Option<&str> {
+        // `struct btf_header`: `hdr_len` at 4, `type_off` at 8, `type_len` at 12, `str_off` at 16, `str_len` at 20.
         let header_size = endian.u32_at(&self.data, 4)? as usize;
         let section = |offset: usize, size: usize| {
             let start = header_size.checked_add(endian.u32_at(&self.data, offset)? as usize)?;
