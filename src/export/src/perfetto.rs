@@ -24,8 +24,12 @@ const PACKET: u32 = 1;
 const CLEARED: u32 = 1;
 /// `SEQ_NEEDS_INCREMENTAL_STATE`.
 const NEEDS_STATE: u32 = 2;
-/// Table entries per packet, for packets of some kilobytes.
+/// Maximum number of table entries in a packet, for packets of some kilobytes.
 const CHUNK: usize = 256;
+/// The sequence of the packet with the names of processes and threads.
+const NAMES_SEQUENCE: u32 = 1;
+/// The sequence of the packets of event 0. Each further event has the next sequence.
+const FIRST_EVENT_SEQUENCE: u32 = 2;
 
 /// Writes `profile`.
 ///
@@ -58,7 +62,8 @@ impl<W: Write> Writer<'_, W> {
         self.out.write_all(&self.buffer)
     }
 
-    /// Writes the names of processes and threads. Readers use the last name of a thread, so its names are in order of time.
+    /// Writes the names of processes and threads. Readers use the last name of a thread, so the names of a thread are in order of
+    /// their last samples.
     fn write_threads(&mut self) -> io::Result<()> {
         let mut last = vec![0; self.profile.threads.len()];
         for track in &self.profile.tracks {
@@ -84,17 +89,15 @@ impl<W: Write> Writer<'_, W> {
         self.put(&Packet {
             process_tree: Some(tree),
             timestamp: Some(self.profile.span().0),
-            sequence: 1,
+            sequence: NAMES_SEQUENCE,
             ..Packet::default()
         })
     }
 
     /// Writes the samples of an event, as a sequence of packets with tables of its own.
     fn write_event(&mut self, number: u32, event: &ProfileEvent) -> io::Result<()> {
-        // The first sequence has the names, the following ones the events.
-        let sequence = number + 2;
         let base = Packet {
-            sequence,
+            sequence: FIRST_EVENT_SEQUENCE + number,
             ..Packet::default()
         };
         self.put(&Packet {

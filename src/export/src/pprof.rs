@@ -39,7 +39,7 @@ pub fn write(profile: &Profile, start: Option<i64>, out: impl Write) -> io::Resu
 /// Bytes of a thread's name that the kernel keeps.
 const COMM_LENGTH: usize = 15;
 
-/// The sums of all values of the samples with one thread and stack.
+/// The values of samples, summed by thread and stack.
 type StackSums = FxHashMap<(u32, Option<u32>), Box<[i64]>>;
 
 struct Writer<'p, W: Write> {

@@ -73,7 +73,7 @@ pub enum CodeKind {
 pub struct ProfileFunction {
     /// Its name; if unknown, the object's short name in brackets, or `[unknown]`.
     pub name: String,
-    /// Its object.
+    /// Its object; `None` if unknown.
     pub object: Option<u32>,
     /// Type of its code.
     pub kind: CodeKind,
@@ -91,7 +91,7 @@ pub struct ProfileFrame {
     pub address: u64,
     /// Number of enclosing functions at this address: 0 for a function that is not inlined.
     pub inline_depth: u32,
-    /// The source location.
+    /// The source location; `None` if unknown.
     pub place: Option<ProfileLocation>,
 }
 
@@ -107,7 +107,7 @@ pub struct ProfileLocation {
 /// A frame and its callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProfileStack {
-    /// The caller's stack.
+    /// The caller's stack; `None` for the outermost frame.
     pub caller: Option<u32>,
     /// The frame.
     pub frame: u32,

@@ -47,7 +47,7 @@ pub enum Hue {
     Purple,
 }
 
-/// The names of palettes.
+/// Palettes by name. `aqua` and `blue-green` are the same palette.
 pub const PALETTES: &[(&str, Palette)] = &[
     ("hot", Palette::Hot),
     ("kind", Palette::Kind),
@@ -126,6 +126,7 @@ fn is_dotted(name: &str) -> bool {
 }
 
 fn js(name: &str, kind: FrameKind) -> Hue {
+    // V8 marks the names of functions: `~` if they are interpreted, `^`, `+` or `*` if compiled, depending on the compiler.
     let is_script =
         name.starts_with(['~', '*', '^', '+']) || name.contains(".js") || name.contains(".ts");
     match kind {

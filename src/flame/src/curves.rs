@@ -14,7 +14,8 @@ const LEFT: f64 = 130.0;
 const RIGHT: f64 = WIDTH - 40.0;
 const TOP: f64 = 96.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
-/// The number of intervals between the horizontal lines, and between the times below the plot.
+/// The number of intervals between the horizontal lines, and between the times below the plot; there is one more line
+/// and one more time.
 const LINES: u64 = 4;
 const TIMES: u64 = 6;
 /// The maximum number of curves that are drawn: the style sheet has a color for each.
@@ -82,13 +83,13 @@ impl CurveChart {
         scales: &Scales,
     ) -> io::Result<()> {
         write!(out, "<path class=\"c{number}\" d=\"M{LEFT} {BOTTOM}")?;
-        let mut last = LEFT;
+        let mut x = LEFT;
         for (time, amount) in self.times.iter().zip(amounts) {
-            last = LEFT + (RIGHT - LEFT) * time / scales.end;
+            x = LEFT + (RIGHT - LEFT) * time / scales.end;
             let y = BOTTOM - (BOTTOM - TOP) * *amount as f64 / scales.top as f64;
-            write!(out, "L{last:.1} {y:.1}")?;
+            write!(out, "L{x:.1} {y:.1}")?;
         }
-        writeln!(out, "L{last:.1} {BOTTOM}Z\"/>")
+        writeln!(out, "L{x:.1} {BOTTOM}Z\"/>")
     }
 }
 

@@ -11,7 +11,7 @@ pub enum Error {
     NoCount {
         /// Line number, from 1.
         line: usize,
-        /// Its first characters.
+        /// The first characters of the line.
         text: String,
     },
     /// There are no stacks.

@@ -61,7 +61,7 @@ fn split(line: &str) -> Option<(&str, u64)> {
     }
 }
 
-/// Writes the stacks sorted by their text; weights of equal text are summed up. A first name that begins with `#` gets a `_`
+/// Writes the stacks sorted by their text; weights of equal text are summed up. A line that would begin with `#` begins with `_`
 /// before it. With `marks`, names have suffixes for kernel, inlined and JIT code.
 ///
 /// # Errors

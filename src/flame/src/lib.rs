@@ -7,9 +7,12 @@
 //!
 //! ```text
 //! stacks of names --add--> Stacks; folded text --read_folded--> Stacks
+//! Stacks --write_folded--> folded text
 //! Stacks --Flame::new, Flame::compare--> Flame (frames in drawing order) --svg::write--> SVG
+//!                                                                        --svg::write_html--> HTML page
+//!                                                                        --write_json--> JSON
 //! times --add--> HeatMap (a grid of counts) --write--> SVG
-//! rows of boxes --> TimeChart --write_svg--> SVG
+//! rows of boxes --> TimeChart --write_svg--> SVG, --write_html--> HTML page
 //! labels with counts --> BarChart --write--> SVG
 //! amounts over time --> CurveChart --write--> SVG
 //! ```

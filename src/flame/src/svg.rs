@@ -1,4 +1,4 @@
-//! A self-contained SVG whose script zooms and searches.
+//! A flame graph as a self-contained SVG whose script zooms and searches.
 
 use std::io::{self, Write};
 
@@ -17,8 +17,14 @@ const HEADER_HEIGHT: usize = 60;
 const FOOTER_HEIGHT: usize = 34;
 /// Width of a character, in pixels; the script uses the same.
 const CHARACTER: f64 = 7.05;
-/// Width of a picture that fits its window, until the script runs.
+/// Distance of a frame's name from the frame's left and right edges, in pixels; the script uses the same.
+const NAME_MARGIN: f64 = 3.0;
+/// Width of the search field, in pixels.
+const SEARCH_WIDTH: f64 = 230.0;
+/// Width of a picture that fits its window, in pixels, until the script runs.
 const DEFAULT_WIDTH: u32 = 1200;
+/// Colour of the root, unless recordings are compared.
+const ROOT_COLOR: Rgb = Rgb(235, 232, 225);
 
 const SCRIPT: &str = include_str!("svg/script.js");
 const STYLE: &str = include_str!("svg/style.css");
@@ -84,8 +90,8 @@ struct SvgWriter<'a> {
 impl<'a> SvgWriter<'a> {
     fn new(flame: &'a Flame, options: &'a SvgOptions) -> Self {
         let width = f64::from(options.width.unwrap_or(DEFAULT_WIDTH)).max(4.0 * MARGIN);
-        let total = flame.frames.first().map_or(0, |root| root.width);
-        let scale = (width - 2.0 * MARGIN) / total.max(1) as f64;
+        let root_width = flame.frames.first().map_or(0, |root| root.width);
+        let scale = (width - 2.0 * MARGIN) / root_width.max(1) as f64;
         let min_width = options.min_width / scale;
         let changes = flame.frames.iter().map(|frame| frame.growth.unsigned_abs());
         Self {
@@ -120,11 +126,11 @@ impl<'a> SvgWriter<'a> {
         } = self.options;
         let width = self.width;
         let height = HEADER_HEIGHT + self.rows * ROW + FOOTER_HEIGHT;
-        let total = self.flame.frames.first().map_or(0, |root| root.width);
+        let root_width = self.flame.frames.first().map_or(0, |root| root.width);
         writeln!(
             out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" data-whole=\"{total}\" data-total=\"{}\" data-unit=\"{}\" \
+             viewBox=\"0 0 {width} {height}\" data-whole=\"{root_width}\" data-total=\"{}\" data-unit=\"{}\" \
              data-fluid=\"{}\" data-least=\"{}\">\n\
              <style>{STYLE}</style>\n\
              <rect id=\"paper\" width=\"100%\" height=\"100%\"/>\n\
@@ -150,12 +156,12 @@ impl<'a> SvgWriter<'a> {
             "<text id=\"reset\" x=\"{MARGIN}\" y=\"24\" class=\"off\">Reset zoom</text>\n\
              <text id=\"details\" x=\"{MARGIN}\" y=\"{foot}\"> </text>\n\
              <text id=\"matched\" x=\"{}\" y=\"50\"> </text>\n\
-             <foreignObject id=\"tools\" x=\"{}\" y=\"8\" width=\"230\" height=\"26\">\
+             <foreignObject id=\"tools\" x=\"{}\" y=\"8\" width=\"{SEARCH_WIDTH}\" height=\"26\">\
              <input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" type=\"search\" placeholder=\"search (/)\" \
              spellcheck=\"false\"/></foreignObject>\n\
              <g id=\"frames\" data-inverted=\"{inverted}\">",
             width - MARGIN,
-            width - MARGIN - 230.0,
+            width - MARGIN - SEARCH_WIDTH,
         )
     }
 
@@ -185,7 +191,7 @@ impl<'a> SvgWriter<'a> {
             write!(
                 out,
                 "<text x=\"{:.2}\" y=\"{}\">{}</text>",
-                x + 3.0,
+                x + NAME_MARGIN,
                 y + ROW - 4,
                 Escaped(&text)
             )?;
@@ -194,18 +200,18 @@ impl<'a> SvgWriter<'a> {
     }
 
     fn color(&self, frame: &FlameFrame) -> Rgb {
-        match (self.flame.compares, frame.depth) {
-            (true, _) => difference(frame.growth, self.max_change),
-            (false, 0) => Rgb(235, 232, 225),
-            (false, _) => {
-                let (name, kind) = self.flame.label(frame);
-                self.options.palette.color(name, kind)
-            }
+        if self.flame.compares {
+            return difference(frame.growth, self.max_change);
         }
+        if frame.depth == 0 {
+            return ROOT_COLOR;
+        }
+        let (name, kind) = self.flame.label(frame);
+        self.options.palette.color(name, kind)
     }
 
     /// Writes `name (1,234 samples, 12.34%)`, which the script splits at the last opening parenthesis. A comparison adds the
-    /// weight before.
+    /// weight in the earlier recording.
     fn write_details(&self, frame: &FlameFrame, out: &mut dyn Write) -> io::Result<()> {
         let (name, kind) = self.flame.label(frame);
         let inlined = match kind {
@@ -220,13 +226,13 @@ impl<'a> SvgWriter<'a> {
             Escaped(&amount(frame.total, &self.options.unit)),
         )?;
         if self.flame.compares {
-            let total = self.flame.frames.first().map_or(0, |root| root.before);
-            let percent = percentage(frame.before, total);
+            let total_before = self.flame.frames.first().map_or(0, |root| root.before);
+            let percent_before = percentage(frame.before, total_before);
             let before = match &*self.options.unit {
                 "ns" => amount(frame.before, "ns"),
                 _ => Grouped(frame.before).to_string(),
             };
-            write!(out, "; before {before}, {percent:.2}%")?;
+            write!(out, "; before {before}, {percent_before:.2}%")?;
         }
         write!(out, ")")
     }
@@ -239,7 +245,7 @@ fn percentage(part: u64, total: u64) -> f64 {
 /// Returns a name if it fits into `width` pixels. Otherwise returns its beginning with `..`, or nothing if fewer than 3
 /// characters fit.
 fn fitting(name: &str, width: f64) -> String {
-    let room = ((width - 6.0) / CHARACTER).max(0.0) as usize;
+    let room = ((width - 2.0 * NAME_MARGIN) / CHARACTER).max(0.0) as usize;
     if name.chars().count() <= room {
         return name.to_owned();
     }

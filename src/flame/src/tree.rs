@@ -22,7 +22,8 @@ pub struct FlameFrame {
     /// The weight of the stacks through the frame in the recording that the displayed one is compared with, scaled if requested;
     /// 0 without a comparison.
     pub before: u64,
-    /// Increase of the frame's own weight (without its children) from that recording to the displayed one.
+    /// The frame's own weight (without its children) in the displayed recording, minus that in the recording it is compared with.
+    /// Without a comparison, the own weight.
     pub growth: i64,
 }
 
@@ -159,7 +160,7 @@ impl Paths {
         }
     }
 
-    /// Adds the path of each stack; `weights` places a stack's weight in its recording.
+    /// Adds the path of each stack; `weights` converts the weight of a stack to weights in both recordings: one of them is 0.
     fn add(&mut self, stacks: &Stacks, reverse: bool, weights: impl Fn(u64) -> Weights) {
         let ranks: Vec<Option<u32>> = stacks
             .labels()

@@ -37,8 +37,9 @@ struct EventBlocks {
 struct BlockCounts {
     /// The branch at the end.
     end: Frame,
-    /// Lowest start address: a start is the target of the previous branch, if it is in the same function at a lower address than
-    /// `end`. `None` if this was so in no execution, or if recorded branches are not consecutive.
+    /// The lowest start address of the executions. The start of an execution is the target of the previous branch, if it is in
+    /// the same function at a lower address than `end`. `None` if no execution has a start, or if recorded branches are not
+    /// consecutive.
     start: Option<u64>,
     cycles: u64,
     times: u64,

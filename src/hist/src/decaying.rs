@@ -257,7 +257,8 @@ fn add_row(row: &mut HistogramRow, more: HistogramRow, is_list: bool) {
     graph::add(&mut row.graph, more.graph, is_list);
 }
 
-/// Compares rows for descending order by the numbers in the sort order, then by cells.
+/// Compares rows by the numbers in `order_by`, in descending order. Rows with equal numbers are in ascending order of their
+/// cells.
 fn by_numbers(one: &HistogramRow, other: &HistogramRow, order_by: &[ReportField]) -> Ordering {
     let numbers = order_by.iter().filter_map(|field| field.number());
     let compared = numbers.map(|number| other.numbers(number).cmp(one.numbers(number)));

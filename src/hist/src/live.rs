@@ -1,5 +1,5 @@
 //! Histograms for live views: samples of ring buffers are folded and resolved with a World that grows. A round is folded when
-//! the next one has ended, since this may have records older than its samples.
+//! the next round has ended, since records of the next round may be older than samples of this one.
 //!
 //! ```text
 //! add_records: round 1 | round 2 | round 3 ...
@@ -200,7 +200,7 @@ impl LiveHistograms {
         }
     }
 
-    /// Adds the samples of [`LiveHistograms::ready`] to the tables, and updates the World.
+    /// Adds the samples of [`LiveHistograms::ready`] to the tables and to the watched functions, and updates the World.
     fn fold(&mut self) {
         let Some(objects) = self.objects.take() else {
             return;
@@ -209,14 +209,14 @@ impl LiveHistograms {
         let setup = &self.setup;
         let resolver = Resolver::resume(self.live_world.world(), setup.files, objects);
         if !self.ready.is_empty() {
-            let chosen = VisibleSamples {
+            let filter = VisibleSamples {
                 hidden: self.hidden,
                 select: setup.select.as_deref(),
             };
             let naming =
                 NamingContext::new(&setup.options, &setup.source, &resolver, NonZeroUsize::MIN);
             let stacks = UserStacks::new(&resolver, setup.stacks.clone());
-            let mut samples = stacks.fold(naming.samples(Some(&chosen)));
+            let mut samples = stacks.fold(naming.samples(Some(&filter)));
             let mut position = self.position;
             for (raw, record) in RawRecord::all(&self.ready, self.live_world.endian()) {
                 if raw.kind == RecordKind::SAMPLE {
@@ -224,7 +224,7 @@ impl LiveHistograms {
                         Ok(Some(sample)) => {
                             let world = self.live_world.world();
                             samples.sample(world, &sample);
-                            if chosen.sample(world, &sample) == SampleTreatment::Counted {
+                            if filter.sample(world, &sample) == SampleTreatment::Counted {
                                 let watched = self.watched.iter_mut();
                                 watched.for_each(|watched| watched.sample(&resolver, &sample));
                             }

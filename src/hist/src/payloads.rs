@@ -93,7 +93,7 @@ impl PooledTexts {
         text.map_or("", |text| text)
     }
 
-    /// The rank of a text among all, by bytes.
+    /// The rank of a text among all texts in the order of their bytes; `u32::MAX` if there is no such text.
     pub(crate) fn rank(&self, number: TextId) -> u32 {
         let rank = self.ranks.get(number.0 as usize);
         rank.copied().unwrap_or(u32::MAX)

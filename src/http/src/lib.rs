@@ -1,4 +1,5 @@
-//! HTTP and https clients: connections with time limits, and uploads that are repeated while a server is busy.
+//! HTTP and https clients: connections with time limits, and uploads that are repeated while a server is busy or
+//! unreachable.
 //!
 //! Certificate bundles are named by the caller; only proxies are taken from the environment. The crate prints nothing.
 

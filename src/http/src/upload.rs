@@ -21,6 +21,8 @@ const DELAYS: [Duration; 4] = [
 const MAX_DELAY: Duration = Duration::from_secs(30);
 /// Maximum size of an answer in bytes; a larger one is ignored.
 const MAX_ANSWER: u64 = 64 << 10;
+/// Maximum length of the line of an answer in [`UploadError::Refused`], in characters.
+const MAX_LINE_LENGTH: usize = 200;
 /// Time limit for each step of a request.
 const STEP: Duration = Duration::from_secs(30);
 
@@ -160,6 +162,7 @@ impl Upload<'_> {
         let answer = body.read_to_vec().unwrap_or_default();
         match status {
             200..300 => Ok(Attempt::Accepted(answer)),
+            // Too many requests, or the service is temporarily unavailable, perhaps behind a proxy.
             429 | 502..=504 => {
                 let error = UploadError::Busy {
                     url,
@@ -186,14 +189,15 @@ fn retry_after<T>(response: &Response<T>) -> Option<Duration> {
     value.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// The first line of an answer, at most 200 characters; empty if the answer is not UTF-8 or the line has control characters.
+/// The first line of an answer, at most [`MAX_LINE_LENGTH`] characters; empty if the answer is not UTF-8 or the line has control
+/// characters.
 fn first_line(answer: &[u8]) -> String {
     let text = str::from_utf8(answer).unwrap_or_default();
     let line = text.lines().next().unwrap_or_default();
     if line.contains(char::is_control) {
         return String::new();
     }
-    line.chars().take(200).collect()
+    line.chars().take(MAX_LINE_LENGTH).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Hashes in place of build-ids, which the imported formats lack.
 
-/// Returns a hash of 20 bytes, the usual size of a build-id: the first bytes of three FNV-1a hashes with different offset bases.
+/// Returns a hash of 20 bytes, the usual size of a build-id: the beginning of three concatenated 64-bit FNV-1a
+/// hashes, which have different offset bases.
 pub(crate) fn digest(content: &[u8]) -> [u8; 20] {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let offsets: [u64; 3] = [

@@ -15,7 +15,8 @@ fn only(message: &[u8], field: u64) -> &[u8] {
     values[0]
 }
 
-/// Two samples of `inner`, inlined into `work`, called by `main`, and one without a stack.
+/// Two samples with the stack `main`, `work` and `inner` (inlined into `work`), and one sample without a stack. The id of the
+/// thread is not recorded.
 fn profile() -> Profile {
     let function = |name: &str, kind| ProfileFunction {
         name: name.to_owned(),
@@ -215,11 +216,13 @@ fn a_stack_leads_to_functions_files_and_lines() {
 fn rejections_are_read_from_the_answer() {
     assert_eq!(rejection(b""), None);
     assert_eq!(rejection(&[0x0a, 0]), None);
+    // 2 rejected profiles, and the message "full".
     let answer = [0x0a, 8, 8, 2, 0x12, 4, b'f', b'u', b'l', b'l'];
     let expected = "2 profiles rejected: full".to_owned();
     assert_eq!(rejection(&answer), Some(expected));
     assert_eq!(rejection(b"no message"), None);
     assert_eq!(warning(&answer), None);
+    // Only the message "slow".
     let accepted = [0x0a, 6, 0x12, 4, b's', b'l', b'o', b'w'];
     assert_eq!(rejection(&accepted), None);
     assert_eq!(warning(&accepted), Some("slow".to_owned()));

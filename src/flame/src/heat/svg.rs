@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use super::{HeatMap, HeatScale};
+use super::{HeatMap, HeatScale, SECOND};
 use crate::text::{Escaped, amount};
 
 const SCRIPT: &str = include_str!("script.js");
@@ -21,13 +21,15 @@ const FOOTER_HEIGHT: u64 = 56;
 const RIGHT: u64 = 20;
 /// Height of a cell.
 const CELL: u64 = 8;
-/// Maximum width of a cell.
+/// Limits of the width of a cell.
 const MAX_CELL_WIDTH: u64 = 16;
 const MIN_CELL_WIDTH: u64 = 2;
 /// Width of all columns, unless the limits of a cell's width make it smaller or larger.
 const GRID_WIDTH: u64 = 1120;
 /// Distance between the times below the cells, rounded down to whole columns.
 const TIME_DISTANCE: u64 = 120;
+/// Minimum number of rows with a label, if there are as many rows.
+const ROW_LABELS: u32 = 5;
 
 impl HeatMap {
     /// Writes the picture.
@@ -109,7 +111,7 @@ impl HeatMap {
     }
 
     fn write_scales(&self, cell_width: u64, out: &mut dyn Write) -> io::Result<()> {
-        let step = (self.rows / 5).max(1);
+        let step = (self.rows / ROW_LABELS).max(1);
         for row in (0..self.rows).step_by(step as usize) {
             let y = HEADER_HEIGHT + u64::from(self.rows - row) * CELL;
             writeln!(
@@ -142,7 +144,7 @@ struct Seconds(u64);
 
 impl Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = format!("{}.{:09}", self.0 / 1_000_000_000, self.0 % 1_000_000_000);
+        let text = format!("{}.{:09}", self.0 / SECOND, self.0 % SECOND);
         write!(f, "{}s", text.trim_end_matches('0').trim_end_matches('.'))
     }
 }
@@ -158,8 +160,8 @@ impl Display for Row<'_> {
             HeatScale::Duration => heat.edges.get(*row as usize).copied().unwrap_or_default(),
         };
         let (unit, name) = match nanoseconds {
-            1_000_000_000.. => (1e9, "s"),
-            1_000_000.. => (1e6, "ms"),
+            SECOND.. => (1e9, "s"),
+            MILLISECOND.. => (1e6, "ms"),
             1_000.. => (1e3, "us"),
             _ => (1.0, "ns"),
         };

@@ -126,7 +126,10 @@ fn differences_show_the_previous_weight() {
 
 #[test]
 fn names_are_truncated_to_frame_width() {
-    assert_eq!(fitting("main", 6.0 + 4.0 * CHARACTER), "main");
-    assert_eq!(fitting("mainly", 6.0 + 4.0 * CHARACTER), "ma..");
+    assert_eq!(fitting("main", 2.0 * NAME_MARGIN + 4.0 * CHARACTER), "main");
+    assert_eq!(
+        fitting("mainly", 2.0 * NAME_MARGIN + 4.0 * CHARACTER),
+        "ma.."
+    );
     assert_eq!(fitting("mainly", 10.0), "");
 }

@@ -30,7 +30,10 @@ const AXIS: u32 = 20;
 const HEADING: u32 = 20;
 /// Distance between rows.
 const SPACE: u32 = 3;
+/// Height below the rows.
 const FOOTER: u32 = 16;
+/// Width of the search field.
+const SEARCH_WIDTH: u32 = 180;
 /// Width of the rows in horizontal units; integers up to 2 to the 24th are exact in browsers.
 const UNITS: u64 = 1 << 22;
 /// Width of a character of a label, and of a character within a box.
@@ -74,7 +77,7 @@ struct ChartWriter<'c> {
     chart: &'c TimeChart,
     width: u32,
     height: u32,
-    /// The top of the rows.
+    /// The top of the first section, which begins with its heading.
     top: u32,
     /// The top of each row.
     tops: Vec<u32>,
@@ -186,7 +189,7 @@ impl<'c> ChartWriter<'c> {
             "<text id=\"range\" class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"22\"> </text>\n\
              <text id=\"reset\" class=\"button off\" text-anchor=\"end\" x=\"{}\" y=\"22\">reset zoom</text>\n\
              <text id=\"wakes\" class=\"button{}\" text-anchor=\"end\" x=\"{}\" y=\"22\">hide wakeups</text>\n\
-             <foreignObject id=\"tools\" x=\"{}\" y=\"6\" width=\"180\" height=\"26\">\
+             <foreignObject id=\"tools\" x=\"{}\" y=\"6\" width=\"{SEARCH_WIDTH}\" height=\"26\">\
              <input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" type=\"search\" placeholder=\"search (/)\" \
              spellcheck=\"false\"/></foreignObject>",
             width - 375,
@@ -197,15 +200,15 @@ impl<'c> ChartWriter<'c> {
                 ""
             },
             width - 200,
-            width - RIGHT - 180,
+            width - RIGHT - SEARCH_WIDTH,
         )?;
         let mut y = TITLE_HEIGHT;
         for note in &self.chart.notes {
             y += LINE;
-            let line = y - 6;
+            let baseline = y - 6;
             writeln!(
                 out,
-                "<text class=\"note\" x=\"10\" y=\"{line}\">{}</text>",
+                "<text class=\"note\" x=\"10\" y=\"{baseline}\">{}</text>",
                 Escaped(note)
             )?;
         }
@@ -289,6 +292,7 @@ impl<'c> ChartWriter<'c> {
         paths
     }
 
+    /// Returns the path of [`ChartRow::line`], up to the end of the chart.
     fn line(&self, row: &ChartRow, height: u32) -> String {
         let mut path = String::new();
         for (index, (time, percent)) in row.line.iter().enumerate() {

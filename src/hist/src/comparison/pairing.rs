@@ -39,9 +39,9 @@ pub(super) fn pair_rows(files: &[Option<&Histogram>]) -> Vec<ComparedRow> {
             let Some(paired) = rows.get_mut(index) else {
                 continue;
             };
-            let is_first = paired.periods.iter().take(file).all(Option::is_none);
+            let is_first_file = paired.periods.iter().take(file).all(Option::is_none);
             let cells = cells(row, &keys);
-            if is_first && comes_first(cells, &paired.cells) {
+            if is_first_file && comes_first(cells, &paired.cells) {
                 paired.cells = cells.to_vec();
             }
             if let Some(period) = paired.periods.get_mut(file) {
@@ -78,7 +78,7 @@ fn names(row: &HistogramRow, keys: &[&Key]) -> RowNames {
         .collect()
 }
 
-/// Whether `cells` come before `others`, compared by length, then by text: addresses have leading zeros, so this is the order of
+/// Whether `cells` come before `others`. Each cell is compared by length, then by text; this is the numeric order of hexadecimal
 /// addresses. Of rows that are added up, perf shows the lowest address.
 fn comes_first(cells: &[String], others: &[String]) -> bool {
     let length_and_text = |cells: &[String]| -> Vec<(usize, String)> {

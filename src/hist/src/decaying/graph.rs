@@ -44,7 +44,7 @@ fn join(known: &mut Branch, mut more: Branch, is_list: bool) {
 }
 
 /// Decays branches. Branches that reach 0 are removed. A single remaining sub-branch is joined to its parent if no chain ends
-/// between them.
+/// in the parent.
 pub(super) fn decay(branches: &mut Vec<Branch>) {
     for branch in branches.iter_mut() {
         decay_sum(&mut branch.all);
@@ -92,9 +92,9 @@ impl BranchThreshold {
     /// The displayed branches, heaviest first.
     pub(super) fn displayed(self, branches: &[Branch]) -> Vec<Branch> {
         let periods = branches.iter().map(|branch| branch.all.period);
-        let fork = periods.fold(0, u64::saturating_add);
+        let fork_period = periods.fold(0, u64::saturating_add);
         let min_period = match self.form {
-            GraphForm::Fractal => (fork as f64 * self.share).ceil() as u64,
+            GraphForm::Fractal => (fork_period as f64 * self.share).ceil() as u64,
             _ => self.min_period,
         };
         let weight = |branch: &Branch| match self.form.is_list() {

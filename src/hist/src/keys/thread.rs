@@ -1,5 +1,6 @@
 //! `pid` and `tid`: the thread, with its latest name. perf 6.1 calls the thread's id pid; `tid` is
-//! the same key with the proper name. `tgid`: the process, with the name of its first thread.
+//! the same key with the proper name. `tgid`: the process, with the latest name of its main
+//! thread.
 
 use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, Thread};
 use crate::names::RecordingNames;

@@ -64,6 +64,7 @@ fn chart() -> TimeChart {
                 from: 2,
                 to: 1,
             },
+            // Not drawn: there is no row 77.
             ChartArrow {
                 time: 9,
                 from: 2,
