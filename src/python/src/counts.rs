@@ -51,8 +51,8 @@ impl StatRoundEvent {
     }
 }
 
-/// A STAT or STAT_ROUND record as a Python object, a STAT record with the id of its event; `None` for other records and if the
-/// record cannot be decoded.
+/// Returns a STAT or STAT_ROUND record as a Python object, and for STAT the id of the counted event; `None` for other records and
+/// if the record cannot be decoded.
 pub(crate) fn count_event(
     py: Python<'_>,
     raw: &RawRecord<'_>,
