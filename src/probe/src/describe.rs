@@ -64,19 +64,19 @@ fn in_unit(compile_unit: &CompileUnit<'_>, address: u64) -> Option<ProbeDescript
             file,
         });
     }
-    let (inner, call) = innermost(&outer, address);
-    let location = match call {
+    let (inner, call_line) = innermost(&outer, address);
+    let location = match call_line {
         Some(line) => Some((inner.declared_file(), line)),
         None => compile_unit.lines().at(address).map(|row| {
             let path = compile_unit.lines().file(row.file).map(str::to_owned);
             (path, row.line)
         }),
     };
-    let relative = location.and_then(|(path, line)| {
+    let relative_line = location.and_then(|(path, line)| {
         let declared = inner.declared_line()?;
         (path.is_some() && path == inner.declared_file()).then(|| line.checked_sub(declared))?
     });
-    match relative {
+    match relative_line {
         Some(line) => Some(ProbeDescription {
             function: inner.name()?,
             suffix: format!(":{line}"),

@@ -92,7 +92,7 @@ pub enum Error {
         reason: Option<String>,
         /// Where it is available.
         elsewhere: Vec<String>,
-        /// The variables available there; if they are many, only those of a similar name.
+        /// The variables available at the probe point; if they are many, only those of a similar name.
         known: Vec<String>,
     },
     /// A part of the definition is not supported at this probe point: for example an unknown member, a value that the kernel

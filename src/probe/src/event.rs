@@ -43,7 +43,7 @@ pub enum ProbeTarget {
         object: String,
         /// The file offset.
         file_offset: u64,
-        /// The file offset of the USDT semaphore.
+        /// The file offset of the USDT semaphore; `None` if there is none.
         semaphore: Option<u64>,
     },
     /// The kernel or a module.

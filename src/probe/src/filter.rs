@@ -93,7 +93,9 @@ impl PatternNode {
 
 struct PatternParser<'t> {
     text: &'t str,
+    /// The position in `text` in bytes.
     at: usize,
+    /// The number of `&` and `|` so far.
     operators: usize,
 }
 

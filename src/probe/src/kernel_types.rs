@@ -7,8 +7,9 @@ use rperf_btf::{Btf, BtfType, TypeKind};
 
 use crate::shape::{MAX_LAYERS, MAX_RECORDS, RecordMember, TypeCategory, TypeShape};
 
-/// `BTF_INT_SIGNED` and `BTF_INT_CHAR`, in the word that follows an integer type.
+/// `BTF_INT_SIGNED`, in the word that follows an integer type.
 const SIGNED: u32 = 1 << 24;
+/// `BTF_INT_CHAR`, in the same word.
 const CHARACTER: u32 = 1 << 25;
 
 /// A type, or a parameter or member with one.
@@ -104,6 +105,7 @@ impl<'b> BtfShape<'b> {
                 type_id,
                 ..own
             };
+            // With `kind_flag`, the upper 8 bits are the width of a bit field (`BTF_MEMBER_BITFIELD_SIZE`).
             let (width, bit) = match btf_type.flag {
                 true => (place >> 24, place & 0xff_ffff),
                 false => (0, place),

@@ -16,6 +16,8 @@ use crate::search::Probe;
 
 /// Maximum number of suggestions for an unknown name.
 const MAX_SUGGESTIONS: usize = 3;
+/// Maximum number of available names that are all listed for an unknown name.
+const MAX_LISTED: usize = 8;
 /// The suffix of PLT symbols of functions in other objects.
 pub(crate) const PLT_SUFFIX: &str = "@plt";
 
@@ -206,7 +208,7 @@ impl<'a> ProbeObject<'a> {
     }
 
     /// Returns the display names of functions for which `may_be` accepts one of the [`SymbolTable::name_beginnings`].
-    pub(crate) fn functions_called(
+    pub(crate) fn function_names(
         &self,
         may_be: &dyn Fn(&str) -> bool,
     ) -> impl Iterator<Item = String> {
@@ -214,11 +216,11 @@ impl<'a> ProbeObject<'a> {
         let functions = table
             .iter()
             .filter(|(_, symbol)| symbol.kind == SymbolKind::Function);
-        let called = functions.filter(move |(index, _)| {
+        let named = functions.filter(move |(index, _)| {
             let [first, second] = table.name_beginnings(*index);
             may_be(first) || (first != second && may_be(second))
         });
-        called.map(|(index, _)| table.name(index).into_owned())
+        named.map(|(index, _)| table.name(index).into_owned())
     }
 
     /// Returns the function that contains the file offset.
@@ -298,6 +300,14 @@ impl<'a> ProbeObject<'a> {
 
     pub(crate) fn is_little_endian(&self) -> bool {
         self.file.is_little_endian()
+    }
+}
+
+/// Returns all `names` if there are at most [`MAX_LISTED`], otherwise the [`nearest`] ones.
+pub(crate) fn all_or_nearest(name: &str, names: Vec<String>) -> Vec<String> {
+    match names.len() <= MAX_LISTED {
+        true => names,
+        false => nearest(name, &names),
     }
 }
 

@@ -4,9 +4,9 @@
 use gimli::Register;
 use object::Architecture;
 
-/// By DWARF register number.
+/// The general-purpose registers of 32-bit x86 by DWARF register number.
 const X86: [&str; 8] = ["%ax", "%cx", "%dx", "%bx", "%sp", "%bp", "%si", "%di"];
-/// By DWARF register number.
+/// The general-purpose registers of x86_64 by DWARF register number, without `%r8` to `%r15`, whose numbers are 8 to 15.
 const X86_64: [&str; 8] = ["%ax", "%dx", "%cx", "%bx", "%si", "%di", "%bp", "%sp"];
 /// x86 registers that the kernel knows, but that never hold a variable.
 const X86_SPECIAL: [&str; 5] = ["%ip", "%cs", "%ss", "%flags", "%orig_ax"];

@@ -26,6 +26,7 @@ pub(crate) struct UnitReader<'u> {
 #[derive(Debug)]
 pub(crate) struct CompileUnit<'u> {
     info: &'u DebugInfo,
+    /// The searched unit itself.
     pub(super) home: Rc<UnitReader<'u>>,
     /// Sections used by the line table.
     line_dwarf: &'u Dwarf<Slice<'u>>,

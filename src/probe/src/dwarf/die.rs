@@ -14,8 +14,9 @@ const MAX_ORIGINS: usize = 16;
 /// A debugging information entry (DIE) and its unit.
 #[derive(Debug, Clone)]
 pub(crate) struct Die<'w, 'u> {
+    /// The searched unit, which refers to this entry directly or indirectly.
     compile_unit: &'w CompileUnit<'u>,
-    /// Its unit.
+    /// The unit that contains the entry: the searched unit or another one.
     home: Rc<UnitReader<'u>>,
     entry: Rc<DebuggingInformationEntry<Slice<'u>>>,
 }

@@ -12,9 +12,9 @@ pub(crate) struct EntryPoint<'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
     offset: UnitOffset,
     /// The line of the call, if it is in a wanted file.
-    pub(crate) called: Option<u32>,
+    pub(crate) call_line: Option<u32>,
     /// The line of the declaration, if it is in a wanted file.
-    pub(crate) declared: Option<u32>,
+    pub(crate) declared_line: Option<u32>,
 }
 
 impl EntryPoint<'_, '_> {
@@ -73,17 +73,17 @@ impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
             if !self.has_code(&entry) {
                 continue;
             }
-            let called = entry
+            let call_line = entry
                 .call_line
                 .filter(|_| entry.call_file.is_some_and(self.is_wanted_file));
-            let called = called.and_then(|line| u32::try_from(line).ok());
-            let declared = self.declared(&entry);
-            if called.is_some() || declared.is_some() {
+            let call_line = call_line.and_then(|line| u32::try_from(line).ok());
+            let declared_line = self.declared_line(&entry);
+            if call_line.is_some() || declared_line.is_some() {
                 return Some(EntryPoint {
                     compile_unit: self.compile_unit,
                     offset: entry.offset,
-                    called,
-                    declared,
+                    call_line,
+                    declared_line,
                 });
             }
         }
@@ -108,7 +108,7 @@ impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
     }
 
     /// Returns the line of the declaration, if the declaration is in a wanted file.
-    fn declared(&mut self, entry: &ScannedDie) -> Option<u32> {
+    fn declared_line(&mut self, entry: &ScannedDie) -> Option<u32> {
         let line = entry
             .declared_line
             .and_then(|line| u32::try_from(line).ok());

@@ -59,7 +59,7 @@ impl<'u> LineTable<'u> {
     }
 
     /// Returns the indices of the files that pass `is_wanted`; a file may have several.
-    pub(crate) fn positions(&self, is_wanted: &dyn Fn(&str) -> bool) -> BTreeSet<u64> {
+    pub(crate) fn file_indices(&self, is_wanted: &dyn Fn(&str) -> bool) -> BTreeSet<u64> {
         let named = (0..).zip(&self.files).filter(|(_, path)| !path.is_empty());
         let wanted = named.filter(|(_, path)| is_wanted(path));
         wanted.map(|(index, _)| index).collect()

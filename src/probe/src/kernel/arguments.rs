@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::event::field_name;
 use crate::field::{Dereference, ProbeField};
 use crate::kernel_types::{BtfShape, Parameter};
-use crate::object::nearest;
+use crate::object::all_or_nearest;
 use crate::register;
 use crate::search::{PathValue, raw_kernel_text};
 use crate::shape::{TypeCategory, TypeShape as _};
@@ -105,13 +105,12 @@ impl FetchPoint<'_, '_> {
         let index = parameters.iter().position(is_named);
         let Some(index) = index else {
             let known: Vec<String> = parameters.iter().filter_map(Parameter::name).collect();
-            let close = nearest(name, &known);
             return Err(Error::NoVariable {
                 name: name.to_owned(),
                 place: self.function.to_owned(),
                 reason: None,
                 elsewhere: Vec::new(),
-                known: if known.len() <= 8 { known } else { close },
+                known: all_or_nearest(name, known),
             });
         };
         self.field(argument, &parameters, index)
@@ -195,10 +194,11 @@ impl FetchPoint<'_, '_> {
         if let Some(register) = register::parameter(architecture, index + 1) {
             return Some((register.to_owned(), Vec::new()));
         }
-        let (stack, registers) = register::stack_parameters(architecture)?;
-        let stack_index = i64::try_from(index.checked_sub(registers)?).ok()?;
+        let (first_offset, in_registers) = register::stack_parameters(architecture)?;
+        let stack_index = i64::try_from(index.checked_sub(in_registers)?).ok()?;
         let read = Dereference {
-            offset: stack + stack_index * 8,
+            // On x86_64 and arm64, each parameter has a stack slot of 8 bytes.
+            offset: first_offset + stack_index * 8,
             is_user: false,
         };
         Some(("%sp".to_owned(), vec![read]))

@@ -19,8 +19,9 @@ use self::values::Values;
 const NOTES: &str = ".note.stapsdt";
 /// The section whose address shows how far the object was relocated after the notes were written.
 const BASE: &str = ".stapsdt.base";
-/// The owner and type of the notes.
+/// The owner of the notes.
 const OWNER: &[u8] = b"stapsdt\0";
+/// The type of the notes.
 const KIND: u32 = 3;
 
 /// One USDT marker.

@@ -14,9 +14,9 @@ pub(crate) struct PathValue<T> {
     /// The dereferences so far.
     pub(crate) reads: Vec<Dereference>,
     /// The variable or member, or, for an element, the pointer or array type: its [`TypeShape::real_type`] is the type of the
-    /// value. While a multi-dimensional array has fewer indices than dimensions, it is still that of the whole array.
+    /// value. Until all dimensions of a multi-dimensional array are indexed, it is still that of the whole array.
     shape: T,
-    /// The number of indices applied so far to the multi-dimensional array `shape`, if it has more dimensions.
+    /// The number of indices applied so far to a multi-dimensional array; 0 again when all its dimensions are indexed.
     depth: usize,
     /// [`RecordMember::bits`], if the value is a bit field.
     bits: Option<(u64, u64, u64)>,

@@ -9,9 +9,9 @@ use crate::dwarf::{AccessPoint, CompileUnit, Die, locate};
 use crate::error::Error;
 use crate::event::field_name;
 use crate::field::ProbeField;
-use crate::object::{ProbeObject, nearest};
+use crate::object::{ProbeObject, all_or_nearest};
 
-/// The placeholder for a variable that is unavailable at a probe point but not at all of them.
+/// The value recorded for a variable at a probe point where it is unavailable, if it is available at another probe point.
 const PLACEHOLDER: &str = "\\0xdeade12d";
 
 /// A probe point, with what is needed to find the values there.
@@ -84,8 +84,8 @@ impl<'s, 'w, 'u> ProbeContext<'s, 'w, 'u> {
         local.map(|variable| variable.die).or_else(global)
     }
 
-    /// Returns the names of local variables that have a location here, for an error about `name`: all names if there are at
-    /// most 8, otherwise the similar ones.
+    /// Returns the names of local variables that have a location here, for an error about `name`: all names if they are few,
+    /// otherwise the most similar ones ([`all_or_nearest`]).
     pub(super) fn available(&self, name: &str) -> Vec<String> {
         let variables = visible(self.scope, self.address);
         let located = variables
@@ -96,8 +96,7 @@ impl<'s, 'w, 'u> ProbeContext<'s, 'w, 'u> {
             .collect();
         names.sort_unstable();
         names.dedup();
-        let similar = nearest(name, &names);
-        if names.len() <= 8 { names } else { similar }
+        all_or_nearest(name, names)
     }
 }
 
@@ -206,7 +205,7 @@ pub(super) fn complete(
     for (number, argument) in arguments.iter().enumerate() {
         let mut first_field = None;
         let mut is_truncated_somewhere = false;
-        let mut places = 0;
+        let mut missing_count = 0;
         let mut first_error = None;
         for value in candidates.iter().flat_map(|candidate| &candidate.values) {
             match value {
@@ -219,7 +218,7 @@ pub(super) fn complete(
                     is_truncated_somewhere |= is_truncated;
                 }
                 FetchedValue::Missing { index, error } if *index == number => {
-                    places += 1;
+                    missing_count += 1;
                     first_error = first_error.or(Some(error.clone()));
                 }
                 _ => {}
@@ -238,7 +237,7 @@ pub(super) fn complete(
         };
         notes.push(SearchNote::Incomplete {
             argument: text,
-            places,
+            places: missing_count,
         });
         // The placeholder is a number, not a string.
         let is_string = |kind: &String| kind.contains("string");

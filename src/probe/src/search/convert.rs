@@ -10,6 +10,9 @@ use crate::error::Error;
 use crate::field::{Dereference, ProbeField};
 use crate::register;
 
+/// The maximum number of ranges of a variable that an error names.
+const MAX_NAMED_RANGES: usize = 4;
+
 /// Returns the field for an argument that is `variable` or a value reached from it, and whether the value is too wide to be
 /// recorded completely.
 pub(super) fn field<'w, 'u>(
@@ -87,7 +90,7 @@ fn without_location(
         name: name.to_owned(),
         place: context.shown(),
         reason: Some(cause.to_string()),
-        elsewhere: places.take(4).collect(),
+        elsewhere: places.take(MAX_NAMED_RANGES).collect(),
         known: context.available(name),
     }
 }

@@ -13,14 +13,16 @@ use crate::error::Error;
 /// The maximum number of lines with code that are suggested for a line without code.
 const MAX_SUGGESTIONS: usize = 4;
 
-/// Returns lines of the files that `is_file` accepts, each with an address: starts of statements, declarations of functions, with
-/// the entries of the functions and of their inlined instances, and calls of inlined functions. A line may occur several times.
+/// Returns lines of the files that `is_file` accepts, each with an address. A line may occur several times:
+/// - with each address at which a statement of the line starts;
+/// - if it declares a function, with the entries of the function and of its inlined instances;
+/// - if it calls an inlined function, with the entry of the inlined instance.
 pub(crate) fn line_places(
     compile_unit: &CompileUnit<'_>,
     is_file: &dyn Fn(&str) -> bool,
 ) -> Vec<(u32, u64)> {
     let table = compile_unit.lines();
-    let files = table.positions(is_file);
+    let files = table.file_indices(is_file);
     let mut places = Vec::new();
     if files.is_empty() {
         return places;
@@ -33,7 +35,7 @@ pub(crate) fn line_places(
     );
     let is_file_index = |index: u64| files.contains(&index);
     for entry in EntryPoints::new(compile_unit, &is_file_index, is_file) {
-        let lines = [entry.called, entry.declared];
+        let lines = [entry.call_line, entry.declared_line];
         if let Some(address) = entry.address() {
             places.extend(lines.into_iter().flatten().map(|line| (line, address)));
         }

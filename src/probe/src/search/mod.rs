@@ -41,14 +41,14 @@ pub struct SearchOptions {
     pub max_probes: usize,
     /// Whether a function given by name is also probed where it is inlined. Lines of inlined functions are always probed.
     pub inlines: bool,
-    /// The root directory of source files.
+    /// The directory below which source files are searched; `None` to read them at their compile-time paths.
     pub source_root: Option<PathBuf>,
     /// Number of threads that search for compilation units.
     pub threads: NonZeroUsize,
 }
 
 impl Default for SearchOptions {
-    /// Returns perf's defaults, at most 128 probe points including inlined instances, and one thread.
+    /// Returns perf's defaults (at most 128 probe points, inlined instances included) and one thread.
     fn default() -> Self {
         Self {
             max_probes: 128,
@@ -62,18 +62,18 @@ impl Default for SearchOptions {
 /// A probe point with the values fetched there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// The function that contains the code; empty if unknown.
+    /// The function that contains the code, empty if unknown; for a USDT marker, `%` and its name.
     pub symbol: String,
-    /// Offset from that function's entry in bytes.
+    /// Offset from that function's entry in bytes; 0 for a marker or if the function is unknown.
     pub offset: u64,
     /// The function that the definition selects, which may be inlined into `symbol`; a marker's name; `abs_ADDRESS` for an
     /// address.
     pub name: String,
-    /// The provider of a USDT marker.
+    /// The provider of a USDT marker; `None` for other probe points.
     pub provider: Option<String>,
     /// The file offset; an address for a probe point found in kallsyms.
     pub file_offset: u64,
-    /// The USDT semaphore's file offset.
+    /// The USDT semaphore's file offset; `None` if there is none.
     pub semaphore: Option<u64>,
     /// Whether it is a return probe.
     pub is_return: bool,

@@ -22,8 +22,9 @@ pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleV
 }
 
 /// Returns the variables and parameters of `scope`, and of the blocks and inlined functions in it that cover `address`, outermost
-/// first. As in the source, a name refers to the innermost declaration; at the entry of `scope` to its outermost, since only
-/// parameters are valid there. Variables of functions inlined into `scope` are used for names that `scope` does not declare.
+/// first. As in the source, a name refers to the innermost declaration, but at the entry of `scope` to the outermost one of
+/// `scope`, since only parameters are valid there. Variables of functions inlined into `scope` are used for names that `scope`
+/// does not declare.
 pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
     let mut declared = declared(scope, address);
     let is_entry = scope.entry_address() == Some(address);

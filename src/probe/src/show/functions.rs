@@ -18,7 +18,7 @@ pub fn functions(object: &ProbeObject<'_>, filter: Option<&NameFilter>) -> BTree
         Some(filter) => filter.may_match(start),
         None => !start.starts_with('_'),
     };
-    let names = object.functions_called(&may_be_wanted);
+    let names = object.function_names(&may_be_wanted);
     // Damaged tables have empty names, which cannot be probed.
     let is_name = |name: &str| !name.is_empty() && !name.ends_with(PLT_SUFFIX);
     names

@@ -17,7 +17,10 @@ const LINES_AFTER_END: u32 = 3;
 pub struct LineRange {
     function: Option<String>,
     file: Option<String>,
+    /// Relative to the line of the function's declaration, or counted from 1 in a file; `None` for the declaration or the
+    /// beginning of the file.
     first: Option<u32>,
+    /// Counted like `first`; `None` for the end of the function (and [`LINES_AFTER_END`]) or of the file.
     last: Option<u32>,
 }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::definition::{Definition, FunctionPlace, Point};
 use crate::dwarf::{
-    AccessPoint, CompileUnit, Die, ValueBase, ValueLocation as Value, locate, relative_to_entry,
+    AccessPoint, CompileUnit, Die, ValueBase, ValueLocation, locate, relative_to_entry,
     valid_ranges,
 };
 use crate::error::Error;
@@ -204,7 +204,7 @@ fn marked(
 }
 
 /// Returns why probes cannot read the register at the base of a location; `None` if they can, or if the base is not a register.
-fn unreadable_at(object: &ProbeObject<'_>, place: &Value) -> Option<String> {
+fn unreadable_at(object: &ProbeObject<'_>, place: &ValueLocation) -> Option<String> {
     let architecture = object.architecture();
     match place.base {
         ValueBase::Register(register) if register::name(architecture, register).is_none() => {
@@ -214,8 +214,8 @@ fn unreadable_at(object: &ProbeObject<'_>, place: &Value) -> Option<String> {
     }
 }
 
-/// Returns the ranges of a variable, relative to `entry`, that of the function with the code; all ranges of the function if the
-/// variable has no location list. Empty for an external variable.
+/// Returns the ranges of a variable, relative to `entry`, the entry of the function that contains the code; all ranges of that
+/// function if the variable has no location list. Empty for an external variable.
 fn relative(
     die: &Die<'_, '_>,
     point: &PointInFunction<'_, '_>,
