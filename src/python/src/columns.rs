@@ -125,8 +125,8 @@ impl SampleColumn {
 }
 
 impl SampleNumber {
-    /// Returns this number of `sample`. If it was not recorded: `u32::MAX` (-1) for the CPU, process and thread, `u64::MAX` for the
-    /// time, the event's fixed period for the period, and 0 for the others.
+    /// Returns this number of `sample`. If it was not recorded: `u32::MAX` (-1) for the CPU, process and thread, `u64::MAX` for
+    /// the time, the event's fixed period for the period, and 0 for the others.
     fn of(self, sample: &Sample<'_>) -> u64 {
         let wire = &sample.wire;
         match self {
