@@ -14,7 +14,7 @@ const MAX_ORIGINS: usize = 16;
 /// A debugging information entry (DIE) and its unit.
 #[derive(Debug, Clone)]
 pub(crate) struct Die<'w, 'u> {
-    /// The searched unit, which refers to this entry directly or indirectly.
+    /// The searched unit, which contains the entry or from which it was reached.
     compile_unit: &'w CompileUnit<'u>,
     /// The unit that contains the entry: the searched unit or another one.
     home: Rc<UnitReader<'u>>,

@@ -20,7 +20,8 @@ pub struct LineRange {
     /// Relative to the line of the function's declaration, or counted from 1 in a file; `None` for the declaration or the
     /// beginning of the file.
     first: Option<u32>,
-    /// Counted like `first`; `None` for the end of the function (and [`LINES_AFTER_END`]) or of the file.
+    /// Counted like `first`; `None` for [`LINES_AFTER_END`] lines after the end of the function, or for the end of the
+    /// file.
     last: Option<u32>,
 }
 
