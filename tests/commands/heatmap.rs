@@ -111,6 +111,12 @@ fn seconds_are_columns_and_a_browser_selects_a_time_range() {
     let run = rperf(&["script", "-F", "time", option, range]);
     let outcome = run.within(scratch.path()).finish().expect("rperf starts");
     assert_eq!(outcome.stdout.lines().count(), 2, "{outcome:?}");
+
+    // A second is not a multiple of seven cells.
+    fs::write(&path, drawn(&scratch, &["--rows", "7"])).expect("a file");
+    let page = browse(&path, "from=20&to=21").expect("the browser is there");
+    let cells_of_two_columns = "--time 31536002.857142852,31536003.142857141";
+    assert_eq!(shown(&page, "chosen"), cells_of_two_columns);
 }
 
 /// The thread, and the time in nanoseconds, of a line of `script -F tid,time,event --ns`.

@@ -29,13 +29,13 @@ pub enum Decay {
     Not,
 }
 
-/// The modes of samples that are hidden. Rows whose own samples all have one hidden mode are removed at a refresh, before the
-/// new samples are added.
+/// The modes of samples that are hidden, those of the host and of guests. Rows whose own samples are all hidden are removed
+/// at a refresh, before the new samples are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HiddenSamples {
-    /// Whether rows with kernel samples only are hidden.
+    /// Whether kernel samples are hidden.
     pub kernel: bool,
-    /// Whether rows with user samples only are hidden.
+    /// Whether samples of user space are hidden.
     pub user: bool,
 }
 
@@ -181,10 +181,11 @@ impl DecayingHistogram {
 
 impl HiddenSamples {
     fn hides(self, weights: &Weights) -> bool {
-        let [kernel, user, ..] = weights.modes;
-        let is_kernel = weights.own > 0 && kernel == weights.own;
-        let is_user = weights.own > 0 && user == weights.own;
-        self.kernel && is_kernel || self.user && is_user
+        let [kernel, user, guest_kernel, guest_user] = weights.modes;
+        let (kernel, user) = (kernel + guest_kernel, user + guest_user);
+        // Not compared with `own`: after a decay the sum of the modes may be lower.
+        let has_visible = kernel > 0 && !self.kernel || user > 0 && !self.user;
+        kernel + user > 0 && !has_visible
     }
 }
 
@@ -360,7 +361,9 @@ mod tests {
         let mut decaying = decaying();
         let mut kernel = row("k", 5);
         kernel.weights.modes = [5, 0, 0, 0];
-        decaying.add(histogram(vec![row("u", 5), kernel], 0));
+        let mut both_kernels = row("g", 5);
+        both_kernels.weights.modes = [2, 0, 3, 0];
+        decaying.add(histogram(vec![row("u", 5), kernel, both_kernels], 0));
         decaying.refresh(Decay::Slowly, HiddenSamples::default());
         let hidden = HiddenSamples {
             kernel: true,

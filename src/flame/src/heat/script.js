@@ -6,7 +6,7 @@
   const [slots, columns, rows] = [number("slots"), number("columns"), number("rows")];
   const [left, top, wide, high] = [number("left"), number("top"), number("wide"), number("high")];
   // Nanoseconds since boot may exceed the precision of JavaScript's numbers.
-  const start = BigInt(svg.dataset.start), slot = BigInt(svg.dataset.slot);
+  const start = BigInt(svg.dataset.start), column_duration = BigInt(svg.dataset.column), slot = BigInt(svg.dataset.slot);
   const details = byId("details"), chosen = byId("chosen"), hint = chosen.textContent;
   let first = null, last = null;
 
@@ -15,10 +15,15 @@
     return digits.slice(0, -9) + "." + digits.slice(-9);
   }
 
+  // The slots of a column may not fill it: its duration need not be a multiple of their number.
+  function begin_of(index) {
+    return start + BigInt(Math.floor(index / slots)) * column_duration + BigInt(index % slots) * slot;
+  }
+
   // Both ends are included.
   function range() {
     const [from, to] = first <= last ? [first, last] : [last, first];
-    return [start + BigInt(from) * slot, start + BigInt(to + 1) * slot - 1n, from, to];
+    return [begin_of(from), begin_of(to + 1) - 1n, from, to];
   }
 
   function mark(x, y, width, height) {

@@ -90,13 +90,14 @@ impl HeatMap {
             out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
              <svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" data-start=\"{}\" data-slot=\"{slot}\" data-slots=\"{slots}\" \
-             data-columns=\"{}\" data-rows=\"{}\" data-left=\"{LEFT}\" data-top=\"{HEADER_HEIGHT}\" data-wide=\"{cell_width}\" \
+             viewBox=\"0 0 {width} {height}\" data-start=\"{}\" data-column=\"{}\" data-slot=\"{slot}\" \
+             data-slots=\"{slots}\" data-columns=\"{}\" data-rows=\"{}\" data-left=\"{LEFT}\" data-top=\"{HEADER_HEIGHT}\" data-wide=\"{cell_width}\" \
              data-high=\"{CELL}\">\n<style>{STYLE}</style>\n<rect id=\"paper\" width=\"100%\" height=\"100%\"/>\n\
              <text id=\"title\" x=\"{}\" y=\"24\">{}</text>\n\
              <text id=\"chosen\" x=\"{LEFT}\" y=\"48\">click where a stretch of time begins, and again where it ends</text>\n\
              <rect id=\"field\" x=\"{LEFT}\" y=\"{HEADER_HEIGHT}\" width=\"{grid_width}\" height=\"{grid_height}\"/>",
             self.start,
+            self.column_duration,
             self.columns,
             self.rows,
             width / 2,
