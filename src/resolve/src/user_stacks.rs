@@ -64,14 +64,14 @@ struct StackCounts {
     stacks: AtomicU64,
     guessed: AtomicU64,
     deep: AtomicU64,
-    /// Numbers of truncated stacks. They are rare, so a single lock is sufficient.
+    /// Numbers of truncated stacks, by cause and the module in which they end. They are rare, so a single lock is sufficient.
     truncated: Mutex<FxHashMap<(TruncationCause, Option<ModuleId>), u64>>,
 }
 
 /// Statistics of unwinding.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StackSummary {
-    /// Number of samples of the host with user registers and a field for a stack copy, even an empty one.
+    /// Number of samples of the host with user registers and a stack copy, which may be empty.
     pub stacks: u64,
     /// Number of these samples in which some frames were found by frame pointers only.
     pub guessed: u64,

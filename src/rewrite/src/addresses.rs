@@ -32,6 +32,8 @@ pub(crate) const PAGE: u64 = 1 << 12;
 /// First address of moved mappings, and the end of the area.
 const AREA: u64 = 0x5000_0000_0000;
 const AREA_END: u64 = 0x7000_0000_0000;
+/// The first mapping starts less than this number of pages after [`AREA`].
+const START_PAGES: u64 = 1 << 20;
 /// Gap between moved mappings.
 const GAP: u64 = 1 << 20;
 /// Area of addresses outside of mappings: 2^34 pages from here.
@@ -66,7 +68,7 @@ impl AddressMap {
     fn new(endian: Endian, events: &[EventDesc]) -> Self {
         let key = RandomState::new();
         let steps = 1 + key.hash_one("kernel") % KERNEL_STEPS;
-        let pages = key.hash_one("start") % (1 << 20);
+        let pages = key.hash_one("start") % START_PAGES;
         Self {
             live: LiveWorld::new(endian, events),
             starts: FxHashMap::default(),

@@ -47,9 +47,9 @@ pub trait BuildIdSource {
 /// The objects whose build-ids are looked up, unless they are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InjectedObjects {
-    /// Objects of the host that samples and their callchains hit, with a record before the first such sample.
+    /// Objects of the host that samples and their callchains hit; each has its record before the first sample that hits it.
     Hit,
-    /// All mapped objects of the host, with a record before the first mapping.
+    /// All mapped objects of the host; each has its record before its first mapping.
     Mapped,
 }
 
@@ -310,7 +310,7 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
             return to.extend_from_slice(record);
         };
         let Some((name, kind)) = named_object(raw.misc, &mmap) else {
-            // Memory without a file is dropped as well if no sample hit it.
+            // Memory without a file is dropped as well if no sample hit it; mappings of guests are kept.
             if raw.misc.cpu_mode() != CpuMode::User || self.is_used_memory(&mmap) {
                 to.extend_from_slice(record);
             }

@@ -6,8 +6,8 @@ use rperf_wire::{
 };
 
 /// The entries of a callchain, each with its mode if it is an address; `first_mode` is that of addresses before the first marker.
-/// Not addresses are markers, and the cookie after `PERF_CONTEXT_USER_DEFERRED`, which identifies the CALLCHAIN_DEFERRED record
-/// with the user frames.
+/// The other entries are the markers, and the cookie after `PERF_CONTEXT_USER_DEFERRED`, which identifies the CALLCHAIN_DEFERRED
+/// record with the user frames.
 pub(crate) fn chain_entries(
     first_mode: CpuMode,
     chain: &U64s<'_>,

@@ -16,7 +16,8 @@ pub(crate) fn drop_fields(events: &mut [EventDesc], fields: SampleType) -> Vec<S
         if fields.contains(SampleType::REGS_USER) {
             attr.sample_regs_user = 0;
             attr.sample_stack_user = 0;
-            // The flag of recordings with stack copies: their callchains get user frames when the copies are unwound.
+            // Events with stack copies have this flag, since unwinding adds the user frames; the copies are unwound before they
+            // are dropped.
             attr.flags = attr.flags.with(AttrFlags::EXCLUDE_CALLCHAIN_USER, false);
         }
         if fields.contains(SampleType::REGS_INTR) {

@@ -110,7 +110,7 @@ impl<S: DumpObjects> JitInjector<S> {
         (raw.misc.cpu_mode() == CpuMode::User).then_some(mmap)
     }
 
-    /// Adds the functions of a process from its first usable dump.
+    /// Adds the functions of a process if the mapping is that of its first usable dump.
     fn note_mapping(&mut self, mmap: &Mmap<'_>, time: Option<u64>) {
         let pid = mmap.pid.cast_unsigned();
         if !is_dump(mmap.filename) || self.processes.contains_key(&pid) {
@@ -183,7 +183,7 @@ impl<S: DumpObjects> JitInjector<S> {
             ..SampleId::default()
         };
         let mut bytes = Vec::new();
-        let user = Misc(2);
+        let user = Misc(CpuMode::User as u16);
         RecordHeader::encode_record(RecordKind::MMAP2, user, &mut bytes, self.endian, |to| {
             record.encode_body(to);
             self.trailer.encode(&id, to);
@@ -331,6 +331,7 @@ mod tests {
             jit.note(&records.concat());
             jit.rewrite(&records.concat(), &mut to);
             jit.end(&mut to);
+            // The times of the records; 1000 is added for functions, and FINISHED_ROUND is 0.
             let times = RawRecord::all(&to, endian).map(|(raw, _)| match raw.kind {
                 RecordKind::FINISHED_ROUND => 0,
                 RecordKind::MMAP2 => jit.events.record_time(&raw).unwrap_or_default() + 1_000,

@@ -40,6 +40,7 @@ pub struct OffCpu {
 struct ShortWaits {
     /// The task at the start of the first wait.
     asleep: SleepingTask,
+    /// The sum of the waits.
     nanos: u64,
 }
 
@@ -270,7 +271,10 @@ mod tests {
     use super::*;
     use rperf_wire::{Attr, AttrFlags, EventType, SampleRecord, SampleType, U64s};
 
+    /// The id of the event sampled when tasks are switched out.
     const EVENT: u64 = 5;
+    /// The id of the other event.
+    const OTHER: u64 = 4;
 
     fn events() -> Vec<EventDesc> {
         let event = |id: u64, config| EventDesc {
@@ -288,7 +292,7 @@ mod tests {
             ids: vec![id],
             name: format!("event {id}"),
         };
-        vec![event(4, 0), event(EVENT, 10)]
+        vec![event(OTHER, 0), event(EVENT, 10)]
     }
 
     fn record(kind: RecordKind, misc: u16, body: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
@@ -322,7 +326,7 @@ mod tests {
             to.u32(tid);
             to.u32(tid);
             to.u64(time);
-            to.u64(4);
+            to.u64(OTHER);
         })
     }
 
@@ -345,8 +349,8 @@ mod tests {
     }
 
     const USER: &[u64] = &[PERF_CONTEXT_USER, 0x1000];
-    const OUT: Misc = Misc(1 << 13);
-    const PREEMPTED: Misc = Misc(3 << 13);
+    const OUT: Misc = Misc::SWITCH_OUT;
+    const PREEMPTED: Misc = Misc(Misc::SWITCH_OUT.0 | Misc::SWITCH_OUT_PREEMPT.0);
     const IN: Misc = Misc(0);
 
     fn round_end() -> Vec<u8> {
@@ -362,7 +366,12 @@ mod tests {
         let mut off = off_cpu();
         let mut out = Vec::new();
         // CPU 1, where 7 is switched in, is read before CPU 0, where it was switched out.
-        let first = [sample_of(4, 9, 5, USER), switch(IN, 7, 100), round_end()].concat();
+        let first = [
+            sample_of(OTHER, 9, 5, USER),
+            switch(IN, 7, 100),
+            round_end(),
+        ]
+        .concat();
         off.rewrite(&first, false, &mut out);
         let second = [
             sample_of(EVENT, 7, 40, USER),
@@ -372,7 +381,11 @@ mod tests {
         .concat();
         off.rewrite(&second, false, &mut out);
         assert_eq!(samples(&out, EVENT), [(7, 100, 60)]);
-        assert_eq!(samples(&out, 4), [(9, 5, 1)], "other records are unchanged");
+        assert_eq!(
+            samples(&out, OTHER),
+            [(9, 5, 1)],
+            "other records are unchanged"
+        );
         let kinds = |kind| {
             let records = RawRecord::all(&out, Endian::NATIVE);
             records.filter(|(raw, _)| raw.kind == kind).count()
@@ -403,7 +416,7 @@ mod tests {
         let mut off = off_cpu();
         let mut out = Vec::new();
         off.rewrite(
-            &[sample_of(EVENT, 7, 10, USER), sample_of(4, 9, 50, USER)].concat(),
+            &[sample_of(EVENT, 7, 10, USER), sample_of(OTHER, 9, 50, USER)].concat(),
             false,
             &mut out,
         );

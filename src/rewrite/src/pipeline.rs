@@ -201,7 +201,8 @@ fn end(stages: &mut [Stage<'_>], output: PieceOutput<'_>) -> Result<(), WriteErr
 mod tests {
     use super::*;
 
-    /// Writes, after the records that it rewrites, the records that it has noted so far in parentheses.
+    /// Writes, after the records that it rewrites, the records that it has noted so far in parentheses, with a dot if they are
+    /// all; and `!` at the end.
     struct Watcher {
         is_ordered: bool,
         noted: Vec<u8>,

@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn all_records_are_walked_wherever_the_pieces_are_split() {
-        let lost = RecordKind::LOST.0;
-        let shapes = [(9, 16), (lost, 16), (9, 8), (lost, 16)];
+        let (sample, lost) = (RecordKind::SAMPLE.0, RecordKind::LOST.0);
+        let shapes = [(sample, 16), (lost, 16), (sample, 8), (lost, 16)];
         let bytes = records(&shapes);
         for middle in 0..=bytes.len() {
             assert_eq!(
@@ -179,7 +179,9 @@ mod tests {
             let middle = middle.min(bytes.len());
             let mut walked_bytes = 0;
             let mut walker = RecordWalker::default();
-            let runs = walker.walk([&bytes[..middle], &bytes[middle..]], |record| walked_bytes += 8 + record.body.len());
+            let runs = walker.walk([&bytes[..middle], &bytes[middle..]], |record| {
+                walked_bytes += RecordHeader::SIZE + record.body.len();
+            });
             let left = runs.left;
             prop_assert_eq!(walked_bytes + left, bytes.len());
         }

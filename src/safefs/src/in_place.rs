@@ -143,7 +143,7 @@ impl FoundOutput {
 /// # Errors
 /// Errors of [`find_in_place`]; `EISDIR` for a folder; `ENOENT` for a dangling link; [`Refusal::Leased`];
 /// [`Refusal::ForeignLink`] for a link of another user; [`Refusal::ForeignFile`] in a folder that others may write, unless
-/// the file is the user's and has no other hard links, or belongs to the folder's owner.
+/// the file is the user's and has no other hard links, or file and folder belong to the same third user.
 pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {
     if let Some(found) = find_in_place(path, PathOrigin::Given)?
         && !found.metadata().is_file()

@@ -87,6 +87,7 @@ fn is_special_memory(filename: &str) -> bool {
 /// The bracketed name of a kernel module, from the path of its file or its own name; `None` if it
 /// is not a module.
 pub(crate) fn module_name(path: &str) -> Option<String> {
+    // Beginnings of names: a symbol may follow the kernel's name, and a process id is part of some guest kernels' names.
     const NOT_MODULES: [&str; 6] = [
         "[kernel.kallsyms]",
         "[guest.kernel.kallsyms",
@@ -109,7 +110,7 @@ pub(crate) fn module_name(path: &str) -> Option<String> {
     is_module.then(|| format!("[{}]", stem.replace('-', "_")))
 }
 
-/// The DSO name of a file with kernel code that is not a module.
+/// The DSO name of a file with kernel code that is not a module. As in perf, `-` is replaced only in names with an extension.
 pub(crate) fn kernel_file_name(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     if file.contains('.') {

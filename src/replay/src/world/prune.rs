@@ -114,7 +114,7 @@ mod tests {
         record.encode_body(&mut Encoder::new(&mut body, Endian::NATIVE));
         let raw = RawRecord {
             kind,
-            misc: Misc(own.0 | 2),
+            misc: Misc(own.0 | CpuMode::User as u16),
             body: &body,
         };
         builder.push(at(time), &raw).expect("a whole record");

@@ -10,6 +10,7 @@ use rperf_wire::{
 };
 
 use crate::file::{FileBuilder, attr};
+use crate::{KERNEL, USER};
 
 /// The trailer of a record.
 fn at(time: u64) -> SampleId {
@@ -37,12 +38,12 @@ fn with_losses() -> Vec<u8> {
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
     for round in 1..=3 {
         for offset in 0..10 {
-            file.sample(0, Misc(2), &sample(round * 100 + offset, 1));
+            file.sample(0, USER, &sample(round * 100 + offset, 1));
         }
         file.round();
     }
     for time in [150, 204, 205, 301] {
-        file.sample(0, Misc(2), &sample(time, 1));
+        file.sample(0, USER, &sample(time, 1));
     }
     for (id, lost) in [(1, 40), (1, 2)] {
         let lost = Record::Lost(Lost { id, lost });
@@ -138,22 +139,23 @@ fn events_of_different_layouts_are_distinguished_by_id() {
                 ..id(22)
             },
         );
-        file.sample(0, Misc(2), &sample(100, 12));
+        file.sample(0, USER, &sample(100, 12));
         let with_cpu = rperf_wire::SampleRecord {
             cpu: Some(1),
             ..sample(101, 21)
         };
-        file.sample(1, Misc(2), &with_cpu);
+        file.sample(1, USER, &with_cpu);
         // An unknown id, and id 0, which perf writes for synthesized samples.
-        file.sample(0, Misc(2), &sample(102, 99));
-        file.sample(0, Misc(2), &sample(103, 0));
+        file.sample(0, USER, &sample(102, 99));
+        file.sample(0, USER, &sample(103, 0));
         // Too short for a time.
-        file.raw(RecordKind::SAMPLE, Misc(2), &[0; 16]);
+        file.raw(RecordKind::SAMPLE, USER, &[0; 16]);
         let file = file.finish();
         let data = PerfData::parse(&file).expect("a valid file");
         let replay = Replay::open(&data).expect("a valid recording");
         let list = replay.fold(NonZeroUsize::MIN, List::default).0;
         let no_cpu = u32::MAX;
+        // Samples of the first event have no period: theirs is the attr's, 7.
         assert_eq!(
             list,
             [(0, 100, 7, no_cpu), (1, 101, 3, 1), (0, 103, 7, no_cpu)]
@@ -191,12 +193,12 @@ fn kernel_and_module_mappings_are_stored() {
     let (text, module) = (0xffff_ffff_8100_0000, 0xffff_ffff_c000_0000);
     file.record(
         0,
-        Misc(1),
+        KERNEL,
         &mmap(text, text, b"[kernel.kallsyms]_text"),
         &at(0),
     );
     let path = b"/lib/modules/6.1/kernel/fs/ext4/ext4.ko";
-    file.record(0, Misc(1), &mmap(module, 0, path), &at(0));
+    file.record(0, KERNEL, &mmap(module, 0, path), &at(0));
     let file = file.finish();
     let data = PerfData::parse(&file).expect("a valid file");
     let replay = Replay::open(&data).expect("a valid recording");

@@ -12,6 +12,7 @@ use rperf_wire::{
     SampleIdLayout, SampleLayout, SampleType, U64s,
 };
 
+use crate::USER;
 use crate::exercise::{Count, OrderedCount};
 use crate::file::attr;
 
@@ -41,7 +42,7 @@ fn features(endian: Endian, event: &EventDesc) -> FeatureSet {
     let mut features = FeatureSet::new(endian);
     features.build_ids(&[BuildIdEntry {
         pid: -1,
-        misc: Misc(2 | Misc::BUILD_ID_SIZE.0),
+        misc: Misc(USER.0 | Misc::BUILD_ID_SIZE.0),
         build_id: [7; 20],
         size: 20,
         filename: "/bin/true".to_owned(),
@@ -88,7 +89,7 @@ fn records(endian: Endian, attr: &Attr, samples: u32) -> Vec<u8> {
         pgoff: 0,
         filename: b"/bin/true",
     });
-    for (record, misc) in [(comm, 0), (mmap, 2)] {
+    for (record, misc) in [(comm, 0), (mmap, USER.0)] {
         let body = body(endian, |to| {
             record.encode_body(to);
             trailer.encode(&SampleId::default(), to);
@@ -107,7 +108,7 @@ fn records(endian: Endian, attr: &Attr, samples: u32) -> Vec<u8> {
             ..rperf_wire::SampleRecord::default()
         };
         let body = body(endian, |to| SampleLayout::new(attr).encode(&sample, to));
-        push(&mut data, endian, RecordKind::SAMPLE, 2, &body);
+        push(&mut data, endian, RecordKind::SAMPLE, USER.0, &body);
     }
     push(&mut data, endian, RecordKind::FINISHED_ROUND, 0, &[]);
     data
@@ -242,6 +243,7 @@ fn reading_ends_at_an_invalid_record() {
         .expect("there")
         .expect("complete")
         .position;
+    // The size is the last field of the record's header.
     let size_at = usize::try_from(offset).expect("small") + 6;
     file.get_mut(size_at..size_at + 2)
         .expect("a record")
@@ -295,6 +297,7 @@ proptest! {
     #[test]
     fn any_bytes_after_the_magic_never_panic(tail in prop::collection::vec(any::<u8>(), 0..400)) {
         let mut file = b"PERFILE2".to_vec();
+        // The size of the file's header.
         file.extend(104_u64.to_le_bytes());
         file.extend(tail);
         let _seen = read(&file);

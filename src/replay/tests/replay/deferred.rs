@@ -5,12 +5,13 @@ use std::num::NonZeroUsize;
 use proptest::prelude::*;
 use rperf_replay::{Render, Sample, World};
 use rperf_wire::{
-    AttrFlags, CallchainDeferred, Encoder, Endian, Misc, PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER,
+    AttrFlags, CallchainDeferred, Encoder, Endian, PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER,
     PERF_CONTEXT_USER_DEFERRED, Record, SampleId, SampleType, U64s,
 };
 
 use crate::file::{FileBuilder, attr};
 use crate::stream::{piped, stream, streamed, whole};
+use crate::{KERNEL, USER};
 
 const FIELDS: SampleType = SampleType::TID
     .with(SampleType::TIME, true)
@@ -40,7 +41,8 @@ fn steps() -> impl Strategy<Value = Vec<ThreadStep>> {
     prop::collection::vec((0..THREADS, 0_usize..2, step), 0..60)
 }
 
-/// A sample's recorded time, the time by which the sample is ordered, and its callchain.
+/// A sample's recorded time, the time in [`Sample::order`] (of the record with its user frames, if there is one), and its
+/// callchain.
 type RenderedSample = (u64, u64, Vec<u64>);
 
 /// The cookie of a thread after `steps`, until its next return to user space. Threads may have equal cookies.
@@ -76,7 +78,7 @@ fn recording(steps: &[ThreadStep], endian: Endian) -> Vec<u8> {
                             callchain: Some(U64s::new(&chain, endian)),
                             ..rperf_wire::SampleRecord::default()
                         };
-                        file.sample(0, Misc(1), &sample);
+                        file.sample(0, KERNEL, &sample);
                     }
                     Step::Return { frames } => {
                         let ips = encoded(frames, endian);
@@ -87,7 +89,7 @@ fn recording(steps: &[ThreadStep], endian: Endian) -> Vec<u8> {
                             time,
                             ..SampleId::default()
                         };
-                        file.record(0, Misc(2), &record, &id);
+                        file.record(0, USER, &record, &id);
                     }
                     Step::Round => unreachable!("rounds are split"),
                 }
@@ -105,7 +107,7 @@ fn encoded(words: &[u64], endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// The expected samples in order, and whether the deferred callchain of each is missing.
+/// The expected samples by recorded time, each with whether its deferred callchain is missing.
 fn expected(steps: &[ThreadStep]) -> Vec<(bool, RenderedSample)> {
     let mut expected = Vec::new();
     for (index, (tid, _, step)) in steps.iter().enumerate() {

@@ -19,7 +19,7 @@ pub(crate) fn attr(sample_type: SampleType) -> Attr {
     }
 }
 
-/// A file of records that are encoded by `wire`.
+/// A file of records, encoded by `rperf_wire`.
 pub(crate) struct FileBuilder {
     endian: Endian,
     attrs: Vec<Attr>,

@@ -6,7 +6,7 @@ use rperf_wire::{CpuMode, Encoder, Endian, Misc, Mmap, RawRecord, Record};
 const ENDIAN: Endian = Endian::Little;
 const START: u64 = 0x1000;
 
-fn push_mmap(builder: &mut WorldBuilder, position: u64, mode: u16, pid: i32, name: &str) {
+fn push_mmap(builder: &mut WorldBuilder, position: u64, mode: CpuMode, pid: i32, name: &str) {
     let record = Record::Mmap(Mmap {
         pid,
         tid: 0,
@@ -20,7 +20,7 @@ fn push_mmap(builder: &mut WorldBuilder, position: u64, mode: u16, pid: i32, nam
     let (kind, _) = record.kind_and_misc();
     let raw = RawRecord {
         kind,
-        misc: Misc(mode),
+        misc: Misc(mode as u16),
         body: &body,
     };
     let time = 1;
@@ -32,11 +32,11 @@ fn push_mmap(builder: &mut WorldBuilder, position: u64, mode: u16, pid: i32, nam
 fn machines_do_not_share_mappings() {
     let mut builder = WorldBuilder::new(ENDIAN);
     for (position, mode, pid, name) in [
-        (1, 1, -1, "[kernel.kallsyms]_text"),
-        (2, 2, 100, "/bin/host"),
-        (3, 4, 100, "[guest.kernel.kallsyms.100]"),
-        (4, 5, 100, "/bin/guest"),
-        (5, 4, 200, "[guest.kernel.kallsyms.200]"),
+        (1, CpuMode::Kernel, -1, "[kernel.kallsyms]_text"),
+        (2, CpuMode::User, 100, "/bin/host"),
+        (3, CpuMode::GuestKernel, 100, "[guest.kernel.kallsyms.100]"),
+        (4, CpuMode::GuestUser, 100, "/bin/guest"),
+        (5, CpuMode::GuestKernel, 200, "[guest.kernel.kallsyms.200]"),
     ] {
         push_mmap(&mut builder, position, mode, pid, name);
     }

@@ -14,3 +14,9 @@ mod perf;
 mod rounds;
 mod sequential_machine;
 mod stream;
+
+use rperf_wire::{CpuMode, Misc};
+
+/// `PERF_RECORD_MISC_KERNEL` and `PERF_RECORD_MISC_USER`.
+const KERNEL: Misc = Misc(CpuMode::Kernel as u16);
+const USER: Misc = Misc(CpuMode::User as u16);

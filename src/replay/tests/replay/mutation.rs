@@ -122,7 +122,7 @@ fn damaged_recordings_are_read_or_refused_in_time() {
     }
 }
 
-/// A file that lost samples has a finding or an error.
+/// A truncated file that lost samples has a finding or an error; a truncated pipe-mode stream may have neither.
 #[test]
 fn truncated_recordings_are_refused_or_reported() {
     // Crash inputs of fuzzers are damaged already, and the files `data.N` of a directory recording have no header.

@@ -8,8 +8,11 @@ const ENDIAN: Endian = Endian::Little;
 
 #[derive(Debug, Clone)]
 enum Step {
+    /// The task enters namespaces.
     Enter { tid: u32, inode: u64 },
+    /// The task is new: its namespaces are not recorded.
     Fork { tid: u32 },
+    /// A cgroup is created.
     Cgroup { id: u64, name: u8 },
 }
 
@@ -22,6 +25,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..40)
 }
 
+/// The links of all kinds of namespaces of a task.
 fn links(inode: u64) -> Vec<Namespace> {
     vec![Namespace { dev: 4, inode }; 7]
 }

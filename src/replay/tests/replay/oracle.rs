@@ -5,14 +5,15 @@ use std::num::NonZeroUsize;
 
 use crate::file::{FileBuilder, attr};
 use crate::sequential_machine::{NaiveMachine, NaiveQueue, Piece, joined};
+use crate::{KERNEL, USER};
 use proptest::prelude::*;
 use rperf_perfdata::{PerfData, Records};
 use rperf_replay::{
     Fold, FoldControl, Machine, Order, Render, Replay, Sample, World, WorldBuilder,
 };
 use rperf_wire::{
-    Comm, CpuMode, Endian, Ksymbol, Misc, Mmap, Mmap2, MmapId, RawRecord, Record, SampleId,
-    SampleType, Task,
+    Comm, CpuMode, Endian, Ksymbol, MAP_PRIVATE, Misc, Mmap, Mmap2, MmapId, PROT_EXEC, PROT_READ,
+    RawRecord, Record, SampleId, SampleType, Task,
 };
 
 /// One step of a recording.
@@ -24,6 +25,7 @@ pub(crate) enum Step {
         len: u64,
         file: u8,
     },
+    /// Parent and child are given by process and thread id.
     Fork {
         parent: (u32, u32),
         child: (u32, u32),
@@ -186,10 +188,10 @@ fn write(file: &mut FileBuilder, time: u64, step: &Step) -> u64 {
             let record = Record::Mmap2(Mmap2 {
                 mmap,
                 id: inode,
-                prot: 5,
-                flags: 2,
+                prot: PROT_READ | PROT_EXEC,
+                flags: MAP_PRIVATE,
             });
-            file.record(0, Misc(2), &record, &id(pid, pid))
+            file.record(0, USER, &record, &id(pid, pid))
         }
         Step::Fork {
             parent,
@@ -233,15 +235,15 @@ fn write(file: &mut FileBuilder, time: u64, step: &Step) -> u64 {
                 pgoff: 0,
                 filename: filename.as_bytes(),
             };
-            file.record(0, Misc(1), &Record::Mmap(mmap), &id(0, 0))
+            file.record(0, KERNEL, &Record::Mmap(mmap), &id(0, 0))
         }
         Step::Announce { start, len, name } => {
             let name = format!("bpf_prog_{name}");
-            let symbol = ksymbol(start, len, 0, name.as_bytes());
+            let symbol = ksymbol(start, len, REGISTER, name.as_bytes());
             file.record(0, Misc(0), &Record::Ksymbol(symbol), &id(0, 0))
         }
         Step::Retract { start } => {
-            let symbol = ksymbol(start, 1, 1, b"gone");
+            let symbol = ksymbol(start, 1, UNREGISTER, b"gone");
             file.record(0, Misc(0), &Record::Ksymbol(symbol), &id(0, 0))
         }
         Step::Sample {
@@ -256,7 +258,7 @@ fn write(file: &mut FileBuilder, time: u64, step: &Step) -> u64 {
                 time: Some(time),
                 ..rperf_wire::SampleRecord::default()
             };
-            file.sample(0, Misc(if kernel { 1 } else { 2 }), &sample)
+            file.sample(0, if kernel { KERNEL } else { USER }, &sample)
         }
     }
 }
@@ -269,6 +271,11 @@ fn kernel_name(place: u64) -> String {
     }
 }
 
+/// The flags of KSYMBOL records.
+const REGISTER: u16 = 0;
+const UNREGISTER: u16 = 1;
+
+/// The KSYMBOL record of a BPF program.
 fn ksymbol(addr: u64, len: u32, flags: u16, name: &[u8]) -> Ksymbol<'_> {
     Ksymbol {
         addr,
@@ -306,6 +313,7 @@ fn apply(machine: &mut NaiveMachine, position: u64, step: &Step) -> Option<Seen>
         } => machine.fork(parent, child, exec),
         Step::Exit { .. } => {}
         Step::Comm { pid, tid, name, .. } => machine.comm(pid, tid, COMMS[usize::from(name)]),
+        // Symbols of the kernel and its modules are found by address, not by file offset.
         Step::Kernel { place } => machine.map_kernel(Piece {
             start: place * 6,
             end: place * 6 + 6,
@@ -401,8 +409,8 @@ impl Fold for Gather {
     }
 }
 
-/// Writes the events to a file and to perf's queue. Returns the file, and the steps with their positions in perf's order.
-/// Late records are omitted, since rperf intentionally handles them differently from perf.
+/// Writes the events to a file and to a model of perf's queue. Returns the file, and the steps in perf's order, each with its
+/// position in the file. Late records are omitted, since rperf intentionally handles them differently from perf.
 pub(crate) fn record(events: &[Event]) -> (Vec<u8>, Vec<(u64, Step)>) {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);

@@ -7,10 +7,11 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use rperf_perfdata::PerfData;
 use rperf_replay::{FoldControl, Replay};
 use rperf_testkit::{Run, Scratch, real_perf, skip};
-use rperf_wire::{Endian, Misc, Mmap, Mmap2, MmapId, Record, SampleId, SampleType};
+use rperf_wire::{Endian, Mmap, Mmap2, MmapId, Record, SampleId, SampleType};
 
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Event, Look, Seen, Step, events, record};
+use crate::{KERNEL, USER};
 
 /// Replaces other threads by the main thread of their process. If a process id is reused while a thread of the old process
 /// exists, perf looks up that thread's samples in the old mappings, rperf in those of the new process. Real threads don't
@@ -140,7 +141,9 @@ fn perf_sees_the_same() {
 /// A mapping whose names in perf and rperf are compared.
 struct NamedMapping {
     name: &'static str,
+    /// `PROT_*` of mmap(2): 1 read, 2 write, 4 execute.
     prot: u32,
+    /// `MAP_*` of mmap(2): 1 shared, 2 private, 0x20 anonymous, 0x40000 huge pages.
     flags: u32,
     kernel: bool,
 }
@@ -202,7 +205,7 @@ fn named_recording() -> (Vec<u8>, Vec<u64>) {
             0x7f00_0000_0000
         };
         let (start, time) = (base + number * 0x1_0000, number * 1000);
-        let misc = Misc(if named.kernel { 1 } else { 2 });
+        let misc = if named.kernel { KERNEL } else { USER };
         let pid = if named.kernel { u32::MAX } else { PID };
         let id = SampleId {
             pid_tid: Some((pid, pid)),

@@ -4,8 +4,9 @@ use std::num::NonZeroUsize;
 
 use rperf_perfdata::PerfData;
 use rperf_replay::{FoldControl, Order, Replay, Rounds};
-use rperf_wire::{Endian, Misc, SampleRecord, SampleType};
+use rperf_wire::{Endian, SampleRecord, SampleType};
 
+use crate::USER;
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Look, Seen};
 
@@ -35,7 +36,7 @@ fn many_rounds() -> (Vec<u8>, Vec<Order>) {
                 time: Some(time),
                 ..SampleRecord::default()
             };
-            let position = file.sample(0, Misc(2), &wire);
+            let position = file.sample(0, USER, &wire);
             expected.push(rounds.order((time > 0).then_some(time), position));
         }
         file.round();

@@ -195,9 +195,13 @@ impl NaiveMachine {
 /// perf's queue: records with a time are delivered by rounds, others at once.
 #[derive(Debug)]
 pub(crate) struct NaiveQueue<T> {
+    /// Records with their times, by ascending time.
     waiting: Vec<(u64, T)>,
+    /// The end of the current round delivers the records up to this time: the highest time before the round.
     next: u64,
+    /// The highest time of the records so far.
     highest: u64,
+    /// The time up to which records were delivered: records that are older now are late.
     pub(crate) flushed: u64,
     pub(crate) delivered: Vec<T>,
 }

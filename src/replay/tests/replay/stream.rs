@@ -8,8 +8,9 @@ use rperf_perfdata::{
     Error, EventDesc, FeatureSet, FileHeader, PerfData, PipeReader, PipeWriter, StreamInput,
 };
 use rperf_replay::{Diagnostics, FoldControl, Render, Replay, Stream};
-use rperf_wire::{Endian, Misc, RecordKind, SampleType};
+use rperf_wire::{Endian, RecordKind, SampleType};
 
+use crate::USER;
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Look, events, record};
 
@@ -37,7 +38,8 @@ impl StreamInput for PiecewiseInput<'_> {
     }
 }
 
-/// A file as a pipe-mode stream, and by how many bytes its records are nearer to the start than in the file.
+/// A file as a pipe-mode stream, and the number of bytes by which its records are nearer to the start in the stream than in the
+/// file.
 pub(crate) fn piped(file: &[u8]) -> (Vec<u8>, u64) {
     let data = PerfData::parse(file).expect("a valid file");
     let mut bytes = Vec::new();
@@ -108,9 +110,9 @@ proptest! {
         prop_assert_eq!(&seen, &expected);
         let mut found = stream.diagnostics();
         // Only the pipe has HEADER_ATTR records.
-        let front = found.count(RecordKind::HEADER_ATTR);
+        let attr_records = found.count(RecordKind::HEADER_ATTR);
         found.kinds.retain(|(kind, _)| *kind != RecordKind::HEADER_ATTR);
-        found.records -= front;
+        found.records -= attr_records;
         prop_assert_eq!(found, diagnostics);
         // The bytes from the pipe, written to a file, are a valid recording.
         prop_assert_eq!(whole(&bytes, &Look, NonZeroUsize::MIN).0, expected);
@@ -126,7 +128,7 @@ fn long() -> Vec<u8> {
             // Address, process and thread, time.
             let words = [round, 7 | 7 << 32, round * 100 + time];
             let body = words.map(u64::to_le_bytes).concat();
-            file.raw(RecordKind::SAMPLE, Misc(2), &body);
+            file.raw(RecordKind::SAMPLE, USER, &body);
         }
         file.round();
     }
@@ -152,6 +154,7 @@ fn a_broken_pipe_delivers_its_complete_records() {
     let kind = io::ErrorKind::ConnectionReset;
     let offset = bytes.len() as u64;
     assert_eq!(broken.diagnostics().end, Some(Error::Read { offset, kind }));
+    // Without the last record, FINISHED_ROUND of 8 bytes, and with an incomplete sample before it.
     let truncated = &bytes[..bytes.len() - 9];
     let mut truncated = stream(truncated, 4096, false);
     let (seen, _) = streamed(&mut truncated, &Look, 2);

@@ -7,6 +7,13 @@ use rperf_wire::CpuMode;
 
 use crate::addresses::PAGE;
 
+/// First addresses of the areas of replacements, in the kernel and in programs, and their number of pages.
+const KERNEL_AREA: u64 = 0xffff_8880_0000_0000;
+const USER_AREA: u64 = 0x1000_0000_0000;
+const AREA_PAGES: u64 = 1 << 26;
+/// Replacements of 32-bit addresses are in the pages from 1 up to this one, the last below 2 GiB.
+const LAST_SHORT_PAGE: u64 = 0x7_ffff;
+
 /// The kind of a name, which is part of its replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum NameKind {
@@ -102,17 +109,18 @@ impl Replacements {
 
     /// The replacement of an address in raw data. It has the same offset in its page, and is in the kernel if the address is.
     pub(super) fn of_address(&self, address: u64) -> u64 {
-        let page = (self.key.hash_one(address / PAGE) % (1 << 26)) * PAGE + address % PAGE;
+        let page = self.key.hash_one(address / PAGE) % AREA_PAGES;
+        let offset = page * PAGE + address % PAGE;
         match CpuMode::of_address(address) {
-            CpuMode::Kernel => 0xffff_8880_0000_0000 + page,
-            _ => 0x1000_0000_0000 + page,
+            CpuMode::Kernel => KERNEL_AREA + offset,
+            _ => USER_AREA + offset,
         }
     }
 
     /// Like [`Self::of_address`], for an address of 32 bits.
     pub(super) fn of_short_address(&self, address: u32) -> u32 {
         let address = u64::from(address);
-        let page = 1 + self.key.hash_one(address / PAGE) % 0x7_ffff;
+        let page = 1 + self.key.hash_one(address / PAGE) % LAST_SHORT_PAGE;
         u32::try_from(page * PAGE + address % PAGE).unwrap_or_default()
     }
 }
