@@ -78,11 +78,13 @@ fn features(features: &Features<'_>, endian: Endian) {
     for program in features.bpf_programs().unwrap_or_default() {
         for function in program.functions(endian).into_iter().flatten() {
             for set in &types {
+                // A type is found by a linear search: small ids limit the time.
                 let _name = set.type_name(function.type_id % 100, endian);
             }
         }
     }
     if let Ok(formats) = features.formats() {
+        // An arbitrary id.
         let _name = formats.name(47);
     }
 }
