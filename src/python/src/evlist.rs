@@ -17,7 +17,7 @@ use crate::live::LiveRings;
 use crate::local_events::LocalEvents;
 use crate::maps::{PyCpuMap, PyThreadMap, item};
 
-/// Samples per second of an event without a rate and period, unless it is a tracepoint, which is sampled each time.
+/// Samples per second of an event that is no tracepoint and has neither a rate nor a period.
 const DEFAULT_FREQUENCY: u64 = 4000;
 /// Data pages of a ring, unless given.
 const DEFAULT_PAGES: usize = 128;
@@ -188,8 +188,9 @@ impl Evlist {
     }
 
     /// Applies settings like those of `record`: samples have instruction pointer, thread, time, CPU and period, and those of
-    /// tracepoints their fields. Events without a rate and period are sampled 4000 times per second, tracepoints each time.
-    /// The first event records mappings, names, and the start and end of threads. Events are opened disabled: call `enable`.
+    /// tracepoints their fields. Events with neither a rate nor a period are sampled 4000 times per
+    /// second; such tracepoints are sampled each time. The first event records mappings, names, and the start and end of
+    /// threads. Events are opened disabled: call `enable`.
     fn config(&self, py: Python<'_>) {
         let evsels = self.evsels(py);
         let several = evsels.len() > 1;

@@ -51,8 +51,8 @@ pub(crate) struct LiveDecoder {
 }
 
 impl LiveRings {
-    /// Maps rings of `pages` data pages: one for each CPU, or for each thread if events are open on any CPU. All events of a
-    /// CPU share its ring.
+    /// Maps rings of `pages` data pages: one for each CPU, shared by all events of the CPU, and for events that are not bound to
+    /// a CPU (-1) one for each thread.
     ///
     /// # Errors
     /// Errors of the system calls, such as mmap(2).

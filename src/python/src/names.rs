@@ -48,7 +48,7 @@ pub(crate) struct PythonNames {
 
 impl PythonNames {
     /// The address of a frame, with its function and object.
-    pub(crate) fn place(
+    pub(crate) fn named_address(
         &mut self,
         py: Python<'_>,
         resolver: &Resolver<'_>,

@@ -36,8 +36,8 @@ impl RecentFrames {
     ) -> Frame {
         let ModeAddress { mode, ip } = address;
         let epoch = epoch.of_mode(mode);
-        if epoch == u64::MAX {
-            // The process is not known.
+        // All unknown processes and kernels have the same epoch.
+        if epoch == Epoch::UNKNOWN {
             return resolver.locate(at, mode, ip);
         }
         if self.slots.is_empty() {

@@ -24,7 +24,7 @@ const STDIN: &str = "-";
 /// The path of the standard input.
 const STDIN_PATH: &str = "/proc/self/fd/0";
 
-/// The bytes of a recording.
+/// An open recording.
 #[derive(Debug)]
 pub(crate) struct RecordingFile {
     pub(crate) path: PathBuf,
@@ -146,6 +146,7 @@ impl RecordingFile {
             temporary,
             unpacked: OnceLock::new(),
         };
+        // Reports an invalid header now.
         recording.parse()?;
         Ok(recording)
     }

@@ -94,7 +94,7 @@ pub(crate) struct SampleNames {
 }
 
 /// A sample. The fields of its tracepoint are attributes, too, unless another attribute has the name; `fields()` has all
-/// except the common ones (`common_pid`).
+/// except the common ones, such as `common_pid`.
 #[pyclass(extends = Event, frozen, name = "sample_event", module = "perf")]
 pub(crate) struct SampleEvent {
     pub(crate) evsel: Option<Py<Evsel>>,

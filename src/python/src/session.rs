@@ -132,13 +132,13 @@ impl PySession {
     fn process_events(slf: &Bound<'_, Self>) -> PyResult<()> {
         let py = slf.py();
         let (recording, options) = slf.borrow().inputs();
-        let object: Py<Self> = slf.clone().unbind();
+        let unbound: Py<Self> = slf.clone().unbind();
         let diagnostics = py.detach(|| {
             options.run(&recording, |analysis| {
                 let (stacks, max_stack) = analysis.stacks();
                 let names = Arc::new(ThreadNames::of(analysis.replay.world()));
                 let mut delivery = Python::attach(|py| {
-                    let session = object.borrow(py);
+                    let session = unbound.borrow(py);
                     session.lock_threads().names = Some(names);
                     Delivery::new(
                         py,
@@ -157,7 +157,7 @@ impl PySession {
                     record_kinds: delivery.record_kinds(),
                 };
                 let mut take = |block: &mut Vec<RenderedEvent>| {
-                    Python::attach(|py| delivery.deliver(py, &object.borrow(py), block))
+                    Python::attach(|py| delivery.deliver(py, &unbound.borrow(py), block))
                 };
                 let ordered = analysis.replay.ordered(analysis.jobs, &renderer, &mut take);
                 if let Some(error) = delivery.error.take() {
@@ -447,7 +447,7 @@ impl<'a> Delivery<'a> {
         let resolver = self.resolver;
         let names = &mut self.names;
         let comm = names.comm(py, resolver.world(), sample.comm);
-        let mut named = |frame| names.place(py, resolver, &frame);
+        let mut named = |frame| names.named_address(py, resolver, &frame);
         let sample_names = SampleNames {
             ip: sample.ip.map(&mut named),
             addr: sample.addr.map(&mut named),

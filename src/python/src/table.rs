@@ -16,7 +16,7 @@ use crate::columns::{ColumnBlock, ColumnItems, FoldedFrame, SampleColumn};
 const UNKNOWN: &str = "[unknown]";
 
 /// Samples as rows, stored by column. A column is a memoryview: of signed numbers of 4 bytes (CPUs, processes and threads, and
-/// codes of texts, which are in `categories`), of signed numbers of 8 bytes (fields of tracepoints), or of unsigned numbers of
+/// codes of texts; `categories` has the texts), of signed numbers of 8 bytes (fields of tracepoints), or of unsigned numbers of
 /// 8 bytes (all other numbers).
 #[pyclass(frozen, name = "table", module = "perf")]
 pub(crate) struct PyTable {
@@ -141,7 +141,7 @@ impl Texts {
     }
 }
 
-/// The items of a column so far. A column of codes uses one of the maps from keys to codes, a column of numbers none.
+/// The items of a column so far. A column of texts uses one of the maps from keys to codes; a column of numbers or events none.
 #[derive(Default)]
 struct Collected {
     /// The numbers or codes, in native byte order.
