@@ -50,7 +50,12 @@ impl Render for Locate {
     }
 }
 
-/// Creates a recording of two rings: each round has 2,000 samples of one ring, then 2,000 of the other from the same time.
+/// Number of samples of each ring in a round.
+const RING_SAMPLES: u64 = 2000;
+/// Number of samples in a round of two rings.
+const ROUND_SAMPLES: u64 = 2 * RING_SAMPLES;
+
+/// Creates a recording of two rings: each round has the samples of one ring, then those of the other from the same time.
 fn synthetic(samples: u64) -> Vec<u8> {
     let fields = [
         SampleType::IP,
@@ -62,21 +67,21 @@ fn synthetic(samples: u64) -> Vec<u8> {
     ];
     let mut recording = Recording::new(&fields, 0);
     for number in 0..samples {
-        let (round, index) = (number / 4000, number % 4000);
-        let (cpu, index_in_ring) = (index / 2000, index % 2000);
+        let (round, index) = (number / ROUND_SAMPLES, number % ROUND_SAMPLES);
+        let (cpu, index_in_ring) = (index / RING_SAMPLES, index % RING_SAMPLES);
         let chain: Vec<u8> = (0..10_u64)
             .flat_map(|frame| (0x1000 + frame * 64 + number % 7).to_ne_bytes())
             .collect();
         recording.sample(&rperf_wire::SampleRecord {
             ip: Some(0x1000),
             pid_tid: Some((7, 7)),
-            time: Some(1 + (round * 2000 + index_in_ring) * 10 + cpu),
+            time: Some(1 + (round * RING_SAMPLES + index_in_ring) * 10 + cpu),
             cpu: u32::try_from(cpu).ok(),
             period: Some(1),
             callchain: Some(U64s::new(&chain, Endian::NATIVE)),
             ..rperf_wire::SampleRecord::default()
         });
-        if index == 3999 {
+        if index == ROUND_SAMPLES - 1 {
             recording.round();
         }
     }

@@ -62,7 +62,7 @@ pub struct Diagnostics {
     pub unknown_kinds: u64,
     /// Number of samples, and of counter values in samples (`:S`), that were skipped because their event id is unknown.
     pub unknown_ids: u64,
-    /// Records of mappings and threads (all that change the World) and of losses that could not be decoded.
+    /// Records that could not be decoded, of the types that change the World (mappings, threads) or report losses.
     pub bad_records: DecodeErrors,
     /// Samples that could not be decoded: in the last pass over a file, or in a stream so far.
     pub bad_samples: DecodeErrors,

@@ -81,11 +81,11 @@ impl Dso {
 
     /// Adds a process that maps it. Only a few are kept, since one that still runs is enough.
     pub(crate) fn mapped_by(&mut self, pid: u32) {
-        const MAX_PIDS: usize = 7;
+        const MAX_OTHER_PIDS: usize = 7;
         if self.pid == 0 {
             self.pid = pid;
         } else if self.pid != pid && !self.other_pids.contains(&pid) {
-            self.other_pids.truncate(MAX_PIDS - 1);
+            self.other_pids.truncate(MAX_OTHER_PIDS - 1);
             self.other_pids.push(pid);
         }
     }

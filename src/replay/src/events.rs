@@ -7,8 +7,7 @@ use crate::event_ids::EventIds;
 use crate::{EventIndex, NonSampleRecord, Order, Rounds, Sample};
 use rperf_perfdata::EventDesc;
 use rperf_wire::{
-    AttrFlags, DecodeError, Endian, RawRecord, RecordKind, SampleId, SampleIdLayout, SampleLayout,
-    SampleType,
+    AttrFlags, DecodeError, Endian, RawRecord, SampleId, SampleIdLayout, SampleLayout, SampleType,
 };
 
 /// The events of a file with their layouts.
@@ -188,10 +187,11 @@ impl EventTable {
         })
     }
 
-    /// Time in nanoseconds of a record that is not a sample; `None` without a time, as for all records written in user space.
+    /// Time in nanoseconds of a record that is not a sample; `None` without a time, as for all records of the recorder's own
+    /// types.
     #[must_use]
     pub fn record_time(&self, raw: &RawRecord<'_>) -> Option<u64> {
-        if !self.trailers || raw.kind.0 >= RecordKind::USER_TYPE_START {
+        if !self.trailers || raw.kind.is_user() {
             return None;
         }
         let trailer = self.trailer(raw.body)?;

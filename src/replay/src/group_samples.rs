@@ -22,32 +22,32 @@ pub(crate) struct GroupSample {
 #[derive(Debug, Default)]
 pub(crate) struct GroupSamples {
     /// File offset of each sample with counter values, ascending, and the end index of its shares.
-    ends: Vec<(u64, usize)>,
+    samples: Vec<(u64, usize)>,
     shares: Vec<GroupSample>,
 }
 
 impl GroupSamples {
     /// Whether any sample has values.
     pub(crate) fn any(&self) -> bool {
-        !self.ends.is_empty()
+        !self.samples.is_empty()
     }
 
     /// The shares of the sample at a file offset; `None` for a sample without values, which belongs
     /// to its own event only.
     #[inline]
     fn of(&self, position: u64) -> Option<&[GroupSample]> {
-        if self.ends.is_empty() {
+        if self.samples.is_empty() {
             return None;
         }
         let index = self
-            .ends
+            .samples
             .binary_search_by_key(&position, |(position, _)| *position)
             .ok()?;
         let start = match index.checked_sub(1) {
-            Some(before) => self.ends.get(before)?.1,
+            Some(before) => self.samples.get(before)?.1,
             None => 0,
         };
-        self.shares.get(start..self.ends.get(index)?.1)
+        self.shares.get(start..self.samples.get(index)?.1)
     }
 
     /// Calls `each` with the sample, or with every sample derived from it.
@@ -109,19 +109,20 @@ impl GroupCounts {
                 *value = value.wrapping_sub(before);
             }
         }
-        let mut shares = GroupSamples::default();
+        let mut derived = GroupSamples::default();
         for (index, (order, _)) in self.samples.iter().enumerate() {
             let values = self.values.get(self.range(index)).unwrap_or_default();
             let increases = values.iter().filter(|(.., increase)| *increase > 0);
-            shares
+            derived
                 .shares
                 .extend(increases.map(|(_, event, increase)| GroupSample {
                     event: *event,
                     period: *increase,
                 }));
-            shares.ends.push((order.position, shares.shares.len()));
+            let end = derived.shares.len();
+            derived.samples.push((order.position, end));
         }
-        shares
+        derived
     }
 
     fn range(&self, index: usize) -> std::ops::Range<usize> {

@@ -2,8 +2,8 @@
 //!
 //! Two passes over the mapped file. Pass 1 ([`Replay::open_on`]) reads record headers, keeps the few
 //! records that change state and builds the [`World`], which has the mappings at any time. Pass 2
-//! passes samples to the consumer: [`Replay::fold`] in any order, or [`Replay::ordered`] delivered in
-//! order of time. Both passes run on several threads. There is no global sort of records and no
+//! passes samples to the consumer: [`Replay::fold`] in any order, or [`Replay::ordered`] in order
+//! of time. Both passes run on several threads. There is no global sort of records and no
 //! mutable state that samples depend on.
 //!
 //! A pipe ([`Stream`]) is read once: the World grows, and samples are delivered as soon as no older

@@ -25,7 +25,7 @@ pub struct LiveWorld {
     unapplied: Vec<(Order, Vec<u8>)>,
     /// Exited threads, with the time of exit.
     ended: Vec<(Order, u32)>,
-    /// Previous value of `completed`: no later sample is older.
+    /// Previous value of `completed`: no sample that is still to be processed is older.
     settled: u64,
     /// Time up to which the World is complete.
     completed: u64,

@@ -52,7 +52,7 @@ pub struct OrderedRecords<'r, 'a> {
     waiting: Vec<Order>,
     /// Sorted records to return next.
     ready: VecDeque<Order>,
-    /// Whether records are sorted, not returned in file order.
+    /// Whether records are sorted; otherwise they are returned in file order.
     sorted: bool,
 }
 

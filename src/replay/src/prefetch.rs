@@ -25,15 +25,15 @@ pub(crate) struct Prefetcher<'a> {
     start: u64,
     /// Offset up to which the file was prefetched or skipped.
     fetched: u64,
-    /// Number of records since `fetched` was last advanced.
+    /// Number of records since `fetched` was last advanced, the current one included.
     passed: usize,
     walked: BytesRead,
 }
 
 /// Bytes prefetched at a time; they stay in the caches until used.
 const PREFETCH_BYTES: usize = 16 << 10;
-/// If the last range had fewer records than this, the next one is skipped: most of its cache lines probably aren't needed.
-const MIN_RECORDS: usize = PREFETCH_BYTES / 1024;
+/// If the last range had at most this number of records, the next one is skipped: most of its cache lines probably aren't needed.
+const MAX_SPARSE_RECORDS: usize = PREFETCH_BYTES / 1024;
 /// The assumed size of a cache line in bytes.
 const CACHE_LINE: usize = 64;
 
@@ -44,7 +44,8 @@ impl<'a> Prefetcher<'a> {
             bytes,
             start,
             fetched: start,
-            passed: MIN_RECORDS,
+            // The first range is always prefetched.
+            passed: MAX_SPARSE_RECORDS,
             walked: walked.clone(),
         }
     }
@@ -64,7 +65,7 @@ impl<'a> Prefetcher<'a> {
         let from = position.max(self.fetched);
         let offset = usize::try_from(from - self.start).unwrap_or(usize::MAX);
         let rest = self.bytes.get(offset..).unwrap_or_default();
-        if self.passed > MIN_RECORDS {
+        if self.passed > MAX_SPARSE_RECORDS {
             fetch(rest.get(..PREFETCH_BYTES).unwrap_or(rest));
         }
         let end = self.start + self.bytes.len() as u64;

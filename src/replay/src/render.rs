@@ -114,7 +114,7 @@ pub(crate) fn render_blocks<S: OrderedSamples, R: Render, T: Take<R::Out>>(
 }
 
 /// Number of bytes of a record to prefetch: usually the whole record.
-const RECORD_START: usize = 128;
+const PREFETCHED_PER_RECORD: usize = 128;
 
 /// Sends blocks to workers and receives their outputs. Dropping it ends the workers.
 struct Feeder<'s, Out> {
@@ -231,7 +231,7 @@ impl<'s, S: OrderedSamples, R: Render> BlockRenderer<'s, S, R> {
         // Prefetches all records of the block, so that the cache misses overlap; they are decoded one by one below.
         for order in block {
             let start = recorded.bytes_from(order.position);
-            fetch(start.get(..RECORD_START).unwrap_or(start));
+            fetch(start.get(..PREFETCHED_PER_RECORD).unwrap_or(start));
         }
         for order in block {
             let bytes = recorded.bytes_from(order.position);

@@ -164,8 +164,9 @@ impl<R: StreamInput> Stream<R> {
         })
     }
 
-    /// Drops the ready samples, and reads until further samples or counts are ready. Returns `false` at
-    /// the end of the stream; a damaged one ends at the damage, with [`Diagnostics::end`].
+    /// Drops the ready samples, and reads until further samples, other records to deliver, or records for
+    /// [`Stream::count_records`] are ready. Returns `false` at the end of the stream; a damaged stream ends at the damage, with
+    /// [`Diagnostics::end`].
     ///
     /// # Errors
     /// [`Error::Compressed`] for a recording with compressed records, and [`Error::OutOfMemory`].

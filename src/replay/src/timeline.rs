@@ -25,7 +25,8 @@ pub(crate) struct Timeline<'r, 'a> {
     /// Number of slices that were read so far.
     slices_read: usize,
     rounds: Peekable<Iter<'r, FinishedRound>>,
-    /// Positions that were read and are not dropped yet; up to `complete` in the order in which they are returned.
+    /// Positions that were read and are not dropped yet. The first `complete` of them are in the order in which
+    /// they are returned.
     window: Vec<Order>,
     /// Number of positions at the start of the window that can be returned.
     complete: usize,
@@ -53,18 +54,18 @@ pub(crate) const SAMPLE_INDEX: &str = "the sample index";
 
 /// Maximum number of samples in a block.
 const MAX_BLOCK: usize = 1024;
+/// Number of samples in a block if they are large.
+const MIN_BLOCK: usize = MAX_BLOCK / 32;
 /// Target size of a block's records in bytes: small enough that their text is still in a core's second-level cache when it is
 /// written, large enough that threads seldom wait for the next block.
 const BLOCK_BYTES: u64 = 96 << 10;
 
-/// The number of samples in a block whose records have about [`BLOCK_BYTES`]; at most [`MAX_BLOCK`].
+/// The number of samples in a block whose records have about [`BLOCK_BYTES`]; from [`MIN_BLOCK`] to [`MAX_BLOCK`].
 fn block_size(replay: &Replay<'_>) -> usize {
     let samples: u64 = replay.sample_counts().iter().sum();
     let bytes_per_sample = (replay.data().data().len() as u64).checked_div(samples);
     let fitting = BLOCK_BYTES / bytes_per_sample.unwrap_or(1).max(1);
-    usize::try_from(fitting).map_or(MAX_BLOCK, |fitting| {
-        fitting.clamp(MAX_BLOCK / 32, MAX_BLOCK)
-    })
+    usize::try_from(fitting).map_or(MAX_BLOCK, |fitting| fitting.clamp(MIN_BLOCK, MAX_BLOCK))
 }
 
 /// Number of rendering threads for each thread that reads slices.
@@ -73,7 +74,8 @@ const RENDERERS_PER_READER: usize = 8;
 const SLICES_AHEAD: usize = 4;
 
 impl<'r, 'a> SliceReader<'r, 'a> {
-    /// Reads samples of `replay`, except those of events in `skipped`, and records of the types in `wanted`.
+    /// Creates a reader of the samples of `replay`, except those of the events marked in `skipped`, and of the records of the
+    /// types in `wanted`.
     pub(crate) fn new(
         replay: &'r Replay<'a>,
         wanted: &'r [RecordKind],

@@ -8,6 +8,9 @@ use rperf_wire::{
     SampleRecord, SampleType,
 };
 
+/// `PERF_RECORD_MISC_USER`.
+const USER: Misc = Misc(2);
+
 /// A recording of one event under construction.
 pub(crate) struct Recording {
     attr: Attr,
@@ -38,7 +41,7 @@ impl Recording {
         self.body.clear();
         let to = &mut Encoder::new(&mut self.body, Endian::NATIVE);
         self.layout.encode(sample, to);
-        let (kind, misc) = (RecordKind::SAMPLE, Misc(2));
+        let (kind, misc) = (RecordKind::SAMPLE, USER);
         let body = &self.body;
         RawRecord { kind, misc, body }.encode(Endian::NATIVE, &mut self.records);
         self.records.len()

@@ -27,7 +27,7 @@ impl ChunkScanner<'_, '_> {
         Some(first + candidates.find(is_start)? as u64)
     }
 
-    /// Whether `bytes` start with several plausible records, or consist of them.
+    /// Whether `bytes` start with [`CHAIN`] plausible records, or consist of fewer.
     fn is_chain(&self, mut bytes: &[u8]) -> bool {
         for _ in 0..CHAIN {
             if bytes.is_empty() {

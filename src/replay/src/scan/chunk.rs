@@ -68,7 +68,7 @@ pub(super) struct Segment {
     pub(super) lowest: u64,
     /// Highest time, or 0.
     pub(super) highest: u64,
-    /// Offset of the first record without a time.
+    /// Offset of the first record without a time, if any.
     pub(super) timeless: Option<u64>,
 }
 
@@ -110,6 +110,7 @@ struct SampleRun {
     modes: u8,
     /// As in [`Segment`].
     lowest: u64,
+    /// As in [`Segment`].
     highest: u64,
 }
 
@@ -123,7 +124,7 @@ impl SampleRun {
 }
 
 /// `PERF_RECORD_MISC_CPUMODE_MASK`.
-const CPU_MODE: u16 = 7;
+const CPU_MODE_MASK: u16 = 7;
 
 impl<'e, 'a> ChunkScanner<'e, 'a> {
     pub(super) fn new(
@@ -223,11 +224,11 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         }
     }
 
-    /// Adds a sample that ends at `end`; `run` gets the sums that [`SampleRun`] has.
+    /// Adds a sample; `end` is the file offset of its end. `run` gets the sums that [`SampleRun`] has.
     #[inline(always)]
     fn sample(&mut self, at: &RecordAt<'a>, end: u64, run: &mut SampleRun) -> Result<(), Error> {
         run.samples += 1;
-        run.modes |= 1 << (at.raw.misc.0 & CPU_MODE);
+        run.modes |= 1 << (at.raw.misc.0 & CPU_MODE_MASK);
         match self.events.sample_head_in(at.raw.body, self.endian) {
             Some(head) if self.any_holds_values => self.sample_with_values(at, head)?,
             Some(head) => {
@@ -276,7 +277,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         self.segment.highest = self.segment.highest.max(run.highest);
     }
 
-    /// Adds a record other than a sample that ends at `end`.
+    /// Adds a record other than a sample; `end` is the file offset of its end.
     #[inline(never)]
     fn non_sample(&mut self, at: &RecordAt<'a>, end: u64) -> Result<(), Error> {
         self.chunk.tally.count(at.raw.kind);
@@ -288,7 +289,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         Ok(())
     }
 
-    /// Ends the round at FINISHED_ROUND; otherwise keeps the parts of a record that are needed later.
+    /// Ends the round at FINISHED_ROUND, and refuses compressed records; keeps the parts of other records that are needed later.
     fn keep(&mut self, at: &RecordAt<'a>, end: u64) -> Result<(), Error> {
         let raw = &at.raw;
         match raw.kind {

@@ -81,6 +81,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
             self.failed = Some(error);
             self.ended = true;
         }
+        // The scan stopped early: at damage or at the end of the data.
         self.ended |= self.position < end;
     }
 
@@ -195,8 +196,8 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
     fn complete_rounds(&mut self) {
         let mut earliest = self.earliest;
         for round in self.rounds.iter_mut().rev() {
-            let before = std::mem::replace(&mut round.complete, earliest.min(round.limit));
-            earliest = earliest.min(before);
+            let lowest_before = std::mem::replace(&mut round.complete, earliest.min(round.limit));
+            earliest = earliest.min(lowest_before);
         }
     }
 

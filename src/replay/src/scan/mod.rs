@@ -38,8 +38,8 @@ pub(crate) struct DataSlice {
     pub(crate) weight: u64,
 }
 
-/// A FINISHED_ROUND record. Recorders may end rounds after every few samples, so only the first rounds of a file are all
-/// kept, and then at most one per [`join::ROUND_SPACING`] bytes.
+/// A FINISHED_ROUND record. Recorders may end rounds after every few samples, so the first rounds of a file are all kept, but
+/// later ones only at distances of at least [`join::ROUND_SPACING`] bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FinishedRound {
     pub(crate) position: u64,

@@ -257,13 +257,14 @@ impl WorldBuilder {
     /// of forks.
     fn child_of(&self, parent: InheritedMappings) -> MappingSpace {
         const LONG_CHAIN: u32 = 32;
+        const MAX_BORDERS_PER_LINK: usize = 8;
         let parent_space = self.world.spaces.get(parent.space.0 as usize);
         let depth = parent_space.map_or(0, |space| space.depth + 1);
         if depth < LONG_CHAIN || !depth.is_power_of_two() {
             return MappingSpace::forked(parent, depth);
         }
         let borders = self.world.borders(parent);
-        if borders.len() > 8 * depth as usize {
+        if borders.len() > MAX_BORDERS_PER_LINK * depth as usize {
             return MappingSpace::forked(parent, depth);
         }
         let mut copy = MappingSpace::default();

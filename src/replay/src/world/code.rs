@@ -50,8 +50,8 @@ impl World {
     }
 
     /// Adds `functions`, which must be in order of time, to the anonymous memory of `dso`'s process: each overrides older ones at
-    /// its addresses. Must be called at most once for a DSO, before samples are processed. Does nothing for other
-    /// DSOs (see [`World::runtime_of`]).
+    /// its addresses. Must be called at most once for a DSO, before samples are processed. Does nothing if `dso`
+    /// is not the executable anonymous memory of a process (see [`World::runtime_of`]).
     pub fn add_functions(&mut self, dso: DsoId, functions: &[RuntimeFunction]) {
         let Some(lifetimes) = self
             .runtime_of(dso)

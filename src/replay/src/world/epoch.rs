@@ -10,13 +10,16 @@ use crate::{Machine, Order};
 /// epochs see the same mappings: [`World::lookup`] returns the same for them, and equal stacks have equal frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Epoch {
-    /// Id of the process's address space and number of its changes so far; `u64::MAX` if the process is unknown.
+    /// Id of the process's address space and number of its changes so far; [`Epoch::UNKNOWN`] if the process is unknown.
     pub user: u64,
     /// The same for the kernel of the machine.
     pub kernel: u64,
 }
 
 impl Epoch {
+    /// The number for an unknown process or kernel. It is not unique: all unknown ones have it.
+    pub const UNKNOWN: u64 = u64::MAX;
+
     /// The part that applies to addresses in `mode`.
     #[inline]
     #[must_use]
@@ -53,12 +56,12 @@ impl World {
         (epoch, span.and(user_span).and(kernel_span))
     }
 
-    /// Returns the state of an address space as a number, and the range of orders in which it is the same; `u64::MAX` without a
-    /// space. Inherited mappings are fixed at the start of a space, so the number of its own changes, JIT-compiled functions
-    /// included, determines the state.
+    /// Returns the state of an address space as a number, and the range of orders in which it is the same;
+    /// [`Epoch::UNKNOWN`] without a space. Inherited mappings are fixed at the start of a space, so the number of its own
+    /// changes, JIT-compiled functions included, determines the state.
     fn own_state(&self, space: Option<SpaceId>, order: Order) -> (u64, OrderRange) {
         let known = space.and_then(|id| Some((id, self.spaces.get(id.0 as usize)?)));
-        known.map_or((u64::MAX, OrderRange::ALL), |(id, space)| {
+        known.map_or((Epoch::UNKNOWN, OrderRange::ALL), |(id, space)| {
             let (mut counted, mut span) = space.counted_span(order);
             if let Some(functions) = self.code.get(&id) {
                 let (more, within) = functions.counted_span(order);

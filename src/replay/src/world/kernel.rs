@@ -18,7 +18,7 @@ const KSYMBOL_UNREGISTER: u16 = 1;
 
 impl WorldBuilder {
     /// Adds the entries of the BUILD_ID feature. Should be called before records are pushed: perf takes the kernel's name from
-    /// here.
+    /// them.
     pub fn build_ids(&mut self, entries: &[BuildIdEntry]) {
         for entry in entries {
             let mode = entry.misc.cpu_mode();
