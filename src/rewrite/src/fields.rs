@@ -12,8 +12,9 @@ use crate::pipeline::Transform;
 pub(crate) fn drop_fields(events: &mut [EventDesc], fields: SampleType) -> Vec<SampleLayout> {
     for event in events.iter_mut() {
         let attr = &mut event.attr;
+        let had_user_registers = attr.sample_type.contains(SampleType::REGS_USER);
         attr.sample_type = SampleType(attr.sample_type.0 & !fields.0);
-        if fields.contains(SampleType::REGS_USER) {
+        if had_user_registers && fields.contains(SampleType::REGS_USER) {
             attr.sample_regs_user = 0;
             attr.sample_stack_user = 0;
             // Events with stack copies have this flag, since unwinding adds the user frames; the copies are unwound before they
@@ -65,5 +66,34 @@ impl Transform for FieldDropper {
                 });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_wire::Attr;
+
+    use super::*;
+
+    #[test]
+    fn only_events_that_lose_stack_copies_have_user_callchains_again() {
+        let copies = SampleType::REGS_USER | SampleType::STACK_USER;
+        let event = |sample_type| EventDesc {
+            attr: Attr {
+                sample_type,
+                flags: AttrFlags::default().with(AttrFlags::EXCLUDE_CALLCHAIN_USER, true),
+                ..Attr::default()
+            },
+            ids: Vec::new(),
+            name: String::new(),
+        };
+        let mut events = [event(SampleType::IP | copies), event(SampleType::IP)];
+        drop_fields(&mut events, copies);
+        let excludes = |event: &EventDesc| event.attr.flags.has(AttrFlags::EXCLUDE_CALLCHAIN_USER);
+        assert_eq!([0, 1].map(|index| excludes(&events[index])), [false, true]);
+        assert_eq!(
+            [0, 1].map(|index| events[index].attr.sample_type),
+            [SampleType::IP; 2]
+        );
     }
 }

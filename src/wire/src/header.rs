@@ -52,17 +52,17 @@ impl Misc {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CpuMode {
     /// Unknown.
-    Unknown,
+    Unknown = 0,
     /// The kernel.
-    Kernel,
+    Kernel = 1,
     /// User space.
-    User,
+    User = 2,
     /// A hypervisor.
-    Hypervisor,
+    Hypervisor = 3,
     /// A guest's kernel.
-    GuestKernel,
+    GuestKernel = 4,
     /// A guest's user space.
-    GuestUser,
+    GuestUser = 5,
 }
 
 impl CpuMode {
