@@ -17,6 +17,8 @@ use crate::records::{RecordCall, record_calls};
 const SYNTHESIZED_TYPE: u32 = i32::MAX.cast_unsigned() + 1;
 /// Number of a handler's parameters before the event's own fields.
 pub(crate) const COMMON_PARAMETERS: usize = 8;
+/// Number of parameters of `trace_unhandled` before the sample's dict: event name, context, dict of the fields.
+const UNHANDLED_PARAMETERS: usize = 3;
 /// Index of a handler's parameter `common_callchain`.
 const CALLCHAIN_PARAMETER: usize = 7;
 /// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address is symbolized.
@@ -324,7 +326,8 @@ impl EventCall {
         }
     }
 
-    /// Positions of arrays among the encoded values.
+    /// Positions of arrays among the encoded values of a handler. For `trace_unhandled`, whose fields are a dict, the shim
+    /// only uses whether there are any.
     fn arrays(&self) -> impl Iterator<Item = usize> {
         let fields = self.fields.iter().enumerate();
         let arrays = fields.filter(|(_, field)| field.is_array && field.is_read);
@@ -419,12 +422,12 @@ fn call_of(
         })
         .collect();
     let fields = match is_handler {
-        true => fields_by_name(fields, function),
+        true => fields_for_handler(fields, function),
         false => fields,
     };
     let before_dict = match kind {
         CallKind::Handler => COMMON_PARAMETERS + fields.len(),
-        CallKind::Unhandled => 3,
+        CallKind::Unhandled => UNHANDLED_PARAMETERS,
         CallKind::Direct | CallKind::Database => 0,
     };
     let common = |name| tracepoint.and_then(|tracepoint| tracepoint.reader(name));
@@ -461,10 +464,10 @@ fn has_stack_copies(attr: &Attr) -> bool {
         .contains(SampleType::STACK_USER | SampleType::REGS_USER)
 }
 
-/// The fields in the order of the handler's parameters. Handlers get the fields in the tracepoint's order. If their
-/// number does not fit, the handler was written for another kernel: then each parameter gets the field of its name if
-/// all have one, and the last one may be the sample's dict. Otherwise the tracepoint's order is kept.
-fn fields_by_name(fields: Vec<CallField>, function: &ScriptFunction) -> Vec<CallField> {
+/// The fields in the order in which the handler gets them: the tracepoint's order if the number of parameters fits.
+/// Otherwise the handler was written for another kernel: each parameter gets the field of its name, and the last parameter
+/// may be the sample's dict. If another parameter is not the name of a field, the tracepoint's order is kept, too.
+fn fields_for_handler(fields: Vec<CallField>, function: &ScriptFunction) -> Vec<CallField> {
     let usual = COMMON_PARAMETERS + fields.len();
     let argument_count = usize::try_from(function.arguments).unwrap_or(usual);
     let own = function.parameters.get(COMMON_PARAMETERS..);

@@ -26,6 +26,7 @@ struct Column {
 struct CallGroup {
     /// The number of the function.
     number: usize,
+    /// The number of calls.
     count: usize,
     columns: Vec<Column>,
 }

@@ -55,7 +55,7 @@ pub struct EventEncoder<'r, 'w> {
     build_ids: Mutex<FxHashMap<DsoId, Arc<str>>>,
     /// Formats registers as perf does.
     pub(crate) registers: RegisterText,
-    /// The event of the branches of a decoded hardware trace.
+    /// The event of the branches of a decoded hardware trace; `None` if no trace is decoded.
     decoded: Option<EventIndex>,
 }
 
@@ -132,7 +132,7 @@ pub struct EncoderOptions<'r> {
     pub sources: &'r SourceFiles<'r>,
     /// Formats registers as perf does.
     pub registers: RegisterText,
-    /// The event whose samples are the branches of a decoded hardware trace.
+    /// The event whose samples are the branches of a decoded hardware trace; `None` if no trace is decoded.
     pub decoded: Option<EventIndex>,
 }
 
@@ -174,13 +174,14 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         self.decoded == Some(sample.event)
     }
 
-    /// The time of a sample in nanoseconds; `u64::MAX` if unknown, 0 in a decoded trace.
+    /// The time of a sample in nanoseconds. If it is unknown: 0 in a decoded trace, otherwise `u64::MAX`.
     pub(crate) fn time(&self, sample: &Sample<'_>) -> u64 {
         let unknown = || if self.is_decoded(sample) { 0 } else { u64::MAX };
         sample.wire.time.unwrap_or_else(unknown)
     }
 
-    /// The data source of a sample (`PERF_SAMPLE_DATA_SRC`); `PERF_MEM_DATA_SRC_NONE` if unknown, 0 in a decoded trace.
+    /// The data source of a sample (`PERF_SAMPLE_DATA_SRC`). If it is unknown: 0 in a decoded trace, otherwise
+    /// `PERF_MEM_DATA_SRC_NONE`.
     pub(crate) fn data_source(&self, sample: &Sample<'_>) -> u64 {
         let unknown = || match self.is_decoded(sample) {
             true => 0,
@@ -210,9 +211,8 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         Arc::clone(text)
     }
 
-    /// Resolves the callchain of a sample into the scratch.
+    /// Resolves the callchain of a sample into `scratch.frames`, which is empty before.
     fn resolve_chain(&self, sample: &Sample<'_>, scratch: &mut EncoderScratch) {
-        scratch.frames.clear();
         let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
         let Some(chain) = unwound.or(sample.wire.callchain) else {
             return;
@@ -264,6 +264,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
             SourceLine::UNKNOWN => "",
             line => line.path,
         };
+        // The second tuple ends with the source text, which is written after both.
         for size in [2, 3] {
             writer.tuple(size);
             writer.text(path.as_bytes());
@@ -345,7 +346,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         } = *input;
         let has_context = self.calls.context.any();
         let values = match call.kind {
-            CallKind::Handler => 6 + call.fields.len(),
+            CallKind::Handler => COMMON.len() + call.fields.len(),
             CallKind::Unhandled => 1,
             CallKind::Direct | CallKind::Database => 0,
         };
@@ -382,13 +383,11 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         let is_handler = call.kind == CallKind::Handler;
         // Arguments 0 and 1 of a handler are the event's name and the context.
         for (index, name) in (2..).zip(COMMON) {
-            match (is_handler, call.reads_common(index)) {
-                (true, false) => {
-                    writer.none();
-                    continue;
-                }
-                (true, true) => {}
-                (false, _) => writer.text(name.as_bytes()),
+            if !is_handler {
+                writer.text(name.as_bytes());
+            } else if !call.reads_common(index) {
+                writer.none();
+                continue;
             }
             match name {
                 "common_cpu" => writer.signed(sample.cpu.cast_signed().into()),
@@ -502,6 +501,8 @@ impl Render for EventEncoder<'_, '_> {
         }
         let moment = scratch.recent.moment(world, sample.who(), sample.order);
         let comm = world.comm(moment.comm_at);
+        // Frames of an earlier sample must not remain: a database exports them as the callchain.
+        scratch.frames.clear();
         if call.reads_callchain() {
             self.resolve_chain(sample, scratch);
         }

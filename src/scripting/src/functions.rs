@@ -12,7 +12,7 @@ pub struct ScriptFunctions {
     /// The language of the script.
     #[serde(skip)]
     pub language: ScriptLanguage,
-    /// Functions whose names rperf may call: handlers, and functions for other events, records, counts and tables.
+    /// Handlers, and functions for other events, records, counts and tables.
     pub functions: Vec<ScriptFunction>,
     /// The functions of `perf_trace_context` that the script may call and that return values of the event.
     pub context: Vec<String>,
@@ -90,7 +90,7 @@ impl ScriptFunction {
         keys.is_none_or(|keys| keys.contains_key(key))
     }
 
-    /// Whether this key is read of the dict that the last parameter has under the key `outer`.
+    /// Whether `key` is read from the inner dict that the dict in the last parameter has under the key `outer`.
     #[must_use]
     pub fn reads_inner_key(&self, outer: &str, key: &str) -> bool {
         match self.keys.as_ref().map(|keys| keys.get(outer)) {

@@ -196,8 +196,8 @@ impl MarshalWriter {
         }
     }
 
-    /// Appends the values of another writer. It must have no short texts, or keep them separately and have them appended first:
-    /// each writer numbers its short texts.
+    /// Appends the values of `other`, which refer to short texts by the numbers of `other`. So `other` must have no short texts,
+    /// or keep them separately: then they must have been appended before.
     pub fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
     }

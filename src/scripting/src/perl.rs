@@ -291,6 +291,7 @@ fn sample_structure(call: &EventCall, sample: &Sample<'_>, to: &mut PerlWriter) 
     // No virtual CPU.
     to.u32(u32::MAX);
     let mode = sample.misc.0 & CPU_MODE;
+    // 0: the length of the instruction, which is not read.
     for value in [0, mode, sample.misc.0, latency] {
         to.bytes.extend_from_slice(&value.to_le_bytes());
     }

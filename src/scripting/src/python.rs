@@ -1,4 +1,4 @@
-//! The programs in Python that run scripts, and the modules that scripts import.
+//! The program in Python that runs scripts, the modules that scripts import, and the script `export-to-sqlite`.
 
 /// The program that imports the script and calls its functions.
 pub const PYTHON_SHIM: &str = include_str!("../python/shim.py");

@@ -70,7 +70,7 @@ pub(crate) fn write_record(
     true
 }
 
-/// Process, thread and CPU of a record; all ones if unknown.
+/// Process, thread and CPU of a record; `u32::MAX` for each that is unknown.
 fn task_and_cpu(record: &NonSampleRecord<'_>) -> (u32, u32, u32) {
     let (pid, tid) = record.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
     (pid, tid, record.id.cpu.unwrap_or(u32::MAX))

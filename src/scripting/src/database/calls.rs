@@ -66,8 +66,8 @@ impl DatabaseCalls {
         self.functions.get(table as usize) == Some(&true)
     }
 
-    /// The functions by their numbers, which follow the numbers of other calls; `None` for a function that the script does
-    /// not have.
+    /// The names of the functions in the order of [`FUNCTIONS`], in which they are numbered after all other calls; `None` for
+    /// a function that the script does not have.
     pub(crate) fn names(&self) -> impl Iterator<Item = Option<&'static str>> {
         let has = self.functions.into_iter();
         FUNCTIONS

@@ -12,13 +12,13 @@ use crate::encoder::EventEncoder;
 use crate::marshal::MarshalWriter;
 use crate::sample_dict::binding;
 
-/// Kinds of branches: their flags and names.
+/// Kinds of branches: their flags, as in [`BranchFlags`](rperf_lines::BranchFlags), and names.
 const BRANCHES: [(i64, &str); 16] = [
     (0, "no branch"),
     (3, "call"),
     (5, "return"),
     (9, "conditional jump"),
-    (1, "unconditional jump"),
+    (JUMP, "unconditional jump"),
     (67, "software interrupt"),
     (69, "return from interrupt"),
     (19, "system call"),
@@ -26,11 +26,13 @@ const BRANCHES: [(i64, &str); 16] = [
     (33, "asynchronous branch"),
     (99, "hardware interrupt"),
     (129, "transaction abort"),
-    (TRACE_BEGIN | 1, "trace begin"),
-    (TRACE_END | 1, "trace end"),
+    (TRACE_BEGIN | JUMP, "trace begin"),
+    (TRACE_END | JUMP, "trace end"),
     (2051, "vm entry"),
     (4099, "vm exit"),
 ];
+/// A branch without other flags.
+const JUMP: i64 = 1;
 const TRACE_BEGIN: i64 = 1 << 8;
 const TRACE_END: i64 = 1 << 9;
 /// The only machine: the host.
@@ -47,7 +49,7 @@ enum SymbolKey {
 #[derive(Debug, Clone, Copy)]
 struct Address {
     object: DsoId,
-    /// The symbol; `None` if the address has none, and none has been exported for it.
+    /// The symbol, or the key under which the address has been exported without one; `None` if there is neither.
     key: Option<SymbolKey>,
     /// The address in the object, as in its symbol table.
     address: u64,
@@ -79,7 +81,7 @@ pub struct DatabaseExporter {
     objects: FxHashMap<DsoId, u64>,
     symbols: FxHashMap<SymbolKey, u64>,
     paths: FxHashMap<PathKey, u64>,
-    // The last assigned id of each table; 0 if none.
+    // The last assigned ids of tables whose rows are not counted by a map above; 0 if none.
     last_symbol: u64,
     last_thread: u64,
     last_comm: u64,
@@ -112,7 +114,7 @@ impl DatabaseExporter {
         }
     }
 
-    /// Numbers the functions of tables from `first_function` on: a stream may describe further events later.
+    /// Numbers the functions of tables from `first_function` on. The number grows if a stream describes further events.
     /// `marks_exec`: whether COMM records mark names of executed programs.
     pub(crate) fn set_calls(&mut self, first_function: usize, marks_exec: bool) {
         self.first_function = first_function;
@@ -176,7 +178,8 @@ impl DatabaseExporter {
     fn branch_types(&mut self) {
         let mut kinds: Vec<(i64, String)> = BRANCHES.map(|(id, name)| (id, name.to_owned())).into();
         for (id, name) in BRANCHES {
-            if id == 1 || id & (TRACE_BEGIN | TRACE_END) != 0 {
+            // `BRANCHES` has the kinds of a jump at the beginning and at the end of a trace.
+            if id == JUMP || id & (TRACE_BEGIN | TRACE_END) != 0 {
                 continue;
             }
             kinds.push((id | TRACE_BEGIN, format!("trace begin / {name}")));
@@ -579,12 +582,13 @@ fn write_sample(sample: &ExportedSample, ids: &SampleIds, ip: u64, to: &mut Mars
     ] {
         to.signed(value.cast_signed());
     }
-    // The kind of branch; and 0, as decoded traces do not show whether it is in a transaction.
+    // The kind of branch, and whether it is in a transaction: 0, as decoded traces do not show that.
     to.unsigned(sample.branch.0.into());
     to.signed(0);
     to.unsigned(ids.path);
     // Numbers of instructions and cycles; traces that have them are not decoded.
     to.signed(0);
     to.signed(0);
+    // All flags of the branch.
     to.unsigned(sample.branch.0.into());
 }

@@ -60,7 +60,7 @@ pub(crate) struct ExportedSample {
     pub(crate) transaction: u64,
     pub(crate) data_source: u64,
     pub(crate) branch: BranchFlags,
-    /// The type of a synthesized event, and its raw data.
+    /// The type of a synthesized event, and its raw data; `None` for other events.
     pub(crate) synthesized: Option<(u64, Vec<u8>)>,
 }
 

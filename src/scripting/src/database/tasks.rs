@@ -18,6 +18,7 @@ pub(crate) struct TaskIds {
 /// A thread, until its thread id is reused.
 #[derive(Debug)]
 pub(super) struct Thread {
+    /// `u32::MAX` if unknown.
     pub(super) pid: u32,
     pub(super) tid: u32,
     /// 0 until it is exported.
@@ -133,11 +134,11 @@ impl Tasks {
         }
         self.by_tid.remove(&task.tid);
         let child = self.find_or_create(task);
-        let name = self
+        let named_parent = self
             .threads
             .get(parent_index)
             .filter(|thread| thread.is_named);
-        let name = name.and_then(|thread| Some(thread.comms.last()?.name.clone()));
+        let name = named_parent.and_then(|thread| Some(thread.comms.last()?.name.clone()));
         if let (Some(name), Some(thread)) = (name, self.threads.get_mut(child)) {
             thread.set_name(name, time, false);
         }
@@ -155,7 +156,8 @@ impl Tasks {
         if let Some(exec) = thread.comms.iter().rposition(|comm| comm.is_exec) {
             return exec;
         }
-        // The first name of a process that was running before the recording may be the name of its parent.
+        // The first name of a process that was running before the recording may be the name of its parent: then the second
+        // name is that of the program.
         let has_no_time = thread.comms.first().is_some_and(|comm| comm.start == 0);
         usize::from(has_no_time && newest > 0 && thread.pid == thread.tid)
     }
