@@ -88,7 +88,7 @@ pub enum Error {
     Filter {
         /// Name of the event.
         event: String,
-        /// The filter passed to the kernel; `--filter` for a BPF program.
+        /// The filter passed to the kernel; for a BPF program, the name of the option, `--filter`.
         filter: String,
         /// The kernel's error.
         #[source]

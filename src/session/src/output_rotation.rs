@@ -22,6 +22,7 @@ use crate::{Error, RotationOptions, RotationTrigger, SessionNotice, SessionObser
 pub(crate) struct OutputRotation<'a> {
     pub(crate) rotation: Option<RotationOptions>,
     pub(crate) closing: FileCompletion<'a>,
+    /// Synthesizes the first records of a file.
     pub(crate) start: InitialRecords<'a>,
     /// When the current file was started.
     pub(crate) began: Instant,
@@ -107,14 +108,15 @@ impl OutputRotation<'_> {
         self.end(sink)?;
         // The running tasks are read before the old file is completed: tasks that exit meanwhile may have samples in the
         // next file.
-        let mut records = self.running_tasks();
+        let at_end = self.closing.request.synthesis.at_end;
+        let records = (!at_end).then(|| self.running_tasks());
         let full = std::mem::replace(sink, next);
         self.earlier.add(&finish_file(&self.closing, full)?);
         self.earlier_bytes += bytes;
         self.written.push_back(stamp(output, observer)?);
         self.remove_oldest();
         replacement.commit()?;
-        if !self.closing.request.synthesis.at_end {
+        if let Some(mut records) = records {
             sink.records(&mut records).map_err(write_error)?;
         }
         self.began = Instant::now();

@@ -273,8 +273,17 @@ mod tests {
 
     #[test]
     fn truncated_traces_are_counted_by_cause() {
+        /// `PERF_AUX_FLAG_OVERWRITE`, which is not counted.
+        const OVERWRITE: u64 = 2;
         let mut stats = RecordStats::new(SampleType::IP);
-        for flags in [0, 1, 4, 8, 9, 2] {
+        for flags in [
+            0,
+            Aux::TRUNCATED,
+            Aux::PARTIAL,
+            Aux::COLLISION,
+            Aux::TRUNCATED | Aux::COLLISION,
+            OVERWRITE,
+        ] {
             let aux = Aux {
                 offset: 0,
                 size: 24,

@@ -53,6 +53,7 @@ fn main() {
     let count = words
         .get(1)
         .map_or(100_000, |count| count.parse().expect("a number"));
+    // Only the processes that this program starts get the name of a tool.
     match words.get(2).map(String::as_str) {
         Some("rperf") => print(&measure_rperf(Path::new(object), count)),
         Some(_) => print(&measure_addr2line(Path::new(object), count)),

@@ -13,7 +13,7 @@ use crate::mapping::Mapping;
 use crate::ring_memory::{RingMemory, byte_distance};
 use crate::{Counter, RingMap};
 
-/// Offsets of the fields in the control page.
+// Offsets of the fields in the control page.
 const AUX_HEAD: usize = offset_of!(perf_event_mmap_page, aux_head);
 const AUX_TAIL: usize = offset_of!(perf_event_mmap_page, aux_tail);
 const AUX_OFFSET: usize = offset_of!(perf_event_mmap_page, aux_offset);

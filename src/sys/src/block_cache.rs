@@ -100,6 +100,7 @@ fn class(layout: Layout) -> Option<usize> {
     } else if size <= FINE * 16 {
         Some((size - 1) / 16)
     } else {
+        // The range above 2^log up to 2^(log + 1) has `STEPS` classes of equal width. The first such range is above 2^7 = 128.
         let last = size - 1;
         let log = last.ilog2() as usize;
         let class = FINE + (log - 7) * STEPS + (last >> (log - 2) & (STEPS - 1));
@@ -112,6 +113,7 @@ fn class(layout: Layout) -> Option<usize> {
 const fn class_size(class: usize) -> usize {
     match class.checked_sub(FINE) {
         None => (class + 1) * 16,
+        // 5, 6, 7 or 8 quarters of a power of two, the first of which is 128 with quarters of 32 = 2^5 bytes.
         Some(above) => (STEPS + 1 + above % STEPS) << (above / STEPS + 5),
     }
 }

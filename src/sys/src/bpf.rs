@@ -123,6 +123,7 @@ impl BpfProgram {
             // R1 = R10 - 16, the address of the text.
             Instruction::new(0xbf, R10 << 4 | 1, 0),
             Instruction::new(0x07, 1, -16),
+            // R2 = 16, the size of the text.
             Instruction::set(2, 16),
             Instruction::new(0x85, 0, TRACE_PRINTK),
             Instruction::set(0, 0),

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
 use crate::bpf_map::bpf;
 
-/// Commands of linux/bpf.h.
+// Commands of linux/bpf.h.
 pub(crate) const PROG_GET_FD_BY_ID: libc::c_int = 13;
 const OBJ_GET_INFO_BY_FD: libc::c_int = 15;
 const BTF_GET_FD_BY_ID: libc::c_int = 19;
@@ -13,6 +13,10 @@ const BTF_GET_FD_BY_ID: libc::c_int = 19;
 const INFO_SIZE: usize = 232;
 /// The size in bytes of `struct bpf_btf_info` (Linux 5.11).
 const BTF_INFO_SIZE: usize = 32;
+/// The offset in `struct bpf_btf_info` of the data's address.
+const BTF_ADDRESS: usize = 0;
+/// The offset in `struct bpf_btf_info` of the data's size.
+const BTF_SIZE: usize = 8;
 
 /// An array that `struct bpf_prog_info` points to, and the offsets of the structure's fields that describe it.
 struct InfoArray {
@@ -32,15 +36,21 @@ enum ElementSize {
     Field(usize),
 }
 
-/// The arrays that are read, in the order of their numbers: machine code, addresses and sizes of functions, types of functions,
-/// source lines of instructions and of machine code, tags of functions.
+/// The arrays that are read, in the order of their numbers. BPF instructions (1) and ids of maps (2) are not read.
 const ARRAYS: [InfoArray; 7] = [
+    // Machine code.
     InfoArray::new(0, 16, ElementSize::Fixed(1), 24),
+    // Addresses of functions.
     InfoArray::new(3, 104, ElementSize::Fixed(8), 112),
+    // Sizes of functions.
     InfoArray::new(4, 108, ElementSize::Fixed(4), 120),
+    // Types of functions.
     InfoArray::new(5, 144, ElementSize::Field(132), 136),
+    // Source lines of BPF instructions.
     InfoArray::new(6, 148, ElementSize::Field(172), 152),
+    // Source lines of machine code.
     InfoArray::new(7, 168, ElementSize::Field(176), 160),
+    // Tags of functions.
     InfoArray::new(8, 180, ElementSize::Fixed(8), 184),
 ];
 
@@ -103,19 +113,20 @@ pub fn bpf_program_info(id: u32) -> io::Result<Option<BpfProgramInfo>> {
     let Some(program) = by_id(PROG_GET_FD_BY_ID, id)? else {
         return Ok(None);
     };
-    let mut sizes = vec![0; INFO_SIZE];
+    // The structure with the sizes of the arrays, but without pointers.
+    let mut without_arrays = vec![0; INFO_SIZE];
     // SAFETY: without sizes of arrays, the kernel writes to the structure only.
-    unsafe { object_info(&program, &mut sizes) }?;
-    let mut info = vec![0; sizes.len()];
+    unsafe { object_info(&program, &mut without_arrays) }?;
+    let mut info = vec![0; without_arrays.len()];
     let (mut arrays, mut length, mut places) = (0, 0_usize, Vec::new());
     for array in &ARRAYS {
-        let Some(size) = array.size(&sizes) else {
+        let Some(size) = array.size(&without_arrays) else {
             continue;
         };
         arrays |= 1 << array.bit;
-        copy(&sizes, &mut info, array.count);
+        copy(&without_arrays, &mut info, array.count);
         if let ElementSize::Field(at) = array.element {
-            copy(&sizes, &mut info, at);
+            copy(&without_arrays, &mut info, at);
         }
         places.push((array, length, size));
         length += size.next_multiple_of(8);
@@ -151,16 +162,16 @@ pub fn bpf_types(id: u32) -> io::Result<Option<Vec<u8>>> {
     let mut info = vec![0; BTF_INFO_SIZE];
     // SAFETY: without a size of types, the kernel writes to the structure only.
     unsafe { object_info(&types, &mut info) }?;
-    let size = number(&info, 8).unwrap_or_default();
+    let size = number(&info, BTF_SIZE).unwrap_or_default();
     let mut data = vec![0_u8; size];
     let mut info = vec![0; info.len()];
     put(
         &mut info,
-        0,
+        BTF_ADDRESS,
         &(data.as_mut_ptr().addr() as u64).to_ne_bytes(),
     );
     let length = u32::try_from(size).map_err(io::Error::other)?;
-    put(&mut info, 8, &length.to_ne_bytes());
+    put(&mut info, BTF_SIZE, &length.to_ne_bytes());
     // SAFETY: the pointer refers to `data`, whose size is passed.
     unsafe { object_info(&types, &mut info) }?;
     Ok(Some(data))

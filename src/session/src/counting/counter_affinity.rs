@@ -22,7 +22,8 @@ impl CounterAffinity {
         }
     }
 
-    /// Moves the calling thread to a CPU if permitted; otherwise its counters are accessed from the current CPU.
+    /// Moves the calling thread to a CPU if permitted; otherwise the CPU's counters are accessed from the current one. `None`,
+    /// for counters of tasks on any CPU, does not move the thread.
     pub(super) fn move_to(&mut self, cpu: Option<u32>) {
         let Some(cpu) = cpu.filter(|_| self.is_worthwhile) else {
             return;

@@ -19,8 +19,9 @@ pub(super) struct UnitFunction {
     pub(super) entry: UnitOffset,
     /// The function this one is inlined into; [`NONE`] for a function with its own code.
     caller: u32,
-    /// Index in the unit's file table, and line, of the call.
+    /// Index of the call's file in the unit's file table; 0 if not given.
     pub(super) call_file: u32,
+    /// Line of the call; 0 if not given.
     pub(super) call_line: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Cache of a predicate on strings of one section, which most units share.
+//! Cache of what a predicate returns for strings of one section, most of which occur in several units.
 
 /// Number of cached results, and size of the hash filter. A power of two.
 const SLOTS: usize = 1 << 16;

@@ -48,8 +48,9 @@ fn what_a_thread_keeps_is_limited() {
             BlockCache.dealloc(block, layout(100));
         }
     }
-    let kept = super::BLOCKS.with(|blocks| blocks.classes[class(layout(100)).unwrap()].get().count);
-    assert_eq!(kept, KEPT_BY_THREAD / 112);
+    let class = class(layout(100)).unwrap();
+    let kept = super::BLOCKS.with(|blocks| blocks.classes[class].get().count);
+    assert_eq!(kept, KEPT_BY_THREAD / class_size(class));
 }
 
 /// A block whose bytes all have one value.

@@ -199,10 +199,11 @@ impl<'a> Parser<'a> {
     fn substituted_type(&mut self) -> Option<Id> {
         let second = self.rest.as_bytes().get(1)?;
         if !matches!(second, b'_' | b'0'..=b'9' | b'A'..=b'Z') {
-            let is_short = matches!(second, b'a' | b'b' | b's' | b'i' | b'o' | b'd');
-            let plain = is_short && !matches!(self.rest.as_bytes().get(2), Some(b'I' | b'B'));
+            // `Sa`, `Ss` and the like can't be substituted, unless template arguments or an ABI tag follow.
+            let is_abbreviation = matches!(second, b'a' | b'b' | b's' | b'i' | b'o' | b'd');
+            let is_extended = matches!(self.rest.as_bytes().get(2), Some(b'I' | b'B'));
             let id = self.name()?;
-            if !plain {
+            if !is_abbreviation || is_extended {
                 self.substitutions.push(id);
             }
             return Some(id);
