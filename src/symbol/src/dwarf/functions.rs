@@ -9,7 +9,7 @@ use gimli::{Abbreviation, AttributeValue, EntriesRaw, UnitOffset, UnitRef};
 use super::ranges::{RangeAttributes, for_each_range};
 use super::sections::Slice;
 
-/// Marks addresses without a function, and functions without a caller.
+/// Marks addresses without a function, functions without a caller, and calls without a file.
 const NONE: u32 = u32::MAX;
 
 /// A function's code, or one inlined copy.
@@ -19,7 +19,7 @@ pub(super) struct UnitFunction {
     pub(super) entry: UnitOffset,
     /// The function this one is inlined into; [`NONE`] for a function with its own code.
     caller: u32,
-    /// Index of the call's file in the unit's file table; 0 if not given.
+    /// Index of the call's file in the unit's file table; [`NONE`] if not given: 0 is a file since DWARF 5.
     pub(super) call_file: u32,
     /// Line of the call; 0 if not given.
     pub(super) call_line: u32,
@@ -113,7 +113,7 @@ impl<'a> EntryReader<'_, 'a> {
         let function = UnitFunction {
             entry: offset,
             caller: around.filter(|_| inlined).unwrap_or(NONE),
-            call_file: 0,
+            call_file: NONE,
             call_line: 0,
         };
         self.read_attributes(entries, abbreviation, function, number)?;
