@@ -237,7 +237,7 @@ fn write_unnamed(
     Ok(())
 }
 
-/// Whether 0 is a value like others for this argument. Then it is printed in any case.
+/// Whether 0 is a value like others for this argument. Then it is printed even without [`ArgumentOptions::show_zeros`].
 fn zero_is_meaningful(call: &CallArguments<'_>, kind: ArgumentKind) -> bool {
     match kind {
         ArgumentKind::Value(_) => true,
@@ -422,6 +422,7 @@ fn write_value(
         Kind::Pid => return write_pid(to, value, task),
         Kind::IoctlRequest => return write_request(to, value & 0xffff_ffff),
         Kind::FcntlArgument => return write_fcntl(to, call, value, task),
+        // KCMP_FILE.
         Kind::KcmpIndex if call.named("type") == 0 => return write_fd(to, Kind::Fd, value, task),
         Kind::KcmpIndex => (value as i64).to_string(),
         Kind::Mode => mode_text(value),
@@ -433,6 +434,7 @@ fn write_value(
         Kind::OpenFlags => open_flags(call.abi, value & 0xffff_ffff),
         Kind::AccessMode => access_text(value & 0xffff_ffff),
         Kind::SocketType => socket_type_text(value & 0xffff_ffff),
+        // AF_INET and AF_INET6.
         Kind::Protocol if matches!(call.named("family"), 2 | 10) => names::IP_PROTOCOL.text(value),
         Kind::Protocol => (value as i64).to_string(),
         // SOL_SOCKET.
@@ -541,7 +543,9 @@ fn write_fcntl(
         8 => write_pid(to, value, task),
         // F_SETLEASE
         1024 => to.write_all(names::LEASE.text(value).as_bytes()),
-        // Commands that take a pointer, to a `struct flock`, a `struct f_owner_ex` or a write lifetime hint: its value, as in perf.
+        // The address of a `struct flock` (F_GETLK to F_SETLKW, F_OFD_GETLK to F_OFD_SETLKW), of a `struct f_owner_ex`
+        // (F_SETOWN_EX, F_GETOWN_EX) or of a write lifetime hint (F_GET_RW_HINT to F_SET_FILE_RW_HINT). As in perf, its content
+        // is not printed.
         5..=7 | 15 | 16 | 36..=38 | 1035..=1038 => write!(to, "{value:#x}"),
         _ => write!(to, "{}", value as i64),
     }

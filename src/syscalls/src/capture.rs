@@ -74,9 +74,9 @@ pub enum CaptureLimit {
     Bytes(u32),
 }
 
-/// The memory to copy of one call, at most [`MAX_CAPTURES`] entries in each list. At most one entry of a list is of
-/// [`CaptureSource::Texts`], [`CaptureSource::Vectors`], [`CaptureSource::Message`] or [`CaptureSource::Messages`]; it is the
-/// first.
+/// The memory to copy at one call. Each list has at most [`MAX_CAPTURES`] entries. At most one entry of a list has a source
+/// with several items ([`CaptureSource::Texts`], [`CaptureSource::Vectors`], [`CaptureSource::Message`] or
+/// [`CaptureSource::Messages`]); it is the first entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturePlan {
     /// Memory to copy when the call begins.

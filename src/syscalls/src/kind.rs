@@ -28,7 +28,7 @@ pub enum ArgumentKind {
     Pid,
     /// The mode of a file.
     Mode,
-    /// One value of a list, printed even if it is 0, since 0 has a name.
+    /// One value of a list, for which 0 is a value like others: it is printed, too.
     Value(&'static ValueNames),
     /// One value of a list; 0 is omitted, or printed as a number if arguments that are 0 are shown.
     NonZeroValue(&'static ValueNames),

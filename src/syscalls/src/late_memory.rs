@@ -21,8 +21,8 @@ pub struct LateMemory {
     pub bytes: Vec<u8>,
     /// Whether the text or buffer is longer than `bytes`.
     pub is_truncated: bool,
-    /// Whether this has no bytes, but marks that the list has more items, which were not read. `item` follows the numbers of
-    /// the items that were.
+    /// Whether this has no bytes, but marks that the list has more items, which were not read. `item` is then greater than the
+    /// number of each item of the list that was read.
     pub is_more: bool,
 }
 
@@ -250,8 +250,8 @@ impl Reader<'_> {
             match self.word(address.wrapping_add(8 * item)) {
                 None | Some(0) => return,
                 Some(_) if item == MAX_TEXTS => self.add_more(argument, item),
-                Some(text) => {
-                    let text = self.text(text, limit);
+                Some(text_address) => {
+                    let text = self.text(text_address, limit);
                     self.add(argument, item as usize, text);
                 }
             }
@@ -262,8 +262,10 @@ impl Reader<'_> {
     fn vectors(&mut self, argument: usize, first: u16, [address, count]: [u64; 2], limit: usize) {
         for item in 0..count.min(MAX_VECTORS) {
             let vector = address.wrapping_add(16 * item);
-            let base = self.word(vector).zip(self.word(vector.wrapping_add(8)));
-            let Some((base, length)) = base else { return };
+            let base_and_length = self.word(vector).zip(self.word(vector.wrapping_add(8)));
+            let Some((base, length)) = base_and_length else {
+                return;
+            };
             let buffer = self.bytes(base, length, limit);
             self.add(argument, usize::from(first) + item as usize, buffer);
         }
