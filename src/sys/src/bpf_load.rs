@@ -82,7 +82,7 @@ struct TestRunAttr {
 pub(crate) struct LoadOptions<'a> {
     /// `enum bpf_prog_type`.
     pub(crate) kind: u32,
-    /// Its name, of which `bpf_prog_info` has the first 15 bytes; none if empty.
+    /// Its name, of which `bpf_prog_info` has the first 15 bytes. If empty, the program has no name and no type information.
     pub(crate) name: &'a str,
     /// `enum bpf_attach_type`.
     pub(crate) attachment: u32,
@@ -104,7 +104,7 @@ pub(crate) fn load_program(
         expected_attach_type: options.attachment,
         ..LoadAttr::default()
     };
-    // An offset in instructions, and the type of the function that begins there.
+    // A `struct bpf_func_info` of 8 bytes: an offset in instructions, and the type of the function that begins there.
     let function_info = [0, FUNCTION];
     // If the types cannot be loaded, the program is loaded without them.
     let types = match options.name {
@@ -312,12 +312,16 @@ impl TracedBpfProgram {
     ) -> Result<BpfLink, BpfLoadError> {
         /// `BPF_PROG_TYPE_TRACING`.
         const TRACING: u32 = 26;
+        /// `BPF_TRACE_FENTRY`.
+        const FENTRY: u32 = 24;
+        /// `BPF_TRACE_FEXIT`.
+        const FEXIT: u32 = 25;
         let options = LoadOptions {
             kind: TRACING,
             name,
             attachment: match place {
-                TracedPlace::Entry => 24,
-                TracedPlace::Exit => 25,
+                TracedPlace::Entry => FENTRY,
+                TracedPlace::Exit => FEXIT,
             },
             target: Some((self.fd.as_fd(), self.function)),
         };

@@ -23,7 +23,7 @@ pub enum BpfMapKind {
     PerCpuHash,
     /// `BPF_MAP_TYPE_PERCPU_ARRAY`.
     PerCpuArray,
-    /// `BPF_MAP_TYPE_STACK_TRACE`: stacks by the id that `bpf_get_stackid` returns to programs, which adds them.
+    /// `BPF_MAP_TYPE_STACK_TRACE`: stacks by id. The helper `bpf_get_stackid` adds a program's stack and returns its id.
     StackTrace,
     /// `BPF_MAP_TYPE_LRU_HASH`: if it is full, the least recently used entries are removed.
     LruHash,

@@ -44,16 +44,25 @@ fn encode(name: &str) -> Vec<u8> {
     } else {
         [0xeb, 0x9f, 1, 0]
     };
+    /// The size of the header in bytes.
     const HEADER: u32 = 24;
     /// Kinds in the upper byte: INT, FUNC_PROTO, FUNC.
     const INT: u32 = 1 << 24;
     const PROTO: u32 = 13 << 24;
     const FUNC: u32 = 12 << 24;
+    /// `BTF_INT_SIGNED`, in the upper byte of the word that follows an INT.
+    const SIGNED: u32 = 1 << 24;
     let strings = [b"\0int\0", name.as_bytes(), b"\0"].concat();
-    // Each type has the offset of its name, its kind, and its size or another type; `int` is also signed and has 32 bits.
-    let types: [u32; 10] = [1, INT, 4, 1 << 24 | 32, 0, PROTO, 1, 5, FUNC, 2];
-    let types = types.map(u32::to_ne_bytes).concat();
+    // Type 1: the offset of its name, its kind, its size in bytes, its encoding and number of bits.
+    let int = [1, INT, 4, SIGNED | 32];
+    // Type 2: no name, its kind, the type of the result.
+    let prototype = [0, PROTO, 1];
+    // Type 3: the offset of its name, its kind, the type of its prototype.
+    let function = [5, FUNC, 2];
+    let types = [&int[..], &prototype, &function].concat();
+    let types: Vec<u8> = types.into_iter().flat_map(u32::to_ne_bytes).collect();
     let size = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or_default();
+    // The size of the header, offset and size of the types, offset and size of the strings. Offsets count from the header's end.
     let header = [HEADER, 0, size(&types), size(&types), size(&strings)];
     let header = header.map(u32::to_ne_bytes);
     [&MAGIC[..], &header.concat(), &types, &strings].concat()

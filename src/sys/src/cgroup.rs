@@ -14,7 +14,7 @@ use crate::mounts::Mount;
 pub struct CgroupFolder(PathBuf);
 
 impl CgroupFolder {
-    /// Finds the folder in the content of `/proc/self/mounts`; `None` if neither is mounted.
+    /// Finds the folder in the content of `/proc/self/mounts`; `None` if neither hierarchy is mounted.
     #[must_use]
     pub fn find(mounts: &str) -> Option<Self> {
         let mut version_2 = None;

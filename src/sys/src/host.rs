@@ -7,7 +7,7 @@ use std::os::fd::FromRawFd as _;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The result of uname(2).
+/// Some of the names that uname(2) returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uname {
     /// Host name.
@@ -67,8 +67,10 @@ pub fn sync_disks() {
 /// # Errors
 /// What fcntl(2) reports: `EBADF` if there is no such descriptor, `EMFILE`.
 pub fn duplicate(number: i32) -> io::Result<File> {
+    /// The new descriptor has at least this number, so that it is none of the standard streams.
+    const LOWEST: i32 = 3;
     // SAFETY: the call takes numbers and returns a new descriptor, or fails.
-    let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, LOWEST) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -69,9 +69,9 @@ impl Proc {
         Ok(find_text(lines, size))
     }
 
-    /// Number of bytes from `_text` to `_etext`, which x86 kernels reserve (arch/x86/kernel/setup.c,
-    /// `code_resource`; on other architectures the region has another end). `None` if `iomem` lacks
-    /// the region or hides addresses.
+    /// Number of bytes from `_text` to `_etext`: the size of the region `Kernel code` in `iomem` on x86
+    /// (`code_resource` in arch/x86/kernel/setup.c); on other architectures the region has another end.
+    /// `None` if `iomem` lacks the region or hides addresses.
     fn code_size(&self) -> Option<u64> {
         let text = fs::read_to_string(self.path("iomem")).ok()?;
         let line = text

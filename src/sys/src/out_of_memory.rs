@@ -24,8 +24,10 @@ use crate::block_cache::BlockCache as Underlying;
 static MESSAGE: AtomicPtr<OutOfMemoryMessage> = AtomicPtr::new(ptr::null_mut());
 /// The terminal whose modes were changed; null if there is none.
 static TERMINAL: AtomicPtr<SavedTerminal> = AtomicPtr::new(ptr::null_mut());
-/// Process id of the pager, and the descriptor of its pipe; 0 and -1 without one.
-static PAGER: (AtomicI32, AtomicI32) = (AtomicI32::new(0), AtomicI32::new(-1));
+/// Process id of the pager; 0 if there is none.
+static PAGER_PROCESS: AtomicI32 = AtomicI32::new(0);
+/// The descriptor of the pipe to the pager; -1 if there is none.
+static PAGER_PIPE: AtomicI32 = AtomicI32::new(-1);
 /// Whether a thread is already ending the process.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
@@ -189,15 +191,15 @@ impl OutOfMemoryMessage {
 /// Registers the pager: its process id, and this process's end of the pipe that it reads. If memory is exhausted, the pipe is
 /// closed and the pager is waited for.
 pub fn note_pager(process: u32, pipe: &impl AsFd) {
-    PAGER.1.store(pipe.as_fd().as_raw_fd(), Ordering::Release);
+    PAGER_PIPE.store(pipe.as_fd().as_raw_fd(), Ordering::Release);
     let process = i32::try_from(process).unwrap_or_default();
-    PAGER.0.store(process, Ordering::Release);
+    PAGER_PROCESS.store(process, Ordering::Release);
 }
 
 /// Unregisters the pager: from now on, the caller waits for it.
 pub fn forget_pager() {
-    PAGER.0.store(0, Ordering::Release);
-    PAGER.1.store(-1, Ordering::Release);
+    PAGER_PROCESS.store(0, Ordering::Release);
+    PAGER_PIPE.store(-1, Ordering::Release);
 }
 
 impl TerminalBackup {
@@ -246,8 +248,8 @@ impl SavedTerminal {
 
 /// Closes the pipe to the pager, and waits until the user leaves it.
 fn wait_for_pager() {
-    let process = PAGER.0.load(Ordering::Acquire);
-    let pipe = PAGER.1.load(Ordering::Acquire);
+    let process = PAGER_PROCESS.load(Ordering::Acquire);
+    let pipe = PAGER_PIPE.load(Ordering::Acquire);
     if process > 0 && pipe >= 0 {
         // SAFETY: this process writes nothing to the pipe any more; the process is a child that no
         // other code waits for.

@@ -47,6 +47,7 @@ impl SyscallListener {
         let arch = AUDIT_ARCH.ok_or(io::ErrorKind::Unsupported)?;
         let call = u32::try_from(libc::SYS_getppid).map_err(|_| io::ErrorKind::Unsupported)?;
         let load = |offset| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset);
+        // If the loaded value is not `value`, skips the next `skipped` statements.
         let differs = |value, skipped| libc::sock_filter {
             jf: skipped,
             ..statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, value)

@@ -9,7 +9,7 @@ const TABLE: &str = if cfg!(target_arch = "x86_64") {
     ""
 };
 
-/// Functions of the kernel, which tracepoints are named after, with the system calls that they implement.
+/// Kernel functions that implement a system call of another name, with that name. Tracepoints are named after the functions.
 const FUNCTIONS: [(&str, &str); 6] = [
     ("newfstat", "fstat"),
     ("newlstat", "lstat"),

@@ -17,16 +17,16 @@ pub fn utc_offset(seconds: i64) -> i64 {
 /// names of rotated files and folders.
 pub fn unused_path(path_at: impl Fn(&str) -> PathBuf) -> PathBuf {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let mut now = now.unwrap_or_default();
+    let mut time = now.unwrap_or_default();
     loop {
-        let seconds = i64::try_from(now.as_secs()).unwrap_or_default();
-        let hundredths = now.subsec_millis() / 10;
+        let seconds = i64::try_from(time.as_secs()).unwrap_or_default();
+        let hundredths = time.subsec_millis() / 10;
         let path = path_at(&format!("{}{hundredths:02}", local_digits(seconds)));
         if !path.exists() {
             return path;
         }
         // More than one file may be created within a hundredth of a second.
-        now += HUNDREDTH;
+        time += HUNDREDTH;
     }
 }
 

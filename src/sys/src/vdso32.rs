@@ -6,11 +6,14 @@ use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::process::{Command, Stdio};
 
-/// Upper limit of a vdso's size; unmapped memory after it isn't written.
+/// The number of bytes that the program passes to write(2): at least the size of any vdso. The call ends at the first unmapped
+/// page after the vdso.
 const MAX_SIZE: u32 = 0x4000;
 /// Usual load address of 32-bit programs.
 const BASE: u32 = 0x0804_8000;
+/// The size of `Elf32_Ehdr` in bytes.
 const FILE_HEADER: u32 = 52;
+/// The size of `Elf32_Phdr` in bytes.
 const PROGRAM_HEADER: u32 = 32;
 /// `MFD_EXEC` of linux/memfd.h, unknown to Linux before 6.3.
 const MFD_EXEC: libc::c_uint = 0x10;

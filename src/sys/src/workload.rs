@@ -327,15 +327,19 @@ impl Drop for Workload {
     }
 }
 
-/// Signal mask and actions of the parent before it blocked signals.
+/// The parent's signal mask, and whether it ignored SIGCHLD, before it blocked signals.
 struct ParentSignals {
     mask: libc::sigset_t,
     children_ignored: bool,
 }
 
+/// Descriptors of the pipes in the child: the ends that it uses, and one that it must close.
 struct ChildPipes {
+    /// Read: a byte starts the program.
     start: RawFd,
+    /// Closed: the parent's end of the pipe `start`.
     start_write: RawFd,
+    /// Written: a byte when the child is ready, then the error if exec fails.
     report: RawFd,
 }
 
