@@ -24,8 +24,8 @@ pub struct TraceLayout {
     pub shows_duration: bool,
     /// The column of ` = `.
     pub result_column: usize,
-    /// Whether the caller uses [`write_json`] instead of [`write_line`], which does not read this field. The other fields
-    /// do not apply to JSON.
+    /// Whether the caller writes lines with [`write_json`] instead of [`write_line`]; neither of them reads this field. The
+    /// other fields do not apply to JSON.
     pub is_json: bool,
 }
 
@@ -79,7 +79,8 @@ fn write_first_line(
             write_result(to, &text, result, layout.result_column)
         }
         CallText::Begun(text) => {
-            let width = layout.result_column.saturating_sub(4);
+            // The dots end before the column of ` = `.
+            let width = layout.result_column.saturating_sub(" ...".len());
             writeln!(to, "{} ...", padded(&format!("{text})"), width))
         }
         CallText::Event(text) => writeln!(to, "{text}"),
@@ -130,6 +131,8 @@ fn padded(text: &str, width: usize) -> String {
 
 /// The version of the objects that [`write_json`] writes.
 const JSON_VERSION: u32 = 1;
+/// The largest errno: a result from `-MAX_ERRNO` to -1 is a negated errno.
+const MAX_ERRNO: i64 = 4095;
 
 /// Writes a line with details, or a number of lost records, as a JSON object (docs/trace-json.md). Writes nothing for other
 /// lines.
@@ -166,7 +169,9 @@ pub fn write_json(to: &mut dyn Write, line: &TraceLine<'_>) -> io::Result<()> {
         object.insert("duration".to_owned(), line.duration.into());
         object.insert("values".to_owned(), details.values.clone().into());
         object.insert("result".to_owned(), details.result.into());
-        let error = details.result.filter(|result| (-4095..0).contains(result));
+        let error = details
+            .result
+            .filter(|result| (-MAX_ERRNO..0).contains(result));
         let error = error.and_then(|result| error_name(u32::try_from(-result).ok()?));
         if let Some(error) = error {
             object.insert("error".to_owned(), error.into());

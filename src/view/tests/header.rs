@@ -8,19 +8,24 @@ use rperf_perfdata::{FeatureId, PerfData};
 use rperf_testkit::{Run, Scratch, absent, real_perf, skip};
 use rperf_view::header::{HeaderOptions, write_header};
 
+/// Size of an event description in a file of perf 6.1, in bytes: the attr and its ids section.
+const EVENT_SIZE_OF_PERF_6_1: u64 = 128 + 16;
+/// Size of the feature BPF_PROG_INFO without programs, in bytes: their number.
+const NO_PROGRAMS_SIZE: usize = 4;
+
 /// The text of rperf in UTC, as `Run` sets this time zone for perf. `None` for files that are not compared: files that cannot be
 /// parsed, files with a malformed feature or an empty CPUDESC, at which perf gives up, files with BPF programs, and files with
 /// larger attrs than perf 6.1 supports (perf reads none of their features).
 fn ours(path: &Path, full: bool) -> Option<String> {
     let bytes = fs::read(path).unwrap();
     let data = PerfData::parse(&bytes).ok()?;
-    let newer = data.header().attr_size > 144;
+    let newer = data.header().attr_size > EVENT_SIZE_OF_PERF_6_1;
     let programs = data.features().raw(FeatureId::BPF_PROG_INFO);
     let empty = |id| data.features().raw(id).is_some_and(<[u8]>::is_empty);
     if newer
         || empty(FeatureId::CPUDESC)
         || !data.features().malformed().is_empty()
-        || programs.is_some_and(|bytes| bytes.len() > 4)
+        || programs.is_some_and(|bytes| bytes.len() > NO_PROGRAMS_SIZE)
     {
         return None;
     }

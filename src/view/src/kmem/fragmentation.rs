@@ -17,17 +17,17 @@ pub const FRAGMENTATION_JSON_VERSION: u32 = 1;
 pub struct FragmentationView<'a> {
     /// The fragmentation.
     pub report: &'a FragmentationReport,
-    /// The size of a page in bytes, if recorded.
+    /// The size of a page in bytes, if recorded; otherwise, the text assumes 4096.
     pub page_size: Option<u32>,
     /// The numbering of migrate types.
     pub types: MigrateTypes,
     /// Binary logarithm of the number of pages of a pageblock, if known.
     pub pageblock_order: Option<u32>,
-    /// Whether events of external fragmentation were recorded.
+    /// Whether the event kmem:mm_page_alloc_extfrag is in the recording, even if it never occurred.
     pub has_fallbacks: bool,
-    /// Whether pages were recorded.
+    /// Whether the text has the tables of the page allocator.
     pub has_pages: bool,
-    /// Whether objects of the slab allocator were recorded.
+    /// Whether the text has the table of the slab allocator's caches.
     pub has_objects: bool,
     /// Maximum number of rows of each table of callers or caches.
     pub most: usize,
@@ -52,8 +52,8 @@ pub fn migrate_type(types: MigrateTypes, number: i32) -> String {
     name.to_owned()
 }
 
-/// Returns the name of a cache as in /proc/slabinfo. Objects of kmalloc() have that of the plain `kmalloc-*` cache of their size; `objects of N bytes`
-/// if the event does not name the cache.
+/// Returns the name of a cache as in /proc/slabinfo: for objects of kmalloc(), the name of the plain `kmalloc-*` cache of their
+/// size; `objects of N bytes` if the event does not name the cache.
 #[must_use]
 pub fn cache_name(cache: &SlabCache) -> String {
     match cache {

@@ -7,7 +7,7 @@ use rperf_analysis::kwork::TopTable;
 use super::{milliseconds, percent};
 
 /// The length of a full bar in characters.
-const BAR: u64 = 30;
+const BAR: usize = 30;
 
 /// Writes the shares of time over all CPUs, a bar for each CPU, and a row per task.
 ///
@@ -26,12 +26,12 @@ pub fn write(out: &mut dyn Write, table: &TopTable) -> io::Result<()> {
     )?;
     for (cpu, times) in &table.cpus {
         let load = percent(times.load(), times.total);
-        let scaled = u128::from(times.load()) * u128::from(BAR);
+        let scaled = u128::from(times.load()) * BAR as u128;
         let length = scaled
             .checked_div(u128::from(times.total))
             .unwrap_or_default();
         let bar = "|".repeat(usize::try_from(length).unwrap_or_default());
-        writeln!(out, "%Cpu{cpu:<4}[{bar:<30} {load:6.2}%]")?;
+        writeln!(out, "%Cpu{cpu:<4}[{bar:<BAR$} {load:6.2}%]")?;
     }
     writeln!(
         out,
@@ -42,6 +42,7 @@ pub fn write(out: &mut dyn Write, table: &TopTable) -> io::Result<()> {
     let mut line = Vec::new();
     for task in &table.tasks {
         line.clear();
+        // The share is in hundredths of a percent.
         let (whole, rest) = (task.share / 100, task.share % 100);
         write!(line, "{:9}  {whole:3}.{rest:02}", task.tid)?;
         write!(line, "  {:13.3} ms  ", milliseconds(task.runtime))?;

@@ -58,8 +58,8 @@ impl ReportCells {
     }
 
     /// The cells of a column in a row. A numeric column has a cell for each event, with percentages of `totals`, and a cell of
-    /// blanks if these do not fill the column. `key` is the index of the sort key that any other column shows. Empty
-    /// if there is no such column.
+    /// blanks if these cells do not fill the column. For the column of a sort key, `key` is the index of the sort key. Returns no
+    /// cells if there is no column with the number `column`.
     #[must_use]
     pub fn cells(
         &self,

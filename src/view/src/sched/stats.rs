@@ -55,7 +55,7 @@ const CPU_FIELDS: [(&str, &str, Base); 9] = [
     ("pcount", "time slices", Base::None),
 ];
 
-/// The counters of load balancing; those of imbalance are between `failed` and `gained`.
+/// The counters of load balancing; those of imbalance are inserted at [`IMBALANCE_INDEX`].
 const BALANCE_FIELDS: [(&str, &str, Base); 7] = [
     ("count", "calls of load_balance()", Base::Time),
     (
@@ -69,6 +69,8 @@ const BALANCE_FIELDS: [(&str, &str, Base); 7] = [
     ("nobusyq", "calls that found no busier queue", Base::Time),
     ("nobusyg", "calls that found no busier group", Base::Time),
 ];
+/// The index of the first counter of imbalance among those of load balancing: after `failed`, before `gained`.
+const IMBALANCE_INDEX: usize = 3;
 const IMBALANCE_FIELD: [(&str, &str, Base); 1] =
     [("imbalance", "sum of the imbalance found", Base::None)];
 const IMBALANCE_FIELDS_BY_KIND: [(&str, &str, Base); 4] = [
@@ -163,7 +165,8 @@ pub fn write_report(out: &mut dyn Write, stats: &SchedStats, is_verbose: bool) -
     Ok(())
 }
 
-/// Writes the averages over all CPUs of two recordings, and their changes in percent. Both must be of the same version.
+/// Writes the averages over all CPUs of two recordings, and their changes in percent. Both must
+/// have the same [`SchedStats::version`].
 ///
 /// # Errors
 ///
@@ -248,8 +251,8 @@ impl StatsText<'_> {
         Ok(())
     }
 
-    /// Writes a title and the headings of the columns. `column` is the heading of the last one. For two recordings, it comes
-    /// twice, after PCT_CHANGE. `blanks` is the number of additional blanks after the counts.
+    /// Writes a title and the headings of the columns. `column` is the heading of the last column; two recordings have two such
+    /// columns, after PCT_CHANGE. `blanks` is the number of additional blanks before the first `column`.
     fn write_title(
         &self,
         out: &mut dyn Write,
@@ -273,6 +276,7 @@ impl StatsText<'_> {
         }
     }
 
+    /// Writes the categories of a domain. `counters` has the domain's counters in each recording.
     fn write_domain(&self, out: &mut dyn Write, counters: &[&[u64]]) -> io::Result<()> {
         let mut index = 0;
         let version = self.stats.first().map_or(0, |stats| stats.version);
@@ -295,6 +299,8 @@ impl StatsText<'_> {
         Ok(())
     }
 
+    /// Writes the counter at `index`. `counters` has the counters of each recording, among which `index` and
+    /// [`Base::Counter`] select.
     fn write_field(
         &self,
         out: &mut dyn Write,
@@ -329,8 +335,8 @@ impl StatsText<'_> {
         writeln!(out)
     }
 
-    /// Writes the number of successful calls of load balancing, and how many tasks such a call moved on average. `counters` are
-    /// those of one category.
+    /// Writes the number of successful calls of load balancing, and how many tasks such a call moved on average. `counters` has
+    /// the counters of one category in each recording.
     fn write_derived(
         &self,
         out: &mut dyn Write,
@@ -339,8 +345,8 @@ impl StatsText<'_> {
     ) -> io::Result<()> {
         let at = |line: &&[u64], index: usize| line.get(index).copied().unwrap_or_default();
         let successes = counters.iter().map(|line| {
-            let without_success = at(line, 1).saturating_add(at(line, 2));
-            at(line, 0).saturating_sub(without_success)
+            let [count, balanced, failed] = [0, 1, 2].map(|index| at(line, index));
+            count.saturating_sub(balanced.saturating_add(failed))
         });
         let successes: Vec<u64> = successes.collect();
         // The first of the last four, which are gained, hot_gained, nobusyq and nobusyg.
@@ -397,7 +403,7 @@ fn categories(version: u16) -> Vec<Category> {
         true => &IMBALANCE_FIELDS_BY_KIND[..],
         false => &IMBALANCE_FIELD,
     };
-    let (before, after) = BALANCE_FIELDS.split_at(3);
+    let (before, after) = BALANCE_FIELDS.split_at(IMBALANCE_INDEX);
     let fields = [before, imbalance, after].concat();
     let balancing = states.into_iter().map(|state| Category {
         heading: format!("<Category {state}>"),

@@ -181,6 +181,7 @@ impl TimeTable {
     }
 
     fn write_cpu_column(&self, out: &mut Vec<u8>, row: &TimeRow<'_>) -> io::Result<()> {
+        // perf writes the column with two blanks on each side in the rows of migrations, with one in the others.
         let (mark, space) = match row.event {
             TimeEvent::SwitchedOut { .. } if row.task.tid == 0 => ('i', " "),
             TimeEvent::SwitchedOut { .. } => ('s', " "),

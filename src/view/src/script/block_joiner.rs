@@ -1,4 +1,4 @@
-//! Joins blocks that were rendered in parallel, and fills in what depends on earlier samples.
+//! Joins blocks that were rendered in parallel, and fills in what depends on earlier samples and other records.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ pub struct BlockJoiner {
     /// as in perf.
     origin: u64,
     /// The length of the longest text so far in the column that `ScriptBlock::put_column` fills, in bytes.
-    column: usize,
+    column_width: usize,
     /// The id of the last source line of each thread, by thread id.
     sources: HashMap<u32, u64>,
     metrics: GroupMetrics,
@@ -39,7 +39,7 @@ struct EventText {
 }
 
 impl BlockJoiner {
-    /// Creates a joiner that fills in times according to `clock` and `nanoseconds`.
+    /// Creates a joiner that fills in times of `clock`, with nine decimals if `nanoseconds`, otherwise with six.
     #[must_use]
     pub fn new(clock: Clock, nanoseconds: bool) -> Self {
         Self {
@@ -126,13 +126,17 @@ impl BlockJoiner {
                 0
             }
             LateField::Blanks(length) => {
-                self.column = self.column.max(length);
-                digits::blanks(&mut self.joined, self.column - length);
+                self.column_width = self.column_width.max(length);
+                digits::blanks(&mut self.joined, self.column_width - length);
                 0
             }
-            LateField::Source { tid, line, length } => {
+            LateField::Source {
+                tid,
+                line_id,
+                length,
+            } => {
                 let text = after.get(..length).unwrap_or_default();
-                if self.sources.insert(tid, line) != Some(line) {
+                if self.sources.insert(tid, line_id) != Some(line_id) {
                     self.joined.extend_from_slice(text);
                 }
                 length
@@ -159,7 +163,7 @@ impl BlockJoiner {
 
     /// Appends a line with a metric. `start` is the line's prefix before the time, and `at` the time if it is shown.
     fn metric(&mut self, metric: &GroupMetric, start: &[u8], at: Option<u64>) {
-        // perf prints the prefix twice on one line: when it starts another line, and before the value.
+        // perf prints the prefix twice on the line of a metric that starts another line.
         for _ in 0..1 + usize::from(metric.starts_another_line) {
             self.joined.extend_from_slice(start);
             if let Some(at) = at {

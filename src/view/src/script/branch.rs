@@ -2,31 +2,41 @@
 
 use crate::digits;
 
+// Bits of `BranchEntry::flags`.
+pub(super) const MISPREDICTED: u64 = 1;
+pub(super) const PREDICTED: u64 = 1 << 1;
+pub(super) const IN_TRANSACTION: u64 = 1 << 2;
+pub(super) const ABORTED: u64 = 1 << 3;
+
 /// Appends what follows the addresses of an entry: prediction, transaction, abort, cycles and type. This is `/M/-/-/0/COND `, or
 /// `/M/-/-/0/ ` without a type.
 pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
-    let has = |bit: u32| flags >> bit & 1 == 1;
-    let predicted = match (has(0), has(1)) {
-        (_, true) => b'P',
-        (true, false) => b'M',
-        (false, false) => b'-',
+    let has = |bit: u64| flags & bit != 0;
+    let prediction = if has(PREDICTED) {
+        b'P'
+    } else if has(MISPREDICTED) {
+        b'M'
+    } else {
+        b'-'
     };
-    let in_transaction = if has(2) { b'X' } else { b'-' };
-    let aborted = if has(3) { b'A' } else { b'-' };
-    for letter in [predicted, in_transaction, aborted] {
+    let in_transaction = if has(IN_TRANSACTION) { b'X' } else { b'-' };
+    let aborted = if has(ABORTED) { b'A' } else { b'-' };
+    for letter in [prediction, in_transaction, aborted] {
         out.extend_from_slice(&[b'/', letter]);
     }
     out.push(b'/');
-    digits::decimal(out, flags >> 4 & 0xffff, 0);
+    let cycles = flags >> 4 & 0xffff;
+    digits::decimal(out, cycles, 0);
     out.push(b'/');
     out.extend_from_slice(kind(flags).as_bytes());
     out.push(b' ');
 }
 
 /// Returns perf's name of a branch's type: `PERF_BR_*`, or `PERF_BR_NEW_*` for `PERF_BR_EXTEND_ABI`. Empty if the type is
-/// unknown, `(null)` if only the new type is.
+/// unknown, `(null)` if only the extended type is.
 pub(crate) fn kind(flags: u64) -> &'static str {
-    match (flags >> 20 & 0xf, flags >> 26 & 0xf) {
+    let (basic_type, extended_type) = (flags >> 20 & 0xf, flags >> 26 & 0xf);
+    match (basic_type, extended_type) {
         (1, _) => "COND",
         (2, _) => "UNCOND",
         (3, _) => "IND",

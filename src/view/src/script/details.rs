@@ -1,4 +1,4 @@
-//! Optional fields: memory accesses, cgroup, registers, branches, output of BPF programs, page sizes.
+//! Optional fields: data source, weights, cgroup, registers, branches, output of BPF programs, physical address, page sizes.
 
 use rperf_lines::{LineField, LineFields, ResolvedAddress};
 use rperf_wire::{BranchEntry, SampleRecord};
@@ -124,13 +124,13 @@ impl ScriptLayout {
     ) {
         let fields = self.fields;
         let named = self.names_branches();
-        for (end, sign) in [(from, &b" "[..]), (to, b"/")] {
+        // perf writes no blank before a named end.
+        let before_from: &[u8] = if named { b"" } else { b" " };
+        for (end, separator) in [(from, before_from), (to, b"/")] {
+            out.extend_from_slice(separator);
             if named {
-                // perf writes the slash between two named ends, but no blank before the first.
-                out.extend_from_slice(if sign == b"/" { sign } else { b"" });
                 Self::symbol(end, true, out);
             } else {
-                out.extend_from_slice(sign);
                 out.extend_from_slice(b"0x");
                 // Without `brstack`, the field is `brstackoff`.
                 let is_runtime_address = fields.has(LineField::Brstack);

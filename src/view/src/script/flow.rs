@@ -7,7 +7,7 @@ use rperf_lines::{
     TakenBranch,
 };
 
-use super::{ScriptBlock, ScriptLayout};
+use super::{ScriptBlock, ScriptLayout, branch};
 use crate::digits;
 
 /// Fields of the sampled instruction.
@@ -114,7 +114,7 @@ impl ScriptLayout {
         out.push(b'\n');
     }
 
-    /// Appends the address, and `insn: BYTES` or the instruction's text, padded to `columns`.
+    /// Appends the address, and `insn: BYTES` or the instruction's text, padded to `columns`; `<bad>` if its bytes are unknown.
     fn code(&self, code: &FlowInstruction<'_>, columns: usize, out: &mut Vec<u8>) {
         out.push(b'\t');
         digits::hexadecimal_zeros(out, code.ip, 16);
@@ -145,8 +145,13 @@ fn length(code: &FlowInstruction<'_>, out: &mut Vec<u8>) {
 /// Appends the flags and counts of a branch, and a newline.
 fn branch_details(taken: &TakenBranch, out: &mut Vec<u8>) {
     out.push(b'#');
-    for (bit, word) in [(1, " PRED"), (0, " MISPRED"), (2, " INTX"), (3, " ABORT")] {
-        if taken.flags >> bit & 1 == 1 {
+    for (bit, word) in [
+        (branch::PREDICTED, " PRED"),
+        (branch::MISPREDICTED, " MISPRED"),
+        (branch::IN_TRANSACTION, " INTX"),
+        (branch::ABORTED, " ABORT"),
+    ] {
+        if taken.flags & bit != 0 {
             out.extend_from_slice(word.as_bytes());
         }
     }

@@ -72,7 +72,7 @@ pub struct ScriptStyle {
     pub name_columns: usize,
     /// Whether source files are shown with full paths.
     pub full_paths: bool,
-    /// `-L`: names in eight columns, CPUs without brackets.
+    /// `-L`: comms in eight columns, CPUs without brackets.
     pub brief: bool,
     /// `--ns`: nine digits after the point.
     pub nanoseconds: bool,

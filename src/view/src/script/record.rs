@@ -17,7 +17,7 @@ const BYTES_PER_LINE: usize = 16;
 const SHARED: u32 = 1;
 
 /// Appends a record as text, such as `PERF_RECORD_COMM exec: calc:873/873`, and a newline. Types without a text here have only
-/// their name, or their number if it is unknown.
+/// their name, or their number if the name is unknown.
 pub fn write_record(record: &Record<'_>, kind: RecordKind, misc: Misc, out: &mut Vec<u8>) {
     out.extend_from_slice(b"PERF_RECORD_");
     match kind.name() {

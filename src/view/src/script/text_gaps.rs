@@ -48,7 +48,7 @@ impl TimeOfDay {
 /// The text of consecutive records, with gaps that [`BlockJoiner`](super::BlockJoiner) fills.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptBlock {
-    /// The text without the content of the gaps.
+    /// The text without the times and blanks that fill gaps, but with all source lines and the prefixes of metric lines.
     pub text: Vec<u8>,
     /// The gaps, in order of their offsets.
     pub(super) gaps: Vec<TextGap>,
@@ -70,7 +70,11 @@ pub(super) enum LateField {
     Blanks(usize),
     /// The next `length` bytes of the block are a source line. They are shown unless the thread's previous source line has the
     /// same id.
-    Source { tid: u32, line: u64, length: usize },
+    Source {
+        tid: u32,
+        line_id: u64,
+        length: usize,
+    },
     /// A sample for the metrics of its group. The next `length` bytes of the block are the prefix of a metric's line, before the
     /// time.
     Metric {
@@ -123,7 +127,7 @@ impl ScriptBlock {
             offset,
             content: LateField::Source {
                 tid,
-                line: source.id(),
+                line_id: source.id(),
                 length: self.text.len() - offset,
             },
         });

@@ -17,7 +17,7 @@ const BAR: usize = 60;
 pub struct Times {
     /// Mean and deviation of the durations of all runs, in nanoseconds.
     pub elapsed: Spread,
-    /// CPU time of the workload in user space and in the kernel, which is shown for a single run only.
+    /// CPU time of the workload in user space and in the kernel, if known; shown for a single run only.
     pub used: Option<(Duration, Duration)>,
 }
 

@@ -12,8 +12,8 @@ const MAX_CHARACTER_BYTES: usize = 4;
 /// sequences.
 ///
 /// Text without control characters is passed through unchanged in one piece. If a write ends within a
-/// character or introducer, its first bytes are held back until later writes complete it; a flush writes
-/// them escaped.
+/// character or introducer, the bytes of this character or introducer are held back until later writes
+/// complete it; a flush writes them escaped.
 #[derive(Debug)]
 pub struct TerminalFilter<W> {
     inner: W,

@@ -20,7 +20,8 @@ pub struct PacketLayout {
     pub counts: bool,
 }
 
-/// Writes the softirqs with the packets that they receive, the sent packets and the numbers, as selected by `layout`.
+/// Writes the softirqs with the packets that they receive, the sent packets, and the numbers of packets that were not followed
+/// to their end, as selected by `layout`.
 ///
 /// # Errors
 /// Those of `out`.

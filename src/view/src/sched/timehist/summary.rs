@@ -8,8 +8,8 @@ use super::{Milliseconds, TimeTable};
 use crate::digits;
 
 impl TimeTable {
-    /// Writes the sums of each task, then the idle times and totals. Those are omitted if tasks were skipped and `idle_only` is
-    /// not set.
+    /// Writes the sums of each task, then the idle times and totals. The idle times and totals are omitted if tasks were skipped
+    /// and `idle_only` is not set.
     ///
     /// # Errors
     ///
