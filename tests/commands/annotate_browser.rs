@@ -37,8 +37,8 @@ twist:
 	.size	twist, .-twist
 ";
 
-/// The samples: offset from the start of the code, and count.
-const SAMPLES: &[(u64, usize)] = &[(6, 60), (10, 25), (14, 1), (17, 4), (0x1a, 10)];
+/// The samples: offset from the start of the code, and count. The last offset is that of `twist`.
+const SAMPLES: &[(u64, usize)] = &[(6, 60), (10, 25), (14, 1), (17, 4), (26, 10)];
 
 /// A directory with the program, its source and a recording of it.
 fn recording() -> Scratch {

@@ -35,8 +35,8 @@ int main(int argc, char **argv)
 }
 ";
 
-/// Compiles two static programs. Build-id caches consist of hard links: if the cache of another test linked a shared library or
-/// removed its link, perf's tar would report that the file changed while it was read.
+/// Compiles two programs, which are static so that no shared library is packed: build-id caches consist of hard links, and if the
+/// cache of another test linked or unlinked a library meanwhile, perf's tar would report that the file changed while it was read.
 fn compile(folder: &Path) {
     fs::write(folder.join("spinning.c"), SPINNING).expect("a source");
     for (name, rounds) in [

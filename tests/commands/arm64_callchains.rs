@@ -11,6 +11,7 @@ use crate::tidy::root;
 
 const TRIPLE: &str = "aarch64-unknown-linux-musl";
 const PID: u32 = 7;
+/// `PERF_CONTEXT_USER`.
 const USER: u64 = (-512_i64).cast_unsigned();
 /// `PERF_SAMPLE_IP`, `_TID`, `_TIME`, `_CALLCHAIN`, `_REGS_USER`.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 12;
@@ -20,6 +21,7 @@ fn sample(time: u64, chain: &[u64], link: u64) -> Vec<u8> {
     let body = Bytes::new().u64(chain[0]).u32(PID).u32(PID).u64(time);
     let body = body.u64(chain.len() as u64 + 1).u64(USER);
     let body = chain.iter().fold(body, |body, ip| body.u64(*ip));
+    // PERF_SAMPLE_REGS_ABI_64, and the only register.
     record(9, 2, body.u64(2).u64(link))
 }
 
@@ -64,6 +66,7 @@ fn the_caller_of_a_function_without_frame_is_added() {
     ];
     let attr = Attr {
         sample_type: SAMPLE_TYPE,
+        // The link register, x30.
         regs_user: 1 << 30,
         no_sample_id_all: true,
         ..Attr::default()

@@ -174,7 +174,8 @@ fn numa_results_have_the_shape_of_perfs() {
     else {
         return;
     };
-    // The line with the options; notes, some of which perf prints in spite of -q; the progress that perf prints after a second.
+    // Empty lines; the line with the options; notes, some of which perf prints in spite of -q; progress, which perf prints after a
+    // second.
     let ignored = Regex::new(r"^$|# Running main|NOTE: | mins\]").expect("a pattern");
     let is_compared = |line: &&str| !ignored.is_match(line);
     let words = "bench numa mem -p 2 -t 1 -G 1 -P 2 -T 3 -l 40 -s 60 -C 0 -M 0";
@@ -290,6 +291,7 @@ fn lists_have_perfs_lines_in_order() {
     let Some(tools) = Tools::find_for("commands::bench::lists_have_perfs_lines_in_order") else {
         return;
     };
+    // Without a name, the collections are listed.
     for collection in ["", "sched", "syscall", "mem", "numa", "futex", "breakpoint"] {
         let words = [&["bench"], [collection].as_slice()].concat();
         let words = &words[..if collection.is_empty() { 1 } else { 2 }];

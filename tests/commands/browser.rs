@@ -175,7 +175,7 @@ fn rows_are_ordered_by_another_column() {
 #[test]
 fn a_large_recording_is_shown_completely_in_the_end() {
     let scratch = recording_of(200_000);
-    // Of shorter recordings, no part is shown.
+    // No part of a shorter recording is shown before the whole.
     let file = scratch.path().join("perf.data");
     let size = std::fs::metadata(file).expect("a file").len();
     assert!(size > 12 << 20, "{size} bytes");

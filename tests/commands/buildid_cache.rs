@@ -339,11 +339,11 @@ fn kcore_is_cached_as_perf_does() {
     write("sys/kernel/notes", &notes.done());
     write("proc/kallsyms", listing.as_bytes());
     write("proc/modules", modules.as_bytes());
-    // The module's two pages are inside the range for modules.
+    // The module's two pages are inside the segment of modules.
     let bytes = |len: usize| (0..len).map(|at| (at >> 4) as u8).collect();
-    let modules = (0xffff_ffff_c000_0000, bytes(0x10000));
-    let kernel = (0xffff_ffff_8100_0000, bytes(0x3800));
-    write("proc/kcore", &kcore(&[kernel, modules]));
+    let module_segment = (0xffff_ffff_c000_0000, bytes(0x10000));
+    let kernel_segment = (0xffff_ffff_8100_0000, bytes(0x3800));
+    write("proc/kcore", &kcore(&[kernel_segment, module_segment]));
     let cache = tools.path().join(".debug");
     let add = ["buildid-cache", "-v", "-k", "root/proc/kcore"];
     let copies = BOTH.map(|tool| {
@@ -379,8 +379,8 @@ fn kcore_is_cached_as_perf_does() {
     );
 }
 
-/// `--max-age` removes objects that were not used for that time, and `--max-size` removes objects until the cache is no larger.
-/// The remaining size is printed.
+/// `--max-age` removes objects that were not used for the given time, and `--max-size` removes objects until the cache is no larger
+/// than the given size. The remaining size is printed.
 #[test]
 fn caches_are_limited_by_size_and_age() {
     let scratch = Scratch::new();

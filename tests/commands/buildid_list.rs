@@ -82,9 +82,13 @@ fn entry(misc: u16, id: &[u8], size: Option<u8>, name: &str) -> Vec<u8> {
 
 /// The file with a build-id section after its data, the only feature section.
 fn with_build_ids(file: Vec<u8>, section: &[u8]) -> Vec<u8> {
+    /// The offset of the feature bits in the header.
     const FEATURES: usize = 72;
+    /// `HEADER_BUILD_ID`, a bit number.
+    const BUILD_ID: u32 = 2;
     let mut file = file;
-    file[FEATURES] |= 1 << 2;
+    file[FEATURES] |= 1 << BUILD_ID;
+    // The table of sections has one entry of 16 bytes.
     let offset = file.len() as u64 + 16;
     let table = Bytes::new().u64(offset).u64(section.len() as u64);
     file.extend(table.done());

@@ -110,7 +110,7 @@ fn the_summary_goes_to_stderr_with_status_129_and_its_options_are_sorted() {
     }
 }
 
-/// Every command, `stat record` and `stat report`.
+/// The listed commands, and the subcommands `stat record` and `stat report`.
 fn all_commands() -> Vec<String> {
     let listed = outcome(&["--list-cmds"]).stdout;
     let subcommands = ["stat record", "stat report"].map(str::to_owned);

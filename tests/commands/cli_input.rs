@@ -203,9 +203,11 @@ fn missing_features_of_a_file_with_a_trace_are_reported() -> io::Result<()> {
 #[test]
 fn damaged_counts_are_reported_with_the_file() -> io::Result<()> {
     const STAT: u32 = 76;
+    const EVENT_UPDATE: u32 = 78;
     let scratch = Scratch::new();
     let attr = Attr::default();
     let short = record(STAT, 0, Bytes::new().u64(1));
+    // A size of 7 bytes, less than that of a header.
     let torn = Bytes::new().u32(STAT).u16(0).u16(7).done();
     let mut outcomes = Vec::new();
     for records in [short.clone(), [short, torn].concat()] {
@@ -225,7 +227,7 @@ fn damaged_counts_are_reported_with_the_file() -> io::Result<()> {
         "{texts:?}"
     );
     assert!(texts[1].ends_with(end), "{texts:?}");
-    let update = record(78, 0, Bytes::new().u64(0));
+    let update = record(EVENT_UPDATE, 0, Bytes::new().u64(0));
     scratch.write("perf.data", file(&attr, "x86_64", &update))?;
     let outcome = rperf(&["stat", "report"]).within(scratch.path()).finish()?;
     let warning = "the first, PERF_RECORD_EVENT_UPDATE (78) at offset 0x";

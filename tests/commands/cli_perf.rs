@@ -31,7 +31,7 @@ fn answer(stderr: &str) -> Answer {
     }
 }
 
-/// Passes `--PREFIX` to both, for every second prefix of these options and of their negatives.
+/// Passes `--PREFIX` to both tools, for every second prefix of these options and of their negatives.
 fn compare(perf: &Path, command: &str, options: &[&str]) {
     for option in options {
         for full in [(*option).to_owned(), format!("no-{option}")] {

@@ -307,7 +307,7 @@ fn check_times(file: &Value) {
         let weights: Vec<f64> = weights.collect();
         let deltas: Vec<f64> = deltas.map(|nanos| nanos / 1e6).collect();
         assert_eq!(weights, deltas);
-        // A thread runs at most as long as it is recorded; timers are late at times.
+        // A thread runs at most as long as it is recorded; the tolerance is for late timers.
         let sum: f64 = weights.iter().sum();
         assert!(sum > 0.0 && sum < 2.0 * end + 5.0, "{sum} {end}");
         let times: Vec<f64> = list(&samples["time"]).iter().map(number).collect();

@@ -276,7 +276,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A recording of these samples: CPU and time; and of a loss, on CPU 1 at 250.
+/// A recording with samples on these CPUs at these times, and with a loss of 12 records on CPU 1 at time 250.
 fn recording_of(samples: &[(u32, u64)]) -> Vec<u8> {
     let mut file = PerfFile::new();
     // IP, TID, TIME, CPU, PERIOD.
@@ -341,7 +341,7 @@ fn only_traces_are_overwritten_and_only_with_force() {
     let refused = convert(&scratch, &["--to-ctf", "trace"]);
     let message = "Output folder exists: trace. Use --force to overwrite it.\n";
     assert_eq!((refused.status, &*refused.stderr), (255, message));
-    // Streams of the old trace disappear.
+    // Streams of the old trace disappear; CPU 1 has the loss.
     fs::write(&perf_data, recording_of(&[(0, 100)])).expect("a file");
     assert_eq!(convert(&scratch, &["--to-ctf", "trace", "-f"]).status, 0);
     let expected = ["metadata", "perf_stream_0", "perf_stream_1"];

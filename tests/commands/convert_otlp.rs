@@ -12,7 +12,8 @@ use rperf_testkit::{HttpResponse, HttpServer, Scratch};
 use super::convert::{convert, converted, recorded};
 use super::folded_parser::{Folded, parse};
 
-/// The profiles of a request or a file. Numbers in the calls below are field numbers of the OTLP messages, if not indices.
+/// The profiles of a request or a file. Literal numbers that the functions of `protobuf` and [`Otlp::entry`] get are field numbers
+/// of the OTLP messages.
 struct Otlp<'d> {
     data: &'d [u8],
     strings: Vec<&'d [u8]>,
@@ -29,6 +30,7 @@ impl<'d> Otlp<'d> {
         String::from_utf8_lossy(self.strings[at(index)]).into_owned()
     }
 
+    /// The entry at `index` of a table of the dictionary; `table` is the table's field number.
     fn entry(&self, table: u64, index: u64) -> &'d [u8] {
         messages(messages(self.data, 2)[0], table)[at(index)]
     }
@@ -202,6 +204,7 @@ fn a_collector_that_refuses_is_named() {
     let scratch = Scratch::new();
     recorded(&scratch, &["-e", "cpu-clock:u"]);
     let collector = HttpServer::start(|path| match path {
+        // `partial_success` with `rejected_profiles` 2 and `error_message` "full".
         "/full/v1development/profiles" => {
             HttpResponse::File(vec![0x0a, 8, 8, 2, 0x12, 4, b'f', b'u', b'l', b'l'], &[])
         }

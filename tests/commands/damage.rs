@@ -1,5 +1,5 @@
-//! Recordings with records that cannot be decoded, are of unknown types or late. Undecodable ones are left out: the
-//! message names the first and the status is 1. The others only cause a warning.
+//! Recordings with records that cannot be decoded, have unknown types, or are late. Records that cannot be decoded are skipped: a
+//! message names the first of them, and the status is 1. The others only cause a warning.
 
 use std::io;
 
@@ -14,6 +14,10 @@ const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 1 << 16;
 const COMM: u32 = 3;
 const SAMPLE: u32 = 9;
 const FINISHED_ROUND: u32 = 68;
+/// A type that no record has.
+const UNKNOWN: u32 = 60;
+/// `PERF_RECORD_MISC_USER`.
+const USER: u16 = 2;
 
 fn recording(records: &[Vec<u8>]) -> Vec<u8> {
     let attr = Attr {
@@ -25,7 +29,7 @@ fn recording(records: &[Vec<u8>]) -> Vec<u8> {
 
 fn sample(time: u64) -> Vec<u8> {
     let body = Bytes::new().u64(ID).u64(0x1004).u32(7).u32(8);
-    record(SAMPLE, 2, body.u64(time))
+    record(SAMPLE, USER, body.u64(time))
 }
 
 fn round() -> Vec<u8> {
@@ -50,7 +54,7 @@ const READERS: &[&[&str]] = &[
 fn damaged_records_are_named_by_type_and_offset_and_end_with_status_1() -> io::Result<()> {
     let scratch = Scratch::new();
     let short_comm = record(COMM, 0, Bytes::new().u16(1));
-    let short_sample = record(SAMPLE, 2, Bytes::new().u64(ID).u32(7));
+    let short_sample = record(SAMPLE, USER, Bytes::new().u64(ID).u32(7));
     // The first record is at offset 256, the COMM after a sample of 40 bytes.
     let records = [sample(10), short_comm, short_sample, sample(20)];
     scratch.write("perf.data", recording(&records))?;
@@ -82,8 +86,8 @@ fn damaged_records_are_named_by_type_and_offset_and_end_with_status_1() -> io::R
 #[test]
 fn records_of_unknown_types_are_counted() -> io::Result<()> {
     let scratch = Scratch::new();
-    let strange = record(60, 0, Bytes::new().u64(1));
-    scratch.write("perf.data", recording(&[sample(10), strange]))?;
+    let unknown = record(UNKNOWN, 0, Bytes::new().u64(1));
+    scratch.write("perf.data", recording(&[sample(10), unknown]))?;
     let outcome = rperf(&["script"]).within(scratch.path()).finish()?;
     assert_eq!(outcome.status, 0, "{outcome:?}");
     let warning = "Warning: Found 1 unknown events!\n";

@@ -8,6 +8,14 @@ use crate::tools::{BOTH, Tools};
 
 /// `PERF_SAMPLE_IP | TID | TIME | IDENTIFIER`.
 const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 1 << 16;
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const SAMPLE: u32 = 9;
+const EVENT_UPDATE: u32 = 78;
+/// A type that no record has.
+const UNKNOWN: u32 = 201;
+/// `PERF_RECORD_MISC_USER`.
+const USER: u16 = 2;
 
 #[test]
 fn recordings_of_both_tools_are_complete() {
@@ -28,12 +36,12 @@ fn recordings_of_both_tools_are_complete() {
 
 fn sample(id: u64, time: u64) -> Vec<u8> {
     let body = Bytes::new().u64(id).u64(0x1004).u32(7).u32(8);
-    record(9, 2, body.u64(time))
+    record(SAMPLE, USER, body.u64(time))
 }
 
 fn comm(body: &[u8]) -> Vec<u8> {
     let trailer = Bytes::new().u32(7).u32(8).u64(10).u64(ID).done();
-    record(3, 0, Bytes::new().raw(body).raw(trailer))
+    record(COMM, 0, Bytes::new().raw(body).raw(trailer))
 }
 
 fn recording(records: &[Vec<u8>]) -> Vec<u8> {
@@ -59,11 +67,11 @@ fn faults_are_named_with_their_place() {
         comm(b"\x07\0\0\0\x08\0\0\0name\0\0\0\0"),
         comm(b"\x07\0"),
         comm(b"\x07"),
-        record(9, 2, Bytes::new().u64(ID).u32(7)),
-        record(78, 0, Bytes::new().u64(0)),
-        record(201, 0, Bytes::new().u64(1)),
-        record(201, 0, Bytes::new().u64(1)),
-        record(2, 0, Bytes::new().u64(ID).u64(3).raw([0; 24])),
+        record(SAMPLE, USER, Bytes::new().u64(ID).u32(7)),
+        record(EVENT_UPDATE, 0, Bytes::new().u64(0)),
+        record(UNKNOWN, 0, Bytes::new().u64(1)),
+        record(UNKNOWN, 0, Bytes::new().u64(1)),
+        record(LOST, 0, Bytes::new().u64(ID).u64(3).raw([0; 24])),
     ];
     let outcome = check(&recording(&records), &[]);
     // Faults of one kind are one line, and are counted once in the last line.

@@ -50,7 +50,7 @@ fn assert_fails(scratch: &Scratch, words: &[&str], status: i32, message: &str) {
     assert!(outcome.stderr.contains(message), "{words:?}: {outcome:?}");
 }
 
-/// A recording of one sample in a file that does not exist, of a thread named `sh`.
+/// A recording of one sample of a thread named `sh`, whose program is a file that does not exist.
 fn recording_of_missing_file() -> Vec<u8> {
     let attr = Attr {
         // PERF_SAMPLE_IP | TID | TIME | IDENTIFIER

@@ -27,7 +27,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(root().join(name)).expect("a page")
 }
 
-/// The names and texts of the pages.
+/// The names and texts of the pages that are checked.
 fn pages() -> Vec<(&'static str, String)> {
     let names = [
         "README.md",

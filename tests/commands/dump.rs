@@ -109,6 +109,7 @@ impl KernelRecords {
 
 #[test]
 fn records_of_the_kernel_are_dumped() {
+    const MMAP_DATA: u16 = 1 << 13;
     const EXEC: u16 = 1 << 13;
     const OUT: u16 = 1 << 13;
     const PREEMPTED: u16 = 3 << 13;
@@ -118,8 +119,9 @@ fn records_of_the_kernel_are_dumped() {
         time: 1000,
     };
     let mapping = || Bytes::new().u32(7).u32(8).u64(0x1000).u64(0x2000);
+    // MMAP and MMAP2.
     kernel.put(1, 2, mapping().u64(0).text("/a/b", 8));
-    kernel.put(1, 2 | 1 << 13, mapping().u64(0x3000).text("/a/b", 8));
+    kernel.put(1, 2 | MMAP_DATA, mapping().u64(0x3000).text("/a/b", 8));
     let inode = mapping().u64(0).u32(8).u32(1).u64(77).u64(5).u32(7).u32(1);
     kernel.put(10, 2, inode.text("/a/b", 8));
     let id = mapping()
@@ -129,11 +131,13 @@ fn records_of_the_kernel_are_dumped() {
         .u32(1)
         .u32(2);
     kernel.put(10, 2 | BUILD_ID, id.text("/a/c", 8));
+    // COMM, FORK and EXIT.
     kernel.put(3, 0, Bytes::new().u32(7).u32(8).text("name", 8));
     kernel.put(3, EXEC, Bytes::new().u32(7).u32(8).text("name", 8));
     let task = || Bytes::new().u32(9).u32(7).u32(9).u32(8).u64(1020);
     kernel.put(7, 0, task());
     kernel.put(4, 0, task());
+    // LOST, LOST_SAMPLES, THROTTLE, UNTHROTTLE, READ, AUX and ITRACE_START.
     kernel.put(2, 0, Bytes::new().u64(ID).u64(3));
     kernel.put(13, 0, Bytes::new().u64(9));
     kernel.put(5, 0, Bytes::new().u64(1020).u64(ID).u64(66));
@@ -141,6 +145,7 @@ fn records_of_the_kernel_are_dumped() {
     kernel.put(8, 0, Bytes::new().u32(7).u32(8).u64(123));
     kernel.put(11, 0, Bytes::new().u64(0x1000).u64(0x20).u64(3));
     kernel.put(12, 0, Bytes::new().u32(7).u32(8));
+    // SWITCH and SWITCH_CPU_WIDE.
     for misc in [0, OUT, PREEMPTED] {
         kernel.put(14, misc, Bytes::new());
         kernel.put(15, misc, Bytes::new().u32(u32::MAX).u32(5));
@@ -149,6 +154,7 @@ fn records_of_the_kernel_are_dumped() {
         let head = Bytes::new().u32(7).u32(8).u64(count);
         (0..count).fold(head, |body, number| body.u64(number).u64(0x1000 * number))
     };
+    // NAMESPACES.
     for count in [7, 3] {
         kernel.put(16, 0, namespaces(count));
     }
@@ -159,6 +165,7 @@ fn records_of_the_kernel_are_dumped() {
             .u16(1)
             .u16(flags)
     };
+    // KSYMBOL, BPF_EVENT, CGROUP, TEXT_POKE and AUX_OUTPUT_HW_ID.
     kernel.put(17, 0, symbol(0).text("bpf_prog", 8));
     kernel.put(17, 0, symbol(1).text("bpf_prog", 8));
     kernel.put(18, 0, Bytes::new().u16(1).u16(0).u32(33).raw([7; 8]));
@@ -206,6 +213,7 @@ fn records_of_the_recorder_are_dumped() {
     message.resize(64, 0);
     let conversion = || Bytes::new().u64(3).u64(4).u64(5);
     let records = [
+        // BUILD_ID, FINISHED_ROUND and ID_INDEX.
         (
             67,
             Bytes::new()
@@ -216,13 +224,16 @@ fn records_of_the_recorder_are_dumped() {
         ),
         (68, Bytes::new()),
         (69, Bytes::new().u64(1).u64(ID).u64(0).u64(u64::MAX).u64(7)),
+        // AUXTRACE_ERROR.
         (72, error(0).raw(&message)),
         (72, error(1).u64(1_999_999_999).raw(&message)),
+        // THREAD_MAP.
         (
             73,
             Bytes::new().u64(2).u64(7).raw([0; 16]).u64(8).raw([0; 16]),
         ),
         (73, Bytes::new().u64(0)),
+        // CPU_MAP: two lists of CPUs, the second of any CPU, a mask, and a range.
         (
             74,
             Bytes::new().u16(0).u16(3).u16(0).u16(1).u16(5).raw([0; 6]),
@@ -239,16 +250,19 @@ fn records_of_the_recorder_are_dumped() {
                 .raw([0; 6]),
         ),
         (74, Bytes::new().u16(2).u16(0).u16(2).u16(6)),
+        // STAT_CONFIG.
         (
             75,
             [3, 0, 1, 1, 0, 2, 1]
                 .iter()
                 .fold(Bytes::new(), |bytes, word| bytes.u64(*word)),
         ),
+        // EVENT_UPDATE.
         (78, update(0).text("msec", 8)),
         (78, update(1).u64(2.5_f64.to_bits())),
         (78, update(3).u16(0).u16(2).u16(0).u16(1)),
         (78, update(9).u64(0)),
+        // TIME_CONV, and FINISHED_INIT.
         (79, conversion()),
         (79, conversion().u64(6).u64(7).raw([1, 0, 0, 0, 0, 0, 0, 0])),
         (82, Bytes::new()),
@@ -268,6 +282,7 @@ fn records_of_the_recorder_are_dumped() {
 /// A name for messages and for the golden file, the attr of a sample, its architecture, and its fields after [`BASE`].
 type SampleCase = (&'static str, Attr, &'static str, Bytes);
 
+/// The attr with only this bit of `sample_type`; [`BASE`] is added later.
 fn with_field(bit: u32) -> Attr {
     let sample_type = 1 << bit;
     Attr {
@@ -282,6 +297,7 @@ fn words(words: impl IntoIterator<Item = u64>) -> Bytes {
 
 /// Samples with callchains, branches and registers.
 fn stacks() -> [SampleCase; 5] {
+    /// `PERF_CONTEXT_USER`.
     const USER: u64 = (-512_i64).cast_unsigned();
     let chain = words([12, USER].into_iter().chain(0x1000..0x100b));
     let flags = |number: u64| (number & 15) << 20 | number << 4 | number & 15;

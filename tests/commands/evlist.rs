@@ -22,7 +22,7 @@ const OPTIONS: &[&[&str]] = &[
     &["-v", "--trace-fields"],
 ];
 
-/// The names of the recordings that perf makes as well. It takes long to record.
+/// The names of the recordings that perf makes as well. There are few of them, since perf takes long to record.
 const BY_BOTH: &[&str] = &["groups", "mixed", "breakpoint"];
 
 /// Names of recordings and the options that make them.

@@ -219,6 +219,7 @@ fn examples_of_each_command_run() {
         else {
             return;
         };
+        // The lines that make the recordings. Comparisons need two: the second line renames the first file to `perf.data.old`.
         let before = match command.as_str() {
             "stat report" => &[
                 "stat record --quiet -a -I 1000 -o counts.data -- sleep 1",

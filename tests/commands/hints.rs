@@ -12,7 +12,7 @@ const USER: u16 = 2;
 const KERNEL_CHAIN: u64 = (-128_i64).cast_unsigned();
 const USER_CHAIN: u64 = (-512_i64).cast_unsigned();
 
-/// A sample of this cpumode at the first address of `chain`, which follows the context.
+/// A sample of this cpumode with the callchain `chain`: a context, the address of the sample, and callers.
 fn sample(mode: u16, chain: &[u64]) -> Vec<u8> {
     let body = Bytes::new().u64(ID).u64(chain[1]).u32(7).u32(7).u64(20);
     let body = chain

@@ -197,6 +197,7 @@ impl Recorded {
         let raw = file.bytes().u16(TRACEPOINT as u16).u16(0).u32(pid);
         let raw = raw.raw(name).raw(vec![0; 16 - name.len()]);
         let length = path.len() as u32 + 1;
+        // `filename`: the length and the offset of the path, which follows the fields.
         let raw = raw
             .u32(length << 16 | 60)
             .u32(7)
@@ -216,8 +217,10 @@ impl Recorded {
             panic!("{} texts", self.texts.len());
         };
         let with_trailer = |bytes| Self::trailer(bytes, 0, 1000).done();
+        // CGROUP
         let record = with_trailer(file.bytes().u64(9).text(&format!("/{cgroup}"), 8));
         file.record(19, 0, record);
+        // KSYMBOL
         let ksymbol = file
             .bytes()
             .u64(0xffff_ffff_c000_0000)
@@ -226,14 +229,17 @@ impl Recorded {
             .u16(0);
         let record = with_trailer(ksymbol.text(symbol, 8));
         file.record(17, 0, record);
+        // BPF_EVENT, whose tag is planted text.
         let record = with_trailer(file.bytes().u16(1).u16(0).u32(3).raw(PLANTED).raw([0]));
         file.record(18, 0, record);
         // TEXT_POKE, whose code is planted text.
         let poke = file.bytes().u64(0xffff_ffff_8100_0000).u16(8).u16(8);
         let record = with_trailer(poke.raw("PLANTED1PLANTED2").aligned(8));
         file.record(20, 0, record);
+        // A record of an unknown type.
         let record = file.bytes().text(unknown, 8).done();
         file.record(250, 0, record);
+        // THREAD_MAP
         let name = &thread.as_bytes()[..7.min(thread.len())];
         let map = file
             .bytes()
@@ -242,14 +248,15 @@ impl Recorded {
             .raw(name)
             .raw(vec![0; 16 - name.len()]);
         file.record(73, 0, map.done());
-        // The name of an event with a cgroup.
+        // EVENT_UPDATE: the name of an event with a cgroup.
         let update = file.bytes().u64(2).u64(IDS[0]);
         let record = update.text(&format!("cpu-clock\t{event}"), 8).done();
         file.record(78, 0, record);
-        // The name of a breakpoint has its address.
+        // EVENT_UPDATE: the name of a breakpoint, which contains its address.
         let update = file.bytes().u64(2).u64(BREAKPOINT_ID);
         let record = update.text(&format!("mem:{PLANTED}"), 8).done();
         file.record(78, 0, record);
+        // FINISHED_ROUND
         file.record(68, 0, []);
     }
 

@@ -152,8 +152,8 @@ fn functions_at_reused_addresses_are_distinguished() {
     let folder = scratch.path().to_str().expect("a printable path");
     let record = ["record", "-o", "perf.data", "-e", "cpu-clock:u"];
     for clock in [&[][..], &["-k", "mono"]] {
-        let rate = ["-F", "1999", "--", &program, folder];
-        let words = [&record[..], clock, &rate].concat();
+        let rest = ["-F", "1999", "--", &program, folder];
+        let words = [&record[..], clock, &rest].concat();
         let recorded = run(&scratch, &words);
         if recorded.status != 0 {
             return skip(TEST, &recorded.stderr);

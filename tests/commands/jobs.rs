@@ -5,6 +5,7 @@ use rperf_testkit::Scratch;
 use super::recording::{Recording, Sampled};
 use super::{rperf, without_notes};
 
+/// `PERF_CONTEXT_USER`.
 const USER: u64 = (-512_i64).cast_unsigned();
 
 /// A recording that is large enough for several threads to get a part of it: two processes, one of which changes its mappings and

@@ -50,8 +50,8 @@ fn reports_with_a_valid_a_damaged_and_no_copy_are_the_same() {
     assert_eq!(report(&scratch), expected);
     assert_eq!(of_kernel(split(&read(&copy)).1), of_kernel(text));
 
-    // A report with names that only the copy contains has read the copy. Another test may load a BPF program
-    // meanwhile, which changes the key.
+    // A report with names that only the copy contains has read the copy. Another test may load a BPF program meanwhile, which
+    // makes the copy invalid.
     let is_read = (0..10).any(|_| {
         let contents = read(&copy);
         fs::write(&copy, with_other_names(&contents)).unwrap();
@@ -81,6 +81,7 @@ fn with_other_names(copy: &str) -> String {
     let text = text.replace(" t ", " t renamed_");
     let mut sum = flate2::Crc::new();
     sum.update(text.as_bytes());
+    // The header ends with the length and the checksum of the text.
     let words: Vec<&str> = header.split(' ').collect();
     let (key, _) = words.split_at(words.len() - 2);
     format!(

@@ -38,12 +38,17 @@ fn functions_in_jit_dumps_are_annotated() {
     let words = ["annotate", "--stdio2", "-s", "looping"];
     let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
     assert_eq!(outcome.status, 0, "{outcome:?}");
-    let code: Vec<&str> = ["push", "mov", "mov", "dec", "jne", "pop", "ret"].into();
-    let names = outcome.stdout.lines().filter_map(|line| {
+    let expected: Vec<&str> = ["push", "mov", "mov", "dec", "jne", "pop", "ret"].into();
+    let mnemonics = outcome.stdout.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
-        words.find(|word| code.contains(word))
+        words.find(|word| expected.contains(word))
     });
-    assert_eq!(names.collect::<Vec<_>>(), code, "{}", outcome.stdout);
+    assert_eq!(
+        mnemonics.collect::<Vec<_>>(),
+        expected,
+        "{}",
+        outcome.stdout
+    );
     assert!(outcome.stdout.contains("↑ jne  6 "), "{}", outcome.stdout);
 }
 

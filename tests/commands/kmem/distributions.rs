@@ -38,6 +38,7 @@ fn parse(line: &str) -> Option<(bool, ScriptEvent)> {
         (_, true) => [4096 << number(text("order")); 2],
         _ => [number(text("bytes_req")), number(text("bytes_alloc"))],
     };
+    // The address of a failed allocation; kfree(NULL) has it, too.
     let failed = if is_page { u64::MAX } else { 0 };
     // kfree() of ZERO_SIZE_PTR, the address of objects of 0 bytes, has an event; their allocation has none.
     let is_zero_size = !is_page && is_free && address == 16;
@@ -244,7 +245,7 @@ fn planted_lifetimes_are_shown() {
     let plain = run(&scratch, &["kmem", "stat", "--slab", "--page"]).stdout;
     assert!(text.starts_with(&plain), "{plain}");
     assert!(!plain.contains("Life times"), "{plain}");
-    // In the middle of the recording, the leaking caller and the one that frees allocate 10 objects each second each.
+    // In the middle of the recording, the leaking caller and the one that frees its objects each allocate 10 objects per second.
     let rates = lines
         .iter()
         .skip_while(|line| *line != "# Rates (SLAB allocator)");

@@ -59,9 +59,11 @@ fn planted() -> Vec<u8> {
     // A page that is allocated again without a free.
     file.pages_of(132, pages("busy_path", 950 * PAGEBLOCK, 0, MOVABLE));
     file.pages_of(133, pages("busy_path", 950 * PAGEBLOCK, 0, MOVABLE));
+    // Requests that fail.
     for _ in 0..4 {
         file.pages_of(140, pages("busy_path", u64::MAX, 9, MOVABLE));
     }
+    // Pages taken from movable blocks: of order 5, smaller than a pageblock, and of order 9, a whole pageblock.
     for number in 0..3 {
         let taken = pages("late_burst", 960 * PAGEBLOCK + number, 0, UNMOVABLE);
         file.fallback(150 + number, taken, 5);
@@ -74,6 +76,7 @@ fn planted() -> Vec<u8> {
     }
     file.free(180, 0x2000);
     file.object(190, 70, "busy_path", 0x3000, 2048);
+    // An object whose allocation fails.
     file.cache_object(191, "wasteful", 0, [20, 100]);
     file.finish()
 }
@@ -211,7 +214,7 @@ struct PageOracle {
     classes: BTreeMap<(u64, u64), [u64; 5]>,
     /// The class of each live page.
     live: BTreeMap<u64, (u64, u64)>,
-    /// Freed pages that had been allocated earlier, by order.
+    /// Freed pages that were allocated before the recording, by order.
     earlier: BTreeMap<String, u64>,
     fallbacks: u64,
 }
@@ -385,6 +388,7 @@ fn check_pages(report: &Value, pages: &PageOracle) {
         own.map(|(frame, _)| frame / PAGEBLOCK)
             .collect::<BTreeSet<u64>>()
     };
+    // Indices of TYPES: movable, and CMA or isolated.
     let is_movable = |kind| matches!(kind, 1 | 4);
     let [movable, other] = [blocks(&is_movable), blocks(&|kind| !is_movable(kind))];
     let all = json!({
