@@ -174,8 +174,8 @@ fn numa_results_have_the_shape_of_perfs() {
     else {
         return;
     };
-    // Empty lines; the line with the options; notes, some of which perf prints in spite of -q; progress, which perf prints after a
-    // second.
+    // Empty lines; the line with the options; notes, some of which perf prints in spite of -q; progress, which perf prints after
+    // a second.
     let ignored = Regex::new(r"^$|# Running main|NOTE: | mins\]").expect("a pattern");
     let is_compared = |line: &&str| !ignored.is_match(line);
     let words = "bench numa mem -p 2 -t 1 -G 1 -P 2 -T 3 -l 40 -s 60 -C 0 -M 0";

@@ -379,8 +379,8 @@ fn kcore_is_cached_as_perf_does() {
     );
 }
 
-/// `--max-age` removes objects that were not used for the given time, and `--max-size` removes objects until the cache is no larger
-/// than the given size. The remaining size is printed.
+/// `--max-age` removes objects that were not used for the given time, and `--max-size` removes objects until the cache is no
+/// larger than the given size. The remaining size is printed.
 #[test]
 fn caches_are_limited_by_size_and_age() {
     let scratch = Scratch::new();

@@ -12,7 +12,7 @@ use rperf_testkit::{HttpResponse, HttpServer, Scratch};
 use super::convert::{convert, converted, recorded};
 use super::folded_parser::{Folded, parse};
 
-/// The profiles of a request or a file. Literal numbers that the functions of `protobuf` and [`Otlp::entry`] get are field numbers
+/// The profiles of a request or a file. Literal arguments of the functions of `protobuf` and of [`Otlp::entry`] are field numbers
 /// of the OTLP messages.
 struct Otlp<'d> {
     data: &'d [u8],

@@ -173,7 +173,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
             let [mut lines, mut expected] =
                 [output, &output_of(words, file)].map(|text| trimmed(text));
             if file != "chains" {
-                // The events of the new file are in the order of their first samples, those of the recording may be in another.
+                // The events of the new file are in the order of their first samples; those of the recording may not.
                 lines.sort();
                 expected.sort();
             }

@@ -137,7 +137,7 @@ fn histograms_and_json_have_the_differences() {
     ];
     let outcome = diff(&scratch, &words);
     let first = outcome.stdout.lines().next();
-    // The executions that begin at the lowest start, alpha+16, take 20, 23, 20, 23 cycles before and 30, 33, 10, 13, 60, 63 after.
+    // Executions that begin at the lowest start, alpha+16, take 20, 23, 20, 23 cycles before and 30, 33, 10, 13, 60, 63 after.
     // The first four are compared pairwise: each difference is 10.
     let expected = "66.67;[alpha+16 -> alpha+80]    9;\u{b1}  0.0% \u{2581}\u{2581}\u{2581}\u{2581};[kernel.kallsyms];[k] alpha";
     assert_eq!(first, Some(expected), "{outcome:?}");

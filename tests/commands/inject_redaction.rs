@@ -252,7 +252,7 @@ impl Recorded {
         let update = file.bytes().u64(2).u64(IDS[0]);
         let record = update.text(&format!("cpu-clock\t{event}"), 8).done();
         file.record(78, 0, record);
-        // EVENT_UPDATE: the name of a breakpoint, which contains its address.
+        // EVENT_UPDATE: the name of a breakpoint, with planted text in place of the address.
         let update = file.bytes().u64(2).u64(BREAKPOINT_ID);
         let record = update.text(&format!("mem:{PLANTED}"), 8).done();
         file.record(78, 0, record);

@@ -63,7 +63,7 @@ fn planted() -> Vec<u8> {
     for _ in 0..4 {
         file.pages_of(140, pages("busy_path", u64::MAX, 9, MOVABLE));
     }
-    // Pages taken from movable blocks: of order 5, smaller than a pageblock, and of order 9, a whole pageblock.
+    // Fallbacks to movable blocks: three of order 5, which are smaller than a pageblock, and one of order 9, a whole pageblock.
     for number in 0..3 {
         let taken = pages("late_burst", 960 * PAGEBLOCK + number, 0, UNMOVABLE);
         file.fallback(150 + number, taken, 5);
