@@ -123,8 +123,8 @@ fn words_are_completed_by_perfs_option_grammar() {
         ("rperf report -g cal", &["caller", "callee"]),
         ("rperf script -F comm,brstacks", &["comm,brstacksym"]),
         ("rperf flamegraph --format=j", &["json"]),
-        // No candidates: values of unknown options, numbers, options of workloads and of unknown commands, and negatives of options
-        // that have none.
+        // No candidates: values of unknown options, numbers, options of workloads and of unknown commands, and negatives of
+        // options that have none.
         ("rperf record --nosuch=l", &[]),
         ("rperf record -c ", &[]),
         ("rperf record -a ls --all-c", &[]),
