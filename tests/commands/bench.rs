@@ -453,10 +453,10 @@ fn a_precision_decides_the_number_of_runs() {
 fn results_are_compared_with_a_baseline() {
     let scratch = Scratch::new();
     // Enough runs of sufficient length, so that a single run interrupted by other programs does not hide a difference.
-    let mut report = json(&["-r", "10", "syscall", "getpgid", "-l", "100000"]);
+    let mut baseline = json(&["-r", "10", "syscall", "getpgid", "-l", "100000"]);
     let mut compare = |samples: [f64; 3]| {
-        report["benchmarks"][0]["results"][0]["samples"] = samples.as_slice().into();
-        std::fs::write(scratch.path().join("base.json"), report.to_string()).expect("a file");
+        baseline["benchmarks"][0]["results"][0]["samples"] = samples.as_slice().into();
+        std::fs::write(scratch.path().join("base.json"), baseline.to_string()).expect("a file");
         let words = "bench -r 10 --baseline base.json syscall getpgid -l 100000";
         let words: Vec<&str> = words.split(' ').collect();
         let outcome = rperf(&words)
@@ -485,8 +485,8 @@ fn results_are_compared_with_a_baseline() {
         status == 0 && text.ends_with(": no difference\n"),
         "{status} {text}"
     );
-    report["benchmarks"][0]["options"] = Value::Array(Vec::new());
-    std::fs::write(scratch.path().join("base.json"), report.to_string()).expect("a file");
+    baseline["benchmarks"][0]["options"] = Value::Array(Vec::new());
+    std::fs::write(scratch.path().join("base.json"), baseline.to_string()).expect("a file");
     let words = [
         "bench",
         "--baseline",

@@ -366,6 +366,7 @@ fn recordings_that_perf_refuses_are_dumped() {
         ..Attr::default()
     };
     let counters: Vec<u8> = (1..=6_u32).flat_map(u32::to_le_bytes).collect();
+    // The texts below name their types in this order.
     let records = [
         record(22, 0, words([0x77, 1, 0x1000, 0, 0, ID])),
         record(70, 0, Bytes::new().u32(4).u32(0).raw([0; 16])),
@@ -375,6 +376,7 @@ fn recordings_that_perf_refuses_are_dumped() {
         record(32774, 0, words([1, 0, ID])),
         record(32775, 0, words([8 << 32 | 7, 2, 99, 1, 0x1010, 0x7000])),
         record(32776, 0, words([99, 3, 1, 0x1010, 0x7000, 0x8000])),
+        // SCHEDSTAT_CPU and _DOMAIN: the time; the CPU, the version and, of domains, the number of the domain; counters.
         record(
             85,
             0,

@@ -47,12 +47,14 @@ pub(super) fn file(attr: &Attr, machine: &str, records: &[u8]) -> Vec<u8> {
 pub(super) fn kcore(segments: &[(u64, Vec<u8>)]) -> Vec<u8> {
     const PAGE: usize = 0x1000;
     let count = u16::try_from(segments.len()).expect("a few segments");
+    // Elf64_Ehdr of ET_CORE and EM_X86_64; the program headers follow it.
     let header = Bytes::new().raw(b"\x7fELF\x02\x01\x01").raw([0; 9]);
     let header = header.u16(4).u16(62).u32(1).u64(0).u64(64).u64(0).u32(0);
     let mut header = header.u16(64).u16(56).u16(count).u16(0).u16(0).u16(0);
     let mut content = Vec::new();
     for (address, bytes) in segments {
         let (offset, size) = ((PAGE + content.len()) as u64, bytes.len() as u64);
+        // Elf64_Phdr of PT_LOAD.
         header = header.u32(1).u32(7).u64(offset).u64(*address).u64(0);
         header = header.u64(size).u64(size).u64(PAGE as u64);
         content.extend(bytes);
