@@ -69,7 +69,8 @@ pub(crate) fn structure(
     }
 }
 
-/// Returns the text of a structure of signals, a list of numbers, a mask, a file offset or a pair of times.
+/// Returns the text of a structure of signals, a list of numbers, a mask, the waiters of futex_waitv(2), a file offset or a pair
+/// of `struct timeval`.
 fn other_structure(
     call: &CallArguments<'_>,
     argument: &Argument,
@@ -264,11 +265,21 @@ fn timeval(bytes: &[u8]) -> Option<String> {
     Some(format!("{{ .tv_sec: {seconds}, .tv_usec: {micros} }}"))
 }
 
+/// The bits of a mode that are the type of the file.
+const S_IFMT: u64 = 0o170000;
+const S_IFCHR: u64 = 0o20000;
+const S_IFBLK: u64 = 0o60000;
+
+/// Whether this is the mode of a character or block device.
+fn is_device(mode: u64) -> bool {
+    matches!(mode & S_IFMT, S_IFCHR | S_IFBLK)
+}
+
 /// Returns a mode as the type of the file, then its permissions.
 fn file_mode_text(mode: u64) -> String {
     match mode & 0o7777 {
         0 => mode_text(mode),
-        permissions => format!("{}|{}", mode_text(mode & 0o170000), mode_text(permissions)),
+        permissions => format!("{}|{}", mode_text(mode & S_IFMT), mode_text(permissions)),
     }
 }
 
@@ -279,7 +290,8 @@ pub(crate) fn device_text(device: u64) -> String {
     format!("{major}:{minor}")
 }
 
-/// Returns the mode of `struct stat`, and the number of a device (`st_rdev`) or the size of any other file.
+/// `struct stat`: the mode; then, for a device, its number (`st_rdev`), for any other file, the size. `None` if the layout of this
+/// ABI is not known here.
 fn stat(abi: Abi, bytes: &[u8]) -> Option<String> {
     let (mode, device) = match abi {
         Abi::X86_64 => (word(bytes, 24)?, long(bytes, 40)?),
@@ -288,14 +300,13 @@ fn stat(abi: Abi, bytes: &[u8]) -> Option<String> {
     };
     let size = long(bytes, 48)?;
     let mode_text = file_mode_text(mode);
-    // S_IFMT: character and block devices.
-    match mode & 0o170000 {
-        0o20000 | 0o60000 => {
+    Some(match is_device(mode) {
+        true => {
             let device = device_text(device);
-            Some(format!("{{ .st_mode: {mode_text}, .st_rdev: {device} }}"))
+            format!("{{ .st_mode: {mode_text}, .st_rdev: {device} }}")
         }
-        _ => Some(format!("{{ .st_mode: {mode_text}, .st_size: {size} }}")),
-    }
+        false => format!("{{ .st_mode: {mode_text}, .st_size: {size} }}"),
+    })
 }
 
 /// `struct pollfd[]`; `...` at the end if `bytes` has fewer elements than `count`.

@@ -14,7 +14,7 @@ const CALLS: &str = include_str!("../calls.txt");
 pub enum Abi {
     /// x86-64.
     X86_64,
-    /// 32-bit x86, also of programs on x86-64.
+    /// 32-bit x86, including 32-bit programs on x86-64.
     I386,
     /// 64-bit ARM.
     Arm64,
@@ -140,12 +140,13 @@ const TRACEPOINT_NAMES: [(&str, &str); 6] = [
     ("sendfile", "sendfile64"),
 ];
 
-/// Returns a call and its number in this column of numbers; `None` if the architecture does not have it.
+/// Returns a call and its number in this column of numbers, counted from 0; `None` if the architecture does not have the call.
 fn parse_row(row: &'static str, column: usize) -> Option<(u32, Syscall)> {
     let mut fields = row.split('|');
     let name = fields.next()?;
     let number = fields.clone().nth(column)?.parse().ok()?;
-    let arguments = match fields.nth(4)? {
+    // The arguments follow the columns of numbers.
+    let arguments = match fields.nth(Abi::ALL.len())? {
         "?" => None,
         "" => Some(Vec::new()),
         list => {

@@ -1,4 +1,4 @@
-//! Calls as `perf trace` 6.1 prints them, and calls with captured memory.
+//! Calls as `perf trace` 6.1 prints them, calls with captured memory, and names that perf does not print.
 
 use crate::*;
 

@@ -59,6 +59,7 @@ impl Blob {
     pub fn bytes(&self) -> Vec<u8> {
         let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
         let mut bytes = vec![0x9f, 0xeb, 1, 0];
+        // The size of the header, the offset and size of the types, and the offset and size of the strings.
         let words = [24, 0, types, types, strings];
         bytes.extend(words.into_iter().flat_map(u32::to_le_bytes));
         bytes.extend(&self.types);
@@ -100,12 +101,13 @@ pub fn kernel() -> Blob {
     let long = blob.add("long int", INT, 8, &[SIGNED | 64]);
     let character = blob.add("char", INT, 1, &[SIGNED | 8]);
     let array = blob.add("", ARRAY, 0, &[character, int, 16]);
-    let rows = blob.add("", ARRAY, 0, &[int, int, 4]);
-    let table = blob.add("", ARRAY, 0, &[rows, int, 3]);
+    let row = blob.add("", ARRAY, 0, &[int, int, 4]);
+    let table = blob.add("", ARRAY, 0, &[row, int, 3]);
     let names = ["name", "table", "flag"].map(|name| blob.text(name));
     // `flag` is a bit field: 3 bits at offset 5.
     let inner_members = [names[2], int, 3 << 24 | 5];
     let inner = blob.add("", STRUCT | 1 << 31 | 1, 4, &inner_members);
+    // Name, type and offset in bits of each member.
     let members = [names[0], array, 64, names[1], table, 192, 0, inner, 0];
     let file = blob.add("file", STRUCT | 3, 72, &members);
     let const_file = blob.add("", CONST, file, &[]);

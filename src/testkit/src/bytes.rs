@@ -61,7 +61,7 @@ impl Bytes {
         self.raw(bytes)
     }
 
-    /// Appends text and a NUL, then more NULs until the length of the string is a multiple of `align`.
+    /// Appends text and a NUL, then more NULs until the length of the whole byte string is a multiple of `align`.
     #[must_use]
     pub fn text(mut self, text: &str, align: usize) -> Self {
         self.data.extend_from_slice(text.as_bytes());

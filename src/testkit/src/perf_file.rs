@@ -42,6 +42,7 @@ impl FileAttr {
     pub const SAMPLE_ID_ALL: u64 = 1 << 18;
 
     fn encode(&self, bytes: Bytes) -> Vec<u8> {
+        // The zeros are the fields between those of `FileAttr`, and all fields after `sample_regs_intr`.
         let bytes = bytes.u32(self.kind).u32(ATTR_SIZE as u32);
         let bytes = bytes.u64(self.config).u64(self.period);
         let bytes = bytes.u64(self.sample_type).u64(self.read_format);
@@ -168,8 +169,8 @@ impl PerfFile {
         self.feature(Self::ARCH, content)
     }
 
-    /// Adds the feature with the names of the events, which are in the order in which they were added. A file without this
-    /// feature only has their attrs.
+    /// Adds the feature with the names of the events added so far, in the order of the events. A file without this feature has
+    /// attrs of its events, but no names.
     pub fn event_names(&mut self, names: &[&str]) -> &mut Self {
         let count = |number: usize| u32::try_from(number).expect("a small number");
         let mut content = self.bytes().u32(count(names.len()));
@@ -196,10 +197,14 @@ impl PerfFile {
         let data = self.data_offset();
         let attrs_size = self.events.len() * ENTRY_SIZE;
         let magic = u64::from_le_bytes(*b"PERFILE2");
-        let attrs = [HEADER_SIZE, ENTRY_SIZE, data - attrs_size, attrs_size];
-        let header = [&attrs[..], &[data, self.records.len(), 0, 0]].concat();
-        let mut file = header.iter().fold(self.bytes().u64(magic), |file, field| {
-            file.u64(*field as u64)
+        // Sections are an offset and a size.
+        let attrs = [data - attrs_size, attrs_size];
+        let records = [data, self.records.len()];
+        let event_types = [0, 0];
+        let sizes = [HEADER_SIZE, ENTRY_SIZE];
+        let header = [sizes, attrs, records, event_types].into_iter().flatten();
+        let mut file = header.fold(self.bytes().u64(magic), |file, field| {
+            file.u64(field as u64)
         });
         let features = self
             .features

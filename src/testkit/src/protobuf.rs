@@ -3,13 +3,13 @@
 /// The value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProtoField<'b> {
-    /// A number, with a variable or a fixed length.
+    /// A varint or a number of eight bytes.
     Number(u64),
-    /// Text, a message, or packed numbers.
+    /// A length-delimited value: text, a message, or packed numbers.
     Bytes(&'b [u8]),
 }
 
-/// Reads a number of variable length from the start of `bytes`, and removes it there.
+/// Reads a varint at the start of `bytes`, and removes it from them.
 fn varint(bytes: &mut &[u8]) -> u64 {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
@@ -26,7 +26,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
 /// Returns the numbers and values of a message's fields.
 ///
 /// # Panics
-/// If a field is truncated, or is neither a varint nor eight bytes nor of variable length.
+/// If a field is truncated, or is neither a varint nor eight bytes nor length-delimited.
 pub fn fields(mut bytes: &[u8]) -> Vec<(u64, ProtoField<'_>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -84,7 +84,7 @@ pub fn text(message: &[u8], field_number: u64) -> String {
     String::from_utf8_lossy(last.unwrap_or_default()).into_owned()
 }
 
-/// Returns the values of a field of variable length: messages, texts, or packed numbers.
+/// Returns the values of a length-delimited field: messages, texts, or packed numbers.
 ///
 /// # Panics
 /// Those of [`fields`].

@@ -144,12 +144,11 @@ pub(super) fn futex_waiters(bytes: &[u8], count: u64) -> Option<String> {
     Some(format!("[{}{more}]", texts?.join(", ")))
 }
 
-/// `struct statx`: the mask of valid fields, the mode, the number of a device or the size of any other file, and the time of the
-/// last modification if it is valid.
+/// `struct statx`: the mask of valid fields; the mode; for a device, its number, for any other file, the size; the time of the last
+/// modification, if it is valid.
 pub(super) fn extended_stat(bytes: &[u8]) -> Option<String> {
     let (mask, mode) = (word(bytes, 0)?, u64::from(short(bytes, 28)?));
-    // S_IFMT: character and block devices.
-    let is_device = matches!(mode & 0o170000, 0o20000 | 0o60000);
+    let is_device = super::is_device(mode);
     let device = format!("{}:{}", word(bytes, 128)?, word(bytes, 132)?);
     let size = long(bytes, 40)?.to_string();
     let (seconds, nanos) = (long(bytes, 112)?, word(bytes, 120)?);

@@ -3,7 +3,7 @@
 use super::{int, long, word};
 use crate::constants::{self as names, system};
 
-/// The kernel's `struct sigaction`, with the field `sa_restorer`, which is not shown.
+/// The kernel's `struct sigaction`, on architectures where it has the field `sa_restorer`. That field is not shown.
 pub(super) fn signal_action(bytes: &[u8]) -> Option<String> {
     let handler = match long(bytes, 0)? {
         0 => "DFL".to_owned(),
@@ -33,8 +33,8 @@ pub(super) fn signal_set(bits: u64) -> String {
     format!("{sign}[{}]", signals.join(", "))
 }
 
-/// `siginfo_t`: the signal and its code; of SIGCHLD, the child and its state; of a signal sent by a process, the sender and its
-/// value; of a fault, the address.
+/// `siginfo_t`: the signal and its code; of SIGCHLD, the child and its state; of a signal sent by a process, the sender and
+/// the value that it passed, if any; of a fault, the address.
 pub(super) fn signal_information(bytes: &[u8]) -> Option<String> {
     let (signal, code) = (word(bytes, 0)?, word(bytes, 8)?);
     // waitid(2) with WNOHANG, without a child whose state has changed.
