@@ -290,7 +290,7 @@ pub(crate) fn device_text(device: u64) -> String {
     format!("{major}:{minor}")
 }
 
-/// `struct stat`: the mode; then, for a device, its number (`st_rdev`), for any other file, the size. `None` if the layout of this
+/// `struct stat`: the mode; then the number (`st_rdev`) of a device, or the size of any other file. `None` if the layout of this
 /// ABI is not known here.
 fn stat(abi: Abi, bytes: &[u8]) -> Option<String> {
     let (mode, device) = match abi {

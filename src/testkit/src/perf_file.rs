@@ -210,6 +210,7 @@ impl PerfFile {
             .features
             .iter()
             .fold(0, |bits, (number, _)| bits | 1 << number);
+        // The bits of the features fill 32 bytes.
         file = file.u64(features).raw([0; 24]);
         for id in self.events.iter().flat_map(|(_, ids)| ids) {
             file = file.u64(*id);

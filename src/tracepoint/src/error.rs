@@ -12,7 +12,7 @@ pub enum Error {
     /// The section is truncated.
     #[error("the tracing data section is truncated: {source}")]
     Section {
-        /// The missing field. In its message, the record is the section: the offset counts from the section's start.
+        /// The missing field. The body in its message is the section: the offset counts from the section's start.
         source: DecodeError,
     },
     /// The event is not a tracepoint.

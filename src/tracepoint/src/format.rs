@@ -13,11 +13,11 @@ pub struct Format {
     pub common_fields: Vec<Field>,
     /// Fields of this event; may be empty.
     pub fields: Vec<Field>,
-    /// The text after `print fmt: `.
+    /// The text after `print fmt: `; empty if there is none.
     pub print_fmt: String,
 }
 
-/// Types of the elements of dynamic arrays whose size is known, in bytes.
+/// Element types of dynamic arrays, with the size of an element in bytes. The size of elements of other types is unknown.
 const ELEMENT_SIZES: [(&str, usize); 9] = [
     ("u8", 1),
     ("u16", 2),

@@ -144,8 +144,8 @@ pub(super) fn futex_waiters(bytes: &[u8], count: u64) -> Option<String> {
     Some(format!("[{}{more}]", texts?.join(", ")))
 }
 
-/// `struct statx`: the mask of valid fields; the mode; for a device, its number, for any other file, the size; the time of the last
-/// modification, if it is valid.
+/// `struct statx`: the mask of valid fields; the mode; the number of a device, or the size of any other file; the time of the
+/// last modification, if it is valid.
 pub(super) fn extended_stat(bytes: &[u8]) -> Option<String> {
     let (mask, mode) = (word(bytes, 0)?, u64::from(short(bytes, 28)?));
     let is_device = super::is_device(mode);

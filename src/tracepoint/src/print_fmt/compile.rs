@@ -299,6 +299,8 @@ impl Compiler<'_> {
         }
     }
 
+    /// Compiles a `%p` that prints the data that its argument refers to. As in perf, `%*ph` takes only dynamic arrays, `%pIS`
+    /// dynamic arrays and fields, and the others only fields.
     fn pointee(
         &mut self,
         letters: &[u8],

@@ -35,7 +35,7 @@ impl Field {
     }
 }
 
-/// Appends a string as text, any other array as `ARRAY[01, 02]`.
+/// Appends a printable string as text, any other string or array as `ARRAY[01, 02]`.
 fn write_array(field: &Field, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
     let (start, size) = if field.is_dynamic {
         dynamic_place(raw, field.offset, field.size, field.is_relative, abi.endian)

@@ -51,7 +51,7 @@ pub(super) struct Lexer<'a> {
     at: usize,
 }
 
-/// Token type of a single byte; `None` for a blank.
+/// Type of a token that begins with this byte; `None` for white space other than a newline.
 fn kind_of(byte: u8) -> Option<TokenKind> {
     match byte {
         b'\n' => Some(TokenKind::Newline),

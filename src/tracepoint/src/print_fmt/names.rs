@@ -19,9 +19,9 @@ pub struct ValueNames {
     delimiter: Option<String>,
     mask: u64,
     entries: Vec<Entry>,
-    /// Text instead of the names, for values without any of its bits.
+    /// Text in place of the names for values in which none of its `bits` is set.
     zero: Option<BitsText>,
-    /// Text after the names, for values with at least one of its bits.
+    /// Text after the names for values in which at least one of its `bits` is set.
     suffix: Option<BitsText>,
 }
 
@@ -58,7 +58,7 @@ impl ValueNames {
             .map(|entry| (entry.value, entry.name.as_str()))
     }
 
-    /// Mask applied to a value before its names are looked up, not before the suffix is.
+    /// Mask applied to a value before its names are looked up. The suffix depends on the value without the mask.
     #[must_use]
     pub fn mask(&self) -> u64 {
         self.mask
@@ -93,6 +93,7 @@ impl ValueNames {
         let mut remaining = value;
         for entry in &self.entries {
             let bits = entry.value.cast_unsigned();
+            // As in perf, an entry with a negative value is the text for no remaining bits.
             if remaining == 0 && entry.value < 0 {
                 return out.write_str(&entry.name);
             }

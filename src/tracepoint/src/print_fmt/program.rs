@@ -68,7 +68,7 @@ pub(super) const INLINE_BYTES: usize = 16;
 /// Output of a conversion.
 #[derive(Debug, Clone)]
 pub(super) enum ConversionOutput {
-    /// Nothing: the text is after the last conversion, or the `%p` has an unknown suffix or no such field.
+    /// Nothing: the text is after the last conversion, or the `%p` has an unknown suffix or an unknown field.
     Nothing,
     Integer {
         number: NumberSource,
@@ -90,6 +90,7 @@ pub(super) enum ConversionOutput {
     Pointee {
         location: ByteLocation,
         style: Style,
+        /// The argument of the `*`: the maximum number of bytes printed of a buffer.
         limit: Option<NumberSource>,
     },
     /// Perf's error text for an unsuitable argument.

@@ -97,6 +97,7 @@ impl PrintFmt {
     ) {
         let mut is_first = true;
         for entry in self.table(table) {
+            // As in perf, an entry with a negative value is the text for no remaining bits.
             if value == 0 && entry.value < 0 {
                 put_text(out, self.literal(entry.name), shape.spec, shape.star);
                 break;

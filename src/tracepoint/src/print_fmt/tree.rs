@@ -163,7 +163,7 @@ pub(super) fn constant_text(node: &Node) -> Option<String> {
     }
 }
 
-/// The signed value of a constant expression.
+/// The signed value of a constant expression, in which enumerators and other names count as 0. `None` if it is not constant.
 pub(super) fn constant(node: &Node) -> Option<i64> {
     match node {
         Node::Atom(text) if text.starts_with('-') => Some(number_prefix(text).cast_signed()),

@@ -123,6 +123,7 @@ fn raw_record(format: &Format, fill: Fill, addresses: &[u64]) -> Vec<u8> {
             Fill::Zeros | Fill::Small(_) | Fill::Addresses => {}
         }
     }
+    // The common fields are 0, except `common_type`.
     raw[..8].fill(0);
     raw[..2].copy_from_slice(&(format.id as u16).to_ne_bytes());
     for field in &format.fields {

@@ -48,7 +48,9 @@ pub(super) fn build(samples: &[Sample], texts: [&str; 3]) -> Vec<u8> {
         file.event(&attr, &[id]);
     }
     for (index, sample) in (0..).zip(samples) {
+        // The identifier, pid and tid.
         let body = file.bytes().u64(FIRST_ID + index).u32(1).u32(1);
+        // The time, CPU, a reserved word and the period.
         let body = body.u64(1_000_000_000 + index * 1000).u32(0).u32(0).u64(1);
         let body = body.u32(sample.raw.len() as u32).raw(&sample.raw);
         file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body.done());

@@ -25,7 +25,7 @@ impl Compiler<'_> {
     }
 
     /// Appends an instruction that pops `pops` values from the stack and pushes one. Unary and binary
-    /// operations on constants are folded.
+    /// operations on constants are folded, and an array element with a constant index becomes a load.
     fn emit(&mut self, instruction: Instruction, pops: usize) {
         self.depth = (self.depth + 1).saturating_sub(pops);
         self.max_depth = self.max_depth.max(self.depth);
@@ -77,7 +77,7 @@ impl Compiler<'_> {
             Node::DynamicLength(name) => self.emit_dynamic(name, Instruction::DynamicLength),
             Node::DynamicArray(name) => self.emit_dynamic(name, Instruction::DynamicOffset),
             Node::Operation(operation) => self.operation(operation),
-            // Texts have no numeric value.
+            // The left side of a unary `+` or `-` is 0. Texts have no numeric value.
             _ => self.emit(Instruction::Push(0), 0),
         }
     }
