@@ -353,6 +353,7 @@ fn limit(value: u64) -> String {
 /// The state of a child, as wait4(2) writes it.
 fn wait_status(status: i32) -> String {
     let signal = |number: i32| names::SIGNAL.text(u64::from(number.cast_unsigned()));
+    // The lower 7 bits are 0 after an exit, 0x7f if the child has stopped or continued, otherwise the signal that killed it.
     match (status & 0x7f, status >> 8 & 0xff) {
         (0, code) => format!("{{ .exited: {code} }}"),
         (0x7f, 0xff) => "{ .continued: CONT }".to_owned(),

@@ -65,13 +65,15 @@ impl Field {
         if self.is_string {
             return ContentType::Text;
         }
-        match (self.is_array || self.is_dynamic, self.size) {
-            (true, _) => match self.element_size {
+        if self.is_array || self.is_dynamic {
+            return match self.element_size {
                 size @ (1 | 2 | 4 | 8) if self.is_array => ContentType::Array(size as u8),
                 _ => ContentType::Bytes,
-            },
-            (false, 1 | 2 | 4 | 8) if self.is_signed && !self.is_pointer => ContentType::Signed,
-            (false, 1 | 2 | 4 | 8) => ContentType::Unsigned,
+            };
+        }
+        match self.size {
+            1 | 2 | 4 | 8 if self.is_signed && !self.is_pointer => ContentType::Signed,
+            1 | 2 | 4 | 8 => ContentType::Unsigned,
             _ => ContentType::Bytes,
         }
     }
