@@ -18,8 +18,8 @@ pub trait Screen<M> {
     /// Handles an input while it is the top screen.
     fn input(&mut self, input: Input) -> InputResult<M>;
 
-    /// Handles a message from another thread, at any position in the stack. Only the top screen can be closed or replaced in
-    /// response.
+    /// Handles a message from another thread. All screens of the stack receive it, but only the top one can be closed or replaced
+    /// in response.
     fn message(&mut self, message: &M) -> InputResult<M> {
         let _ = message;
         InputResult::Unchanged

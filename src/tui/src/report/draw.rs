@@ -19,7 +19,7 @@ impl TableView {
         Line::from(Span::raw(format!("  {}", titles.join("  "))))
     }
 
-    /// Renders a line, with columns from `first` on.
+    /// Renders a line: of a row, the columns from `first` on; of a call graph, the whole line.
     pub(super) fn line(&self, line: usize, first: usize, theme: &Theme) -> Line<'static> {
         match self.entries.get(line) {
             Some(EntryLine::Row(item, is_open)) => self.row(item, is_open, first, theme),

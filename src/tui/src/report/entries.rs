@@ -177,7 +177,7 @@ impl Entries {
         }
     }
 
-    /// Returns the row index of a line, and the line's offset below the row.
+    /// Returns the index of a line's row, and the line's offset from the row's own line.
     fn find(&self, line: usize) -> Option<(usize, usize)> {
         if line >= self.len {
             return None;

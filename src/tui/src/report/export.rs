@@ -1,4 +1,4 @@
-//! Exports all lines as text.
+//! Exports all lines as text, and finds the function of a line.
 
 use rperf_view::report::{ReportCells, ReportLayout};
 
@@ -8,7 +8,8 @@ use super::zoom::ZoomKind;
 use crate::theme::Theme;
 
 impl TableView {
-    /// Returns the title, the column headings and all unfolded lines, also those off the screen; names are not escaped.
+    /// Returns the title, the column headings and all lines that are not hidden below a folded one, also those off the screen.
+    /// Names are not escaped.
     pub(super) fn text(&mut self, theme: &Theme) -> String {
         let unescaped = self.table().map(|table| {
             let layout = ReportLayout {

@@ -15,15 +15,15 @@ const KEYS: &[(&str, &str)] = &[
     ("e c", "e: unfold or fold whole row; c: fold it"),
     ("E C", "E: unfold all rows; C: fold all rows"),
     ("a", "Annotate the function"),
-    ("d", "Zoom into its DSO"),
-    ("t", "Zoom into its thread"),
-    ("S", "Zoom into its processor socket"),
+    ("d", "Zoom into the row's DSO"),
+    ("t", "Zoom into the row's thread"),
+    ("S", "Zoom into the row's processor socket"),
     ("k", "Zoom into the kernel"),
     ("/", "Show functions whose name contains a text"),
     ("F", "Percentages of visible rows, or of all"),
     ("L", "Hide rows below a percentage"),
     ("o", "Sort by the next column"),
-    ("0-9", "Sort by the n-th event of a group"),
+    ("0-9", "Sort by event N of a group (0: leader)"),
     ("g", "Flame view of the row"),
     ("H", "Show or hide column titles"),
     ("V", "Show or hide addresses and paths (-v)"),
@@ -40,7 +40,7 @@ const LIVE: &[(&str, &str)] = &[
     ("f", "Disable or enable the events"),
 ];
 
-/// Keys that have no effect in `top`.
+/// Keys that are not available in `top`.
 const RECORDED: &[&str] = &["i", "r", "s", "V"];
 
 /// Returns the keys of a recording's report, or of `top`.

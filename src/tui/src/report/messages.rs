@@ -63,7 +63,7 @@ pub enum BrowserRequest {
     Annotate(ShownFunction),
     /// The symbols of a function's object.
     Map(ShownFunction),
-    /// The function at an address of the same object.
+    /// The function at an address in the object of the given function.
     Follow(FunctionKey, u64),
     /// The function with the next higher period.
     Hotter(FunctionKey),
@@ -90,7 +90,7 @@ pub enum BrowserRequest {
 pub struct FunctionKey {
     /// Its start address.
     pub begin: CodeLocation,
-    /// Its first event: an index into the recording's events.
+    /// The event of its samples, or the first event of their group: an index into the recording's events.
     pub event: usize,
 }
 
@@ -101,7 +101,7 @@ pub struct ShownFunction {
     pub symbol: String,
     /// The name of its object, if shown.
     pub dso: Option<String>,
-    /// The event's index in the recording.
+    /// The event of the rows, or the first event of their group: an index into the recording's events.
     pub event: usize,
 }
 

@@ -43,7 +43,7 @@ impl ZoomKind {
         self.keys().iter().find_map(column)
     }
 
-    /// Returns the value of a row in this column.
+    /// Returns the value of a row in the column of this kind; `None` if the report has no such column.
     pub(super) fn value(self, histogram: &Histogram, row: &HistogramRow) -> Option<String> {
         let cell = row.cells.get(self.column(histogram)?)?;
         Some(cell.trim().to_owned())
@@ -63,9 +63,9 @@ impl ZoomKind {
 /// Whether this is the object of the kernel or of a guest's kernel: `[kernel.kallsyms]` of a recording, `[kernel]` of `top`, or
 /// the path of its image.
 fn is_kernel(object: &str) -> bool {
-    let named = ["[kernel.", "[kernel]", "[guest.kernel"];
+    let prefixes = ["[kernel.", "[kernel]", "[guest.kernel"];
     let file = object.rsplit('/').next().unwrap_or(object);
-    named.iter().any(|name| object.starts_with(name))
+    prefixes.iter().any(|prefix| object.starts_with(prefix))
         || ["vmlinux", "kcore", "kallsyms"].contains(&file)
 }
 
