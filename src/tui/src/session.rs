@@ -23,7 +23,7 @@ pub struct Session<M> {
     /// `None` once all senders are gone.
     messages: Option<Receiver<M>>,
     theme: Theme,
-    /// The next tick of the top screen.
+    /// The time of the top screen's next tick; `None` if it has no interval, or none has begun.
     tick: Option<Instant>,
     /// Whether the top screen has not been drawn yet, so that it does not know its size.
     is_new: bool,
