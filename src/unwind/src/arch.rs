@@ -46,7 +46,12 @@ const AARCH64: &[u32] = &[
 ];
 /// The same for 32-bit Arm; the last is the program counter.
 const ARM: &[u32] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+/// The kernel's number of the instruction pointer, on 32-bit and 64-bit x86.
 const PERF_X86_IP: u32 = 8;
+/// The kernel's number of the program counter on 64-bit Arm.
+const PERF_ARM64_PC: u32 = 32;
+/// The kernel's number of the program counter on 32-bit Arm.
+const PERF_ARM_PC: u32 = 15;
 
 impl Arch {
     /// The architecture of a task with registers of this ABI on a machine of this name (`uname -m`); `None` if it is not
@@ -92,8 +97,8 @@ impl Arch {
     pub(crate) fn perf_ip(self) -> u32 {
         match self {
             Self::X86_64 | Self::X86 => PERF_X86_IP,
-            Self::Aarch64 => 32,
-            Self::Arm => 15,
+            Self::Aarch64 => PERF_ARM64_PC,
+            Self::Arm => PERF_ARM_PC,
         }
     }
 

@@ -7,8 +7,9 @@ use crate::step::{Cfa, RegisterLocation, Step};
 const STACK_POINTER: u8 = 13;
 const LINK: u8 = 14;
 const INSTRUCTION_POINTER: u8 = 15;
-/// Size of a general register, and of a floating-point register, in bytes.
+/// Size of a general register in bytes.
 const WORD: i64 = 4;
+/// Size of a floating-point register in bytes.
 const DOUBLE: i64 = 8;
 
 /// Compiles `code` to a step.
@@ -86,7 +87,7 @@ impl ArmState {
                 }
                 self.pop(mask)?;
             }
-            // Instructions that name the stack pointer or instruction pointer are reserved.
+            // 0x9d and 0x9f, which name the stack pointer and the instruction pointer, are reserved.
             0x90..=0x9c | 0x9e => self.set_base(instruction & 0xf)?,
             0xa0..=0xa7 => self.pop(registers_from_4(low))?,
             0xa8..=0xaf => self.pop(registers_from_4(low) | 1 << LINK)?,
@@ -96,10 +97,11 @@ impl ArmState {
                 _ => return Err(TruncationCause::BadFrameInfo),
             },
             0xb2 => self.skip(0x204 + (code.number()? << 2))?,
-            // Registers saved by FSTMFDX are followed by an extra word.
+            // Registers saved by FSTMFDX, here and in 0xb8 to 0xbf, are followed by an extra word.
             0xb3 => self.skip(DOUBLE * register_count(code.operand()?) + WORD)?,
-            // The pointer authentication code, and its modifier.
+            // Pops the pointer authentication code.
             0xb4 => self.skip(WORD)?,
+            // The stack pointer is the modifier of the authentication code, which is not checked.
             0xb5 => {}
             0xb8..=0xbf => self.skip(DOUBLE * register_count(low) + WORD)?,
             0xc0..=0xc5 | 0xd0..=0xd7 => self.skip(DOUBLE * register_count(low))?,

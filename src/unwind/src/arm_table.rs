@@ -15,7 +15,8 @@ use crate::machine_code;
 use crate::outcome::TruncationCause;
 use crate::step::Step;
 
-/// The index: pairs of words by ascending address, the first being the start of a function.
+/// The index: one pair of words for each function, by ascending start address. The first word refers to the start of the
+/// function; the second contains its instructions, refers to them, or is [`CANT_UNWIND`].
 #[derive(Debug)]
 pub(crate) struct ArmTable {
     pub(crate) endian: RunTimeEndian,

@@ -37,7 +37,7 @@ impl<'a, S: UnwindSection<Bytes<'a>>> StepOrigin<'_, 'a, S> {
         {
             return;
         }
-        // Save locations that were never part of the frame are below the stack pointer intentionally: those registers are kept.
+        // Save locations that were never part of the frame are below the stack pointer intentionally: they stay in `step`.
         let largest = self.largest_frame(context).unwrap_or(0);
         let is_popped = |place: &RegisterLocation| {
             is_below_stack(place)

@@ -205,6 +205,8 @@ pub(crate) struct SearchTable {
 const SEARCH_FORM: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
 /// Offset of the first pair.
 const SEARCH_START: usize = 12;
+/// Size of a pair in bytes.
+const SEARCH_PAIR: usize = 8;
 
 impl SearchTable {
     /// Returns `None` for an empty table or one of another form: then all entries of the section are indexed ([`EntryOffsets`]).
@@ -214,7 +216,7 @@ impl SearchTable {
             return None;
         }
         let stated = u32_at(all, 8, endian)? as usize;
-        let count = stated.min(all.len().saturating_sub(SEARCH_START) / 8);
+        let count = stated.min(all.len().saturating_sub(SEARCH_START) / SEARCH_PAIR);
         (count > 0).then_some(Self {
             bytes,
             address,
@@ -235,7 +237,11 @@ impl SearchTable {
         let bytes = self.bytes.get();
         // `part` is 0 for the start of the function, 1 for its entry.
         let address_in = |pair: usize, part: usize| {
-            let offset = u32_at(bytes, SEARCH_START + pair * 8 + part * 4, self.endian)?;
+            let offset = u32_at(
+                bytes,
+                SEARCH_START + pair * SEARCH_PAIR + part * 4,
+                self.endian,
+            )?;
             Some(
                 self.address
                     .wrapping_add_signed(offset.cast_signed().into()),

@@ -20,7 +20,8 @@ pub struct LeafSample {
     pub link: u64,
 }
 
-/// Size of the synthetic stack in which return addresses are searched, in bytes.
+/// Size of the synthetic stack in bytes. The position from which unwinding reads the return address shows whether the function
+/// has a frame.
 const STACK_SIZE: usize = 16 << 10;
 const WORD: usize = 8;
 /// Start address of the synthetic stack.

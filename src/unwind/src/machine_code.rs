@@ -78,9 +78,10 @@ const AARCH64_PC: u8 = 32;
 /// The step of a signal return, which restores all registers from where the kernel saved them; `None` for other code, and on
 /// 32-bit architectures.
 pub(crate) fn signal_return(arch: Arch, code: Instructions<'_>) -> Option<Step> {
+    // A signal return has two instructions. The next instruction is one of them; or it is the one after them, while the kernel
+    // executes the second.
     match arch {
         Arch::X86_64 => {
-            // Before either instruction, or in the kernel executing the second one.
             let is_return = code.begin_with(X86_64_SIGNAL_RETURN)
                 || code.has_before(7, X86_64_SIGNAL_RETURN)
                 || code.has_before(9, X86_64_SIGNAL_RETURN);
@@ -173,13 +174,18 @@ fn x86_64_stack_top(code: Instructions<'_>) -> Option<StackTop> {
     const JUMP_THROUGH_TABLE: [&[u8]; 2] = [&[0xff, 0x25], &[0xf2, 0xff, 0x25]];
     const RETURN: [&[u8]; 3] = [&[0xc3], &[0xf3, 0xc3], &[0xc2]];
     const PUSH_NUMBER: u8 = 0x68;
+    const PUSH_NUMBER_LEN: usize = 5;
     const JUMP: u8 = 0xe9;
     const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
     const PUSH_FRAME_POINTER: u8 = 0x55;
     const SET_FRAME_POINTER: [&[u8]; 2] = [&[0x48, 0x89, 0xe5], &[0x48, 0x8b, 0xec]];
     const POP_AND_RETURN: &[u8] = &[0x5d, 0xc3];
 
-    let skip = if code.begin_with(ENDBR64) { 4 } else { 0 };
+    let skip = if code.begin_with(ENDBR64) {
+        ENDBR64.len()
+    } else {
+        0
+    };
     let sets_frame_pointer = |from| {
         let mut all = SET_FRAME_POINTER.iter();
         all.any(|set| code.has_after(from, set))
@@ -188,13 +194,13 @@ fn x86_64_stack_top(code: Instructions<'_>) -> Option<StackTop> {
     let mut jumps = JUMP_THROUGH_TABLE.iter();
     let jumps_through_table = jumps.any(|jump| code.has_after(skip, jump));
     let begins_lazy_binding =
-        code.has_after(skip, &[PUSH_NUMBER]) && code.has_after(skip + 5, &[JUMP]);
+        code.has_after(skip, &[PUSH_NUMBER]) && code.has_after(skip + PUSH_NUMBER_LEN, &[JUMP]);
     let begins_function =
         code.has_after(skip, &[PUSH_FRAME_POINTER]) && sets_frame_pointer(skip + 1);
     if returns || jumps_through_table || begins_lazy_binding || begins_function {
         return Some(StackTop::ReturnAddress);
     }
-    if code.begin_with(&[JUMP]) && code.has_before(5, &[PUSH_NUMBER]) {
+    if code.begin_with(&[JUMP]) && code.has_before(PUSH_NUMBER_LEN, &[PUSH_NUMBER]) {
         return Some(StackTop::OnePushed);
     }
     let has_pushed = sets_frame_pointer(0) && code.has_before(1, &[PUSH_FRAME_POINTER]);

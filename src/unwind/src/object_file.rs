@@ -154,24 +154,25 @@ impl FrameInfo {
     }
 
     /// The step of the tables for `address`; `None` if no table has an entry. If an entry is damaged, the next table is tried;
-    /// its error is returned if no other table has a valid entry.
+    /// if no table has a valid entry, the first error is returned.
     fn table_step(
         &self,
         address: u64,
         exact: bool,
         context: &mut UnwindContext<usize>,
     ) -> Option<Result<Step, TruncationCause>> {
-        let mut step_found = None;
+        // The error of the first damaged entry, if any.
+        let mut first_error = None;
         for table in [&self.eh_table, &self.debug_table].into_iter().flatten() {
             match table.step(address, context) {
                 Some(Ok(step)) => return Some(Ok(step)),
-                step => step_found = step_found.or(step),
+                error => first_error = first_error.or(error),
             }
         }
         let table = self.arm_table.as_ref();
         match table.and_then(|table| table.step(&self.image, address, exact)) {
             Some(Ok(step)) => Some(Ok(step)),
-            step => step_found.or(step),
+            error => first_error.or(error),
         }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Step {
     pub(crate) cfa: Cfa,
     /// Locations of the caller's registers; others are unchanged.
     pub(crate) saved: Box<[(u8, RegisterLocation)]>,
-    /// The register that contains the return address.
+    /// The register that contains the return address. If this register is not tracked, [`Self::apply`] fails.
     pub(crate) return_register: u8,
     /// Whether the caller was interrupted by a signal: its address is that of its next instruction, not a return address.
     pub(crate) is_signal: bool,

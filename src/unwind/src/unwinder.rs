@@ -176,7 +176,7 @@ impl Unwinder {
                 0 => return Ending::Complete,
                 ip if !is_address(ip) => return truncated(TruncationCause::Unmapped),
                 _ if advances(arch, &registers, &caller, is_interrupted) => {}
-                // The outermost frames of threads are marked by their frame pointer.
+                // The outermost frame of a thread is marked by a register that is 0.
                 _ if heuristics::is_marked_outermost(arch, &registers) => return Ending::Complete,
                 _ => return truncated(TruncationCause::Stuck),
             }

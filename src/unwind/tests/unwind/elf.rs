@@ -4,7 +4,25 @@ use rperf_unwind::Arch;
 
 use super::exceptions;
 
-/// The address of the file's first byte, as in its segment.
+/// The content of the section with the section names.
+const NAMES: &[u8] = b"\0.eh_frame\0.debug_frame\0.ARM.extab\0.ARM.exidx\0.names\0";
+
+// The offset of each name in NAMES.
+const EH_FRAME_NAME: u64 = 1;
+const DEBUG_FRAME_NAME: u64 = 11;
+pub(crate) const ARM_EXTAB_NAME: u64 = 24;
+pub(crate) const ARM_EXIDX_NAME: u64 = 35;
+const NAMES_NAME: u64 = 46;
+
+// The types of sections and segments.
+pub(crate) const SHT_PROGBITS: u64 = 1;
+const SHT_STRTAB: u64 = 3;
+pub(crate) const SHT_ARM_EXIDX: u64 = 0x7000_0001;
+const PT_LOAD: u64 = 1;
+const PT_GNU_EH_FRAME: u64 = 0x6474_e550;
+pub(crate) const PT_ARM_EXIDX: u64 = 0x7000_0001;
+
+/// The virtual address of the file's first byte.
 pub(crate) const BASE: u64 = 0x20_0000;
 /// The file offsets of the code.
 pub(crate) const CODE: std::ops::Range<u64> = 0x1000..0x3000;
@@ -36,7 +54,7 @@ pub(crate) enum Section {
     Exceptions,
 }
 
-/// Register numbers and sizes of an architecture.
+/// DWARF register numbers and sizes of an architecture.
 pub(crate) struct Numbers {
     /// `e_machine`.
     pub(crate) machine: u16,
@@ -108,8 +126,7 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
         _ => put_tables(&mut file, arch, section, entries),
     };
     let names = file.at();
-    file.bytes
-        .extend_from_slice(b"\0.eh_frame\0.debug_frame\0.ARM.extab\0.ARM.exidx\0.names\0");
+    file.bytes.extend_from_slice(NAMES);
     let names_end = file.at();
     let headers = names_end.next_multiple_of(8);
     file.pad(headers);
@@ -117,7 +134,7 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
     for part in &parts.sections {
         put_section(&mut file, part.name, part.kind, part.range.clone());
     }
-    put_section(&mut file, 46, 3, names..names_end);
+    put_section(&mut file, NAMES_NAME, SHT_STRTAB, names..names_end);
     let layout = Layout {
         machine,
         section_headers: (section != Section::Headless).then_some(headers),
@@ -152,11 +169,14 @@ fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) 
     let has_table = matches!(section, Section::Searched | Section::Headless);
     Parts {
         sections: vec![Part {
-            name: if section == Section::Debug { 11 } else { 1 },
-            kind: 1,
+            name: match section {
+                Section::Debug => DEBUG_FRAME_NAME,
+                _ => EH_FRAME_NAME,
+            },
+            kind: SHT_PROGBITS,
             range: frames..frames_end,
         }],
-        segment: has_table.then(|| (0x6474_e550, frames_end..file.at())),
+        segment: has_table.then(|| (PT_GNU_EH_FRAME, frames_end..file.at())),
     }
 }
 
@@ -185,6 +205,7 @@ fn put_cie(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
     } = numbers(arch);
     let mut body = Vec::new();
     body.extend_from_slice(&if is_debug { [0xff; 4] } else { [0; 4] });
+    // The version.
     body.push(1);
     // `R`: the encoding of addresses follows; `S`: the caller was interrupted by a signal.
     let augmentation: &[u8] = match (is_debug, is_signal) {
@@ -193,6 +214,7 @@ fn put_cie(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
         (false, true) => b"zRS\0",
     };
     body.extend_from_slice(augmentation);
+    // The factor of code offsets is 1, that of data offsets minus the size of a word (as SLEB128).
     body.extend_from_slice(&[1, 0x80 - word, return_address]);
     if !is_debug {
         // Addresses are 32-bit PC-relative offsets.
@@ -204,15 +226,20 @@ fn put_cie(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
 /// Writes an entry. `cie` is the offset of its CIE in the section, `section` that of the section in the file.
 fn put_fde(file: &mut File, is_debug: bool, cie: u64, section: u64, entry: &Entry) {
     let mut body = Vec::new();
-    let at = file.at() + 4;
-    let pointer = if is_debug { cie } else { at - (section + cie) };
+    // The pointer to the CIE follows the entry's length.
+    let pointer_at = file.at() + 4;
+    let pointer = if is_debug {
+        cie
+    } else {
+        pointer_at - (section + cie)
+    };
     body.extend_from_slice(&(pointer as u32).to_le_bytes());
     if is_debug {
         for value in [BASE + entry.start, entry.size] {
             body.extend_from_slice(&value.to_le_bytes()[..usize::from(file.word)]);
         }
     } else {
-        let offset = entry.start.wrapping_sub(at + 4) as u32;
+        let offset = entry.start.wrapping_sub(pointer_at + 4) as u32;
         body.extend_from_slice(&offset.to_le_bytes());
         body.extend_from_slice(&(entry.size as u32).to_le_bytes());
         body.push(0);
@@ -246,6 +273,7 @@ fn put_section(file: &mut File, name: u64, kind: u64, range: std::ops::Range<u64
     };
     file.put(name, 4);
     file.put(kind, 4);
+    // The flags: SHF_ALLOC.
     file.put_word(2);
     file.put_word(address);
     file.put_word(range.start);
@@ -276,28 +304,32 @@ fn put_headers(file: &mut File, layout: &Layout) {
     head.bytes
         .extend_from_slice(&[if is_64 { 2 } else { 1 }, 1, 1]);
     head.pad(16);
-    let segments = 1 + u64::from(layout.segment.is_some());
+    let (header_size, segment_header_size) = if is_64 { (64, 56) } else { (52, 32) };
+    let segment_count = 1 + u64::from(layout.segment.is_some());
+    // ET_DYN.
     head.put(3, 2);
     head.put(layout.machine.into(), 2);
     head.put(1, 4);
     head.put_word(0);
-    head.put_word(if is_64 { 64 } else { 52 });
+    // The segment headers follow this header.
+    head.put_word(header_size);
     head.put_word(layout.section_headers.unwrap_or(0));
     head.put(0, 4);
-    let sizes = if is_64 { [64, 56] } else { [52, 32] };
-    let count = layout.section_headers.map_or(0, |_| layout.section_count);
-    let section_size = if is_64 { 64 } else { 40 };
+    let section_count = layout.section_headers.map_or(0, |_| layout.section_count);
+    let section_header_size = if is_64 { 64 } else { 40 };
+    // The section names are the last section.
+    let names_index = section_count.max(1) - 1;
     for value in [
-        sizes[0],
-        sizes[1],
-        segments,
-        section_size,
-        count,
-        count.max(1) - 1,
+        header_size,
+        segment_header_size,
+        segment_count,
+        section_header_size,
+        section_count,
+        names_index,
     ] {
         head.put(value, 2);
     }
-    put_segment(&mut head, 1, 0..file_size);
+    put_segment(&mut head, PT_LOAD, 0..file_size);
     if let Some((kind, range)) = &layout.segment {
         put_segment(&mut head, *kind, range.clone());
     }

@@ -1,6 +1,9 @@
 //! `.ARM.exidx` and `.ARM.extab`, in each of their formats.
 
-use super::elf::{Entry, File, Part, Parts};
+use super::elf::{
+    ARM_EXIDX_NAME, ARM_EXTAB_NAME, Entry, File, PT_ARM_EXIDX, Part, Parts, SHT_ARM_EXIDX,
+    SHT_PROGBITS,
+};
 
 /// The `finish` instruction.
 const FINISH: u8 = 0xb0;
@@ -55,10 +58,10 @@ pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
     let part = |name, kind, range| Part { name, kind, range };
     Parts {
         sections: vec![
-            part(24, 1, table..index),
-            part(35, 0x7000_0001, index..file.at()),
+            part(ARM_EXTAB_NAME, SHT_PROGBITS, table..index),
+            part(ARM_EXIDX_NAME, SHT_ARM_EXIDX, index..file.at()),
         ],
-        segment: Some((0x7000_0001, index..file.at())),
+        segment: Some((PT_ARM_EXIDX, index..file.at())),
     }
 }
 

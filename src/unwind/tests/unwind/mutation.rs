@@ -8,7 +8,7 @@ use super::elf::CODE;
 use super::program::{Loaded, unwind};
 use super::property::program;
 
-/// Fewer than `limit` bytes to overwrite: the position, for any number of bytes, and the new value.
+/// Fewer than `limit` bytes to overwrite: for each, the position, which fits buffers of any length, and the new value.
 fn damage(limit: usize) -> impl Strategy<Value = Vec<(prop::sample::Index, u8)>> {
     prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..limit)
 }

@@ -36,8 +36,8 @@ pub(crate) fn program() -> impl Strategy<Value = (Program, Vec<usize>)> {
     let exceptions = Just((Arch::Arm, Section::Exceptions));
     prop_oneof![
         4 => of_functions((arch, section), shape(), 0),
-        // The outermost function has no unwind information and is unwound by its frame pointer, which its callees restore. If it
-        // is also the innermost function, the register may hold anything: hence at least one call.
+        // The outermost function has no unwind information; it is recognized by r11, which is 0 in it and which its callees
+        // restore. In the innermost frame, r11 is not checked, as it may hold anything: hence at least one call.
         1 => of_functions(exceptions, common_shape(), 1),
     ]
 }

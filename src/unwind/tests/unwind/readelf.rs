@@ -15,7 +15,7 @@ use super::program::{Loaded, START};
 
 /// Bytes per function.
 const SIZE: u64 = 0x20;
-/// The number of functions in a file.
+/// The number of generated functions in a file. One more follows, at [`LAST`].
 const FUNCTIONS: usize = 0x40;
 /// The file offset of the last function. All return addresses are in it; it pops its own.
 const LAST: u64 = CODE.start + SIZE * FUNCTIONS as u64;
