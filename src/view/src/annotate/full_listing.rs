@@ -60,10 +60,10 @@ pub(super) fn write(
 
 /// Digits of the highest line number, at least two.
 fn line_digits(annotation: &Annotation<'_>) -> usize {
-    let sites = annotation.listing.lines.iter();
-    let sites = sites.filter_map(|line| line.site?.line);
-    let most = sites.map(|(_, number)| number).max().unwrap_or_default();
-    most.to_string().len().max(2)
+    let instructions = annotation.listing.lines.iter();
+    let source_lines = instructions.filter_map(|line| line.site?.line);
+    let highest = source_lines.map(|(_, number)| number).max();
+    highest.unwrap_or_default().to_string().len().max(2)
 }
 
 /// State while printing a function.
@@ -105,14 +105,14 @@ impl<'a> FunctionPrinter<'_, 'a> {
             write!(self.out, "{}", painted(&text, *share, self.options))?;
         }
         self.instruction(line)?;
-        let named = line.site.and_then(|site| site.line);
-        let most = largest(&shares);
+        let source_line = line.site.and_then(|site| site.line);
+        let largest_share = largest(&shares);
         if self.options.lines
-            && most.value() > MIN_PERCENT
-            && let Some((path, number)) = named
+            && largest_share.value() > MIN_PERCENT
+            && let Some((path, number)) = source_line
         {
             let place = format!(" // {}:{number}", file_name(path, self.options));
-            write!(self.out, "{}", painted(&place, most, self.options))?;
+            write!(self.out, "{}", painted(&place, largest_share, self.options))?;
         }
         writeln!(self.out)?;
         self.further_bytes(line)
@@ -172,14 +172,14 @@ impl<'a> FunctionPrinter<'_, 'a> {
             return Ok(());
         }
         let width = self.options.column.width();
-        let none = match self.options.column {
+        let zero = match self.options.column {
             AnnotateColumn::Percent => "0.00",
             AnnotateColumn::Samples | AnnotateColumn::Period => "0",
         };
         for (index, bytes) in line.bytes.chunks(BYTES).enumerate().skip(1) {
             let (address, blanks) = self.address(line.address + (index * BYTES) as u64);
             for _ in &line.hits {
-                write!(self.out, "{none:>width$}")?;
+                write!(self.out, "{zero:>width$}")?;
             }
             writeln!(self.out, " :   {address}{:blanks$}{}", "", hex(bytes))?;
         }

@@ -91,20 +91,20 @@ impl<'a> BriefPrinter<'_, 'a> {
 
     /// Prints a line without an instruction.
     fn note(&mut self, text: &str) -> io::Result<()> {
-        let (width, label) = (self.numbers_width, self.labels.width() + 2);
-        let text = LeftAligned(text, width + label - 1);
-        writeln!(self.out, "{} {}{text}", Blanks(width), Blanks(label))
+        let (width, label_width) = (self.numbers_width, self.labels.width() + 2);
+        let text = LeftAligned(text, width + label_width - 1);
+        writeln!(self.out, "{} {}{text}", Blanks(width), Blanks(label_width))
     }
 
     fn line(&mut self, line: &InstructionLine<'a>) -> io::Result<()> {
         self.site(line.site)?;
         self.numbers(line)?;
-        let (width, label) = (self.numbers_width, self.labels.width());
+        let (width, label_width) = (self.numbers_width, self.labels.width());
         match self.labels.jump_count(line) {
-            0 => write!(self.out, " {:label$}  ", "")?,
+            0 => write!(self.out, " {:label_width$}  ", "")?,
             _ => {
                 let offset = line.address - self.annotation.listing.start;
-                write!(self.out, " {offset:>label$x}: ")?;
+                write!(self.out, " {offset:>label_width$x}: ")?;
             }
         }
         let arrow = self.labels.arrow(line).map_or(' ', |arrow| arrow.sign());
@@ -114,7 +114,7 @@ impl<'a> BriefPrinter<'_, 'a> {
             text = format!("{:<24}{text}", hex(first));
         }
         // Padded like perf.
-        let text = LeftAligned(&text, width + label + 5);
+        let text = LeftAligned(&text, width + label_width + 5);
         writeln!(self.out, "{arrow} {text}")?;
         self.further_bytes(line)
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 const LINE: usize = 16;
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Writes a record's bytes with the surrounding lines.
+/// Writes a heading, a record's bytes and an empty line.
 pub(super) fn write(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     writeln!(out, ".\n. ... raw event: size {} bytes", bytes.len())?;
     let mut line = Vec::with_capacity(96);
