@@ -1,5 +1,5 @@
 //! A Rust workload with two threads: trait objects, closures, iterators, generic sorting, string maps and recursion
-//! over boxed trees. Copied stacks differ in depth and most frames contain inlined ones.
+//! over boxed trees. Stacks that perf copies (`--call-graph dwarf`) differ in depth, and most frames contain inlined ones.
 //! Build: rustc --edition 2021 -O -C debuginfo=1 load.rs -o load-rust;  run: ./load-rust SECONDS
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};

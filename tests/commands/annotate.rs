@@ -205,7 +205,7 @@ fn unknown_functions_and_functions_without_code_are_reported() {
     // EM_RISCV in e_machine.
     foreign[18..20].copy_from_slice(&243_u16.to_le_bytes());
     fs::remove_file(&program).expect("the program");
-    fs::write(&program, foreign).expect("another");
+    fs::write(&program, foreign).expect("a program of another architecture");
     let unsupported = run(&["-s", "burn_deep"]);
     assert_eq!(
         (unsupported.status, unsupported.stdout.as_str()),

@@ -23,7 +23,7 @@ macro_rules! bit_set {
                 self.0 & other.0 == other.0
             }
 
-            /// Returns this set with the bits of `other` set or cleared.
+            /// Returns this set with the bits of `other` set if `on`, otherwise cleared.
             #[must_use]
             pub const fn with(self, other: Self, on: bool) -> Self {
                 if on { Self(self.0 | other.0) } else { Self(self.0 & !other.0) }

@@ -68,7 +68,7 @@ impl<'a> BranchStack<'a> {
         self.entries
     }
 
-    /// The same stack with other [`BranchStack::words`].
+    /// The same stack with other [`BranchStack::words`], which must be as many: the counters are kept.
     #[must_use]
     pub fn with_words(self, entries: U64s<'a>) -> Self {
         Self { entries, ..self }

@@ -13,8 +13,8 @@ impl fmt::Display for DataSource {
     }
 }
 
-/// Accessors for the parts, each as the bits of a bit-field and as text. The text of the level includes `mem_lvl_num`,
-/// `mem_remote` and `mem_hops`, that of the snoop result `mem_snoopx`.
+/// Accessors for the parts other than the operation, each as the bits of a bit-field and as text. The text of the level includes
+/// `mem_lvl_num`, `mem_remote` and `mem_hops`, that of the snoop result `mem_snoopx`.
 impl DataSource {
     /// Levels of the memory hierarchy, and whether they were hit or missed, `mem_lvl`.
     #[must_use]
@@ -116,11 +116,16 @@ const LOCK: BitField = BitField(24, &["N/A", "Yes"]);
 const TLB: BitField = BitField(26, &["N/A", "hit", "miss", "L1", "L2", "Walker", "Fault"]);
 const SNOOP_MORE: BitField = BitField(38, &["Fwd", "Peer"]);
 const BLOCKED: BitField = BitField(40, &["N/A", "Data", "Addr"]);
-/// The bits of [`LEVEL`] and [`TLB`] for the outcome, which is printed after the levels.
+/// Number of the bit in [`LEVEL`] and [`TLB`] for a hit. The outcome, hit or miss, is printed after the levels.
 const HIT: usize = 1;
+/// Number of the bit in [`LEVEL`] and [`TLB`] for a miss.
 const MISS: usize = 2;
+/// First bit of `mem_lvl_num`, which has four bits.
+const LEVEL_NUMBER: u32 = 33;
 /// Number of the bit `mem_remote`.
 const REMOTE: u32 = 37;
+/// First bit of `mem_hops`, which has three bits.
+const HOPS: u32 = 43;
 
 /// Name of a level by `mem_lvl_num`; `None` for other numbers, which are printed as cache levels (`L1`).
 fn level_name(number: u64) -> Option<&'static str> {
@@ -170,7 +175,7 @@ impl BitField {
         self.set_names(source).next().unwrap_or("No")
     }
 
-    /// Names of the set bits that are levels, without the outcome.
+    /// Names of the set bits other than those of the outcome.
     fn levels(&self, source: u64) -> impl Iterator<Item = &'static str> {
         self.set_names(source)
             .filter(|name| !matches!(*name, "hit" | "miss"))
@@ -254,7 +259,7 @@ fn level(source: u64, text: &mut String) {
     if source >> REMOTE & 1 == 1 {
         text.push_str("Remote ");
     }
-    let (number, hops) = (source >> 33 & 0xf, source >> 43 & 7);
+    let (number, hops) = (source >> LEVEL_NUMBER & 0xf, source >> HOPS & 7);
     let has_levels = if hops == 0 {
         join(LEVEL.levels(source), text)
     } else {

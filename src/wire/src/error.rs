@@ -16,14 +16,16 @@ pub enum DecodeError {
         /// Bytes that are left at that offset.
         have: usize,
     },
-    /// A count or size is larger than what remains of the record or structure.
-    #[error("{field} at offset {offset} of the body is {value}, more than the body can hold")]
+    /// A field has more 64-bit numbers than remain in the record or structure.
+    #[error(
+        "{field} at offset {offset} of the body has {value} 64-bit numbers, more than the body can hold"
+    )]
     TooLarge {
         /// Name of the field that was read.
         field: &'static str,
         /// Offset of the field from the first byte passed to the decoder; in a record, the first one after the header.
         offset: usize,
-        /// The count or size.
+        /// Number of 64-bit numbers in the field, by the count that precedes it or the layout.
         value: u64,
     },
 }

@@ -66,8 +66,8 @@ pub enum CpuMode {
 }
 
 impl CpuMode {
-    /// The mode that uses an address of the host: [`Self::Kernel`] in the upper half of the address space, as on x86-64 and
-    /// arm64, otherwise [`Self::User`].
+    /// The mode to which an address of the host belongs: [`Self::Kernel`] in the upper half of the address space, as on x86-64
+    /// and arm64, otherwise [`Self::User`].
     #[must_use]
     pub const fn of_address(address: u64) -> Self {
         match address >> 63 {

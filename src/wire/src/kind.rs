@@ -106,7 +106,7 @@ kinds! {
     COMPRESSED = 81;
     /// End of the synthesized records at the start.
     FINISHED_INIT = 82;
-    /// Compressed records, padded to eight bytes.
+    /// Compressed records, padded to a multiple of eight bytes.
     COMPRESSED2 = 83;
     /// BPF metadata.
     BPF_METADATA = 84;

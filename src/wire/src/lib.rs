@@ -62,8 +62,7 @@ pub use user::{
 };
 pub use user_stack::UserStack;
 
-/// The limit of context markers in a callchain (`PERF_CONTEXT_MAX`): values from here on are no
-/// addresses.
+/// The lowest value of a context marker in a callchain (`PERF_CONTEXT_MAX`): values from here on are not addresses.
 pub const PERF_CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
 /// Callchain marker: the following entries are hypervisor addresses (`PERF_CONTEXT_HV`).
 pub const PERF_CONTEXT_HV: u64 = (-32_i64).cast_unsigned();
@@ -71,7 +70,8 @@ pub const PERF_CONTEXT_HV: u64 = (-32_i64).cast_unsigned();
 pub const PERF_CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();
 /// Callchain marker: the following entries are user addresses (`PERF_CONTEXT_USER`).
 pub const PERF_CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
-/// Callchain marker: user frames follow in a separate record (`PERF_CONTEXT_USER_DEFERRED`).
+/// Callchain marker: the next entry is the cookie of a [`CallchainDeferred`] record with the user addresses
+/// (`PERF_CONTEXT_USER_DEFERRED`).
 pub const PERF_CONTEXT_USER_DEFERRED: u64 = (-640_i64).cast_unsigned();
 /// Callchain marker: the following entries belong to a guest (`PERF_CONTEXT_GUEST`).
 pub const PERF_CONTEXT_GUEST: u64 = (-2048_i64).cast_unsigned();

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
-/// Code point of byte 0.
+/// Code point of the private character of a byte, minus the byte.
 const BASE: u32 = 0x10_ff00;
 /// First byte in UTF-8 of the private characters, and of all from U+100000.
 const LEAD_BYTE: u8 = 0xf4;

@@ -67,7 +67,8 @@ pub struct Throttle {
 /// `PERF_RECORD_SWITCH` (no fields) and `PERF_RECORD_SWITCH_CPU_WIDE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch {
-    /// The next or previous process and thread, in the CPU-wide record.
+    /// Process and thread that run next if [`Misc::SWITCH_OUT`] is set, otherwise those that ran before; `None` for
+    /// `PERF_RECORD_SWITCH`.
     pub next_prev: Option<(u32, u32)>,
 }
 

@@ -175,7 +175,7 @@ fn take_last_name<'a, const N: usize>(
     Ok(crate::until_nul(at.take(room, field)?))
 }
 
-/// Appends a name at the end of a record, padded to eight bytes and truncated to fit into `N`.
+/// Appends a name at the end of a record, padded to a multiple of eight bytes; name and padding have at most `N` bytes.
 fn put_last_name<const N: usize>(to: &mut Encoder<'_>, name: &[u8]) {
     let name = name.get(..N).unwrap_or(name);
     to.bytes(name);

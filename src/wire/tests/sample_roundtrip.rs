@@ -17,9 +17,13 @@ struct Content {
     counters: Vec<u64>,
     chain: Vec<u64>,
     raw: Vec<u8>,
+    /// Source, target, flags and counters of each branch.
     branches: Vec<[u64; 4]>,
+    /// The bytes reserved for the user stack.
     stack: Vec<u8>,
+    /// How many of these bytes were copied from the stack.
     stack_copied: usize,
+    /// `PERF_SAMPLE_REGS_ABI_*` of both register dumps.
     abi: u64,
 }
 
@@ -59,7 +63,8 @@ fn attrs() -> impl Strategy<Value = Attr> {
         |(selections, sample_regs_user, sample_regs_intr)| {
             let (sample_type, read_format, has_hw_index, has_counters) = selections;
             Attr {
-                sample_type: SampleType(sample_type & ((1 << 25) - 1)),
+                // Only known fields: the body of a sample with others cannot be built.
+                sample_type: SampleType(sample_type & !SampleType::ALL.unnamed()),
                 read_format: ReadFormat(read_format),
                 branch_sample_type: BranchSampleType::default()
                     .with(BranchSampleType::HW_INDEX, has_hw_index)

@@ -242,6 +242,7 @@ fn counters_of_a_domain_depend_on_the_version() {
         to.u16(version);
         to.u16(1);
         (1..=count).for_each(|counter| to.u32(counter));
+        // 16 bytes were appended before the counters; the body of a record has 200 bytes.
         to.zeros(200 - 16 - count as usize * 4);
         let decoded = decode(RecordKind::SCHEDSTAT_DOMAIN, &bytes, Endian::Little);
         let Some(UserRecord::SchedstatDomain(domain)) = decoded else {

@@ -37,6 +37,7 @@ const CODE: &[u8] = &[
     0xe1, 0xff, 0xff, 0x54, // b.ne to the subs
     0xc0, 0x03, 0x5f, 0xd6, // ret
 ];
+/// No function: the workload is not implemented for other processors.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const CODE: &[u8] = &[];
 
@@ -44,9 +45,10 @@ const CODE: &[u8] = &[];
 const NAME: &[u8] = b"jit_workload\0";
 /// Size of a mapping in bytes, larger than the code. The kernel rounds it up to its page size.
 const MAPPING_SIZE: usize = 4096;
-/// The number of the processor in ELF (`e_machine`).
+/// The number of the processor in ELF (`e_machine`): `EM_X86_64`.
 #[cfg(target_arch = "x86_64")]
 const MACHINE: u32 = 62;
+/// The number of the processor in ELF (`e_machine`): `EM_AARCH64`. Other processors do not use it.
 #[cfg(not(target_arch = "x86_64"))]
 const MACHINE: u32 = 183;
 

@@ -27,6 +27,10 @@ struct NetPort {
 const PATH_BENEATH: libc::c_int = 1;
 /// `LANDLOCK_RULE_NET_PORT`.
 const NET_PORT: libc::c_int = 2;
+/// `LANDLOCK_ACCESS_FS_READ_FILE`.
+const ACCESS_FS_READ_FILE: u64 = 1 << 2;
+/// `LANDLOCK_ACCESS_NET_BIND_TCP`.
+const ACCESS_NET_BIND_TCP: u64 = 1 << 0;
 /// The descriptor of the ruleset, which need not be open: the kernel checks the flags first.
 const RULESET: libc::c_int = 11;
 /// Undefined flags, so that the kernel refuses the call.
@@ -44,11 +48,11 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
 pub(crate) extern "C" fn landlock() {
     let frame = StackFrame::new();
     let path = PathBeneath {
-        allowed_access: 1 << 2,
+        allowed_access: ACCESS_FS_READ_FILE,
         parent_fd: 14,
     };
     let port = NetPort {
-        allowed_access: 1,
+        allowed_access: ACCESS_NET_BIND_TCP,
         port: 19,
     };
     // SAFETY: both rules have the layout that the kernel reads for their type, and outlive the calls.

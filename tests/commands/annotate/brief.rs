@@ -35,8 +35,9 @@ fn compare(tools: &Tools, file: &str, program: &str, words: &[&str]) -> usize {
     let [perf, ours] = BOTH.map(|tool| tools.outcome(tool, &line));
     assert_eq!(ours.status, 0, "{ours:?}");
     let (perf, mut ours) = (functions(&perf.stdout), functions(&ours.stdout));
-    // perf omits functions that were hit only by other events of the group.
+    // The line after the title, which starts with `Samples: `, names the function.
     let name = |text: &String| text.lines().nth(1).map(str::to_owned);
+    // perf omits functions that were hit only by other events of the group.
     let names: Vec<Option<String>> = perf.iter().map(name).collect();
     ours.retain(|text| names.contains(&name(text)));
     // The C library's startup code and the PLT are not compared: a stray sample there shows a slot of the global offset

@@ -2,6 +2,9 @@
 
 use crate::{Cursor, DecodeError, Encoder, Misc, until_nul};
 
+/// Maximum size of a build-id in a record, in bytes.
+const MAX_BUILD_ID: u8 = 20;
+
 /// `PERF_RECORD_MMAP`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mmap<'a> {
@@ -78,7 +81,8 @@ pub(super) fn mmap2<'a>(at: &mut Cursor<'a>, misc: Misc) -> Result<Mmap2<'a>, De
     let fixed = mmap_fixed(at)?;
     // If only some events request build-ids, kernels may leave the bit set in the records of the other events, which hold no
     // build-id. There, this byte is part of the device number; a value above 20 shows that.
-    let has_build_id = misc.contains(Misc::MMAP_BUILD_ID) && at.clone().u8("build_id_size")? <= 20;
+    let has_build_id =
+        misc.contains(Misc::MMAP_BUILD_ID) && at.clone().u8("build_id_size")? <= MAX_BUILD_ID;
     let id = if has_build_id {
         let size = at.u8("build_id_size")?;
         at.take(3, "__reserved")?;

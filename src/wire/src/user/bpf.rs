@@ -12,8 +12,11 @@ pub struct BpfMetadata<'a> {
     pub entries: Vec<(&'a [u8], &'a [u8])>,
 }
 
+/// Size of the field for a program's name, in bytes.
 const PROGRAM: usize = 16;
+/// Size of the field for a key, in bytes.
 const KEY: usize = 64;
+/// Size of the field for a value, in bytes.
 const VALUE: usize = 256;
 
 impl<'a> BpfMetadata<'a> {

@@ -36,7 +36,7 @@ pub enum Simpleperf<'a> {
         len: u64,
         /// Id of the shared object.
         dso: u64,
-        /// Its name.
+        /// Name of the symbol.
         name: &'a [u8],
     },
     /// Part of a record longer than 65535 bytes.
@@ -303,7 +303,7 @@ impl<'a> UnwindingDetails<'a> {
     }
 }
 
-/// Appends a 32-bit size, the bytes, and zeros up to a multiple of `align`.
+/// Appends a 32-bit size, the bytes, and zeros that pad the bytes, without the size, to a multiple of `align`.
 fn put_sized(bytes: &[u8], align: usize, to: &mut Encoder<'_>) {
     to.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
     to.bytes(bytes);
