@@ -89,7 +89,8 @@ mod tests {
         };
         let mut events = [event(SampleType::IP | copies), event(SampleType::IP)];
         drop_fields(&mut events, copies);
-        let excludes = |event: &EventDesc| event.attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER);
+        let excludes =
+            |event: &EventDesc| event.attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER);
         assert_eq!([0, 1].map(|index| excludes(&events[index])), [false, true]);
         assert_eq!(
             [0, 1].map(|index| events[index].attr.sample_type),

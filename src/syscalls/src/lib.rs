@@ -43,5 +43,5 @@ pub use errno::{error_name, error_text};
 pub use kernel_structures::StructureTexts;
 pub use kind::ArgumentKind;
 pub use late_memory::{LateMemory, ProcessMemory};
-pub use result::write_result;
+pub use result::{error_number, write_result};
 pub use table::{Abi, Argument, Syscall, SyscallTable, group_members};

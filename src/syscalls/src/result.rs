@@ -9,6 +9,13 @@ use crate::{CallArguments, TaskNames, error_name, error_text};
 /// The largest error number that the kernel returns (`MAX_ERRNO` in linux/err.h).
 const MAX_ERRNO: i64 = 4095;
 
+/// Returns the errno of a result: results from -4095 to -1 are negated errnos. `None` if the call succeeded.
+#[must_use]
+pub fn error_number(result: i64) -> Option<u32> {
+    let is_error = (-MAX_ERRNO..0).contains(&result);
+    is_error.then(|| u32::try_from(-result).unwrap_or_default())
+}
+
 /// Writes the result of a call, without ` = `.
 ///
 /// # Errors
@@ -19,8 +26,8 @@ pub fn write_result(
     result: i64,
     task: &dyn TaskNames,
 ) -> io::Result<()> {
-    if (-MAX_ERRNO..0).contains(&result) {
-        return write_error(to, result);
+    if let Some(error) = error_number(result) {
+        return write_error(to, error);
     }
     let name = call.syscall.map_or("", |syscall| syscall.name);
     match name {
@@ -35,8 +42,7 @@ pub fn write_result(
     }
 }
 
-fn write_error(to: &mut dyn Write, result: i64) -> io::Result<()> {
-    let number = u32::try_from(-result).unwrap_or_default();
+fn write_error(to: &mut dyn Write, number: u32) -> io::Result<()> {
     match error_name(number) {
         Some(name) => write!(to, "-1 {name} ({})", error_text(number)),
         None => write!(to, "-1 (error {number})"),

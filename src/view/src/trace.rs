@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use rperf_analysis::trace::{CallStatistics, CallSummary, CallText, TraceLine};
-use rperf_syscalls::{SyscallTable, error_name, write_name};
+use rperf_syscalls::{SyscallTable, error_name, error_number, write_name};
 use serde_json::{Map, Value, json};
 
 /// The default column of ` = ` in the text of a call.
@@ -131,8 +131,6 @@ fn padded(text: &str, width: usize) -> String {
 
 /// The version of the objects that [`write_json`] writes.
 const JSON_VERSION: u32 = 1;
-/// The largest errno: a result from `-MAX_ERRNO` to -1 is a negated errno.
-const MAX_ERRNO: i64 = 4095;
 
 /// Writes a line with details, or a number of lost records, as a JSON object (docs/trace-json.md). Writes nothing for other
 /// lines.
@@ -169,10 +167,7 @@ pub fn write_json(to: &mut dyn Write, line: &TraceLine<'_>) -> io::Result<()> {
         object.insert("duration".to_owned(), line.duration.into());
         object.insert("values".to_owned(), details.values.clone().into());
         object.insert("result".to_owned(), details.result.into());
-        let error = details
-            .result
-            .filter(|result| (-MAX_ERRNO..0).contains(result));
-        let error = error.and_then(|result| error_name(u32::try_from(-result).ok()?));
+        let error = details.result.and_then(error_number).and_then(error_name);
         if let Some(error) = error {
             object.insert("error".to_owned(), error.into());
         }

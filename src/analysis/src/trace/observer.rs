@@ -9,7 +9,7 @@ mod tests;
 use rperf_replay::FoldControl;
 use rperf_syscalls::{
     ArgumentOptions, CallArguments, CapturedBytes, Syscall, SyscallTable, argument_texts,
-    write_arguments, write_result,
+    error_number, write_arguments, write_result,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -19,7 +19,7 @@ use super::line::{
     CallText, LineDetails, NamedText, RUN_TIME_EVENT, TraceLine, TraceOptions, TraceSink,
 };
 use super::names::{CallNames, CommNames, FdNames};
-use super::summary::{CallStatistics, CallSummary, error_number};
+use super::summary::{CallStatistics, CallSummary};
 use super::{CapturedArgument, ProcessFiles, TraceRecord, TracedSample};
 use crate::{EventContext, Loss, Observer, TaskChange, TaskId};
 

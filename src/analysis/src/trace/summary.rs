@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rperf_syscalls::error_number;
+
 /// The calls of all threads.
 #[derive(Debug, Clone, Default)]
 pub struct CallSummary {
@@ -158,13 +160,6 @@ impl CallStatistics {
         let error_of_mean = (self.squares / (count - 1.0) / count).sqrt();
         100.0 * error_of_mean / self.mean
     }
-}
-
-/// Returns the errno of a result; `None` if the call succeeded.
-pub(super) fn error_number(result: i64) -> Option<u32> {
-    (-4095..0)
-        .contains(&result)
-        .then(|| u32::try_from(-result).unwrap_or_default())
 }
 
 #[cfg(test)]

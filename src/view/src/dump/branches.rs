@@ -20,9 +20,11 @@ pub(super) fn write(out: &mut dyn Write, stack: &BranchStack<'_>) -> io::Result<
     writeln!(out, "... branch stack: nr:{}", stack.len())?;
     for (index, entry) in stack.iter().enumerate() {
         let (from, to, flags) = (entry.from, entry.to, entry.flags);
-        let letter = |bit: u32, letter: char| if flags >> bit & 1 == 1 { letter } else { ' ' };
-        let (mispredicted, predicted) = (letter(0, 'M'), letter(1, 'P'));
-        let (aborted, in_transaction) = (letter(3, 'A'), letter(2, 'T'));
+        let letter = |bit: u64, letter: char| if flags & bit != 0 { letter } else { ' ' };
+        let mispredicted = letter(branch::MISPREDICTED, 'M');
+        let predicted = letter(branch::PREDICTED, 'P');
+        let aborted = letter(branch::ABORTED, 'A');
+        let in_transaction = letter(branch::IN_TRANSACTION, 'T');
         let cycles = entry.cycles();
         // Flags that perf 6.1 does not name.
         let other_flags = flags >> 33;

@@ -3,10 +3,10 @@
 use crate::digits;
 
 // Bits of `BranchEntry::flags`.
-pub(super) const MISPREDICTED: u64 = 1;
-pub(super) const PREDICTED: u64 = 1 << 1;
-pub(super) const IN_TRANSACTION: u64 = 1 << 2;
-pub(super) const ABORTED: u64 = 1 << 3;
+pub(crate) const MISPREDICTED: u64 = 1;
+pub(crate) const PREDICTED: u64 = 1 << 1;
+pub(crate) const IN_TRANSACTION: u64 = 1 << 2;
+pub(crate) const ABORTED: u64 = 1 << 3;
 
 /// Appends what follows the addresses of an entry: prediction, transaction, abort, cycles and type. This is `/M/-/-/0/COND `, or
 /// `/M/-/-/0/ ` without a type.
