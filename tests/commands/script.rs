@@ -22,7 +22,7 @@ const KERNEL: u64 = (-128_i64).cast_unsigned();
 const USER: u64 = (-512_i64).cast_unsigned();
 const GUEST: u64 = (-2048_i64).cast_unsigned();
 
-/// Cases of threads, names, orders and callchains that do not depend on the machine.
+/// A recording with special cases of threads, names, orders and callchains that do not depend on the machine.
 fn odd_recording() -> Vec<u8> {
     let mut file = Recording::new();
     let program = (0x0040_0000, 0x1000, 0x1000);
@@ -42,7 +42,7 @@ fn odd_recording() -> Vec<u8> {
         1_001_000_001,
         &[0x0040_0020, USER, 0x9999_0000, 0x0040_1000],
     ));
-    // A guest marker invalidates the chain; an empty one is not a frame.
+    // A guest marker invalidates the callchain: it is printed without frames, like an empty callchain.
     file.sample(sample(
         (10, 10),
         1_002_000_000,
@@ -119,7 +119,7 @@ const GOLDEN_CASES: &[(&[&str], &str)] = &[
     (&RECORDS, "records.txt"),
 ];
 
-/// Non-sample records in the output.
+/// Options that print non-sample records, too.
 const RECORDS: [&str; 4] = [
     "--show-task-events",
     "--show-mmap-events",

@@ -478,8 +478,8 @@ fn counters_beyond_the_limit_of_open_files_are_refused() {
     assert!(outcome.stderr.starts_with(message), "{outcome:?}");
 }
 
-/// Closing the counters of tracepoints takes long. A signal that arrives while they are closed, after the workload's end, must
-/// also end the repetitions.
+/// Closing the counters of tracepoints takes long. A signal that arrives after the workload's end, while they are being closed,
+/// must also end the repetitions.
 #[test]
 fn a_signal_after_the_workloads_end_ends_the_repetition() {
     const NAME: &str = "commands::stat::a_signal_after_the_workloads_end_ends_the_repetition";
@@ -511,7 +511,7 @@ fn each_repetition_has_its_intervals() {
     assert_eq!(restarts.count(), 1, "{outcome:?}");
 }
 
-/// A signal ends `stat` as a signal, after the last counts, so that a shell's loop around it ends, too.
+/// After a signal, `stat` prints the last counts and is then terminated by the signal, so that a shell's loop around it ends, too.
 #[test]
 fn a_signal_ends_the_process_after_the_last_counts() {
     for (name, number) in [("-INT", 2), ("-TERM", 15)] {

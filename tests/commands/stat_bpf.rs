@@ -173,6 +173,7 @@ fn programs_are_counted_or_refused_with_a_reason() {
     program.exit();
     let code = program.encode(&[]).expect("a program");
     let load = |name: &str| RawTracepointProgram::load(name, &code);
+    // A program without a name has no type information either.
     let (Ok(typed), Ok(untyped)) = (load("counted"), load("")) else {
         return skip(test, "needs root and BPF");
     };

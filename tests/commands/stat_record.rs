@@ -33,7 +33,7 @@ fn stat_report_matches_the_printed_counts() {
     assert!(table.contains(",ns,duration_time,"), "{table}");
 }
 
-/// `stat report` of both tools prints them.
+/// `stat report` of both tools prints the recorded rows. `-G /,` counts `cs` in the root cgroup and `duration_time` in none.
 #[test]
 fn rows_of_cgroups_and_of_duration_time_are_recorded() {
     let test = "rows_of_cgroups_and_of_duration_time_are_recorded";

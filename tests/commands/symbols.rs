@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rperf_perfdata::PerfData;
-use rperf_testkit::{Bytes, Outcome, Run, Scratch, copy_program, skip};
+use rperf_testkit::{Bytes, Outcome, PerfFile, Run, Scratch, copy_program, skip};
 use rperf_wire::TextPoke;
 
 use super::generated_files::{Attr, file, kcore, record};
@@ -83,18 +83,22 @@ fn files_without_symbols_are_reported() {
     let pid = 4_200_000;
     let map = |(pid, misc): (u32, u16), start, name: &str| {
         let body = Bytes::new().u32(pid).u32(pid).u64(start);
-        record(1, misc, body.u64(0x1000).u64(0).text(name, 8))
+        record(PerfFile::MMAP, misc, body.u64(0x1000).u64(0).text(name, 8))
     };
     let sample = |misc, address| {
         let body = Bytes::new().u64(address).u32(pid).u32(pid);
-        record(9, misc, body.u64(10))
+        record(PerfFile::SAMPLE, misc, body.u64(10))
     };
     let records = [
-        map((u32::MAX, 1), KERNEL, "[kernel.kallsyms]_text"),
-        map((pid, 2), CODE, dump),
-        map((pid, 2), CODE, "//anon"),
-        sample(1, KERNEL + 16),
-        sample(2, CODE + 16),
+        map(
+            (u32::MAX, PerfFile::KERNEL),
+            KERNEL,
+            "[kernel.kallsyms]_text",
+        ),
+        map((pid, PerfFile::USER), CODE, dump),
+        map((pid, PerfFile::USER), CODE, "//anon"),
+        sample(PerfFile::KERNEL, KERNEL + 16),
+        sample(PerfFile::USER, CODE + 16),
     ];
     let recording = file(&attr, "x86_64", &records.concat());
     scratch.write("perf.data", recording).expect("a file");

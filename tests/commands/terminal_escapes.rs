@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use rperf_testkit::{Bytes, Scratch, skip};
+use rperf_testkit::{Bytes, PerfFile, Scratch, skip};
 
 use super::generated_files::{Attr, file, kcore, record};
 use crate::kernel::Running;
@@ -14,9 +14,10 @@ use crate::tidy::root;
 
 /// `PERF_SAMPLE_IP`, `_TID`, `_TIME`.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
-/// An address of a fake kernel.
+/// Where a fake kernel begins.
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const BUILD_ID: [u8; 20] = [0x5a; 20];
+/// Where a program is mapped.
 const USER: u64 = 0x40_0000;
 
 /// The columns of a terminal on which no line is truncated.
@@ -41,13 +42,15 @@ fn recording() -> Scratch {
     let program = program.text(&format!("/no\nhint:{NAME}"), 8);
     let comm = Bytes::new().u32(7).u32(7).text(NAME, 8);
     let sample = |ip: u64, time| Bytes::new().u64(ip).u32(7).u32(7).u64(time);
-    const BUILD_ID_KERNEL: u16 = 1 << 14 | 1;
+    const MMAP2: u32 = 10;
+    /// `PERF_RECORD_MISC_MMAP_BUILD_ID` of a kernel mapping.
+    const BUILD_ID_KERNEL: u16 = 1 << 14 | PerfFile::KERNEL;
     let records = [
-        record(10, BUILD_ID_KERNEL, trailer(kernel, 1)),
-        record(3, 0, trailer(comm, 1)),
-        record(1, 2, trailer(program, 1)),
-        record(9, 1, sample(KERNEL + 4, 2)),
-        record(9, 2, sample(USER + 4, 3)),
+        record(MMAP2, BUILD_ID_KERNEL, trailer(kernel, 1)),
+        record(PerfFile::COMM, 0, trailer(comm, 1)),
+        record(PerfFile::MMAP, PerfFile::USER, trailer(program, 1)),
+        record(PerfFile::SAMPLE, PerfFile::KERNEL, sample(KERNEL + 4, 2)),
+        record(PerfFile::SAMPLE, PerfFile::USER, sample(USER + 4, 3)),
     ];
     let scratch = Scratch::new();
     let bytes = file(&attr, "x86_64", &records.concat());

@@ -49,8 +49,8 @@ fn results(output: &str) -> BTreeMap<&str, &str> {
 #[test]
 fn tests_of_tracefs_are_skipped_in_a_container_without_it() {
     const NAME: &str = "test_diagnosis::tests_of_tracefs_are_skipped_in_a_container_without_it";
-    // tracefs is unmounted in a new mount namespace, wherever it is mounted. In the second run empty folders are mounted over its
-    // usual places, as by container engines.
+    // In a new mount namespace, tracefs is unmounted wherever it is. So is debugfs, in which the kernel mounts tracefs
+    // automatically. In the second run empty folders are mounted over the usual places, as by container engines.
     const UNMOUNT: &str = "for kind in tracefs debugfs tracefs; do
             awk -v kind=$kind '$3 == kind { print $2 }' /proc/mounts | xargs -r -n 1 umount -l
         done; ";
@@ -145,13 +145,15 @@ const FILTERED: &str = "
 import ctypes, os, struct, sys
 call, errno = map(int, sys.argv[1:3])
 load, equal, end = 0x20, 0x15, 0x06
-rules = [(load, 0, 0, 0), (equal, 0, 1, call), (end, 0, 0, 0x50000 | errno), (end, 0, 0, 0x7fff0000)]
+fail, allow = 0x50000, 0x7fff0000
+set_no_new_privs, set_seccomp, filter_mode = 38, 22, 2
+rules = [(load, 0, 0, 0), (equal, 0, 1, call), (end, 0, 0, fail | errno), (end, 0, 0, allow)]
 code = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *rule) for rule in rules))
 class Filter(ctypes.Structure):
     _fields_ = [('count', ctypes.c_ushort), ('rules', ctypes.c_void_p)]
 libc = ctypes.CDLL(None)
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, ctypes.byref(Filter(len(rules), ctypes.addressof(code)))) == 0
+assert libc.prctl(set_no_new_privs, 1, 0, 0, 0) == 0
+assert libc.prctl(set_seccomp, filter_mode, ctypes.byref(Filter(len(rules), ctypes.addressof(code)))) == 0
 os.execv(sys.argv[3], sys.argv[3:])
 ";
 

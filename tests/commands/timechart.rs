@@ -411,6 +411,7 @@ fn a_browser_zooms_and_searches() {
     scratch.write("perf.data", file).expect("a file");
     drawn(&scratch, &[]);
     let picture = scratch.path().join("out.svg");
+    // From 200 to 600 us, in the units of the picture; the search is for `8>`.
     let Some(page) = browse(&picture, "from=838860&to=2516582&s=8%3E") else {
         return skip(NAME, "no browser");
     };

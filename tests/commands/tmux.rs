@@ -25,7 +25,7 @@ pub(crate) struct Tmux {
 }
 
 impl Tmux {
-    /// Runs the binary with `words` in `folder` on a terminal of this size, with `settings` (`TERM=dumb`) added to its
+    /// Runs the binary with `words` in `folder` on a terminal of this size, with `settings`, such as `TERM=dumb`, added to its
     /// environment. Returns `None` and prints why if there is no tmux.
     pub(crate) fn start(
         size: (u16, u16),

@@ -74,6 +74,7 @@ fn normalized(line: &str) -> String {
 
 /// The calls in the lines of a trace, in a form that is the same in each run of the program.
 fn calls(lines: &str) -> Vec<String> {
+    // Lines without a thread, `true/123`, are not calls.
     let lines = lines.lines().filter(|line| line.contains("/"));
     let calls = lines.map(normalized);
     // set_tid_address returns the thread's id, which differs between runs.
@@ -222,6 +223,7 @@ fn calls_are_summed_up_by_cgroup() {
     let mode = ["trace", "-s", "--summary-mode", "cgroup"];
     let script = ["-e", "chdir", "sh", "-c", "(cd /); (cd /; cd /)"];
     let ran = run(&scratch, &[&mode[..], &script].concat());
+    // Each of the three calls counts as two events, entry and return.
     let title = format!("\n {group}, 6 events, 100.0%\n");
     assert!(
         ran.stderr.contains(&title) && ran.stderr.matches(" events, ").count() == 1,

@@ -199,6 +199,7 @@ fn calls_and_events_are_printed_as_json() {
         objects.iter().all(|object| object["version"] == 1),
         "{lines}"
     );
+    // The third value of openat, its flags, is 0 for the operand. Libraries and locales are opened with `O_CLOEXEC`.
     let failed = objects.iter().find(|object| {
         object["error"] == "ENOENT" && object["comm"] == "cat" && object["values"][2] == 0
     });

@@ -46,7 +46,7 @@ fn stacks_are_below_the_calls_as_in_perf() {
     if theirs.status != 0 {
         return skip(test, "this perf has no trace");
     }
-    // Only the innermost frame is certain: the C library does not keep a frame pointer in the register that leads to its callers.
+    // Only the innermost frame is certain: a C library without frame pointers uses the register for other values.
     assert_eq!(own_frames.first(), frames(&theirs.stderr).first());
 }
 

@@ -24,7 +24,7 @@ fn structures_are_shown_by_the_types_of_the_kernel() {
     if !has_types(test) {
         return;
     }
-    // Twice: if another trace runs, the first structure may come after the line.
+    // Two calls: if another trace runs at the same time, the structure of the first one may arrive after its line is printed.
     let words = ["trace", "-e", "uname", "sh", "-c", "uname; uname"];
     let Some(calls) = run_with_memory(test, &scratch, &words) else {
         return;

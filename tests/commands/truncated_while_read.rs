@@ -4,12 +4,10 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::process::{Command, Stdio};
 
-use rperf_testkit::{Bytes, Scratch};
+use rperf_testkit::{Bytes, PerfFile, Scratch};
 
 use super::generated_files::{Attr, ID, file, record};
 
-/// PERF_RECORD_SAMPLE.
-const SAMPLE: u32 = 9;
 /// IP, TID, TIME and ID of perf_event_attr's `sample_type`.
 const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 64;
 /// About 16 MB of records: far more than is read ahead while the output blocks.
@@ -24,7 +22,7 @@ fn truncation_is_reported_without_a_crash() -> io::Result<()> {
     };
     let sample = |at: u64| {
         let body = Bytes::new().u64(0x1000 + at).u32(7).u32(7).u64(1 + at);
-        record(SAMPLE, 2, body.u64(ID))
+        record(PerfFile::SAMPLE, PerfFile::USER, body.u64(ID))
     };
     let records: Vec<u8> = (0..SAMPLES).flat_map(sample).collect();
     let complete = file(&attr, "x86_64", &records);

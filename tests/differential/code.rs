@@ -20,6 +20,8 @@ use crate::tidy::root;
 
 /// Branches per sample.
 const BRANCHES: usize = 12;
+/// Variants of [`corrupt`]; variant 0 changes nothing.
+const VARIANTS: usize = 12;
 /// A kernel address.
 const KERNEL: u64 = 0xffff_ffff_8100_0040;
 
@@ -92,6 +94,7 @@ fn branches(mappings: &[CodeMapping], sample_ips: &[u64], number: usize) -> Vec<
             continue;
         }
         let to = to.filter(|to| code_at(*to).is_some()).unwrap_or(next);
+        // One of four branches is mispredicted (1), one is in a transaction (2 | 4); the cycles begin at bit 4.
         let cycles = (number + path.len()) as u64 * 5 % 23;
         path.push([from, to, [1, 2, 2, 6][path.len() % 4] | cycles << 4]);
         at = to;
@@ -100,14 +103,14 @@ fn branches(mappings: &[CodeMapping], sample_ips: &[u64], number: usize) -> Vec<
     path
 }
 
-/// Changes the branches or the address of the sample with this number, unless the number is a multiple of 12. Returns the
-/// address: by default, the target of the newest branch.
+/// Changes the branches or the address of the sample with this number, unless the number is a multiple of [`VARIANTS`]. Returns
+/// the address: by default, the target of the newest branch.
 fn corrupt(branches: &mut [Branch], number: usize) -> u64 {
     let from_lowest = branches.iter().map(|branch| branch[0]).min();
     let from_highest = branches.iter().map(|branch| branch[0]).max();
     let [from, to, flags] = &mut branches[0];
     let mut ip = *to;
-    match number % 12 {
+    match number % VARIANTS {
         1 => ip = *from,
         // Aborted transaction.
         2 => *flags |= 8,

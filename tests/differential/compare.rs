@@ -18,8 +18,8 @@ fn is_unnamed_first(perf: &str, rperf: &str, objects: &mut HashSet<String>) -> b
     named && objects.insert(object.to_owned())
 }
 
-/// perf may have lost the mappings of one in this many lines.
-const LOST_OF: usize = 500;
+/// perf may have lost the mapping of one in this many lines.
+const LINES_PER_LOST_MAPPING: usize = 500;
 
 /// Whether perf knows no mapping where rperf knows one: docs/compatibility.md describes when.
 fn is_lost_mapping(perf: &str, rperf: &str) -> bool {
@@ -28,7 +28,7 @@ fn is_lost_mapping(perf: &str, rperf: &str) -> bool {
 }
 
 /// Our lines of `script` on a system-wide recording, replaced by perf's wherever perf has lost the mappings of a
-/// process other than `steady`, which runs throughout the recording.
+/// process other than `steady`, which runs throughout the recording (`None`: no process does).
 ///
 /// Processes come and go during such a recording, more of them on a busy machine, and perf knows no mapping of many
 /// that start while perf itself starts. The lines of `steady` must be equal.
@@ -63,7 +63,7 @@ pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
     let mut text = String::new();
     let mut differing = 0;
     let mut unnamed = HashSet::new();
-    let mut acceptable_lost = longest / LOST_OF;
+    let mut acceptable_lost = longest / LINES_PER_LOST_MAPPING;
     for number in 0..longest {
         let (left, right) = (expected.get(number), actual.get(number));
         if left == right {
@@ -120,7 +120,7 @@ fn shows_differing_lines_and_counts_the_rest() {
 
 #[test]
 fn accepts_few_lost_mappings() {
-    let same = "\t10 f (/a.so)\n".repeat(LOST_OF - 1);
+    let same = "\t10 f (/a.so)\n".repeat(LINES_PER_LOST_MAPPING - 1);
     let lost = "\t7f00 [unknown] ([unknown])\n";
     let known = "\td0 g+0x7 (/a.so)\n";
     let text = |odd: &str| format!("{same}{odd}");

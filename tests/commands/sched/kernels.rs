@@ -1,4 +1,4 @@
-//! Recordings of other kernels, and with missing or contradictory events; `sched timehist -I`.
+//! Recordings made on other kernels, and recordings with missing or contradictory events; `sched timehist -I`.
 
 use std::fs;
 use std::path::Path;

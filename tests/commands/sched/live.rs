@@ -10,12 +10,12 @@ use super::run;
 use crate::commands::outcome;
 use crate::kernel::can_trace;
 
-/// The numbers that `sched latency` reports for a thread, with `--live` and from a recording.
+/// The numbers that `sched latency` reports for a thread, with `--live` and from a recording. Times are nanoseconds.
 struct Waits {
     comm: String,
     count: u64,
     runtime: u64,
-    max: u64,
+    max_delay: u64,
 }
 
 /// The rows of `sched latency -p --json` by thread.
@@ -28,7 +28,7 @@ fn threads(printed: &str) -> BTreeMap<u64, Waits> {
             comm: row["comm"].as_str().expect("a name").to_owned(),
             count: number(row, "waits"),
             runtime: number(row, "runtime_ns"),
-            max: number(row, "max_delay_ns"),
+            max_delay: number(row, "max_delay_ns"),
         };
         (number(row, "tid"), waits)
     });
@@ -86,7 +86,10 @@ fn the_waits_are_those_of_a_recording() {
         compared += 1;
         if from_recording.count == live.count {
             // The clock is read at different places of the same switch.
-            assert!(from_recording.max.abs_diff(live.max) < 1_000_000, "{tid}");
+            assert!(
+                from_recording.max_delay.abs_diff(live.max_delay) < 1_000_000,
+                "{tid}"
+            );
             assert!(
                 from_recording.runtime.abs_diff(live.runtime) < 3_000_000,
                 "{tid}"

@@ -12,6 +12,10 @@ const PROCESS_TREE: u64 = 2;
 /// `FtraceEvent.sched_switch` and `sched_waking`.
 const SWITCH: u64 = 4;
 const WAKING: u64 = 20;
+/// `FtraceEventBundle.cpu`, `event` and `lost_events`.
+const CPU: u64 = 1;
+const EVENT: u64 = 2;
+const LOST_EVENTS: u64 = 3;
 
 /// An event of a trace.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,19 +31,23 @@ fn decode(trace: &[u8]) -> (Vec<Traced>, Vec<(u64, String)>, u64) {
     let (mut events, mut threads, mut losses) = (Vec::new(), Vec::new(), 0);
     for packet in messages(trace, 1) {
         for tree in messages(packet, PROCESS_TREE) {
+            // `ProcessTree.threads`; `Thread.tid` and `name`.
             let names = messages(tree, 2).into_iter();
             threads.extend(names.map(|thread| (number(thread, 1), text(thread, 2))));
         }
         for bundle in messages(packet, FTRACE) {
-            assert_eq!(number(bundle, 1), 0, "the CPU");
-            losses += number(bundle, 3);
-            for event in messages(bundle, 2) {
+            assert_eq!(number(bundle, CPU), 0, "the CPU");
+            losses += number(bundle, LOST_EVENTS);
+            for event in messages(bundle, EVENT) {
+                // `FtraceEvent.timestamp` and `pid`.
                 let (time, running) = (number(event, 1), number(event, 2));
                 for switch in messages(event, SWITCH) {
+                    // `prev_pid`, `prev_state` and `next_pid`.
                     let fields = [2, 4, 6].map(|field| number(switch, field));
                     events.push(Traced::Switch(time, running, fields));
                 }
                 for waking in messages(event, WAKING) {
+                    // `SchedWakingFtraceEvent.pid`.
                     events.push(Traced::Waking(time, running, number(waking, 2)));
                 }
             }
@@ -51,8 +59,8 @@ fn decode(trace: &[u8]) -> (Vec<Traced>, Vec<(u64, String)>, u64) {
 #[test]
 fn switches_and_wakeups_are_traced() -> std::io::Result<()> {
     let scratch = Scratch::new();
-    // The CPU of a loss is in the trailer of its record. The generated big-endian file has no trailers: the flags of its attrs,
-    // `sample_id_all` among them, are in little-endian bit order.
+    // The CPU of a loss is in the trailer of its record. Trailers of the generated big-endian file are not read: the flags of its
+    // attrs, `sample_id_all` among them, are in little-endian bit order.
     for (mut file, losses_with_cpu) in [(SchedFile::new(), 1), (SchedFile::big_endian(), 0)] {
         waits(&mut file);
         file.lost(310_000, 5);

@@ -156,6 +156,7 @@ impl SchedFile {
         self.file.bytes()
     }
 
+    /// Adds a sample of CPU 0. `raw` is the event's data, padded by the caller: with their size (u32) they end at a multiple of 8.
     fn sample(&mut self, id: u64, time: u64, tid: u32, raw: Vec<u8>) {
         let size = u32::try_from(raw.len()).expect("a short event");
         let body = self.bytes().u64(id).u32(tid).u32(tid).u64(time);
@@ -197,7 +198,7 @@ impl SchedFile {
     pub(super) fn waking(&mut self, time: u64, waker: u32, woken: u32) {
         let raw = self.bytes().raw([0; 24]).u32(woken).u32(120);
         let raw = match self.waking {
-            OLD_WAKEUP => raw.u32(1).u32(0),
+            OLD_WAKEUP => raw.u32(1).u32(0).raw([0; 4]),
             _ => raw.u32(0),
         };
         self.sample(self.waking, time, waker, raw.done());

@@ -44,7 +44,7 @@ impl StatsFile {
     }
 
     /// Adds the line of a CPU: six counters of 32 bits, three of 64.
-    fn cpu(&mut self, time: u64, cpu: u32, counts: [u32; 6], times: [u64; 3]) {
+    fn cpu(&mut self, time: u64, cpu: u32, counts: [u32; 6], long_counts: [u64; 3]) {
         let version = self.version;
         self.record(CPU, |to| {
             to.u64(time);
@@ -52,7 +52,7 @@ impl StatsFile {
             to.u16(version);
             to.u16(0);
             counts.iter().for_each(|count| to.u32(*count));
-            times.iter().for_each(|count| to.u64(*count));
+            long_counts.iter().for_each(|count| to.u64(*count));
         });
     }
 
@@ -82,8 +82,8 @@ impl StatsFile {
                     // Wraps around.
                     u32::MAX.wrapping_add(count * factor)
                 });
-                let times = [1000, 500, 7].map(|count| 5 + count * u64::from(factor));
-                self.cpu(time, cpu, counts, times);
+                let long_counts = [1000, 500, 7].map(|count| 5 + count * u64::from(factor));
+                self.cpu(time, cpu, counts, long_counts);
                 self.domain(time, cpu, u32::MAX - 3, factor > 0);
             }
         }

@@ -5,6 +5,14 @@ use rperf_testkit::{Bytes, FileAttr, PerfFile, real_perf, skip};
 
 use super::{assert_perf, assert_script, script};
 
+/// Types of events.
+const PERF_TYPE_SOFTWARE: u32 = 1;
+const PERF_TYPE_RAW: u32 = 4;
+/// `PERF_COUNT_SW_BPF_OUTPUT`.
+const BPF_OUTPUT: u64 = 10;
+/// `PERF_RECORD_MISC_HYPERVISOR` and `PERF_RECORD_MISC_EXACT_IP`.
+const HYPERVISOR: u16 = 3;
+const EXACT_IP: u16 = 1 << 14;
 /// IP, TID, TIME, ADDR, CPU, PERIOD.
 const PLAIN: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 7 | 1 << 8;
 const RAW: u64 = 1 << 10;
@@ -36,9 +44,9 @@ impl EventFile {
             sample_type,
             file: PerfFile::new(),
         };
-        let id = Bytes::new().u32(10).u32(10).u64(0).u64(0);
+        let trailer = Bytes::new().u32(10).u32(10).u64(0).u64(0);
         let comm = Bytes::new().u32(10).u32(10).text("prog", 8);
-        recording.push(3, 0, comm.raw(id.done()));
+        recording.push(PerfFile::COMM, 0, comm.raw(trailer.done()));
         recording
     }
 
@@ -66,7 +74,7 @@ impl EventFile {
     }
 }
 
-/// The fields up to the period.
+/// The fields of a sample up to the period: those of [`PLAIN`].
 fn plain(time: u64, addr: u64) -> Bytes {
     let body = Bytes::new().u64(0x0040_0010).u32(10).u32(10).u64(time);
     body.u64(addr).u64(1).u64(4000)
@@ -82,12 +90,13 @@ fn registers(body: Bytes, abi: u64, numbers: &[u32]) -> Bytes {
     }
 }
 
-/// Samples whose data source has one bit, one number of a level, or one number of hops; the other values of a sample vary with
-/// its position.
+/// Samples whose data source has one bit, one number of a level, or one number of hops, then a sample without a data source and
+/// one with a usual data source. The other values of a sample vary with its position.
 fn memory_and_branches() -> Vec<u8> {
+    /// `type` in the lower four bits, `new_type` from bit 6.
     const BRANCH_TYPES: [u64; 6] = [0, 1, 6, 9, 14, 15 | 2 << 6];
     const PAGE_SIZES: [u64; 6] = [0, 4096, 2 << 20, 1 << 30, 1, 3000];
-    let mut file = EventFile::new(4, 0x01cd, RICH);
+    let mut file = EventFile::new(PERF_TYPE_RAW, 0x01cd, RICH);
     let bits = (0..43).map(|bit| 1 << bit);
     let level_numbers = (1..16).map(|number| number << 33 | 2);
     let hops = (1..6).map(|hops| hops << 43 | 1 << 37 | 1 << 33);
@@ -105,14 +114,19 @@ fn memory_and_branches() -> Vec<u8> {
         body = registers(body, at % 2 * 2, &INTERRUPT_REGISTERS);
         body = body.u64(0x1000 * at).u64(PAGE_SIZES[(at % 6) as usize]);
         body = body.u64(PAGE_SIZES[(at / 6 % 6) as usize]);
-        let misc = [1, 2, 3, 2 | 1 << 14][(at % 4) as usize];
-        file.push(9, misc, body);
+        let misc = [
+            PerfFile::KERNEL,
+            PerfFile::USER,
+            HYPERVISOR,
+            PerfFile::USER | EXACT_IP,
+        ][(at % 4) as usize];
+        file.push(PerfFile::SAMPLE, misc, body);
     }
     file.finish()
 }
 
 fn bpf_output() -> Vec<u8> {
-    let mut file = EventFile::new(1, 10, PLAIN | RAW);
+    let mut file = EventFile::new(PERF_TYPE_SOFTWARE, BPF_OUTPUT, PLAIN | RAW);
     for raw in [
         &b""[..],
         b"\x01\x02\x03 ",
@@ -121,7 +135,7 @@ fn bpf_output() -> Vec<u8> {
         b"two\0texts\0\0\0",
     ] {
         let body = plain(1_000_000_000, 0).u32(raw.len() as u32).raw(raw);
-        file.push(9, 2, body);
+        file.push(PerfFile::SAMPLE, PerfFile::USER, body);
     }
     file.finish()
 }

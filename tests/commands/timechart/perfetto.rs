@@ -29,6 +29,7 @@ fn ftrace_events(trace: &[u8]) -> (BTreeMap<&'static str, usize>, Vec<PowerEvent
     let (mut counts, mut power) = (BTreeMap::new(), Vec::new());
     for packet in messages(trace, 1) {
         for bundle in messages(packet, FTRACE_EVENTS) {
+            // `FtraceEventBundle.event`.
             for event in messages(bundle, 2) {
                 for (field, kind) in KINDS {
                     let Some(found) = messages(event, field).first().copied() else {
@@ -36,6 +37,7 @@ fn ftrace_events(trace: &[u8]) -> (BTreeMap<&'static str, usize>, Vec<PowerEvent
                     };
                     *counts.entry(kind).or_default() += 1;
                     if matches!(kind, "frequency" | "idle") {
+                        // `cpu_id` and `state` have the same numbers in both kinds; `FtraceEvent.timestamp` is 1.
                         let (cpu, state) = (number(found, 2), number(found, 1));
                         power.push((number(event, 1) / 1000, kind, cpu, state));
                     }
@@ -114,16 +116,20 @@ fn system_calls_are_slices_of_their_threads() -> std::io::Result<()> {
     let mut slices = Vec::new();
     for packet in messages(&trace, 1) {
         for track in messages(packet, TRACK_DESCRIPTOR) {
+            // `TrackDescriptor.uuid` and `thread`; `ThreadDescriptor.tid`.
             threads.insert(number(track, 1), number(messages(track, 4)[0], 2));
         }
         for event in messages(packet, TRACK_EVENT) {
+            // `TrackEvent.debug_annotations`; `DebugAnnotation.name` and `int_value`.
             let annotations = messages(event, 4).into_iter();
             let annotations = annotations
                 .map(|annotation| (text(annotation, 10), number(annotation, 4).cast_signed()));
             let annotations: Vec<_> = annotations.collect();
+            // `TrackEvent.track_uuid`, `type` and `name`; `TracePacket.timestamp`.
             let thread = threads[&number(event, 11)];
+            let (kind, name) = (number(event, 9), text(event, 23));
             let time = number(packet, 8) / 1000;
-            slices.push((time, thread, number(event, 9), text(event, 23), annotations));
+            slices.push((time, thread, kind, name, annotations));
         }
     }
     slices.sort();

@@ -66,6 +66,7 @@ fn waits_of_an_ended_thread_are_read() {
     assert_eq!(waits.comm, b"live-sleeper");
     // A wait follows the creation of the thread and each sleep; preemption adds others.
     assert!(waits.count >= 51, "{waits:?}");
+    // 50 ms more, since the thread also exists before and after the time that it measures.
     let limit = u64::try_from(lived.as_nanos()).unwrap() + 50_000_000;
     assert!(
         waits.runtime > 0 && waits.runtime + waits.total <= limit,
