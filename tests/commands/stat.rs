@@ -511,7 +511,7 @@ fn each_repetition_has_its_intervals() {
     assert_eq!(restarts.count(), 1, "{outcome:?}");
 }
 
-/// After a signal, `stat` prints the last counts and is then terminated by the signal, so that a shell's loop around it ends, too.
+/// After a signal, `stat` prints the last counts and is then terminated by the signal: a shell's loop around it ends, too.
 #[test]
 fn a_signal_ends_the_process_after_the_last_counts() {
     for (name, number) in [("-INT", 2), ("-TERM", 15)] {

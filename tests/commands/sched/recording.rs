@@ -156,7 +156,7 @@ impl SchedFile {
         self.file.bytes()
     }
 
-    /// Adds a sample of CPU 0. `raw` is the event's data, padded by the caller: with their size (u32) they end at a multiple of 8.
+    /// Adds a sample of CPU 0. `raw` is the event's data, padded by the caller: with its size (u32) it ends at a multiple of 8.
     fn sample(&mut self, id: u64, time: u64, tid: u32, raw: Vec<u8>) {
         let size = u32::try_from(raw.len()).expect("a short event");
         let body = self.bytes().u64(id).u32(tid).u32(tid).u64(time);
