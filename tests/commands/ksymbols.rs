@@ -16,6 +16,12 @@ const FREE: u64 = 0xffff_ffff_c020_0000;
 /// `PERF_SAMPLE_IP`, `_TID`, `_TIME`.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
 const KERNEL_MODE: u16 = 1;
+/// `PERF_RECORD_MMAP`, `_SAMPLE`, `_KSYMBOL`.
+const MMAP: u32 = 1;
+const SAMPLE: u32 = 9;
+const KSYMBOL: u32 = 17;
+/// `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`.
+const UNREGISTER: u16 = 1;
 
 /// An event during a recording, one nanosecond after the previous one.
 enum Step {
@@ -38,14 +44,14 @@ fn trailer(body: Bytes, time: u64) -> Bytes {
 fn mapped(start: u64, len: u64, pgoff: u64, name: &str) -> Vec<u8> {
     let body = Bytes::new().u32(u32::MAX).u32(0).u64(start).u64(len);
     let body = body.u64(pgoff).text(name, 8);
-    record(1, KERNEL_MODE, trailer(body, 1))
+    record(MMAP, KERNEL_MODE, trailer(body, 1))
 }
 
-/// Returns a KSYMBOL record; `flags` 1 is `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`.
+/// Returns a KSYMBOL record of a BPF program.
 fn symbol(time: u64, start: u64, len: u32, flags: u16, name: &str) -> Vec<u8> {
     const BPF: u16 = 1;
     let body = Bytes::new().u64(start).u32(len).u16(BPF).u16(flags);
-    record(17, 0, trailer(body.text(name, 8), time))
+    record(KSYMBOL, 0, trailer(body.text(name, 8), time))
 }
 
 /// Returns a recording with a kernel and one module.
@@ -55,10 +61,10 @@ fn recording(steps: &[Step]) -> Vec<u8> {
     for (time, step) in (10..).zip(steps) {
         records.extend(match *step {
             Announced(start, len, name) => symbol(time, start, len, 0, name),
-            Gone(start) => symbol(time, start, 1, 1, ""),
+            Gone(start) => symbol(time, start, 1, UNREGISTER, ""),
             Sampled(ip) => {
                 let body = Bytes::new().u64(ip).u32(0).u32(0).u64(time);
-                record(9, KERNEL_MODE, body)
+                record(SAMPLE, KERNEL_MODE, body)
             }
         });
     }
@@ -142,7 +148,7 @@ fn code_has_its_announced_name_except_inside_other_code() {
             Sampled(inside + 8),
         ],
     );
-    // The removal of the code also removes the module, but in the kernel it has no effect.
+    // The removal of code in a module also removes the module; above, the removal of code in the kernel has no effect.
     assert_eq!(text.matches("[unknown] ([modfoo])").count(), 2, "{text}");
     assert_eq!(text.matches("[unknown] ([unknown])").count(), 1, "{text}");
 }

@@ -134,7 +134,7 @@ fn a_pattern_with_capital_letters_finds_lower_case_names() {
     assert_eq!(found, row);
 }
 
-/// Creates a folder like tracefs with one tracepoint; returns its path.
+/// Makes the scratch folder look like a tracefs with one tracepoint; returns the folder's path.
 fn tracefs(scratch: &Scratch) -> String {
     let event = scratch.path().join("events/cook/cook_meal");
     fs::create_dir_all(&event).expect("created");

@@ -100,7 +100,7 @@ fn waits_match_the_events_of_script() {
         let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         let rows = json["rows"].as_array().expect("rows");
         let total = rows.iter().filter_map(|row| row["total_ns"].as_u64());
-        let expected_total: u64 = expected.values().map(|row| row[1]).sum();
+        let expected_total: u64 = expected.values().map(|[_, sum, ..]| sum).sum();
         assert_eq!(total.sum::<u64>(), expected_total, "{command}");
     }
     // Text is on stderr, as in perf. With -q it has neither titles nor checks.

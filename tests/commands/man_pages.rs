@@ -90,6 +90,7 @@ fn pages_refer_to_existing_pages_and_rperf_lists_all() {
             .split_once("\n.SH \"SEE ALSO\"\n")
             .expect("a last section");
         let others = others.trim_end().split(", ");
+        // The pages of rperf are in section 1.
         let own = others.filter_map(|other| other.strip_suffix("(1)"));
         let own: Vec<&str> = own.collect();
         assert!(!own.is_empty(), "{name} refers to other pages");

@@ -16,7 +16,7 @@ const LOST_RECORD: u32 = 2;
 /// `PERF_CONTEXT_KERNEL`.
 const KERNEL: u64 = -128_i64 as u64;
 
-/// Numbers of the events, in the file and in the kernel.
+/// Ids of the events, in the file and in the kernel.
 const KMALLOC: u64 = 801;
 const KFREE: u64 = 802;
 const PAGE_ALLOC: u64 = 803;
@@ -78,7 +78,9 @@ const FORMATS: [(u64, &str, &str); 6] = [
     ),
 ];
 
-/// The print format of `mm_page_alloc_extfrag`; the order of pageblocks is 9.
+/// The order of pageblocks, as [`FALLBACK_PRINT_FMT`] computes it.
+const PAGEBLOCK_ORDER: u32 = 9;
+/// The print format of `mm_page_alloc_extfrag`.
 const FALLBACK_PRINT_FMT: &str = "\"page=%p pfn=0x%lx alloc_order=%d pageblock_order=%d\", \
     (((struct page *)vmemmap_base) + (REC->pfn)), REC->pfn, REC->alloc_order, \
     (((unsigned int)((21 - 12))) < ((unsigned int)(10)) ? ((unsigned int)((21 - 12))) : \
@@ -126,7 +128,12 @@ fn within(function: &str) -> u64 {
     TEXT + 0x1000 * number.expect("a function") as u64 + 0x10
 }
 
-/// A recording under construction. Times are in milliseconds after 1 s, the time of its start.
+/// Returns the timestamp of an event, in nanoseconds; `time` is in milliseconds after the start of the recording, which is at 1 s.
+fn nanos(time: u64) -> u64 {
+    1_000_000_000 + time * 1_000_000
+}
+
+/// A recording under construction. The times of its events are in milliseconds after its start.
 pub(super) struct KmemFile {
     file: PerfFile,
     /// Time and content of each sample.
@@ -204,8 +211,9 @@ impl KmemFile {
         self.file.bytes()
     }
 
-    fn trailer(&self, body: Bytes, pid: u32, time: u64) -> Vec<u8> {
-        let body = body.u32(pid).u32(pid).u64(time).u32(0).u32(0);
+    /// Adds the fields of `sample_id_all`.
+    fn trailer(&self, body: Bytes, pid: u32, nanos: u64) -> Vec<u8> {
+        let body = body.u32(pid).u32(pid).u64(nanos).u32(0).u32(0);
         body.u64(KMALLOC).done()
     }
 
@@ -213,7 +221,7 @@ impl KmemFile {
         let raw = raw.raw([0; 4]).done();
         let size = u32::try_from(raw.len()).expect("a short event");
         let body = self.bytes().u64(event).u32(pid).u32(pid);
-        let body = body.u64(1_000_000_000 + time * 1_000_000).u32(0).u32(0);
+        let body = body.u64(nanos(time)).u32(0).u32(0);
         let body = body.u64(chain.len() as u64 + 1).u64(KERNEL);
         let body = chain.iter().fold(body, |body, ip| body.u64(*ip));
         let body = body.u32(size).raw(raw);
@@ -273,11 +281,12 @@ impl KmemFile {
         self.sample(time, PAGE_ALLOC, 70, &chain, raw);
     }
 
-    /// Adds an allocation that finds no free block of its migrate type, and takes a block of movable pages of `from_order`.
+    /// Adds an allocation that finds no free block of its migrate type, and takes a block of movable pages of order
+    /// `from_order`.
     pub(super) fn fallback(&mut self, time: u64, pages: Pages, from_order: u32) {
         let raw = self.bytes().raw([0; 8]).u64(pages.frame).u32(pages.order);
         let raw = raw.u32(from_order).u32(pages.migrate_type).u32(1);
-        let raw = raw.u32(u32::from(from_order >= 9)).u32(0);
+        let raw = raw.u32(u32::from(from_order >= PAGEBLOCK_ORDER)).u32(0);
         let chain = [within("__alloc_pages"), within(pages.function)];
         self.sample(time, FALLBACK, 71, &chain, raw);
     }
@@ -306,7 +315,7 @@ impl KmemFile {
     pub(super) fn finish_after_loss(mut self, time: u64, records: u64) -> Vec<u8> {
         self.put_samples();
         let lost = self.bytes().u64(KMALLOC).u64(records);
-        let lost = self.trailer(lost, 0, 1_000_000_000 + time * 1_000_000);
+        let lost = self.trailer(lost, 0, nanos(time));
         self.file.record(LOST_RECORD, 0, lost);
         self.file.finish()
     }

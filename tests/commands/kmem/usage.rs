@@ -33,12 +33,15 @@ fn rows(report: &Value, keys: &[&str]) -> Vec<Value> {
 /// below that of the container, `leaking_pages` keeps ten blocks of two pages. The slab allocator takes three pages and frees
 /// one. If `has_burst`, `late_burst` keeps 100 objects of 512 bytes.
 fn planted(seconds: u64, has_burst: bool) -> Vec<u8> {
+    const OUTSIDE: u64 = 1;
+    const CONTAINER: u64 = 2;
+    const INNER: u64 = 3;
     let id = "0123456789abcdef".repeat(4);
     let docker = format!("/system.slice/docker-{id}.scope");
     let inner = format!("{docker}/inner");
     let mut file = KmemFile::with_cgroups(&["/user.slice", &docker, &inner]);
     for number in 0..seconds * 10 {
-        file.enter_cgroup(2);
+        file.enter_cgroup(CONTAINER);
         file.object(
             number * 100,
             70,
@@ -46,15 +49,15 @@ fn planted(seconds: u64, has_burst: bool) -> Vec<u8> {
             0x10_0000 + number * 64,
             64,
         );
-        file.enter_cgroup(1);
+        file.enter_cgroup(OUTSIDE);
         file.object(number * 100 + 10, 71, "busy_path", 0x1000, 128);
         file.free(number * 100 + 15, 0x1000);
     }
-    file.enter_cgroup(3);
+    file.enter_cgroup(INNER);
     for number in 0..10 {
         file.pages(number * 100 + 20, "leaking_pages", 2 * number, 1);
     }
-    file.enter_cgroup(2);
+    file.enter_cgroup(CONTAINER);
     for number in 0..3 {
         file.slab_page(number * 100 + 30, "leaking_driver", 1000 + number);
     }
@@ -201,7 +204,7 @@ fn memory_is_summed_up_by_cgroup_and_container() {
     );
     let docker = "docker:0123456789ab";
     let expected = [
-        // Both cgroups of the container.
+        // The rows of the container include both of its cgroups.
         json!(["pages", docker, 81920, 81920]),
         json!(["objects", "no container", 12800, 0]),
         json!(["slab pages", docker, 12288, 8192]),
@@ -217,7 +220,7 @@ fn memory_is_summed_up_by_cgroup_and_container() {
     let expected = [
         json!([path("/inner"), "leaking_pages", 81920]),
         json!(["/user.slice", "busy_path", 12800]),
-        // Pages of the slab allocator, and objects.
+        // A row of pages of the slab allocator, and one of objects.
         json!([path(""), "leaking_driver", 12288]),
         json!([path(""), "leaking_driver", 6400]),
     ];
@@ -384,7 +387,7 @@ struct Recomputed {
     live: BTreeMap<(bool, u64), Allocation>,
 }
 
-/// How the names of functions of the page allocator begin, and those of the slab allocator, without leading `_`.
+/// Prefixes of the names of the page allocator's functions, without leading `_`.
 const PAGE_ALLOCATOR: [&str; 5] = [
     "alloc_pages",
     "alloc_frozen_pages",
@@ -392,6 +395,7 @@ const PAGE_ALLOCATOR: [&str; 5] = [
     "folio_alloc",
     "vma_alloc_folio",
 ];
+/// Prefixes of the names of the slab allocator's functions, without leading `_`.
 const SLAB_ALLOCATOR: [&str; 5] = [
     "allocate_slab",
     "new_slab",
@@ -408,13 +412,11 @@ impl Recomputed {
         let address = hex(text(if is_page { "pfn" } else { "ptr" }));
         if event.contains("free") {
             if let Some(allocation) = self.live.remove(&(is_page, address)) {
-                let sums = self
-                    .sums
-                    .entry((allocation.kind, allocation.caller))
-                    .or_default();
-                sums[2] += allocation.bytes;
-                sums[3] -= allocation.bytes;
-                sums[4] += time - allocation.time;
+                let key = (allocation.kind, allocation.caller);
+                let [_, _, freed, live, lifetimes] = self.sums.entry(key).or_default();
+                *freed += allocation.bytes;
+                *live -= allocation.bytes;
+                *lifetimes += time - allocation.time;
             }
             return;
         }
@@ -443,17 +445,14 @@ impl Recomputed {
             allocation.caller = text("call_site").to_owned();
         }
         let key = (allocation.kind, allocation.caller.clone());
-        let sums = self.sums.entry(key).or_default();
-        *sums = [
-            sums[0] + 1,
-            sums[1] + allocation.bytes,
-            sums[2],
-            sums[3] + allocation.bytes,
-            sums[4],
-        ];
+        let [allocations, allocated, _, live, _] = self.sums.entry(key).or_default();
+        *allocations += 1;
+        *allocated += allocation.bytes;
+        *live += allocation.bytes;
         if let Some(older) = self.live.insert((is_page, address), allocation) {
-            let sums = self.sums.entry((older.kind, older.caller)).or_default();
-            sums[3] -= older.bytes;
+            let key = (older.kind, older.caller);
+            let [_, _, _, live, _] = self.sums.entry(key).or_default();
+            *live -= older.bytes;
         }
     }
 
@@ -539,8 +538,10 @@ fn sums_by_caller_match_the_events_of_script() {
     }
     for kind in ["objects", "pages", "slab pages"] {
         let bytes = |sums: &Sums| {
-            let own = sums.iter().filter(|((own, _), _)| *own == kind);
-            own.map(|(_, sums)| sums[1]).sum::<u64>()
+            let of_kind = sums.iter().filter(|((other, _), _)| *other == kind);
+            of_kind
+                .map(|(_, [_, allocated, ..])| allocated)
+                .sum::<u64>()
         };
         // The slab allocator may have so many free objects that it needs no pages.
         assert!(bytes(&expected) > 0 || kind == "slab pages", "no {kind}");

@@ -197,6 +197,7 @@ impl KworkFile {
         let size = u32::try_from(name.len() + 1).expect("a short name");
         let raw = self.bytes().raw([0; 8]).u32(irq).u32(size << 16 | 16);
         let raw = raw.raw(name).raw([0]);
+        // A raw record with its u32 size is a multiple of 8 bytes.
         let padding = (4 + 8 - (16 + name.len() + 1) % 8) % 8;
         let raw = raw.raw(vec![0; padding]);
         self.sample(IRQ_ENTRY, at, raw.done());

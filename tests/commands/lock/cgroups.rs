@@ -125,8 +125,8 @@ fn programs_in_two_cgroups_have_their_own_waits() {
     let cgroup_rows = rows(&scratch, "--lock-cgroup -Y futex");
     let waits = |number: usize| {
         let name = format!("/{}", names[number]);
-        let own = cgroup_rows.iter().find(|(own, _)| *own == name);
-        own.map(|(_, waits)| *waits).unwrap_or_default()
+        let row = cgroup_rows.iter().find(|(cgroup, _)| *cgroup == name);
+        row.map(|(_, waits)| *waits).unwrap_or_default()
     };
     // 110 waits for a mutex, and 20 for one that two processes share. In addition, the first program joins its thread.
     assert!((105..=120).contains(&waits(0)), "{cgroup_rows:?}");

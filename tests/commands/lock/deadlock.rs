@@ -104,12 +104,12 @@ fn circles_of_one_to_three_threads_are_found_with_their_locks_and_functions() {
             let stack = wait["stack"].to_string();
             assert!(stack.contains("take_second_lock+"), "{kind}: {wait}");
         }
-        // The main thread, which joins the first one, is outside the circle.
-        let joined = waits.iter().find(|wait| wait["type"] == "thread");
+        // The main thread, which joins worker-0, is outside the circle.
+        let join_wait = waits.iter().find(|wait| wait["type"] == "thread");
         if cfg!(target_arch = "x86_64") {
-            let joined = joined.unwrap_or_else(|| panic!("{process}"));
-            assert_eq!(joined["holder_comm"], "worker-0", "{joined}");
-            assert_eq!(joined["stack"], serde_json::json!([]));
+            let join_wait = join_wait.unwrap_or_else(|| panic!("{process}"));
+            assert_eq!(join_wait["holder_comm"], "worker-0", "{join_wait}");
+            assert_eq!(join_wait["stack"], serde_json::json!([]));
         }
     }
 }

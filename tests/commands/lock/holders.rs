@@ -1,4 +1,5 @@
-//! `lock contention --holders`: what the holders of locks did while other threads waited; the programs sleep or run with locks.
+//! `lock contention --holders`: what the holders of locks did while other threads waited. The recorded
+//! programs sleep or run while they hold locks.
 
 use rperf_testkit::{Scratch, may_trace, skip};
 use serde_json::Value;
@@ -6,8 +7,8 @@ use serde_json::Value;
 use super::owners::compile;
 use super::{folder_with_waits, run};
 
-/// Records a program with its holders; `false` with a printed reason if the kernel does not run the BPF
-/// programs that find owners.
+/// Records a program with the holders of its locks; `false` with a printed reason if the kernel does not run the BPF programs that
+/// find owners.
 fn record(test: &str, scratch: &Scratch, program: &str) -> bool {
     let words = format!("lock record --user --holders -o perf.data -- {program}");
     let made = run(scratch, &words);
@@ -19,7 +20,7 @@ fn record(test: &str, scratch: &Scratch, program: &str) -> bool {
     true
 }
 
-/// Returns the time that threads waited, and the times of the rows that `is_selected` accepts by state and name, in microseconds.
+/// Returns the time that threads waited, and the sum of the times of the rows that `is_selected` accepts by state and name, in microseconds.
 fn times(report: &Value, is_selected: impl Fn(&str, &str) -> bool) -> (u64, u64) {
     let rows = report["holders"].as_array().expect("rows").iter();
     let rows = rows.filter(|row| {

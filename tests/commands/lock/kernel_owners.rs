@@ -186,7 +186,7 @@ fn owners_and_names_of_a_program_are_recorded() {
             break;
         }
     }
-    // Only its own threads take the locks of the program's memory and file.
+    // Only the program's own threads take the locks of its memory and file.
     assert!(are_owners(&owners, &["mapper", "reader"]), "{owners:?}");
     assert!(are_owners(&mutexes, &["reader"]), "{mutexes:?}");
     let locks = rows(&scratch, "-l");

@@ -282,6 +282,7 @@ fn help_of_record_lists_its_options() {
     assert_eq!(help.status, 129, "{help:?}");
     let usage = "\n Usage: rperf lock record [<options>] [<command>]\n";
     assert!(help.stderr.starts_with(usage), "{help:?}");
+    // --call-graph follows its short name -g.
     for switch in ["--holders", "--owners", "--user", "--call-graph"] {
         let line = format!("\n        {switch} ");
         let is_listed = help.stderr.contains(&line)

@@ -22,11 +22,14 @@ const BPF_OUTPUT: u64 = 10;
 /// `PERF_CONTEXT_KERNEL`.
 const KERNEL: u64 = -128_i64 as u64;
 
+/// The number of futex(2) on x86_64.
+const FUTEX_CALL: u64 = 202;
+
 /// Flags of `lock:lock_acquire`.
 pub(crate) const TRY: u32 = 1;
 pub(crate) const READ: u32 = 2;
 
-/// An event and its id in the file, which is also that of a tracepoint in the kernel.
+/// An event; its number is its id in the file and, if it is a tracepoint, in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     Acquire = 901,
@@ -237,15 +240,20 @@ impl LockFile {
             flags,
         } = place;
         let raw = self.bytes().u16(event as u16).u16(0).u32(tid);
-        let name = u32::try_from(class.len() + 1).expect("a short name") << 16 | 24;
+        let name_location = u32::try_from(class.len() + 1).expect("a short name") << 16 | 24;
         let raw = match event {
             Begin => raw.u64(lock).u32(flags),
             End => raw.u64(lock).u32(0),
-            FutexEnter => raw.u64(202).u64(lock).u64(u64::from(flags)),
-            FutexExit => raw.u64(202).u64(0),
+            FutexEnter => raw.u64(FUTEX_CALL).u64(lock).u64(u64::from(flags)),
+            FutexExit => raw.u64(FUTEX_CALL).u64(0),
             Owner => self.owner(place),
-            Acquire => raw.u32(flags).u32(name).u64(lock).raw(class).raw([0]),
-            _ => raw.u32(name).u32(0).u64(lock).raw(class).raw([0]),
+            Acquire => raw
+                .u32(flags)
+                .u32(name_location)
+                .u64(lock)
+                .raw(class)
+                .raw([0]),
+            _ => raw.u32(name_location).u32(0).u64(lock).raw(class).raw([0]),
         };
         // Raw data and their size are a multiple of 8.
         let padding = (4 + 8 - raw.len() % 8) % 8;
@@ -402,7 +410,7 @@ pub(crate) fn waits_for_one_lock() -> Vec<u8> {
     file.finish()
 }
 
-/// Returns a wait of each of these flags, each for another lock.
+/// Returns a wait with each of these flags, each for another lock.
 pub(crate) fn kinds(all_flags: &[u32]) -> Vec<u8> {
     let mut file = LockFile::with(WAITS, &[(1, "alpha")]);
     for (number, flags) in (0..).zip(all_flags) {

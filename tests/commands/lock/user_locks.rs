@@ -51,7 +51,7 @@ fn compare(scratch: &Scratch, kind: &str, lock: &Measured) {
         assert!(error < 0.05, "{kind} {key}: {percentile}, measured {exact}");
     }
     assert_eq!(waiter["wakers"][0]["comm"], "holder", "{kind}: {waiter}");
-    // A condition variable has 48 bytes; threads wait on two of its words in turn.
+    // A condition variable, the largest of the locks, has 48 bytes; threads wait on two of its words in turn.
     let locks = rows(scratch, "lock contention -l -Y futex --json");
     let within = locks.iter().filter(|row| {
         let address = row["address"].as_str().unwrap_or_default();
