@@ -79,7 +79,7 @@ fn names_that_are_not_utf_8_are_printed_as_perf_prints_them() {
         &["script", "-i", "x.data", "-F", "comm,ip,sym,dso"],
         &["buildid-list", "-i", "x.data"],
     ] {
-        let both = [rperf, &perf].map(|program| {
+        let [ours, theirs] = [rperf, &perf].map(|program| {
             let text = printed(program, &scratch, words);
             // perf's heading lists the options used.
             let lines = text
@@ -89,8 +89,8 @@ fn names_that_are_not_utf_8_are_printed_as_perf_prints_them() {
         });
         match words[0] {
             // rperf lists all mapped objects, perf only those of samples.
-            "buildid-list" => assert!(both[1].iter().all(|line| both[0].contains(line))),
-            _ => assert_eq!(both[0], both[1], "{words:?}"),
+            "buildid-list" => assert!(theirs.iter().all(|line| ours.contains(line))),
+            _ => assert_eq!(ours, theirs, "{words:?}"),
         }
     }
 }

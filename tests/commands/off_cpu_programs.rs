@@ -13,12 +13,13 @@ fn task_pid() -> Option<u16> {
     u16::try_from(offset).ok()
 }
 
-/// Loads the programs with room for 1000 sums.
+/// Loads the programs with room for 1000 sums; `threshold` is the shortest wait, in ns, that becomes a record if there is an event
+/// for it.
 fn load(threshold: u64) -> Option<OffCpuPrograms> {
     load_with(threshold, 1000)
 }
 
-/// Loads the programs with room for `max_sums` sums; `None`, with a printed reason, if this kernel does not permit them.
+/// Like [`load`], with room for `max_sums` sums; `None`, with a printed reason, if this kernel does not permit them.
 fn load_with(threshold: u64, max_sums: u32) -> Option<OffCpuPrograms> {
     let Some(task_pid) = task_pid() else {
         skip("off_cpu_programs", "the kernel has no BTF");
@@ -55,6 +56,7 @@ fn this_thread() -> u32 {
 
 /// Returns the sums of waits of this thread and of threads that it starts, while `work` runs; none may be lost.
 fn waits(programs: &OffCpuPrograms, work: impl FnOnce()) -> Vec<OffCpuWait> {
+    // There are no events for records of long waits, and the thread is observed at once.
     programs.begin(&[], &[this_thread()], false).unwrap();
     work();
     programs.end();

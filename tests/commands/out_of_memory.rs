@@ -29,8 +29,10 @@ fn large_recording() -> Vec<u8> {
     file.finish()
 }
 
-/// A file size in bytes that is too large to be mapped in 300,000 KiB of address space.
+/// A file size in bytes that is too large to be mapped in [`SMALL_SPACE`].
 const SPARSE: u64 = 1 << 30;
+/// A limit of the address space, in KiB.
+const SMALL_SPACE: u64 = 300_000;
 
 /// Creates a sparse file of `SPARSE` bytes; returns its absolute path.
 fn sparse(scratch: &Scratch, name: &str) -> String {
@@ -144,7 +146,7 @@ fn an_object_that_cannot_be_mapped_is_reported() {
     scratch
         .write("perf.data", file.finish())
         .expect("a file can be written");
-    let outcome = limited(&scratch, 300_000, &["report", "--stdio"]);
+    let outcome = limited(&scratch, SMALL_SPACE, &["report", "--stdio"]);
     assert_eq!(outcome.status, 255, "{}", outcome.stderr);
     assert!(outcome.stdout.contains("object.so"), "{}", outcome.stdout);
     let message = format!("{object}: out of memory: {SPARSE} bytes of address space");
@@ -157,14 +159,14 @@ fn the_hint_suggests_one_thread_if_there_are_more() {
     let scratch = Scratch::new();
     sparse(&scratch, "perf.data");
     let stderr = |words: &[&str]| {
-        let outcome = limited(&scratch, 300_000, words);
+        let outcome = limited(&scratch, SMALL_SPACE, words);
         assert_eq!(outcome.status, 255, "{}", outcome.stderr);
         outcome.stderr
     };
     let message = format!(
         "failed to open perf.data: out of memory: {SPARSE} bytes of address space could not be mapped"
     );
-    let limit = "raise the limit of the address space (ulimit -v, now 300000 KiB)";
+    let limit = format!("raise the limit of the address space (ulimit -v, now {SMALL_SPACE} KiB)");
     let input = ["-i", "perf.data"];
     assert_eq!(
         stderr(&[&["script", "-j2"][..], &input].concat()),

@@ -45,7 +45,8 @@ fn a_worse_result_fails_unless_listed() {
         assert_eq!(executable.finish().expect("chmod starts").status, 0);
         path
     };
-    // Fake tools: that of rperf fails in one way, that of perf never. Each script of the suite ends with the status of its tool.
+    // Fake tools: that of rperf fails if its second argument is `fails`, that of perf never. Each script of the suite ends with
+    // the status of its tool.
     let perf = write(
         "perf",
         "#!/bin/sh\n[ $1 = --version ] && echo perf version 6.1.5\nexit 0\n",

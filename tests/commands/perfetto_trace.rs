@@ -31,6 +31,7 @@ struct Sequence {
 }
 
 impl Sequence {
+    /// Adds an `InternedData`: `function_names` is field 5, `frames` 6 and `callstacks` 7; in each entry, `iid` is field 1.
     fn add_interned(&mut self, data: &[u8]) {
         for name in messages(data, 5) {
             self.names.insert(number(name, 1), text(name, 2));
@@ -50,7 +51,10 @@ impl Sequence {
     }
 }
 
-/// Decodes a trace.
+/// Decodes a trace, whose packets are field 1.
+///
+/// Fields of a packet: `process_tree` is 2, `trusted_packet_sequence_id` 10, `interned_data` 12, `trace_packet_defaults` 59 and
+/// `perf_sample` 66. Fields of a sample: `callstack_iid` is 4 and `timebase_count` 6.
 pub(super) fn decode(bytes: &[u8]) -> Trace {
     let mut trace = Trace::default();
     let mut sequences: BTreeMap<u64, Sequence> = BTreeMap::new();
@@ -67,6 +71,7 @@ pub(super) fn decode(bytes: &[u8]) -> Trace {
         }
         let sequence = sequences.entry(number(packet, 10)).or_default();
         for defaults in messages(packet, 59) {
+            // The name of the timebase in `perf_sample_defaults`.
             let timebase = messages(messages(defaults, 12)[0], 1)[0];
             sequence.event = text(timebase, 10);
         }

@@ -56,6 +56,7 @@ fn long() -> ProgramBuilder {
     let mut program = ProgramBuilder::new();
     let out = program.label();
     let number = syscall_number("getppid").expect("a number");
+    // The second argument of the tracepoint is the number of the system call.
     program.load(rperf_bpf::Width::Double, Register::R2, Register::R1, 8);
     let number = i32::try_from(number).expect("a small number");
     program.jump_if(Condition::NotEqual, Register::R2, number, out);

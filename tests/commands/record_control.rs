@@ -30,8 +30,11 @@ fn commands_are_executed_and_acknowledged() {
     let (mut to, mut replies) = (fifo(&commands), fifo(&answers));
     let target = Running::spin();
     let pid = target.0.id().to_string();
-    let fifos = commands.display();
-    let control = format!("--control=fifo:{fifos},{}", answers.display());
+    let control = format!(
+        "--control=fifo:{},{}",
+        commands.display(),
+        answers.display()
+    );
     let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
     let command = command
         .args(["record", "-o", "perf.data", "-D", "-1", "-e", "cpu-clock"])

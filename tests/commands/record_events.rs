@@ -247,7 +247,7 @@ fn breakpoints_can_be_opened_and_are_listed() {
     assert_eq!(listed.stdout, "mem:0x1000/8:rw:u\ncs/period=1/\n");
 }
 
-/// The kernel only returns EINVAL, which does not tell the field.
+/// The kernel only returns EINVAL, which does not say which field it refuses.
 #[test]
 fn the_refused_attr_field_is_named() {
     let scratch = Scratch::new();

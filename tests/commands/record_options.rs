@@ -355,14 +355,14 @@ fn user_callchains_are_deferred_if_the_kernel_supports_it() {
     let is_deferred = listed.contains("defer_callchain: 1, defer_output: 1");
     assert_eq!(is_deferred, !cannot, "{listed}{}", outcome.stderr);
     assert!(listed.contains("|CALLCHAIN|"), "{listed}");
-    for (others, other) in [
+    for (command, excluded) in [
         (&["record", "--off-cpu", "--", "true"][..], "--off-cpu"),
         (&["top", "--stdio"], "top"),
     ] {
-        let words = [&others[..1], &options, &others[1..]].concat();
+        let words = [&command[..1], &options, &command[1..]].concat();
         let refused = rperf_in(&scratch, &words).finish().expect("rperf starts");
         assert_eq!(refused.status, 129, "{refused:?}");
-        assert!(refused.stderr.contains(other), "{refused:?}");
+        assert!(refused.stderr.contains(excluded), "{refused:?}");
         assert!(refused.stderr.contains("fp,defer"), "{refused:?}");
     }
 }

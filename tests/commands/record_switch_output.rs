@@ -272,7 +272,7 @@ fn no_samples_are_lost_between_files_under_load() {
         "{}",
         outcome.stderr
     );
-    // The kernel counts lost side-band records as lost samples, too: the exit of a process.
+    // The kernel counts lost side-band records, such as that of the exit of a process, as lost samples, too.
     assert!(
         (calls..calls + 3).contains(&(written + lost)),
         "{written} samples were written, {lost} reported as lost"
@@ -347,6 +347,7 @@ fn namespaces_cgroups_and_build_ids_are_recorded() {
     ];
     record(&scratch, &options, &["sh", "-c", BUSY]);
     let own = fs::metadata("/proc/self/ns/mnt").expect("a namespace");
+    // 5 is the index of the mount namespace in a NAMESPACES record.
     let inode = format!(
         "5/mnt: {:x}/{:#x}",
         std::os::unix::fs::MetadataExt::dev(&own),
@@ -357,13 +358,13 @@ fn namespaces_cgroups_and_build_ids_are_recorded() {
         let run = run.within(scratch.path()).env("HOME", scratch.path());
         run.finish().expect("perf starts").stdout
     };
-    let complete = dump();
-    assert!(complete.contains(&inode), "{inode}");
-    assert!(complete.contains("PERF_RECORD_CGROUP cgroup: 1 /\n"));
+    let system_wide = dump();
+    assert!(system_wide.contains(&inode), "{inode}");
+    assert!(system_wide.contains("PERF_RECORD_CGROUP cgroup: 1 /\n"));
     // For one task: system-wide, build-ids would also be requested for other recorders' mappings.
     record(&scratch, &["--buildid-mmap"], &["sh", "-c", BUSY]);
-    let dump = dump();
-    let mapping = dump
+    let of_task = dump();
+    let mapping = of_task
         .lines()
         .find(|line| line.contains("PERF_RECORD_MMAP2") && line.contains(">]: r-xp"));
     assert!(

@@ -181,7 +181,7 @@ fn the_directory_of_a_killed_recorder_is_readable() {
     let ours = ours.expect("rperf starts");
     let own = ours.stdout.lines().filter(|line| line.trim() == pid);
     assert!(own.count() > 10, "{}", ours.stdout);
-    // Unless the header has the directory feature, perf reads only the file with the header.
+    // A killed recorder has not written the directory feature, without which perf reads only the file with the header.
     let Some(perf) = real_perf() else {
         return skip(
             "commands::record_threads::the_directory_of_a_killed_recorder_is_readable",

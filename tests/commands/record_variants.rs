@@ -172,6 +172,7 @@ impl Variant<'_> {
     /// What is wrong with one of the files, and its number of samples.
     fn read(&self, file: &str, stream: &[u8]) -> (Vec<String>, u64) {
         let mut faults = Vec::new();
+        // Returns what perf prints for the file; a failure or a message is a fault.
         let mut quiet = |words: &[&str]| {
             let words = [words, &["-i", file]].concat();
             let outcome = self.run(self.perf, &words, stream);
@@ -185,13 +186,14 @@ impl Variant<'_> {
             assert_eq!(script, "");
             return (faults, 0);
         }
-        let report = ["report", "--stdio", "-g", "none", "-i", file];
-        let ours = self.run(env!("CARGO_BIN_EXE_rperf"), &report, stream);
+        let report = ["report", "--stdio", "-g", "none"];
+        let report_of_file = [&report[..], &["-i", file]].concat();
+        let ours = self.run(env!("CARGO_BIN_EXE_rperf"), &report_of_file, stream);
         // One of several files can be empty: the workload may have been blocked all the time.
-        if script.is_empty() && self.has_none(&report, &ours, stream) {
+        if script.is_empty() && self.has_none(&report_of_file, &ours, stream) {
             return (faults, 0);
         }
-        let theirs = quiet(&report[..4]);
+        let theirs = quiet(&report);
         if ours.status != 0 || counts(&ours.stdout) != counts(&theirs) {
             faults.push(format!("{file}: perf reads\n{theirs}\nand rperf {ours:?}"));
         }

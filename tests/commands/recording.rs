@@ -11,8 +11,18 @@ const BRANCH_STACK: u64 = 1 << 11;
 /// `PERF_SAMPLE_BRANCH_ANY`.
 const ANY_BRANCH: u64 = 1 << 3;
 pub(super) const MISC_USER: u16 = PerfFile::USER;
-/// `PERF_RECORD_MISC_COMM_EXEC`, `_SWITCH_OUT` and `_FORK_EXEC`, which are the same bit.
+/// `PERF_RECORD_MISC_COMM_EXEC`.
 pub(super) const MISC_EXEC: u16 = 1 << 13;
+/// `PERF_RECORD_MISC_SWITCH_OUT`.
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+/// `PERF_RECORD_FORK`.
+const FORK: u32 = 7;
+/// `PERF_RECORD_SWITCH`.
+const SWITCH: u32 = 14;
+/// `PERF_CONTEXT_MAX`, the lowest context marker.
+const CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
+/// The period of each sample, in nanoseconds.
+const PERIOD: u64 = 250_000;
 
 /// A recording of one event, cpu-clock with callchains.
 pub(super) struct Recording {
@@ -54,7 +64,7 @@ impl Recording {
     /// Adds a COMM record; [`MISC_EXEC`] in `misc` means that exec(2) set the name.
     pub(super) fn comm(&mut self, misc: u16, (pid, tid): (u32, u32), name: &str, time: u64) {
         let body = Bytes::new().u32(pid).u32(tid).text(name, 8);
-        self.push(3, misc, body.u32(pid).u32(tid).u64(time));
+        self.push(PerfFile::COMM, misc, body.u32(pid).u32(tid).u64(time));
     }
 
     /// Adds a FORK record.
@@ -65,14 +75,14 @@ impl Recording {
             .u32(child.1)
             .u32(parent.1)
             .u64(time);
-        self.push(7, 0, body.u32(parent.0).u32(parent.1).u64(time));
+        self.push(FORK, 0, body.u32(parent.0).u32(parent.1).u64(time));
     }
 
     /// Adds a SWITCH record of a thread of process 10, which is switched in or out.
     pub(super) fn switch(&mut self, tid: u32, is_in: bool, time: u64) {
         self.has_switches = true;
-        let misc = if is_in { 0 } else { MISC_EXEC };
-        self.push(14, misc, Bytes::new().u32(10).u32(tid).u64(time));
+        let misc = if is_in { 0 } else { MISC_SWITCH_OUT };
+        self.push(SWITCH, misc, Bytes::new().u32(10).u32(tid).u64(time));
     }
 
     /// Adds an executable mapping of `len` bytes at `start`, from offset `pgoff` of the file.
@@ -90,22 +100,23 @@ impl Recording {
             .u64(len)
             .u64(pgoff);
         let body = body.text(name, 8).u32(pid).u32(pid).u64(time);
-        self.push(1, MISC_USER, body);
+        self.push(PerfFile::MMAP, MISC_USER, body);
     }
 
-    /// Adds a sample with an empty branch stack, or none. It is one of the kernel if its first address is a kernel address.
+    /// Adds a sample, whose branch stack is empty if the recording has branch stacks. It is a sample of the kernel if the first
+    /// address of its callchain is a kernel address.
     pub(super) fn sample(&mut self, sampled: Sampled<'_>) {
         self.sample_with_branches(&[], sampled);
     }
 
-    /// Adds a sample with branches, newest first: from, to and flags. They are ignored unless the recording is one
-    /// [`Self::with_branches`].
+    /// Adds a sample with branches, newest first; each is its source, target and flags. Branches are ignored unless the recording
+    /// was created by [`Self::with_branches`].
     pub(super) fn sample_with_branches(&mut self, branches: &[[u64; 3]], sampled: Sampled<'_>) {
         let ip = sampled
             .chain
             .iter()
             .copied()
-            .find(|address| *address < u64::MAX - 4094)
+            .find(|address| *address < CONTEXT_MAX)
             .unwrap_or_default();
         let misc = if ip >> 63 == 1 {
             PerfFile::KERNEL
@@ -118,7 +129,7 @@ impl Recording {
             .u32(pid)
             .u32(tid)
             .u64(sampled.time)
-            .u64(250_000);
+            .u64(PERIOD);
         body = body.u64(sampled.chain.len() as u64);
         for address in sampled.chain {
             body = body.u64(*address);
@@ -130,14 +141,14 @@ impl Recording {
                 .flatten()
                 .fold(body, |body, word| body.u64(*word));
         }
-        self.push(9, misc, body);
+        self.push(PerfFile::SAMPLE, misc, body);
     }
 
     /// Returns the file.
     pub(super) fn finish(mut self) -> Vec<u8> {
         let attr = FileAttr {
             kind: 1,
-            period: 250_000,
+            period: PERIOD,
             sample_type: SAMPLE_TYPE | if self.has_branches { BRANCH_STACK } else { 0 },
             flags: FileAttr::SAMPLE_ID_ALL | if self.has_switches { CONTEXT_SWITCH } else { 0 },
             branches: if self.has_branches { ANY_BRANCH } else { 0 },

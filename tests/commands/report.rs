@@ -244,7 +244,7 @@ fn hierarchy_has_a_short_option() {
 fn the_time_until_retirement_is_a_key() {
     let mut bytes = std::fs::read(root().join("tests/fixtures/x86_64/memory.data"))
         .expect("the fixture is there");
-    // The weights of each sample: 42; 7, the instruction latency; and now 3, the cycles until retirement.
+    // Each sample has the weight 42 and an instruction latency of 7 cycles; 3 cycles until retirement are added.
     let (recorded, longer) = (42_u64 | 7 << 32, 42_u64 | 7 << 32 | 3 << 48);
     for offset in 0..bytes.len() - 7 {
         if bytes[offset..offset + 8] == recorded.to_le_bytes() {
@@ -340,7 +340,7 @@ fn idle_samples_can_be_excluded() {
     assert_eq!(busy.stdout.trim(), "100.00%  program", "{busy:?}");
 }
 
-/// One thread runs alone, then two in parallel: half of their time counts as latency.
+/// One thread runs alone, then two in parallel: half of the time of these two counts as latency.
 #[test]
 fn latency_is_shared_by_the_threads_running_in_parallel() {
     let mut file = Recording::new();
@@ -497,8 +497,9 @@ fn branch_history_needs_branch_stacks() {
 #[test]
 fn callchains_continue_after_branches() {
     let (leaf, middle, main) = (0x40_0100, 0x40_1100, 0x40_2100);
-    let (predicted, conditional, call) = (1 << 1, 1 << 20, 4 << 20);
-    let loop_branch = |flags| [leaf + 0x40, leaf + 4, flags | conditional | 3 << 4];
+    // Flags of branch entries.
+    let (predicted, three_cycles, conditional, call) = (1 << 1, 3 << 4, 1 << 20, 4 << 20);
+    let loop_branch = |flags| [leaf + 0x40, leaf + 4, flags | conditional | three_cycles];
     let branches = [
         loop_branch(predicted),
         loop_branch(predicted),
@@ -548,6 +549,7 @@ fn callchains_continue_after_branches() {
 #[test]
 fn a_truncated_file_is_reported_and_fails() {
     let bytes = recording();
+    // The header has 104 bytes.
     for end in (104..bytes.len()).step_by(449) {
         let outcome = report(&bytes[..end], &[]);
         assert!(

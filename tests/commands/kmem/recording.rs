@@ -128,7 +128,8 @@ fn within(function: &str) -> u64 {
     TEXT + 0x1000 * number.expect("a function") as u64 + 0x10
 }
 
-/// Returns the timestamp of an event, in nanoseconds; `time` is in milliseconds after the start of the recording, which is at 1 s.
+/// Returns the timestamp of an event, in nanoseconds; `time` is in milliseconds after the start of the recording, which is at
+/// 1 s.
 fn nanos(time: u64) -> u64 {
     1_000_000_000 + time * 1_000_000
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::owners::compile;
 use super::{folder_with_waits, run};
 
-/// Records a program with the holders of its locks; `false` with a printed reason if the kernel does not run the BPF programs that
-/// find owners.
+/// Records a program with the holders of its locks; `false` with a printed reason if the kernel does not run the BPF programs
+/// that find owners.
 fn record(test: &str, scratch: &Scratch, program: &str) -> bool {
     let words = format!("lock record --user --holders -o perf.data -- {program}");
     let made = run(scratch, &words);
@@ -20,7 +20,8 @@ fn record(test: &str, scratch: &Scratch, program: &str) -> bool {
     true
 }
 
-/// Returns the time that threads waited, and the sum of the times of the rows that `is_selected` accepts by state and name, in microseconds.
+/// Returns the time that threads waited, and the sum of the times of the rows that `is_selected` accepts by state and name, in
+/// microseconds.
 fn times(report: &Value, is_selected: impl Fn(&str, &str) -> bool) -> (u64, u64) {
     let rows = report["holders"].as_array().expect("rows").iter();
     let rows = rows.filter(|row| {

@@ -106,7 +106,8 @@ fn medians_have_intervals() -> std::io::Result<()> {
     scratch.write("perf.data.old", recording(&waits(100)))?;
     scratch.write("perf.data", recording(&waits(120)))?;
     let disjoint = rows(&scratch, "eight").remove(1);
-    // The ranks are 10 - 1.96 * sqrt(5), rounded down, and 10 + 1.96 * sqrt(5), rounded up, plus 1.
+    // The rank of the lower bound is 10 - 1.96 * sqrt(5), rounded down: 5. That of the upper one is 10 + 1.96 * sqrt(5), rounded
+    // up, plus 1: 16.
     for (key, expected) in [("low_ns", 104_000.0), ("high_ns", 115_000.0)] {
         let bound = disjoint["baseline"][key].as_f64().expect("a number");
         assert!((bound - expected).abs() < expected / 64.0, "{disjoint}");
