@@ -13,8 +13,8 @@ fn task_pid() -> Option<u16> {
     u16::try_from(offset).ok()
 }
 
-/// Loads the programs with room for 1000 sums; `threshold` is the shortest wait, in ns, that becomes a record if there is an event
-/// for it.
+/// Loads the programs with room for 1000 sums; `threshold` is the shortest wait, in ns, that becomes a record if its CPU has a
+/// `bpf-output` event.
 fn load(threshold: u64) -> Option<OffCpuPrograms> {
     load_with(threshold, 1000)
 }
@@ -56,7 +56,7 @@ fn this_thread() -> u32 {
 
 /// Returns the sums of waits of this thread and of threads that it starts, while `work` runs; none may be lost.
 fn waits(programs: &OffCpuPrograms, work: impl FnOnce()) -> Vec<OffCpuWait> {
-    // There are no events for records of long waits, and the thread is observed at once.
+    // No `bpf-output` events: long waits are summed, too. The thread is observed at once.
     programs.begin(&[], &[this_thread()], false).unwrap();
     work();
     programs.end();
