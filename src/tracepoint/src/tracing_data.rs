@@ -27,7 +27,7 @@ const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 /// The version written by perf 6.1.
 const VERSION: &str = "0.6";
 
-/// Formats of the recorded tracepoints, borrowed from the section's bytes.
+/// The content of a section: the formats of the recorded tracepoints, and texts for printing them. Borrowed from its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracingData<'a> {
     /// Version of the layout, such as `0.6`.

@@ -34,6 +34,7 @@ fn slice(file: &[u8], offset: u64, size: u64) -> &[u8] {
 
 /// Reads a perf.data file: the attr's config of each event, and the samples in time order.
 fn read(file: &[u8]) -> (Vec<u64>, Vec<Sample>) {
+    // The header has the size of an entry of the attrs section at 16, then offset and size of the sections of attrs and data.
     let (attr_size, attrs, attrs_size) = (word(file, 16), word(file, 24), word(file, 32));
     let mut configs = Vec::new();
     let mut event_of_id = HashMap::new();

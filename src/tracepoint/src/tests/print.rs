@@ -11,8 +11,8 @@ const LITTLE: Abi = Abi {
     long_size: 8,
 };
 
-/// A format with `fields` (type and name, size), one after the other from offset 8. Those declared `int` or `long` are
-/// signed.
+/// A format with `fields`, each a declaration (type and name) and a size in bytes, one after the other from offset 8.
+/// Those declared `int` or `long` are signed.
 fn format(fields: &[(&str, usize)], print_fmt: &str) -> Format {
     let mut text = "name: test\nID: 7\nformat:\n".to_owned();
     text.push_str("\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n");
@@ -79,6 +79,7 @@ fn integers_are_padded_as_printf_does() {
         ("\"%lld\", 18446744073709551615", "-1"),
         // A 32-bit field is never sign-extended to 64.
         ("\"%lld\", REC->a", "4294967291"),
+        // `z` without `l` prints the lower 32 bits, without a sign.
         ("\"%zu %zd\", REC->b, REC->b", "4294967294 4294967294"),
     ];
     for (print_fmt, expected) in cases {
@@ -100,6 +101,7 @@ fn expressions_are_evaluated_as_in_perf_not_as_in_c() {
         ("\"%llx\", ~REC->b", "ffffffffffffff00"),
         ("\"%d\", (u8)REC->b", "255"),
         ("\"%d\", REC->a / 0", "0"),
+        // `^` always gives 0.
         ("\"%d\", REC->a ^ 3", "0"),
         ("\"%d\", __builtin_expect(REC->a, 0)", "10"),
         ("\"%llx\", (unsigned long)(void *)REC->b", "ff"),
@@ -125,7 +127,7 @@ fn odd_expressions_read_as_in_perf() {
         body.resize(32, 0);
         let fields = [("int a", 4), ("int padding", 4), ("long b", 8)];
         let text = print(&fields, print_fmt, &body).replace('\n', "\\n");
-        // The format in perf's test had no field for the padding.
+        // perf's output is from a format without a field for the padding.
         let text = text.replace(" padding=0", "");
         if text != expected {
             differences.push(format!("{print_fmt}\n  perf: {expected}\n  ours: {text}"));

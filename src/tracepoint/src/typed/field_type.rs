@@ -8,7 +8,7 @@ use crate::{Elements, Error, Field, FieldReader, Tracepoint};
 ///
 /// | type | kernels declare it as | value |
 /// | --- | --- | --- |
-/// | `i32`, `u32`, `i64`, `u64` | a number or pointer of any size | the number |
+/// | `i32`, `u32`, `i64`, `u64` | a number or pointer of any size | the number; for `i32` and `u32` its lower 32 bits |
 /// | `bool` | a number | whether it is not 0 |
 /// | [`TextField`] | `char[n]`, `__data_loc char[]` or another array of `char`, `u8` or `s8` | the bytes up to NUL |
 /// | [`NumberArray`] | an array of other numbers | the numbers |

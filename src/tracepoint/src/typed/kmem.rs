@@ -16,7 +16,7 @@ typed_event! {
         bytes_alloc: u64,
         /// Allocation flags, named `GFP_KERNEL`, ….
         gfp_flags: NamedNumber,
-        /// NUMA node requested, -1 for any.
+        /// NUMA node requested, -1 for any. `None` in `kmalloc` up to Linux 6.0.
         node: Option<i32>,
     }
 }
@@ -48,7 +48,7 @@ typed_event! {
         bytes_alloc: u64,
         /// Allocation flags.
         gfp_flags: NamedNumber,
-        /// NUMA node requested, -1 for any.
+        /// NUMA node requested, -1 for any. `None` in `kmem_cache_alloc` up to Linux 6.0.
         node: Option<i32>,
     }
 }

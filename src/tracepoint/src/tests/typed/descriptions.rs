@@ -1,15 +1,16 @@
-//! Formats of tracepoints for synthetic kernels: the fields that typed events read, whether current kernels have them or
-//! not, as declarations and sizes in order.
+//! Formats of tracepoints for synthetic kernels. They have at least the fields that typed events read, whether or not current
+//! kernels have them.
 
 /// The format of tracepoints with the same fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TracepointCase {
     pub(super) names: &'static [&'static str],
+    /// Declarations and sizes in bytes ([`LONG`] if it depends on the kernel), in the order of the fields.
     pub(super) fields: &'static [(&'static str, usize)],
     pub(super) print_fmt: &'static str,
 }
 
-/// Stands for the size of a `long`, of a pointer, or of an array of these, which depends on the kernel.
+/// Replaces the size of a `long`, of a pointer, or of an array of them, which depends on the kernel.
 pub(super) const LONG: usize = 0;
 /// The size of a `__data_loc` word.
 const WORD: usize = 4;
@@ -309,6 +310,7 @@ pub(super) const ALL: &[TracepointCase] = &[
             ("u32 * uaddr", LONG),
             ("int op", LONG),
             ("u32 val", LONG),
+            ("const struct __kernel_timespec * utime", LONG),
         ],
         print_fmt: "",
     },

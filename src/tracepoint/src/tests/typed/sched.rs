@@ -45,14 +45,14 @@ fn sched_switch_has_both_tasks() {
     }
 }
 
-/// The letters of a task state: its bits, the letters, whether the task is runnable, whether it was preempted.
-type Letters = (i64, &'static str, bool, bool);
+/// A task state: its bits, its letters, whether the task is runnable, whether it was preempted.
+type StateCase = (i64, &'static str, bool, bool);
 
-fn assert_letters(print_fmt: &str, letters: &[Letters]) {
+fn assert_states(print_fmt: &str, states: &[StateCase]) {
     for tracepoint in described_with("sched:sched_switch", &[], print_fmt) {
         let layout = SchedSwitchLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
-        for (bits, text, is_runnable, is_preempted) in letters {
+        for (bits, text, is_runnable, is_preempted) in states {
             let raw = raw(&tracepoint, &[("prev_state", Number(*bits))]);
             let state = layout.read(&raw).expect("complete").prev_state();
             assert_eq!(state.to_string(), *text, "{bits:#x}");
@@ -72,31 +72,31 @@ fn state_letters_match_the_kernel() {
         (0x82, "D|I", false, false),
         (0x102, "D+", false, true),
     ];
-    assert_letters(SWITCH, &current);
+    assert_states(SWITCH, &current);
     let table = "\"|\", { 1, \"S\"} , { 2, \"D\" }, { 16, \"Z\" }, { 32, \"X\" }, { 64, \"x\" }";
     // Linux 3.x and 4.x have other bits; the oldest kernels have no mask.
-    let before = format!(
+    let older = format!(
         "\"%s%s\", REC->prev_state & (1024-1) ? __print_flags(REC->prev_state & (1024-1), {table}) : \"R\", \
          REC->prev_state & 1024 ? \"+\" : \"\""
     );
-    let letters = [
+    let states = [
         (0, "R", true, false),
         (1024, "R+", true, true),
         (32, "X", false, false),
         (16 | 64, "Z|x", false, false),
         (256 | 1, "S|0x100", false, false),
     ];
-    assert_letters(&before, &letters);
+    assert_states(&older, &states);
     let oldest =
         format!("\"%s\", REC->prev_state ? __print_flags(REC->prev_state, {table}) : \"R\"");
-    let letters = [
+    let states = [
         (0, "R", true, false),
         (2, "D", false, false),
         (1024, "0x400", false, false),
     ];
-    assert_letters(&oldest, &letters);
-    let none = [(0, "0x0", true, false), (2, "0x2", false, false)];
-    assert_letters("\"%d\", REC->prev_state", &none);
+    assert_states(&oldest, &states);
+    let without_letters = [(0, "0x0", true, false), (2, "0x2", false, false)];
+    assert_states("\"%d\", REC->prev_state", &without_letters);
 }
 
 #[test]
