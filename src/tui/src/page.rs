@@ -31,8 +31,8 @@ pub struct ScrolledList<'l> {
 }
 
 impl Page<'_> {
-    /// Draws the page with the visible rows of `scrolled`. `row` renders the row of a number, and receives whether the cursor is
-    /// on it. Headings are scrolled to the right like the rows.
+    /// Draws the page with the visible rows of `scrolled`. `row` renders a row; it receives the row's number, and whether the
+    /// cursor is on it. Headings are scrolled to the right like the rows.
     pub fn draw<'r>(
         self,
         frame: &mut Frame<'_>,

@@ -31,7 +31,7 @@ struct PopupSize {
 /// Draws an empty box in the middle of `area`, large enough for content of this size if possible; returns its inner area.
 fn window(frame: &mut Frame<'_>, area: Rect, theme: &Theme, title: &str, size: PopupSize) -> Rect {
     let fit = |size: usize, room: u16| u16::try_from(size).unwrap_or(u16::MAX).min(room);
-    // A space and a border on each side.
+    // The border has a column or line on each side; left and right of the content there is also a space.
     let rect = Rect {
         x: 0,
         y: 0,

@@ -16,6 +16,12 @@ use crate::theme::{PercentHeat, Theme};
 /// The separator between numbers and code.
 const BORDER: &str = "│";
 
+/// Columns for the bytes of an instruction: those of ten bytes in hexadecimal. The text of longer instructions is shifted.
+const BYTES_WIDTH: usize = 29;
+
+/// Columns for a source line number. The text of lines with larger numbers is shifted.
+const LINE_NUMBER_WIDTH: usize = 4;
+
 /// The arrow of the jump at the cursor, in line numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct JumpArrow {
@@ -291,12 +297,12 @@ impl AnnotateScreen {
             false => &instruction.brief,
         };
         match self.options.raw {
-            true => format!("{:<30}{text}", hex(&instruction.bytes)),
+            true => format!("{:<BYTES_WIDTH$} {text}", hex(&instruction.bytes)),
             false => text.clone(),
         }
     }
 
-    /// Returns the text of a line without numbers and labels.
+    /// Returns the text of a line without the numbers before the separator, and without jump counts and labels.
     pub(super) fn line_text(&self, number: usize) -> String {
         let code = &self.shown.code;
         let Some(row) = self.rows.get(number) else {
@@ -324,8 +330,10 @@ impl AnnotateScreen {
         let index = usize::try_from(line).unwrap_or_default().checked_sub(1);
         let lines = self.shown.sources.get(file).and_then(Option::as_ref);
         let text = lines.zip(index).and_then(|(lines, index)| lines.get(index));
-        match (text, self.looks.numbers) {
-            (Some(text), true) => format!("{line:<5}{}", expand_tabs(text.trim())),
+        match (text, self.looks.line_numbers) {
+            (Some(text), true) => {
+                format!("{line:<LINE_NUMBER_WIDTH$} {}", expand_tabs(text.trim()))
+            }
             (Some(text), false) => expand_tabs(text.trim()),
             (None, _) => {
                 let path = self.shown.code.files.get(file).map_or("", String::as_str);

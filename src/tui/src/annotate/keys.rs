@@ -49,7 +49,7 @@ impl AnnotateScreen {
         }
     }
 
-    /// Handles the letters that change how the function is shown, or move the cursor.
+    /// Handles the letters that change how the function is shown, move the cursor, or (`l`) show the source location.
     fn letter(&mut self, letter: char) -> InputResult<ReaderMessage> {
         let looks = &mut self.looks;
         match letter {
@@ -61,7 +61,7 @@ impl AnnotateScreen {
             'J' => looks.jump_counts = !looks.jump_counts,
             'o' => looks.addresses = !looks.addresses,
             'f' => looks.in_memory = !looks.in_memory,
-            'k' => looks.numbers = !looks.numbers,
+            'k' => looks.line_numbers = !looks.line_numbers,
             'O' => {
                 looks.offsets = match looks.offsets {
                     ShownOffsets::Targets => ShownOffsets::Calls,
@@ -127,7 +127,7 @@ impl AnnotateScreen {
         let row = row.filter(|row| row.kind == RowContent::Code);
         let instruction = row.and_then(|row| self.shown.code.instructions.get(row.instruction));
         let Some(instruction) = instruction else {
-            return self.show_message("Actions are only available for assembly lines.");
+            return self.show_message("Only instructions can be followed.");
         };
         match (instruction.target, instruction.arrow) {
             (Some(BranchTarget::Within(target)), _) => {
@@ -141,9 +141,9 @@ impl AnnotateScreen {
             (None, Some(_)) => {
                 self.show_message("The target of this instruction is only known at run time.")
             }
-            (None, None) => self.show_message(
-                "Actions are only available for function call/return & jump/branch instructions.",
-            ),
+            (None, None) => {
+                self.show_message("This instruction is not a jump, a call or a return.")
+            }
         }
     }
 

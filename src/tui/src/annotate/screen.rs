@@ -77,19 +77,19 @@ pub(super) struct InstructionStyle {
     pub(super) arrows: bool,
     /// Whether the number of jumps to an instruction is shown.
     pub(super) jump_counts: bool,
-    /// Whether every instruction has its address, and full disassembly; otherwise labels are offsets.
+    /// Whether every instruction is shown with its address and its full disassembly. If not, labels are offsets in the function.
     pub(super) addresses: bool,
-    /// Whether addresses and labels are addresses in memory.
+    /// Whether labels are addresses in memory, instead of addresses in the object or offsets.
     pub(super) in_memory: bool,
-    /// The instructions that show their offset.
+    /// The instructions that have a label, unless all have one because of `addresses`.
     pub(super) offsets: ShownOffsets,
     /// Whether source lines between instructions have their numbers.
-    pub(super) numbers: bool,
+    pub(super) line_numbers: bool,
     /// Whether the source is shown next to the instructions.
     pub(super) split: bool,
 }
 
-/// The instructions that show their offset.
+/// The instructions that have a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum ShownOffsets {
     /// Jump targets.
@@ -136,7 +136,7 @@ impl AnnotateScreen {
                 addresses: false,
                 in_memory: false,
                 offsets: ShownOffsets::Targets,
-                numbers: options.lines,
+                line_numbers: options.lines,
                 split: false,
             },
             hottest: Vec::new(),

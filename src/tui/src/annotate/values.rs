@@ -1,4 +1,4 @@
-//! Which numbers are shown before instructions, and the hottest instructions by them.
+//! Which numbers are shown before instructions, and the instructions with the highest percentages.
 
 use rperf_disasm::{FunctionCode, HitCount};
 use rperf_view::annotate::{AnnotateColumn, percent};
@@ -9,7 +9,7 @@ pub(super) struct ColumnValues {
     pub(super) column: AnnotateColumn,
     /// Whether percentages are relative to the event's total instead of the function's.
     pub(super) global: bool,
-    /// Whether samples are counted instead of periods.
+    /// Whether percentages are those of sample counts instead of periods.
     pub(super) by_samples: bool,
 }
 

@@ -22,6 +22,7 @@ pub(super) struct ChainLine {
     pub(super) share: Option<(ColumnSum, u64)>,
     /// The function or the address; in a folded list, a whole callchain.
     pub(super) frame: Arc<str>,
+    /// Has no meaning if the line cannot be folded.
     pub(super) key: LineKey,
 }
 
