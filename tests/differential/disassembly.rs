@@ -47,8 +47,8 @@ fn plain(text: &str) -> String {
     }
 }
 
-/// Parses `address:` tab, bytes, tab, instruction, or without the instruction, the remaining bytes of the previous one. Ignores
-/// other lines.
+/// Adds the instruction of a line `address:`, tab, bytes, tab, instruction. A line without an instruction has the remaining
+/// bytes of the previous one. Ignores other lines.
 fn add_line(insns: &mut Vec<ObjdumpInsn>, isa: Isa, line: &str) {
     let mut parts = line.splitn(3, '\t');
     let address = parts.next().and_then(|text| text.trim().strip_suffix(':'));

@@ -25,7 +25,8 @@ const REPORTS: &[&[&str]] = &[
     &["report", "--stdio", "-s", "comm,dso"],
 ];
 
-/// Reports of data that only some recordings have, by file. They sort by `sym`: if `-s` contains `symbol`, perf adds IPC columns.
+/// Reports of data that only some recordings have, by file. `-s` names the key `sym` instead of `symbol`, for which perf adds IPC
+/// columns.
 const SPECIAL: &[(&str, &[&str])] = &[
     (
         "x86_64/branches",
@@ -133,7 +134,7 @@ const EXCEPT: &[(&str, &str, &str)] = &[
     (
         "x86_64/bts",
         "script",
-        "without --itrace perf looks for calls, whose code is not available",
+        "without --itrace perf shows only calls, which it cannot tell from other branches without their code",
     ),
     (
         "aarch64/dwarf",
@@ -174,7 +175,8 @@ fn fixtures() -> Vec<PathBuf> {
     paths
 }
 
-/// Returns the difference between both tools' outputs or statuses; `None` for the exceptions in [`EXCEPT`].
+/// Returns the difference between both tools' outputs or statuses; `None` if there is none, and for the exceptions in
+/// [`EXCEPT`].
 fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
     let machine = recording.parent()?.file_name()?.to_str()?;
     let name = format!("{machine}/{}", recording.file_stem()?.to_str()?);

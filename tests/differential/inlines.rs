@@ -88,7 +88,7 @@ fn frames(sample: &str) -> Vec<Frame> {
 fn is_known(ours: &Frame, theirs: &Frame, around: &Frame) -> bool {
     // perf considers a function inlined if its symbol's name differs from that in its debug information.
     let is_alias = theirs.inlined && !ours.inlined;
-    // binutils names an inlined function without linkage name by the surrounding symbol if it is looked up first.
+    // binutils gives an inlined function without a linkage name the name of the surrounding symbol at the first look-up.
     let is_unlinked = ours.inlined && !theirs.inlined && theirs.symbol == around.symbol;
     // binutils shows another file for rows before the first file change of a line table, and for code without lines.
     let line = |frame: &Frame| {

@@ -1,7 +1,8 @@
 //! `kwork`: the same text as perf 6.1 on recordings of several workloads.
 //!
-//! perf 6.1 pairs raises and entries without a counterpart with later events, and pairs the events of a work item only if they
-//! are on one CPU (docs/compatibility.md). In the recording that both tools read, such events have the id of another tracepoint.
+//! perf 6.1 pairs a raise or an entry that lacks its counterpart with an unrelated later event, and pairs the events of a work
+//! item only if they are on one CPU (docs/compatibility.md). In the recording that both tools read, such events have the id of a
+//! tracepoint that both ignore.
 
 mod unpaired;
 

@@ -61,7 +61,7 @@ const RECORDED: &[(&[&str], usize)] = &[
 /// (docs/compatibility.md).
 fn without_threads(text: &str, line: &[&str]) -> String {
     let rows = text.lines().map(|row| match line[0] {
-        // Six columns.
+        // The last six columns, which follow the name.
         "report" => row.get(row.len().saturating_sub(74)..).unwrap_or(row),
         "info" => row.split(':').next().unwrap_or(row),
         _ => row.rsplit_once("   ").map_or(row, |(row, _)| row),

@@ -271,9 +271,11 @@ const SHELL: Target = Target::Command(&[
     "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; ls / > /dev/null; sleep 0.002",
 ]);
 
-/// A command, the beginning of its command lines, and the options of each.
+/// The compared command lines of one command.
 struct Command {
+    /// The words that every line begins with.
     start: &'static [&'static str],
+    /// The further options of each line.
     lines: &'static [&'static [&'static str]],
 }
 

@@ -129,7 +129,7 @@ fn tables_are_those_of_perfs_scripts() {
         let other = other_scripts().map(|folder| folder.join(script));
         let candidates = [Some(folder.join(script)), other].into_iter().flatten();
         let Some(script) = candidates.into_iter().find(|script| script.exists()) else {
-            // A script of later releases.
+            // Only later releases have the script.
             continue;
         };
         let script = match *name {
@@ -143,7 +143,7 @@ fn tables_are_those_of_perfs_scripts() {
         assert_eq!(perf.status, 0, "{name}: {}", perf.stderr);
         let expected = perf.stdout.lines();
         // The notice about the package that knows the names of system calls.
-        let expected = expected.skip_while(|line| !line.is_empty() && line.contains("Install"));
+        let expected = expected.skip_while(|line| line.contains("Install"));
         let notice = ["For example:", "  # apt-get", "  # yum", "  etc."];
         let expected: Vec<&str> = expected
             .filter(|line| !notice.iter().any(|text| line.starts_with(text)))
@@ -155,13 +155,13 @@ fn tables_are_those_of_perfs_scripts() {
         let expected = expected.join("\n");
         let rows = |text: &str| -> Vec<String> {
             let lines = text.lines().filter(|line| !line.is_empty());
-            // The widths of this script's columns depend on numbers in other columns.
-            let words = |line: &str| match *name {
+            let row = |line: &str| match *name {
+                // The widths of columns depend on numbers in other columns.
                 "task-analyzer" => line.split_whitespace().collect::<Vec<_>>().join(" "),
                 _ => line.to_owned(),
             };
             // Scripts in Perl print equal rows in an arbitrary order.
-            let mut rows: Vec<String> = lines.map(words).collect();
+            let mut rows: Vec<String> = lines.map(row).collect();
             rows.sort_unstable();
             rows
         };

@@ -282,7 +282,9 @@ fn normalized(text: &str, full_lines: &[&str]) -> String {
             graph.push(plain.filter(|plain| plain.ends_with(REST)).unwrap_or(line));
             continue;
         }
-        lines.extend(tree(&std::mem::take(&mut graph)));
+        for branch in tree(&std::mem::take(&mut graph)) {
+            lines.extend(branch.lines().map(str::to_owned));
+        }
         // Rules are as wide as their columns; only perf prints a tip at the end.
         if line.starts_with("# .")
             || line.starts_with("# (Tip")
@@ -376,7 +378,8 @@ fn tree(lines: &[&str]) -> Vec<String> {
     render(&root, 0)
 }
 
-/// Returns the innermost branch left of `column` of those added last. A stem contains the branches below its frames.
+/// Follows the branches that were added last inwards, as long as they are left of `column`; returns the innermost of these. A
+/// stem contains the branches below its frames.
 fn innermost(branch: &mut Branch, column: usize) -> &mut Branch {
     let deeper = |branch: &Branch| {
         branch

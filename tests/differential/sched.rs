@@ -87,7 +87,8 @@ const PREEMPTED: u64 = 0x100;
 
 /// Replaces the state `R+` by `R` in all samples of `sched_switch`.
 fn without_preemption(file: &mut [u8], switch_id: u16) {
-    // Raw data are at a multiple of 8 bytes plus 4 for their size: 64 bytes of fields and 4 of padding.
+    // Raw data are at a multiple of 8 bytes plus 4 for their size: 64 bytes of fields and 4 of padding. The first field is the id
+    // of the tracepoint; `prev_state` is at byte 32.
     for at in (4..file.len().saturating_sub(68)).step_by(8) {
         let bytes = |from: usize, length: usize| &file[at + from..at + from + length];
         let has_size = file[at - 4..at] == 68_u32.to_le_bytes();
@@ -183,8 +184,8 @@ fn differences_of_json(tools: &Tools, file: &str) -> Vec<String> {
     }
 }
 
-/// Compares the counts of events of `replay`, which rperf prints without repetitions, too. There is no difference if perf 6.1
-/// prints nothing, because a task that has exited wakes another.
+/// Compares the counts of events of `replay`; rperf prints them even with `-r 0`, which replays nothing. Returns `None` if they
+/// are alike, and if perf 6.1 prints no counts: it fails if a task that has exited wakes another.
 fn differences_of_replay(tools: &Tools, file: &str) -> Option<String> {
     let counts = |tool: Tool, repeat: &str| {
         let words = ["sched", "-i", file, "replay", "-r", repeat];

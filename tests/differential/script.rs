@@ -12,7 +12,7 @@ use super::{Tool, Tools, assert_alike, difference, settled};
 /// Options of `script` for every recording.
 const SCRIPT: &[&[&str]] = &[&[], &["-F", "comm,pid,tid,time,event,ip,sym,dso"]];
 
-/// Additional options for perf's recordings of the program `frames`, with callchains and without.
+/// Additional options for perf's recordings `frames, with callchains` and `frames, flat`.
 const FRAMES_OPTIONS: &[&[&str]] = &[
     &["-F", "comm"],
     &["-F", "pid"],
@@ -325,7 +325,7 @@ fn script_shows_tracepoints_mixtures_and_pipes_alike() {
     assert_alike(&differences);
 }
 
-/// Compares every command line on a file, and every third of [`OPTIONS`] on a pipe; each is a new recording.
+/// Compares every command line on a file, and every third of [`OPTIONS`] on a pipe. The pipe has a recording of its own.
 fn compare_mixed(tools: &Tools, recording: &Recording) -> Vec<String> {
     let stream = piped(tools, recording);
     let lines = OPTIONS.iter().step_by(3);

@@ -8,7 +8,8 @@ use crate::kernel::can_trace;
 /// Options of `timechart record`.
 const RECORDED: &[&[&str]] = &[&[], &["-T"], &["-P"], &["-I"], &["-g"], &["-P", "-I"]];
 
-/// The options with which a recording was made, and options of `timechart` that read it.
+/// The option of `timechart record` with which perf made a recording (empty without options), and options of `timechart` that
+/// read it.
 const DRAWN: &[(&str, &[&str])] = &[
     ("", &[]),
     ("", &["-p", "sh"]),

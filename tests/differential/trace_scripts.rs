@@ -10,7 +10,7 @@ use rperf_testkit::{Run, may_trace, skip};
 use super::script_database::stream;
 use super::{Tool, Tools, assert_alike};
 
-/// Events and command of each recording.
+/// Name, options and command of each recording.
 const RECORDINGS: &[(&str, &[&str], &str)] = &[
     (
         "calls",
@@ -53,7 +53,7 @@ const RECORDINGS: &[(&str, &[&str], &str)] = &[
         COMMAND,
     ),
     ("switches", &["--switch-events", "-e", "cpu-clock"], COMMAND),
-    // Events with the names of hardware trace events.
+    // The events of the next two have the names of hardware trace events.
     (
         "branches",
         &["-d", "-c", "1", "-e", "page-faults/name=branches/"],
@@ -303,7 +303,7 @@ fn make_recordings(tools: &Tools) {
     write_audit(tools, "calls.data");
 }
 
-/// Compares the output of both tools with a script.
+/// Compares the output of a script that both tools run.
 fn compare(tools: &Tools, recording: &str, script: &Path, arguments: &[&str]) -> Option<String> {
     let file = format!("{recording}.data");
     let is_changed = ["drops", "net"].contains(&recording);
@@ -323,8 +323,8 @@ fn compare(tools: &Tools, recording: &str, script: &Path, arguments: &[&str]) ->
             .env("PERL_HASH_SEED", "0");
         run.finish().expect("the tool starts")
     });
-    // In `branches` source lines, which are indented, are not compared: perf repeats the compilation directory in paths of
-    // libraries, and its results vary for programs without debug information.
+    // Source lines, which are indented, are not compared in the recording `branches`: perf repeats the compilation directory in
+    // paths of libraries, and its results vary for programs without debug information.
     let compared_lines = |text: &str| {
         let is_compared = |line: &&str| recording != "branches" || !line.starts_with(' ');
         let lines = text.lines().filter(is_compared);
@@ -430,8 +430,10 @@ def process_event(values):
     assert_eq!(lines(&rperf.stdout), expected, "{}", rperf.stderr);
 }
 
-/// A `PERF_RECORD_AUXTRACE_ERROR` of this format, in little-endian order.
+/// A `PERF_RECORD_AUXTRACE_ERROR` of this format, in little-endian order. Format 1 adds the time, format 2 also the pid and vCPU
+/// of a guest.
 fn trace_error(format: u32) -> Vec<u8> {
+    // Type, code, CPU, pid, tid, format.
     let words = [1, 5, 2, u32::MAX, 44, format];
     let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     body.extend(0xffff_ffff_8100_0000_u64.to_le_bytes());

@@ -71,11 +71,12 @@ const RECORDINGS: &[Recording] = &[
     },
 ];
 
-/// Options for every recording.
+/// Options of `script` for every recording.
 const SCRIPT: &[&[&str]] = &[&[], &["-F", "comm,tid,event,trace"]];
+/// Options of `report` for every recording.
 const REPORT: &[&[&str]] = &[&[]];
 
-/// Options for rperf's recordings with callchains.
+/// Additional options of `script` for rperf's recordings with callchains.
 const MORE_SCRIPT: &[&[&str]] = &[
     &["-F", "trace"],
     &["-F", "+trace"],
@@ -85,6 +86,7 @@ const MORE_SCRIPT: &[&[&str]] = &[
     &["-F", "ip,sym,event,trace"],
     &["-F", "trace:comm,trace"],
 ];
+/// Additional options of `report` for rperf's recordings with callchains.
 const MORE_REPORT: &[&[&str]] = &[
     &["-s", "trace,comm", "-n", "-g", "none"],
     &["-s", "comm,trace", "--no-children"],
@@ -111,7 +113,7 @@ const MORE_REPORT: &[&[&str]] = &[
     &["-s", "__syscall_nr,flags/raw,comm", "-n", "-g", "none"],
 ];
 
-/// Options for rperf's recording of context switches with callchains.
+/// Additional options of `report` for rperf's recording `tracepoints with callchains`, which has `sched_switch`.
 const SWITCHES: &[&[&str]] = &[
     &["-s", "next_pid", "--no-children"],
     &["-s", "sched:sched_switch.next_pid,comm", "-g", "none"],

@@ -41,6 +41,7 @@ pub(super) fn faults(out: &Path) -> Vec<String> {
         let printed = text(&out.join(format!("bpf.{name}")));
         let messages = text(&out.join(format!("bpf.{name}.messages")));
         let both = format!("{messages}{printed}");
+        // The output ends with the exit status.
         let is_correct = both.ends_with("\n0\n")
             && expected.iter().all(|text| both.contains(text))
             && !FAILURES.iter().any(|text| is_reported(&both, text));

@@ -4,22 +4,20 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::ops::Range;
 
-const IDENTIFIER: u64 = 1 << 16;
+// Bits of `sample_type`.
+const IP: u64 = 1;
+const TID: u64 = 1 << 1;
 const TIME: u64 = 1 << 2;
+const ADDR: u64 = 1 << 3;
+const ID: u64 = 1 << 6;
 const CPU: u64 = 1 << 7;
-/// Bits of `sample_type` in the order of a sample's fields, each of which has 8 bytes; raw data follow.
-const FIELDS: [u64; 9] = [
-    IDENTIFIER,
-    1,
-    1 << 1,
-    TIME,
-    1 << 3,
-    1 << 6,
-    1 << 9,
-    CPU,
-    1 << 8,
-];
+const PERIOD: u64 = 1 << 8;
+const STREAM_ID: u64 = 1 << 9;
 const RAW: u64 = 1 << 10;
+const IDENTIFIER: u64 = 1 << 16;
+
+/// The fields of a sample before the raw data, in their order, if neither counts nor callchains are recorded. Each has 8 bytes.
+const FIELDS: [u64; 9] = [IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD];
 /// `PERF_RECORD_SAMPLE`.
 const SAMPLE: u32 = 9;
 
@@ -37,7 +35,7 @@ struct Tracepoint {
     /// Its folder in tracefs.
     folder: &'static str,
     step: Step,
-    /// The size of the number that identifies the work, in bytes.
+    /// The size of the number that identifies the work, in bytes: 8 for the address of a work item.
     size: usize,
 }
 
@@ -105,8 +103,9 @@ fn offset(file: &[u8], at: usize) -> usize {
     usize::try_from(number(file, at, 8)).expect("an offset in the file")
 }
 
-/// The place of the attrs in the file, and the size of each with the section of its ids.
+/// The place of the attrs in the file, and the size of each, which includes the place of its ids.
 fn attrs(file: &[u8]) -> (Range<usize>, usize) {
+    // Bytes of the file header: 16 `attr_size`, 24 `attrs`, 40 `data`.
     let (start, size) = (offset(file, 24), offset(file, 32));
     (start..start + size, offset(file, 16))
 }
@@ -114,7 +113,7 @@ fn attrs(file: &[u8]) -> (Range<usize>, usize) {
 /// The first id of the event that is recorded after the tracepoints of work; both tools ignore it.
 fn ignored_id(file: &[u8]) -> u64 {
     let (attrs, size) = attrs(file);
-    // The section of an event's ids follows its attr.
+    // The offset and size of an event's ids follow its attr.
     let mut ids = attrs
         .step_by(size)
         .map(|attr| offset(file, attr + size - 16));
@@ -125,6 +124,7 @@ fn ignored_id(file: &[u8]) -> u64 {
 
 /// The samples of the tracepoints, in the order of the file. All events have the `sample_type` of the first.
 fn events(file: &[u8], tracepoints: &HashMap<u16, Tracepoint>) -> Vec<Event> {
+    // `sample_type` is at byte 24 of the attr.
     let fields = number(file, attrs(file).0.start + 24, 8);
     assert_eq!(
         fields & (IDENTIFIER | TIME | CPU | RAW),
@@ -153,6 +153,7 @@ fn events(file: &[u8], tracepoints: &HashMap<u16, Tracepoint>) -> Vec<Event> {
                 key: Key {
                     is_irq: tracepoint.folder.starts_with("irq/irq"),
                     cpu: (tracepoint.size == 4).then_some(cpu),
+                    // The first field after the 8 bytes of common fields.
                     number: number(file, at + raw_at + 8, tracepoint.size),
                 },
                 id_at: at + 8,

@@ -2,8 +2,13 @@
 
 use crate::parts::Section;
 
-/// Machines: x86-64, x86, 64-bit Arm, 32-bit Arm.
-const MACHINES: [u16; 4] = [62, 3, 183, 40];
+const EM_386: u16 = 3;
+const EM_ARM: u16 = 40;
+const EM_X86_64: u16 = 62;
+const EM_AARCH64: u16 = 183;
+
+/// The machines, by their index in an input.
+const MACHINES: [u16; 4] = [EM_X86_64, EM_386, EM_AARCH64, EM_ARM];
 
 const ET_REL: u64 = 1;
 const ET_DYN: u64 = 3;
@@ -11,6 +16,13 @@ const PT_LOAD: u64 = 1;
 const PT_NOTE: u64 = 4;
 const PT_GNU_EH_FRAME: u64 = 0x6474_e550;
 const PT_ARM_EXIDX: u64 = 0x7000_0001;
+const SHT_PROGBITS: u64 = 1;
+const SHT_SYMTAB: u64 = 2;
+const SHT_STRTAB: u64 = 3;
+const SHT_RELA: u64 = 4;
+const SHT_NOTE: u64 = 7;
+const SHT_REL: u64 = 9;
+const SHT_DYNSYM: u64 = 11;
 const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
 
@@ -26,6 +38,7 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// The layout of an input's first two bytes: the flags, and the index of the machine.
     pub(crate) fn new(flags: u8, machine: u8) -> Self {
         Self {
             is_32: flags & 1 != 0,
@@ -39,6 +52,7 @@ impl Layout {
     /// The layout of a little-endian `file`; the machine is x86-64 if it is unknown.
     #[must_use]
     pub fn of_file(file: &[u8]) -> Self {
+        // The class is at byte 4, the type at 16, the machine at 18.
         let byte = |at: usize| file.get(at).copied().unwrap_or_default();
         let machine = MACHINES
             .iter()
@@ -48,6 +62,7 @@ impl Layout {
         Self::new(flags, machine.unwrap_or_default() as u8)
     }
 
+    /// The layout of the object's split DWARF file.
     pub(crate) fn split(self) -> Self {
         Self {
             is_split: true,
@@ -81,7 +96,7 @@ impl Layout {
     #[must_use]
     pub fn machine_name(self) -> &'static str {
         match self.machine {
-            183 | 40 => "aarch64",
+            EM_AARCH64 | EM_ARM => "aarch64",
             _ => "x86_64",
         }
     }
@@ -140,7 +155,8 @@ pub(crate) fn build(layout: Layout, sections: &[Section<'_>]) -> Vec<u8> {
     out.section(&[0; 10]);
     out.sections(&placed);
     let size = names.len() as u64;
-    out.section(&[0, 3, 0, 0, names_at as u64, size, 0, 0, 1, 0]);
+    let names_at = names_at as u64;
+    out.section(&[0, SHT_STRTAB, 0, 0, names_at, size, 0, 0, 1, 0]);
     out.bytes
 }
 
@@ -160,13 +176,13 @@ fn segments<'s, 'b>(section: &'s Section<'b>) -> impl Iterator<Item = (u64, &'s 
 
 fn kind(name: &str) -> u64 {
     match name {
-        ".symtab" => 2,
-        ".strtab" | ".dynstr" => 3,
-        ".rela.plt" | ".rela.debug_info" | ".rela.debug_line" => 4,
-        ".rel.plt" => 9,
-        ".dynsym" => 11,
-        _ if name.starts_with(".note") => 7,
-        _ => 1,
+        ".symtab" => SHT_SYMTAB,
+        ".strtab" | ".dynstr" => SHT_STRTAB,
+        ".rela.plt" | ".rela.debug_info" | ".rela.debug_line" => SHT_RELA,
+        ".rel.plt" => SHT_REL,
+        ".dynsym" => SHT_DYNSYM,
+        _ if name.starts_with(".note") => SHT_NOTE,
+        _ => SHT_PROGBITS,
     }
 }
 

@@ -3,6 +3,8 @@
 //! ```text
 //! flags machine { MARK kind address:u32-le content }
 //! ```
+//!
+//! Bits of the flags: 0 ELFCLASS32, 1 big-endian, 2 relocatable. The machine is x86-64, x86, 64-bit Arm or 32-bit Arm (0 to 3).
 
 use crate::elf;
 
@@ -90,6 +92,7 @@ pub struct Section<'b> {
 pub struct Parts<'b> {
     flags: u8,
     machine: u8,
+    /// Kind, address and content of each part.
     parts: Vec<(u8, u32, &'b [u8])>,
 }
 
@@ -147,6 +150,7 @@ impl<'b> Parts<'b> {
             .iter()
             .filter_map(move |(kind, address, content)| {
                 Some(Section {
+                    // Parts of the other file and extra parts have none: their kind is beyond the names.
                     name: NAMES.get(usize::from(kind ^ bit))?,
                     address: (*address).into(),
                     content,

@@ -13,6 +13,9 @@ use rperf_wire::{Endian, Regs, RegsAbi, U64s};
 /// Maximum number of frames of a stack.
 const LIMIT: usize = 200;
 
+/// The number of registers in a dump: those of arm64, which has the most.
+const REGISTERS: u64 = 33;
+
 /// The address of one of the two mappings of the whole object; the other is at 0.
 const BASE: u64 = 0x40_0000;
 
@@ -64,7 +67,7 @@ fuzz_target!(|bytes: &[u8]| {
         };
         let dumped = Regs {
             abi,
-            mask: u64::MAX >> 31,
+            mask: (1_u64 << REGISTERS) - 1,
             values: U64s::new(&values, endian),
         };
         let Some(registers) = Registers::of_sample(arch, &dumped) else {
@@ -102,7 +105,7 @@ fn sampled(arch: Arch, registers: &[u8], offset: u64, endian: Endian) -> Vec<u8>
     };
     let mut words = registers.chunks_exact(8);
     let mut out = Vec::new();
-    for number in 0..33 {
+    for number in 0..REGISTERS {
         let given = words.next().and_then(|word| word.first_chunk::<8>());
         let word = match number == instruction_pointer {
             true => BASE + offset,

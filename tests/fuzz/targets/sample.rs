@@ -6,9 +6,9 @@ use libfuzzer_sys::fuzz_target;
 use rperf_wire::{Attr, Encoder, Endian, SampleLayout};
 
 fuzz_target!(|input: (bool, u8, &[u8])| {
-    let (big, attr_size, bytes) = input;
+    let (big, size_beyond_ver0, bytes) = input;
     let endian = if big { Endian::Big } else { Endian::Little };
-    let attr_size = Attr::SIZE_VER0 + usize::from(attr_size);
+    let attr_size = Attr::SIZE_VER0 + usize::from(size_beyond_ver0);
     let (attr, body) = bytes.split_at(bytes.len().min(attr_size));
     let Ok(attr) = Attr::decode(attr, endian) else {
         return;

@@ -64,18 +64,24 @@ fn sections(file: &[u8]) -> Vec<Section<'_>> {
 /// Returns a jitdump (jitdump-specification.txt) of two functions, of which the first has a line and unwind information and is
 /// moved, followed by lines of a perf map and of kallsyms.
 fn dump() -> Vec<u8> {
+    const LOAD: u32 = 0;
+    const MOVE: u32 = 1;
+    const DEBUG_INFO: u32 = 2;
+    const UNWINDING_INFO: u32 = 4;
     let mut out = Vec::new();
+    // Magic number, version, size of the header, machine (x86-64), padding, pid; time and flags.
     words(&mut out, &[0x4a69_5444, 1, 40, 62, 0, 77]);
     longs(&mut out, &[1, 0]);
-    record(&mut out, 2, &[0x1000, 1, 0x1000, 7], b"a.js\0");
-    record(&mut out, 4, &[8, 2, 0], b"framesix");
-    record(&mut out, 0, &[77, 0x1000, 0x1000, 4, 0], b"first\0code");
-    record(&mut out, 0, &[77, 0x2000, 0x2000, 4, 1], b"second\0code");
-    record(&mut out, 1, &[77, 0x1000, 0x1000, 0x3000, 4, 0], b"");
+    record(&mut out, DEBUG_INFO, &[0x1000, 1, 0x1000, 7], b"a.js\0");
+    record(&mut out, UNWINDING_INFO, &[8, 2, 0], b"framesix");
+    record(&mut out, LOAD, &[77, 0x1000, 0x1000, 4, 0], b"first\0code");
+    record(&mut out, LOAD, &[77, 0x2000, 0x2000, 4, 1], b"second\0code");
+    record(&mut out, MOVE, &[77, 0x1000, 0x1000, 0x3000, 4, 0], b"");
     out.extend(b"\n1000 20 map\nffffffff81000000 T _text\nffffffff81000100 t work\t[module]\n");
     out
 }
 
+/// Appends a record with these numbers and the bytes `after` them, at time 5.
 fn record(out: &mut Vec<u8>, kind: u32, numbers: &[u64], after: &[u8]) {
     words(out, &[kind, (16 + numbers.len() * 8 + after.len()) as u32]);
     longs(out, &[5]);

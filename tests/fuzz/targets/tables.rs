@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use rperf_events::metric::{Expr, MetricCounts, MetricError};
 use rperf_events::vendor::{TableFolder, load};
 
-/// A folder with a table for every processor and a mapfile that names it. The input is the table, and the rest of the
+/// A folder with a table for every processor and a mapfile that names it. The input is both the table and the rest of the
 /// mapfile.
 #[derive(Debug)]
 struct TestFolder<'a>(&'a str);
