@@ -26,6 +26,7 @@ const RECORDING: Recording = Recording {
     target: Target::Command(&["family"]),
 };
 
+/// Options that select samples or keep the order of the file, used together with `-g none --no-children`.
 const LINES: &[&[&str]] = &[
     &["--switch-on", "context-switches"],
     &["--switch-on", "page-faults", "--show-on-off-events"],

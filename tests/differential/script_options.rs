@@ -237,9 +237,10 @@ const PAIRS: &[[(u32, u64); 2]] = &[
 fn with_counters(fixture: &Path, pair: &[(u32, u64); 2]) -> Vec<u8> {
     let mut bytes = fs::read(fixture).expect("a fixture");
     let data = PerfData::parse(&bytes).expect("a recording");
-    let (start, each) = (data.header().attrs.offset, data.header().attr_size);
+    let (start, size) = (data.header().attrs.offset, data.header().attr_size);
     for (index, (kind, config)) in pair.iter().enumerate() {
-        let at = usize::try_from(start + each * index as u64).expect("a small file");
+        let at = usize::try_from(start + size * index as u64).expect("a small file");
+        // An attr begins with its type; its config is at byte 8.
         bytes[at..at + 4].copy_from_slice(&kind.to_le_bytes());
         bytes[at + 8..at + 16].copy_from_slice(&config.to_le_bytes());
     }

@@ -460,8 +460,10 @@ pub(crate) fn masked(text: &str) -> String {
         (r" *\([0-9.]+%\)", ""),
         // A standard deviation of zero is omitted.
         (r" *\( \+- *[0-9.]+% \)", ""),
+        // The elapsed time and its deviation, with varying numbers of digits.
         (r"[0-9.]+ \+- [0-9.]+", "M"),
         (r"(?m)^ +M", "M"),
+        // The unit depends on the rate.
         (r"[KMG]/sec", "/sec"),
         (r"# started on .*", "# started on T"),
     ];

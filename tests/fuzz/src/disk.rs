@@ -55,7 +55,7 @@ impl Files for Disk {
     }
 }
 
-/// The address 0 and some addresses in the first code sections, each with its file offset.
+/// The address 0 and some addresses in the first four code sections, each with its file offset.
 #[must_use]
 pub fn addresses(file: &[u8]) -> Vec<(u64, u64)> {
     let layout = CodeLayout::of(file);
