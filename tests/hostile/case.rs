@@ -12,7 +12,7 @@ pub(crate) struct Case {
     pub(crate) family: &'static str,
     /// The arguments.
     pub(crate) words: Vec<String>,
-    /// The file for standard input.
+    /// The file for standard input; `None` is `/dev/null`.
     pub(crate) stdin: Option<String>,
     /// Additional environment variables.
     pub(crate) env: Vec<(&'static str, String)>,
@@ -81,8 +81,8 @@ impl Case {
 #[derive(Debug)]
 pub(crate) struct CaseInputs<'a> {
     pub(crate) seeds: &'a Seeds,
-    /// Prefixes of the command lines to run. With prefixes, all inputs are damaged recordings; if empty, all commands are run with
-    /// inputs of all families.
+    /// Prefixes of the command lines to run, all of them with damaged recordings. If empty, all commands are run, with inputs of
+    /// all families.
     pub(crate) commands: &'a [String],
     pub(crate) sandbox: &'a Sandbox,
     pub(crate) random: &'a mut Random,

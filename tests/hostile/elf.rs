@@ -48,11 +48,20 @@ impl Layout {
         }
         let is_32 = bytes.get(4) == Some(&1);
         let word = if is_32 { 4 } else { 8 };
+        // From offset 24: e_entry, e_phoff, e_shoff, and e_flags of 4 bytes.
         let (segments_at, sections_at) = (24 + word, 24 + 2 * word);
+        // e_ehsize, e_phentsize, e_phnum, e_shentsize, e_shnum and e_shstrndx, of 2 bytes each.
         let counts = 24 + 3 * word + 4;
-        let count = |index: usize| number(bytes, counts + index * 2, 2) as usize;
+        let [
+            _,
+            segment_size,
+            segment_count,
+            section_size,
+            section_count,
+            names_section,
+        ] = [0, 1, 2, 3, 4, 5].map(|index| number(bytes, counts + index * 2, 2) as usize);
         let segments = number(bytes, segments_at, word) as usize;
-        let segments_end = segments + count(1) * count(2);
+        let segments_end = segments + segment_size * segment_count;
         let sections = number(bytes, sections_at, word) as usize;
         let mut layout = Self {
             is_32,
@@ -63,8 +72,9 @@ impl Layout {
         layout.header.extend(Field::all(16, 20, 2));
         layout.header.extend(Field::all(24, 24 + 3 * word, word));
         layout.header.extend(Field::all(counts, counts + 12, 2));
-        for index in 0..count(4) {
-            let header = sections + index * count(3);
+        for index in 0..section_count {
+            let header = sections + index * section_size;
+            // Fields 0 to 3: sh_flags, sh_addr, sh_offset and sh_size.
             let field = |index: usize| number(bytes, header + 8 + index * word, word) as usize;
             // Types without contents in the file: SHT_NULL and SHT_NOBITS.
             let is_empty = matches!(number(bytes, header + 4, 4), 0 | 8);
@@ -79,12 +89,13 @@ impl Layout {
                 size,
             });
         }
-        layout.read_names(bytes, count(5))?;
+        layout.read_names(bytes, names_section)?;
         Some(layout)
     }
 
-    fn read_names(&mut self, bytes: &[u8], names: usize) -> Option<()> {
-        let names = self.sections.get(names)?.start;
+    /// Sets the names of all sections, which are in the section with the index `names_section`.
+    fn read_names(&mut self, bytes: &[u8], names_section: usize) -> Option<()> {
+        let names = self.sections.get(names_section)?.start;
         for section in &mut self.sections {
             let at = names + number(bytes, section.header, 4) as usize;
             let name = bytes.get(at..)?.split(|byte| *byte == 0).next()?;
@@ -105,16 +116,17 @@ impl Layout {
         random.try_pick(&candidates).copied()
     }
 
+    /// All ten fields of a section's header, in order.
     fn section_fields(&self, section: &Section) -> Vec<Field> {
         let word = if self.is_32 { 4 } else { 8 };
         let at = section.header;
         let words = Field::all(at + 8, at + 8 + 4 * word, word);
         let links = Field::all(at + 8 + 4 * word, at + 16 + 4 * word, 4);
-        let last = Field::all(at + 16 + 4 * word, at + 16 + 6 * word, word);
+        let alignment_and_entry_size = Field::all(at + 16 + 4 * word, at + 16 + 6 * word, word);
         Field::all(at, at + 8, 4)
             .chain(words)
             .chain(links)
-            .chain(last)
+            .chain(alignment_and_entry_size)
             .collect()
     }
 }
@@ -196,7 +208,7 @@ fn copy_header_fields(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
 pub(crate) fn with_hostile_symbols(seed: &[u8], start: &str, random: &mut Random) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for text in mutate::texts(seed) {
-        if seed[text.0..].starts_with(start.as_bytes()) {
+        if seed[text.start..].starts_with(start.as_bytes()) {
             mutate::replace_text(&mut bytes, text, &names::hostile(random));
         }
     }

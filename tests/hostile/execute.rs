@@ -38,6 +38,7 @@ pub(crate) struct Outcome {
 
 /// Runs the command of a case in `folder`, with limits.
 pub(crate) fn run(case: &Case, folder: &Path) -> io::Result<Outcome> {
+    // `ulimit -f` counts blocks of 512 bytes.
     let limits = format!(
         "ulimit -c 0; ulimit -f {}; ulimit -S -t {MAX_CPU_SECONDS}; ulimit -H -t {}; ulimit -v {MAX_MEMORY_KIB}; exec \"$@\"",
         MAX_FILE_BYTES / 512,

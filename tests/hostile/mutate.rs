@@ -195,8 +195,17 @@ fn word(line: &mut Vec<u8>, random: &mut Random) {
     line.splice(start..end, random.pick(&WORDS).iter().copied());
 }
 
-/// Offset and capacity of NUL-terminated texts of at least four characters; the capacity includes the NULs.
-pub(crate) fn texts(bytes: &[u8]) -> Vec<(usize, usize)> {
+/// The place of a NUL-terminated text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TextPlace {
+    /// Its offset.
+    pub(crate) start: usize,
+    /// Its length with all NULs that follow it.
+    pub(crate) room: usize,
+}
+
+/// The places of NUL-terminated texts of at least four characters.
+pub(crate) fn texts(bytes: &[u8]) -> Vec<TextPlace> {
     let mut places = Vec::new();
     let mut start = 0;
     while start < bytes.len() {
@@ -208,7 +217,7 @@ pub(crate) fn texts(bytes: &[u8]) -> Vec<(usize, usize)> {
         let room = rest[length..].iter().take_while(|byte| **byte == 0);
         let room = length + room.count();
         if length >= 4 && room > length {
-            places.push((start, room));
+            places.push(TextPlace { start, room });
         }
         start += room.max(1);
     }
@@ -216,17 +225,19 @@ pub(crate) fn texts(bytes: &[u8]) -> Vec<(usize, usize)> {
 }
 
 /// Overwrites a text with another, which is truncated to fit, and fills the rest with NULs; there is always one.
-pub(crate) fn replace_text(bytes: &mut [u8], (at, room): (usize, usize), by: &[u8]) {
+pub(crate) fn replace_text(bytes: &mut [u8], place: TextPlace, by: &[u8]) {
+    let TextPlace { start, room } = place;
     let length = by.len().min(room.saturating_sub(1));
-    bytes[at..at + room].fill(0);
-    bytes[at..at + length].copy_from_slice(&by[..length]);
+    bytes[start..start + room].fill(0);
+    bytes[start..start + length].copy_from_slice(&by[..length]);
 }
 
 #[test]
 fn texts_are_found_with_their_room() {
     let mut data = b"\x01\x02name\0\0\0\x07ab\0longer one\0".to_vec();
     let places = texts(&data);
-    assert_eq!(places, [(2, 7), (13, 11)]);
+    let place = |start, room| TextPlace { start, room };
+    assert_eq!(places, [place(2, 7), place(13, 11)]);
     replace_text(&mut data, places[0], b"another");
     assert_eq!(&data[..10], b"\x01\x02anothe\0\x07");
 }

@@ -2,9 +2,12 @@
 
 use crate::random::Random;
 
-/// A folder next to the working directory, relative to it.
+// Paths next to the working directory, relative to it.
+
+/// The folder with files that must not change.
 pub(crate) const OUTSIDE: &str = "../outside";
 pub(crate) const FIFO: &str = "../special/fifo";
+/// A symbolic link to itself.
 pub(crate) const LOOP: &str = "../special/loop";
 pub(crate) const FOLDER: &str = "../special/folder";
 

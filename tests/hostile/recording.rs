@@ -8,6 +8,14 @@ use crate::random::Random;
 const FILE_HEADER: usize = 104;
 const PIPE_HEADER: usize = 16;
 const RECORD_HEADER: usize = 8;
+
+// Offsets in the file header. The sections of attrs and data are an offset and a size, of 8 bytes each.
+const ATTRS_SECTION: usize = 24;
+const DATA_SECTION: usize = 40;
+const DATA_SIZE: usize = DATA_SECTION + 8;
+const FEATURE_BITS: usize = 72;
+
+// Record types.
 const MMAP: u64 = 1;
 const COMM: u64 = 3;
 const MMAP2: u64 = 10;
@@ -34,16 +42,17 @@ impl Recording {
     /// `None` unless the bytes are a little-endian recording whose records are complete.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let is_recording = bytes.len() >= PIPE_HEADER && bytes.starts_with(b"PERFILE2");
-        let size = number(bytes, 8, 8) as usize;
-        let is_pipe = size == PIPE_HEADER;
+        let header_size = number(bytes, 8, 8) as usize;
+        let is_pipe = header_size == PIPE_HEADER;
         let (start, end) = match is_pipe {
-            true => (size, bytes.len()),
+            true => (header_size, bytes.len()),
             false => {
-                let start = number(bytes, 40, 8) as usize;
-                (start, start.checked_add(number(bytes, 48, 8) as usize)?)
+                let start = number(bytes, DATA_SECTION, 8) as usize;
+                let size = number(bytes, DATA_SIZE, 8) as usize;
+                (start, start.checked_add(size)?)
             }
         };
-        if !is_recording || start < PIPE_HEADER || !is_pipe && size != FILE_HEADER {
+        if !is_recording || start < PIPE_HEADER || !is_pipe && header_size != FILE_HEADER {
             return None;
         }
         let mut rest = bytes.get(start..end)?;
@@ -70,7 +79,7 @@ impl Recording {
         if self.is_pipe {
             return bytes;
         }
-        let size = Field::new(48, 8);
+        let size = Field::new(DATA_SIZE, 8);
         size.write(&mut bytes, (now - self.head.len()) as u64);
         for entry in features(&bytes) {
             let offset = entry.read(&bytes);
@@ -83,7 +92,7 @@ impl Recording {
 
     /// The end of the records in the file that was parsed.
     fn data_end(&self) -> usize {
-        self.head.len() + number(&self.head, 48, 8) as usize
+        self.head.len() + number(&self.head, DATA_SIZE, 8) as usize
     }
 
     /// Drops, repeats or swaps records, or inserts some of another recording.
@@ -139,7 +148,7 @@ impl Recording {
     /// The length that the file needs to be complete: the end of the last of the attrs, the data and the feature sections.
     fn complete_length(bytes: &[u8]) -> usize {
         let end = |at: usize| number(bytes, at, 8).saturating_add(number(bytes, at + 8, 8));
-        let sections = [24, 40].into_iter().map(end);
+        let sections = [ATTRS_SECTION, DATA_SECTION].into_iter().map(end);
         let features = features(bytes).into_iter().map(|entry| end(entry.at));
         sections.chain(features).max().unwrap_or_default() as usize
     }
@@ -185,9 +194,9 @@ fn rename(record: &mut Vec<u8>, name: &[u8]) {
 
 /// The offsets in the feature table, each of which is followed by a size.
 fn features(bytes: &[u8]) -> Vec<Field> {
-    let flags = (72..FILE_HEADER).step_by(8);
+    let flags = (FEATURE_BITS..FILE_HEADER).step_by(8);
     let count: u32 = flags.map(|at| number(bytes, at, 8).count_ones()).sum();
-    let start = number(bytes, 40, 8).wrapping_add(number(bytes, 48, 8)) as usize;
+    let start = number(bytes, DATA_SECTION, 8).wrapping_add(number(bytes, DATA_SIZE, 8)) as usize;
     let entries = (0..count as usize).map(|index| start.saturating_add(index * 16));
     entries
         .filter(|at| at.saturating_add(16) <= bytes.len())
@@ -353,9 +362,9 @@ fn rename_texts(recording: &Recording, bytes: &mut [u8], random: &mut Random) {
     let after = bytes.len() - recording.tail.len();
     let texts = mutate::texts(&bytes[after..]);
     for _ in 0..1 + random.below(3) {
-        if let Some((at, room)) = random.try_pick(&texts) {
+        if let Some(text) = random.try_pick(&texts) {
             let name = names::hostile(random);
-            mutate::replace_text(bytes, (after + at, *room), &name);
+            mutate::replace_text(&mut bytes[after..], *text, &name);
         }
     }
 }

@@ -17,7 +17,7 @@ const MAX_SEED_BYTES: u64 = 64 << 10;
 pub(crate) struct Seed {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
-    /// For recordings: whether `data check` finds no fault.
+    /// For recordings: whether `data check` finds no fault; otherwise false.
     pub(crate) is_whole: bool,
 }
 
@@ -229,16 +229,18 @@ fn attempt(command: &mut Command, failure: &str) {
 
 /// A recording of `sched stats record`: two readings of two CPUs with a domain each, version 17, without events.
 fn statistics() -> Vec<u8> {
+    const SCHEDSTAT_CPU: u32 = 85;
+    const SCHEDSTAT_DOMAIN: u32 = 86;
     let mut records = Vec::new();
     for time in [1000_u64, 1500] {
         for cpu in 0..2_u32 {
             let line = || Bytes::new().u64(time).u32(cpu).u16(17).u16(0);
             let numbers = |count: u32| (0..count).flat_map(|word| (word + 1).to_le_bytes());
             let counters: Vec<u8> = numbers(12).collect();
-            records.extend(record_bytes(85, 0, line().raw(counters)));
+            records.extend(record_bytes(SCHEDSTAT_CPU, 0, line().raw(counters)));
             let mut counters: Vec<u8> = numbers(45).collect();
             counters.resize(184, 0);
-            records.extend(record_bytes(86, 0, line().raw(counters)));
+            records.extend(record_bytes(SCHEDSTAT_DOMAIN, 0, line().raw(counters)));
         }
     }
     let (header, size) = (104, records.len() as u64);

@@ -35,35 +35,39 @@ impl Entry {
         }
     }
 
-    /// The header block, with this size.
+    /// The header block (tar(5)), with `size` as the size of the content.
     fn header(&self, size: u64) -> Vec<u8> {
-        let part = |text: &[u8], room: usize| {
-            let mut part = text[..text.len().min(room)].to_vec();
-            part.resize(room, 0);
-            part
+        let padded = |text: &[u8], room: usize| {
+            let mut padded = text[..text.len().min(room)].to_vec();
+            padded.resize(room, 0);
+            padded
         };
         let octal = |value: u64, room: usize| {
-            part(
+            padded(
                 format!("{value:0width$o}", width = room - 1).as_bytes(),
                 room,
             )
         };
+        // Name, mode, user and group.
         let header = Bytes::new()
-            .raw(part(&self.name, 100))
+            .raw(padded(&self.name, 100))
             .raw(octal(0o644, 8))
             .raw(octal(0, 8))
             .raw(octal(0, 8));
+        // Size, time, checksum and type.
         let header = header
             .raw(octal(size, 12))
             .raw(octal(0, 12))
             .raw(b"        ")
             .raw([self.kind]);
+        // Target of a link, magic number and version, names of user and group, and the device numbers of /dev/null.
         let header = header
-            .raw(part(&self.target, 100))
+            .raw(padded(&self.target, 100))
             .raw(b"ustar\x0000")
             .raw([0; 64])
             .raw(octal(1, 8))
             .raw(octal(3, 8));
+        // Prefix of the name, and padding.
         let mut header = header.raw([0; 155 + 12]).done();
         write_checksum(&mut header);
         header
@@ -85,7 +89,7 @@ fn tar(entries: &[Entry], random: &mut Random) -> Vec<u8> {
         };
         let mut header = entry.header(size);
         if random.one_in(15) {
-            // Numbers in base 256: -1, and 2^32 - 1.
+            // Sizes in base 256: -1, and 2^32 - 1.
             const SIZES: [[u8; 12]; 2] = [
                 [0xff; 12],
                 [0x80, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff],

@@ -48,9 +48,69 @@ const ADDRESSES: [u64; 14] = [
 /// Callchain contexts (`PERF_CONTEXT_*`).
 const CONTEXTS: [i64; 8] = [-32, -128, -512, -2048, -2176, -2560, -640, -4095];
 
-/// Bits of `sample_type`.
+/// The bits of `sample_type` (`PERF_SAMPLE_*`), by number.
+mod sample_bit {
+    pub(super) const IP: usize = 0;
+    pub(super) const TID: usize = 1;
+    pub(super) const TIME: usize = 2;
+    pub(super) const ADDR: usize = 3;
+    pub(super) const READ: usize = 4;
+    pub(super) const CALLCHAIN: usize = 5;
+    pub(super) const ID: usize = 6;
+    pub(super) const CPU: usize = 7;
+    pub(super) const PERIOD: usize = 8;
+    pub(super) const STREAM_ID: usize = 9;
+    pub(super) const RAW: usize = 10;
+    pub(super) const BRANCH_STACK: usize = 11;
+    pub(super) const REGS_USER: usize = 12;
+    pub(super) const STACK_USER: usize = 13;
+    pub(super) const WEIGHT: usize = 14;
+    pub(super) const DATA_SRC: usize = 15;
+    pub(super) const IDENTIFIER: usize = 16;
+    pub(super) const TRANSACTION: usize = 17;
+    pub(super) const REGS_INTR: usize = 18;
+    pub(super) const PHYS_ADDR: usize = 19;
+    pub(super) const AUX: usize = 20;
+    pub(super) const CGROUP: usize = 21;
+    pub(super) const DATA_PAGE_SIZE: usize = 22;
+    pub(super) const CODE_PAGE_SIZE: usize = 23;
+    pub(super) const WEIGHT_STRUCT: usize = 24;
+}
+/// The number of bits of `sample_type`.
 const SAMPLE_TYPE_BITS: usize = 25;
-const IDENTIFIER: u64 = 1 << 16;
+/// The bits that most events have: `PERF_SAMPLE_IP | TID | TIME | CALLCHAIN | PERIOD`.
+const USUAL_SAMPLE_TYPE: u64 = 0x127;
+/// The bit `sample_id_all` of the flags of an attr.
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+
+/// Record types (`PERF_RECORD_*`).
+mod record_type {
+    pub(super) const MMAP: u32 = 1;
+    pub(super) const COMM: u32 = 3;
+    pub(super) const EXIT: u32 = 4;
+    pub(super) const THROTTLE: u32 = 5;
+    pub(super) const FORK: u32 = 7;
+    pub(super) const SAMPLE: u32 = 9;
+    pub(super) const MMAP2: u32 = 10;
+    pub(super) const AUX: u32 = 11;
+    pub(super) const ITRACE_START: u32 = 12;
+    pub(super) const LOST_SAMPLES: u32 = 13;
+    pub(super) const SWITCH: u32 = 14;
+    pub(super) const SWITCH_CPU_WIDE: u32 = 15;
+    pub(super) const NAMESPACES: u32 = 16;
+    pub(super) const KSYMBOL: u32 = 17;
+    pub(super) const BPF_EVENT: u32 = 18;
+    pub(super) const CGROUP: u32 = 19;
+    pub(super) const TEXT_POKE: u32 = 20;
+    pub(super) const AUX_OUTPUT_HW_ID: u32 = 21;
+    pub(super) const FINISHED_ROUND: u32 = 68;
+}
+
+// Sizes in the file, in bytes.
+const FILE_HEADER: usize = 104;
+const ATTR: usize = 136;
+/// An attr, and the section with its ids.
+const ATTR_ENTRY: usize = ATTR + 16;
 
 /// An event, as far as it determines the format of its records.
 #[derive(Debug, Clone)]
@@ -71,7 +131,8 @@ impl Event {
     fn random(id: u64, random: &mut Random) -> Self {
         let few_bits =
             |random: &mut Random| random.next() & random.next() & random.next() & 0xff_ffff;
-        let sample_type = 0x127 | random.next() & random.next() & ((1 << SAMPLE_TYPE_BITS) - 1);
+        let sample_type =
+            USUAL_SAMPLE_TYPE | random.next() & random.next() & ((1 << SAMPLE_TYPE_BITS) - 1);
         Self {
             kind: *random.pick(&[0, 1, 1, 1, 2, 3, 4, 5, 6, 99]),
             config: random.next() % 12,
@@ -79,9 +140,9 @@ impl Event {
                 sample_type & !few_bits(random)
             } else {
                 sample_type
-            } | IDENTIFIER,
+            } | 1 << sample_bit::IDENTIFIER,
             read_format: random.next() & 0x1f,
-            flags: 1 << 18 | random.next() & random.next() & 0x3f_ffff_ffff,
+            flags: SAMPLE_ID_ALL | random.next() & random.next() & 0x3f_ffff_ffff,
             branches: random.next() & random.next() & 0xf_ffff,
             user_registers: few_bits(random),
             interrupt_registers: few_bits(random),
@@ -90,11 +151,11 @@ impl Event {
         }
     }
 
-    /// `perf_event_attr`, of 136 bytes.
+    /// `perf_event_attr`.
     fn attr(&self) -> Vec<u8> {
         let attr = Bytes::new()
             .u32(self.kind)
-            .u32(136)
+            .u32(ATTR as u32)
             .u64(self.config)
             .u64(1000);
         let attr = attr
@@ -119,18 +180,18 @@ impl Event {
     /// The sample_id trailer of non-sample records.
     fn trailer(&self, body: Bytes, random: &mut Random) -> Bytes {
         let mut body = body;
-        if self.has(1) {
+        if self.has(sample_bit::TID) {
             body = body.u32(*random.pick(&IDS)).u32(*random.pick(&IDS));
         }
-        if self.has(2) {
+        if self.has(sample_bit::TIME) {
             body = body.u64(*random.pick(&TIMES));
         }
-        for bit in [6, 9] {
+        for bit in [sample_bit::ID, sample_bit::STREAM_ID] {
             if self.has(bit) {
                 body = body.u64(self.id);
             }
         }
-        if self.has(7) {
+        if self.has(sample_bit::CPU) {
             body = body.u32(*random.pick(&IDS)).u32(0);
         }
         body.u64(self.id)
@@ -139,9 +200,32 @@ impl Event {
     /// A sample, field by field.
     fn sample(&self, random: &mut Random) -> Bytes {
         let mut body = Bytes::new().u64(self.id);
-        // The kernel's order of fields after the identifier (bit 16).
+        // The kernel's order of fields after the identifier.
         for bit in [
-            0, 1, 2, 3, 6, 9, 7, 8, 4, 5, 10, 11, 12, 13, 14, 24, 15, 17, 18, 19, 21, 22, 23, 20,
+            sample_bit::IP,
+            sample_bit::TID,
+            sample_bit::TIME,
+            sample_bit::ADDR,
+            sample_bit::ID,
+            sample_bit::STREAM_ID,
+            sample_bit::CPU,
+            sample_bit::PERIOD,
+            sample_bit::READ,
+            sample_bit::CALLCHAIN,
+            sample_bit::RAW,
+            sample_bit::BRANCH_STACK,
+            sample_bit::REGS_USER,
+            sample_bit::STACK_USER,
+            sample_bit::WEIGHT,
+            sample_bit::WEIGHT_STRUCT,
+            sample_bit::DATA_SRC,
+            sample_bit::TRANSACTION,
+            sample_bit::REGS_INTR,
+            sample_bit::PHYS_ADDR,
+            sample_bit::CGROUP,
+            sample_bit::DATA_PAGE_SIZE,
+            sample_bit::CODE_PAGE_SIZE,
+            sample_bit::AUX,
         ] {
             if self.has(bit) {
                 body = self.field(bit, body, random);
@@ -152,20 +236,20 @@ impl Event {
 
     fn field(&self, bit: usize, body: Bytes, random: &mut Random) -> Bytes {
         match bit {
-            1 => body.u32(*random.pick(&IDS)).u32(*random.pick(&IDS)),
-            2 => body.u64(*random.pick(&TIMES)),
-            6 | 9 => body.u64(self.id),
-            7 => body.u32(*random.pick(&[0, 1, 3, 4095, u32::MAX])).u32(0),
-            4 => self.read(body, random),
-            5 => chain(body, random),
-            10 => {
+            sample_bit::TID => body.u32(*random.pick(&IDS)).u32(*random.pick(&IDS)),
+            sample_bit::TIME => body.u64(*random.pick(&TIMES)),
+            sample_bit::ID | sample_bit::STREAM_ID => body.u64(self.id),
+            sample_bit::CPU => body.u32(*random.pick(&[0, 1, 3, 4095, u32::MAX])).u32(0),
+            sample_bit::READ => self.read(body, random),
+            sample_bit::CALLCHAIN => chain(body, random),
+            sample_bit::RAW => {
                 let size = random.below(8) * 8 + 4;
                 body.u32(size as u32).raw(vec![random.next() as u8; size])
             }
-            11 => branches(self.branches, body, random),
-            12 => registers(self.user_registers, body, random),
-            18 => registers(self.interrupt_registers, body, random),
-            13 => match random.one_in(3) || self.stack == 0 {
+            sample_bit::BRANCH_STACK => branches(self.branches, body, random),
+            sample_bit::REGS_USER => registers(self.user_registers, body, random),
+            sample_bit::REGS_INTR => registers(self.interrupt_registers, body, random),
+            sample_bit::STACK_USER => match random.one_in(3) || self.stack == 0 {
                 true => body.u64(0),
                 false => {
                     let size = u64::from(self.stack);
@@ -175,8 +259,12 @@ impl Event {
                         .u64(*random.pick(&[0, 8, size, u64::MAX]))
                 }
             },
-            20 => body.u64(8).u64(random.next()),
-            14 | 15 | 17 | 24 => body.u64(random.next() & random.next()),
+            sample_bit::AUX => body.u64(8).u64(random.next()),
+            sample_bit::WEIGHT
+            | sample_bit::DATA_SRC
+            | sample_bit::TRANSACTION
+            | sample_bit::WEIGHT_STRUCT => body.u64(random.next() & random.next()),
+            // IP, ADDR, PERIOD, PHYS_ADDR, CGROUP, DATA_PAGE_SIZE and CODE_PAGE_SIZE.
             _ => body.u64(*random.pick(&ADDRESSES)),
         }
     }
@@ -279,49 +367,71 @@ fn non_sample_record(event: &Event, workload: &str, random: &mut Random) -> (u32
         .find(|at| name.is_char_boundary(*at));
     let name = &name[..end.unwrap_or(0)];
     let kind = *random.pick(&[
-        1, 3, 3, 4, 5, 7, 7, 7, 10, 10, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+        record_type::MMAP,
+        record_type::COMM,
+        record_type::COMM,
+        record_type::EXIT,
+        record_type::THROTTLE,
+        record_type::FORK,
+        record_type::FORK,
+        record_type::FORK,
+        record_type::MMAP2,
+        record_type::MMAP2,
+        record_type::MMAP2,
+        record_type::AUX,
+        record_type::ITRACE_START,
+        record_type::LOST_SAMPLES,
+        record_type::SWITCH,
+        record_type::SWITCH_CPU_WIDE,
+        record_type::NAMESPACES,
+        record_type::KSYMBOL,
+        record_type::BPF_EVENT,
+        record_type::CGROUP,
+        record_type::TEXT_POKE,
+        record_type::AUX_OUTPUT_HW_ID,
     ]);
     let body = Bytes::new();
     let body = match kind {
-        1 => numbers(
+        record_type::MMAP => numbers(
             ids(body, 2, random).u64(*random.pick(&ADDRESSES)),
             2,
             random,
         )
         .text(name, 8),
-        3 => ids(body, 2, random).text(name, 8),
-        4 | 7 => ids(body, 4, random).u64(*random.pick(&TIMES)),
-        5 | 11 => numbers(body, 3, random),
-        10 => {
+        record_type::COMM => ids(body, 2, random).text(name, 8),
+        record_type::EXIT | record_type::FORK => ids(body, 4, random).u64(*random.pick(&TIMES)),
+        record_type::THROTTLE | record_type::AUX => numbers(body, 3, random),
+        record_type::MMAP2 => {
             let body = ids(body, 2, random).u64(*random.pick(&ADDRESSES));
             let body = numbers(body, 2, random).u32(8).u32(1).u64(7).u64(0);
             body.u32(random.next() as u32 & 7).u32(2).text(name, 8)
         }
-        12 | 15 => ids(body, 2, random),
-        13 => numbers(body, 1, random),
-        14 => body,
-        16 => {
+        record_type::ITRACE_START | record_type::SWITCH_CPU_WIDE => ids(body, 2, random),
+        record_type::LOST_SAMPLES => numbers(body, 1, random),
+        record_type::SWITCH => body,
+        record_type::NAMESPACES => {
             let count = random.below(8) as u64;
             numbers(ids(body, 2, random).u64(count), 2 * count as usize, random)
         }
-        17 => body
+        record_type::KSYMBOL => body
             .u64(*random.pick(&ADDRESSES))
             .u32(random.next() as u32)
             .u16(1)
             .u16(random.next() as u16 & 1)
             .text(name, 8),
-        18 => body
+        record_type::BPF_EVENT => body
             .u16(random.next() as u16 & 3)
             .u16(0)
             .u32(random.next() as u32)
             .u64(random.next()),
-        19 => body.u64(random.next() & 3).text(name, 8),
-        20 => body
+        record_type::CGROUP => body.u64(random.next() & 3).text(name, 8),
+        record_type::TEXT_POKE => body
             .u64(*random.pick(&ADDRESSES))
             .u16(4)
             .u16(4)
             .raw([0x90; 8])
             .raw([0; 4]),
+        // AUX_OUTPUT_HW_ID.
         _ => body.u64(random.next() & 3),
     };
     (kind, event.trailer(body, random))
@@ -337,23 +447,23 @@ fn recording(workload: &str, random: &mut Random) -> Vec<u8> {
         let event = random.pick(&events).clone();
         let misc = *random.pick(&[0, 1, 2, 2, 2, 4, 5, 0x2002, 0x4002, 0x8000, 0xffff]);
         let (kind, body) = match random.one_in(2) {
-            true => (9, event.sample(random)),
+            true => (record_type::SAMPLE, event.sample(random)),
             false => non_sample_record(&event, workload, random),
         };
         records.extend(record(kind, misc, body));
         if random.one_in(30) {
-            records.extend(record(68, 0, Bytes::new()));
+            records.extend(record(record_type::FINISHED_ROUND, 0, Bytes::new()));
         }
     }
     let count = events.len();
-    let (attrs, ids) = (104, 104 + count * 152);
+    let (attrs, ids) = (FILE_HEADER, FILE_HEADER + count * ATTR_ENTRY);
     let data = ids + count * 8;
     let file = Bytes::new()
         .raw("PERFILE2")
-        .u64(104)
-        .u64(152)
-        .u64(attrs)
-        .u64(count as u64 * 152);
+        .u64(FILE_HEADER as u64)
+        .u64(ATTR_ENTRY as u64)
+        .u64(attrs as u64)
+        .u64((count * ATTR_ENTRY) as u64);
     let file = file.u64(data as u64).u64(records.len() as u64).raw([0; 48]);
     let file = events
         .iter()

@@ -138,13 +138,7 @@ pub(crate) fn listing(inputs: &mut CaseInputs<'_>) -> Case {
         }
         inputs.sandbox.write("proc/kcore", memory);
         inputs.sandbox.write("proc/kallsyms", &text);
-        let notes = Bytes::new()
-            .u32(4)
-            .u32(20)
-            .u32(3)
-            .raw(b"GNU\0")
-            .raw([7; 20]);
-        inputs.sandbox.write("sys/kernel/notes", notes.done());
+        inputs.sandbox.write("sys/kernel/notes", build_id_note());
         let mut modules = b"hostile 16384 0 - Live 0xffffffffc0000000\nother 8192 1 hostile, Live 0xffffffffc0008000\n".to_vec();
         if random.one_in(2) {
             mutate::text(&mut modules, &symbols(), random);
@@ -154,20 +148,21 @@ pub(crate) fn listing(inputs: &mut CaseInputs<'_>) -> Case {
     case
 }
 
-/// Kernel memory in the format of `/proc/kcore`.
+/// The ELF note with the build-id of the kernel.
+fn build_id_note() -> Vec<u8> {
+    let sizes_and_type = Bytes::new().u32(4).u32(20).u32(3);
+    sizes_and_type.raw(b"GNU\0").raw([7; 20]).done()
+}
+
+/// Kernel memory in the format of `/proc/kcore`: an ELF header, three program headers, the note, and two pages of memory.
 fn memory() -> Vec<u8> {
     const PAGE: u64 = 0x1000;
-    let note = Bytes::new()
-        .u32(4)
-        .u32(20)
-        .u32(3)
-        .raw(b"GNU\0")
-        .raw([7; 20])
-        .done();
+    let note = build_id_note();
     let header = Bytes::new().raw(b"\x7fELF\x02\x01\x01").raw([0; 9]);
     let header = header.u16(4).u16(62).u32(1).u64(0).u64(64).u64(0).u32(0);
     let mut header = header.u16(64).u16(56).u16(3).u16(0).u16(0).u16(0);
     let size = note.len() as u64;
+    // PT_NOTE: the note is behind the program headers.
     header = header
         .u32(4)
         .u32(4)
@@ -177,6 +172,7 @@ fn memory() -> Vec<u8> {
         .u64(size)
         .u64(size)
         .u64(4);
+    // PT_LOAD: pages of the kernel and of modules.
     for (number, address) in (1..).zip([KERNEL, 0xffff_ffff_c000_0000]) {
         header = header.u32(1).u32(7).u64(number * PAGE).u64(address).u64(0);
         header = header.u64(PAGE).u64(PAGE).u64(PAGE);

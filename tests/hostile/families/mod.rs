@@ -40,6 +40,10 @@ pub(crate) mod handmade {
 
     /// `PERF_SAMPLE_IP | TID | TIME | CALLCHAIN | PERIOD`.
     const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 32 | 256;
+    // Record types.
+    const MMAP: u32 = 1;
+    const COMM: u32 = 3;
+    const SAMPLE: u32 = 9;
     const MISC_KERNEL: u16 = 1;
     const MISC_USER: u16 = 2;
     /// `use_clockid`; the clock is `CLOCK_MONOTONIC`.
@@ -59,7 +63,7 @@ pub(crate) mod handmade {
         pub(crate) fn recording(&self) -> Vec<u8> {
             let (pid, mut records) = (self.pid, Vec::new());
             records.extend(record(
-                3,
+                COMM,
                 0,
                 Bytes::new().u32(pid).u32(pid).text("hostile", 8),
             ));
@@ -74,7 +78,7 @@ pub(crate) mod handmade {
                     .u32(pid)
                     .u32(if misc == MISC_KERNEL { 0 } else { pid });
                 let body = body.u64(*start).u64(*length).u64(0).text(name, 8);
-                records.extend(record(1, misc, body));
+                records.extend(record(MMAP, misc, body));
             }
             for (number, address) in (1_u64..).zip(self.addresses) {
                 let misc = if address >> 63 == 1 {
@@ -82,6 +86,7 @@ pub(crate) mod handmade {
                 } else {
                     MISC_USER
                 };
+                // `PERF_CONTEXT_KERNEL` or `PERF_CONTEXT_USER`.
                 let context = if misc == MISC_KERNEL { -128_i64 } else { -512 };
                 let body = Bytes::new()
                     .u64(*address)
@@ -94,7 +99,7 @@ pub(crate) mod handmade {
                     .u64(context as u64)
                     .u64(*address)
                     .u64(address + 8);
-                records.extend(record(9, misc, body));
+                records.extend(record(SAMPLE, misc, body));
             }
             file(&records)
         }

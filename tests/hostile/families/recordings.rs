@@ -19,7 +19,7 @@ const HEADER_ONLY: &[&str] = &[
     "script --header-only -I",
 ];
 
-/// Commands that take a recording. `evlist` and `buildid-list` do not read its records.
+/// Commands that take a recording. `evlist`, and `buildid-list` without options, do not read its records.
 const COMMANDS: &[&str] = &[
     "report --stdio",
     "report --stdio -s comm,dso,sym,srcline,srcfile",
@@ -154,7 +154,7 @@ const COMMANDS: &[&str] = &[
     "inject --redact -o copy.data",
 ];
 
-/// A mutated recording, and any command, or any of the selected ones.
+/// A mutated recording, and a random command: one of the selected ones, or any if none are selected.
 pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     let (seeds, random) = (inputs.seeds, &mut *inputs.random);
     let is_header_only = inputs.commands.is_empty() && random.one_in(20);
@@ -183,11 +183,11 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
         _ => seed.bytes.clone(),
     };
     let mut mutated = recording::mutate(&seed_bytes, &other.bytes, random);
-    let is_of_records = mutated
+    let is_in_records = mutated
         .must_report_error
         .is_some_and(|why| why.starts_with("a record"));
     let reads_records = !is_header_only && !line.starts_with("evlist") && line != "buildid-list";
-    if !seed.is_whole || is_of_records && !reads_records {
+    if !seed.is_whole || is_in_records && !reads_records {
         mutated.must_report_error = None;
     }
     if line.contains("earlier") {
@@ -243,9 +243,9 @@ fn set_accepted_outcomes(case: &mut Case, line: &str) {
         .extend(case.words.iter().find(is_output).cloned());
     // Without matching samples there is nothing to print, as in perf.
     case.may_be_silent = true;
-    // These sort keys are names of tracepoint fields. Only the recording has them, so they are unknown if it is damaged.
-    let depends = ["trace_fields", "*.*"];
-    case.may_be_misused = depends.iter().any(|word| line.contains(word));
+    // These sort keys stand for the fields of the recording's tracepoints. They may be unknown if the recording is damaged.
+    let field_keys = ["trace_fields", "*.*"];
+    case.may_be_misused = field_keys.iter().any(|word| line.contains(word));
 }
 
 /// A recording with some names replaced by paths of special files, of files outside, or of a jitdump.
@@ -313,6 +313,8 @@ fn pick_for<'a>(line: &str, inputs: &mut CaseInputs<'a>) -> &'a Seed {
     }
 }
 
+/// Makes the case of a command line and writes its recording. The command reads it by default, with `-i perf.data`, or from
+/// standard input.
 fn finish(family: &'static str, line: &str, mutated: Mutated, inputs: &mut CaseInputs<'_>) -> Case {
     let mut case = Case::new(family, line);
     case.must_report_error = mutated.must_report_error;

@@ -34,35 +34,46 @@ fn unused_pid() -> u32 {
 
 /// A recording with a mutated perf map or jitdump.
 pub(crate) fn code(inputs: &mut CaseInputs<'_>) -> Case {
-    let random = &mut *inputs.random;
-    let line = *random.pick(COMMANDS);
+    let line = *inputs.random.pick(COMMANDS);
     let mut case = Case::new("run-time code", line);
     let output = case.words.iter().find(|word| word.starts_with("out."));
     case.outputs = output.cloned().into_iter().collect();
     case.may_be_silent = true;
-    let (seeds, sandbox) = (inputs.seeds, inputs.sandbox);
-    let dump = random.try_pick(&seeds.dumps).filter(|_| random.one_in(2));
-    let Some(dump) = dump else {
-        let pid = unused_pid();
-        let addresses: Vec<u64> = (0..40).map(|number| CODE + number * 24).collect();
-        let maps = [(CODE, 0x1000, "//anon")];
-        let process = Process {
-            pid,
-            maps: &maps,
-            addresses: &addresses,
-        };
-        sandbox.write("perf.data", process.recording());
-        let path = format!("/tmp/perf-{pid}.map");
-        let mut text = perf_map(random);
-        if random.one_in(10) {
-            text.extend(b"\nneither address nor size\n");
-            case.must_report_error = Some("a line without address and size");
-        }
-        std::fs::write(&path, text).expect("a file can be written");
-        case.outside_files.push(path);
-        return case;
+    let dumps = &inputs.seeds.dumps;
+    let dump = inputs.random.try_pick(dumps);
+    match dump.filter(|_| inputs.random.one_in(2)) {
+        Some(dump) => write_jitdump(&dump.bytes, &mut case, inputs),
+        None => write_perf_map(&mut case, inputs),
+    }
+    case
+}
+
+/// Writes a recording and the mutated perf map of its process.
+fn write_perf_map(case: &mut Case, inputs: &mut CaseInputs<'_>) {
+    let random = &mut *inputs.random;
+    let pid = unused_pid();
+    let addresses: Vec<u64> = (0..40).map(|number| CODE + number * 24).collect();
+    let maps = [(CODE, 0x1000, "//anon")];
+    let process = Process {
+        pid,
+        maps: &maps,
+        addresses: &addresses,
     };
-    let mut addresses = functions(&dump.bytes);
+    inputs.sandbox.write("perf.data", process.recording());
+    let path = format!("/tmp/perf-{pid}.map");
+    let mut text = perf_map(random);
+    if random.one_in(10) {
+        text.extend(b"\nneither address nor size\n");
+        case.must_report_error = Some("a line without address and size");
+    }
+    std::fs::write(&path, text).expect("a file can be written");
+    case.outside_files.push(path);
+}
+
+/// Writes a recording and the mutated jitdump of its process. The samples are in functions of `dump`.
+fn write_jitdump(dump: &[u8], case: &mut Case, inputs: &mut CaseInputs<'_>) {
+    let (sandbox, random) = (inputs.sandbox, &mut *inputs.random);
+    let mut addresses = functions(dump);
     addresses.truncate(200);
     let path = sandbox
         .working_directory()
@@ -80,15 +91,14 @@ pub(crate) fn code(inputs: &mut CaseInputs<'_>) -> Case {
         addresses: &addresses,
     };
     sandbox.write("perf.data", process.recording());
-    let mut bytes = mutate_dump(&dump.bytes, random);
+    let mut bytes = mutate_dump(dump, random);
     if random.one_in(10) {
-        bytes = dump.bytes.clone();
+        bytes = dump.to_vec();
         bytes[random.below(4)] ^= 1 << random.below(8);
         case.must_report_error = Some("another magic number");
     }
     sandbox.write("jit-77.dump", bytes);
     sandbox.write("looping.js", "function looping() {\n}\n");
-    case
 }
 
 /// A mutated perf map.
@@ -110,7 +120,8 @@ fn perf_map(random: &mut Random) -> Vec<u8> {
 
 /// Offset and size of each record of a jitdump (jitdump-specification.txt).
 fn records(dump: &[u8]) -> Vec<(usize, usize)> {
-    let mut at = number(dump, 8, 4) as usize;
+    let header_size = number(dump, 8, 4) as usize;
+    let mut at = header_size;
     let mut records = Vec::new();
     while at + 16 <= dump.len() {
         let size = (number(dump, at + 4, 4) as usize).max(16);
@@ -120,14 +131,16 @@ fn records(dump: &[u8]) -> Vec<(usize, usize)> {
     records
 }
 
-/// Addresses inside the functions of a jitdump.
+/// Addresses inside the functions of a jitdump: the first byte and the fourth of each.
 fn functions(dump: &[u8]) -> Vec<u64> {
     const CODE_LOAD: u64 = 0;
+    /// The offset of the code's address in the record.
+    const CODE_ADDRESS: usize = 32;
     let loaded = records(dump)
         .into_iter()
         .filter(|(at, _)| number(dump, *at, 4) == CODE_LOAD);
     loaded
-        .flat_map(|(at, _)| [0, 3].map(|offset| number(dump, at + 32, 8) + offset))
+        .flat_map(|(at, _)| [0, 3].map(|offset| number(dump, at + CODE_ADDRESS, 8) + offset))
         .collect()
 }
 

@@ -83,6 +83,7 @@ pub(crate) fn of_events(inputs: &mut CaseInputs<'_>) -> Case {
     ] {
         files.push((format!("tables/{name}"), text.as_bytes().to_vec()));
     }
+    // The files of PMUs are followed by the mapfile, the events and the metrics.
     let mapfile = FILES.len();
     for _ in 0..1 + random.below(4) {
         let index = match random.one_in(3) {
