@@ -255,7 +255,8 @@ fn assert_accepted(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) {
     assert_eq!(kinds, own_kinds(perf, scratch, "theirs.data"), "{words:?}");
 }
 
-/// The types of the synthesized records at the start of a file that do not depend on other processes, in order.
+/// The types, in order, of the records that are synthesized at the start of a file, without those that depend on other
+/// processes.
 fn own_kinds(perf: &std::path::Path, scratch: &Scratch, file: &str) -> Vec<String> {
     let dump = perf_in(perf, scratch, &["script", "-D", "-i", file]).stdout;
     let kinds = dump.lines().filter(|line| line.contains(": PERF_RECORD_"));

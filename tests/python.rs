@@ -25,7 +25,7 @@ const RECORDINGS: [&str; 11] = [
     "zstd.data",
 ];
 
-/// The interpreter of a virtual environment that has the module; the reason if there is none.
+/// The interpreter of a virtual environment that has the module, or the reason why there is none.
 fn interpreter() -> Result<&'static Path, &'static str> {
     static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let installed = INSTALLED.get_or_init(install);
@@ -127,7 +127,7 @@ fn recorded(folder: &Path) -> String {
     path
 }
 
-/// The interpreter; `None`, with a printed reason, without Python or one of these modules.
+/// The interpreter. If Python or one of these modules is missing, prints that the test is skipped and returns `None`.
 fn prepared(test: &str, modules: &[&str]) -> Option<&'static Path> {
     let interpreter = match interpreter() {
         Ok(interpreter) => interpreter,
@@ -344,7 +344,7 @@ fn fields_of_tracepoints_are_columns() {
     let content = std::fs::read(fixture("kprobe.data")).expect("the fixture can be read");
     let path = scratch.write("kprobe.data", content).unwrap();
     let path = path.to_string_lossy();
-    let own = |field: &str| {
+    let table = |field: &str| {
         let words = ["-i", &*path, "kprobes:opened", field];
         let program = "src/python/examples/tracepoint_fields.py";
         output(interpreter, scratch.path(), program, &words)
@@ -357,14 +357,14 @@ fn fields_of_tracepoints_are_columns() {
         .collect();
     let count = opened.len();
     assert!(count > 1 && opened.iter().all(|line| line.contains(" dfd=-100 ")));
-    let numbers = own("dfd");
+    let numbers = table("dfd");
     let sum = format!("{}", -100 * i64::try_from(count).unwrap());
     let row = numbers.lines().find(|line| line.starts_with("load"));
     let row: Vec<&str> = row.unwrap().split_whitespace().collect();
     assert_eq!(row[1..4], [&*count.to_string(), &sum, "-100"], "{numbers}");
-    let same = own("fields.dfd");
+    let same = table("fields.dfd");
     assert_eq!(same.replace("fields.dfd", "dfd"), numbers);
-    let texts = own("file");
+    let texts = table("file");
     let files = opened
         .iter()
         .filter(|line| line.contains("file=\"/proc/self/status\""));

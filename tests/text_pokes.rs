@@ -37,6 +37,7 @@ pub(crate) fn with_text_poke(recording: &[u8], before: usize, poke: TextPoke<'_>
     let mut record = Vec::new();
     let raw = RawRecord {
         kind: RecordKind::TEXT_POKE,
+        // PERF_RECORD_MISC_KERNEL.
         misc: Misc(1),
         body: &body,
     };
@@ -44,8 +45,8 @@ pub(crate) fn with_text_poke(recording: &[u8], before: usize, poke: TextPoke<'_>
     insert_record(recording, position, &record)
 }
 
-/// Returns the file with a record inserted at the file offset `position`. The size of the data and the offsets of the feature
-/// sections in the header's tables grow by its length.
+/// Returns the file with a record inserted at the file offset `position`. The size of the data in the header, and the offsets in
+/// the table of feature sections after the data, grow by the length of the record.
 fn insert_record(recording: &[u8], position: u64, record: &[u8]) -> Vec<u8> {
     /// The offset of the data size in the header (`perf.data-file-format.txt`).
     const DATA_SIZE: usize = 48;

@@ -58,7 +58,8 @@ impl Tools {
         run.within(self.path()).env("HOME", self.path())
     }
 
-    /// Runs both with the same arguments and standard input at the same time: perf's outcome, then rperf's.
+    /// Runs both at the same time, with the same arguments and standard input; returns the outcomes of perf and of rperf, in this
+    /// order.
     pub(crate) fn outcomes(&self, words: &[&str], stdin: &[u8]) -> [Outcome; 2] {
         let outcome = |tool| {
             let finished = self.run(tool, words).stdin(stdin).finish();
@@ -79,7 +80,12 @@ impl Tools {
         finished.unwrap_or_else(|error| panic!("{tool:?} {words:?} does not start: {error}"))
     }
 
-    /// Records with `tool` into its own file; `None`, with a printed reason, if rperf cannot.
+    /// Records with `tool` into a file of that tool, and returns the file's name. If rperf fails, prints that the recording is
+    /// skipped and returns `None`.
+    ///
+    /// # Panics
+    ///
+    /// If perf fails.
     #[track_caller]
     pub(crate) fn record(&self, tool: Tool, name: &str, words: &[&str]) -> Option<String> {
         let file = format!("{tool:?}-{name}.data");
@@ -93,8 +99,8 @@ impl Tools {
         None
     }
 
-    /// Asserts that both print the same text with status 0, except for the tool's own name and [`without_zero_config`]; returns
-    /// perf's text.
+    /// Asserts that both print the same text with status 0, except for the tool's own name and what [`without_zero_config`]
+    /// removes; returns perf's text.
     #[track_caller]
     pub(crate) fn assert_same(&self, words: &[&str]) -> String {
         let perf = self.outcome(Tool::Perf, words);

@@ -239,6 +239,7 @@ fn statistics() -> Vec<u8> {
             let counters: Vec<u8> = numbers(12).collect();
             records.extend(record_bytes(SCHEDSTAT_CPU, 0, line().raw(counters)));
             let mut counters: Vec<u8> = numbers(45).collect();
+            // Padded to a multiple of 8 bytes.
             counters.resize(184, 0);
             records.extend(record_bytes(SCHEDSTAT_DOMAIN, 0, line().raw(counters)));
         }

@@ -166,8 +166,8 @@ fn definitions_match_perf() {
         "optimised-rs",
         &["weigh", "scale number", "weigh factor"],
     );
-    let without = ["leaf", "leaf%return $retval", "middle %di +8(%di):u64"];
-    compare(&perf, "nodebug", &without);
+    let without_debug_information = ["leaf", "leaf%return $retval", "middle %di +8(%di):u64"];
+    compare(&perf, "nodebug", &without_debug_information);
 }
 
 #[test]

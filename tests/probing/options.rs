@@ -115,7 +115,7 @@ fn debug_information_is_found_below_another_root() {
     let folder = Scratch::new();
     let program = folder.path().join("program");
     let root = folder.path().join("root");
-    let unstripped = root.join(program.strip_prefix("/").expect("it is whole"));
+    let unstripped = root.join(program.strip_prefix("/").expect("an absolute path"));
     fs::create_dir_all(unstripped.parent().expect("it is in a folder")).expect("they are made");
     fs::copy(programs().join("optimised"), &unstripped).expect("it is copied");
     let stripped = Command::new("strip")

@@ -50,19 +50,19 @@ fn cache(tool: &Path, home: &Path, program: &str, definitions: &[&str]) {
 }
 
 /// The path and the contents of the file with the cached definitions of a program.
-fn list(home: &Path, program: impl AsRef<Path>) -> (PathBuf, String) {
+fn probes_file(home: &Path, program: impl AsRef<Path>) -> (PathBuf, String) {
     let path = programs().join(program);
     let folder = home
         .join(".debug")
-        .join(path.strip_prefix("/").expect("it is whole"));
+        .join(path.strip_prefix("/").expect("an absolute path"));
     let builds = fs::read_dir(&folder).expect("it is in the cache");
     let builds: Vec<_> = builds
         .map(|build| build.expect("a folder").path())
         .collect();
     assert_eq!(builds.len(), 1, "{builds:?}");
-    let list = builds[0].join("probes");
-    let text = fs::read_to_string(&list).expect("it has a list");
-    (list, text)
+    let file = builds[0].join("probes");
+    let text = fs::read_to_string(&file).expect("the definitions");
+    (file, text)
 }
 
 #[test]
@@ -77,7 +77,10 @@ fn cached_definitions_match_perf() {
     let (theirs, ours) = (Scratch::new(), Scratch::new());
     cache(&perf, theirs.path(), "plain", SAME);
     cache(rperf(), ours.path(), "plain", SAME);
-    let ((_, expected), (_, found)) = (list(theirs.path(), "plain"), list(ours.path(), "plain"));
+    let ((_, expected), (_, found)) = (
+        probes_file(theirs.path(), "plain"),
+        probes_file(ours.path(), "plain"),
+    );
     assert_eq!(found, expected);
     assert!(found.lines().count() > 2 * SAME.len(), "{found}");
     cache(&perf, theirs.path(), "marked", &["main"]);
@@ -143,7 +146,7 @@ fn entries_are_added_and_deleted() {
         &["own:one=leaf n", "middle count", "own:two=leaf"],
     );
     cache(rperf(), home.path(), "plain", &["own:one=other n"]);
-    let (_, text) = list(home.path(), "plain");
+    let (_, text) = probes_file(home.path(), "plain");
     assert_eq!(text.matches("own:one=").count(), 1, "{text}");
     assert!(text.contains("#own:one=other n\np:own/one "), "{text}");
     let listed = run(&["--cache", "--list", "middle"]).stdout;
@@ -161,10 +164,10 @@ fn entries_are_added_and_deleted() {
     let lines =
         "Would remove cached event: own:two=leaf\nWould remove cached event: own:one=other n\n";
     assert_eq!((dry_run.status, dry_run.stderr.as_str()), (0, lines));
-    assert_eq!(list(home.path(), "plain").1, text);
+    assert_eq!(probes_file(home.path(), "plain").1, text);
     let removed = run(&["--cache", "--del", "own:*"]);
     assert_eq!(removed.stderr, lines.replace("Would remove", "Removed"));
-    let (_, text) = list(home.path(), "plain");
+    let (_, text) = probes_file(home.path(), "plain");
     assert!(
         text.starts_with("#middle count\np:probe_plain/middle "),
         "{text}"
@@ -198,8 +201,8 @@ fn cached_events_need_no_debug_information() {
     );
     let before = run(&["-D", definition]).stdout;
     assert!(before.starts_with("p:probe_stripped/middle "), "{before}");
-    let (list, _) = list(folder.path(), &program);
-    for copy in [&program, &list.with_file_name("elf")] {
+    let (probes, _) = probes_file(folder.path(), &program);
+    for copy in [&program, &probes.with_file_name("elf")] {
         let strip = Command::new("strip").arg(copy).status();
         assert!(strip.expect("binutils start").success());
     }
@@ -211,14 +214,14 @@ fn cached_events_need_no_debug_information() {
 #[test]
 fn uncacheable_definitions_are_reported() {
     let home = Scratch::new();
-    let anonymous = home.path().join("anonymous");
+    let without_build_id = home.path().join("without_build_id");
     let compiled = Command::new("cc")
         .args(["-O0", "-g", "-Wl,--build-id=none", "-o"])
-        .arg(&anonymous)
+        .arg(&without_build_id)
         .arg(crate::tidy::root().join("tests/workloads/probed.c"))
         .status();
     assert!(compiled.expect("a compiler starts").success());
-    let target = anonymous.display().to_string();
+    let target = without_build_id.display().to_string();
     cache(rperf(), home.path(), "plain", &["own:one=leaf n"]);
     for (words, status, part) in [
         (

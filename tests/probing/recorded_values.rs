@@ -9,10 +9,16 @@ use rperf_testkit::{Run, may_trace};
 
 use super::programs::{probe, programs, rperf};
 
-/// A definition, and the records of its events in one round, separated by `|`. `{leaf.n}` is what the program printed
-/// as `n` after `leaf:`, `{leaf.n#x}` the same in hexadecimal, `{leaf.n#b}` its bits 2 to 5;
-/// `*` is anything. `^once` is a record that occurs once in total, with none in each round; `^once^each` is that record
-/// followed by `each` in every round. `~` marks records that occur one or more times each, in a loop.
+/// A definition, and a template of the records of its events: those of one round of the program, separated by `|`.
+///
+/// - `{leaf.n}` is what the program printed as `n` after `leaf:`, `{leaf.n#x}` the same in hexadecimal, `{leaf.n#b}` its bits 2
+///   to 5.
+/// - A field that ends with `*` may end with anything.
+/// - `^once` is a record of the whole run, without records in the rounds; `^once^each` is that record, followed by the records
+///   `each` of every round.
+/// - `~` at the start: each record occurs at least once, in any order, since the probe is in a loop.
+///
+/// An empty record has no fields.
 pub(super) type Row = (&'static str, &'static str);
 
 /// Rows for the C program, optimised or not: most of the definitions in tests/probing/definitions.rs, and more. They have no
@@ -289,7 +295,7 @@ fn expected(template: &str, rounds: &[BTreeMap<String, String>]) -> Vec<String> 
     once.into_iter().chain(each).collect()
 }
 
-/// Whether the records match; in a loop each occurs at least once, in any order.
+/// Whether the records match: one by one, or with `in_loop` each at least once, in any order.
 fn match_records(expected: &[String], found: &[&str], in_loop: bool) -> bool {
     if in_loop {
         let is_expected = |found: &&str| {

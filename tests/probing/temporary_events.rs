@@ -50,11 +50,11 @@ fn probes_of_a_recording_end_with_it() {
     let group = Group::new("own");
     let (name, home) = (&group.0, Scratch::new());
     let file = home.path().join("perf.data").display().to_string();
-    let values = format!("./plain:{name}:one=leaf n");
+    let filtered = format!("./plain:{name}:one=leaf n");
     let two = format!("./plain:{name}:two=other");
     let never = format!("./plain:{name}:never=mix%return");
     let words = [
-        "record", "-o", &file, "--probe", &values, "--filter", "n != 10", "--probe", &two,
+        "record", "-o", &file, "--probe", &filtered, "--filter", "n != 10", "--probe", &two,
     ];
     let outcome = output(home.path(), &[&words[..], &["./plain", "3"]].concat());
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
@@ -390,8 +390,8 @@ fn usdt_probes_are_recorded_by_name() {
         unknown.stderr
     );
     assert_eq!(run(&["buildid-cache", "--add", "marked"]).status, 0);
-    let list = format!("%{event} name=arg2:string");
-    let refused = run(&["record", "-o", "perf.data", "-e", &list, "./marked"]);
+    let definition = format!("%{event} name=arg2:string");
+    let refused = run(&["record", "-o", "perf.data", "-e", &definition, "./marked"]);
     assert_eq!(refused.status, 129, "{}", refused.stderr);
     let hint = format!("--probe 'PROGRAM:%{event} name=arg2:string'");
     assert!(refused.stderr.contains(&hint), "{}", refused.stderr);

@@ -57,7 +57,7 @@ pub(super) fn fits(expected: &[&str], names: &[&str]) -> bool {
 }
 
 /// Whether a stack, innermost function first, is correct; `None` if the callers of its innermost function are not known.
-fn holds(program: &Program, names: &[&str]) -> Option<bool> {
+fn is_correct(program: &Program, names: &[&str]) -> Option<bool> {
     let (innermost, callers) = names.split_first()?;
     let tail: &[&str] = match program.name {
         // Compiled without optimisation.
@@ -93,7 +93,7 @@ fn known_functions_have_known_callers() {
             let script = folder.rperf(&["script", "--no-inline", "-i", &file]);
             for sample in read(&script.stdout) {
                 let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
-                match holds(program, &names) {
+                match is_correct(program, &names) {
                     Some(true) => *counts.entry(names[0].to_owned()).or_default() += 1,
                     Some(false) => panic!("{}: {:#?}", program.name, sample),
                     None => {}

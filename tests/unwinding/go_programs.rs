@@ -8,7 +8,8 @@ use super::c_programs::fits;
 use super::programs::{GO, GO_PLAIN, ProgramFolder, RECORDINGS};
 use super::stacks::{read, symbol};
 
-/// The callers of the spinning function, innermost first; `*` is any number of frames of libraries and the runtime.
+/// The lists of callers that `main.spin` may have, each innermost first; `*` is any number of frames of libraries and the
+/// runtime.
 fn expected() -> Vec<Vec<&'static str>> {
     let panicking = [
         vec!["main.fails"; 4],
@@ -98,8 +99,8 @@ fn known_functions_of_go_have_known_callers() {
     }
 }
 
-/// Returns the direct caller if all callers are as expected and the last one is `runtime.goexit`. With `may_skip_first` the
-/// direct caller may be missing.
+/// Returns the direct caller of the list in `expected` that `callers` fit; `None` if they fit none, or the last one is not
+/// `runtime.goexit`. With `may_skip_first`, the direct caller may be missing in `callers`.
 fn caller<'e>(
     expected: &[Vec<&'e str>],
     callers: &[&str],

@@ -98,8 +98,8 @@ fn with_data(recording: &[u8], data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Compares what `script` prints for a recording of `program` with stack copies and for the same recording rewritten by the live
-/// unwinder, which must be less than a tenth of the size.
+/// Asserts that `script` prints the same for a recording of `program` with stack copies and for the same recording rewritten by
+/// the live unwinder, and that the rewritten data is less than a tenth as large. Returns why there is no recording, if so.
 fn compare(folder: &ProgramFolder, program: &Program) -> Result<(), String> {
     let name = folder.record(program)?;
     let recording = std::fs::read(folder.scratch.path().join(name)).unwrap();

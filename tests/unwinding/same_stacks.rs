@@ -1,4 +1,5 @@
-//! Compares the stacks that perf and rperf print for the same recordings: they are equal, or in a few cases perf's stack ends earlier.
+//! Compares the stacks that perf and rperf print for the same recordings: they are equal, or in a few cases perf's stack ends
+//! earlier.
 
 use rperf_testkit::{real_perf, skip};
 
@@ -17,8 +18,9 @@ fn is_invalid(frame: &str) -> bool {
 /// How perf's stack compares to ours.
 #[derive(Debug, PartialEq, Eq)]
 enum Relation {
+    /// The frames are equal, apart from invalid ones at the end of perf's.
     Equal,
-    /// perf's valid frames are a prefix of ours.
+    /// perf's valid frames are the first of ours; the others are missing.
     Prefix,
     Other,
 }

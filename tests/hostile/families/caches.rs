@@ -50,7 +50,7 @@ pub(crate) fn with_links(inputs: &mut CaseInputs<'_>) -> Case {
     let random = &mut *inputs.random;
     sandbox.write("perf.data", &random.pick(recordings).bytes);
     let cache = sandbox.working_directory().join("home/.debug");
-    let folder = "usr/bin/program/1234567890123456789012345678901234567890";
+    let object_folder = "usr/bin/program/1234567890123456789012345678901234567890";
     let targets = [
         "../../../outside".to_owned(),
         "../../../outside/folder".to_owned(),
@@ -65,7 +65,7 @@ pub(crate) fn with_links(inputs: &mut CaseInputs<'_>) -> Case {
             .display()
             .to_string(),
         "../../../../../outside/keep".to_owned(),
-        format!("../../{folder}"),
+        format!("../../{object_folder}"),
         ".".to_owned(),
         "..".to_owned(),
     ];
