@@ -3,6 +3,7 @@
 mod shapes;
 
 use crate::{Argument, ArgumentKind, StructureTexts, Syscall};
+pub(crate) use shapes::epoll_event_size;
 use shapes::{STRUCTURES, ShapeLength};
 
 /// The maximum number of entries of each list of a [`CapturePlan`].
@@ -222,11 +223,15 @@ impl Syscall {
         })?;
         let length = match shape.length {
             ShapeLength::Fixed(bytes) => CaptureLength::Fixed(bytes),
+            ShapeLength::FixedBy(size) => CaptureLength::Fixed(size(self.abi)),
             ShapeLength::Counted(count, unit) => CaptureLength::Argument {
                 argument: self.index_of(&[count])?,
                 unit,
             },
             ShapeLength::Returned(unit) => CaptureLength::Result { unit },
+            ShapeLength::ReturnedBy(size) => CaptureLength::Result {
+                unit: size(self.abi),
+            },
             ShapeLength::Pointed(length) => CaptureLength::Pointed {
                 argument: self.index_of(&[length])?,
             },
@@ -314,4 +319,53 @@ pub(crate) fn is_pointed_length(call: &str, name: &str) -> bool {
 
 fn is_vector(name: &str) -> bool {
     matches!(name, "vec" | "iov" | "uiov")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Abi, SyscallTable};
+
+    fn plan(abi: Abi, name: &str) -> CapturePlan {
+        let table = SyscallTable::of(abi);
+        let call = table.get(table.number(name).unwrap()).unwrap();
+        call.capture_plan()
+    }
+
+    fn length(captures: &[Capture]) -> CaptureLength {
+        match captures {
+            [one] => match one.source {
+                CaptureSource::Bytes(length) => length,
+                source => panic!("{source:?}"),
+            },
+            captures => panic!("{captures:?}"),
+        }
+    }
+
+    fn read(abi: Abi, name: &str) -> CaptureLength {
+        length(&plan(abi, name).at_entry)
+    }
+
+    fn written(abi: Abi, name: &str) -> CaptureLength {
+        length(&plan(abi, name).at_return)
+    }
+
+    /// The sizes are those of asm/stat.h, linux/eventpoll.h and asm-generic/signal.h.
+    #[test]
+    fn sizes_of_structures_are_those_of_the_architecture() {
+        for (abi, stat, event, action) in [
+            (Abi::X86_64, 144, 12, 32),
+            (Abi::Arm64, 128, 16, 32),
+            (Abi::Riscv64, 128, 16, 24),
+        ] {
+            assert_eq!(written(abi, "fstat"), CaptureLength::Fixed(stat));
+            assert_eq!(read(abi, "epoll_ctl"), CaptureLength::Fixed(event));
+            let events = CaptureLength::Result { unit: event };
+            assert_eq!(written(abi, "epoll_pwait"), events);
+            let action = CaptureLength::Fixed(action);
+            assert_eq!(read(abi, "rt_sigaction"), action);
+            assert_eq!(written(abi, "rt_sigaction"), action);
+        }
+        assert_eq!(read(Abi::I386, "epoll_ctl"), CaptureLength::Fixed(12));
+    }
 }

@@ -8,7 +8,7 @@ mod signals;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::capture::is_pointed_length;
+use crate::capture::{epoll_event_size, is_pointed_length};
 use crate::constants as names;
 use crate::kernel_structures::{given_part, structure_name};
 use crate::mode::mode_text;
@@ -40,15 +40,15 @@ pub(crate) fn structure(
             Some(format!("[{}, {}]", int(bytes, 0)?, int(bytes, 4)?))
         }
         ("poll" | "ppoll", "ufds") => poll_set(bytes, call.named("nfds")),
-        ("epoll_ctl", "event") if call.abi == Abi::X86_64 => epoll_event(bytes),
-        ("epoll_wait" | "epoll_pwait" | "epoll_pwait2", "events") if call.abi == Abi::X86_64 => {
-            let (events, _) = bytes.as_chunks::<12>();
-            let events: Option<Vec<String>> = events.iter().map(|one| epoll_event(one)).collect();
+        ("epoll_ctl", "event") => epoll_event(call.abi, bytes),
+        ("epoll_wait" | "epoll_pwait" | "epoll_pwait2", "events") => {
+            let events = bytes.chunks_exact(epoll_event_size(call.abi) as usize);
+            let events: Option<Vec<String>> =
+                events.map(|event| epoll_event(call.abi, event)).collect();
             let more = if captured.is_truncated { ", ..." } else { "" };
             Some(format!("[{}{more}]", events?.join(", ")))
         }
-        // On RISC-V, the structure has no `sa_restorer`.
-        ("rt_sigaction", "act" | "oact") if call.abi != Abi::Riscv64 => signal_action(bytes),
+        ("rt_sigaction", "act" | "oact") => signal_action(call.abi, bytes),
         (_, "rlim" | "new_rlim" | "old_rlim") => {
             let (soft, hard) = (limit(long(bytes, 0)?), limit(long(bytes, 8)?));
             Some(format!("{{ .rlim_cur: {soft}, .rlim_max: {hard} }}"))
@@ -333,13 +333,12 @@ fn poll_events(bits: u64) -> String {
     }
 }
 
-/// `struct epoll_event`, which is packed on x86-64.
-fn epoll_event(bytes: &[u8]) -> Option<String> {
+/// `struct epoll_event`.
+fn epoll_event(abi: Abi, bytes: &[u8]) -> Option<String> {
     let events = poll_events(word(bytes, 0)?);
-    Some(format!(
-        "{{ .events: {events}, .data: {:#x} }}",
-        long(bytes, 4)?
-    ))
+    // The last member, after padding except on x86.
+    let data = long(bytes, epoll_event_size(abi) as usize - size_of::<u64>())?;
+    Some(format!("{{ .events: {events}, .data: {data:#x} }}"))
 }
 
 /// A limit in `struct rlimit64`.
@@ -406,5 +405,26 @@ mod tests {
             poll_set(&[0; 8], 1).as_deref(),
             Some("[{ .fd: 0, .events: 0 }]")
         );
+    }
+    #[test]
+    fn layouts_are_those_of_the_architecture() {
+        let words = |words: &[u32]| {
+            let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
+            bytes.collect::<Vec<u8>>()
+        };
+        let expected = "{ .events: IN, .data: 0x7 }";
+        let packed = epoll_event(Abi::X86_64, &words(&[1, 7, 0]));
+        assert_eq!(packed.as_deref(), Some(expected));
+        let aligned = words(&[1, 9, 7, 0]);
+        let aligned = epoll_event(Abi::Arm64, &aligned);
+        assert_eq!(aligned.as_deref(), Some(expected));
+        let expected = "{ .sa_handler: IGN, .sa_flags: 0, .sa_mask: [INT] }";
+        let with_restorer = words(&[1, 0, 0, 0, 9, 9, 2, 0]);
+        for abi in [Abi::X86_64, Abi::Arm64] {
+            let action = signal_action(abi, &with_restorer);
+            assert_eq!(action.as_deref(), Some(expected));
+        }
+        let action = signal_action(Abi::Riscv64, &words(&[1, 0, 0, 0, 2, 0]));
+        assert_eq!(action.as_deref(), Some(expected));
     }
 }

@@ -53,6 +53,8 @@ pub struct Syscall {
     pub name: &'static str,
     /// Its arguments; `None` if the table does not know them.
     pub arguments: Option<Vec<Argument>>,
+    /// The interface of its table, on which the sizes of structures depend.
+    pub(crate) abi: Abi,
 }
 
 /// An argument of a system call.
@@ -84,13 +86,13 @@ impl SyscallTable {
             Abi::Arm64 => arm64,
             Abi::Riscv64 => riscv64,
         };
-        table.get_or_init(|| Self::parse(abi as usize))
+        table.get_or_init(|| Self::parse(abi))
     }
 
-    /// Parses the rows that have a number in this column of numbers.
-    fn parse(column: usize) -> Self {
+    /// Parses the rows that have a number in the column of `abi`.
+    fn parse(abi: Abi) -> Self {
         let rows = CALLS.lines().filter(|line| !line.starts_with('#'));
-        let by_number = rows.filter_map(|row| parse_row(row, column)).collect();
+        let by_number = rows.filter_map(|row| parse_row(row, abi)).collect();
         Self { by_number }
     }
 
@@ -140,11 +142,11 @@ const TRACEPOINT_NAMES: [(&str, &str); 6] = [
     ("sendfile", "sendfile64"),
 ];
 
-/// Returns a call and its number in this column of numbers, counted from 0; `None` if the architecture does not have the call.
-fn parse_row(row: &'static str, column: usize) -> Option<(u32, Syscall)> {
+/// Returns a call and its number; `None` if the architecture does not have the call.
+fn parse_row(row: &'static str, abi: Abi) -> Option<(u32, Syscall)> {
     let mut fields = row.split('|');
     let name = fields.next()?;
-    let number = fields.clone().nth(column)?.parse().ok()?;
+    let number = fields.clone().nth(abi as usize)?.parse().ok()?;
     // The arguments follow the columns of numbers.
     let arguments = match fields.nth(Abi::ALL.len())? {
         "?" => None,
@@ -154,7 +156,14 @@ fn parse_row(row: &'static str, column: usize) -> Option<(u32, Syscall)> {
             Some(arguments.filter_map(|text| argument(name, text)).collect())
         }
     };
-    Some((number, Syscall { name, arguments }))
+    Some((
+        number,
+        Syscall {
+            name,
+            arguments,
+            abi,
+        },
+    ))
 }
 
 fn argument(call: &str, text: &'static str) -> Option<Argument> {

@@ -1,6 +1,7 @@
 //! Structures, arrays and numbers that arguments point to, and their lengths.
 
 use super::Direction::{self, In, Out};
+use crate::Abi;
 
 /// A structure, an array or a number, and the calls that have it as an argument.
 pub(super) struct Shape {
@@ -16,10 +17,14 @@ pub(super) struct Shape {
 pub(super) enum ShapeLength {
     /// The number of bytes.
     Fixed(u32),
+    /// The number of bytes, if it depends on the architecture.
+    FixedBy(fn(Abi) -> u32),
     /// The name of the argument with the number of elements, and the size of an element in bytes.
     Counted(&'static str, u32),
     /// The size of an element in bytes; the number of elements is the call's result.
     Returned(u32),
+    /// Like `Returned`, if the size depends on the architecture.
+    ReturnedBy(fn(Abi) -> u32),
     /// The name of the argument that points to the number of bytes.
     Pointed(&'static str),
 }
@@ -40,10 +45,35 @@ const fn shape(
     }
 }
 
-use ShapeLength::{Counted, Fixed, Pointed, Returned};
+use ShapeLength::{Counted, Fixed, FixedBy, Pointed, Returned, ReturnedBy};
 
-/// Structures, arrays and numbers, with the sizes of x86-64 programs. On other architectures, `struct stat` is smaller and
-/// `struct epoll_event` is larger; on riscv64, `struct sigaction` is smaller.
+/// The size of `struct stat` of asm/stat.h in bytes.
+fn stat_size(abi: Abi) -> u32 {
+    match abi {
+        Abi::X86_64 => 144,
+        Abi::I386 => 64,
+        Abi::Arm64 | Abi::Riscv64 => 128,
+    }
+}
+
+/// The size of `struct epoll_event` in bytes: packed on x86-64, where it has the layout of i386.
+pub(crate) fn epoll_event_size(abi: Abi) -> u32 {
+    match abi {
+        Abi::X86_64 | Abi::I386 => 12,
+        Abi::Arm64 | Abi::Riscv64 => 16,
+    }
+}
+
+/// The size of the kernel's `struct sigaction` in bytes. On RISC-V, it has no `sa_restorer`.
+fn signal_action_size(abi: Abi) -> u32 {
+    match abi {
+        Abi::X86_64 | Abi::Arm64 => 32,
+        Abi::I386 => 20,
+        Abi::Riscv64 => 24,
+    }
+}
+
+/// Structures, arrays and numbers. Sizes that do not depend on the architecture are those of 64-bit programs.
 pub(super) const STRUCTURES: &[Shape] = &[
     shape(&["connect"], None, "sockaddr", In, Counted("addrlen", 1)),
     shape(
@@ -102,21 +132,39 @@ pub(super) const STRUCTURES: &[Shape] = &[
         Some("statbuf"),
         "",
         Out,
-        Fixed(144),
+        FixedBy(stat_size),
     ),
     shape(&["pipe", "pipe2"], Some("fildes"), "", Out, Fixed(8)),
     shape(&["socketpair"], Some("usockvec"), "", Out, Fixed(8)),
     shape(&["poll", "ppoll"], Some("ufds"), "", In, Counted("nfds", 8)),
-    shape(&["epoll_ctl"], Some("event"), "", In, Fixed(12)),
+    shape(
+        &["epoll_ctl"],
+        Some("event"),
+        "",
+        In,
+        FixedBy(epoll_event_size),
+    ),
     shape(
         &["epoll_wait", "epoll_pwait", "epoll_pwait2"],
         Some("events"),
         "",
         Out,
-        Returned(12),
+        ReturnedBy(epoll_event_size),
     ),
-    shape(&["rt_sigaction"], Some("act"), "", In, Fixed(32)),
-    shape(&["rt_sigaction"], Some("oact"), "", Out, Fixed(32)),
+    shape(
+        &["rt_sigaction"],
+        Some("act"),
+        "",
+        In,
+        FixedBy(signal_action_size),
+    ),
+    shape(
+        &["rt_sigaction"],
+        Some("oact"),
+        "",
+        Out,
+        FixedBy(signal_action_size),
+    ),
     shape(&["rt_sigprocmask"], Some("nset"), "", In, Fixed(8)),
     shape(&["rt_sigprocmask"], Some("oset"), "", Out, Fixed(8)),
     shape(&["rt_sigsuspend"], Some("unewset"), "", In, Fixed(8)),

@@ -1,10 +1,17 @@
 //! Structures of signals.
 
 use super::{int, long, word};
+use crate::Abi;
 use crate::constants::{self as names, system};
 
-/// The kernel's `struct sigaction`, on architectures where it has the field `sa_restorer`. That field is not shown.
-pub(super) fn signal_action(bytes: &[u8]) -> Option<String> {
+/// The kernel's `struct sigaction` of 64-bit programs, without the field `sa_restorer`.
+pub(super) fn signal_action(abi: Abi, bytes: &[u8]) -> Option<String> {
+    let mask_offset = match abi {
+        Abi::X86_64 | Abi::Arm64 => 24,
+        // There is no `sa_restorer`.
+        Abi::Riscv64 => 16,
+        Abi::I386 => return None,
+    };
     let handler = match long(bytes, 0)? {
         0 => "DFL".to_owned(),
         1 => "IGN".to_owned(),
@@ -12,7 +19,7 @@ pub(super) fn signal_action(bytes: &[u8]) -> Option<String> {
     };
     let flags = names::SIGNAL_ACTION.text(long(bytes, 8)?);
     let flags = if flags.is_empty() { "0" } else { &flags };
-    let mask = signal_set(long(bytes, 24)?);
+    let mask = signal_set(long(bytes, mask_offset)?);
     Some(format!(
         "{{ .sa_handler: {handler}, .sa_flags: {flags}, .sa_mask: {mask} }}"
     ))
