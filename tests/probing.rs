@@ -3,6 +3,7 @@
 mod definitions;
 mod details;
 mod events;
+mod kernel_modules;
 mod listings;
 mod options;
 mod probe_cache;

@@ -60,6 +60,11 @@ impl<'u> CompileUnit<'u> {
         }
     }
 
+    /// Whether a function may have the address 0. In linked files, that is the address of functions that the linker dropped.
+    pub(super) fn may_begin_at_zero(&self) -> bool {
+        self.info.is_relocatable()
+    }
+
     /// Returns the line table.
     pub(crate) fn lines(&self) -> &LineTable<'u> {
         let read = || LineTable::read(UnitRef::new(self.line_dwarf, &self.skeleton));

@@ -202,7 +202,7 @@ impl<'w, 'u> Die<'w, 'u> {
         self.end_around(address).is_some()
     }
 
-    /// Returns the entry address; `None` without code. Address 0 means code dropped by the linker, and is also `None`.
+    /// Returns the entry address; `None` without code, or if the linker dropped the code.
     pub(crate) fn entry_address(&self) -> Option<u64> {
         let first = || self.ranges().first().map(|(start, _)| *start);
         let low = || self.address(gimli::DW_AT_low_pc);
@@ -214,7 +214,7 @@ impl<'w, 'u> Die<'w, 'u> {
             Some(_) => self.address(gimli::DW_AT_entry_pc),
             None => None,
         };
-        let is_kept = |address: &u64| *address != 0;
+        let is_kept = |address: &u64| *address != 0 || self.compile_unit.may_begin_at_zero();
         entry.or_else(low).or_else(first).filter(is_kept)
     }
 

@@ -64,6 +64,12 @@ impl DebugInfo {
         &self.object.main.path
     }
 
+    /// Whether that file is not linked, such as a kernel module: its `.text` has the address 0, and so may a function.
+    #[must_use]
+    pub fn is_relocatable(&self) -> bool {
+        self.object.main.is_relocatable
+    }
+
     /// Calls `visit` for the compilation units accepted by `prefilter`, in file order, until `visit` breaks. Units with damaged
     /// headers or missing `.dwo` files are skipped; returns how many units `prefilter` could not check because their `.dwo` file
     /// is missing.

@@ -89,6 +89,8 @@ pub(super) struct DebugFile {
     pub(super) path: PathBuf,
     bytes: FileBytes,
     endian: RunTimeEndian,
+    /// Whether it is not linked, such as a kernel module.
+    pub(super) is_relocatable: bool,
     sections: Vec<(SectionId, SectionBytes)>,
     /// `.gnu_debugaltlink`: path and build-id of the file with shared debug information.
     pub(super) alternate: Option<(PathBuf, Vec<u8>)>,
@@ -132,6 +134,7 @@ impl DebugFile {
         Ok(Self {
             path: path.to_owned(),
             endian,
+            is_relocatable: image.kind == ET_REL,
             sections,
             alternate,
             bytes: bytes.clone(),
