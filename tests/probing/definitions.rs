@@ -1,6 +1,7 @@
 //! `probe -D`: both tools print the same definitions.
 
 use std::path::Path;
+use std::process::Command;
 
 use rperf_testkit::{real_perf, skip};
 
@@ -217,21 +218,32 @@ fn function_variants_are_probed_by_symbol() {
     }
 }
 
+/// Returns what rperf prints for all definitions of a program, with `PROGRAM` as the program's name.
+fn defined(program: &str) -> String {
+    let target = format!("./{program}");
+    let mut words = vec!["-x", &target];
+    words.extend(C.iter().flat_map(|definition| ["-D", definition]));
+    let outcome = probe(rperf(), &words);
+    assert_eq!(outcome.status, 0, "{program}: {}", outcome.stderr);
+    outcome.stdout.replace(program, "PROGRAM")
+}
+
 /// rperf's outputs for different builds are compared with each other: perf 6.1 crashes on split DWARF.
 #[test]
 fn split_debug_information_and_type_units_lead_to_the_same_places() {
-    let all: Vec<&str> = C.iter().flat_map(|definition| ["-D", definition]).collect();
-    let defined = |program: &str| {
-        let target = format!("./{program}");
-        let words: Vec<&str> = ["-x", &target]
-            .into_iter()
-            .chain(all.iter().copied())
-            .collect();
-        let outcome = probe(rperf(), &words);
-        assert_eq!(outcome.status, 0, "{program}: {}", outcome.stderr);
-        outcome.stdout.replace(program, "PROGRAM")
-    };
     assert_eq!(defined("split"), defined("optimised"));
     assert_eq!(defined("type_units"), defined("optimised"));
     assert!(programs().join("split-probed.dwo").exists());
+}
+
+/// Variables of code that is not optimised are relative to the frame address, which is in `.debug_frame`.
+#[test]
+fn compressed_frame_information_leads_to_the_same_places() {
+    assert_eq!(defined("debug_frame_compressed"), defined("debug_frame"));
+    let mut readelf = Command::new("readelf");
+    let sections = readelf.args(["-SW", "debug_frame_compressed"]);
+    let sections = sections.current_dir(programs()).output().expect("binutils");
+    let sections = String::from_utf8_lossy(&sections.stdout).into_owned();
+    let is_compressed = |line: &str| line.contains(" .debug_frame ") && line.contains("  C ");
+    assert!(sections.lines().any(is_compressed), "{sections}");
 }

@@ -49,3 +49,11 @@ fn a_function_at_address_0_has_variables() {
     let printed = defined(&[], &["first n"]);
     assert_eq!(printed, "p:probe/first sample:first+0 n=%di:s64\n");
 }
+
+/// The addresses in `.debug_frame` of a file that is not linked are those that its relocations give.
+#[test]
+fn the_stack_frame_of_a_function_behind_another_is_known() {
+    let expected = "p:probe/second sample:second+0 buffer=-72(%sp)\n";
+    assert_eq!(defined(&[], &["second+0 buffer"]), expected);
+    assert_eq!(defined(&["-gz"], &["second+0 buffer"]), expected);
+}

@@ -15,6 +15,18 @@ const PROGRAMS: &[(&str, &str, &[&str], &str)] = &[
     ("optimised", "cc", &["-O2", "-g"], "probed.c"),
     ("fixed", "cc", &["-O2", "-g", "-no-pie"], "probed.c"),
     ("compressed", "cc", &["-O2", "-g", "-gz"], "probed.c"),
+    (
+        "debug_frame",
+        "cc",
+        &["-O0", "-g", "-fno-asynchronous-unwind-tables"],
+        "probed.c",
+    ),
+    (
+        "debug_frame_compressed",
+        "cc",
+        &["-O0", "-g", "-fno-asynchronous-unwind-tables", "-gz"],
+        "probed.c",
+    ),
     ("dwarf4", "cc", &["-O2", "-gdwarf-4"], "probed.c"),
     ("split", "cc", &["-O2", "-g", "-gsplit-dwarf"], "probed.c"),
     (

@@ -87,7 +87,7 @@ impl<'a> ProbeObject<'a> {
         })?;
         Ok(Self {
             sources,
-            frames: Frames::new(&file),
+            frames: Frames::new(&file, sources.bytes),
             isa: Isa::of_elf(sources.bytes),
             architecture: file.architecture(),
             file,

@@ -1,49 +1,55 @@
 //! Canonical frame addresses (CFA) from call frame information.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
 use gimli::{
     BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, Register, RunTimeEndian,
     UnwindContext, UnwindSection,
 };
-use object::{Object as _, ObjectSection as _};
+use object::{Object as _, ObjectKind, ObjectSection as _};
+use rperf_symbol::dwarf::section_content;
 
 type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// The call frame information of one object.
 #[derive(Debug)]
 pub(crate) struct Frames<'a> {
-    eh_frame: EhFrame<Bytes<'a>>,
-    debug_frame: DebugFrame<Bytes<'a>>,
+    file: &'a [u8],
+    endian: RunTimeEndian,
+    /// The size of an address in bytes.
+    address_size: u8,
+    eh_frame: &'a [u8],
+    /// The content of `.debug_frame`, read on demand, since it may have to be decompressed.
+    debug_frame: OnceCell<Vec<u8>>,
     bases: BaseAddresses,
 }
 
 impl<'a> Frames<'a> {
-    /// Reads the tables of `file`, which is the executed file: those of a separate debug file are not used.
-    pub(crate) fn new(file: &object::File<'a>) -> Self {
+    /// Reads the tables of `file`, which is the executed file with these bytes: those of a separate debug file are not used.
+    pub(crate) fn new(file: &object::File<'a>, bytes: &'a [u8]) -> Self {
         let endian = match file.is_little_endian() {
             true => RunTimeEndian::Little,
             false => RunTimeEndian::Big,
-        };
-        let bytes = |name: &str| {
-            let section = file.section_by_name(name);
-            let bytes = section.and_then(|section| section.data().ok());
-            bytes.unwrap_or_default()
         };
         let address = |name: &str| {
             let section = file.section_by_name(name);
             section.map_or(0, |section| section.address())
         };
-        let mut eh_frame = EhFrame::new(bytes(".eh_frame"), endian);
-        let mut debug_frame = DebugFrame::new(bytes(".debug_frame"), endian);
-        let size = if file.is_64() { 8 } else { 4 };
-        eh_frame.set_address_size(size);
-        debug_frame.set_address_size(size);
+        // In a file that is not linked, its addresses are relative to places that are not known yet.
+        let is_linked = file.kind() != ObjectKind::Relocatable;
+        let eh_frame = file.section_by_name(".eh_frame").filter(|_| is_linked);
+        let eh_frame = eh_frame.and_then(|section| section.data().ok());
         let bases = BaseAddresses::default()
             .set_eh_frame(address(".eh_frame"))
             .set_text(address(".text"))
             .set_got(address(".got"));
         Self {
-            eh_frame,
-            debug_frame,
+            file: bytes,
+            endian,
+            address_size: if file.is_64() { 8 } else { 4 },
+            eh_frame: eh_frame.unwrap_or_default(),
+            debug_frame: OnceCell::new(),
             bases,
         }
     }
@@ -51,11 +57,23 @@ impl<'a> Frames<'a> {
     /// Returns the canonical frame address (CFA) at `address` as a register and an offset in bytes; `None` if no table
     /// covers `address` or if the CFA has another form.
     pub(crate) fn cfa(&self, address: u64) -> Option<(Register, i64)> {
-        self.in_table(&self.eh_frame, address)
-            .or_else(|| self.in_table(&self.debug_frame, address))
+        let mut eh_frame = EhFrame::new(self.eh_frame, self.endian);
+        eh_frame.set_address_size(self.address_size);
+        self.in_table(&eh_frame, address).or_else(|| {
+            let mut debug_frame = DebugFrame::new(self.debug_frame(), self.endian);
+            debug_frame.set_address_size(self.address_size);
+            self.in_table(&debug_frame, address)
+        })
     }
 
-    fn in_table<T: UnwindSection<Bytes<'a>>>(
+    fn debug_frame(&self) -> &[u8] {
+        self.debug_frame.get_or_init(|| {
+            let content = section_content(self.file, ".debug_frame");
+            content.map(Cow::into_owned).unwrap_or_default()
+        })
+    }
+
+    fn in_table<'t, T: UnwindSection<Bytes<'t>>>(
         &self,
         table: &T,
         address: u64,

@@ -39,7 +39,7 @@ pub use budget::Budget;
 pub use die_scanner::{DieReference, DieScanner, InlinedCall, ScannedDie, StringLocation};
 pub use function_entries::{CachedNames, FunctionEntries, MAX_ORIGINS, WantedNames};
 pub use info::{DebugInfo, DebugUnit};
-pub use sections::Slice;
+pub use sections::{Slice, section_content};
 pub use source::DebugSource;
 pub use unit_prefilter::{FunctionQuery, UnitPrefilter};
 

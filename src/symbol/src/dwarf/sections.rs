@@ -1,5 +1,6 @@
 //! The debug sections of a file, located and decompressed once, and passed to gimli as slices.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,8 +106,7 @@ impl DebugFile {
     ) -> Result<Self, String> {
         let image = ElfImage::parse(&bytes)?;
         let mut sections = Vec::new();
-        let relocatable = (image.kind == ET_REL).then(|| Relocatable::parse(&bytes));
-        let relocatable = relocatable.flatten();
+        let relocatable = relocatable(&image, &bytes);
         let further: &[SectionId] = match section_set {
             SectionSet::Main => &[],
             SectionSet::MainWithValues => &VALUES,
@@ -183,6 +183,27 @@ impl DebugFile {
         let empty = EndianSlice::new(&[], self.endian);
         DwarfPackage::load(|id| Ok(self.section(id)), empty)
     }
+}
+
+/// Returns the content of the debug section `name` of an ELF file, decompressed and, if the file is not linked, relocated like in
+/// [`DebugInfo`](super::DebugInfo). `None` if the section is missing or damaged.
+#[must_use]
+pub fn section_content<'a>(file: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>> {
+    let image = ElfImage::parse(file).ok()?;
+    let section = find(&image, name).ok()??;
+    let section = match relocatable(&image, file) {
+        Some(relocatable) => section.relocated(&relocatable, name, file),
+        None => section,
+    };
+    Some(match section {
+        SectionBytes::InFile(range) => Cow::Borrowed(file.get(range)?),
+        SectionBytes::Unpacked(content) => Cow::Owned(content),
+    })
+}
+
+/// Returns the file for relocation; `None` if it is linked.
+fn relocatable<'a>(image: &ElfImage<'_>, file: &'a [u8]) -> Option<Relocatable<'a>> {
+    (image.kind == ET_REL).then(|| Relocatable::parse(file))?
 }
 
 /// The section `name`, or its old compressed form `.zdebug_…`.
