@@ -236,6 +236,15 @@ fn split_debug_information_and_type_units_lead_to_the_same_places() {
     assert!(programs().join("split-probed.dwo").exists());
 }
 
+/// Location lists of DWARF 2 and 3 have other forms. These programs have one row of the line table at the entry of a function, so
+/// that a prologue would be skipped.
+#[test]
+fn old_versions_of_dwarf_lead_to_the_same_places() {
+    let expected = defined("dwarf4_one_row");
+    assert_eq!(defined("dwarf2"), expected);
+    assert_eq!(defined("dwarf3"), expected);
+}
+
 /// Variables of code that is not optimised are relative to the frame address, which is in `.debug_frame`.
 #[test]
 fn compressed_frame_information_leads_to_the_same_places() {

@@ -27,6 +27,39 @@ const PROGRAMS: &[(&str, &str, &[&str], &str)] = &[
         &["-O0", "-g", "-fno-asynchronous-unwind-tables", "-gz"],
         "probed.c",
     ),
+    (
+        "dwarf2",
+        "cc",
+        &[
+            "-O2",
+            "-gdwarf-2",
+            "-gno-statement-frontiers",
+            "-gno-variable-location-views",
+        ],
+        "probed.c",
+    ),
+    (
+        "dwarf3",
+        "cc",
+        &[
+            "-O2",
+            "-gdwarf-3",
+            "-gno-statement-frontiers",
+            "-gno-variable-location-views",
+        ],
+        "probed.c",
+    ),
+    (
+        "dwarf4_one_row",
+        "cc",
+        &[
+            "-O2",
+            "-gdwarf-4",
+            "-gno-statement-frontiers",
+            "-gno-variable-location-views",
+        ],
+        "probed.c",
+    ),
     ("dwarf4", "cc", &["-O2", "-gdwarf-4"], "probed.c"),
     ("split", "cc", &["-O2", "-g", "-gsplit-dwarf"], "probed.c"),
     (

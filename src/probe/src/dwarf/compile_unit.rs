@@ -100,11 +100,13 @@ impl<'u> CompileUnit<'u> {
         Die::read(self, &self.home, offset)
     }
 
-    /// Whether an entry of the unit has a location list of DWARF 4 or later: only optimised code has them.
+    /// Whether an entry of the unit has a location list: only optimised code has them.
     pub(crate) fn is_optimised(&self) -> bool {
         let Ok(mut entries) = self.home.unit.entries_raw(None) else {
             return false;
         };
+        // Before DWARF 4, location lists have the forms of constants, which locations cannot be.
+        let is_before_4 = self.home.unit.header.version() < 4;
         let mut has_list = false;
         while !has_list && !entries.is_empty() {
             let Ok(abbreviation) = entries.read_abbreviation() else {
@@ -115,10 +117,11 @@ impl<'u> CompileUnit<'u> {
             };
             has_list = abbreviation.attributes().iter().any(|attribute| {
                 attribute.name() == gimli::DW_AT_location
-                    && matches!(
-                        attribute.form(),
-                        gimli::DW_FORM_sec_offset | gimli::DW_FORM_loclistx
-                    )
+                    && match attribute.form() {
+                        gimli::DW_FORM_sec_offset | gimli::DW_FORM_loclistx => true,
+                        gimli::DW_FORM_data4 | gimli::DW_FORM_data8 => is_before_4,
+                        _ => false,
+                    }
             });
             if entries.skip_attributes(abbreviation.attributes()).is_err() {
                 break;
