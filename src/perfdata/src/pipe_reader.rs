@@ -321,7 +321,16 @@ impl CompressedInput {
         while let Some(record) = records.next() {
             match record {
                 Ok(record) => self.decompressor.push(&record, out)?,
-                Err(Error::Truncated { .. }) if !ended => break,
+                // The rest has not been read yet.
+                Err(Error::Truncated { need, .. }) if !ended && need <= MAX_PAYLOAD => break,
+                Err(Error::Truncated { offset, need, .. }) if !ended => {
+                    end = Err(Error::PayloadSize {
+                        offset,
+                        size: need,
+                        most: MAX_PAYLOAD,
+                    });
+                    break;
+                }
                 Err(error) => {
                     end = Err(error);
                     break;

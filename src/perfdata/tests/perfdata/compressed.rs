@@ -316,6 +316,24 @@ fn invalid_zstd_is_reported_with_its_offset() {
     assert_eq!(streamed(&bytes, Endian::Little).1, end);
 }
 
+/// Memory for the data after a record is limited also if the record follows compressed ones.
+#[test]
+fn the_payload_of_a_record_after_compressed_ones_is_limited() {
+    let compressed = run_steps(&[Step::Buffer(8)], ZstdFormat::Frames, Endian::Little);
+    let mut records = compressed.recorded;
+    let head_size = stream(&[], Endian::Little).len();
+    let offset = (head_size + records.len()) as u64;
+    let trace = [1_u64 << 40, 0, 0, 0, 0].map(u64::to_le_bytes).concat();
+    let trace = generated::record(RecordKind::AUXTRACE, &trace, Endian::Little);
+    let size = (1 << 40) + trace.len() as u64;
+    records.extend(trace);
+    records.extend([0; 100]);
+    let (samples, end) = streamed(&stream(&records, Endian::Little), Endian::Little);
+    assert_eq!(samples, compressed.expected);
+    let most = 1 << 30;
+    assert_eq!(end, Some(Error::PayloadSize { offset, size, most }));
+}
+
 /// A stream with a frame that has the largest window: this many blocks of 128 KiB of one byte, then `stored` uncompressed
 /// bytes, and finally three bytes copied from `back` bytes before.
 fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
