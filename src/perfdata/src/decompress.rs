@@ -42,6 +42,13 @@ const MAX_RATIO: u64 = 1024;
 /// Decompressed size that is allowed in addition to that by [`MAX_RATIO`], in bytes.
 const ALLOWED_SIZE: u64 = 1 << 20;
 
+/// The maximum decompressed size of this number of compressed bytes.
+pub(crate) fn max_decompressed(compressed: u64) -> u64 {
+    compressed
+        .saturating_mul(MAX_RATIO)
+        .saturating_add(ALLOWED_SIZE)
+}
+
 impl Decompressor {
     /// Creates a decompressor for a recording of unknown length.
     #[must_use]
@@ -127,6 +134,7 @@ impl Decompressor {
         let offset = record.position;
         let body = content(record, self.endian)?;
         self.compressed += body.len() as u64;
+        let most = max_decompressed(self.compressed);
         let mut buffer = std::mem::take(&mut self.buffer);
         // Complete frames can only be used if the previous frame is complete.
         let decoded = match decoded {
@@ -138,11 +146,10 @@ impl Decompressor {
             self.decompressed.extend_from_slice(decoded);
             self.zstd.skip(decoded.len());
         } else {
-            let fed = self.zstd.feed(body, &mut self.decompressed);
+            let fed = self.zstd.feed(body, most, &mut self.decompressed);
             fed.map_err(|source| Error::Zstd { offset, source })?;
         }
         self.buffer = buffer;
-        let most = ALLOWED_SIZE + self.compressed.saturating_mul(MAX_RATIO);
         let size = self.zstd.produced();
         if size > most {
             return Err(Error::Ratio { offset, size, most });

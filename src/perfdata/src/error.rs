@@ -134,12 +134,12 @@ pub enum Error {
     },
     /// The decompressed records are larger than their compressed size permits.
     #[error(
-        "compressed record at offset {offset:#x}: the records up to here would have {size} bytes; the limit for their compressed size is {most}"
+        "compressed record at offset {offset:#x}: the records up to here have at least {size} bytes; the limit for their compressed size is {most}"
     )]
     Ratio {
         /// Offset of the record.
         offset: u64,
-        /// Total size of the records up to this one, in bytes.
+        /// Size of the records that were decompressed up to the limit, in bytes.
         size: u64,
         /// The limit in bytes.
         most: u64,

@@ -3,6 +3,7 @@
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
+use crate::decompress::max_decompressed;
 use crate::zstd::{FrameExtent, most_window};
 
 /// Maximum number of blocks in a frame that is decoded as a whole: a block of a few bytes may expand to 128 KiB.
@@ -31,8 +32,8 @@ impl CompleteFrames {
     }
 
     /// Replaces the content of `out` with the decoded `bytes`, if these are complete, undamaged frames of at most
-    /// [`MAX_BLOCKS`] blocks, with allowed windows. Otherwise returns `false`, and the caller must pass `bytes` to
-    /// [`Zstd`](crate::zstd::Zstd), which decodes block by block and reports damage.
+    /// [`MAX_BLOCKS`] blocks, with allowed windows and a plausible size. Otherwise returns `false`, and the caller must pass
+    /// `bytes` to [`Zstd`](crate::zstd::Zstd), which decodes block by block and reports damage.
     pub(crate) fn decode(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
         out.clear();
         let mut rest = bytes;
@@ -41,6 +42,9 @@ impl CompleteFrames {
                 return false;
             };
             rest = rest.get(size..).unwrap_or_default();
+            if out.len() as u64 > max_decompressed(bytes.len() as u64) {
+                return false;
+            }
         }
         true
     }
@@ -58,5 +62,27 @@ impl CompleteFrames {
         self.decoder.decode_blocks(frame, all).ok()?;
         self.decoder.collect_to_writer(&mut *out).ok()?;
         self.decoder.is_finished().then_some(extent.size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames of 64 blocks, each of 128 KiB of one byte.
+    fn frames(count: usize) -> Vec<u8> {
+        let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0];
+        for block in 1..=64_u8 {
+            frame.extend([2 | u8::from(block == 64), 0, 0x10, 0]);
+        }
+        frame.repeat(count)
+    }
+
+    #[test]
+    fn frames_of_an_implausible_size_are_not_decoded_as_a_whole() {
+        let mut decoder = CompleteFrames::new(0);
+        let mut out = Vec::new();
+        assert!(!decoder.decode(&frames(240), &mut out));
+        assert!(out.len() < 80 << 20, "{}", out.len());
     }
 }

@@ -119,12 +119,17 @@ impl Zstd {
     }
 
     /// Decodes the complete blocks of `bytes` and earlier input, and appends the output that leaves
-    /// the decoder's window to `out`.
-    pub(crate) fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), ZstdError> {
+    /// the decoder's window to `out`. Stops once [`Self::produced`] exceeds `most`: decoding can't continue then.
+    pub(crate) fn feed(
+        &mut self,
+        bytes: &[u8],
+        most: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ZstdError> {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.extend_from_slice(bytes);
         let mut rest = waiting.as_slice();
-        loop {
+        while self.produced() <= most {
             let used = match &self.frame {
                 None => self.begin(rest)?,
                 Some(frame) => match block_size(rest, frame.has_checksum) {
