@@ -31,6 +31,8 @@ pub struct Client {
 struct ClientState {
     /// Servers that are still queried: those that have not failed; none after the cache could not store a file.
     servers: Vec<Server>,
+    /// Whether a server has failed, which may have the files that the others do not have.
+    has_failed_server: bool,
     /// Files that the servers were queried for, by build-id and part; no file is queried twice.
     queried: HashSet<(String, FilePart)>,
     /// The HTTP agent without https and the one with https, each created on first use.
@@ -90,9 +92,10 @@ impl Client {
         self.query_servers(&mut state, &query)
     }
 
-    /// Queries the servers in turn, until one has the file. Caches a miss if all of them answer that they do not have it.
+    /// Queries the servers in turn, until one has the file. Caches a miss if no server has failed, and all answer that they do not
+    /// have it.
     fn query_servers(&self, state: &mut ClientState, query: &Query<'_>) -> Option<PathBuf> {
-        let mut is_absent = !state.servers.is_empty();
+        let mut is_absent = !state.servers.is_empty() && !state.has_failed_server;
         for server in state.servers.clone() {
             match self.query_server(state, &server, query) {
                 Ok(Some(path)) => return Some(path),
@@ -110,7 +113,10 @@ impl Client {
                             state.servers.clear();
                             return None;
                         }
-                        _ => state.servers.retain(|other| *other != server),
+                        _ => {
+                            state.servers.retain(|other| *other != server);
+                            state.has_failed_server = true;
+                        }
                     }
                 }
             }

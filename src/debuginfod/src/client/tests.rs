@@ -174,6 +174,24 @@ fn a_failing_server_is_reported_once_and_skipped() {
 }
 
 #[test]
+fn misses_are_not_cached_after_a_server_has_failed() {
+    let (_, id) = executable();
+    let broken = HttpServer::start(|_| HttpResponse::Status(500)).unwrap();
+    let empty = HttpServer::start(|_| HttpResponse::Status(404)).unwrap();
+    let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
+    let servers = settings(&[&broken.url(), &empty.url()], &scratch);
+    let client = Client::new(servers, callbacks.clone());
+    // The second file is requested from the server that is left.
+    for part in [FilePart::Debuginfo, FilePart::Executable] {
+        assert_eq!(client.find(&wanted(&id, part)), None);
+    }
+    assert_eq!(broken.requested_paths().len(), 1);
+    assert_eq!(empty.requested_paths().len(), 2);
+    let folder = scratch.path().join(format!("cache/{id}"));
+    assert!(!folder.exists(), "{folder:?}");
+}
+
+#[test]
 fn time_and_size_are_limited() {
     let (bytes, id) = executable();
     let size = bytes.len() as u64;
