@@ -146,11 +146,15 @@ fn read_all(b: &mut ProgramBuilder, events: Events) {
 /// last run of this program on this CPU to the sums, if the current task is observed. Reads no arguments.
 pub(super) fn account(events: Events, groups: &Groups) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
-    let (end, out) = (b.label(), b.label());
+    let (begin, end, out) = (b.label(), b.label(), b.label());
     readings(&mut b, 0, out);
     // If an interrupt in the middle of this program runs it again, that run does nothing.
     b.load(Double, R1, R6, reading::BUSY);
-    b.jump_if(NotEqual, R1, 0, out);
+    b.jump_if(Equal, R1, 0, begin);
+    // Here, as a jump over the code of many events and levels would be too far.
+    b.place(out);
+    b.exit();
+    b.place(begin);
     b.store(Double, R6, reading::BUSY, 1);
     read_all(&mut b, events);
     match groups {
@@ -163,7 +167,6 @@ pub(super) fn account(events: Events, groups: &Groups) -> ProgramBuilder {
     }
     b.place(end);
     b.store(Double, R6, reading::BUSY, 0);
-    b.place(out);
     b.exit();
     b
 }

@@ -51,6 +51,25 @@ proptest! {
     }
 }
 
+/// The distances of jumps have 16 bits.
+#[test]
+fn programs_for_many_events_can_be_built() {
+    let events = Events {
+        count: i16::try_from(MAX_COUNTED_EVENTS).unwrap(),
+        cpus: 8,
+    };
+    let levels = Groups::Cgroups((1..=20).collect());
+    let descriptors = [0; 6];
+    for program in [
+        programs::account(events, &Groups::Tasks),
+        programs::account(events, &levels),
+        programs::enter(events, 0),
+        programs::leave(events, 0),
+    ] {
+        program.encode(&descriptors).unwrap();
+    }
+}
+
 /// Opens `PERF_COUNT_SW_PAGE_FAULTS` on each online CPU; `None` if one cannot be opened.
 fn page_faults() -> Option<Vec<(u32, Counter)>> {
     let attr = Attr {
