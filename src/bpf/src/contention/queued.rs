@@ -1,6 +1,6 @@
 //! How long threads that wait for locks wait for a CPU meanwhile: the programs at wakeups and context switches.
 
-use crate::Condition::{Equal, NotEqual, SignedLess};
+use crate::Condition::{Below, Equal, NotEqual, SignedLess};
 use crate::Operation::{Add, Sub};
 use crate::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
@@ -50,15 +50,22 @@ const _: () = assert!(NEW + SIZE <= WAIT);
 /// Leaves in `R1` for how long the current task has waited for CPUs since the wait began; 0 if the task has no value of
 /// [`QUEUED`]. `R8` is the number that [`note_begin`] stored.
 pub(super) fn since_begin(b: &mut ProgramBuilder) {
-    let (known, done) = (b.label(), b.label());
+    let (unknown, done) = (b.label(), b.label());
     look_up(b, QUEUED, TASK);
-    b.jump_if(NotEqual, R0, 0, known);
-    b.set(R1, 0);
+    b.jump_if(Equal, R0, 0, unknown);
+    difference(b, unknown);
     b.jump(done);
-    b.place(known);
-    b.load(Double, R1, R0, thread::TOTAL);
-    b.operate(Sub, R1, R8);
+    b.place(unknown);
+    b.set(R1, 0);
     b.place(done);
+}
+
+/// Leaves in `R1` the total of the value at `R0` without `R8`, which was the total when the wait began. Goes to `unknown` if the
+/// total was larger then: during the wait, the value was evicted from the map, and created again for a wait within this one.
+fn difference(b: &mut ProgramBuilder, unknown: Label) {
+    b.load(Double, R1, R0, thread::TOTAL);
+    b.jump_if(Below, R1, R8, unknown);
+    b.operate(Sub, R1, R8);
 }
 
 /// At `sched_wakeup(task)`: the task waits for a CPU from now on, unless it still runs. `pid` is the offset of
@@ -128,4 +135,36 @@ fn find(b: &mut ProgramBuilder, pid: i16, other: Label) {
     b.jump_if(Equal, R1, 0, other);
     look_up(b, QUEUED, INDEX);
     b.jump_if(Equal, R0, 0, other);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interpreter;
+
+    /// Returns the time since a wait began with this total; `None` if it is unknown.
+    fn since(begin: i32, total: u64) -> Option<u64> {
+        let mut memory = [0_u64, total, 0].map(u64::to_ne_bytes).concat();
+        let program = |b: &mut ProgramBuilder| {
+            let unknown = b.label();
+            b.set(R0, R1);
+            b.set(R6, R1);
+            b.set(R8, begin);
+            difference(b, unknown);
+            b.store(Double, R6, 0, 1);
+            b.store(Double, R6, 8, R1);
+            b.place(unknown);
+        };
+        interpreter::run(program, &mut memory);
+        let number = |at: usize| u64::from_ne_bytes(memory[at..at + 8].try_into().unwrap());
+        (number(0) == 1).then(|| number(8))
+    }
+
+    #[test]
+    fn a_total_that_begins_again_during_a_wait_does_not_wrap() {
+        assert_eq!(since(5, 12), Some(7));
+        assert_eq!(since(5, 5), Some(0));
+        assert_eq!(since(5, 4), None);
+        assert_eq!(since(5, 0), None);
+    }
 }
