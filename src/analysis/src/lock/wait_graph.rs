@@ -97,6 +97,8 @@ pub(super) struct WaitGraph {
     /// The index in `chains`, by waits.
     chain_indexes: FxHashMap<Vec<ChainedWait>, usize>,
     cycles: Vec<WaitCycle>,
+    /// For each cycle, [`WaitCycle::until`] before it came about for the last time.
+    ended_before: Vec<Option<u64>>,
     /// The index in `cycles`, by waits.
     cycle_indexes: FxHashMap<Vec<ChainedWait>, usize>,
     /// The index in `cycles` of the cycle that each thread is in.
@@ -164,11 +166,14 @@ impl WaitGraph {
     /// Ends the wait of a thread that did not wait after all: neither its chain nor the cycle that it closed counts.
     pub(super) fn cancel(&mut self, tid: u32, time: u64) {
         self.segments.remove(&tid);
-        let cycle = self.open_cycles.get(&tid);
-        if let Some(cycle) = cycle.and_then(|cycle| self.cycles.get_mut(*cycle)) {
-            cycle.count -= 1;
-        }
+        let closed = self.open_cycles.get(&tid).copied();
         self.end(tid, time);
+        if let Some(index) = closed
+            && let Some(cycle) = self.cycles.get_mut(index)
+        {
+            cycle.count -= 1;
+            cycle.until = self.ended_before.get(index).copied().flatten();
+        }
     }
 
     /// Ends the wait of a thread, if it has one.
@@ -204,6 +209,8 @@ impl WaitGraph {
         });
         self.chains.retain(|chain| chain.count > 0);
         self.cycles.retain(|cycle| cycle.count > 0);
+        // One that was cancelled may have come about again after others.
+        self.cycles.sort_by_key(|cycle| cycle.from);
         (self.cycles, self.chains)
     }
 
@@ -262,31 +269,41 @@ impl WaitGraph {
         path.rotate_left(lowest.unwrap_or_default());
         let index = match self.cycle_indexes.get(&path) {
             Some(index) => *index,
-            None => self.add_cycle(&path, time),
+            None => self.add_cycle(&path),
         };
         for wait in &path {
             self.open_cycles.insert(wait.tid, index);
         }
-        if let Some(cycle) = self.cycles.get_mut(index) {
-            cycle.count += 1;
-            cycle.until = None;
+        let Some(cycle) = self.cycles.get_mut(index) else {
+            return;
+        };
+        // The first time, unless it was cancelled each time before.
+        if cycle.count == 0 {
+            let waits = path.iter().filter_map(|wait| {
+                let open = self.open.get(&wait.tid)?;
+                Some((wait.tid, open.clone()))
+            });
+            cycle.waits = waits.collect();
+            cycle.from = time;
         }
+        if let Some(ended_before) = self.ended_before.get_mut(index) {
+            *ended_before = cycle.until;
+        }
+        cycle.count += 1;
+        cycle.until = None;
     }
 
     /// Adds a cycle that has not been counted yet. Returns its index.
-    fn add_cycle(&mut self, path: &[ChainedWait], time: u64) -> usize {
-        let waits = path.iter().filter_map(|wait| {
-            let open = self.open.get(&wait.tid)?;
-            Some((wait.tid, open.clone()))
-        });
+    fn add_cycle(&mut self, path: &[ChainedWait]) -> usize {
         let cycle = WaitCycle {
-            waits: waits.collect(),
+            waits: Vec::new(),
             count: 0,
-            from: time,
+            from: 0,
             until: None,
         };
         self.cycle_indexes.insert(path.to_vec(), self.cycles.len());
         self.cycles.push(cycle);
+        self.ended_before.push(None);
         self.cycles.len() - 1
     }
 
@@ -441,6 +458,35 @@ mod tests {
             (tids(&chains[0].waits), chains[0].total),
             (vec![2, 1, 3], 10)
         );
+    }
+
+    /// The cycle of two threads, closed by the second at each of the times and ended after 5 ns, or cancelled.
+    fn repeated_cycle(times: &[(u64, bool)]) -> Vec<(u64, u64, Option<u64>)> {
+        let mut graph = WaitGraph::default();
+        graph.begin(1, wait(0x10, Some(2)), 10);
+        for (time, is_cancelled) in times {
+            graph.begin(2, wait(0x20, Some(1)), *time);
+            match is_cancelled {
+                true => graph.cancel(2, time + 5),
+                false => graph.end(2, time + 5),
+            }
+        }
+        let (cycles, _) = graph.finish(100);
+        let cycles = cycles.iter();
+        cycles
+            .map(|cycle| (cycle.count, cycle.from, cycle.until))
+            .collect()
+    }
+
+    #[test]
+    fn a_cancelled_wait_changes_neither_begin_nor_end_of_its_cycle() {
+        let (real, cancelled) = (false, true);
+        assert_eq!(repeated_cycle(&[(20, cancelled)]), []);
+        let expected = [(1, 20, Some(25))];
+        assert_eq!(repeated_cycle(&[(20, real), (30, cancelled)]), expected);
+        assert_eq!(repeated_cycle(&[(15, cancelled), (20, real)]), expected);
+        let twice = [(20, real), (30, cancelled), (40, real), (50, cancelled)];
+        assert_eq!(repeated_cycle(&twice), [(2, 20, Some(45))]);
     }
 
     #[test]
