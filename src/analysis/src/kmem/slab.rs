@@ -57,7 +57,8 @@ pub struct SlabTotals {
     pub requested: u64,
     /// Bytes allocated.
     pub allocated: u64,
-    /// Bytes of freed objects whose allocation was recorded.
+    /// Bytes of freed objects whose allocation was recorded. As in perf, an object that is freed again, since an allocation in
+    /// between was not recorded, counts again.
     pub freed: u64,
     /// Allocations that requested another node than that of the CPU.
     pub other_node: u64,
