@@ -90,6 +90,11 @@ impl Config {
         keys::check(&name.to_ascii_lowercase(), value)
     }
 
+    /// Returns the value of a setting whose name the user gave, with section and key in any case.
+    pub(crate) fn text_in_any_case(&self, name: &str) -> Option<&str> {
+        self.text(&parse::canonical(name))
+    }
+
     /// Returns the value of `name`, a `section.key` in lower case; the value of a key without one (`[tui] report`) is empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.entries

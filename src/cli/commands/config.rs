@@ -64,10 +64,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         .map(|argument| parse_argument(argument))
         .collect::<Result<_, _>>()?;
     for setting in settings.iter().filter(|setting| setting.value.is_none()) {
-        let (name, value) = (
-            setting.name,
-            config.text(&setting.name.to_ascii_lowercase()),
-        );
+        let name = setting.name;
+        let value = config.text_in_any_case(name);
         match (value, Config::unknown(name)) {
             (Some(value), _) => writeln!(out, "{name}={value}")?,
             (None, Some(unknown)) => context.warn(unknown),

@@ -1,6 +1,6 @@
 //! Changes one setting in the text of a configuration file. Other settings, and comments on other lines, are kept.
 
-use super::parse::{BadLine, ends_in_continuation, parse};
+use super::parse::{BadLine, canonical, ends_in_continuation, header_of, parse};
 
 /// The first line that perf writes to a new file.
 const FILE_HEADER: &str = "# this file is auto-generated.\n";
@@ -19,12 +19,11 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
         "" => FILE_HEADER.lines().map(str::to_owned).collect(),
         text => text.lines().map(str::to_owned).collect(),
     };
-    let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
-    let last_set = entries.iter().rfind(|entry| same(&entry.name, name));
-    let in_section = |name: &str| {
-        name.rsplit_once('.')
-            .is_some_and(|(other, _)| same(other, section))
-    };
+    let wanted = canonical(name);
+    let wanted_section = wanted.rsplit_once('.').map(|(section, _)| section);
+    let last_set = entries.iter().rfind(|entry| entry.name == wanted);
+    let in_section =
+        |name: &str| name.rsplit_once('.').map(|(section, _)| section) == wanted_section;
     let section_end = entries
         .iter()
         .rfind(|entry| in_section(&entry.name))
@@ -32,7 +31,7 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
     let header = || {
         lines
             .iter()
-            .rposition(|line| is_header(line, section))
+            .rposition(|line| header_of(line).as_deref() == wanted_section)
             .map(|index| index + 1)
     };
     match (
@@ -73,13 +72,6 @@ fn title(section: &str) -> String {
         Some((section, sub)) => format!("[{section} \"{sub}\"]"),
         None => format!("[{section}]"),
     }
-}
-
-fn is_header(line: &str, section: &str) -> bool {
-    let line = line.trim();
-    let end = line.find(']').map_or(0, |end| end + 1);
-    line.get(..end)
-        .is_some_and(|head| head.eq_ignore_ascii_case(&title(section)))
 }
 
 /// Formats the value for a file, in quotes if it would otherwise be parsed differently.
@@ -126,6 +118,15 @@ mod tests {
             set("[a\n", "a.b", "c"),
             Err((1, "the [section] is not closed"))
         );
+    }
+
+    #[test]
+    fn only_the_names_of_subsections_are_case_sensitive() {
+        let text = "[A \"b\"]\n\tc = 1\n[a \"B\"]\n";
+        let changed = set(text, "a.B.c", "2").unwrap();
+        let changed = set(&changed, "A.b.C", "3").unwrap();
+        let expected = "[A \"b\"]\n\tC = 3\n[a \"B\"]\n\tc = 2\n";
+        assert_eq!(changed, expected);
     }
 
     proptest::proptest! {

@@ -19,6 +19,23 @@ pub(super) struct BadLine {
     pub(super) cause: &'static str,
 }
 
+/// Returns `section.key` or `section.sub.key` as in [`ConfigEntry::name`]: in lower case, except the subsection.
+pub(super) fn canonical(name: &str) -> String {
+    let (section, rest) = name.split_once('.').unwrap_or((name, ""));
+    let section = section.to_ascii_lowercase();
+    match rest.rsplit_once('.') {
+        Some((sub, key)) => format!("{section}.{sub}.{}", key.to_ascii_lowercase()),
+        None => format!("{section}.{}", rest.to_ascii_lowercase()),
+    }
+}
+
+/// Returns the name of the section whose header a line begins with, as in [`ConfigEntry::name`]; `None` if there is none.
+pub(super) fn header_of(line: &str) -> Option<String> {
+    let inside = line.trim_start().strip_prefix('[')?;
+    let (name, _) = section_name(inside).ok()?;
+    Some(name)
+}
+
 /// Parses a file; returns the settings, and the lines that cannot be parsed.
 pub(super) fn parse(text: &str) -> (Vec<ConfigEntry>, Vec<BadLine>) {
     let mut entries = Vec::new();
