@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::FutexScope;
-use super::waiters::{FutexWords, Waiters, until_all};
+use super::waiters::{FutexWords, WaitPlace, Waiters};
 use crate::BenchError;
 
 /// The benchmark `futex requeue`.
@@ -45,10 +45,15 @@ impl Requeue {
                 self.scope.unlock_pi(&words.target)
             }
         };
+        let place = WaitPlace {
+            words,
+            scope: self.scope,
+            pi: self.pi,
+        };
         thread::scope(|scope| {
-            let waiters = Waiters::start(scope, self.threads, words, self.scope, wait)?;
+            let waiters = Waiters::start(scope, self.threads, place, wait)?;
             let start = Instant::now();
-            let reached = until_all(self.threads, || {
+            let reached = waiters.until_all(|| {
                 let (from, to) = (&words.waiting, &words.target);
                 match self.pi {
                     false => self.scope.requeue(from, to, 0, self.at_once),

@@ -1,7 +1,8 @@
 //! Threads that wait on a futex until another one wakes or moves them.
 
 use std::io;
-use std::sync::atomic::AtomicU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -31,11 +32,37 @@ impl FutexWords {
     }
 }
 
+/// Where threads wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WaitPlace<'w> {
+    pub(super) words: &'w FutexWords,
+    /// Which processes may wait.
+    pub(super) scope: FutexScope,
+    /// Whether they wait to be moved to a lock with priority inheritance.
+    pub(super) pi: bool,
+}
+
+impl WaitPlace<'_> {
+    /// Ends the wait of the threads that wait now. Errors are ignored: the next call may succeed.
+    fn release(&self) {
+        const ALL: u32 = u32::MAX >> 1;
+        let FutexWords { waiting, target } = self.words;
+        if self.pi {
+            // The kernel refuses to wake these threads. Once moved, each gets the lock when the one before releases it.
+            let _ = self.scope.requeue_pi(waiting, target, 0, ALL);
+        } else {
+            let _ = self.scope.wake(waiting, ALL);
+            let _ = self.scope.wake(target, ALL);
+        }
+    }
+}
+
 /// Waiting threads.
 pub(super) struct Waiters<'scope> {
     threads: Vec<ScopedJoinHandle<'scope, io::Result<()>>>,
-    words: &'scope FutexWords,
-    futex_scope: FutexScope,
+    place: WaitPlace<'scope>,
+    /// Whether the wait of a thread has failed.
+    has_failed: Arc<AtomicBool>,
 }
 
 impl<'scope> Waiters<'scope> {
@@ -43,25 +70,28 @@ impl<'scope> Waiters<'scope> {
     pub(super) fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
         count: u32,
-        words: &'scope FutexWords,
-        futex_scope: FutexScope,
+        place: WaitPlace<'scope>,
         wait: impl Fn() -> io::Result<()> + Copy + Send + 'scope,
     ) -> Result<Self, BenchError> {
         let (sender, ready) = std::sync::mpsc::channel();
         let mut waiters = Self {
             threads: Vec::new(),
-            words,
-            futex_scope,
+            place,
+            has_failed: Arc::default(),
         };
         for _ in 0..count {
             let sender = sender.clone();
+            let has_failed = Arc::clone(&waiters.has_failed);
             let thread = thread::Builder::new().spawn_scoped(scope, move || {
                 // Cannot fail: the receiver lives until all threads have sent.
                 let _ = sender.send(());
                 loop {
                     match wait() {
                         Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                        result => return result,
+                        result => {
+                            has_failed.fetch_or(result.is_err(), Ordering::Relaxed);
+                            return result;
+                        }
                     }
                 }
             });
@@ -79,14 +109,33 @@ impl<'scope> Waiters<'scope> {
         Ok(waiters)
     }
 
-    /// Wakes the threads that still wait, and waits until all have ended.
+    /// Repeats an operation, which returns the number of threads that it woke or moved, until it has reached all threads, or the
+    /// wait of a thread has failed; returns the sum. `EAGAIN` counts as none.
+    pub(super) fn until_all(
+        &self,
+        mut operation: impl FnMut() -> io::Result<u32>,
+    ) -> io::Result<u32> {
+        let mut reached = 0;
+        while (reached as usize) < self.threads.len() && !self.has_failed.load(Ordering::Relaxed) {
+            match operation() {
+                Ok(0) => thread::yield_now(),
+                Ok(more) => reached += more,
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => {
+                    thread::yield_now();
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(reached)
+    }
+
+    /// Ends the wait of the threads that still wait, and waits until all have ended.
+    ///
+    /// # Errors
+    /// That of the first thread whose wait has failed.
     pub(super) fn finish(self) -> Result<(), BenchError> {
         while self.threads.iter().any(|thread| !thread.is_finished()) {
-            for word in [&self.words.waiting, &self.words.target] {
-                // Threads that wait for a PI lock cannot be woken (the kernel returns an error): each gets the lock when its
-                // owner releases it.
-                let _ = self.futex_scope.wake(word, ALL);
-            }
+            self.place.release();
             thread::yield_now();
         }
         self.threads.into_iter().try_for_each(|thread| {
@@ -96,39 +145,76 @@ impl<'scope> Waiters<'scope> {
     }
 }
 
-/// Repeats an operation, which returns the number of threads that it woke or moved, until it has reached `threads` threads in
-/// total; returns the total. `EAGAIN` counts as none.
-pub(super) fn until_all(
-    threads: u32,
-    mut operation: impl FnMut() -> io::Result<u32>,
-) -> io::Result<u32> {
-    let mut reached = 0;
-    while reached < threads {
-        match operation() {
-            Ok(0) => thread::yield_now(),
-            Ok(more) => reached += more,
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => thread::yield_now(),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(reached)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
+    use std::sync::mpsc;
+
+    /// Runs `work` in a thread, and fails if it does not end.
+    fn ends(work: impl FnOnce() + Send + 'static) {
+        let (sender, ended) = mpsc::channel();
+        thread::spawn(move || {
+            work();
+            sender.send(()).unwrap();
+        });
+        ended.recv_timeout(Duration::from_secs(20)).unwrap();
+    }
 
     #[test]
     fn finish_wakes_waiting_threads() {
         let words = FutexWords::default();
-        let futex_scope = FutexScope::Private;
+        let place = WaitPlace {
+            words: &words,
+            scope: FutexScope::Private,
+            pi: false,
+        };
         thread::scope(|scope| {
-            let wait = || futex_scope.wait(&words.waiting, 0);
-            let waiters = Waiters::start(scope, 3, &words, futex_scope, wait).unwrap();
+            let wait = || place.scope.wait(&words.waiting, 0);
+            let waiters = Waiters::start(scope, 3, place, wait).unwrap();
             assert_eq!(waiters.threads.len(), 3);
             waiters.finish().unwrap();
         });
         assert_eq!(words.waiting.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn finish_ends_waits_for_a_lock_with_priority_inheritance() {
+        ends(|| {
+            let words = FutexWords::default();
+            let place = WaitPlace {
+                words: &words,
+                scope: FutexScope::Private,
+                pi: true,
+            };
+            let FutexWords { waiting, target } = &words;
+            thread::scope(|scope| {
+                let wait = || {
+                    place.scope.wait_requeue_pi(waiting, 0, target)?;
+                    place.scope.unlock_pi(target)
+                };
+                let waiters = Waiters::start(scope, 3, place, wait).unwrap();
+                waiters.finish().unwrap();
+            });
+        });
+    }
+
+    #[test]
+    fn a_failed_wait_ends_the_operation() {
+        ends(|| {
+            let words = FutexWords::default();
+            let place = WaitPlace {
+                words: &words,
+                scope: FutexScope::Private,
+                pi: false,
+            };
+            thread::scope(|scope| {
+                let wait = || Err(io::ErrorKind::Unsupported.into());
+                let waiters = Waiters::start(scope, 2, place, wait).unwrap();
+                let reached = waiters.until_all(|| place.scope.wake(&words.waiting, 1));
+                assert_eq!(reached.unwrap(), 0);
+                let error = waiters.finish().unwrap_err();
+                assert_eq!(error.to_string(), "a waiting thread failed");
+            });
+        });
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rperf_count::Spread;
 
 use super::FutexScope;
-use super::waiters::{FutexWords, Waiters, until_all};
+use super::waiters::{FutexWords, WaitPlace, Waiters};
 use crate::BenchError;
 use crate::thread_gate::ThreadGate;
 
@@ -38,12 +38,15 @@ impl Wake {
     /// [`BenchError::System`] if a waiting thread cannot be started, or for an error of futex(2).
     pub fn run(&self, words: &FutexWords) -> Result<WakeTime, BenchError> {
         let wait = || self.scope.wait(&words.waiting, 0);
+        let place = WaitPlace {
+            words,
+            scope: self.scope,
+            pi: false,
+        };
         thread::scope(|scope| {
-            let waiters = Waiters::start(scope, self.threads, words, self.scope, wait)?;
+            let waiters = Waiters::start(scope, self.threads, place, wait)?;
             let start = Instant::now();
-            let woken = until_all(self.threads, || {
-                self.scope.wake(&words.waiting, self.at_once)
-            });
+            let woken = waiters.until_all(|| self.scope.wake(&words.waiting, self.at_once));
             let time = start.elapsed();
             waiters.finish()?;
             let woken = woken.map_err(BenchError::of("futex wake"))?;
@@ -72,8 +75,13 @@ impl WakeParallel {
     pub fn run(&self, words: &FutexWords) -> Result<Spread, BenchError> {
         let each = self.threads / self.wakers.max(1);
         let wait = || self.scope.wait(&words.waiting, 0);
+        let place = WaitPlace {
+            words,
+            scope: self.scope,
+            pi: false,
+        };
         thread::scope(|scope| {
-            let waiters = Waiters::start(scope, self.threads, words, self.scope, wait)?;
+            let waiters = Waiters::start(scope, self.threads, place, wait)?;
             let gate = ThreadGate::default();
             let wake = || {
                 gate.pass();
