@@ -99,6 +99,7 @@ const SPECIAL: &[(&str, &[&str])] = &[
         &["--mem-mode", "-F", "overhead,data_page_size,dso_daddr"],
     ),
     ("x86_64/group", &["--hierarchy"]),
+    ("x86_64/group", &["--hierarchy", "--group-sort-idx", "1"]),
     (
         "x86_64/group",
         &["--hierarchy", "-s", "dso,sym", "--percent-limit", "8"],

@@ -62,6 +62,7 @@ impl DecayingHistogram {
         let displayed = Histogram {
             columns: options.columns.clone(),
             children: options.children,
+            sort_event: options.sort_event,
             ..Histogram::default()
         };
         Self {
@@ -157,8 +158,9 @@ impl DecayingHistogram {
     /// Sorts rows, and copies them with the displayed branches of their call graphs to the displayed histogram.
     fn show(&mut self) {
         let order_by = &self.order_by;
+        let sort_event = self.displayed.sort_event;
         self.rows
-            .sort_by(|one, other| by_numbers(one, other, order_by));
+            .sort_by(|one, other| by_numbers(one, other, order_by, sort_event));
         let mut totals = self.rest.clone();
         for row in &self.rows {
             add_sums(&mut totals, &sums(row).collect::<Vec<_>>());
@@ -258,11 +260,19 @@ fn add_row(row: &mut HistogramRow, more: HistogramRow, is_list: bool) {
     graph::add(&mut row.graph, more.graph, is_list);
 }
 
-/// Compares rows by the numbers in `order_by`, in descending order. Rows with equal numbers are in ascending order of their
-/// cells.
-fn by_numbers(one: &HistogramRow, other: &HistogramRow, order_by: &[ReportField]) -> Ordering {
+/// Compares rows by the numbers in `order_by`, in descending order: those of the event `sort_event` first. Rows with equal
+/// numbers are in ascending order of their cells.
+fn by_numbers(
+    one: &HistogramRow,
+    other: &HistogramRow,
+    order_by: &[ReportField],
+    sort_event: usize,
+) -> Ordering {
     let numbers = order_by.iter().filter_map(|field| field.number());
-    let compared = numbers.map(|number| other.numbers(number).cmp(one.numbers(number)));
+    let compared = numbers.map(|number| {
+        let [one, other] = [one, other].map(|row| row.compared_numbers(number, sort_event));
+        other.cmp(one)
+    });
     let compared = compared.fold(Ordering::Equal, Ordering::then);
     compared.then_with(|| one.cells.cmp(&other.cells))
 }

@@ -60,6 +60,22 @@ impl NumberField {
         known.map_or("", |(name, _)| name)
     }
 
+    /// The events of a group of `events` in the order in which rows are compared by this number: `sort_event` (the leader if
+    /// there is no such event), then the others except the leader. As in perf, totals are compared only for the leader.
+    pub(crate) fn compared_events(
+        self,
+        sort_event: usize,
+        events: usize,
+    ) -> impl Iterator<Item = usize> {
+        let total = matches!(self, Self::Total | Self::TotalLatency);
+        let first = match sort_event {
+            event if event < events && !total => event,
+            _ => 0,
+        };
+        let others = 1..if total { 1 } else { events };
+        std::iter::once(first).chain(others.filter(move |other| *other != first))
+    }
+
     /// The value in `weights`, the sums of a row. For an average this is the sum, which the caller divides by the number of
     /// samples.
     #[must_use]

@@ -70,7 +70,7 @@ impl Histogram {
         let number = self.columns.iter().find_map(|field| field.number());
         let number = number.unwrap_or(NumberField::Own);
         groups.sort_by_cached_key(|(sum, _)| {
-            let numbers: Vec<u64> = sum.numbers(number).collect();
+            let numbers: Vec<u64> = sum.compared_numbers(number, self.sort_event).collect();
             (Reverse(numbers), sum.cells.clone())
         });
         for (row, parts) in groups {
@@ -94,36 +94,46 @@ mod tests {
     use crate::fields::parse;
     use crate::histogram::Weights;
 
-    #[test]
-    fn every_level_is_ordered_by_its_own_weight() {
-        let row = |cells: [&str; 2], own| HistogramRow {
-            weights: Weights {
-                own,
-                total: own,
-                samples: 1,
-                ..Weights::default()
-            },
-            others: Vec::new(),
+    /// A row whose own weights are `own`, for each event of a group.
+    fn row(cells: [&str; 2], own: &[u64]) -> HistogramRow {
+        let mut weights = own.iter().map(|own| Weights {
+            own: *own,
+            total: *own,
+            samples: 1,
+            ..Weights::default()
+        });
+        HistogramRow {
+            weights: weights.next().expect("a leader"),
+            others: weights.collect(),
             cells: cells.map(str::to_owned).to_vec(),
             unresolved: false,
             chains: 0,
             graph: Vec::new(),
-        };
+        }
+    }
+
+    /// The lines of these rows: level, text, and the leader's weight.
+    fn lines_of(rows: Vec<HistogramRow>, sort_event: usize) -> Vec<(usize, String, u64)> {
         let histogram = Histogram {
             columns: parse("overhead,comm,dso").expect("known words"),
-            rows: vec![
-                row(["sh", "libc"], 5),
-                row(["ls", "libc"], 4),
-                row(["ls", "ls"], 4),
-                row(["cat", "libc"], 5),
-            ],
+            sort_event,
+            rows,
             ..Histogram::default()
         };
-        let lines = histogram.hierarchy();
-        let actual: Vec<_> = lines
-            .iter()
-            .map(|line| (line.level, &*line.row.cells[0], line.row.weights.own))
-            .collect();
+        let lines = histogram.hierarchy().into_iter();
+        lines
+            .map(|line| (line.level, line.row.cells[0].clone(), line.row.weights.own))
+            .collect()
+    }
+
+    #[test]
+    fn every_level_is_ordered_by_its_own_weight() {
+        let rows = vec![
+            row(["sh", "libc"], &[5]),
+            row(["ls", "libc"], &[4]),
+            row(["ls", "ls"], &[4]),
+            row(["cat", "libc"], &[5]),
+        ];
         let expected = [
             (0, "ls", 8),
             (1, "libc", 4),
@@ -133,6 +143,31 @@ mod tests {
             (0, "sh", 5),
             (1, "libc", 5),
         ];
-        assert_eq!(actual, expected);
+        assert_eq!(
+            lines_of(rows, 0),
+            expected.map(|(level, cell, own)| (level, cell.to_owned(), own))
+        );
+    }
+
+    #[test]
+    fn every_level_is_ordered_by_the_chosen_event_of_a_group() {
+        let rows = || {
+            vec![
+                row(["ls", "libc"], &[9, 1]),
+                row(["sh", "libc"], &[5, 7]),
+                row(["cat", "libc"], &[5, 8]),
+            ]
+        };
+        let first_level = |sort_event| -> Vec<String> {
+            let lines = lines_of(rows(), sort_event).into_iter();
+            lines
+                .filter(|(level, ..)| *level == 0)
+                .map(|(_, cell, _)| cell)
+                .collect()
+        };
+        assert_eq!(first_level(0), ["ls", "cat", "sh"]);
+        assert_eq!(first_level(1), ["cat", "sh", "ls"]);
+        // A group without such an event is sorted by its leader.
+        assert_eq!(first_level(2), ["ls", "cat", "sh"]);
     }
 }

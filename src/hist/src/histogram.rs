@@ -22,6 +22,8 @@ pub struct Histogram {
     pub children: bool,
     /// Whether call graphs were copied from another event.
     pub reference_call_graphs: bool,
+    /// The event of a group that rows are sorted by first; 0 is the leader.
+    pub sort_event: usize,
     /// Sorted rows.
     pub rows: Vec<HistogramRow>,
 }
@@ -76,6 +78,22 @@ impl HistogramRow {
     pub fn numbers(&self, number: NumberField) -> impl Iterator<Item = u64> {
         let all = std::iter::once(&self.weights).chain(&self.others);
         all.map(move |weights| number.of(weights))
+    }
+
+    /// The values of the column `number` in the order in which rows are compared by it.
+    pub(crate) fn compared_numbers(
+        &self,
+        number: NumberField,
+        sort_event: usize,
+    ) -> impl Iterator<Item = u64> {
+        let events = number.compared_events(sort_event, 1 + self.others.len());
+        events.filter_map(move |event| {
+            let weights = match event.checked_sub(1) {
+                None => Some(&self.weights),
+                Some(other) => self.others.get(other),
+            };
+            weights.map(|weights| number.of(weights))
+        })
     }
 
     /// Adds the numbers of another row.

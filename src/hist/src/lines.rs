@@ -83,15 +83,11 @@ impl<'a> RowLines<'a> {
         direction: Option<Direction>,
     ) -> Self {
         let fields = &options.order_by;
-        let event = match options.sort_event {
-            event if event < self.lists.len() => event,
-            _ => 0,
-        };
         let columns = SortColumns {
             lines: &self,
             rank,
             fields,
-            event,
+            event: options.sort_event,
         };
         let total = fields
             .iter()
@@ -186,18 +182,9 @@ impl SortColumns<'_, '_> {
         self.rank.push(key, self.lines.iter().map(first), codes);
     }
 
-    /// Adds sort columns of a number, in descending order. As in perf, totals are compared only for the leader. Other numbers are
-    /// compared for each event, but not for the leader if rows are sorted by another event.
+    /// Adds sort columns of a number, in descending order.
     fn push_number(&self, number: NumberField, codes: &mut RankCodes) {
-        let others = 1..self.lines.lists.len();
-        let events: Vec<usize> = match (number, self.event) {
-            (NumberField::Total | NumberField::TotalLatency, _) => vec![0],
-            (_, 0) => (0..others.end).collect(),
-            (_, event) => std::iter::once(event)
-                .chain(others.filter(|other| *other != event))
-                .collect(),
-        };
-        for event in events {
+        for event in number.compared_events(self.event, self.lines.lists.len()) {
             let lines = self.lines.iter();
             let column = RankColumn::new(
                 lines.map(|line| Reverse(number.of(&self.lines.weights(line, event)))),

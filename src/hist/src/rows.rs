@@ -76,6 +76,7 @@ pub(crate) fn histogram(
         columns: options.columns.clone(),
         children: options.children,
         reference_call_graphs: false,
+        sort_event: options.sort_event,
         rows,
         totals,
     }

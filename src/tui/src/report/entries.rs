@@ -303,6 +303,13 @@ pub(super) fn items(
         let accepted = Histogram {
             rows: rows.into_iter().map(Arc::unwrap_or_clone).collect(),
             columns,
+            sort_event: match order {
+                RowOrder {
+                    column: None,
+                    event: 0,
+                } => histogram.sort_event,
+                order => order.event,
+            },
             ..Histogram::default()
         };
         // The keys of the last row and of the rows above it, by level.
