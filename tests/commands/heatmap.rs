@@ -239,6 +239,14 @@ fn invalid_options_are_refused() {
             "--pid and --latencies exclude each other",
         ),
         (
+            &["--latencies", "x", "--no-demangle"],
+            "--demangle and --latencies exclude each other",
+        ),
+        (
+            &["--latencies", "x", "--ignore-vmlinux"],
+            "--ignore-vmlinux and --latencies exclude each other",
+        ),
+        (
             &["--from", "a", "--to", "b", "--scale", "x"],
             "--scale takes linear or log, not 'x'",
         ),

@@ -3,19 +3,21 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use clap::ArgMatches;
+use clap::{Arg, ArgMatches};
 use rperf_analysis::TimedSpan;
 use rperf_safefs::open_regular;
 
 use super::text;
 use crate::cli::error::CliError;
+use crate::cli::filter::args as choose;
 use crate::cli::options::flag;
+use crate::cli::symbol_options::args as names;
 
-/// Options of recordings that are refused with `--latencies`, besides `--no-idle`.
-const OF_RECORDINGS: [&str; 15] = [
-    "input", "event", "from", "to", "key", "comms", "cpu", "dsos", "pid", "tid", "time", "symbols",
-    "vmlinux", "kallsyms", "symfs",
-];
+/// Options of recordings that are refused with `--latencies`, besides filters of samples, symbol options and `--no-idle`.
+const OF_RECORDINGS: [&str; 5] = ["input", "event", "from", "to", "key"];
+
+/// An option that is declared with the symbol options but does not change which names are shown.
+const JOBS: &str = "jobs";
 
 /// The name of the standard input.
 const STDIN: &str = "-";
@@ -31,13 +33,7 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Vec<TimedSpan>>, CliEr
     let Some(path) = text(matches, "latencies") else {
         return Ok(None);
     };
-    let given = |id: &&str| matches.contains_id(id);
-    let no_idle = (flag(matches, "idle") == Some(false)).then_some("no-idle");
-    if let Some(id) = OF_RECORDINGS.into_iter().find(given).or(no_idle) {
-        return Err(CliError::usage(format!(
-            "--{id} and --latencies exclude each other: --latencies reads no recording"
-        )));
-    }
+    refuse_recording_options(matches)?;
     let failed = |error: &io::Error| CliError::message(255, format!("{path}: {error}"));
     let file: Box<dyn Read> = match path {
         STDIN => Box::new(io::stdin()),
@@ -63,6 +59,21 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Vec<TimedSpan>>, CliEr
     }
     latencies.sort_by_key(|latency| latency.end);
     Ok(Some(latencies))
+}
+
+fn refuse_recording_options(matches: &ArgMatches) -> Result<(), CliError> {
+    let declared: Vec<Arg> = choose::common().into_iter().chain(names::all()).collect();
+    let declared = declared.iter().map(|arg| arg.get_id().as_str());
+    let mut ids = OF_RECORDINGS
+        .into_iter()
+        .chain(declared.filter(|id| *id != JOBS));
+    let no_idle = (flag(matches, "idle") == Some(false)).then_some("no-idle");
+    let given = ids.find(|id| matches.contains_id(id)).or(no_idle);
+    given.map_or(Ok(()), |id| {
+        Err(CliError::usage(format!(
+            "--{id} and --latencies exclude each other: --latencies reads no recording"
+        )))
+    })
 }
 
 fn parse(line: &str) -> Option<TimedSpan> {
