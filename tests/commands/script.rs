@@ -320,3 +320,15 @@ fn deferred_callchains_belong_to_their_samples() {
         .filter(|stack| stack.contains("/payload/deep"));
     assert_eq!((stacks.count(), complete.count()), (62, 61));
 }
+
+/// Browsers show samples by running `script` with options of their own command.
+#[test]
+fn options_that_browsers_pass_on_are_known() {
+    let list = super::outcome(&["script", "--list-opts"]).stdout;
+    let known: Vec<&str> = list.split_whitespace().collect();
+    let passed = "vmlinux kallsyms symfs debuginfod itrace dsos comms pid tid cpu time switch-on switch-off force ignore-vmlinux \
+                  demangle demangle-kernel inline mark-truncated show-on-off-events full-source-path ns";
+    for id in passed.split_whitespace() {
+        assert!(known.contains(&&*format!("--{id}")), "{id}: {list}");
+    }
+}

@@ -11,12 +11,45 @@ use rperf_tui::{PreparedScreen, ReaderMessage, ShownFunction, TextScreen};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::options::given_value;
+use crate::cli::options::{flag, given_value};
 
 /// The maximum number of bytes that are read from another command's stdout, and from its stderr.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
-/// The options for symbol sources that are passed on to the other command.
-const SYMBOL_OPTIONS: &[&str] = &["vmlinux", "kallsyms", "symfs"];
+/// The options with a value that change which samples `script` shows, or their names.
+const PASSED_VALUES: &[&str] = &[
+    "vmlinux",
+    "kallsyms",
+    "symfs",
+    "debuginfod",
+    "itrace",
+    "dsos",
+    "comms",
+    "pid",
+    "tid",
+    "cpu",
+    "time",
+    "switch-on",
+    "switch-off",
+];
+/// The switches that do the same, or change the format of a sample.
+const PASSED_SWITCHES: &[&str] = &[
+    "force",
+    "ignore-vmlinux",
+    "demangle",
+    "demangle-kernel",
+    "inline",
+    "mark-truncated",
+    "show-on-off-events",
+    "full-source-path",
+    "ns",
+];
+/// The filters of samples that `script` does not have.
+const OTHER_FILTERS: &[&str] = &[
+    "parallelism",
+    "socket-filter",
+    "exclude-other",
+    "hide-unresolved",
+];
 
 /// Runs other commands on the same recording and shows their output.
 pub(crate) struct CommandRunner<'o> {
@@ -33,13 +66,23 @@ impl CommandRunner<'_> {
         function: Option<&ShownFunction>,
     ) -> Result<ReaderMessage, CliError> {
         let limit = given_value::<u64>(self.matches, "samples").copied();
-        match function {
-            None => self.output_of("Samples", &["script"], limit),
-            Some(function) => {
-                let title = format!("Samples of {}", function.symbol);
-                self.output_of(&title, &["script", "-S", &function.symbol], limit)
-            }
+        let mut words = vec!["script".to_owned()];
+        words.extend(passed_options(self.matches));
+        let mut title = match function {
+            None => "Samples".to_owned(),
+            Some(function) => format!("Samples of {}", function.symbol),
+        };
+        let user_symbols = given_value::<String>(self.matches, "symbols");
+        // The function is one of those that the user's option selects.
+        let symbols = function.map(|function| &function.symbol).or(user_symbols);
+        if let Some(symbols) = symbols {
+            words.extend(["-S".to_owned(), symbols.clone()]);
         }
+        let ignored = ignored_filters(self.matches);
+        if !ignored.is_empty() {
+            title = format!("{title}, {} not applied", ignored.join(", "));
+        }
+        self.output_of(&title, &words, limit)
     }
 
     /// Shows the output of another command for this recording on a scrollable screen: at most [`MAX_OUTPUT_BYTES`], and at most
@@ -47,16 +90,11 @@ impl CommandRunner<'_> {
     fn output_of(
         &self,
         title: &str,
-        words: &[&str],
+        words: &[String],
         limit: Option<u64>,
     ) -> Result<ReaderMessage, CliError> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(words).arg("-i").arg(self.path);
-        for option in SYMBOL_OPTIONS {
-            if let Some(value) = self.matches.get_one::<String>(option) {
-                command.arg(format!("--{option}={value}"));
-            }
-        }
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         // Stdout and stderr are read at the same time: the command would wait for ever if either pipe were full.
@@ -88,6 +126,30 @@ impl CommandRunner<'_> {
             &text,
         ))
     }
+}
+
+/// Returns the given options that are passed on to `script`.
+fn passed_options(matches: &ArgMatches) -> Vec<String> {
+    let values = PASSED_VALUES.iter().filter_map(|id| {
+        let value = given_value::<String>(matches, id)?;
+        Some(format!("--{id}={value}"))
+    });
+    let switches = PASSED_SWITCHES.iter().filter_map(|id| {
+        let prefix = if flag(matches, id)? { "" } else { "no-" };
+        Some(format!("--{prefix}{id}"))
+    });
+    values.chain(switches).collect()
+}
+
+/// Returns the given filters of samples that `script` does not have.
+fn ignored_filters(matches: &ArgMatches) -> Vec<String> {
+    let filters = OTHER_FILTERS.iter().filter(|id| {
+        let given = matches.try_contains_id(id).unwrap_or(false);
+        given && flag(matches, id) != Some(false)
+    });
+    let filters = filters.map(|id| format!("--{id}"));
+    let no_idle = (flag(matches, "idle") == Some(false)).then(|| "--no-idle".to_owned());
+    filters.chain(no_idle).collect()
 }
 
 /// Truncates the text of `script` to the first `limit` samples. The frames of a sample are indented by tabs, and an empty line
@@ -135,7 +197,69 @@ pub(crate) fn save(text: &str) -> Result<ReaderMessage, CliError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use clap::Command;
+
+    use super::{ArgMatches, ignored_filters, passed_options, truncate};
+    use crate::cli::filter::args as choose;
+    use crate::cli::options::{switch, value};
+    use crate::cli::symbol_options::args as names;
+    use crate::cli::{input, itrace};
+
+    /// These words, parsed by a command with the options of `report`.
+    fn parsed(words: &[&str]) -> ArgMatches {
+        let command = Command::new("report")
+            .args(choose::common())
+            .args([choose::switch_on(), choose::switch_off()])
+            .args(names::all())
+            .args([itrace::option(), input::force(), choose::show_switches()])
+            .args(["full-source-path", "ns", "idle", "hide-unresolved"].map(switch))
+            .args([value("socket-filter", "socket"), value("sort", "key")]);
+        let words = std::iter::once("report").chain(words.iter().copied());
+        command.try_get_matches_from(words).unwrap()
+    }
+
+    #[test]
+    fn options_for_samples_and_names_are_passed_to_script() {
+        let words = [
+            "--vmlinux=vm",
+            "--kallsyms=list",
+            "--symfs=root",
+            "--debuginfod=servers",
+            "--itrace=b",
+            "--dsos=libc.so.6",
+            "--comms=a,b",
+            "--pid=1",
+            "--tid=2",
+            "--cpu=0-1",
+            "--time=10%/2",
+            "--switch-on=x",
+            "--switch-off=y",
+            "--force",
+            "--ignore-vmlinux",
+            "--demangle-kernel",
+            "--inline",
+            "--mark-truncated",
+            "--show-on-off-events",
+            "--full-source-path",
+            "--ns",
+        ];
+        assert_eq!(passed_options(&parsed(&words)), words);
+        // The parser of options turns `--no-demangle` into `--demangle=false`.
+        let passed = passed_options(&parsed(&["--demangle=false", "--sort=comm"]));
+        assert_eq!(passed, ["--no-demangle"]);
+    }
+
+    #[test]
+    fn filters_that_script_lacks_are_named() {
+        let words = [
+            "--socket-filter=0",
+            "--idle=false",
+            "--hide-unresolved=false",
+        ];
+        let ignored = ignored_filters(&parsed(&words));
+        assert_eq!(ignored, ["--socket-filter", "--no-idle"]);
+        assert!(ignored_filters(&parsed(&["--idle"])).is_empty());
+    }
 
     #[test]
     fn samples_are_limited_with_their_frames() {

@@ -57,9 +57,10 @@ pub(in crate::cli::commands) fn command() -> Command {
 
 fn input_and_fields() -> Vec<Arg> {
     vec![
-        // perf 6.1 does not have these three options. They come first, since the error for an ambiguous prefix names the last two
+        // perf 6.1 does not have these four options. They come first, since the error for an ambiguous prefix names the last two
         // matches, which are then options of perf.
         debuginfod::option(),
+        names::ignore_vmlinux(),
         switch("csv").help("print a row for each sample, with the fields of -F separated by commas, and a row of titles"),
         value("template", "text")
             .help("print this text for each sample: '{comm} {pid} {symbol}'")
