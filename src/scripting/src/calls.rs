@@ -184,12 +184,16 @@ impl ScriptCalls {
         exporter.set_calls(self.events.len() + self.records.len(), self.marks_exec);
     }
 
-    /// Whether any function needs symbols of addresses.
+    /// Whether any function needs symbols, source lines or code of addresses.
     #[must_use]
     pub fn names_addresses(&self) -> bool {
+        let by_context = self.context.source || self.context.insn;
         let mut calls = self.events.iter().flatten();
         calls.any(|call| {
-            call.reads_callchain() || call.has_sample_dict || call.kind == CallKind::Database
+            by_context
+                || call.reads_callchain()
+                || call.has_sample_dict
+                || call.kind == CallKind::Database
         })
     }
 
@@ -505,4 +509,44 @@ fn names_data(attr: &Attr) -> bool {
         && attr.sample_period == 1
         && !attr.flags.contains(AttrFlags::FREQ);
     (is_fault || is_branch) && attr.sample_type.contains(SampleType::ADDR)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn source_lines_and_instructions_need_objects() {
+        let function = ScriptFunction {
+            keys: Some(BTreeMap::new()),
+            ..ScriptFunction::default()
+        };
+        let event = EventDesc::new(Attr::default(), Vec::new());
+        let call = call_of(&event, None, &function, CallKind::Direct, Endian::Little);
+        let call = EventCall {
+            has_sample_dict: false,
+            ..call
+        };
+        let names_addresses = |context, calls: &[EventCall]| {
+            let calls = ScriptCalls {
+                events: calls.iter().cloned().map(Some).collect(),
+                context,
+                ..ScriptCalls::default()
+            };
+            calls.names_addresses()
+        };
+        let none = ContextUse::default();
+        let source = ContextUse {
+            source: true,
+            ..none
+        };
+        let insn = ContextUse { insn: true, ..none };
+        let calls = [call];
+        assert!(!names_addresses(none, &calls));
+        assert!(names_addresses(source, &calls));
+        assert!(names_addresses(insn, &calls));
+        assert!(!names_addresses(source, &[]));
+    }
 }
