@@ -17,6 +17,7 @@ mod interval;
 mod jit;
 mod jit_functions;
 mod leaf;
+mod loaded;
 mod object;
 mod resolver;
 mod truncated;
@@ -30,7 +31,8 @@ pub use inline::{CallFrame, SourceLine};
 pub use interval::{IntervalError, TimeIntervals};
 pub use jit_functions::add_jit_functions;
 pub use leaf::{LEAF_REGISTERS, LeafCallerCheck};
-pub use resolver::{LoadedObjects, ObjectFinding, Resolver};
+pub use loaded::LoadedObjects;
+pub use resolver::{ObjectFinding, Resolver};
 pub use user_stacks::{
     STACK_FIELDS, StackCopy, StackOptions, StackScratch, StackSummary, TruncatedStacks,
     UnwoundFold, UserStacks, completes_callchains, has_call_stacks,

@@ -1,13 +1,12 @@
 //! The [`Resolver`]: address lookup, and loading of objects on demand.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
 use std::thread;
 
 use rperf_replay::{Dso, DsoId, DsoKind, Machine, MappingId, World};
 use rperf_symbol::{
-    Budget, FileBytes, Files, KernelCode, SearchPaths, SourceFrame, Symbol, SymbolOrigin,
-    SymbolTable,
+    FileBytes, Files, KernelCode, SearchPaths, SourceFrame, Symbol, SymbolOrigin, SymbolTable,
 };
 use rperf_unwind::{FrameInfo, ModuleId, TruncationCause};
 use rperf_wire::{CpuMode, U64s};
@@ -17,6 +16,7 @@ use crate::code::CodeSource;
 use crate::frame::{AddressContext, Frame, Level, SymbolId};
 use crate::inline::{CallFrame, DebugInputs, InlineInfo, SourceLine};
 use crate::jit::DumpedFunction;
+use crate::loaded::LoadedObjects;
 use crate::object::{LoadInputs, LoadedObject};
 use crate::truncated;
 
@@ -40,43 +40,11 @@ pub struct Resolver<'w> {
     loaded: LoadedObjects,
 }
 
-/// Loaded data of a resolver, which another resolver can reuse when the World has grown.
-pub struct LoadedObjects {
-    paths: SearchPaths,
-    vdso: Option<FileBytes>,
-    /// Markers of truncated stacks, if enabled.
-    markers: Option<Box<LoadedObject>>,
-    /// Memory limit of debug information.
-    budget: Arc<Budget>,
-    /// The mapping of the host kernel, among the first `mapping_count` ones.
-    kernel: Option<MappingId>,
-    mapping_count: usize,
-    /// By [`DsoId`].
-    objects: Vec<OnceLock<LoadedObject>>,
-    /// By [`DsoId`]: frame information.
-    frame_info: Vec<OnceLock<Result<FrameInfo, TruncationCause>>>,
-    /// By [`DsoId`]: source of the code.
-    code: Vec<OnceLock<Option<CodeSource>>>,
-    /// The objects of JIT functions, by the functions' numbers.
-    jit: Mutex<Vec<DsoId>>,
-}
-
 impl<'w> Resolver<'w> {
     /// Creates a resolver for `world` that loads symbols through `files` from `paths`.
     #[must_use]
     pub fn new(world: &'w World, files: &'w dyn Files, paths: SearchPaths) -> Self {
-        let loaded = LoadedObjects {
-            paths,
-            vdso: None,
-            markers: None,
-            budget: Budget::new(Budget::DEFAULT_BYTES),
-            kernel: None,
-            mapping_count: 0,
-            objects: Vec::new(),
-            frame_info: Vec::new(),
-            code: Vec::new(),
-            jit: Mutex::default(),
-        };
+        let loaded = LoadedObjects::new(paths);
         Self::resume(world, files, loaded)
     }
 
@@ -555,43 +523,5 @@ impl<'w> Resolver<'w> {
         let is_kernel = |dso: &Dso| dso.kind == DsoKind::Kernel && dso.machine == machine;
         let kernel = self.world.dsos().iter().position(is_kernel)?;
         Some(DsoId(u32::try_from(kernel).ok()?))
-    }
-}
-
-impl LoadedObjects {
-    /// Invalidates cached mapping ids after the World was pruned.
-    pub fn discard_mappings(&mut self) {
-        (self.kernel, self.mapping_count) = (None, 0);
-    }
-
-    /// Discards the symbols of JIT-compiled code, so that they are loaded again: runtimes add
-    /// functions over time. Ids of such functions become invalid.
-    pub fn discard_jit_code(&mut self, world: &World) {
-        for (dso, object) in world.dsos().iter().zip(&mut self.objects) {
-            if matches!(dso.kind, DsoKind::PerfMap(_)) {
-                object.take();
-            }
-        }
-    }
-
-    /// Adds slots for all objects of `world`. Of several mappings of the host kernel the last is
-    /// used.
-    fn with_objects_of(mut self, world: &World) -> Self {
-        let is_kernel = |dso: DsoId| {
-            let dso = world.dso(dso);
-            dso.kind == DsoKind::Kernel && dso.machine == Machine::Host
-        };
-        let mappings = world.mappings();
-        let new = mappings.get(self.mapping_count..).unwrap_or_default();
-        if let Some(index) = new.iter().rposition(|mapping| is_kernel(mapping.dso)) {
-            let index = u32::try_from(self.mapping_count + index);
-            self.kernel = index.ok().map(MappingId).or(self.kernel);
-        }
-        self.mapping_count = mappings.len();
-        let dso_count = world.dsos().len();
-        self.objects.resize_with(dso_count, OnceLock::new);
-        self.frame_info.resize_with(dso_count, OnceLock::new);
-        self.code.resize_with(dso_count, OnceLock::new);
-        self
     }
 }

@@ -109,7 +109,10 @@ impl LiveUnwinder {
         self.summary.merge(shared.stacks.summary());
         let mut known = resolver.into_loaded();
         if self.live.forget() {
-            known.discard_mappings();
+            known.discard_mappings(self.live.world());
+            // They have numbers of objects.
+            let scratches = self.workers.iter_mut().map(|worker| &mut worker.scratch);
+            scratches.for_each(|scratch| *scratch = StackScratch::default());
         }
         self.known = Some(known);
         self.position += records.len() as u64;

@@ -193,10 +193,10 @@ impl TraceSamples {
         self
     }
 
-    /// Forgets the ids of mappings ([`AddressNames::forget_mappings`](super::AddressNames::forget_mappings)).
-    pub fn forget_mappings(&self) {
+    /// Forgets the ids of mappings and of removed objects ([`AddressNames::forget_mappings`](super::AddressNames::forget_mappings)).
+    pub fn forget_mappings(&self, world: &World) {
         if let Some(names) = &self.addresses.names {
-            names.forget_mappings();
+            names.forget_mappings(world);
         }
     }
 

@@ -80,10 +80,10 @@ impl AddressNames for AddressSymbolizer {
         text.unwrap_or_default()
     }
 
-    fn forget_mappings(&self) {
+    fn forget_mappings(&self, world: &World) {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = loaded.as_mut() {
-            loaded.discard_mappings();
+            loaded.discard_mappings(world);
         }
     }
 }

@@ -284,7 +284,7 @@ impl LiveTrace<'_> {
         feed.end_round();
         let delivered = feed.deliver(&self.pass, &mut self.observer);
         if delivered.has_new_mapping_ids {
-            self.pass.prepare().forget_mappings();
+            self.pass.prepare().forget_mappings(self.feed.world());
         }
         self.observer.release();
         self.observer.sink_mut().flush();

@@ -1,6 +1,6 @@
 //! The DSOs of a World, by name.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{Dso, DsoId, DsoKind, Machine};
 
@@ -10,11 +10,43 @@ pub(crate) struct Dsos {
     all: Vec<Dso>,
     /// By machine, whether it is kernel code ([`Dso::is_kernel`]), and name.
     by_name: FxHashMap<(Machine, bool, Box<str>), Vec<DsoId>>,
+    /// Ids of removed DSOs, which new ones get.
+    removed: Vec<DsoId>,
 }
 
 impl Dsos {
     pub(crate) fn all(&self) -> &[Dso] {
         &self.all
+    }
+
+    /// Number of DSOs that are not removed.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len() - self.removed.len()
+    }
+
+    /// The ids of removed DSOs that no new one has.
+    pub(crate) fn removed(&self) -> &[DsoId] {
+        &self.removed
+    }
+
+    /// Removes all DSOs except `used`, kernels and modules. Later DSOs get their ids.
+    pub(crate) fn keep(&mut self, used: &FxHashSet<DsoId>) {
+        let (all, removed) = (&mut self.all, &mut self.removed);
+        self.by_name.retain(|_, ids| {
+            ids.retain(|id| {
+                let Some(dso) = all.get_mut(id.0 as usize) else {
+                    return false;
+                };
+                let is_kept = used.contains(id)
+                    || matches!(dso.kind, DsoKind::Kernel | DsoKind::KernelModule);
+                if !is_kept {
+                    *dso = Dso::new(dso.machine, DsoKind::Memory, "");
+                    removed.push(*id);
+                }
+                is_kept
+            });
+            !ids.is_empty()
+        });
     }
 
     pub(crate) fn get_mut(&mut self, id: DsoId) -> Option<&mut Dso> {
@@ -23,10 +55,21 @@ impl Dsos {
 
     /// Adds `dso`, to be found by `name`.
     pub(crate) fn add(&mut self, name: &str, dso: Dso) -> DsoId {
-        let id = DsoId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
         let key = (dso.machine, dso.is_kernel(), name.into());
+        let free = self.removed.pop();
+        let slot = free.and_then(|id| Some((id, self.all.get_mut(id.0 as usize)?)));
+        let id = match slot {
+            Some((id, slot)) => {
+                *slot = dso;
+                id
+            }
+            None => {
+                let id = DsoId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
+                self.all.push(dso);
+                id
+            }
+        };
         self.by_name.entry(key).or_default().push(id);
-        self.all.push(dso);
         id
     }
 

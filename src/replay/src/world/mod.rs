@@ -170,10 +170,16 @@ impl World {
     }
 
     /// All DSOs in the order in which they occur first; those with a build-id in the header of a file precede the others.
-    /// [`DsoId`] is the index.
+    /// [`DsoId`] is the index. In a pruned World, those of [`World::removed_dsos`] have no name, and their ids are reused.
     #[must_use]
     pub fn dsos(&self) -> &[Dso] {
         self.dsos.all()
+    }
+
+    /// The ids of removed DSOs that no new one has yet; see [`WorldBuilder::forget`].
+    #[must_use]
+    pub fn removed_dsos(&self) -> &[DsoId] {
+        self.dsos.removed()
     }
 
     /// The name of the thread at `order` as shown by script and live views: `:TID` before it has

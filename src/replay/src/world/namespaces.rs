@@ -34,6 +34,21 @@ impl Namespaces {
         self.threads.remove(&tid);
     }
 
+    /// Keeps the last namespaces of each thread, which then apply from the beginning.
+    pub(crate) fn keep_last(&mut self) {
+        self.threads.retain(|_, changes| {
+            let last = changes.drain(..).next_back();
+            let last = last.filter(|(_, links)| !links.is_empty());
+            changes.extend(last.map(|(_, links)| (Order::default(), links)));
+            !changes.is_empty()
+        });
+    }
+
+    /// Number of threads with namespaces, and of changes.
+    pub(crate) fn len(&self) -> usize {
+        self.threads.values().map(Vec::len).sum()
+    }
+
     /// The namespaces of the thread with this id just before `order`; empty if not recorded.
     pub(crate) fn at(&self, tid: u32, order: Order) -> &[Namespace] {
         let changes = self.threads.get(&tid).map_or(&[][..], Vec::as_slice);
@@ -42,6 +57,11 @@ impl Namespaces {
         last.map_or(&[], |(_, links)| links)
     }
 }
+
+/// Number of the lowest cgroup ids that [`Cgroups::prune`] keeps.
+const OLDEST: usize = 1 << 12;
+/// Number of the highest cgroup ids that it keeps.
+const NEWEST: usize = 3 << 12;
 
 /// Paths of cgroups by id. Ids are not reused.
 #[derive(Debug, Default)]
@@ -53,6 +73,24 @@ impl Cgroups {
     /// Handles a CGROUP record; perf keeps the first path.
     pub(crate) fn appeared(&mut self, id: u64, path: &str) {
         self.paths.entry(id).or_insert_with(|| path.into());
+    }
+
+    /// Removes some of the paths if there are very many: there are no records of removed cgroups. Ids grow, so that the lowest are
+    /// those of the system's services, and the highest those of the newest containers and sessions.
+    pub(crate) fn prune(&mut self) {
+        let excess = self.paths.len().saturating_sub(OLDEST + NEWEST);
+        if excess == 0 {
+            return;
+        }
+        let mut ids: Vec<u64> = self.paths.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids.iter().skip(OLDEST).take(excess) {
+            self.paths.remove(id);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.paths.len()
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = (u64, &str)> {

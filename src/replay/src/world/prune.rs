@@ -9,14 +9,17 @@ use crate::{Machine, Mapping, MappingId, Order};
 impl World {
     /// Number of the entries that memory usage mostly depends on.
     pub(crate) fn size(&self) -> usize {
-        self.mappings.len() + self.spaces.len() + self.threads.len() + self.comms.len()
+        let names = self.comms.len() + self.dsos.len() + self.cgroups.len();
+        let tasks = self.spaces.len() + self.threads.len() + self.namespaces.len();
+        self.mappings.len() + names + tasks + self.pokes.len()
     }
 }
 
 impl WorldBuilder {
-    /// Removes the threads in `ended` (each is given with the time of its exit), processes without threads, unused names, and
-    /// overridden mappings. The remaining names and mappings apply from the beginning. Ids of mappings and epochs change; ids
-    /// of DSOs and of names in use don't.
+    /// Removes the threads in `ended` (each is given with the time of its exit), processes without threads, unused names,
+    /// overridden mappings, DSOs without a mapping, overridden namespaces and modifications of code, and some cgroups if there are
+    /// very many. What remains applies from the beginning. Ids of mappings and epochs change; ids of DSOs and of names in use
+    /// don't. Ids of removed DSOs are reused.
     ///
     /// Does nothing if there are JIT-compiled functions, which only occur in recordings.
     pub fn forget(&mut self, ended: &[(Order, u32)]) {
@@ -58,6 +61,11 @@ impl WorldBuilder {
         let PrunedMappings {
             mappings, spaces, ..
         } = pruned;
+        let used = mappings.iter().map(|mapping| mapping.dso).collect();
+        world.dsos.keep(&used);
+        world.namespaces.keep_last();
+        world.cgroups.prune();
+        world.pokes.keep_last();
         world.processes = processes;
         world.kernels = kernels;
         world.mappings = mappings;
@@ -106,15 +114,25 @@ impl PrunedMappings<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_wire::{Comm, CpuMode, Encoder, Endian, Misc, Mmap, RawRecord, Record, Task};
+    use rperf_wire::{
+        Cgroup, Comm, CpuMode, Encoder, Endian, Misc, Mmap, Namespace, Namespaces, RawRecord,
+        Record, Task, TextPoke,
+    };
+
+    const KERNEL: Misc = Misc(1);
+    const USER: Misc = Misc(2);
 
     fn push(builder: &mut WorldBuilder, time: u64, record: &Record<'_>) {
+        push_in(builder, time, USER, record);
+    }
+
+    fn push_in(builder: &mut WorldBuilder, time: u64, mode: Misc, record: &Record<'_>) {
         let (kind, own) = record.kind_and_misc();
         let mut body = Vec::new();
         record.encode_body(&mut Encoder::new(&mut body, Endian::NATIVE));
         let raw = RawRecord {
             kind,
-            misc: Misc(own.0 | CpuMode::User as u16),
+            misc: Misc(own.0 | mode.0),
             body: &body,
         };
         builder.push(at(time), &raw).expect("a whole record");
@@ -147,7 +165,11 @@ mod tests {
 
     /// The name of the DSO at an address of a process, after pruning.
     fn dso_name(world: &World, pid: u32, address: u64) -> Option<&str> {
-        let mapping = world.lookup(Machine::Host, CpuMode::User, pid, at(1), address)?;
+        dso_name_at(world, pid, at(1), address)
+    }
+
+    fn dso_name_at(world: &World, pid: u32, order: Order, address: u64) -> Option<&str> {
+        let mapping = world.lookup(Machine::Host, CpuMode::User, pid, order, address)?;
         Some(&world.dso(world.mapping(mapping).dso).name)
     }
 
@@ -199,7 +221,91 @@ mod tests {
             builder.forget(&[(at(4 * time + 2), child)]);
             sizes.push(builder.world().size());
         }
-        assert!(sizes.iter().all(|size| *size <= 8), "{sizes:?}");
+        assert!(sizes.iter().all(|size| *size <= 10), "{sizes:?}");
+    }
+
+    #[test]
+    fn objects_of_exited_processes_are_pruned() {
+        let mut builder = WorldBuilder::live(Endian::NATIVE);
+        push(&mut builder, 1, &mmap(7, 0x1000, b"/bin/make"));
+        let name = |child: u64| format!("/tmp/build-{child}/test");
+        for time in 1..100_u64 {
+            let child = 100 + u32::try_from(time).expect("a small number");
+            let pid = child.cast_signed();
+            let path = name(time);
+            push(&mut builder, 3 * time, &fork(7, child));
+            push(
+                &mut builder,
+                3 * time + 1,
+                &Record::Mmap(Mmap {
+                    pid,
+                    tid: child,
+                    start: 0x5000,
+                    len: 0x1000,
+                    pgoff: 0,
+                    filename: path.as_bytes(),
+                }),
+            );
+            let world = builder.world();
+            let now = at(3 * time + 2);
+            assert_eq!(dso_name_at(world, child, now, 0x5800), Some(&*path));
+            assert!(world.removed_dsos().is_empty());
+            builder.forget(&[(now, child)]);
+            let world = builder.world();
+            assert_eq!((world.dsos().len(), world.removed_dsos().len()), (2, 1));
+            assert_eq!(dso_name(world, 7, 0x1800), Some("/bin/make"));
+        }
+    }
+
+    #[test]
+    fn namespaces_and_modified_code_are_pruned() {
+        let mut builder = WorldBuilder::live(Endian::NATIVE);
+        let link = |inode| Namespace { dev: 4, inode };
+        for time in 1..200_u64 {
+            push(
+                &mut builder,
+                2 * time,
+                &Record::Namespaces(Namespaces {
+                    pid: 7,
+                    tid: 7,
+                    links: vec![link(time)],
+                }),
+            );
+            let (old, new) = (&b"\x90"[..], &b"\xcc"[..]);
+            let poke = TextPoke {
+                addr: 0x40,
+                old,
+                new,
+            };
+            push_in(&mut builder, 2 * time + 1, KERNEL, &Record::TextPoke(poke));
+        }
+        builder.forget(&[]);
+        let world = builder.world();
+        assert!(world.size() < 8, "{}", world.size());
+        assert_eq!(world.namespaces_at(7, at(1)), [link(199)]);
+        assert_eq!(world.code_at(at(900), 0x40, b"\x90"), Some(vec![0xcc]));
+    }
+
+    #[test]
+    fn the_number_of_cgroups_is_bounded() {
+        let mut builder = WorldBuilder::live(Endian::NATIVE);
+        for id in 1..100_000_u64 {
+            let path = format!("/job-{id}");
+            push(
+                &mut builder,
+                id,
+                &Record::Cgroup(Cgroup {
+                    id,
+                    path: path.as_bytes(),
+                }),
+            );
+        }
+        builder.forget(&[]);
+        let world = builder.world();
+        assert!(world.size() < 20_000, "{}", world.size());
+        assert_eq!(world.cgroup(1), Some("/job-1"));
+        assert_eq!(world.cgroup(99_999), Some("/job-99999"));
+        assert_eq!(world.cgroup(50_000), None);
     }
 
     #[test]

@@ -40,6 +40,28 @@ impl TextPokes {
             .push(modification);
     }
 
+    /// Removes modifications whose bytes a later one at the same address replaces: those that apply before it can't be queried
+    /// any more.
+    pub(super) fn keep_last(&mut self) {
+        for pokes in self.by_address.values_mut() {
+            let mut longest_later = None;
+            let mut kept: Vec<Modification> = Vec::new();
+            for poke in pokes.drain(..).rev() {
+                if longest_later.is_none_or(|longest| poke.new.len() > longest) {
+                    longest_later = Some(poke.new.len());
+                    kept.push(poke);
+                }
+            }
+            kept.reverse();
+            *pokes = kept;
+        }
+    }
+
+    /// Number of modifications.
+    pub(super) fn len(&self) -> usize {
+        self.by_address.values().map(Vec::len).sum()
+    }
+
     /// Returns the modifications that overlap the `length` bytes from `start` on, with their addresses.
     fn within(&self, start: u64, length: u64) -> Vec<(u64, &Modification)> {
         let first = start.saturating_sub(self.longest);
@@ -125,6 +147,26 @@ mod tests {
         assert_eq!(at(&pokes, 41), b"AbCDeFgH");
         assert_eq!(at(&pokes, 51), b"abCDeFgH");
         assert_eq!(at(&pokes, 71), b"abCDeFgh");
+    }
+
+    #[test]
+    fn the_last_modification_of_each_byte_is_kept() {
+        let mut pokes = TextPokes::default();
+        for (time, addr, old, new) in [
+            (10, 102, &b"c"[..], &b"x"[..]),
+            (20, 102, b"xde", b"Cyz"),
+            (30, 104, b"z", b"e"),
+            (40, 102, b"C", b"c"),
+            (50, 102, b"c", b"C"),
+            (60, 103, b"y", b"D"),
+        ] {
+            pokes.add(order(time), &TextPoke { addr, old, new });
+        }
+        let before = at(&pokes, 70);
+        pokes.keep_last();
+        // At 102, the last one and a longer one before.
+        assert_eq!(pokes.len(), 4);
+        assert_eq!(at(&pokes, 70), before);
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! The data that resolvers of a growing World reuse.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rperf_replay::{DsoId, DsoKind, Machine, MappingId, World};
+use rperf_symbol::{Budget, FileBytes, SearchPaths};
+use rperf_unwind::{FrameInfo, TruncationCause};
+
+use crate::code::CodeSource;
+use crate::object::LoadedObject;
+
+/// Loaded data of a resolver, which another resolver can reuse when the World has grown.
+pub struct LoadedObjects {
+    pub(crate) paths: SearchPaths,
+    pub(crate) vdso: Option<FileBytes>,
+    /// Markers of truncated stacks, if enabled.
+    pub(crate) markers: Option<Box<LoadedObject>>,
+    /// Memory limit of debug information.
+    pub(crate) budget: Arc<Budget>,
+    /// The mapping of the host kernel, among the first `mapping_count` ones.
+    pub(crate) kernel: Option<MappingId>,
+    pub(crate) mapping_count: usize,
+    /// By [`DsoId`].
+    pub(crate) objects: Vec<OnceLock<LoadedObject>>,
+    /// By [`DsoId`]: frame information.
+    pub(crate) frame_info: Vec<OnceLock<Result<FrameInfo, TruncationCause>>>,
+    /// By [`DsoId`]: source of the code.
+    pub(crate) code: Vec<OnceLock<Option<CodeSource>>>,
+    /// The objects of JIT functions, by the functions' numbers.
+    pub(crate) jit: Mutex<Vec<DsoId>>,
+}
+
+impl LoadedObjects {
+    /// No objects, to be loaded from `paths`.
+    pub(crate) fn new(paths: SearchPaths) -> Self {
+        Self {
+            paths,
+            vdso: None,
+            markers: None,
+            budget: Budget::new(Budget::DEFAULT_BYTES),
+            kernel: None,
+            mapping_count: 0,
+            objects: Vec::new(),
+            frame_info: Vec::new(),
+            code: Vec::new(),
+            jit: Mutex::default(),
+        }
+    }
+
+    /// Discards ids of mappings, objects that were removed from the World, and JIT functions, after the World was pruned. Also
+    /// invalidates the state of [`StackScratch`](crate::StackScratch), which has numbers of objects.
+    pub fn discard_mappings(&mut self, world: &World) {
+        (self.kernel, self.mapping_count) = (None, 0);
+        for dso in world.removed_dsos() {
+            let index = dso.0 as usize;
+            self.objects.get_mut(index).map(OnceLock::take);
+            self.frame_info.get_mut(index).map(OnceLock::take);
+            self.code.get_mut(index).map(OnceLock::take);
+        }
+        // The numbers of JIT functions are in their objects.
+        for object in &mut self.objects {
+            if object.get().is_some_and(|object| object.jit.is_some()) {
+                object.take();
+            }
+        }
+        let jit = self.jit.get_mut();
+        jit.unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Discards the symbols of JIT-compiled code, so that they are loaded again: runtimes add
+    /// functions over time. Ids of such functions become invalid.
+    pub fn discard_jit_code(&mut self, world: &World) {
+        for (dso, object) in world.dsos().iter().zip(&mut self.objects) {
+            if matches!(dso.kind, DsoKind::PerfMap(_)) {
+                object.take();
+            }
+        }
+    }
+
+    /// Adds slots for all objects of `world`. Of several mappings of the host kernel the last is
+    /// used.
+    pub(crate) fn with_objects_of(mut self, world: &World) -> Self {
+        let is_kernel = |dso: DsoId| {
+            let dso = world.dso(dso);
+            dso.kind == DsoKind::Kernel && dso.machine == Machine::Host
+        };
+        let mappings = world.mappings();
+        let new = mappings.get(self.mapping_count..).unwrap_or_default();
+        if let Some(index) = new.iter().rposition(|mapping| is_kernel(mapping.dso)) {
+            let index = u32::try_from(self.mapping_count + index);
+            self.kernel = index.ok().map(MappingId).or(self.kernel);
+        }
+        self.mapping_count = mappings.len();
+        let dso_count = world.dsos().len();
+        self.objects.resize_with(dso_count, OnceLock::new);
+        self.frame_info.resize_with(dso_count, OnceLock::new);
+        self.code.resize_with(dso_count, OnceLock::new);
+        self
+    }
+}
