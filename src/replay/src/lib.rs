@@ -52,6 +52,6 @@ pub use sample::{NonSampleRecord, Sample};
 pub use stream::{COUNT_RECORDS, Stream};
 pub use threads::on_threads;
 pub use world::{
-    CommChange, Epoch, OrderRange, RuntimeFunction, ThreadCache, ThreadInfo, ThreadKey,
-    ThreadState, VisibleMapping, World, WorldBuilder, perf_map_name,
+    CommChange, DsoName, Epoch, OrderRange, RecordedName, RuntimeFunction, ThreadCache, ThreadInfo,
+    ThreadKey, ThreadState, VisibleMapping, World, WorldBuilder, kernel_object, perf_map_name,
 };

@@ -5,7 +5,8 @@ use std::path::Path;
 use rperf_perfdata::feature::BuildIdEntry;
 use rperf_perfdata::{EventDesc, FeatureSet};
 use rperf_replay::{
-    Dso, DsoKind, EventTable, Fold, LiveWorld, Machine, Replay, Sample, World, perf_map_name,
+    Dso, DsoKind, DsoName, Epoch, EventTable, Fold, LiveWorld, Machine, RecordedName, Replay,
+    Sample, World, kernel_object,
 };
 use rperf_symbol::BuildId;
 use rperf_wire::{
@@ -30,7 +31,14 @@ pub struct ObjectName<'a> {
     pub kind: DsoKind,
 }
 
-impl ObjectName<'_> {
+impl<'a> ObjectName<'a> {
+    fn of(named: &'a DsoName) -> Self {
+        Self {
+            name: &named.name,
+            kind: named.kind,
+        }
+    }
+
     /// The path as recorded.
     #[must_use]
     pub fn path(&self) -> std::borrow::Cow<'_, Path> {
@@ -63,10 +71,17 @@ pub struct BuildIdInjector<S> {
     known: FxHashSet<String>,
     /// The build-ids in the inserted records.
     entries: Vec<BuildIdEntry>,
-    /// Processes and pages that were looked up in the World of this `version`; the process of kernel addresses is `u32::MAX`.
-    pages: FxHashSet<(u32, u64)>,
-    version: u64,
+    /// Pages that were looked up, with the state of the mappings ([`Epoch::of_mode`]).
+    pages: FxHashSet<(u64, u64)>,
     position: u64,
+}
+
+/// An address of a sample of the host, with the state of its process's mappings.
+#[derive(Clone, Copy)]
+struct HitAddress {
+    epoch: Epoch,
+    mode: CpuMode,
+    address: u64,
 }
 
 /// Maximum number of pages remembered.
@@ -92,7 +107,6 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
                 .collect(),
             entries: Vec::new(),
             pages: FxHashSet::default(),
-            version: 0,
             position: 0,
         }
     }
@@ -103,36 +117,46 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
             return;
         };
         let mode = sample.cpu_mode();
-        if let Some(ip) = sample.wire.ip {
-            self.add_address(&sample, mode, ip, to);
+        let world = self.live.world();
+        let host = Machine::Host;
+        let mut hit = HitAddress {
+            epoch: world.epoch(host, sample.pid, sample.order),
+            mode,
+            address: 0,
+        };
+        if let Some(address) = sample.wire.ip {
+            self.add_address(&sample, HitAddress { address, ..hit }, to);
         }
         let chain = sample.wire.callchain.iter();
-        for (word, mode) in chain.flat_map(|chain| chain_entries(mode, chain)) {
+        for (address, mode) in chain.flat_map(|chain| chain_entries(mode, chain)) {
             if let Some(mode) = mode {
-                self.add_address(&sample, mode, word, to);
+                (hit.mode, hit.address) = (mode, address);
+                self.add_address(&sample, hit, to);
             }
         }
     }
 
-    fn add_address(&mut self, sample: &Sample<'_>, mode: CpuMode, address: u64, to: &mut Vec<u8>) {
+    fn add_address(&mut self, sample: &Sample<'_>, hit: HitAddress, to: &mut Vec<u8>) {
         const PAGE_BITS: u32 = 12;
+        let HitAddress {
+            epoch,
+            mode,
+            address,
+        } = hit;
         let machine = Machine::of(mode, sample.pid);
         if machine != Machine::Host {
             return;
         }
-        let process = if mode == CpuMode::Kernel {
-            u32::MAX
-        } else {
-            sample.pid
-        };
-        let world = self.live.world();
-        if self.version != world.version() || self.pages.len() >= MAX_PAGES {
+        if self.pages.len() >= MAX_PAGES {
             self.pages.clear();
-            self.version = world.version();
         }
-        if !self.pages.insert((process, address >> PAGE_BITS)) {
+        if !self
+            .pages
+            .insert((epoch.of_mode(mode), address >> PAGE_BITS))
+        {
             return;
         }
+        let world = self.live.world();
         let Some(mapping) = world.lookup(machine, mode, sample.pid, sample.order, address) else {
             return;
         };
@@ -162,28 +186,33 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
 
     /// Appends the record of a mapping's object.
     fn add_mapping(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) {
-        let Some((mmap, has_id)) = mapping(raw, self.endian) else {
+        let mapping = RecordedMapping::decode(raw, self.endian).filter(|mapping| !mapping.has_id);
+        let Some(named) = mapping.and_then(|mapping| mapping.object(raw.misc)) else {
             return;
         };
-        let Some((name, kind)) = named_object(raw.misc, &mmap) else {
-            return;
-        };
-        if has_id || !self.known.insert(name.clone()) {
+        let object = ObjectName::of(&named);
+        if mode_of(object).is_none() || !self.known.insert(named.name.clone()) {
             return;
         }
-        let object = ObjectName { name: &name, kind };
         let entry = entry(&mut self.source, object);
         self.add(entry, to);
     }
 }
 
-/// The build-id of an object of the host; `None` if it is not found, and for memory without a file and BPF programs.
+/// The mode of the mappings of an object of the host that can have a build-id; `None` for memory without a file, names of files
+/// that are not a path, and BPF programs.
+fn mode_of(object: ObjectName<'_>) -> Option<Misc> {
+    match object.kind {
+        DsoKind::Kernel | DsoKind::KernelModule => Some(KERNEL),
+        DsoKind::User if object.name.starts_with('/') => Some(USER),
+        DsoKind::Vdso | DsoKind::Vdso32 => Some(USER),
+        _ => None,
+    }
+}
+
+/// The build-id of an object of the host; `None` if it cannot have one, or it is not found.
 fn entry(source: &mut impl BuildIdSource, object: ObjectName<'_>) -> Option<BuildIdEntry> {
-    let misc = match object.kind {
-        DsoKind::Kernel | DsoKind::KernelModule => KERNEL,
-        DsoKind::User | DsoKind::Vdso | DsoKind::Vdso32 => USER,
-        _ => return None,
-    };
+    let misc = mode_of(object)?;
     let id = source.find(object)?;
     Some(BuildIdEntry::of_host(
         misc,
@@ -192,39 +221,57 @@ fn entry(source: &mut impl BuildIdSource, object: ObjectName<'_>) -> Option<Buil
     ))
 }
 
-/// The mapping in a record, and whether it has a build-id.
-fn mapping<'a>(raw: &RawRecord<'a>, endian: Endian) -> Option<(Mmap<'a>, bool)> {
-    match Record::decode(raw, endian).ok()? {
-        Record::Mmap(mmap) => Some((mmap, false)),
-        Record::Mmap2(mmap2) => {
-            let has_id = matches!(mmap2.id, MmapId::BuildId { .. });
-            Some((mmap2.mmap, has_id))
-        }
-        _ => None,
-    }
+/// A mapping, from an MMAP or MMAP2 record.
+struct RecordedMapping<'a> {
+    mmap: Mmap<'a>,
+    prot: u32,
+    flags: u32,
+    /// Whether the record has a build-id.
+    has_id: bool,
 }
 
-/// Name and type of the object that a mapping of the host names; `None` for memory without a file, and for guests.
-fn named_object(misc: Misc, mmap: &Mmap<'_>) -> Option<(String, DsoKind)> {
-    const KERNEL_NAME: &str = "[kernel.kallsyms]";
-    let name = name_text(mmap.filename);
-    match misc.cpu_mode() {
-        CpuMode::Kernel if name.starts_with(KERNEL_NAME) => {
-            Some((KERNEL_NAME.to_owned(), DsoKind::Kernel))
+impl<'a> RecordedMapping<'a> {
+    fn decode(raw: &RawRecord<'a>, endian: Endian) -> Option<Self> {
+        match Record::decode(raw, endian).ok()? {
+            // Protection and flags follow from whether data is mapped.
+            Record::Mmap(mmap) => Some(Self {
+                mmap,
+                prot: match raw.misc.contains(Misc::MMAP_DATA) {
+                    true => PROT_READ,
+                    false => PROT_READ | PROT_EXEC,
+                },
+                flags: MAP_PRIVATE,
+                has_id: false,
+            }),
+            Record::Mmap2(mmap2) => Some(Self {
+                mmap: mmap2.mmap,
+                prot: mmap2.prot,
+                flags: mmap2.flags,
+                has_id: matches!(mmap2.id, MmapId::BuildId { .. }),
+            }),
+            _ => None,
         }
-        CpuMode::Kernel => Some((name.into_owned(), DsoKind::KernelModule)),
-        CpuMode::User if &*name == "[vdso]" => Some((name.into_owned(), DsoKind::Vdso)),
-        CpuMode::User if name.starts_with('/') && !is_memory(&name) => {
-            Some((name.into_owned(), DsoKind::User))
-        }
-        _ => None,
     }
-}
 
-/// Whether a name that looks like a path is that of memory without a file.
-fn is_memory(name: &str) -> bool {
-    const PREFIXES: [&str; 5] = ["//anon", "/dev/zero", "/anon_hugepage", "/SYSV", "/memfd:"];
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    /// The object that the mapping names in the World; `None` if there is none, and for guests.
+    fn object(&self, misc: Misc) -> Option<DsoName> {
+        let filename = name_text(self.mmap.filename);
+        let filename = &*filename;
+        match misc.cpu_mode() {
+            CpuMode::Kernel => kernel_object(filename),
+            CpuMode::User => Some(
+                RecordedName {
+                    filename,
+                    end: self.mmap.start.saturating_add(self.mmap.len),
+                    prot: self.prot,
+                    flags: self.flags,
+                    pid: self.mmap.pid.cast_unsigned(),
+                }
+                .interpret(),
+            ),
+            _ => None,
+        }
+    }
 }
 
 impl<S: BuildIdSource> Transform for BuildIdInjector<S> {
@@ -306,28 +353,29 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
     /// Appends the mapping, with its build-id if one is found; drops it if its object is not used.
     fn rewrite_mapping(&mut self, raw: &RawRecord<'_>, record: &[u8], to: &mut Vec<u8>) {
         let (fields, _) = self.events.split(raw);
-        let Some((mmap, has_id)) = mapping(raw, self.endian) else {
+        let Some(mapping) = RecordedMapping::decode(raw, self.endian) else {
             return to.extend_from_slice(record);
         };
-        let Some((name, kind)) = named_object(raw.misc, &mmap) else {
-            // Memory without a file is dropped as well if no sample hit it; mappings of guests are kept.
-            if raw.misc.cpu_mode() != CpuMode::User || self.is_used_memory(&mmap) {
-                to.extend_from_slice(record);
-            }
-            return;
+        let Some(named) = mapping.object(raw.misc) else {
+            return to.extend_from_slice(record);
         };
-        if !self.is_used_object(&name) {
+        // Memory without a file is dropped as well if no sample hit it.
+        if self
+            .used
+            .as_ref()
+            .is_some_and(|used| !used.contains(&named.name))
+        {
             return;
         }
-        let id = match has_id {
+        let id = match mapping.has_id {
             true => None,
-            false => self.id(&name, kind),
+            false => self.id(ObjectName::of(&named)),
         };
         let Some(id) = id else {
             return to.extend_from_slice(record);
         };
         let trailer = raw.body.get(fields.len()..).unwrap_or_default();
-        let new = Record::Mmap2(with_build_id(raw, mmap, &id, self.endian));
+        let new = Record::Mmap2(with_build_id(mapping, &id));
         let misc = Misc(raw.misc.0 | Misc::MMAP_BUILD_ID.0);
         RecordHeader::encode_record(RecordKind::MMAP2, misc, to, self.endian, |to| {
             new.encode_body(to);
@@ -335,55 +383,28 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
         });
     }
 
-    /// Whether the object of this name is used.
-    fn is_used_object(&self, name: &str) -> bool {
-        let Some(used) = &self.used else {
-            return true;
-        };
-        // Both vdsos have the same name in mappings.
-        used.contains(name) || name == "[vdso]" && used.contains("[vdso32]")
-    }
-
-    /// Whether memory without a file is used. The object of its code is the perf map of the process.
-    fn is_used_memory(&self, mmap: &Mmap<'_>) -> bool {
-        let Some(used) = &self.used else {
-            return true;
-        };
-        let perf_map = perf_map_name(mmap.pid.cast_unsigned());
-        used.contains(&*name_text(mmap.filename)) || used.contains(&perf_map)
-    }
-
-    fn id(&mut self, name: &str, kind: DsoKind) -> Option<BuildId> {
-        if let Some(id) = self.ids.get(name) {
+    fn id(&mut self, object: ObjectName<'_>) -> Option<BuildId> {
+        mode_of(object)?;
+        if let Some(id) = self.ids.get(object.name) {
             return *id;
         }
-        let id = self.source.find(ObjectName { name, kind });
-        self.ids.insert(name.to_owned(), id);
+        let id = self.source.find(object);
+        self.ids.insert(object.name.to_owned(), id);
         id
     }
 }
 
-/// The mapping with a build-id. An MMAP record has no protection and flags: they follow from whether it maps data.
-fn with_build_id<'a>(
-    raw: &RawRecord<'_>,
-    mmap: Mmap<'a>,
-    id: &BuildId,
-    endian: Endian,
-) -> Mmap2<'a> {
-    let (prot, flags) = match Record::decode(raw, endian) {
-        Ok(Record::Mmap2(mmap2)) => (mmap2.prot, mmap2.flags),
-        _ if raw.misc.contains(Misc::MMAP_DATA) => (PROT_READ, MAP_PRIVATE),
-        _ => (PROT_READ | PROT_EXEC, MAP_PRIVATE),
-    };
+/// The mapping with a build-id.
+fn with_build_id<'a>(mapping: RecordedMapping<'a>, id: &BuildId) -> Mmap2<'a> {
     let entry = BuildIdEntry::of_host(USER, id.as_bytes(), String::new());
     Mmap2 {
-        mmap,
+        mmap: mapping.mmap,
         id: MmapId::BuildId {
             size: entry.size,
             bytes: entry.build_id,
         },
-        prot,
-        flags,
+        prot: mapping.prot,
+        flags: mapping.flags,
     }
 }
 
@@ -446,3 +467,6 @@ impl Fold for UsedObjects {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

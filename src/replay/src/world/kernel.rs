@@ -6,7 +6,7 @@ use rperf_perfdata::feature::BuildIdEntry;
 use rperf_wire::{CpuMode, Ksymbol, Misc, Mmap, PROT_EXEC, name_text};
 
 use super::WorldBuilder;
-use super::naming::{RecordedName, kernel_file_name, kernel_name, module_name};
+use super::naming::{RecordedName, is_module_file, kernel_file_name, kernel_name, module_name};
 use super::space::{MappingSpace, SpaceId};
 use crate::{Dso, DsoId, DsoKind, Machine, Mapping, Order};
 
@@ -91,7 +91,7 @@ impl WorldBuilder {
                 dso.relocation = Some((kernel.symbol.to_owned(), mmap.pgoff));
             }
             dso
-        } else if filename.starts_with(['/', '[']) {
+        } else if is_module_file(&filename) {
             self.module_dso(machine, &filename)
         } else {
             return;

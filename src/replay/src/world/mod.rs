@@ -21,7 +21,7 @@ pub(crate) use comms::Comms;
 use dsos::Dsos;
 pub use epoch::Epoch;
 use namespaces::{Cgroups, Namespaces};
-pub use naming::perf_map_name;
+pub use naming::{DsoName, RecordedName, kernel_object, perf_map_name};
 use rperf_wire::{CpuMode, Namespace};
 use rustc_hash::FxHashMap;
 use space::{InheritedMappings, MappingSpace, SpaceId};

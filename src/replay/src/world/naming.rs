@@ -12,33 +12,34 @@ const END_OF_32_BITS: u64 = 1 << 32;
 
 /// The DSO of a recorded file name.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct DsoName {
-    /// Name of the DSO.
-    pub(crate) name: String,
+pub struct DsoName {
+    /// Name of the DSO; the path for a file.
+    pub name: String,
     /// Type of the DSO.
-    pub(crate) kind: DsoKind,
+    pub kind: DsoKind,
     /// Whether symbols have addresses in the process's memory, not file offsets (see [`crate::Mapping::identity`]).
-    pub(crate) identity: bool,
+    pub identity: bool,
 }
 
 /// The file name of a mapping of a process, with the fields of the record that determine its meaning.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RecordedName<'a> {
+pub struct RecordedName<'a> {
     /// The file name in the record.
-    pub(crate) filename: &'a str,
+    pub filename: &'a str,
     /// End address, exclusive.
-    pub(crate) end: u64,
+    pub end: u64,
     /// `PROT_*` of mmap(2).
-    pub(crate) prot: u32,
+    pub prot: u32,
     /// `MAP_*` of mmap(2).
-    pub(crate) flags: u32,
+    pub flags: u32,
     /// The process.
-    pub(crate) pid: u32,
+    pub pid: u32,
 }
 
 impl RecordedName<'_> {
     /// Interprets the file name like perf: executable memory without a file belongs to `/tmp/perf-PID.map`.
-    pub(crate) fn interpret(&self) -> DsoName {
+    #[must_use]
+    pub fn interpret(&self) -> DsoName {
         let fileless = is_anonymous(self.filename)
             || self.flags & MAP_HUGETLB != 0
             || is_special_memory(self.filename);
@@ -118,6 +119,26 @@ pub(crate) fn kernel_file_name(path: &str) -> String {
     } else {
         file.to_owned()
     }
+}
+
+/// The DSO that the file name of a kernel's mapping names: the kernel, or a module, by its path; `None` for other names.
+#[must_use]
+pub fn kernel_object(filename: &str) -> Option<DsoName> {
+    let (name, kind) = match kernel_name(filename) {
+        Some(kernel) => (kernel.dso, DsoKind::Kernel),
+        None if is_module_file(filename) => (filename, DsoKind::KernelModule),
+        None => return None,
+    };
+    Some(DsoName {
+        name: name.to_owned(),
+        kind,
+        identity: true,
+    })
+}
+
+/// Whether a kernel's mapping with this file name, which is not the kernel's own, is a module.
+pub(crate) fn is_module_file(filename: &str) -> bool {
+    filename.starts_with(['/', '['])
 }
 
 /// The parsed name in the kernel's MMAP record: `[kernel.kallsyms]_text`.
