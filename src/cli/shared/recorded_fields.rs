@@ -76,13 +76,18 @@ pub(crate) fn without_event(analysis: &Analysis<'_>, otherwise: CliError) -> Cli
     let message = format!(
         "{path}: the descriptions of its tracepoints are missing, without which its events are unknown"
     );
-    let findings = analysis.data().findings();
-    let is_unfinished = findings.contains(&FileFinding::Unfinished);
-    CliError::message(255, message).hint(match (is_unfinished, findings.is_empty()) {
-        (true, _) => "they follow the records, which the recorder did not complete: record again, and end the recording with Ctrl-C",
-        (false, false) => "they follow the records, and the file is truncated: copy it again, or record again",
-        (false, true) => "record again; 'data check' lists what else is missing",
-    })
+    CliError::message(255, message).hint(hint_for(analysis.data().findings()))
+}
+
+/// Returns what to do about missing descriptions in a file with these findings.
+fn hint_for(findings: &[FileFinding]) -> &'static str {
+    if findings.contains(&FileFinding::Unfinished) {
+        "they follow the records, which the recorder did not complete: record again, and end the recording with Ctrl-C"
+    } else if findings.iter().any(FileFinding::is_truncation) {
+        "they follow the records, and the file is truncated: copy it again, or record again"
+    } else {
+        "record again; 'data check' lists what else is missing"
+    }
 }
 
 /// Checks that samples have time, CPU and raw data; only samples of the events with names accepted by `is_read` are checked.
@@ -131,5 +136,23 @@ pub(crate) fn require_cgroups(
             Err(CliError::message(255, message).hint(hint))
         }
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_truncated_files_are_called_truncated() {
+        let truncated = FileFinding::FeatureTableTruncated { offset: 8, lost: 1 };
+        let larger = FileFinding::AttrLarger {
+            size: 200,
+            known: 144,
+        };
+        assert!(hint_for(&[larger.clone(), truncated]).contains("is truncated"));
+        for findings in [vec![], vec![larger]] {
+            assert!(hint_for(&findings).starts_with("record again;"));
+        }
     }
 }

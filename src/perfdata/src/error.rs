@@ -249,3 +249,16 @@ pub enum FileFinding {
         known: u64,
     },
 }
+
+impl FileFinding {
+    /// Whether the end of the file is missing.
+    #[must_use]
+    pub fn is_truncation(&self) -> bool {
+        matches!(
+            self,
+            Self::DataTruncated { .. }
+                | Self::FeatureTruncated { .. }
+                | Self::FeatureTableTruncated { .. }
+        )
+    }
+}
