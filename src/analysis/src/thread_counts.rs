@@ -2,7 +2,7 @@
 
 use rperf_perfdata::EventDesc;
 use rperf_replay::{BadRecord, DecodeErrors, EventIndex, Replay};
-use rperf_wire::{Read, Record, RecordKind};
+use rperf_wire::{Read, ReadFormat, ReadValues, Record, RecordKind};
 use rustc_hash::FxHashMap;
 
 /// Counts of a recording's threads (`record -s`).
@@ -71,6 +71,9 @@ impl ThreadCounter {
         let ThreadCounts {
             events, threads, ..
         } = &mut self.counted;
+        let Some(value) = value_of(read, recorded_events.get(event.0 as usize)) else {
+            return;
+        };
         let column = *self.columns.entry(event).or_insert_with(|| {
             let index = event.0 as usize;
             let name = recorded_events.get(index).map(|event| event.name.clone());
@@ -90,8 +93,60 @@ impl ThreadCounter {
             thread.counts.resize(column + 1, 0);
         }
         if let Some(count) = thread.counts.get_mut(column) {
-            // The value is the first word if the event has no PERF_FORMAT_GROUP.
-            *count = count.saturating_add(read.words.get(0).unwrap_or_default());
+            *count = count.saturating_add(value);
         }
+    }
+}
+
+/// The value of `event` in a READ record. Records of an event of a group have the values of all its members, and each member has
+/// such records; `None` if the event's own value is not among them.
+fn value_of(read: &Read<'_>, event: Option<&EventDesc>) -> Option<u64> {
+    let event = event?;
+    let format = event.attr.read_format;
+    if !format.contains(ReadFormat::GROUP) {
+        return Some(read.words.get(0).unwrap_or_default());
+    }
+    let values = ReadValues::new(format, read.words).values();
+    let own = values.iter().find(|value| {
+        let id = value.id;
+        id.is_some_and(|id| event.ids.contains(&id))
+    });
+    own.map(|own| own.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_wire::{Attr, Endian, U64s};
+
+    use super::*;
+
+    #[test]
+    fn each_event_of_a_group_has_its_own_value() {
+        let format = ReadFormat::GROUP | ReadFormat::ID | ReadFormat::TOTAL_TIME_ENABLED;
+        let attr = Attr {
+            read_format: format,
+            ..Attr::default()
+        };
+        let events = [[10, 11], [20, 21], [30, 31]];
+        let events = events.map(|ids| EventDesc::new(attr.clone(), ids.to_vec()));
+        let mut counter = ThreadCounter::default();
+        let mut add = |event, words: [u64; 6]| {
+            let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let words = U64s::new(&words, Endian::Little);
+            let (pid, tid) = (7, 8);
+            counter.add(&Read { pid, tid, words }, EventIndex(event), &events);
+        };
+        // Number of members, time, and a value with its id for each member.
+        add(0, [2, 99, 500, 11, 600, 21]);
+        add(1, [2, 99, 500, 11, 600, 21]);
+        add(1, [2, 99, 5, 10, 6, 20]);
+        // A record without the event's own value.
+        add(2, [2, 99, 5, 10, 6, 20]);
+        let ThreadCounts {
+            events, threads, ..
+        } = counter.counted;
+        assert_eq!(events.len(), 2);
+        let counts: Vec<&[u64]> = threads.iter().map(|thread| &*thread.counts).collect();
+        assert_eq!(counts, [[500, 606]]);
     }
 }

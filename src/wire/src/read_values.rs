@@ -81,6 +81,12 @@ impl<'a> ReadValues<'a> {
         })
     }
 
+    /// The values in `words`, the result of reading a counter of this format.
+    #[must_use]
+    pub fn new(format: ReadFormat, words: U64s<'a>) -> Self {
+        Self { format, words }
+    }
+
     /// The undecoded words.
     #[must_use]
     pub fn words(&self) -> U64s<'a> {
