@@ -2,6 +2,7 @@
 
 mod annotate;
 mod popups;
+mod reports;
 mod sessions;
 
 use std::collections::VecDeque;

@@ -185,10 +185,10 @@ impl ReportScreen {
         self.events.set_len(count);
         self.state.has_report = true;
         self.state.partial = partial;
-        if count == 1 || (self.current.is_some() && has_same_count) {
-            self.open(self.current.unwrap_or_default());
-        } else if !has_same_count {
-            self.current = None;
+        match self.current.filter(|_| has_same_count) {
+            Some(current) => self.open(current),
+            None if count == 1 => self.open(0),
+            None => self.current = None,
         }
     }
 
@@ -287,8 +287,8 @@ impl Screen<ReaderMessage> for ReportScreen {
                     return InputResult::Push(screen);
                 }
             }
-            ReaderMessage::Recordings(names) => {
-                self.state.is_waiting = false;
+            // The reply of a popup that was opened meanwhile would be taken for that of the menu.
+            ReaderMessage::Recordings(names) if self.clear_waiting() && self.purpose.is_none() => {
                 self.purpose = Some(PopupPurpose::Recordings(names.clone()));
                 return InputResult::Push(Box::new(Menu::new("Recordings", names.clone())));
             }
@@ -297,6 +297,7 @@ impl Screen<ReaderMessage> for ReportScreen {
             }
             // Answers to requests of other screens.
             ReaderMessage::Code(_)
+            | ReaderMessage::Recordings(_)
             | ReaderMessage::Update(_)
             | ReaderMessage::Shown(_)
             | ReaderMessage::Notice(_) => {

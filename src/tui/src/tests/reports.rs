@@ -1,0 +1,70 @@
+//! Reports: a report that replaces another, and answers while a popup is open.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+use super::*;
+use crate::{
+    BrowserRequest, Input, InputResult, ReaderMessage, ReportScreen, ReportTable, ReportTables,
+    SharedSessionEnd,
+};
+
+fn screen() -> (ReportScreen, Receiver<BrowserRequest>) {
+    let (sender, requests) = channel();
+    let end = SharedSessionEnd::default();
+    let screen = ReportScreen::new(sender, end, false, Theme::new(true));
+    (screen, requests)
+}
+
+/// A report with a table for each of these events.
+fn report(names: &[&str]) -> ReaderMessage {
+    let tables = names.iter().map(|name| ReportTable {
+        name: (*name).to_owned(),
+        ..ReportTable::default()
+    });
+    let tables = tables.collect();
+    ReaderMessage::Report {
+        report: Arc::new(ReportTables {
+            tables,
+            ..ReportTables::default()
+        }),
+        partial: None,
+    }
+}
+
+fn press(screen: &mut ReportScreen, code: KeyCode) -> InputResult<ReaderMessage> {
+    screen.input(Input::Key(key(code)))
+}
+
+#[test]
+fn a_single_table_replaces_the_last_of_several() {
+    let (mut screen, _requests) = screen();
+    screen.message(&report(&["cycles", "faults", "switches"]));
+    for code in [KeyCode::Down, KeyCode::Down, KeyCode::Enter] {
+        drawn(&mut screen, 60, 10);
+        press(&mut screen, code);
+    }
+    assert!(drawn(&mut screen, 60, 10)[0].contains("'switches'"));
+    // Events without samples are left out: the report of `top` may have fewer tables than before.
+    screen.message(&report(&["cycles"]));
+    assert!(drawn(&mut screen, 60, 10)[0].contains("'cycles'"));
+}
+
+#[test]
+fn recordings_are_not_offered_over_another_popup() {
+    let recordings = ReaderMessage::Recordings(vec!["perf.data".to_owned()]);
+    for is_popup_open in [false, true] {
+        let (screen, _requests) = screen();
+        let mut screen = screen.asking(BrowserRequest::Recordings);
+        screen.message(&report(&["cycles"]));
+        if is_popup_open {
+            let opened = press(&mut screen, KeyCode::Char('L'));
+            assert!(matches!(opened, InputResult::Push(_)));
+        }
+        let answered = screen.message(&recordings);
+        assert_eq!(matches!(answered, InputResult::Push(_)), !is_popup_open);
+        // Nothing was requested again.
+        let repeated = screen.message(&recordings);
+        assert!(matches!(repeated, InputResult::Unchanged));
+    }
+}
