@@ -206,17 +206,12 @@ fn one_sample(is_big_endian: bool) -> Vec<u8> {
         true => PerfFile::big_endian(),
         false => PerfFile::new(),
     };
-    // Bit fields begin at the highest bit of a big-endian word.
-    let flags = match is_big_endian {
-        true => FileAttr::SAMPLE_ID_ALL.reverse_bits(),
-        false => FileAttr::SAMPLE_ID_ALL,
-    };
     // IP | TID | TIME
     let attr = FileAttr {
         kind: 1,
         period: 1000,
         sample_type: 7,
-        flags,
+        flags: FileAttr::SAMPLE_ID_ALL,
         ..FileAttr::default()
     };
     file.event(&attr, &[]);

@@ -114,18 +114,13 @@ impl Recorded {
             true => PerfFile::big_endian(),
             false => PerfFile::new(),
         };
-        // Bit fields begin at the highest bit of a big-endian word.
-        let flags = match self.is_big_endian {
-            true => FileAttr::SAMPLE_ID_ALL.reverse_bits(),
-            false => FileAttr::SAMPLE_ID_ALL,
-        };
         for ((kind, config), id) in [(1, 0), (2, TRACEPOINT)].into_iter().zip(IDS) {
             let attr = FileAttr {
                 kind,
                 config,
                 period: 1000,
                 sample_type: SAMPLE_TYPE,
-                flags,
+                flags: FileAttr::SAMPLE_ID_ALL,
                 ..FileAttr::default()
             };
             file.event(&attr, &[id]);
@@ -135,7 +130,7 @@ impl Recorded {
             config1: BREAKPOINT,
             period: 1,
             sample_type: SAMPLE_TYPE,
-            flags,
+            flags: FileAttr::SAMPLE_ID_ALL,
             ..FileAttr::default()
         };
         file.event(&breakpoint, &[BREAKPOINT_ID]);

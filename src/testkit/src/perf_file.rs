@@ -25,7 +25,7 @@ pub struct FileAttr {
     pub sample_type: u64,
     /// `read_format`.
     pub read_format: u64,
-    /// The bit fields, from `disabled` on.
+    /// The bit fields: bit 0 is the first one, `disabled`, in either byte order.
     pub flags: u64,
     /// `config1`; for breakpoints, the address.
     pub config1: u64,
@@ -41,12 +41,17 @@ impl FileAttr {
     /// `sample_id_all` in [`FileAttr::flags`]: records other than samples end with a `struct sample_id`.
     pub const SAMPLE_ID_ALL: u64 = 1 << 18;
 
-    fn encode(&self, bytes: Bytes) -> Vec<u8> {
+    fn encode(&self, is_big_endian: bool) -> Vec<u8> {
+        // Bit fields begin at the highest bit of a big-endian word.
+        let (bytes, flags) = match is_big_endian {
+            true => (Bytes::big_endian(), self.flags.reverse_bits()),
+            false => (Bytes::new(), self.flags),
+        };
         // The zeros are the fields between those of `FileAttr`, and all fields after `sample_regs_intr`.
         let bytes = bytes.u32(self.kind).u32(ATTR_SIZE as u32);
         let bytes = bytes.u64(self.config).u64(self.period);
         let bytes = bytes.u64(self.sample_type).u64(self.read_format);
-        let bytes = bytes.u64(self.flags).u64(0).u64(self.config1).u64(0);
+        let bytes = bytes.u64(flags).u64(0).u64(self.config1).u64(0);
         let bytes = bytes.u64(self.branches);
         let bytes = bytes.u64(self.regs_user).u64(0).u64(self.regs_intr);
         bytes.raw([0; 24]).done()
@@ -120,7 +125,7 @@ impl PerfFile {
 
     /// Adds an event. All events must be added before the first record whose position is used.
     pub fn event(&mut self, attr: &FileAttr, ids: &[u64]) -> &mut Self {
-        let attr = attr.encode(self.bytes());
+        let attr = attr.encode(self.is_big_endian);
         self.encoded_event(attr, ids)
     }
 
@@ -243,6 +248,7 @@ mod tests {
         for mut file in [PerfFile::new(), PerfFile::big_endian()] {
             let attr = FileAttr {
                 kind: 1,
+                flags: 1,
                 ..FileAttr::default()
             };
             file.event(&attr, &[7, 8])
@@ -262,6 +268,9 @@ mod tests {
             };
             let (attrs, data, size) = (word(24), word(40), word(48));
             assert_eq!((word(8), word(16), word(32)), (104, 144, 288));
+            // `disabled` is the lowest bit of the first byte, or the highest one.
+            let disabled = if file.is_big_endian { 0x80 } else { 1 };
+            assert_eq!(bytes[attrs + 40], disabled);
             assert_eq!(
                 (word(attrs + 128), word(attrs + 136)),
                 (104, 16),
