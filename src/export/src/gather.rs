@@ -13,8 +13,6 @@ use self::code::{CodeAddress, CodeTables};
 use crate::intern::Interner;
 use crate::profile::{PeriodUnit, Profile, ProfileEvent, ProfileSample, ProfileStack};
 
-/// `PERF_COUNT_SW_CPU_CLOCK` and `PERF_COUNT_SW_TASK_CLOCK`.
-const CLOCKS: [u64; 2] = [0, 1];
 /// `PERF_COUNT_HW_CPU_CYCLES`.
 const CYCLES: u64 = 0;
 /// The event of `record --off-cpu`, whose periods are nanoseconds.
@@ -82,7 +80,7 @@ impl<'r, 'w> ProfileFold<'r, 'w> {
 fn unit(event: &EventDesc) -> PeriodUnit {
     let attr = &event.attr;
     match (attr.kind, attr.config) {
-        (EventType::SOFTWARE, config) if CLOCKS.contains(&config) => PeriodUnit::Nanoseconds,
+        _ if attr.is_clock() => PeriodUnit::Nanoseconds,
         (EventType::SOFTWARE, _) if event.name == OFF_CPU => PeriodUnit::Nanoseconds,
         (EventType::HARDWARE, CYCLES) => PeriodUnit::Cycles,
         _ => PeriodUnit::Count,

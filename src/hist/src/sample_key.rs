@@ -73,11 +73,8 @@ impl SampleKey {
 /// The mode of a sample, without other flags.
 #[inline]
 fn mode_of(sample: &Sample<'_>) -> Misc {
-    Misc(sample.misc.0 & CPU_MODE)
+    sample.misc.mode_bits()
 }
-
-/// `PERF_RECORD_MISC_CPUMODE_MASK`.
-const CPU_MODE: u16 = 7;
 
 /// Number of last keys that are kept. Threads whose ids are equal modulo this number share an index.
 pub(crate) const LAST_KEYS: usize = 64;

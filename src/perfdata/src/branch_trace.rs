@@ -31,9 +31,6 @@ const FIELDS: SampleType = SampleType(
         | SampleType::ADDR.0
         | SampleType::PERIOD.0,
 );
-/// `PERF_RECORD_MISC_KERNEL` and `PERF_RECORD_MISC_USER`.
-const KERNEL: Misc = Misc(1);
-const USER: Misc = Misc(2);
 
 /// State of the conversion.
 struct TraceConversion {
@@ -206,8 +203,8 @@ impl TraceConversion {
             return;
         }
         let misc = match CpuMode::of_address(from) {
-            CpuMode::Kernel => KERNEL,
-            _ => USER,
+            CpuMode::Kernel => Misc::KERNEL,
+            _ => Misc::USER,
         };
         // A thread without a record of its process is taken for the main thread.
         let pid = self.processes.get(&tid).copied().unwrap_or(tid);

@@ -18,10 +18,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::context_mode::chain_entries;
 use crate::pipeline::Transform;
 
-/// `PERF_RECORD_MISC_KERNEL` and `_USER`.
-const KERNEL: Misc = Misc(1);
-const USER: Misc = Misc(2);
-
 /// An object of the host whose build-id is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectName<'a> {
@@ -203,9 +199,9 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
 /// that are not a path, and BPF programs.
 fn mode_of(object: ObjectName<'_>) -> Option<Misc> {
     match object.kind {
-        DsoKind::Kernel | DsoKind::KernelModule => Some(KERNEL),
-        DsoKind::User if object.name.starts_with('/') => Some(USER),
-        DsoKind::Vdso | DsoKind::Vdso32 => Some(USER),
+        DsoKind::Kernel | DsoKind::KernelModule => Some(Misc::KERNEL),
+        DsoKind::User if object.name.starts_with('/') => Some(Misc::USER),
+        DsoKind::Vdso | DsoKind::Vdso32 => Some(Misc::USER),
         _ => None,
     }
 }
@@ -396,7 +392,7 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
 
 /// The mapping with a build-id.
 fn with_build_id<'a>(mapping: RecordedMapping<'a>, id: &BuildId) -> Mmap2<'a> {
-    let entry = BuildIdEntry::of_host(USER, id.as_bytes(), String::new());
+    let entry = BuildIdEntry::of_host(Misc::USER, id.as_bytes(), String::new());
     Mmap2 {
         mmap: mapping.mmap,
         id: MmapId::BuildId {

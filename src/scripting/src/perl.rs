@@ -14,7 +14,6 @@ use rperf_wire::RecordKind;
 
 use crate::calls::{CallField, CallKind, EventCall, ScriptCalls};
 use crate::encoder::{EventEncoder, NANOSECONDS};
-use crate::records::CPU_MODE;
 use crate::sample_dict::{NO_DATA_SOURCE, binding};
 
 /// The program that loads the script and calls its functions, with the modules that scripts use.
@@ -290,7 +289,7 @@ fn sample_structure(call: &EventCall, sample: &Sample<'_>, to: &mut PerlWriter) 
     }
     // No virtual CPU.
     to.u32(u32::MAX);
-    let mode = sample.misc.0 & CPU_MODE;
+    let mode = sample.misc.mode_bits().0;
     // 0: the length of the instruction, which is not read.
     for value in [0, mode, sample.misc.0, latency] {
         to.bytes.extend_from_slice(&value.to_le_bytes());

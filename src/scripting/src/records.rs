@@ -7,9 +7,6 @@ use crate::database::DATABASE_RECORDS;
 use crate::functions::ScriptFunctions;
 use crate::marshal::MarshalWriter;
 
-/// `PERF_RECORD_MISC_CPUMODE_MASK`.
-pub(crate) const CPU_MODE: u16 = 7;
-
 /// The functions that are called for records, with the types of these records.
 const SCRIPT_RECORDS: [(&str, RecordKind); 5] = [
     ("context_switch", RecordKind::SWITCH),
@@ -123,7 +120,7 @@ fn write_trace_error(error: &AuxTraceError<'_>, misc: Misc, writer: &mut Marshal
     writer.unsigned(error.ip);
     writer.unsigned(error.time.unwrap_or_default());
     writer.plain_text(error.message);
-    writer.unsigned(u64::from(misc.0 & CPU_MODE));
+    writer.unsigned(u64::from(misc.mode_bits().0));
     let (machine, cpu) = error.machine.unwrap_or_default();
     writer.signed(machine.cast_signed().into());
     writer.signed(cpu.cast_signed().into());

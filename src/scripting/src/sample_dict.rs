@@ -9,7 +9,6 @@ use rperf_wire::{BranchEntry, DataSource, ReadFormat, ReadValues};
 use crate::calls::EventCall;
 use crate::encoder::EventEncoder;
 use crate::marshal::MarshalWriter;
-use crate::records::CPU_MODE;
 
 /// `PERF_MEM_DATA_SRC_NONE`.
 pub(crate) const NO_DATA_SOURCE: u64 = 0x0508_0021;
@@ -137,7 +136,7 @@ impl EventEncoder<'_, '_> {
         dict.put("datasrc_decode", |to| {
             to.text(source_text(source).as_bytes());
         });
-        dict.number("cpumode", (sample.misc.0 & CPU_MODE).into());
+        dict.number("cpumode", sample.misc.mode_bits().0.into());
         let branch = match (dict.reads)("flags") || (dict.reads)("flags_disp") {
             true => self.branch_flags(sample),
             false => BranchFlags::default(),

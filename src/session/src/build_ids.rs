@@ -16,9 +16,6 @@ use rperf_wire::{Misc, name_text};
 use crate::BuildIds;
 use crate::record_stats::{MappedName, RecordStats};
 
-/// `PERF_RECORD_MISC_KERNEL` and `_USER`.
-const KERNEL: Misc = Misc(1);
-const USER: Misc = Misc(2);
 /// Pid of the host machine.
 const HOST: i32 = -1;
 /// Number of files per thread; any further files are worth another thread.
@@ -43,12 +40,12 @@ fn entry(filename: &str, misc: Misc, id: &[u8]) -> BuildIdEntry {
 
 /// Returns the kernel's entry.
 pub(crate) fn of_kernel(id: &[u8]) -> BuildIdEntry {
-    entry("[kernel.kallsyms]", KERNEL, id)
+    entry("[kernel.kallsyms]", Misc::KERNEL, id)
 }
 
 /// Returns the vdso's entry.
 pub(crate) fn of_vdso(id: &[u8]) -> BuildIdEntry {
-    entry("[vdso]", USER, id)
+    entry("[vdso]", Misc::USER, id)
 }
 
 /// Returns the loaded modules, with build-ids from their notes in sysfs. Wanted modules are to be added to the cache,
@@ -70,7 +67,7 @@ pub(crate) fn of_modules(
         let is_same = || ids.of_file(&path).is_none_or(|found| found == id);
         let is_kept = path.is_file() && is_wanted(module) && is_same();
         Some(FoundFile {
-            entry: entry(&name, KERNEL, &id),
+            entry: entry(&name, Misc::KERNEL, &id),
             path,
             is_kept,
         })
@@ -143,7 +140,7 @@ fn of_file(
     let readable = readable.filter(|_| is_file)?;
     let id = ids.of_file(&readable)?;
     let name = name_text(path.as_os_str().as_bytes());
-    Some((entry(&name, USER, &id), readable))
+    Some((entry(&name, Misc::USER, &id), readable))
 }
 
 /// Returns a path to the mapped file: the recorded one, or one in `/proc/PID` if the process is in a container or the program was
@@ -205,7 +202,7 @@ mod tests {
         let body = [0x5010_u64.to_ne_bytes(), [0; 8]].concat();
         hits.sample(&RawRecord {
             kind: RecordKind::SAMPLE,
-            misc: KERNEL,
+            misc: Misc::KERNEL,
             body: &body,
         });
         let found = |start| {
@@ -246,7 +243,7 @@ mod tests {
         };
         let proc = Proc::new(&root);
         let file = |is_kept| FoundFile {
-            entry: entry("/no/such/dir/lib.so", USER, b"ab"),
+            entry: entry("/no/such/dir/lib.so", Misc::USER, b"ab"),
             path: inside.join("lib.so"),
             is_kept,
         };

@@ -36,9 +36,6 @@ pub enum SampledRate {
     Tracepoint(u64),
 }
 
-/// `PERF_COUNT_SW_CPU_CLOCK` and `_TASK_CLOCK`.
-pub(crate) const CLOCKS: [u64; 2] = [0, 1];
-
 impl SampledRate {
     /// Returns the rate of an attr.
     #[must_use]
@@ -47,7 +44,7 @@ impl SampledRate {
         match attr.kind {
             _ if attr.flags.contains(AttrFlags::FREQ) => Self::Frequency(period),
             EventType::TRACEPOINT => Self::Tracepoint(period),
-            EventType::SOFTWARE if CLOCKS.contains(&attr.config) => Self::Nanoseconds(period),
+            _ if attr.is_clock() => Self::Nanoseconds(period),
             _ => Self::Period(period),
         }
     }

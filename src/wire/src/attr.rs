@@ -114,6 +114,12 @@ impl Attr {
         self.kind == EventType::SOFTWARE && self.config == Self::DUMMY
     }
 
+    /// Whether this is a software clock (`PERF_COUNT_SW_CPU_CLOCK` or `_TASK_CLOCK`), which counts nanoseconds.
+    #[must_use]
+    pub fn is_clock(&self) -> bool {
+        self.kind == EventType::SOFTWARE && self.config <= 1
+    }
+
     /// Skid constraint, 0 (arbitrary skid) to 3 (no skid).
     #[must_use]
     pub fn precise_ip(&self) -> u8 {

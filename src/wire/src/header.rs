@@ -7,6 +7,12 @@ use crate::{Cursor, DecodeError, Encoder, Endian, RecordKind};
 pub struct Misc(pub u16);
 
 impl Misc {
+    /// The bits of the CPU mode (`PERF_RECORD_MISC_CPUMODE_MASK`).
+    const CPU_MODE: Self = Self(7);
+    /// The mode of the kernel (`PERF_RECORD_MISC_KERNEL`).
+    pub const KERNEL: Self = Self(1);
+    /// The mode of user space (`PERF_RECORD_MISC_USER`).
+    pub const USER: Self = Self(2);
     /// MMAP: the mapping holds data, not code (`PERF_RECORD_MISC_MMAP_DATA`).
     pub const MMAP_DATA: Self = Self(1 << 13);
     /// MMAP: reading the mappings of the process timed out here
@@ -34,15 +40,21 @@ impl Misc {
         self.0 & flag.0 == flag.0
     }
 
+    /// The bits of the CPU mode, without flags.
+    #[must_use]
+    pub const fn mode_bits(self) -> Self {
+        Self(self.0 & Self::CPU_MODE.0)
+    }
+
     /// The CPU mode (lowest three bits).
     #[must_use]
     pub const fn cpu_mode(self) -> CpuMode {
-        match self.0 & 7 {
-            1 => CpuMode::Kernel,
-            2 => CpuMode::User,
-            3 => CpuMode::Hypervisor,
-            4 => CpuMode::GuestKernel,
-            5 => CpuMode::GuestUser,
+        match self.mode_bits() {
+            Self::KERNEL => CpuMode::Kernel,
+            Self::USER => CpuMode::User,
+            Self(3) => CpuMode::Hypervisor,
+            Self(4) => CpuMode::GuestKernel,
+            Self(5) => CpuMode::GuestUser,
             _ => CpuMode::Unknown,
         }
     }

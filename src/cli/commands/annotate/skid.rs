@@ -5,9 +5,6 @@ use rperf_wire::EventType;
 
 use crate::cli::context::Context;
 
-/// Software clocks: `PERF_COUNT_SW_CPU_CLOCK`, `PERF_COUNT_SW_TASK_CLOCK`.
-const CLOCKS: [u64; 2] = [0, 1];
-
 /// Prints a note on the first of these events whose samples may skid.
 pub(super) fn note<'e>(mut events: impl Iterator<Item = &'e EventDesc>, context: &Context) {
     if let Some(event) = events.find(|event| skids(event)) {
@@ -22,7 +19,7 @@ pub(super) fn note<'e>(mut events: impl Iterator<Item = &'e EventDesc>, context:
 fn skids(event: &EventDesc) -> bool {
     let attr = &event.attr;
     match attr.kind {
-        EventType::SOFTWARE => CLOCKS.contains(&attr.config),
+        EventType::SOFTWARE => attr.is_clock(),
         EventType::HARDWARE | EventType::HW_CACHE | EventType::RAW => attr.precise_ip() == 0,
         _ => false,
     }

@@ -12,7 +12,7 @@ use rperf_analysis::{EventLayouts, ObserverPass, PrepareSamples};
 use rperf_replay::{DsoId, DsoKind, EventIndex, Machine, Order, Sample, World};
 use rperf_resolve::{AddressContext, Frame, Resolver, bytes_within, chain_addresses};
 use rperf_tracepoint::typed::TypedEvent;
-use rperf_wire::{CpuMode, EventType};
+use rperf_wire::CpuMode;
 
 use super::analysis::{LockQuery, capture_event};
 use super::cgroup_filter;
@@ -228,9 +228,7 @@ impl<'r> LockDetails<'r> {
     /// futexes. Captured waits for locks of the kernel are skipped.
     pub(super) fn with_holders(mut self, analysis: &Analysis<'_>) -> Self {
         let events = (0..).map(EventIndex).zip(analysis.metadata().events);
-        let clocks = events.filter(|(_, event)| {
-            event.attr.kind == EventType::SOFTWARE && CLOCKS.contains(&event.attr.config)
-        });
+        let clocks = events.filter(|(_, event)| event.attr.is_clock());
         self.clocks = clocks.map(|(index, _)| index).collect();
         self.with_holders = true;
         self
@@ -352,9 +350,6 @@ impl<'r> LockDetails<'r> {
         self.functions.is_excluded(frames, words)
     }
 }
-
-/// `PERF_COUNT_SW_CPU_CLOCK` and `_TASK_CLOCK`, whose periods are nanoseconds.
-const CLOCKS: [u64; 2] = [0, 1];
 
 /// Returns all frames of a sample, of the kernel and of the program, with the functions of locks.
 fn whole_stack(sample: &Sample<'_>) -> LockStack {

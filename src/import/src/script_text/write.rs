@@ -23,8 +23,6 @@ use crate::trace_dat::KernelSymbols;
 /// Records are written in blocks of about this size, in bytes.
 const BLOCK: usize = 1 << 20;
 const ENDIAN: Endian = Endian::Little;
-const KERNEL_MODE: Misc = Misc(1);
-const USER_MODE: Misc = Misc(2);
 /// Assumed sizes in bytes of a `long` and of a page on the recorded machine.
 const LONG: u8 = 8;
 const PAGE: u32 = 4096;
@@ -179,8 +177,8 @@ impl Survey<'_> {
         }
         let entries = symbols.iter().map(|file| {
             let misc = match file.kind {
-                SymbolFileKind::Kernel => KERNEL_MODE,
-                _ => USER_MODE,
+                SymbolFileKind::Kernel => Misc::KERNEL,
+                _ => Misc::USER,
             };
             BuildIdEntry::of_host(misc, &file.build_id, file.name.clone())
         });
@@ -250,7 +248,7 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
         kernel.encode_mapping(ENDIAN, &mut body);
         let trailer = self.trailer;
         let kind = rperf_wire::RecordKind::MMAP;
-        RecordHeader::encode_record(kind, KERNEL_MODE, &mut self.records, ENDIAN, |to| {
+        RecordHeader::encode_record(kind, Misc::KERNEL, &mut self.records, ENDIAN, |to| {
             to.bytes(&body);
             trailer.encode(&SampleId::default(), to);
         });
@@ -266,7 +264,7 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
             put_record(
                 &mut self.records,
                 &module,
-                KERNEL_MODE,
+                Misc::KERNEL,
                 trailer,
                 &SampleId::default(),
             );
@@ -294,13 +292,13 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
                 tid: head.tid,
                 comm: head.comm.as_bytes(),
             });
-            put_record(&mut self.records, &comm, USER_MODE, trailer, &id);
+            put_record(&mut self.records, &comm, Misc::USER, trailer, &id);
         }
         let records = &mut self.records;
         let addresses =
             self.mappings
                 .addresses(head.pid, head.tid, &sample.frames, &mut |mapping| {
-                    put_record(records, &Record::Mmap(*mapping), USER_MODE, trailer, &id);
+                    put_record(records, &Record::Mmap(*mapping), Misc::USER, trailer, &id);
                 });
         self.put_sample(sample, number, &addresses)?;
         match self.records.len() >= BLOCK {
@@ -324,8 +322,8 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
         let ip = addresses.first().copied();
         // A tracepoint without frames is in the kernel.
         let mode = match ip.map_or(raw.is_some(), is_kernel) {
-            true => KERNEL_MODE,
-            false => USER_MODE,
+            true => Misc::KERNEL,
+            false => Misc::USER,
         };
         let chain = callchain(addresses);
         let has_chain = sample_type.contains(SampleType::CALLCHAIN);

@@ -7,8 +7,6 @@ use crate::digest::digest;
 
 /// The kernel's name in the list of build-ids.
 const NAME: &str = "[kernel.kallsyms]";
-/// The CPU mode of the samples, the kernel's MMAP record and its build-id (`PERF_RECORD_MISC_KERNEL`).
-pub(super) const KERNEL_MODE: Misc = Misc(1);
 
 /// The symbols of the recorded kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +52,7 @@ impl<'d> KernelSymbols<'d> {
     pub(crate) fn build_id_entry(&self) -> BuildIdEntry {
         BuildIdEntry {
             pid: -1,
-            misc: KERNEL_MODE,
+            misc: Misc::KERNEL,
             build_id: self.build_id,
             size: 20,
             filename: NAME.to_owned(),

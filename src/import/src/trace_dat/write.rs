@@ -13,7 +13,7 @@ use rperf_wire::{
 };
 
 use super::TraceDat;
-use super::kernel::{KERNEL_MODE, KernelSymbols};
+use super::kernel::KernelSymbols;
 use super::ring::{RingEvents, RingItem};
 use crate::Error;
 
@@ -429,7 +429,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
         let endian = self.tracepoints.abi.endian;
         let mut body = Vec::new();
         kernel.encode_mapping(endian, &mut body);
-        let (kind, misc) = (RecordKind::MMAP, KERNEL_MODE);
+        let (kind, misc) = (RecordKind::MMAP, Misc::KERNEL);
         RecordHeader::encode_record(kind, misc, &mut self.records, endian, |to| {
             to.bytes(&body);
             self.trailer.encode(&SampleId::default(), to);
@@ -531,7 +531,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
         let layout = &self.layout;
         let fits = RecordHeader::encode_record(
             RecordKind::SAMPLE,
-            KERNEL_MODE,
+            Misc::KERNEL,
             &mut self.records,
             endian,
             |to| layout.encode(&sample, to),

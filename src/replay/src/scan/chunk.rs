@@ -123,9 +123,6 @@ impl SampleRun {
     };
 }
 
-/// `PERF_RECORD_MISC_CPUMODE_MASK`.
-const CPU_MODE_MASK: u16 = 7;
-
 impl<'e, 'a> ChunkScanner<'e, 'a> {
     pub(super) fn new(
         data: &'e PerfData<'a>,
@@ -228,7 +225,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
     #[inline(always)]
     fn sample(&mut self, at: &RecordAt<'a>, end: u64, run: &mut SampleRun) -> Result<(), Error> {
         run.samples += 1;
-        run.modes |= 1 << (at.raw.misc.0 & CPU_MODE_MASK);
+        run.modes |= 1 << at.raw.misc.mode_bits().0;
         match self.events.sample_head_in(at.raw.body, self.endian) {
             Some(head) if self.any_holds_values => self.sample_with_values(at, head)?,
             Some(head) => {

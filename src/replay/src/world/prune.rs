@@ -119,11 +119,8 @@ mod tests {
         Record, Task, TextPoke,
     };
 
-    const KERNEL: Misc = Misc(1);
-    const USER: Misc = Misc(2);
-
     fn push(builder: &mut WorldBuilder, time: u64, record: &Record<'_>) {
-        push_in(builder, time, USER, record);
+        push_in(builder, time, Misc::USER, record);
     }
 
     fn push_in(builder: &mut WorldBuilder, time: u64, mode: Misc, record: &Record<'_>) {
@@ -277,7 +274,12 @@ mod tests {
                 old,
                 new,
             };
-            push_in(&mut builder, 2 * time + 1, KERNEL, &Record::TextPoke(poke));
+            push_in(
+                &mut builder,
+                2 * time + 1,
+                Misc::KERNEL,
+                &Record::TextPoke(poke),
+            );
         }
         builder.forget(&[]);
         let world = builder.world();

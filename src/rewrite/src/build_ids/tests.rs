@@ -63,7 +63,7 @@ fn bytes(misc: Misc, record: &Record<'_>, time: u64) -> Vec<u8> {
 #[test]
 fn mappings_name_the_objects_of_the_world() {
     let high = 0x7f00_0000_0000;
-    let of_user = |start, filename| (USER, mmap2(start, filename));
+    let of_user = |start, filename| (Misc::USER, mmap2(start, filename));
     let huge = Mmap2 {
         flags: MAP_PRIVATE | HUGETLB,
         ..mmap2(high, b"/hugepages/buffer")
@@ -78,15 +78,15 @@ fn mappings_name_the_objects_of_the_world() {
         (of_user(0xf7f0_0000, b"[vdso]"), DsoKind::Vdso32, true),
         (of_user(high, b"anon_inode:[x]"), DsoKind::User, false),
         (of_user(high, b"//anon"), DsoKind::PerfMap(PID), false),
-        ((USER, huge), DsoKind::PerfMap(PID), false),
-        ((USER, data), DsoKind::Memory, false),
+        ((Misc::USER, huge), DsoKind::PerfMap(PID), false),
+        ((Misc::USER, data), DsoKind::Memory, false),
         (
-            (KERNEL, mmap2(1 << 63, b"[kernel.kallsyms]_text")),
+            (Misc::KERNEL, mmap2(1 << 63, b"[kernel.kallsyms]_text")),
             DsoKind::Kernel,
             true,
         ),
         (
-            (KERNEL, mmap2(1 << 63, b"/lib/modules/x/nf.ko")),
+            (Misc::KERNEL, mmap2(1 << 63, b"/lib/modules/x/nf.ko")),
             DsoKind::KernelModule,
             true,
         ),
@@ -117,15 +117,21 @@ fn objects_that_replace_others_within_a_round_are_found() {
     let events = [EventDesc::new(attr, vec![1])];
     let sample = |time: u64| {
         let mut bytes = Vec::new();
-        RecordHeader::encode_record(RecordKind::SAMPLE, USER, &mut bytes, Endian::NATIVE, |to| {
-            to.u64(0x5010);
-            to.u32(PID);
-            to.u32(PID);
-            to.u64(time);
-        });
+        RecordHeader::encode_record(
+            RecordKind::SAMPLE,
+            Misc::USER,
+            &mut bytes,
+            Endian::NATIVE,
+            |to| {
+                to.u64(0x5010);
+                to.u32(PID);
+                to.u32(PID);
+                to.u64(time);
+            },
+        );
         bytes
     };
-    let mapped = |filename, time| bytes(USER, &Record::Mmap2(mmap2(0x5000, filename)), time);
+    let mapped = |filename, time| bytes(Misc::USER, &Record::Mmap2(mmap2(0x5000, filename)), time);
     let records = [
         mapped(b"/lib/old.so", 1),
         sample(2),

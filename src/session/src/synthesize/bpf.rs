@@ -7,8 +7,6 @@ use rperf_wire::{BpfEvent, Endian, Ksymbol, Misc, Record};
 use super::RecordBuffer;
 use crate::bpf_programs::{BpfPrograms, LOADED};
 
-/// `PERF_RECORD_MISC_KERNEL`.
-const KERNEL: Misc = Misc(1);
 /// `PERF_RECORD_KSYMBOL_TYPE_BPF`.
 const BPF: u16 = 1;
 /// Types of programs that are called through generated code (a dispatcher or trampoline) with its own symbol: XDP, TRACING,
@@ -39,7 +37,7 @@ pub(crate) fn bpf_programs(to: &mut RecordBuffer, proc: &Proc, with_events: bool
                 id,
                 tag: program.tag(),
             };
-            to.kernel(&Record::BpfEvent(event), KERNEL);
+            to.kernel(&Record::BpfEvent(event), Misc::KERNEL);
         }
     }
     if has_images {
@@ -63,7 +61,7 @@ fn ksymbol(to: &mut RecordBuffer, name: &[u8], addr: u64, len: u32) {
         flags: 0,
         name,
     };
-    to.kernel(&Record::Ksymbol(symbol), KERNEL);
+    to.kernel(&Record::Ksymbol(symbol), Misc::KERNEL);
 }
 
 #[cfg(test)]

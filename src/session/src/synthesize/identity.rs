@@ -2,10 +2,9 @@
 //! (tools/lib/perf/include/perf/event.h).
 
 use rperf_events::EventSpec;
-use rperf_wire::{CpuMap, EventType, RecordKind};
+use rperf_wire::{CpuMap, RecordKind};
 
 use super::RecordBuffer;
-use crate::losses::CLOCKS;
 use crate::open::OpenEvent;
 use crate::tasks::CpuTasks;
 
@@ -107,7 +106,7 @@ pub(crate) fn name(to: &mut RecordBuffer, id: u64, name: &str) {
 /// Appends unit and scale of the counts of an event, if it has them. The clocks count nanoseconds and are shown in milliseconds;
 /// events that the user did not type have no such unit.
 pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
-    let is_clock = spec.attr.kind == EventType::SOFTWARE && CLOCKS.contains(&spec.attr.config);
+    let is_clock = spec.attr.is_clock();
     let is_typed = !spec.position.is_empty();
     let (unit, scale) = match &spec.scale {
         Some(scale) => (scale.unit.as_str(), scale.factor),

@@ -5,9 +5,6 @@ use rperf_wire::{Misc, Mmap, Record};
 
 use super::RecordBuffer;
 
-/// `PERF_RECORD_MISC_KERNEL`.
-const KERNEL: Misc = Misc(1);
-
 /// Appends MMAP of the kernel's text. The file name ends with a symbol, whose address is in the page offset. Readers compare
 /// both with their own kallsyms, since the kernel may be relocated at each boot.
 pub(crate) fn kernel_map(to: &mut RecordBuffer, text: &KernelText) {
@@ -20,7 +17,7 @@ pub(crate) fn kernel_map(to: &mut RecordBuffer, text: &KernelText) {
         pgoff: text.start,
         filename: filename.as_bytes(),
     };
-    to.kernel(&Record::Mmap(mmap), KERNEL);
+    to.kernel(&Record::Mmap(mmap), Misc::KERNEL);
 }
 
 /// Appends MMAP of each loaded module.
@@ -39,6 +36,6 @@ pub(crate) fn modules(to: &mut RecordBuffer, modules: &[Module]) {
             pgoff: 0,
             filename: path.unwrap_or(bracketed.as_bytes()),
         };
-        to.kernel(&Record::Mmap(mmap), KERNEL);
+        to.kernel(&Record::Mmap(mmap), Misc::KERNEL);
     }
 }

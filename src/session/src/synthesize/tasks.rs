@@ -16,8 +16,6 @@ use rperf_wire::{
 
 use super::RecordBuffer;
 
-/// `PERF_RECORD_MISC_USER`.
-const USER: Misc = Misc(2);
 /// perf's name of anonymous memory.
 const ANONYMOUS: &[u8] = b"//anon";
 /// Number of processes or threads per batch. A single batch is processed by the calling thread.
@@ -214,8 +212,8 @@ fn mappings(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOpt
     }
     let (text, is_complete) = proc.maps(pid, options.within).unwrap_or((Vec::new(), true));
     let recorded_as = |entry: &MapEntry<'_>| match (entry.permissions, options.mapped) {
-        ([_, _, b'x', _], _) => Some(USER),
-        ([b'r', ..], SynthesizedMappings::Data) => Some(Misc(USER.0 | Misc::MMAP_DATA.0)),
+        ([_, _, b'x', _], _) => Some(Misc::USER),
+        ([b'r', ..], SynthesizedMappings::Data) => Some(Misc(Misc::USER.0 | Misc::MMAP_DATA.0)),
         _ => None,
     };
     let entries = map_entries(&text).filter_map(|entry| Some((recorded_as(&entry)?, entry)));
@@ -340,7 +338,7 @@ mod tests {
         };
         assert_eq!(
             (*misc, code.prot, code.flags),
-            (USER, PROT_READ | PROT_EXEC, MAP_PRIVATE)
+            (Misc::USER, PROT_READ | PROT_EXEC, MAP_PRIVATE)
         );
         assert_eq!(
             (code.mmap.start, code.mmap.len, code.mmap.pgoff),
@@ -440,8 +438,11 @@ mod tests {
                 _ => None,
             })
             .collect();
-        let data = Misc(USER.0 | Misc::MMAP_DATA.0);
-        assert_eq!(mapped, [(0x1000, USER), (0x3000, data), (0x5000, USER)]);
+        let data = Misc(Misc::USER.0 | Misc::MMAP_DATA.0);
+        assert_eq!(
+            mapped,
+            [(0x1000, Misc::USER), (0x3000, data), (0x5000, Misc::USER)]
+        );
         fs::remove_dir_all(root).unwrap();
     }
 

@@ -33,8 +33,6 @@ const LIBRARIES: &str = "/usr/lib";
 const MAX_OBJECTS: usize = 1000;
 /// Maximum depth of folders below [`LIBRARIES`].
 const MAX_DEPTH: usize = 10;
-/// The mode of user space in a record's header.
-const USER: Misc = Misc(2);
 /// Page size in bytes.
 const PAGE: u64 = 4096;
 /// Size of each mapping in bytes. Each sample hits the next page of its mapping; the first page follows the last one.
@@ -282,7 +280,7 @@ impl GeneratedRecords {
             ..SampleId::default()
         };
         let layout = self.id_layout;
-        self.add(kind, Misc(misc.0 | USER.0), |to| {
+        self.add(kind, Misc(misc.0 | Misc::USER.0), |to| {
             record.encode_body(to);
             layout.encode(&id, to);
         });
@@ -318,7 +316,9 @@ impl GeneratedRecords {
             ..SampleRecord::default()
         };
         let layout = self.sample_layout.clone();
-        self.add(RecordKind::SAMPLE, USER, |to| layout.encode(&sample, to));
+        self.add(RecordKind::SAMPLE, Misc::USER, |to| {
+            layout.encode(&sample, to)
+        });
     }
 
     fn add_finished_round(&mut self) {
