@@ -169,6 +169,16 @@ impl FileHeader {
     }
 }
 
+/// Size of the magic number at the start of a file, in bytes.
+pub const MAGIC_SIZE: usize = MAGIC.len();
+
+/// Whether these are the first bytes of a perf.data: one of its magic numbers.
+#[must_use]
+pub fn is_perf_data(start: &[u8]) -> bool {
+    let magics = [MAGIC, MAGIC_BIG, MAGIC_VERSION_1];
+    magics.into_iter().any(|magic| start.starts_with(magic))
+}
+
 fn magic_of(endian: Endian) -> &'static [u8; 8] {
     match endian {
         Endian::Little => MAGIC,

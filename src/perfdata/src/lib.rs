@@ -46,7 +46,7 @@ pub use error::{Error, FileFinding};
 pub use event::EventDesc;
 pub use event_update::{EventProperty, EventUpdate};
 pub use feature::{FeatureId, FeatureSet, Features};
-pub use header::{FileHeader, Section};
+pub use header::{FileHeader, MAGIC_SIZE, Section, is_perf_data};
 pub use metadata::Metadata;
 pub use part_writer::PartWriter;
 pub use pipe::PipeHead;

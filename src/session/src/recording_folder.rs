@@ -9,6 +9,7 @@
 use std::ffi::OsStr;
 use std::io::{self, Read as _};
 
+use rperf_perfdata::{MAGIC_SIZE, is_perf_data};
 use rperf_safefs::{FileKind, Folder};
 
 use crate::unlinked::UnlinkedFiles;
@@ -19,16 +20,14 @@ pub(crate) const HEADER: &str = "data";
 pub(crate) const KERNEL: &str = "kcore_dir";
 /// The files that the folder [`KERNEL`] may contain.
 const KERNEL_FILES: [&str; 3] = ["kcore", "kallsyms", "modules"];
-/// Magic number of the header.
-const MAGIC: [u8; 8] = *b"PERFILE2";
 
 /// Whether `directory` is a recording: it has a file with the header.
 pub(crate) fn is_recording(directory: &Folder) -> bool {
-    let mut begin = [0; MAGIC.len()];
+    let mut begin = [0; MAGIC_SIZE];
     let file = directory.open_file(HEADER.as_ref());
     file.and_then(|mut file| file.read_exact(&mut begin))
         .is_ok()
-        && begin == MAGIC
+        && is_perf_data(&begin)
 }
 
 /// Removes the directory `name` if it is a recording and contains nothing else. Returns the removed files, without those of the

@@ -10,6 +10,7 @@ use rperf_import::Error;
 use rperf_import::script_text::{ScriptText, SymbolFile, SymbolFileKind};
 use rperf_import::trace_dat::{TraceDat, is_trace_dat};
 use rperf_names::counted;
+use rperf_perfdata::is_perf_data;
 use rperf_safefs::{FileKind, Folder, FoundFile};
 
 use super::ConversionSummary;
@@ -17,9 +18,6 @@ use super::target::{ConversionTarget, STDOUT};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::shared::sampling::command_line;
-
-/// The first bytes of a perf.data.
-const PERF_DATA: &[u8] = b"PERFILE2";
 
 /// Number of bytes at the start of a file that decide whether it is text.
 const TEXT_START: usize = 4096;
@@ -36,7 +34,7 @@ pub(super) fn run(
     let bytes = file
         .and_then(|file| rperf_sys::map(&file))
         .map_err(|error| CliError::message(255, format!("failed to open {given}: {error}")))?;
-    if bytes.starts_with(PERF_DATA) {
+    if is_perf_data(&bytes) {
         return Err(CliError::message(
             255,
             format!("{given} is a perf.data already"),

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use rperf_analysis::running_threads;
 use rperf_hist::{Parallelism, SelectSamples};
-use rperf_perfdata::PerfData;
+use rperf_perfdata::{MAGIC_SIZE, PerfData, is_perf_data};
 use rperf_safefs::Folder;
 use rperf_tui::{BrowserRequest, ReaderMessage};
 use rperf_view::header::{HeaderOptions, write_header};
@@ -21,9 +21,6 @@ use crate::cli::progress::ProgressDisplay;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::annotation::{Annotator, FunctionCounts};
 use crate::cli::shared::browser::{CommandRunner, save, shown};
-
-/// The magic number of a recording.
-const MAGIC: [u8; 8] = *b"PERFILE2";
 
 /// Answers requests until the browser exits. Samples are counted by function when a function is requested for the first time.
 pub(super) fn answer(
@@ -160,10 +157,10 @@ fn recordings() -> Result<ReaderMessage, CliError> {
     let mut names = Vec::new();
     let folder = Folder::open(Path::new("."))?;
     for name in folder.names()? {
-        let mut start = [0; MAGIC.len()];
+        let mut start = [0; MAGIC_SIZE];
         let file = folder.open_file(&name);
         let read = file.and_then(|mut file| file.read_exact(&mut start));
-        if read.is_ok() && start == MAGIC {
+        if read.is_ok() && is_perf_data(&start) {
             names.push(name.to_string_lossy().into_owned());
         }
     }
