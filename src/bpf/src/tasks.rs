@@ -107,6 +107,15 @@ pub(crate) fn look_up(b: &mut ProgramBuilder, map: MapId, offset: i16) {
     b.call(Helper::MapLookupElem);
 }
 
+/// Leaves the address of the slot of the task at [`TASK`] in `R0`; goes to `out` if the task has none, or waits for its exec.
+/// Changes `R1`.
+pub(crate) fn find_slot(b: &mut ProgramBuilder, out: Label) {
+    look_up(b, TASKS, TASK);
+    b.jump_if(Equal, R0, 0, out);
+    b.load(Word, R1, R0, slot::AWAITS_EXEC);
+    b.jump_if(NotEqual, R1, 0, out);
+}
+
 /// Stores the current thread id on the stack, and leaves process id (upper half) and thread id in `R0`.
 pub(crate) fn current_task(b: &mut ProgramBuilder) {
     b.call(Helper::GetCurrentPidTgid);
@@ -190,10 +199,7 @@ pub(crate) fn fork(task_pid: i16) -> ProgramBuilder {
     let out = b.label();
     b.load(Double, R6, R1, 8);
     current_task(&mut b);
-    look_up(&mut b, TASKS, TASK);
-    b.jump_if(Equal, R0, 0, out);
-    b.load(Word, R1, R0, slot::AWAITS_EXEC);
-    b.jump_if(NotEqual, R1, 0, out);
+    find_slot(&mut b, out);
     b.address(R1, R10, i32::from(TASK));
     b.set(R2, 4);
     b.address(R3, R6, i32::from(task_pid));

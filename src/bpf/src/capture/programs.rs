@@ -9,7 +9,7 @@ use crate::Operation::{Add, And, Mul, ShiftLeft, ShiftRight, Sub};
 use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::Width::{Byte, Double, Half, Word};
 use crate::registers::RegisterLayout;
-use crate::tasks::{INDEX, TASK, TASKS, current_task, key, look_up, slot};
+use crate::tasks::{INDEX, TASK, current_task, find_slot, key, look_up};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 use rperf_syscalls::captured_record;
 
@@ -170,10 +170,7 @@ fn select_task(b: &mut ProgramBuilder, context: CaptureContext<'_>, out: Label) 
         select_cgroup(b, context.cgroups, out);
     }
     if context.known_tasks_only {
-        look_up(b, TASKS, TASK);
-        b.jump_if(Equal, R0, 0, out);
-        b.load(Word, R1, R0, slot::AWAITS_EXEC);
-        b.jump_if(NotEqual, R1, 0, out);
+        find_slot(b, out);
     }
 }
 

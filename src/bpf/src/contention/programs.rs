@@ -7,7 +7,7 @@ use crate::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::stacks::{FAST_COMPARISON, StackMaps};
 use crate::tasks::{
-    INDEX, LOST_TASKS, TASK, TASKS, add, add_copy, count_loss, current_task, key, look_up, slot,
+    INDEX, LOST_TASKS, TASK, add, add_copy, count_loss, current_task, find_slot, key, look_up,
 };
 use crate::{Error, Helper, Label, MapId, ProgramBuilder, TaskSet};
 
@@ -139,10 +139,7 @@ pub(super) fn select_task(
         b.jump_if(Equal, R0, process.cast_signed(), out);
     }
     if tasks.is_limited() {
-        look_up(b, TASKS, TASK);
-        b.jump_if(Equal, R0, 0, out);
-        b.load(Word, R1, R0, slot::AWAITS_EXEC);
-        b.jump_if(NotEqual, R1, 0, out);
+        find_slot(b, out);
     }
 }
 

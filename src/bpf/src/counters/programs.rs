@@ -8,7 +8,7 @@ use crate::Condition::{Equal, NotEqual};
 use crate::Operation::{Add, Sub};
 use crate::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R10};
 use crate::Width::{Double, Word};
-use crate::tasks::{INDEX, TASK, TASKS, current_task, key, look_up, slot};
+use crate::tasks::{INDEX, TASK, TASKS, current_task, find_slot, key, look_up, slot};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
 /// Index of an event times the number of possible CPUs, plus a CPU, to the event there.
@@ -175,11 +175,8 @@ pub(super) fn account(events: Events, groups: &Groups) -> ProgramBuilder {
 /// from the map.
 fn of_task(b: &mut ProgramBuilder, events: Events, end: Label) {
     current_task(b);
-    look_up(b, TASKS, TASK);
-    b.jump_if(Equal, R0, 0, end);
+    find_slot(b, end);
     b.set(R8, R0);
-    b.load(Word, R1, R8, slot::AWAITS_EXEC);
-    b.jump_if(NotEqual, R1, 0, end);
     b.store(Word, R10, INDEX, 0);
     look_up(b, SUMS, INDEX);
     b.jump_if(Equal, R0, 0, end);

@@ -6,7 +6,7 @@ use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::stacks::{FAST_COMPARISON, StackMaps, USER_STACK};
 use crate::tasks::{
-    INDEX, ONLY_NEW, TASK, TASKS, count_loss, current_task, jump_if_preempted, key, look_up, slot,
+    INDEX, ONLY_NEW, TASK, count_loss, current_task, find_slot, jump_if_preempted, key, look_up,
 };
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
@@ -187,10 +187,7 @@ fn begin_wait(b: &mut ProgramBuilder, options: ProgramOptions, out: Label) {
     b.set(R8, R0);
     b.operate(ShiftRight, R8, 32);
     if options.known_tasks_only {
-        look_up(b, TASKS, TASK);
-        b.jump_if(Equal, R0, 0, out);
-        b.load(Word, R1, R0, slot::AWAITS_EXEC);
-        b.jump_if(NotEqual, R1, 0, out);
+        find_slot(b, out);
     }
     b.store(Double, R10, WAIT + wait::START, R9);
     b.store(Word, R10, WAIT + wait::PROCESS, R8);
