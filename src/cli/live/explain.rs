@@ -14,7 +14,7 @@ use crate::cli::error::{CliError, without_error_numbers};
 /// perf's exit status for general failures.
 pub(super) const FAILURE_STATUS: u8 = 255;
 /// perf's exit status for targets that do not exist.
-pub(super) const NO_TARGET_STATUS: u8 = 244;
+pub(crate) const NO_TARGET_STATUS: u8 = 244;
 /// The sysctl that restricts unprivileged users.
 pub(super) const PARANOID: &str = "kernel.perf_event_paranoid";
 

@@ -10,16 +10,13 @@ use super::{system, times};
 use crate::cli::commands::bench::args::{BenchOptions, lettered_switch, numeric};
 use crate::cli::commands::bench::runner::{RunOutput, Runner, not_applicable};
 use crate::cli::error::CliError;
+use crate::cli::live::explain::NO_TARGET_STATUS;
 use crate::cli::live::{events, user};
 use crate::cli::options::{is_given, list, number, switch, value};
 use crate::cli::pmus::machine_pmus;
 use crate::cli::tracefs::MachineTracepoints;
 use crate::cli::vendor::report_problems;
 
-/// `PERF_COUNT_SW_DUMMY`.
-const DUMMY: u64 = 9;
-/// Exit status if there is no task to open events for.
-const NO_TASK_STATUS: u8 = 244;
 /// The options that select tasks, of which at most one can be given.
 const TARGETS: [&str; 4] = ["all-cpus", "pid", "tid", "uid"];
 
@@ -133,7 +130,7 @@ impl EventsToOpen {
         if !matches.contains_id("event") {
             let dummy = Attr {
                 kind: EventType::SOFTWARE,
-                config: DUMMY,
+                config: Attr::DUMMY,
                 ..Attr::default()
             };
             return Ok(Self {
@@ -208,7 +205,7 @@ fn observed_tasks(options: BenchOptions<'_>) -> Result<Vec<i32>, CliError> {
         return Ok(vec![0]);
     };
     if tids.is_empty() {
-        return Err(CliError::message(NO_TASK_STATUS, format!("no {target}")));
+        return Err(CliError::message(NO_TARGET_STATUS, format!("no {target}")));
     }
     Ok(tids.into_iter().map(u32::cast_signed).collect())
 }
