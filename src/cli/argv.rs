@@ -71,15 +71,34 @@ pub(crate) fn first_word(command: &Command, words: &[OsString]) -> Option<usize>
     None
 }
 
-/// Splits `words` into the options and the workload, which begins with the first word that is neither an option nor an option's
-/// value, or with `--`.
-pub(crate) fn split_workload<'w>(
+/// Removes a switch with a long form only, which may be abbreviated, from the options before the workload. Returns the other words
+/// and the switch's state, `None` if it is not given. From an invalid option on, all words are kept.
+pub(crate) fn take_switch(
     command: &Command,
-    words: &'w [OsString],
-) -> (&'w [OsString], &'w [OsString]) {
-    let dashes = words.iter().position(|word| word == "--");
-    let start = first_word(command, words).or(dashes);
-    words.split_at(start.unwrap_or(words.len()))
+    words: &[OsString],
+    id: &str,
+) -> (Vec<OsString>, Option<bool>) {
+    let mut pass = WordPass::new(command, words);
+    let (mut kept, mut state) = (Vec::new(), None);
+    loop {
+        let first = pass.next;
+        let parsed = match pass.take().map(|word| word.as_bytes()) {
+            Some([b'-', b'-', long @ ..]) if !long.is_empty() => pass.long(long),
+            Some([b'-', short @ ..]) if !short.is_empty() => pass.bundle(short),
+            // The workload, `--`, or the end.
+            _ => Ok(Some(ParsedCommand::Manual)),
+        };
+        if !matches!(parsed, Ok(None)) {
+            kept.extend_from_slice(words.get(first..).unwrap_or_default());
+            return (kept, state);
+        }
+        match pass.out.drain(..).next_back() {
+            Some((arg, word)) if arg.get_id() == id => {
+                state = Some(!word.as_bytes().ends_with(b"=false"));
+            }
+            _ => kept.extend_from_slice(words.get(first..pass.next).unwrap_or_default()),
+        }
+    }
 }
 
 /// Rewrites `words`, the words after the command's name.

@@ -7,7 +7,7 @@ use rperf_analysis::kmem::{FALLBACK_EVENT, PAGE_EVENTS, SLAB_EVENTS};
 use rperf_events::Tracepoints as _;
 
 use super::Allocators;
-use crate::cli::argv::split_workload;
+use crate::cli::argv::take_switch;
 use crate::cli::commands::find;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -89,30 +89,29 @@ fn take_allocators(
     allocators: &mut Allocators,
     command: &Command,
 ) -> Vec<OsString> {
-    let (options, workload) = split_workload(command, words);
-    let mut kept = Vec::new();
-    for word in options {
-        match word.to_str() {
-            Some("--slab") => allocators.slab = true,
-            Some("--page") => allocators.page = true,
-            _ => kept.push(word.clone()),
-        }
-    }
-    kept.extend_from_slice(workload);
-    kept
+    let (words, slab) = take_switch(command, words, "slab");
+    let (words, page) = take_switch(command, &words, "page");
+    allocators.slab = slab.unwrap_or(allocators.slab);
+    allocators.page = page.unwrap_or(allocators.page);
+    words
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::options::value;
 
     #[test]
     fn words_of_the_workload_are_kept() {
-        let command = Command::new("record").args(crate::cli::commands::kmem::allocators());
+        let command = Command::new("record")
+            .arg(value("output", "file").short('o'))
+            .args(crate::cli::commands::kmem::allocators());
         for (words, kept) in [
             ("--slab program --page", "program --page"),
             ("--slab program --page -- x", "program --page -- x"),
             ("--slab -- program --page", "-- program --page"),
+            ("--sl --page --no-pa program", "program"),
+            ("-o --page --sl program", "-o --page program"),
         ] {
             let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
             let mut allocators = Allocators {

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Command};
 use rperf_analysis::lock::{CONTENTION_EVENTS, FUTEX_EVENTS, LOCKDEP_EVENTS};
 use rperf_events::Tracepoints as _;
 
-use crate::cli::argv::split_workload;
+use crate::cli::argv::take_switch;
 use crate::cli::commands::{CommandTitle, find};
 use crate::cli::context::Context;
 use crate::cli::dispatch;
@@ -69,9 +69,9 @@ pub(super) fn run(
     if let Parsed::Answered(exit) = parse(context, title, command.clone(), words)? {
         return Ok(exit);
     }
-    let (words, with_user) = without_switch("--user", words, &command);
-    let (words, with_holders) = without_switch("--holders", &words, &command);
-    let (words, with_owners) = without_switch("--owners", &words, &command);
+    let (words, with_user) = without_switch("user", words, &command);
+    let (words, with_holders) = without_switch("holders", &words, &command);
+    let (words, with_owners) = without_switch("owners", &words, &command);
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let known = known_events(RECORDER, &machine, "lock")?;
     let mut events = events(&known, with_owners);
@@ -136,18 +136,10 @@ fn without_events(machine: &MachineTracepoints, with_owners: bool) -> CliError {
     }
 }
 
-/// Removes `switch`, which `record` does not have, and its abbreviations from the options before the workload; returns whether it
-/// was given. The options have been parsed, so no abbreviation is ambiguous.
-fn without_switch(switch: &str, words: &[OsString], command: &Command) -> (Vec<OsString>, bool) {
-    let (options, workload) = split_workload(command, words);
-    let is_switch = |word: &&OsString| {
-        let word = word.to_str().filter(|word| word.len() > "--".len());
-        word.is_some_and(|word| switch.starts_with(word))
-    };
-    let kept = options.iter().filter(|word| !is_switch(word));
-    let kept: Vec<OsString> = kept.chain(workload).cloned().collect();
-    let was_given = kept.len() < words.len();
-    (kept, was_given)
+/// Removes a switch that `record` does not have from the options before the workload; returns whether it was given.
+fn without_switch(id: &str, words: &[OsString], command: &Command) -> (Vec<OsString>, bool) {
+    let (words, state) = take_switch(command, words, id);
+    (words, state == Some(true))
 }
 
 /// Returns lockdep's events if the kernel has all of them, as in perf, and owners are not requested; otherwise the
