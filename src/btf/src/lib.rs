@@ -17,12 +17,22 @@ const HEADER: usize = 24;
 /// The maximum number of nested anonymous structures and unions around a member.
 const MAX_NESTING: usize = 8;
 
-/// The data are damaged.
+/// Why data cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the kernel's types (BTF) are damaged at byte {offset}")]
-pub struct BtfError {
-    /// The offset of the damage from the beginning of the data, in bytes.
-    pub offset: usize,
+#[non_exhaustive]
+pub enum BtfError {
+    /// The data are damaged.
+    #[error("the kernel's types (BTF) are damaged at byte {offset}")]
+    Damaged {
+        /// The offset of the damage from the beginning of the data, in bytes.
+        offset: usize,
+    },
+    /// The data of a module have another byte order than those of the kernel.
+    #[error("the types (BTF) of the module have another byte order than those of the kernel")]
+    ModuleByteOrder,
+    /// There is a module already.
+    #[error("the types (BTF) of only one module can be read with those of the kernel")]
+    SecondModule,
 }
 
 /// The types of the kernel, or of the kernel and one of its modules.
@@ -46,6 +56,15 @@ struct BtfBlob<'a> {
     first_string: u32,
 }
 
+/// Returns the byte order of data, by the magic number.
+fn is_little_endian(bytes: &[u8]) -> Result<bool, BtfError> {
+    match bytes.first_chunk::<2>() {
+        Some(magic) if u16::from_le_bytes(*magic) == MAGIC => Ok(true),
+        Some(magic) if u16::from_be_bytes(*magic) == MAGIC => Ok(false),
+        _ => Err(BtfError::Damaged { offset: 0 }),
+    }
+}
+
 impl<'a> Btf<'a> {
     /// Indexes all types of `/sys/kernel/btf/vmlinux`.
     ///
@@ -53,14 +72,9 @@ impl<'a> Btf<'a> {
     ///
     /// [`BtfError`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BtfError> {
-        let is_little_endian = match bytes.first_chunk::<2>() {
-            Some(magic) if u16::from_le_bytes(*magic) == MAGIC => true,
-            Some(magic) if u16::from_be_bytes(*magic) == MAGIC => false,
-            _ => return Err(BtfError { offset: 0 }),
-        };
         let mut btf = Self {
             blobs: Vec::new(),
-            is_little_endian,
+            is_little_endian: is_little_endian(bytes)?,
         };
         // Type 0 is void.
         btf.add(bytes, 1, 0)?;
@@ -73,9 +87,12 @@ impl<'a> Btf<'a> {
     ///
     /// [`BtfError`].
     pub fn with_module(mut self, bytes: &'a [u8]) -> Result<Self, BtfError> {
-        let Some(base) = self.blobs.last() else {
-            return Ok(self);
+        let [base] = self.blobs.as_slice() else {
+            return Err(BtfError::SecondModule);
         };
+        if is_little_endian(bytes)? != self.is_little_endian {
+            return Err(BtfError::ModuleByteOrder);
+        }
         let first_type = base.first_type.saturating_add(to_u32(base.starts.len()));
         let first_string = base.first_string.saturating_add(to_u32(base.strings.len()));
         self.add(bytes, first_type, first_string)?;
@@ -83,7 +100,7 @@ impl<'a> Btf<'a> {
     }
 
     fn add(&mut self, bytes: &'a [u8], first_type: u32, first_string: u32) -> Result<(), BtfError> {
-        let damaged = |offset: usize| BtfError { offset };
+        let damaged = |offset: usize| BtfError::Damaged { offset };
         let field = |at: usize| {
             let bytes = bytes.get(at..at + 4).and_then(|bytes| bytes.first_chunk());
             let value = bytes.map(|bytes| self.word(*bytes) as usize);

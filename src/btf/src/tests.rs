@@ -3,7 +3,7 @@ use rperf_testkit::btf::{
     ARRAY, Blob, ENUM, ENUM64, FUNCTION, INT, PROTOTYPE, SIGNED, STRUCT, UNION, kernel,
 };
 
-use super::Btf;
+use super::{Btf, BtfError};
 
 #[test]
 fn functions_have_ids_and_nested_members_offsets() {
@@ -152,6 +152,24 @@ fn module_type_ids_continue_the_kernels() {
     let prototype = btf.type_with_id(first_of_module).unwrap();
     assert_eq!((prototype.parameters(), prototype.detail(1)), (1, Some(1)));
     assert_eq!(prototype.detail(0).map(|at| btf.text(at)), Some("how"));
+}
+
+#[test]
+fn modules_that_cannot_be_added_are_refused() {
+    let base = kernel();
+    let (base, module) = (base.bytes(), base.module().bytes());
+    let parsed = || Btf::parse(&base).unwrap();
+    let both = parsed().with_module(&module).unwrap();
+    assert_eq!(
+        both.with_module(&module).unwrap_err(),
+        BtfError::SecondModule
+    );
+    let mut mirrored = module.clone();
+    mirrored.swap(0, 1);
+    let refused = parsed().with_module(&mirrored).unwrap_err();
+    assert_eq!(refused, BtfError::ModuleByteOrder);
+    let refused = parsed().with_module(b"no types").unwrap_err();
+    assert_eq!(refused, BtfError::Damaged { offset: 0 });
 }
 
 proptest! {
