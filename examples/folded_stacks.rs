@@ -1,5 +1,5 @@
-//! Folds a recording on all cores into one line per stack, `comm;caller;callee COUNT`, the input of flame graphs: a
-//! minimal complete use of `Fold` and `Resolver`.
+//! Folds the samples of a recording into one line per stack, `comm;caller;callee COUNT`, the input of flame graphs, with one
+//! worker per CPU: a minimal complete use of `Fold` and `Resolver`.
 //!
 //! `cargo run --release --example folded_stacks -- perf.data`
 #![expect(clippy::print_stdout, reason = "an example prints")]

@@ -62,25 +62,29 @@ fn rounds(data: &[u8]) -> Vec<&[u8]> {
     rounds
 }
 
+// Whether unwinding is behind the recording: stack copies are then stored unchanged.
+const ON_TIME: bool = false;
+const BEHIND: bool = true;
+
 /// Returns the rewritten data; asserts that it is the same for separate rounds with one worker and for all data at once with
 /// three workers.
 fn rewritten(file: &PerfData<'_>) -> Vec<u8> {
-    let mut stacks = unwinder(file, 1);
+    let mut live_unwinder = unwinder(file, 1);
     let (mut one_by_one, mut waiting) = (Vec::new(), None);
     for round in rounds(file.data()) {
-        stacks.note(round);
+        live_unwinder.note(round);
         if let Some(before) = waiting.replace(round) {
-            stacks.rewrite(before, false, &mut one_by_one);
+            live_unwinder.rewrite(before, ON_TIME, &mut one_by_one);
         }
     }
-    stacks.note_end();
-    stacks.rewrite(waiting.unwrap_or_default(), false, &mut one_by_one);
+    live_unwinder.note_end();
+    live_unwinder.rewrite(waiting.unwrap_or_default(), ON_TIME, &mut one_by_one);
 
-    let mut stacks = unwinder(file, 3);
+    let mut live_unwinder = unwinder(file, 3);
     let mut at_once = Vec::new();
-    stacks.note(file.data());
-    stacks.note_end();
-    stacks.rewrite(file.data(), false, &mut at_once);
+    live_unwinder.note(file.data());
+    live_unwinder.note_end();
+    live_unwinder.rewrite(file.data(), ON_TIME, &mut at_once);
     assert!(
         one_by_one == at_once,
         "the output depends on rounds or workers"
@@ -148,24 +152,27 @@ fn stored_samples_are_unchanged() {
         .sample_counts()
         .iter()
         .sum::<u64>();
-    // Stores every other round unchanged: its mappings are still noted, and later stacks are unwound correctly.
+    // All data is noted. Every other round is then stored unchanged, and the stacks of the others are unwound correctly.
     let rounds = rounds(file.data());
     assert!(rounds.len() > 1, "no round would be stored");
-    let mut stacks = unwinder(&file, 1);
-    stacks.note(file.data());
-    stacks.note_end();
+    let mut live_unwinder = unwinder(&file, 1);
+    live_unwinder.note(file.data());
+    live_unwinder.note_end();
     let mut mixed = Vec::new();
     for (index, round) in rounds.iter().enumerate() {
         let before = mixed.len();
         match index % 2 {
-            0 => stacks.rewrite(round, false, &mut mixed),
+            0 => live_unwinder.rewrite(round, ON_TIME, &mut mixed),
             _ => {
-                stacks.rewrite(round, true, &mut mixed);
+                live_unwinder.rewrite(round, BEHIND, &mut mixed);
                 assert!(mixed[before..] == **round);
             }
         }
     }
-    assert_eq!(stacks.stored_copies() + stacks.summary().stacks, samples);
+    assert_eq!(
+        live_unwinder.stored_copies() + live_unwinder.summary().stacks,
+        samples
+    );
     std::fs::write(
         folder.scratch.path().join("mixed.data"),
         with_data(&recording, &mixed),

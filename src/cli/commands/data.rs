@@ -57,7 +57,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let arguments: Vec<&str> = arguments.map(String::as_str).collect();
     match arguments.split_first() {
         Some((&"check", files)) => {
-            convert::refuse(matches, context)?;
+            convert::refuse_options(matches, context)?;
             check_report::run(files, matches, context)
         }
         Some((&"convert", [])) => convert::run(matches, context),

@@ -47,7 +47,7 @@ struct TraceConversion {
 impl PerfData<'_> {
     /// Converts the recording to a file or stream in memory in which each branch of the trace is a
     /// sample of an event `branches`. The instruction pointer of a sample is the source of the branch, its address the
-    /// target. `None` if the recording has no Intel BTS trace of one of its events, if the traced event has no id, or if an event
+    /// target. `None` if the recording has no Intel BTS trace, if none of its events belongs to the trace or that event has no id, or if an event
     /// has no IDENTIFIER, by which samples of the new event are recognized.
     ///
     /// # Errors
@@ -164,7 +164,8 @@ impl TraceConversion {
         to.extend_from_slice(rest);
     }
 
-    /// Stores the process of the record's thread, if the record is of a kind whose body begins with pid and tid.
+    /// Stores the process of the record's thread, if the record is of one of three kinds whose body begins with pid and tid: a
+    /// traced thread has such records.
     fn store_process(&mut self, record: &RawRecord<'_>, endian: Endian) {
         let kinds = [
             RecordKind::ITRACE_START,
@@ -228,7 +229,7 @@ impl TraceConversion {
 /// The length, in entries, of the longest suffix of `before` that is a prefix of `part`. Runs in linear time with
 /// the failure function of `part` (Knuth, Morris and Pratt).
 fn overlap<T: PartialEq>(before: &[T], part: &[T]) -> usize {
-    // The number of entries of `part` that match after `entry`, if `matched` of them match before it.
+    // The new length of the match after the next entry of the input, `entry`, if `matched` entries of `part` matched so far.
     let step = |borders: &[usize], mut matched: usize, entry: &T| {
         while matched > 0 && part.get(matched) != Some(entry) {
             matched = borders.get(matched - 1).copied().unwrap_or_default();
@@ -240,7 +241,7 @@ fn overlap<T: PartialEq>(before: &[T], part: &[T]) -> usize {
         let matched = borders.last().copied().unwrap_or_default();
         borders.push(step(&borders, matched, entry));
     }
-    // No more entries than `part` has, so that it can match completely only at the end.
+    // Earlier entries cannot be in the overlap: it is not longer than `part`.
     let tail = before.get(before.len().saturating_sub(part.len())..);
     let tail = tail.unwrap_or_default().iter();
     tail.fold(0, |matched, entry| step(&borders, matched, entry))

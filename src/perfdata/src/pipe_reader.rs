@@ -322,12 +322,14 @@ impl CompressedInput {
             match record {
                 Ok(record) => self.decompressor.push(&record, out)?,
                 // The rest has not been read yet.
-                Err(Error::Truncated { need, .. }) if !ended && need <= MAX_PAYLOAD => break,
+                Err(Error::Truncated { need, .. }) if !ended && need <= MAX_RECORD_WITH_PAYLOAD => {
+                    break;
+                }
                 Err(Error::Truncated { offset, need, .. }) if !ended => {
                     end = Err(Error::PayloadSize {
                         offset,
                         size: need,
-                        most: MAX_PAYLOAD,
+                        most: MAX_RECORD_WITH_PAYLOAD,
                     });
                     break;
                 }

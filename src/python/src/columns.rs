@@ -86,7 +86,7 @@ impl SampleColumn {
             .collect()
     }
 
-    /// The type of its items, as in the module `struct`. The items of text columns are codes of strings.
+    /// The type of its items, as in the module `struct`. The items of text columns are indexes of the column's categories.
     pub(crate) fn format(&self) -> char {
         match self {
             Self::Number(number) => {
@@ -99,7 +99,7 @@ impl SampleColumn {
         }
     }
 
-    /// The fields of samples that it needs, besides those that are always there: task, time and period.
+    /// The fields of samples that it needs, besides task, time and period, which are always decoded.
     fn fields(&self) -> SampleType {
         match self {
             Self::Number(number) => match number {
@@ -267,18 +267,18 @@ impl ColumnRenderer<'_, '_> {
     ) {
         let sample = row.sample;
         let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
-        let Some(recorded) = unwound.or(sample.wire.callchain) else {
+        let Some(callchain) = unwound.or(sample.wire.callchain) else {
             return;
         };
         let start = frames.len();
         let at = AddressContext::of(sample);
-        let is_complete = chain::walk(recorded, self.max_stack, |mode, ip| {
+        let is_valid = chain::walk(callchain, self.max_stack, |mode, ip| {
             let address = ModeAddress { mode, ip };
             let cache = &mut scratch.frames;
             let frame = cache.locate(self.resolver, at, row.epoch, address);
             frames.push(FoldedFrame::of(&frame));
         });
-        if !is_complete {
+        if !is_valid {
             frames.truncate(start);
         }
     }
@@ -366,7 +366,7 @@ impl Render for ColumnRenderer<'_, '_> {
         scratch: &mut ColumnScratch,
         block: &mut ColumnBlock,
     ) {
-        // Samples of all events are delivered if an event has the modifier `S`.
+        // If an event has the modifier `S`, a sample may count for several events, and samples of all events are delivered.
         if !self.reads(sample.event) {
             return;
         }

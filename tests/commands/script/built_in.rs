@@ -185,6 +185,7 @@ fn installed_scripts_are_listed_and_run() {
     ] {
         let report = run(words);
         assert_eq!(report.status, 0, "{}", report.stderr);
+        // The script's `$0` is its name, not its path.
         let printed_words: Vec<&str> = report.stdout.split_whitespace().collect();
         assert_eq!(printed_words, ["own", "a", "b", "load"], "{words:?}");
     }

@@ -173,8 +173,9 @@ fn scripts_end_with_their_own_status() {
                 outcome.stderr
             );
         }
-        let has_own_frames = outcome.stderr.contains("call_for_all");
-        assert!(!has_own_frames, "{}", outcome.stderr);
+        // A function of rperf's Python code, which calls the functions of the script.
+        let has_frames_of_rperf = outcome.stderr.contains("call_for_all");
+        assert!(!has_frames_of_rperf, "{}", outcome.stderr);
     }
 }
 
@@ -379,7 +380,7 @@ fn generated_scripts_handle_events_with_odd_names() {
             for value in values {
                 assert!(printed.contains(value), "{language}: {printed}");
             }
-            // perf 6.1 prints invalid counts for samples that have none.
+            // Not the dictionaries of samples: perf 6.1 adds invalid values of counters to samples that have none.
             let lines = |text: &str| {
                 let lines = text.lines().filter(|line| !line.starts_with("Sample: "));
                 lines.map(str::to_owned).collect::<Vec<_>>()
@@ -495,7 +496,7 @@ fn top_scripts_refresh_their_screen_until_interrupted() {
     }
     let scratch = Scratch::new();
     let program = env!("CARGO_BIN_EXE_rperf");
-    // The terminal's own shell ends with Ctrl-C.
+    // Ctrl-C ends the terminal's shell before it writes the status: another shell ignores the signal and writes it.
     let line =
         format!("sh -c \"trap : INT; {program} script sctop 1; echo \\$? > part; mv part status\"");
     let started = crate::commands::tmux::Tmux::start_line((100, 200), scratch.path(), &line);

@@ -45,7 +45,6 @@ pub(super) struct WaitPlace<'w> {
 impl WaitPlace<'_> {
     /// Ends the wait of the threads that wait now. Errors are ignored: the next call may succeed.
     fn release(&self) {
-        const ALL: u32 = u32::MAX >> 1;
         let FutexWords { waiting, target } = self.words;
         if self.pi {
             // The kernel refuses to wake these threads. Once moved, each gets the lock when the one before releases it.

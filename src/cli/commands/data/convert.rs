@@ -62,7 +62,7 @@ pub(super) fn options() -> Vec<Arg> {
 }
 
 /// Refuses options that only conversion has, except those on symbols and `-j`: for `data check`.
-pub(super) fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
+pub(super) fn refuse_options(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let formats = ConversionFormat::ALL
         .map(ConversionFormat::option)
         .into_iter();

@@ -4,16 +4,16 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
-use crate::cli::filter::args as choose;
+use crate::cli::filter::args as filter_args;
 use crate::cli::input;
 use crate::cli::options::{number, switch, value};
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 
 const ABOUT: &str = "\
 Counts how many values of an event are in each range: the values of a tracepoint's field, or the periods of samples (period, the \
 default). With --from and --to it counts latencies: the time from a sample of the first event to the next sample of the \
-second event with the same key. Ranges begin at 0 and at the powers of 4 (--power, --max), or at the numbers of --edges. All values \
-below the lowest of these numbers are in the first range; the last range has no upper bound.
+second event with the same key. The limits between ranges are 0 and the powers of 4 (--power, --max), or the numbers of --edges; \
+a value that equals a limit is in the range above it. The first range has no lower bound, the last one no upper bound.
 
 The values come from a recording (-i), unless the command line requests a temporary one: of a command after --, of processes \
 (-p) or of the whole system (-a; the default if only a number of seconds is given). The temporary recording ends after the given \
@@ -29,8 +29,8 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(output())
         .args(numbers())
         .args(recording())
-        .args(choose::common())
-        .args(names::all())
+        .args(filter_args::common())
+        .args(symbol_args::all())
         .arg(word("words", "word").num_args(0..))
         .arg(
             Arg::new("workload")
@@ -59,7 +59,7 @@ fn numbers() -> Vec<Arg> {
     vec![
         value("edges", "n[,n...]")
             .short('b')
-            .help("the lower bounds of the ranges, separated by commas or blanks: '10 100 1000'"),
+            .help("the limits between ranges, separated by commas or blanks: '10 100 1000'"),
         value("power", "base")
             .value_parser(number)
             .help("ranges begin at powers of this number (default: 4)"),

@@ -107,7 +107,9 @@ impl LiveUnwinding {
             marked: true,
             ..results.stacks.clone()
         };
+        // Stacks that could not be unwound to the end.
         warn_of_truncated(context, &stacks, Some(copied));
+        // Stacks with more frames than are kept.
         if stacks.deep > 0 {
             let limit = max_stack_frames();
             context.warn(format_args!(
@@ -128,6 +130,7 @@ impl LiveUnwinding {
 
 impl BuildRewriter for LiveUnwinding {
     fn describe(&self, events: &mut [EventDesc]) {
+        // The copies of registers and stacks remain fields of the samples, but are empty.
         for event in events {
             let flags = event.attr.flags;
             event.attr.flags = flags.with(AttrFlags::EXCLUDE_CALLCHAIN_USER, false);
@@ -137,6 +140,7 @@ impl BuildRewriter for LiveUnwinding {
     fn build(&self, events: &[EventDesc]) -> Box<dyn Rewriter> {
         let mapped = MappedFiles::new(PROC);
         let mut paths = self.paths.clone();
+        // Mapped files are found by build-id among the files that are kept open, in the place of debuginfod servers.
         paths.servers = Some(mapped.open());
         let options = UnwindOptions {
             files: &DiskFiles,
@@ -159,7 +163,7 @@ impl BuildRewriter for LiveUnwinding {
     }
 }
 
-/// Unwinds the stacks of one recording, and stores the results when dropped.
+/// Unwinds the stacks of one recording. When dropped, it stores the statistics that [`LiveUnwinding::report`] prints.
 struct StackRewriter {
     unwinder: LiveUnwinder,
     mapped: MappedFiles,
@@ -169,6 +173,7 @@ struct StackRewriter {
 impl Rewriter for StackRewriter {
     fn note(&mut self, records: &[u8]) {
         let unwinder = &mut self.unwinder;
+        // The unwinder finds files by the build-ids that the mappings get here.
         self.mapped.identify(records, |piece| unwinder.note(piece));
     }
 

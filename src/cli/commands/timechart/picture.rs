@@ -23,7 +23,7 @@ const MAX_CPUS: usize = 1024;
 const MIN_SHARE: u64 = 8;
 /// The least height of a frequency, in percent.
 const MIN_FREQUENCY: u64 = 5;
-/// The state of a run that is not highlighted in [`CpuLane::usage`].
+/// The state, in [`CpuLane::usage`], of a run that is not highlighted.
 const NORMAL_RUN: usize = 0;
 
 /// Builds the picture of a chart.
@@ -275,7 +275,7 @@ pub(super) fn draws_calls(chart: &Timechart, parts: ChartParts) -> bool {
     is_wanted && chart.counts.calls > 0
 }
 
-/// Draws idle states. Merged states are drawn from the top down, tasks from the bottom up.
+/// Draws idle states. Merged states are drawn from the top down: tasks are drawn into the same row from the bottom up.
 fn draw_idle(lane: &CpuLane, row: &mut ChartRow) {
     for piece in lane.power.idle.pieces() {
         let whole = piece.to - piece.from;

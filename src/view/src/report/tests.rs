@@ -65,6 +65,7 @@ fn histogram(columns: &str, rows: Vec<HistogramRow>) -> Histogram {
         columns: parse_fields(&format!("{shares},{columns}")).expect("known words"),
         children,
         reference_call_graphs: false,
+        sort_event: 0,
         rows,
     }
 }
