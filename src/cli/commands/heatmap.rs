@@ -17,13 +17,13 @@ use rperf_resolve::SampleCriteria;
 use self::latency::LatencyEvents;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::filter::{RequestedFilters, args as choose};
+use crate::cli::filter::{RequestedFilters, args as filter_args};
 use crate::cli::input::{self, Input};
 use crate::cli::jobs::jobs;
 use crate::cli::options::{flag, is_given, number, switch, value};
 use crate::cli::output_file::write_to;
 use crate::cli::shared::analysis::Analysis;
-use crate::cli::symbol_options::{SymbolSources, args as names};
+use crate::cli::symbol_options::{SymbolSources, args as symbol_args};
 
 /// The default output file.
 const DEFAULT_OUTPUT: &str = "heatmap.svg";
@@ -99,8 +99,8 @@ pub(super) fn command() -> Command {
         ))
         .arg(switch("idle").help("draw samples of the idle task (default: on)"))
         .arg(value("title", "text").help("title"))
-        .args(choose::common())
-        .args(names::all())
+        .args(filter_args::common())
+        .args(symbol_args::all())
 }
 
 /// Draws the heat map, or writes latencies as text.

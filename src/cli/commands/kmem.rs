@@ -26,7 +26,7 @@ use crate::cli::input;
 use crate::cli::jobs;
 use crate::cli::options::{counter, flag, list, number, switch, value};
 use crate::cli::shared::subcommands::{self, split_words, words_option};
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 
 const ABOUT: &str = "\
 'kmem record' records allocations and frees of the slab allocator (--slab, the default) and of pages (--page) on the whole system. 'kmem stat' \
@@ -69,9 +69,9 @@ fn reading_options([page, slab]: [Arg; 2]) -> Vec<Arg> {
         value("time", "start,end").help(
             "only events of this time range: seconds, or percent of the recording: 10%/2, 10%-20%",
         ),
-        names::vmlinux().short(None),
-        names::kallsyms(),
-        names::symfs(),
+        symbol_args::vmlinux().short(None),
+        symbol_args::kallsyms(),
+        symbol_args::symfs(),
     ]
 }
 

@@ -22,7 +22,7 @@ use crate::cli::filter::{cpus, words};
 use crate::cli::input;
 use crate::cli::options::{counter, given_value, unsupported, value};
 use crate::cli::shared::subcommands::{self, split_words, words_option};
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 
 const ABOUT: &str = "\
 'kwork record' records interrupts, softirqs and work items (of workqueues) on the whole system. 'kwork report' shows how long \
@@ -69,8 +69,8 @@ fn filters(name_help: &'static str) -> [Arg; 3] {
 /// Options on the sources of symbols.
 fn symbol_options() -> [Arg; 3] {
     // -k has another meaning here: it lists classes.
-    let vmlinux = names::vmlinux().short(None);
-    [vmlinux, names::kallsyms(), names::symfs()]
+    let vmlinux = symbol_args::vmlinux().short(None);
+    [vmlinux, symbol_args::kallsyms(), symbol_args::symfs()]
 }
 
 /// `-b`, which perf refuses too if it is built without BPF.

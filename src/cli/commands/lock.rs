@@ -31,7 +31,7 @@ use crate::cli::input;
 use crate::cli::jobs;
 use crate::cli::options::{counter, flag, given_value, number, switch, value};
 use crate::cli::shared::subcommands::{self, split_words, words_option};
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 
 const ABOUT: &str = "\
 'lock record' records waits for locks of the kernel, with --user also those of user programs, with --owners also who had the locks. 'lock contention' shows the time waited per caller, per thread (-t) or per lock (-l). \
@@ -75,9 +75,9 @@ fn common(verbose: &'static str) -> Vec<Arg> {
             .short('q')
             .help("print neither titles nor warnings"),
         counter("verbose").short('v').help(verbose),
-        names::vmlinux().short(None),
-        names::kallsyms(),
-        names::symfs(),
+        symbol_args::vmlinux().short(None),
+        symbol_args::kallsyms(),
+        symbol_args::symfs(),
     ]
 }
 

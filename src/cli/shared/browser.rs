@@ -200,18 +200,22 @@ mod tests {
     use clap::Command;
 
     use super::{ArgMatches, ignored_filters, passed_options, truncate};
-    use crate::cli::filter::args as choose;
+    use crate::cli::filter::args as filter_args;
     use crate::cli::options::{switch, value};
-    use crate::cli::symbol_options::args as names;
+    use crate::cli::symbol_options::args as symbol_args;
     use crate::cli::{input, itrace};
 
     /// These words, parsed by a command with the options of `report`.
     fn parsed(words: &[&str]) -> ArgMatches {
         let command = Command::new("report")
-            .args(choose::common())
-            .args([choose::switch_on(), choose::switch_off()])
-            .args(names::all())
-            .args([itrace::option(), input::force(), choose::show_switches()])
+            .args(filter_args::common())
+            .args([filter_args::switch_on(), filter_args::switch_off()])
+            .args(symbol_args::all())
+            .args([
+                itrace::option(),
+                input::force(),
+                filter_args::show_switches(),
+            ])
             .args(["full-source-path", "ns", "idle", "hide-unresolved"].map(switch))
             .args([value("socket-filter", "socket"), value("sort", "key")]);
         let words = std::iter::once("report").chain(words.iter().copied());

@@ -2,12 +2,12 @@
 
 use clap::{Arg, Command};
 
-use crate::cli::filter::args as choose;
+use crate::cli::filter::args as filter_args;
 use crate::cli::input;
 use crate::cli::jobs;
 use crate::cli::options::{counter, switch, unsupported, value};
 use crate::cli::shared::annotation::code;
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 
 const ABOUT: &str = "\
 Shows the instructions of sampled functions with their source lines, each instruction with its share of the function's \
@@ -22,7 +22,7 @@ pub(in crate::cli::commands) fn command() -> Command {
     Command::new("annotate")
         .long_about(ABOUT)
         .args(general_options())
-        .args(choose::common())
+        .args(filter_args::common())
         .args(display_options())
         .args(symbol_and_job_options())
         .arg(Arg::new("word").num_args(0..).value_name("symbol"))
@@ -79,7 +79,7 @@ fn display_options() -> Vec<Arg> {
             .short('o')
             .help("write one file per function into this directory"),
         code::objdump(),
-        names::modules(),
+        symbol_args::modules(),
         switch("tui").help("use the terminal browser (the default on a terminal)"),
         unsupported("gtk", "use --stdio"),
         unsupported("addr2line", "source lines are read without addr2line"),
@@ -98,12 +98,12 @@ fn display_options() -> Vec<Arg> {
 
 fn symbol_and_job_options() -> Vec<Arg> {
     vec![
-        names::vmlinux(),
-        names::ignore_vmlinux(),
-        names::kallsyms(),
-        names::symfs(),
-        names::demangle(),
-        names::demangle_kernel(),
+        symbol_args::vmlinux(),
+        symbol_args::ignore_vmlinux(),
+        symbol_args::kallsyms(),
+        symbol_args::symfs(),
+        symbol_args::demangle(),
+        symbol_args::demangle_kernel(),
         crate::cli::debuginfod::option(),
         jobs::option(),
     ]

@@ -2,10 +2,10 @@
 
 use clap::{Arg, Command};
 
-use crate::cli::filter::args as choose;
+use crate::cli::filter::args as filter_args;
 use crate::cli::input;
 use crate::cli::options::{counter, number, switch, value};
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 use crate::cli::{debuginfod, jobs};
 
 const ABOUT: &str = "\
@@ -52,10 +52,10 @@ fn first_options() -> Vec<Arg> {
         // which are then those of perf.
         debuginfod::option(),
         jobs::option(),
-        names::vmlinux(),
-        names::ignore_vmlinux(),
-        names::demangle(),
-        names::demangle_kernel(),
+        symbol_args::vmlinux(),
+        symbol_args::ignore_vmlinux(),
+        symbol_args::demangle(),
+        symbol_args::demangle_kernel(),
         switch("runs").help(
             "compare two groups of runs (OLD... -- NEW...): mean shares, and 95% confidence intervals of their differences (Welch's t); only rows with an interval that excludes 0",
         ),
@@ -91,23 +91,23 @@ fn first_options() -> Vec<Arg> {
             .short('D')
             .help("first dump all records of the files"),
         input::force(),
-        names::kallsyms(),
-        names::modules(),
+        symbol_args::kallsyms(),
+        symbol_args::modules(),
     ]
 }
 
 fn middle_options() -> Vec<Arg> {
     vec![
-        choose::dsos().short('d'),
-        choose::comms().short('C'),
-        choose::symbols(),
+        filter_args::dsos().short('d'),
+        filter_args::comms().short('C'),
+        filter_args::symbols(),
         value("sort", "key[,key...]")
             .short('s')
             .help("sort keys, as for report (default: dso,symbol)"),
         value("field-separator", "separator")
             .short('t')
             .help("column separator; columns are not padded"),
-        names::symfs(),
+        symbol_args::symfs(),
     ]
 }
 
@@ -121,9 +121,9 @@ fn last_options() -> Vec<Arg> {
         value("time", "start,end[:start,end...]").help(
             "only samples of this time range, in seconds or percent of the recording (0%-10%): one range for all files, or one per file, separated by colons",
         ),
-        choose::cpu().short(None),
-        choose::pid(),
-        choose::tid(),
+        filter_args::cpu().short(None),
+        filter_args::pid(),
+        filter_args::tid(),
         switch("stream").help("compare the most frequent streams of branches of two recordings"),
     ]
 }

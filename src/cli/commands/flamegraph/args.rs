@@ -4,10 +4,10 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
-use crate::cli::filter::args as filter_options;
+use crate::cli::filter::args as filter_args;
 use crate::cli::input;
 use crate::cli::options::{counter, number, switch, value};
-use crate::cli::symbol_options::args as symbol_options;
+use crate::cli::symbol_options::args as symbol_args;
 
 const ABOUT: &str = "\
 Draws the callchains of a recording as a flame graph: a self-contained SVG file for a web browser. The width of a frame \
@@ -24,7 +24,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(files())
         .args(appearance())
         .args(selection())
-        .args(symbol_options::all())
+        .args(symbol_args::all())
         .args(recording())
         .arg(
             Arg::new("workload")
@@ -86,7 +86,7 @@ fn selection() -> Vec<Arg> {
         vec![value("event", "name").short('e').help(
             "event to draw (default: offcpu-time, otherwise the one with most samples); when recording: event to record",
         )];
-    options.extend(filter_options::common());
+    options.extend(filter_args::common());
     options.push(value("max-stack", "frames").value_parser(number).help(
         "use at most this many frames of a callchain, from the sampled function (default: all)",
     ));

@@ -9,9 +9,9 @@ use rperf_safefs::open_regular;
 
 use super::text;
 use crate::cli::error::CliError;
-use crate::cli::filter::args as choose;
+use crate::cli::filter::args as filter_args;
 use crate::cli::options::flag;
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 
 /// Options of recordings that are refused with `--latencies`, besides filters of samples, symbol options and `--no-idle`.
 const OF_RECORDINGS: [&str; 5] = ["input", "event", "from", "to", "key"];
@@ -62,7 +62,10 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Vec<TimedSpan>>, CliEr
 }
 
 fn refuse_recording_options(matches: &ArgMatches) -> Result<(), CliError> {
-    let declared: Vec<Arg> = choose::common().into_iter().chain(names::all()).collect();
+    let declared: Vec<Arg> = filter_args::common()
+        .into_iter()
+        .chain(symbol_args::all())
+        .collect();
     let declared = declared.iter().map(|arg| arg.get_id().as_str());
     let mut ids = OF_RECORDINGS
         .into_iter()

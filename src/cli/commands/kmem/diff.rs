@@ -18,7 +18,7 @@ use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::conclude;
 use crate::cli::shared::recording_pair;
 use crate::cli::symbol_options::SymbolSources;
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 
 const ABOUT: &str = "\
 Compares the allocations of two recordings, by default by caller and cache: bytes and allocations per second, bytes that were not freed, and their growth per \
@@ -53,9 +53,9 @@ pub(in crate::cli::commands) fn command() -> Command {
             page,
             switch("raw-ip").help("show addresses of callers instead of symbols"),
             slab,
-            names::vmlinux().short(None),
-            names::kallsyms(),
-            names::symfs(),
+            symbol_args::vmlinux().short(None),
+            symbol_args::kallsyms(),
+            symbol_args::symfs(),
             jobs::option(),
         ])
         .arg(recording_pair::operands())

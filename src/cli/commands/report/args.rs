@@ -2,10 +2,10 @@
 
 use clap::{Arg, Command};
 
-use crate::cli::filter::args as choose;
+use crate::cli::filter::args as filter_args;
 use crate::cli::options::{counter, number, optional, switch, unsupported, value};
 use crate::cli::shared::annotation::code;
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 use crate::cli::{debuginfod, input, itrace, jobs};
 
 const ABOUT: &str = "\
@@ -75,11 +75,11 @@ fn input() -> Vec<Arg> {
         switch("stats").help("print only the number of records per type and samples per event"),
         switch("tasks").help("print only the tree of processes and threads"),
         switch("mmaps").help("like --tasks, with memory mappings"),
-        names::vmlinux(),
-        names::ignore_vmlinux(),
-        names::kallsyms(),
+        symbol_args::vmlinux(),
+        symbol_args::ignore_vmlinux(),
+        symbol_args::kallsyms(),
         input::force(),
-        names::modules(),
+        symbol_args::modules(),
     ]
 }
 
@@ -131,11 +131,11 @@ fn table() -> Vec<Arg> {
 /// Returns the filters, and some options on the table's layout.
 fn selection() -> Vec<Arg> {
     vec![
-        choose::dsos().short('d'),
-        choose::comms(),
-        choose::pid(),
-        choose::tid(),
-        choose::symbols(),
+        filter_args::dsos().short('d'),
+        filter_args::comms(),
+        filter_args::pid(),
+        filter_args::tid(),
+        filter_args::symbols(),
         value("symbol-filter", "text").help("only functions with this text in their name"),
         value("column-widths", "width[,width...]")
             .short('w')
@@ -146,8 +146,8 @@ fn selection() -> Vec<Arg> {
         switch("hide-unresolved")
             .short('U')
             .help("skip samples without a symbol"),
-        names::symfs(),
-        choose::cpu(),
+        symbol_args::symfs(),
+        filter_args::cpu(),
         switch("show-info")
             .short('I')
             .help("with --header: print CPU topology and caches in full"),
@@ -174,8 +174,8 @@ fn annotation_and_branches() -> Vec<Arg> {
             .help("show branch stacks (the default if recorded)"),
         switch("branch-history").help("extend callchains by the recorded branch stacks"),
         code::objdump(),
-        names::demangle(),
-        names::demangle_kernel(),
+        symbol_args::demangle(),
+        symbol_args::demangle_kernel(),
         switch("mem-mode").help("show memory accesses: data source, TLB, latency"),
         value("samples", "n")
             .value_parser(number)
@@ -204,16 +204,16 @@ fn rest() -> Vec<Arg> {
             .help("show sort keys as levels of a tree"),
         optional(COLOR, "mode", "always")
             .help("use colors: always, never, auto (default: auto)"),
-        choose::time(),
-        names::inline(),
-        names::mark_truncated(),
+        filter_args::time(),
+        symbol_args::inline(),
+        symbol_args::mark_truncated(),
         code::percent_type(),
         switch("ns").help("print times in nanoseconds"),
         value("time-quantum", "time")
             .help("sort key time: length of an interval: 10ms, 1s (default: 100ms)"),
-        choose::switch_on(),
-        choose::switch_off(),
-        choose::show_switches(),
+        filter_args::switch_on(),
+        filter_args::switch_off(),
+        filter_args::show_switches(),
         switch("total-cycles").help(
             "show basic blocks sorted by cycles (needs record -b)",
         ),

@@ -8,9 +8,9 @@ use rperf_view::script::Clock;
 use super::dump;
 use super::settings::ScriptSettings;
 use crate::cli::error::CliError;
-use crate::cli::filter::args as choose;
+use crate::cli::filter::args as filter_args;
 use crate::cli::options::{counter, list, number, switch, unsupported, value};
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 use crate::cli::{debuginfod, input, itrace, jobs};
 
 const ABOUT: &str = "\
@@ -60,7 +60,7 @@ fn input_and_fields() -> Vec<Arg> {
         // perf 6.1 does not have these four options. They come first, since the error for an ambiguous prefix names the last two
         // matches, which are then options of perf.
         debuginfod::option(),
-        names::ignore_vmlinux(),
+        symbol_args::ignore_vmlinux(),
         switch("csv").help("print a row for each sample, with the fields of -F separated by commas, and a row of titles"),
         value("template", "text")
             .help("print this text for each sample: '{comm} {pid} {symbol}'")
@@ -96,12 +96,12 @@ fn input_and_fields() -> Vec<Arg> {
             .help("print no samples: check that they are in time order"),
         switch("header").help("print the header (machine and recording) before the samples"),
         switch("header-only").help("print only the header (machine and recording)"),
-        names::vmlinux(),
-        names::kallsyms(),
+        symbol_args::vmlinux(),
+        symbol_args::kallsyms(),
         switch("hide-call-graph")
             .short('G')
             .help("print only the sampled address, no callchains"),
-        names::symfs(),
+        symbol_args::symfs(),
         list("fields", "field[,field...]")
             .short('F')
             .help("fields to print, separated by commas")
@@ -114,8 +114,8 @@ fn input_and_fields() -> Vec<Arg> {
 
 fn selection() -> Vec<Arg> {
     vec![
-        choose::dsos(),
-        choose::symbols().help("only samples in these functions or at these addresses"),
+        filter_args::dsos(),
+        filter_args::symbols().help("only samples in these functions or at these addresses"),
         value("addr-range", "bytes")
             .value_parser(number)
             .help("with -S ADDRESS: range of this many bytes"),
@@ -125,10 +125,10 @@ fn selection() -> Vec<Arg> {
         unsupported("call-ret-trace", ""),
         unsupported("graph-function", ""),
         value("stop-bt", "symbol[,symbol...]").help("end callchains at these functions"),
-        choose::cpu(),
-        choose::comms(),
-        choose::pid(),
-        choose::tid(),
+        filter_args::cpu(),
+        filter_args::comms(),
+        filter_args::pid(),
+        filter_args::tid(),
         value("max-stack", "n")
             .value_parser(number)
             .help("print at most n frames of a callchain (default: 127)"),
@@ -168,11 +168,11 @@ fn remaining() -> Vec<Arg> {
             .help("print each sample as a JSON object on one line, with the fields of -F"),
         itrace::option(),
         switch("full-source-path").help("print full paths of source files"),
-        names::demangle(),
-        names::demangle_kernel(),
-        choose::time().long_help(TIME),
-        names::inline(),
-        names::mark_truncated(),
+        symbol_args::demangle(),
+        symbol_args::demangle_kernel(),
+        filter_args::time().long_help(TIME),
+        symbol_args::inline(),
+        symbol_args::mark_truncated(),
         unsupported("guestmount", ""),
         unsupported("guestvmlinux", ""),
         unsupported("guestkallsyms", ""),
@@ -182,9 +182,9 @@ fn remaining() -> Vec<Arg> {
             "stitch-lbr",
             "record with --call-graph dwarf for deep stacks",
         ),
-        choose::switch_on(),
-        choose::switch_off(),
-        choose::show_switches(),
+        filter_args::switch_on(),
+        filter_args::switch_off(),
+        filter_args::show_switches(),
         jobs::option(),
     ]
 }

@@ -8,7 +8,7 @@ use rperf_analysis::timechart::{CallOptions, ChartRange, Highlight, TimechartOpt
 use crate::cli::error::CliError;
 use crate::cli::filter::parse_seconds;
 use crate::cli::options::{counter, flag, list, number, switch, value};
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 use crate::cli::{input, jobs};
 
 /// The default output file.
@@ -83,7 +83,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 ),
         )
         .arg(value("time", "start,end").help("draw only this time range in seconds, with more detail; either may be omitted"))
-        .args([names::vmlinux(), names::kallsyms(), names::symfs()])
+        .args([symbol_args::vmlinux(), symbol_args::kallsyms(), symbol_args::symfs()])
         .arg(counter("verbose").short('v').help("report problems with symbol tables"))
         .arg(switch("quiet").short('q').help("print neither notes nor warnings"))
         .arg(jobs::option())

@@ -3,13 +3,13 @@
 use clap::{Arg, Command};
 
 use crate::cli::debuginfod;
-use crate::cli::filter::args as choose;
+use crate::cli::filter::args as filter_args;
 use crate::cli::live::{probes, workload};
 use crate::cli::options::{
     counter, list, number, number_list, short_switch, switch, unsupported, value,
 };
 use crate::cli::shared::annotation::code;
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 
 const ABOUT: &str = "\
 Shows a live histogram of the whole system, or of the given processes, threads, users or CPUs. Older samples decay: each \
@@ -114,7 +114,7 @@ fn other_short_options() -> Vec<Arg> {
         switch("hide_kernel_symbols")
             .short('K')
             .help("hide kernel symbols"),
-        names::vmlinux(),
+        symbol_args::vmlinux(),
         code::style(),
         switch("show-nr-samples")
             .short('n')
@@ -145,9 +145,9 @@ fn remaining_options_a_to_i() -> Vec<Arg> {
             .long_help(CALL_GRAPH),
         switch("children").help("accumulate callees into callers (default: on with callchains)"),
         comms_option(),
-        names::demangle(),
-        names::demangle_kernel(),
-        choose::dsos(),
+        symbol_args::demangle(),
+        symbol_args::demangle_kernel(),
+        filter_args::dsos(),
         value("fields", "field[,field...]")
             .help("columns: overhead, overhead_children, sample, period, and the keys of --sort"),
         switch("force").help("accepted, no effect: top reads no recording"),
@@ -167,8 +167,8 @@ fn remaining_options_a_to_i() -> Vec<Arg> {
 /// Returns the remaining options from `--ignore-vmlinux` on, in alphabetical order.
 fn remaining_options_i_to_z() -> Vec<Arg> {
     vec![
-        names::ignore_vmlinux(),
-        names::kallsyms(),
+        symbol_args::ignore_vmlinux(),
+        symbol_args::kallsyms(),
         value("max-stack", "frames")
             .value_parser(number)
             .help("use at most this many frames of a callchain, from the sampled function (default: 127)"),
@@ -199,7 +199,7 @@ fn remaining_options_i_to_z() -> Vec<Arg> {
         value("sym-annotate", "symbol")
             .help("annotate this function, refreshed at each interval"),
         symbols_option(),
-        names::symfs(),
+        symbol_args::symfs(),
         switch("tui").help("use the terminal browser (the default on a terminal)"),
     ]
 }

@@ -11,7 +11,7 @@ use crate::cli::error::CliError;
 use crate::cli::jobs;
 use crate::cli::options::{flag, number, optional, switch, value};
 use crate::cli::shared::flame_output::PictureFormat;
-use crate::cli::symbol_options::args as names;
+use crate::cli::symbol_options::args as symbol_args;
 
 const ABOUT: &str = "\
 Shows the time that tasks do not run, by task, by state and by the stack at the switch (sched record -g). A sleep lasts from \
@@ -37,7 +37,11 @@ pub(in crate::cli::commands) fn command() -> Command {
         .long_about(ABOUT)
         .args(selection())
         .args(output())
-        .args([names::vmlinux(), names::kallsyms(), names::symfs()])
+        .args([
+            symbol_args::vmlinux(),
+            symbol_args::kallsyms(),
+            symbol_args::symfs(),
+        ])
         .args(without_dump())
         .arg(jobs::option())
 }
