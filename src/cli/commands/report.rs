@@ -69,7 +69,10 @@ fn with_trace(
         .any(|option| flag(matches, option) == Some(true));
     match is_without_samples || record_dump::is_wanted(matches) {
         true => Ok(None),
-        false => itrace::decoded(input, matches, true, context),
+        false => {
+            let by_default = true;
+            itrace::decoded(input, matches, by_default, context)
+        }
     }
 }
 
@@ -98,7 +101,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         return Ok(exit_of(&data));
     }
     let (settings, lost) = (&job.settings, replay.diagnostics().lost_samples);
-    let bad_records = job.count(&analysis, true, |parameters, counts| {
+    let is_all = true;
+    let bad_records = job.count(&analysis, is_all, |parameters, counts| {
         analysis.end_progress();
         context.paginate("report")?;
         if let Some(format) = settings.data {
@@ -121,10 +125,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             original.as_ref().unwrap_or(&data),
         )?;
         print(context, parameters, &counts, lost, settings)?;
-        let threads = thread_layout.map(|layout| (ThreadCounts::of_recording(replay), layout));
-        print_rest(context, &counts, threads.as_ref())?;
+        let by_thread = thread_layout.map(|layout| (ThreadCounts::of_recording(replay), layout));
+        print_rest(context, &counts, by_thread.as_ref())?;
         warn_of_truncated(context, &counts.stacks, stack_copy_size(data.events()));
-        Ok(threads.map(|(threads, _)| threads.bad).unwrap_or_default())
+        // The pass of `--threads` has decode errors of its own.
+        Ok(by_thread
+            .map(|(threads, _)| threads.bad)
+            .unwrap_or_default())
     })?;
     analysis.conclude_with(bad_records)?;
     Ok(exit_of(&data))
@@ -173,8 +180,8 @@ impl<'j> ReportJob<'j> {
     }
 
     /// Counts the samples of a recording, and passes the result to `then`. `is_all` is whether `analysis` covers the complete
-    /// recording: if so, problems with symbols are reported. Damage and losses are then reported only if there are no samples to
-    /// count; otherwise that is left to the caller.
+    /// recording: only for a complete recording, this method reports problems with symbols and, if there are no samples or the
+    /// filters leave none, also damage and losses. If there are samples, the caller reports damage and losses.
     fn count<R>(
         &self,
         analysis: &Analysis<'_>,
@@ -267,10 +274,10 @@ fn print_records(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<bool, 
         analysis.conclude()?;
         return Ok(true);
     }
-    let with_memory = flag(matches, "mmaps") == Some(true);
-    if with_memory || flag(matches, "tasks") == Some(true) {
+    let with_mappings = flag(matches, "mmaps") == Some(true);
+    if with_mappings || flag(matches, "tasks") == Some(true) {
         context.paginate("report")?;
-        let tasks = task_tree(replay.world(), with_memory);
+        let tasks = task_tree(replay.world(), with_mappings);
         write_tasks(&mut context.stdout(), &tasks)?;
         context.stdout().flush()?;
         analysis.conclude()?;
@@ -303,6 +310,7 @@ fn print_dump(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<(), CliEr
     }
     records.write_start(&mut context.stdout())?;
     print_start(matches, context, input, replay.data())?;
+    // No text follows a record.
     record_dump::write(&mut context.stdout(), replay, records, |_, _| Ok(()))?;
     Ok(())
 }
@@ -425,6 +433,7 @@ fn count(
     let (replay, data, threads) = (&analysis.replay, analysis.data(), analysis.jobs);
     let mut options = parameters.plan.options.clone();
     let resolver = analysis.resolver(parameters.symbols);
+    // If user stacks are unwound, the limit of frames moves from `options` to the unwinder.
     let limit = unwinding_limit(data.metadata(), &mut options);
     let mut recording = RecordingInfo {
         groups: parameters
@@ -497,7 +506,8 @@ fn blocks(
     }
 }
 
-/// Whether no event of a table has samples. The leader of a group may have none although other members have some.
+/// Whether no event of a table has samples. `all` counts only the leader of a group, but also filtered samples; `total` counts
+/// all members, but no filtered samples with `--percentage relative`.
 fn is_empty(histogram: &Histogram) -> bool {
     histogram.all.samples == 0 && histogram.total().samples == 0
 }

@@ -1,5 +1,6 @@
 //! `--filter` and `--exclude-perf` for events that are not tracepoints: a BPF program for each filter drops the samples that do
-//! not match. If a program cannot test a compared field, or cannot be loaded, rperf drops these samples before writing them.
+//! not match. If a program cannot test a compared field, or cannot be loaded, rperf drops these samples before writing them; but
+//! user and group ids are compared only by programs: without a program, they are an error.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -114,7 +115,7 @@ type ByEvent<T> = Vec<Option<T>>;
 ///
 /// # Errors
 ///
-/// A filter without a program compares a field that samples do not have.
+/// A filter without a program compares the user or group id, which samples do not have.
 fn load_programs(
     filters: ByEvent<SampleFilter>,
 ) -> Result<(ByEvent<Arc<SampleFilterProgram>>, ByEvent<SampleFilter>), CliError> {
@@ -212,7 +213,7 @@ impl BuildRewriter for SampleFilters {
     }
 }
 
-/// Returns the period of samples that do not record it; 1 if it varies.
+/// Returns the period of an event's samples, for samples without a recorded period; 1 if the period varies (`-F`).
 fn fixed_period(event: &EventDesc) -> u64 {
     match event.attr.flags.contains(AttrFlags::FREQ) {
         true => 1,

@@ -19,7 +19,8 @@ const EXCLUDED_OPTIONS: [(&str, &str); 5] = [
     ("switch-output-event", "a directory cannot be split"),
 ];
 
-/// The draining threads; `None` if not given: a single thread drains all ring buffers.
+/// The draining threads; `None` if not given: a single thread drains all ring buffers. `is_stream` is whether the recording is
+/// written to the standard output or a FIFO.
 pub(super) fn threads(
     matches: &ArgMatches,
     is_stream: bool,

@@ -30,14 +30,16 @@ fn parse_delay(word: &str) -> Option<Option<Vec<TimedSwitch>>> {
         after: Duration::from_millis(millis),
         on,
     };
+    let enable_after = |millis| switch(millis, true);
+    let disable_after = |millis| switch(millis, false);
     let millis = |text: &str| text.parse::<u32>().ok().map(u64::from);
     if let Some(delay) = millis(word) {
-        return Some((delay > 0).then(|| vec![switch(delay, true)]));
+        return Some((delay > 0).then(|| vec![enable_after(delay)]));
     }
     let mut switches: Vec<TimedSwitch> = Vec::new();
     for range in word.split(',') {
         let (from, to) = range.split_once('-')?;
-        let (from, to) = (switch(millis(from)?, true), switch(millis(to)?, false));
+        let (from, to) = (enable_after(millis(from)?), disable_after(millis(to)?));
         let in_order = switches.last().is_none_or(|last| last.after < from.after);
         if !in_order || from.after >= to.after {
             return None;

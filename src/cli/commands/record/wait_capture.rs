@@ -98,14 +98,14 @@ fn start_kind(
         }
         Err(error) => {
             let error = error.to_string();
-            let first = error.lines().next().unwrap_or_default();
-            context.note(format_args!("{what} are not recorded: {first}"));
+            let first_line = error.lines().next().unwrap_or_default();
+            context.note(format_args!("{what} are not recorded: {first_line}"));
         }
     }
 }
 
-/// Returns the tasks whose waits are captured. Processes, threads and the workload are not in it yet:
-/// [`CapturePrograms::connect`] adds their threads.
+/// Returns the tasks whose waits are captured. For processes, threads or a workload, the set is still empty:
+/// [`CapturePrograms::connect`] adds the threads.
 fn tasks(request: &RecordRequest) -> TaskSet {
     let follow = match &request.observe.target {
         Target::Workload | Target::Processes(_) => member_offsets([("task_struct", "pid")]).ok(),
@@ -168,9 +168,11 @@ impl OutputPrograms for CapturePrograms {
                     self.capture.write_to(cpu, *counter)?;
                 }
             }
-            self.capture.add_threads(&self.threads, false)?;
+            let from_exec = false;
+            self.capture.add_threads(&self.threads, from_exec)?;
             let workload: Vec<u32> = workload.into_iter().collect();
-            self.capture.add_threads(&workload, true)
+            let from_exec = true;
+            self.capture.add_threads(&workload, from_exec)
         })();
         connected.map_err(|error: Error| io::Error::other(error.to_string()))
     }

@@ -75,7 +75,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
 }
 
-/// Runs a session with one recording: the screen on this thread, the reading on another.
+/// Runs a session with one recording: the screen on this thread, the reading on another. `path` is the recording that the user
+/// chose in an earlier session; `None` for the one that the options name.
 fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, CliError> {
     let mut display = BrowserTerminal::open(job.context)?;
     let outcome = SharedSessionEnd::default();
@@ -104,6 +105,7 @@ fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, Cl
         drop(display);
         displayed?;
         let next = outcome.borrow().clone();
+        // A reader that has finished before everything was read has failed: `join` returns its error.
         if !is_read.load(Ordering::Acquire) && !reader.is_finished() && next == SessionEnd::Nothing
         {
             exit_now();
@@ -151,10 +153,11 @@ impl RecordingReader<'_> {
         let data = input.parse(context)?;
         let size = data.data().len();
         for length in PARTS.into_iter().filter(|length| size > 2 * length) {
-            let first = data.data().get(..length).unwrap_or_default();
+            let start = data.data().get(..length).unwrap_or_default();
+            // Only `--stats` shows the summary.
             let part = input
                 .read(context)?
-                .with_records(first, UnpackSummary::default());
+                .with_records(start, UnpackSummary::default());
             // Errors are ignored: a part may have no matching samples, and the complete report shows other errors again.
             let percent = length as f64 * 100.0 / size as f64;
             let _ = self.read(&input, &part, Some(percent));

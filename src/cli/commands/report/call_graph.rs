@@ -63,7 +63,8 @@ impl CallGraphFormat {
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let mut graph = Self::default();
         graph.configure(context)?;
-        // The later of two thresholds applies.
+        // `-g` may contain a threshold, too: the later of the two options applies. The place of an option that is not given
+        // is `None`, which is before all others.
         let place = |id| matches.index_of(id);
         let percent_limit = limit_option(matches)?;
         if place("percent-limit") < place("call-graph") {
@@ -106,7 +107,7 @@ impl CallGraphFormat {
             "call-graph.sort-key",
         ] {
             if let Some(word) = text(name) {
-                self.word(word)
+                self.apply_word(word)
                     .map_err(|error| error.detail(format!("(from the setting {name})")))?;
             }
         }
@@ -123,7 +124,7 @@ impl CallGraphFormat {
             .filter(|word| !word.is_empty())
         {
             if !word.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
-                self.word(word)?;
+                self.apply_word(word)?;
                 continue;
             }
             match numbers {
@@ -139,8 +140,8 @@ impl CallGraphFormat {
         Ok(())
     }
 
-    /// Applies a word, which may be abbreviated; the first match is taken, as in perf.
-    fn word(&mut self, word: &str) -> Result<(), CliError> {
+    /// Applies a word, which may be abbreviated; the first match in [`WORDS`] is taken, as in perf.
+    fn apply_word(&mut self, word: &str) -> Result<(), CliError> {
         let begins = |(name, _): &&(&str, GraphWord)| name.starts_with(word);
         let (_, word) = WORDS.iter().find(begins).ok_or_else(|| unknown(word))?;
         match *word {

@@ -57,7 +57,7 @@ impl DataFormat {
     ///
     /// # Errors
     ///
-    /// Status 129: both formats, or an option that would have no effect.
+    /// Status 129: both formats, or one of [`TEXT_OPTIONS`].
     pub(super) fn requested(matches: &ArgMatches) -> Result<Option<Self>, CliError> {
         let mut requested = Self::ALL
             .into_iter()
@@ -66,9 +66,9 @@ impl DataFormat {
             return Ok(None);
         };
         let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        let both = requested.next().map(Self::option);
-        let text = TEXT_OPTIONS.iter().copied().find(is_given);
-        match both.or(text) {
+        let other_format = requested.next().map(Self::option);
+        let text_option = TEXT_OPTIONS.iter().copied().find(is_given);
+        match other_format.or(text_option) {
             Some(other) => Err(CliError::usage(format!(
                 "--{} and --{other} exclude each other",
                 format.option()

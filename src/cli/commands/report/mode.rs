@@ -96,12 +96,12 @@ pub(super) fn default_keys(
     raw: bool,
 ) -> &'static str {
     let is_tracepoint = |event: &EventDesc| event.attr.kind == EventType::TRACEPOINT;
-    let tracepoints = !recording.is_pipe && recording.events.iter().all(is_tracepoint);
+    let only_tracepoints = !recording.is_pipe && recording.events.iter().all(is_tracepoint);
     match counted {
         CountedItems::Branches => BRANCH_KEYS,
         CountedItems::Accesses => ACCESS_KEYS,
-        CountedItems::Samples if tracepoints && raw => RAW_KEYS,
-        CountedItems::Samples if tracepoints => TRACEPOINT_KEYS,
+        CountedItems::Samples if only_tracepoints && raw => RAW_KEYS,
+        CountedItems::Samples if only_tracepoints => TRACEPOINT_KEYS,
         CountedItems::Samples => SAMPLE_KEYS,
     }
 }

@@ -69,8 +69,9 @@ impl SampleSelection {
         if levels.is_some() && parallelism.is_none() {
             return Err(no_latency());
         }
+        let relative_times = false;
         let selected = SelectedSamples {
-            chosen: self.filters.filter(recording, false)?.non_empty(),
+            chosen: self.filters.filter(recording, relative_times)?.non_empty(),
             switched: SwitchedSamples::find(replay, switch, threads),
             idle: self.idle,
             socket: self.socket.map(|socket| OnSocket {
@@ -149,8 +150,8 @@ impl SelectSamples for SelectedSamples {
             None => SampleTreatment::Counted,
         };
         let on_socket = |filter: &OnSocket| filter.holds(sample.cpu);
-        let at_level = |(levels, threads): &(CpuList, Arc<Parallelism>)| {
-            levels.numbers().contains(&threads.at(sample.order))
+        let at_level = |(levels, parallelism): &(CpuList, Arc<Parallelism>)| {
+            levels.numbers().contains(&parallelism.at(sample.order))
         };
         let accepted =
             self.socket.as_ref().is_none_or(on_socket) && self.levels.as_ref().is_none_or(at_level);

@@ -67,7 +67,7 @@ struct ReportShape {
     /// Whether the recording has no callchains; false for a pipe.
     lacks_callchains: bool,
     /// Whether there are callchains or branch stacks that call graphs can show.
-    chains: bool,
+    has_chains: bool,
     /// Whether call graphs show details of branch stacks (`--branch-history`).
     history: bool,
     /// Whether rows include their callees (`--children`).
@@ -105,6 +105,7 @@ impl ReportSettings {
         Ok(Self {
             layout: ReportLayout {
                 min_percent: call_graph::min_row_percent(matches, context)?.unwrap_or_default(),
+                // `plan` sets it.
                 own_is_self: false,
                 widths: text("column-widths").map_or(Ok(Vec::new()), widths)?,
                 separator: text("field-separator").map(separator),
@@ -237,15 +238,15 @@ impl ReportSettings {
             false => self.mode.counted(recording)?,
         };
         let callchains = has_callchains && counted != CountedItems::Branches;
-        // As in perf: unless `--children` is given, rows of a pipe do not include callees. Its callchains, and those of
-        // `--branch-history`, begin with the outermost caller nevertheless.
+        // As in perf: if neither `--children` nor `--no-children` is given, the rows of a recording from a pipe do not include
+        // callees, but its callchains, like those of `--branch-history`, begin with the outermost caller.
         let wants_children = self.chains.children.unwrap_or(!recording.is_pipe) && callchains;
         let is_default = self.chains.children.is_none();
         let caller_first = wants_children || (is_default && (recording.is_pipe || history));
         Ok(ReportShape {
             counted,
             lacks_callchains,
-            chains: callchains || history,
+            has_chains: callchains || history,
             history,
             children: wants_children && !self.layout.hierarchy && counted != CountedItems::Accesses,
             order: match caller_first {
@@ -256,7 +257,7 @@ impl ReportSettings {
     }
 
     fn graph(&self, shape: &ReportShape) -> Option<GraphOptions> {
-        (self.chains.graph.shown && shape.chains).then_some(GraphOptions {
+        (self.chains.graph.shown && shape.has_chains).then_some(GraphOptions {
             form: self.chains.graph.form,
             min_percent: self.chains.graph.min_percent,
             by_address: self.chains.graph.by_address,

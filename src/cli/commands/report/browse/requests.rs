@@ -36,8 +36,10 @@ pub(super) fn answer(
         data,
         messages,
     };
-    while let Some(request) = server.serve(requests_in, None) {
-        // The request needs an annotator, which then answers later requests, too. On an error, the next request is served.
+    let no_annotator = None;
+    while let Some(request) = server.serve(requests_in, no_annotator) {
+        // The request needs an annotator, which then answers later requests, too, until the browser exits. If the annotator
+        // cannot be created, the browser shows the error, and the loop serves the next request.
         let served = with_functions(job, input, data, |annotator| {
             server.reply(request, Some(annotator));
             server.serve(requests_in, Some(annotator));
@@ -85,13 +87,14 @@ struct RequestServer<'s> {
 }
 
 impl RequestServer<'_> {
-    /// Answers requests until the browser exits, or until a request needs an annotator that is not there; returns this request.
+    /// Answers requests until the browser exits. Without an annotator, returns the first request that needs one, unanswered.
     fn serve(
         &self,
         requests_in: &Receiver<BrowserRequest>,
         annotator: Option<&Annotator<'_, '_>>,
     ) -> Option<BrowserRequest> {
         for request in requests_in {
+            // Needs no answer.
             if matches!(request, BrowserRequest::Closed(_)) {
                 continue;
             }
