@@ -23,7 +23,7 @@ pub struct NamedStacks {
 /// The name of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFrame {
-    /// The function; if unknown, the short name of the object in brackets, or `[unknown]`.
+    /// The function; if unknown, the name of the object in brackets, or `[unknown]`.
     pub name: String,
     /// Type of the code.
     pub origin: CodeOrigin,
@@ -65,7 +65,7 @@ pub struct StackView<'a> {
     /// Indices in [`NamedStacks::names`], in call graph order. Without callchains, only the
     /// sampled location.
     pub frames: &'a [u32],
-    /// Its samples and their period.
+    /// Sum of its samples.
     pub sum: ColumnSum,
 }
 

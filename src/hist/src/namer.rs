@@ -17,7 +17,7 @@ use crate::sites::{KnownSites, SiteBuilder, SiteFinder};
 use crate::stacks::{StackKey, StackWeight, UniqueStacks};
 use crate::values::{self, ValuesId};
 
-/// Data shared by all workers.
+/// The pools to which all workers add payload texts, field values and properties of samples.
 #[derive(Clone, Copy)]
 pub(crate) struct SharedPools<'a> {
     pub(crate) payloads: &'a TextPool,
@@ -87,7 +87,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
         self.resolver
     }
 
-    /// Resolves the stack `key` of samples with the key `head`, and adds it with their `weight`.
+    /// Resolves the stack `key` of samples with the sample key `head`, and adds it with their `weight`.
     pub(crate) fn add(
         &mut self,
         head: &SampleKey,
@@ -175,6 +175,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
 
 /// Machine and process of the samples of a stack, and the position of the first of them.
 pub(crate) fn address_context(head: &SampleKey, weight: &StackWeight) -> AddressContext {
+    // The sample key has the process only if a sort key shows it.
     let pid = weight.thread.pid;
     AddressContext {
         machine: Machine::of(head.misc.cpu_mode(), pid),
@@ -185,6 +186,7 @@ pub(crate) fn address_context(head: &SampleKey, weight: &StackWeight) -> Address
 
 /// Empty stacks for each event.
 fn empty_stacks(source: &RecordingInfo<'_>) -> Vec<UniqueStacks> {
+    // `callchains` has one item for each event.
     source
         .callchains
         .iter()

@@ -52,7 +52,7 @@ pub struct HistogramOptions {
     /// Whether symbols are shown with the address of their first appearance and a letter for their
     /// origin, and objects by their full path.
     pub addresses: bool,
-    /// The event of a group to sort by first; its leader is 0.
+    /// The event to sort by first, as an index in the group; 0 is the group's leader.
     pub sort_event: usize,
     /// Number of running threads over time, for latencies and the key `parallelism`; `None` if unknown or not needed.
     pub parallelism: Option<Arc<Parallelism>>,
@@ -174,7 +174,7 @@ impl HistogramOptions {
         self.keys().iter().any(|key| key.shows_source())
     }
 
-    /// The options for an event, or for the group of this leader: without the fields of other tracepoints.
+    /// The options for the report of `event`, or of the group that it leads: without sort keys for fields of other tracepoints.
     pub(crate) fn of_event(&self, event: usize) -> Self {
         let is_of = |field: &ReportField| field.key().is_none_or(|key| key.is_of(event));
         let fields_of_event = |fields: &[ReportField]| {

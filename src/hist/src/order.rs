@@ -1,11 +1,15 @@
 //! The order of rows.
 //!
 //! perf puts rows into a red-black tree. With children and call graphs its comparison is not a
-//! strict order: rows of equal weight are compared by depth if their first samples are of one
+//! strict order: rows of equal total are compared by depth if their first samples are of one
 //! thread, otherwise by own weight and names, so three rows can form a cycle. Then the result
 //! depends on the shape of the tree. [`by_insertion`] builds the same tree to get the same order.
 
 const NO_NODE: u32 = u32::MAX;
+
+/// Colors, as values of [`Node::red`].
+const RED: bool = true;
+const BLACK: bool = false;
 
 /// The positions of `items` in order, after inserting them one by one into a red-black tree.
 /// `above(new, old)` returns whether `new` precedes `old`.
@@ -26,6 +30,7 @@ pub(crate) fn by_insertion<T: Copy>(
 #[derive(Clone, Copy)]
 struct Node<T> {
     parent: u32,
+    /// The nodes before and after it, by side: 0 and 1.
     child: [u32; 2],
     red: bool,
     item: T,
@@ -49,7 +54,7 @@ impl<T: Copy> InsertionTree<T> {
         self.nodes.push(Node {
             parent,
             child: [NO_NODE; 2],
-            red: true,
+            red: RED,
             item,
         });
         if parent == NO_NODE {
@@ -66,9 +71,9 @@ impl<T: Copy> InsertionTree<T> {
             let side = self.side(grandparent, parent);
             let uncle = self.child(grandparent, 1 - side);
             if self.is_red(uncle) {
-                self.paint(parent, false);
-                self.paint(uncle, false);
-                self.paint(grandparent, true);
+                self.paint(parent, BLACK);
+                self.paint(uncle, BLACK);
+                self.paint(grandparent, RED);
                 node = grandparent;
                 continue;
             }
@@ -78,12 +83,12 @@ impl<T: Copy> InsertionTree<T> {
             } else {
                 parent
             };
-            self.paint(top, false);
-            self.paint(grandparent, true);
+            self.paint(top, BLACK);
+            self.paint(grandparent, RED);
             self.rotate(grandparent, 1 - side);
             break;
         }
-        self.paint(self.root, false);
+        self.paint(self.root, BLACK);
     }
 
     /// The parent and grandparent of `node`, if the parent is red. A red parent is not the root, so that it has a parent itself.

@@ -19,8 +19,8 @@ impl Parallelism {
     /// The number of threads at `order`; at least 1, since the sampled thread runs.
     #[must_use]
     pub fn at(&self, order: Order) -> u32 {
-        let before = self.steps.partition_point(|(from, _)| *from <= order);
-        let step = before.checked_sub(1).and_then(|last| self.steps.get(last));
+        let begun = self.steps.partition_point(|(from, _)| *from <= order);
+        let step = begun.checked_sub(1).and_then(|last| self.steps.get(last));
         step.map_or(1, |(_, threads)| (*threads).max(1))
     }
 

@@ -15,7 +15,7 @@ pub trait PayloadText: Sync {
     /// Appends the text of the raw data of a sample of `event`.
     fn write(&self, event: EventIndex, raw: &[u8], out: &mut Vec<u8>);
 
-    /// The values of sort key fields, from the raw data of a sample of `event`.
+    /// The values of the tracepoint fields used as sort keys, from the raw data of a sample of `event`.
     fn fields(&self, event: EventIndex, raw: &[u8]) -> FieldValues;
 }
 

@@ -55,6 +55,7 @@ pub(crate) struct RawProperties {
     time: u64,
     weight: SampleWeight,
     cgroup: u64,
+    /// Device and inode of the cgroup namespace.
     cgroup_id: (u64, u64),
     transaction: u64,
     code_page: u64,
@@ -77,9 +78,13 @@ pub(crate) struct SampleWeight {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct RawAccess {
+    /// Data address.
     address: u64,
+    /// Physical data address.
     physical: u64,
+    /// `PERF_MEM_*`.
     source: u64,
+    /// Page size of the data in bytes.
     page: u64,
 }
 
@@ -111,13 +116,14 @@ impl UsedProperties {
         self.counts_costs || self.parallelism.is_some()
     }
 
-    /// The parts of a sample's weight.
+    /// The total weight of a sample and its two parts (0 for weights without parts), as summed in
+    /// [`Weights::costs`](crate::histogram::Weights::costs).
     pub(crate) fn costs(&self, sample: &Sample<'_>) -> [u64; 3] {
         let weight = self.weight(sample);
         [weight.total, weight.instruction, weight.retirement]
     }
 
-    /// Whether any property is used.
+    /// Whether any property is used by a sort key.
     pub(crate) fn any(&self) -> bool {
         !self.properties.is_empty()
     }

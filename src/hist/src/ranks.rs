@@ -61,7 +61,8 @@ impl RankTable {
         })
     }
 
-    /// Appends the column of the key at `index`, for entries of several events.
+    /// Appends the column of the key at `index` for entries, each given as the index of its event in the group and its first
+    /// appearance.
     pub(crate) fn push<'f>(
         &self,
         index: usize,
@@ -72,7 +73,7 @@ impl RankTable {
         codes.push(firsts.map(|(event, first)| key.of(event, first)), key.count);
     }
 
-    /// The columns of all keys, for entries of several events.
+    /// The columns of all keys, for entries as in [`RankTable::push`].
     pub(crate) fn codes<'f>(
         &self,
         firsts: impl ExactSizeIterator<Item = (usize, &'f FirstAppearance)> + Clone,
@@ -84,18 +85,20 @@ impl RankTable {
         codes
     }
 
-    /// The labels of the event at `index`.
+    /// The labels of the event at `index` in the group.
     pub(crate) fn labels(&self, index: usize, merged: &MergedStacks) -> EntryLabels {
-        let codes = |of_sites: bool, count| {
-            let mut codes = RankCodes::new(count);
+        const OF_CONTEXTS: bool = false;
+        const OF_SITES: bool = true;
+        let codes = |of_sites: bool, len| {
+            let mut codes = RankCodes::new(len);
             for key in self.keys.iter().filter(|key| key.of_sites == of_sites) {
                 codes.push(key.ranks[index].iter().copied(), key.count);
             }
             codes.dense().ranks
         };
         EntryLabels {
-            contexts: codes(false, merged.contexts.len()),
-            sites: codes(true, merged.sites.len()),
+            contexts: codes(OF_CONTEXTS, merged.contexts.len()),
+            sites: codes(OF_SITES, merged.sites.len()),
         }
     }
 }

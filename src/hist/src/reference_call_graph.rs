@@ -41,10 +41,9 @@ struct CountRatio {
 
 impl CountRatio {
     fn of(row: &HistogramRow, reference_row: &HistogramRow) -> Self {
-        let (own, theirs) = (&row.weights, &reference_row.weights);
         Self {
-            periods: (own.total, theirs.total),
-            samples: (own.samples, reference_row.chains),
+            periods: (row.weights.total, reference_row.weights.total),
+            samples: (row.weights.samples, reference_row.chains),
         }
     }
 

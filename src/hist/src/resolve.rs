@@ -42,7 +42,7 @@ pub struct RecordingInfo<'a> {
     pub payloads: &'a dyn PayloadText,
 }
 
-/// Data shared by all workers.
+/// Options and data shared by the workers that resolve stacks.
 pub struct NamingContext<'r, 'w> {
     options: &'r HistogramOptions,
     source: &'r RecordingInfo<'r>,
@@ -92,13 +92,14 @@ impl<'r, 'w> NamingContext<'r, 'w> {
     /// A worker's fold over the samples that `select` does not ignore.
     #[must_use]
     pub fn samples<'n>(&'n self, select: Option<&'n dyn SelectSamples>) -> SampleFold<'n, 'w> {
-        let sites = SiteBuilder::new(self.resolver, self.options, &self.lines).with_select(select);
+        let site_builder = SiteBuilder::new(self.resolver, self.options, &self.lines);
+        let site_builder = site_builder.with_select(select);
         let pools = SharedPools {
             payloads: &self.payloads,
             values: &self.values,
             properties: &self.properties,
         };
-        let namer = FrameNamer::new(sites, self.options, self.source, pools);
+        let namer = FrameNamer::new(site_builder, self.options, self.source, pools);
         SampleFold::new(self.options, namer, select, self.max_bytes)
     }
 
@@ -133,6 +134,7 @@ impl<'r, 'w> NamingContext<'r, 'w> {
             let event = EventInput {
                 index,
                 merged,
+                // Not used for streams.
                 callchains: true,
             };
             streams::hot_streams(&event, &options.of_event(index), &names, threads)
@@ -155,7 +157,7 @@ impl<'r, 'w> NamingContext<'r, 'w> {
 
     /// The merged stacks of each event, and the texts for the ids in them.
     fn merged_stacks(self, folded: FoldedSamples) -> (Vec<MergedStacks>, RecordingSymbols<'r, 'w>) {
-        // Each worker has the stacks of all events, in event order.
+        // Each worker has the stacks of all events, in event order. `callchains` below has one item for each event.
         let mut parts: Vec<_> = folded.parts.into_iter().map(Vec::into_iter).collect();
         let mut all_merged: Vec<MergedStacks> = self
             .source

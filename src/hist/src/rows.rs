@@ -35,22 +35,23 @@ pub(crate) fn histogram(
     let [identity, rank] = RankTable::new(&all_merged, &options.keys(), names, views, threads);
     let numbered = all_merged.iter().copied().enumerate();
     let entries: Vec<Entries<'_>> = numbered
-        .map(|(index, merged)| {
+        .map(|(event, merged)| {
             Entries::count(
                 merged,
-                identity.labels(index, merged),
+                identity.labels(event, merged),
                 options.children,
                 threads,
             )
         })
         .collect();
-    let all: Vec<ColumnSum> = events.iter().map(event_total).collect();
-    let totals = percentage_totals(&all, events, options);
+    let event_totals: Vec<ColumnSum> = events.iter().map(event_total).collect();
+    let totals = percentage_totals(&event_totals, events, options);
     let leader = events.first().zip(entries.first()).zip(totals.first());
     let mut graphs = leader.map_or_else(Vec::new, |((event, entries), total)| {
-        let graph = options.graph.as_ref().filter(|_| event.callchains);
-        let graph = graph.map(|graph| GraphBuilder::new(event.merged, names, graph, total.period));
-        graph.map_or_else(Vec::new, |graph| call_graphs(&graph, entries, threads))
+        let graph_options = options.graph.as_ref().filter(|_| event.callchains);
+        let builder =
+            graph_options.map(|graph| GraphBuilder::new(event.merged, names, graph, total.period));
+        builder.map_or_else(Vec::new, |builder| call_graphs(&builder, entries, threads))
     });
     let entry_lists = entries.iter().map(Entries::list).collect();
     let direction = caller_graph_direction(events, options);
@@ -62,6 +63,7 @@ pub(crate) fn histogram(
         lines,
     };
     let visible = formatter.lines.iter().filter(|line| formatter.shows(line));
+    // Only the entries of the leader, event 0, have call graphs.
     let with_graphs = visible.map(|line| {
         let graph = graphs.get_mut(line.entry as usize);
         let graph = graph.filter(|_| line.event == 0).map(std::mem::take);
@@ -72,7 +74,7 @@ pub(crate) fn histogram(
     });
     Histogram {
         events: events.iter().map(|event| event.index).collect(),
-        all: all.first().copied().unwrap_or_default(),
+        all: event_totals.first().copied().unwrap_or_default(),
         columns: options.columns.clone(),
         children: options.children,
         reference_call_graphs: false,
@@ -84,7 +86,7 @@ pub(crate) fn histogram(
 
 /// For each event, the total that is 100 %: that of all samples, or with [`HistogramOptions::relative`] of the accepted ones.
 fn percentage_totals(
-    all: &[ColumnSum],
+    event_totals: &[ColumnSum],
     events: &[EventInput<'_>],
     options: &HistogramOptions,
 ) -> Vec<ColumnSum> {
@@ -92,17 +94,17 @@ fn percentage_totals(
         true => all.without(event.merged.filtered),
         false => *all,
     };
-    all.iter().zip(events).map(total).collect()
+    event_totals.iter().zip(events).map(total).collect()
 }
 
 /// The call graph of each of `entries`, the entries of the leader.
 fn call_graphs(
-    graphs: &GraphBuilder<'_>,
+    builder: &GraphBuilder<'_>,
     entries: &Entries<'_>,
     threads: NonZeroUsize,
 ) -> Vec<Vec<Branch>> {
-    let chains = entries.chains(graphs.min_row_period(), threads);
-    parallel::map(chains, threads, |chains| graphs.make(&chains))
+    let chains = entries.chains(builder.min_row_period(), threads);
+    parallel::map(chains, threads, |chains| builder.make(&chains))
 }
 
 /// The sum of all samples of an event, including filtered samples.
@@ -155,8 +157,9 @@ impl RowFormatter<'_> {
             let field = key.field();
             (key.text)(&KeyInput { field, ..input }, self.names)
         };
+        let leader = 0;
         HistogramRow {
-            weights: self.lines.weights(line, 0),
+            weights: self.lines.weights(line, leader),
             others: self.lines.other_weights(line),
             cells: keys.map(cell).collect(),
             unresolved: input.site.symbol.is_none(),

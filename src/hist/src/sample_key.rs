@@ -1,4 +1,4 @@
-//! The key of a sample, and the parts of the sample that the key is made of.
+//! The key of a sample, and the parts of samples that a report uses.
 
 use rperf_replay::{CommId, Epoch, OrderRange, Sample, ThreadState, World};
 use rperf_wire::Misc;
@@ -90,7 +90,7 @@ pub(crate) struct LastKey {
     pub(crate) head: SampleKey,
     /// The index of `head` among the sample keys.
     pub(crate) number: u32,
-    /// The address and the index of the weight, if only address and period of samples are used.
+    /// The address of the sample and the index of its stack's weight; only for reports with `SampleFold::is_flat`.
     pub(crate) flat: Option<(u64, usize)>,
 }
 

@@ -25,8 +25,8 @@ pub trait SelectSamples: Sync {
     fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment;
 }
 
-/// Samples at other times and on other CPUs are ignored; samples of other tasks and locations only
-/// count for the total.
+/// Samples whose time or CPU is not accepted are ignored; samples whose task or location is not accepted only count for the
+/// total.
 impl SelectSamples for SampleCriteria {
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment {
         if !self.accepts_moment(sample) {

@@ -193,7 +193,8 @@ struct AddressLookup {
 /// Cached sites.
 #[derive(Default)]
 pub(crate) struct KnownSites {
-    /// Sampled locations. They are cached separately, since as in perf unresolved addresses are shown relative to the object.
+    /// Sampled locations. They are cached separately, since as in perf addresses without a function are shown relative to the
+    /// object, but in callchains as recorded.
     leaves: FxHashMap<AddressLookup, (u32, SampleTreatment)>,
     /// Frames of callchains.
     chain_sites: FxHashMap<AddressLookup, SiteRange>,
@@ -214,7 +215,7 @@ impl KnownSites {
     }
 }
 
-/// Site indices: a single one, or a range in [`KnownSites::inlined`].
+/// Site indices: if `len` is 1, only the index `start`; otherwise a range in [`KnownSites::inlined`].
 #[derive(Clone, Copy)]
 struct SiteRange {
     start: u32,
@@ -249,7 +250,8 @@ impl SiteFinder<'_, '_, '_> {
     pub(crate) fn target(&mut self, ip: u64) -> (u32, SampleTreatment) {
         let frame = locate_anywhere(self.builder.resolver, self.at, ip);
         // perf shows targets without a function by their address in the process.
-        let site = self.builder.caller(&frame, None);
+        let no_source_line = None;
+        let site = self.builder.caller(&frame, no_source_line);
         (self.sites.number(site), self.builder.treatment(&frame))
     }
 
@@ -288,10 +290,10 @@ impl SiteFinder<'_, '_, '_> {
         }
         let range = match frames[from..] {
             [start] => SiteRange { start, len: 1 },
-            ref more => {
+            ref none_or_several => {
                 let start = self.known.inlined.len() as u32;
-                self.known.inlined.extend_from_slice(more);
-                let len = more.len() as u32;
+                self.known.inlined.extend_from_slice(none_or_several);
+                let len = none_or_several.len() as u32;
                 SiteRange { start, len }
             }
         };

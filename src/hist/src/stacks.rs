@@ -58,12 +58,13 @@ impl StackWeight {
         self.period = self.period.saturating_add(sample.period);
         self.samples += 1;
         if sample.order.rank() < self.first.rank() {
-            self.add_earlier(sample);
+            self.set_first(sample);
         }
     }
 
+    /// Makes `sample` the earliest.
     #[cold]
-    fn add_earlier(&mut self, sample: &Sample<'_>) {
+    fn set_first(&mut self, sample: &Sample<'_>) {
         self.first = sample.order;
         self.thread = Self::of(sample).thread;
     }
@@ -175,7 +176,8 @@ pub(crate) struct UniqueStacks {
     pub(crate) sites: Interner<CodeSite>,
     /// Samples without a row that count for the total.
     pub(crate) filtered: ColumnSum,
-    /// Keys are context, leaf and level, followed by the frames ([`StackKey`]).
+    /// Keys are context, leaf and level, followed by the frames ([`StackKey`]). Values have the level, too, since keys only have
+    /// its number.
     weights: SliceMap<u32, (Level, StackWeight)>,
     scratch: Vec<u32>,
 }
@@ -214,6 +216,7 @@ pub(crate) struct MergedStacks {
     pub(crate) stacks: Vec<MergedStack>,
     /// Samples without a row that count for the total.
     pub(crate) filtered: ColumnSum,
+    /// The frames of all stacks, one stack after the other, as indices in `sites`.
     frames: Vec<u32>,
 }
 
@@ -223,6 +226,7 @@ pub(crate) struct MergedStack {
     pub(crate) context: u32,
     pub(crate) leaf: u32,
     pub(crate) level: Level,
+    /// Range in the frames of the [`MergedStacks`].
     frames: Range<usize>,
     pub(crate) weight: StackWeight,
 }

@@ -126,7 +126,8 @@ fn world() -> World {
 fn filter(options: &FilterOptions) -> SampleCriteria {
     let time = options.time.map(|(start, end)| {
         let text = format!("{start},{end}");
-        TimeIntervals::parse(&text, None, false).expect("an interval")
+        let (boundaries, relative) = (None, false);
+        TimeIntervals::parse(&text, boundaries, relative).expect("an interval")
     });
     SampleCriteria {
         intervals: time,
@@ -159,7 +160,8 @@ proptest! {
     #[test]
     fn reports_and_script_select_the_same_samples(fields in fields(), options in options()) {
         let (world, files) = (world(), MemoryFiles::default());
-        let resolver = Resolver::new(&world, &files, SearchPaths::new(None));
+        let build_id_cache = None;
+        let resolver = Resolver::new(&world, &files, SearchPaths::new(build_id_cache));
         let (filter, sample) = (filter(&options), sample(&fields));
         let treatment = filter.sample(&world, &sample);
         prop_assert_eq!(treatment, expected(&fields, &options));
