@@ -19,7 +19,8 @@ pub struct EventTable {
     /// Index of the id among the 8-byte fields at the start of a sample, if there are several events. All events must have it
     /// at the same position: the event is not known before its id is read.
     id_index: Option<usize>,
-    /// Whether records other than samples have a trailer.
+    /// Whether kernel records other than samples end in a trailer, which has their event and time: SAMPLE_ID_ALL of the first
+    /// event.
     trailers: bool,
     /// Whether a ring was written backward (`--overwrite`).
     backward: bool,
@@ -144,8 +145,8 @@ impl EventTable {
         self.events.iter().any(|event| event.defers_callchains)
     }
 
-    /// The event of a sample; `None` for an unknown id. The first event if the sample is too short for its id: decoding it then
-    /// fails.
+    /// The event of a sample; `None` for an unknown id. The first event if it is the only one, if samples have no id, or if the
+    /// sample is too short for its id: decoding it then fails.
     #[inline(always)]
     fn event_of_sample(&self, body: &[u8], endian: Endian) -> Option<EventIndex> {
         let id = self.id_index.and_then(|index| {
@@ -198,7 +199,8 @@ impl EventTable {
         trailer.time(raw.body, self.endian).filter(is_time)
     }
 
-    /// The fields of a kernel record other than a sample, and its trailer, which is empty if records have none.
+    /// The fields of a kernel record other than a sample, and its trailer. If records have no trailer or its event is unknown,
+    /// the trailer is empty, and the fields are the whole body.
     #[must_use]
     pub fn split<'a>(&self, raw: &RawRecord<'a>) -> (&'a [u8], SampleId) {
         match self.trailer(raw.body) {
@@ -207,8 +209,8 @@ impl EventTable {
         }
     }
 
-    /// The layout of a record's trailer. With IDENTIFIER, the last word of the body is the id of the event that determines the
-    /// layout; `None` for an unknown id.
+    /// The layout of a record's trailer. With several events and IDENTIFIER, the last word of the body is the id of the event
+    /// that determines the layout, `None` for an unknown id; otherwise all trailers have the first event's layout.
     fn trailer(&self, body: &[u8]) -> Option<&SampleIdLayout> {
         let first = self.events.first()?;
         if self.events.len() == 1 || !first.has(SampleType::IDENTIFIER) {
@@ -235,8 +237,8 @@ impl EventTable {
         Ok(is_known.then_some(sample))
     }
 
-    /// Like [`EventTable::sample`], but reuses another sample of this recording; `false` for an
-    /// unknown id. `endian` is the table's byte order; if it is a constant, fields are decoded without checking the order.
+    /// Like [`EventTable::sample`], but reuses another sample of this recording; `false` for an unknown id. `endian` is the
+    /// table's byte order; if it is a constant, fields are decoded without checking the byte order.
     // Always inlined: a call for each sample takes 1 % of the time of a report, and the compiler ignores a plain `inline`
     // in some codegen units.
     #[inline(always)]
@@ -262,6 +264,7 @@ impl EventTable {
             sample.event = index;
         }
         let wire = &mut sample.wire;
+        // `decode_simple` does not decode all kinds of samples; `decode_into` decodes the others, or returns the error.
         if !event.layout.decode_simple(raw.body, endian, wire) {
             event.layout.decode_into(raw.body, endian, wire)?;
         }
@@ -316,7 +319,7 @@ impl EventEntry {
     }
 }
 
-/// Records without a time have 0 or ~0.
+/// Whether `time` is a time: 0 and ~0 mean that the record has none.
 #[inline]
 fn is_time(time: &u64) -> bool {
     *time != 0 && *time != u64::MAX

@@ -16,7 +16,7 @@ use crate::{BadRecord, Fold, Order, Replay, Sample};
 impl<'a> Replay<'a> {
     /// Folds all samples. At most `threads` ranges of the file are folded into one `A` each and
     /// merged in file order, so that the result depends neither on timing nor on the number of
-    /// threads. Samples that cannot be decoded are counted in [`Replay::diagnostics`].
+    /// threads. `make` creates an empty `A`. Samples that cannot be decoded are counted in [`Replay::diagnostics`].
     ///
     /// # Panics
     /// With the payload of the first worker that panics.
@@ -49,13 +49,13 @@ impl<'a> Replay<'a> {
         if self.scan.deferred.are_awaited() {
             fields |= SampleType::CALLCHAIN;
         }
-        let mut shard = Shard {
+        let mut shard = ShardFold {
             replay: self,
             events: &self.events.reading(fields),
             folded,
             bad: DecodeErrors::default(),
             sample: Sample::default(),
-            derives: self.scan.shares.any() || self.scan.deferred.are_awaited(),
+            may_derive: self.scan.shares.any() || self.scan.deferred.are_awaited(),
         };
         for slice in slices {
             // One copy of the loop for each byte order.
@@ -69,20 +69,20 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// The fold of a range of the file.
-struct Shard<'r, 'a, A> {
+/// The fold of a shard, which is a range of the file.
+struct ShardFold<'r, 'a, A> {
     replay: &'r Replay<'a>,
-    /// The events, with the fields that are read.
+    /// The events; only those fields of their samples are decoded that `folded` reads.
     events: &'r EventTable,
     folded: A,
     bad: DecodeErrors,
     /// The last sample; its memory is reused for the next.
     sample: Sample<'a>,
-    /// Whether samples may be shared by events or have deferred callchains.
-    derives: bool,
+    /// Whether other samples may be derived from the recorded ones: samples may be shared by events or have deferred callchains.
+    may_derive: bool,
 }
 
-impl<A: Fold> Shard<'_, '_, A> {
+impl<A: Fold> ShardFold<'_, '_, A> {
     /// Folds the samples of a slice. The slice has no damage: damage that ended pass 1 is after the last slice.
     #[inline(always)]
     fn fold(&mut self, slice: &DataSlice, endian: Endian) {
@@ -93,6 +93,7 @@ impl<A: Fold> Shard<'_, '_, A> {
         loop {
             let Some(record) = records.next_sample() else {
                 match records.next_valid() {
+                    // A record other than a sample is skipped.
                     Some(_) => continue,
                     None => return,
                 }
@@ -105,7 +106,7 @@ impl<A: Fold> Shard<'_, '_, A> {
             };
             let sample = &mut self.sample;
             match self.events.sample_into(&record.raw, endian, order, sample) {
-                Ok(true) if !self.derives => self.folded.sample(replay.world(), sample),
+                Ok(true) if !self.may_derive => self.folded.sample(replay.world(), sample),
                 Ok(true) => {
                     replay.deliver(&self.sample, |sample| {
                         self.folded.sample(replay.world(), sample);
@@ -123,22 +124,22 @@ impl<A: Fold> Shard<'_, '_, A> {
     }
 }
 
-/// Distributes the slices to workers, in file order and by their sample bytes.
+/// Splits the slices in file order into at most `threads` shards with about equally many sample bytes.
 fn shards(slices: &[DataSlice], threads: NonZeroUsize) -> Vec<&[DataSlice]> {
     let total: u128 = slices.iter().map(|slice| u128::from(slice.weight)).sum();
     let threads = threads.get() as u128;
     let mut done = 0;
-    let mut owner = |slice: &DataSlice| {
-        let owner = (done * threads).checked_div(total).unwrap_or(0);
-        // Slices without samples may follow the last sample.
-        let owner = owner.min(threads - 1);
+    let mut shard_of = |slice: &DataSlice| {
+        let index = (done * threads).checked_div(total).unwrap_or(0);
+        // Slices without samples after the last sample belong to the last shard.
+        let index = index.min(threads - 1);
         done += u128::from(slice.weight);
-        owner
+        index
     };
-    let owners: Vec<u128> = slices.iter().map(&mut owner).collect();
+    let indexes: Vec<u128> = slices.iter().map(&mut shard_of).collect();
     let mut shards = Vec::new();
     let mut rest = slices;
-    for group in owners.chunk_by(|a, b| a == b) {
+    for group in indexes.chunk_by(|a, b| a == b) {
         let (shard, after) = rest.split_at(group.len());
         shards.push(shard);
         rest = after;

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{EventIndex, Order, Sample};
 
-/// One event's share of a sample with counter values: a sample is derived from it.
+/// One event's share of a sample with counter values. A sample of that event is derived from each share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GroupSample {
     pub(crate) event: EventIndex,
@@ -50,7 +50,7 @@ impl GroupSamples {
         self.shares.get(start..self.samples.get(index)?.1)
     }
 
-    /// Calls `each` with the sample, or with every sample derived from it.
+    /// Calls `each` with the sample if it has no values, otherwise with every sample derived from it, if any.
     #[inline]
     pub(crate) fn deliver(&self, sample: &Sample<'_>, mut each: impl FnMut(&Sample<'_>)) {
         let Some(shares) = self.of(sample.order.position) else {
@@ -146,6 +146,7 @@ impl GroupSamples {
 mod tests {
     use super::*;
 
+    /// The shares of samples, each given by its time and the values by counter id. The last digit of an id is its event.
     fn shares(samples: &[(u64, &[(u64, u64)])]) -> GroupSamples {
         let mut values = GroupCounts::default();
         for (position, (time, read)) in (0..).zip(samples) {
@@ -162,6 +163,7 @@ mod tests {
         values.finish(&mut LastValues::default())
     }
 
+    /// Event and period of each share of the sample at `position`.
     fn plain(shares: &GroupSamples, position: u64) -> Option<Vec<(u32, u64)>> {
         let plain = |share: &GroupSample| (share.event.0, share.period);
         Some(shares.of(position)?.iter().map(plain).collect())

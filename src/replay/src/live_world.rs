@@ -20,12 +20,14 @@ pub struct LiveWorld {
     endian: Endian,
     builder: WorldBuilder,
     events: EventTable,
+    /// The flush limit, and the order of the records added so far.
     order: Rounds,
     /// Records that change the World and have not been applied yet.
     unapplied: Vec<(Order, Vec<u8>)>,
-    /// Exited threads, with the time of exit.
+    /// Threads that exited and have not been pruned yet, with the time of exit.
     ended: Vec<(Order, u32)>,
-    /// Previous value of `completed`: no sample that is still to be processed is older.
+    /// Previous value of `completed`. Samples that are still to be processed may be older than `completed`, but not older than
+    /// this.
     settled: u64,
     /// Time up to which the World is complete.
     completed: u64,
@@ -104,7 +106,7 @@ impl LiveWorld {
         }
     }
 
-    /// Applies the records up to the time before which no further records can arrive: the end of
+    /// Applies the records up to the time before which no further records can arrive: the highest time at the end of
     /// the round before the last complete one.
     pub fn complete(&mut self) {
         let limit = self.order.limit();
@@ -119,7 +121,7 @@ impl LiveWorld {
 
     /// If the World has grown enough since it was last pruned, prunes data that later samples can't need, and returns
     /// true: earlier ids of mappings, of names no longer in use, and epochs are then invalid. May be called only when all
-    /// samples up to the completed time have been processed.
+    /// samples of the complete rounds except the last one have been processed.
     pub fn forget(&mut self) -> bool {
         let size = self.builder.world().size();
         if size + self.ended.len() < 2 * self.pruned_size + MIN_GROWTH {
@@ -229,6 +231,7 @@ mod tests {
         let mut bytes = Vec::new();
         assert!(RecordHeader::encode_record(
             kind,
+            // PERF_RECORD_MISC_USER.
             Misc(2),
             &mut bytes,
             Endian::NATIVE,
@@ -282,14 +285,15 @@ mod tests {
         let mark = record(RecordKind::FINISHED_ROUND, |_| {});
         let mut live = LiveWorld::new(Endian::NATIVE, &events());
         let (early, late) = (sample(10), sample(30));
+        let late_position = early.len() as u64;
         live.add(&[&early[..], &late, &mark].concat());
         live.complete();
-        assert!(!has_mapping(&live, &late, 24));
+        assert!(!has_mapping(&live, &late, late_position));
         // A record of another CPU, which arrived a round later.
         live.add(&[&mapped(20)[..], &sample(40), &mark].concat());
         live.complete();
         assert!(!has_mapping(&live, &early, 0));
-        assert!(has_mapping(&live, &late, 24));
+        assert!(has_mapping(&live, &late, late_position));
         // Records of the current round are not applied before its end.
         live.add(&mapped(50));
         live.complete();

@@ -38,6 +38,7 @@ impl Replay<'_> {
         let reader = SliceReader::new(self, render.wanted(), &skipped);
         thread::scope(|scope| {
             let receivers = match threads.get() {
+                // Without receivers, the Timeline finds the positions on this thread.
                 1 => Vec::new(),
                 threads => reader.start(scope, threads),
             };

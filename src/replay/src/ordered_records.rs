@@ -40,7 +40,8 @@ pub enum RecordContent<'a> {
 }
 
 /// The records of a file in perf's delivery order: records of the recorder's types and records without
-/// a time where they are in the file; all others sorted, after the FINISHED_ROUND that completes them.
+/// a time where they are in the file; all others sorted, after the FINISHED_ROUND that completes them,
+/// or at the end of the file.
 ///
 /// Uses 16 bytes per record of two rounds.
 #[derive(Debug)]
@@ -125,7 +126,8 @@ impl<'a> OrderedRecords<'_, 'a> {
         Some(self.replay.ordered_record(record, order))
     }
 
-    /// The time by which a record is sorted; `None` for a record without a time, which stays in file order.
+    /// The time by which a record is sorted; `None` for a record without a time or of an unknown event, which stays in
+    /// file order.
     fn time(&self, record: &RecordAt<'_>) -> Option<u64> {
         let raw = &record.raw;
         if raw.kind == RecordKind::SAMPLE {
@@ -144,6 +146,7 @@ impl<'a> Iterator for OrderedRecords<'_, 'a> {
                 return self.read(order);
             }
             let Some(Ok(record)) = self.records.next() else {
+                // At the end or at damage: without a limit, all waiting records become ready.
                 self.release(None);
                 if self.ready.is_empty() {
                     return None;

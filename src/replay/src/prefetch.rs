@@ -27,6 +27,7 @@ pub(crate) struct Prefetcher<'a> {
     fetched: u64,
     /// Number of records since `fetched` was last advanced, the current one included.
     passed: usize,
+    /// Counts the bytes up to `fetched`, for progress.
     walked: BytesRead,
 }
 
@@ -50,8 +51,8 @@ impl<'a> Prefetcher<'a> {
         }
     }
 
-    /// Prefetches the next range, unless the bytes at the file offset `position` were prefetched before. Called before the
-    /// record at this offset is read.
+    /// Prefetches or skips the next range, unless the bytes at the file offset `position` were prefetched or skipped before.
+    /// Called before the record at this offset is read.
     #[inline]
     pub(crate) fn advance(&mut self, position: u64) {
         self.passed += 1;

@@ -13,8 +13,8 @@ const COMMON_KINDS: usize = 128;
 pub(crate) struct RecordCounter {
     /// Number of records by type.
     kinds: [u64; COMMON_KINDS],
-    /// All other statistics. Until [`RecordCounter::finish`], [`Diagnostics::kinds`] is empty, and unknown types below
-    /// [`COMMON_KINDS`] are missing in [`Diagnostics::unknown_kinds`].
+    /// All other statistics. Here [`Diagnostics::kinds`] is empty, and [`Diagnostics::unknown_kinds`] lacks unknown types
+    /// below [`COMMON_KINDS`]; the result of [`RecordCounter::finish`] has both.
     pub(crate) statistics: Diagnostics,
 }
 
@@ -67,7 +67,7 @@ impl RecordCounter {
         }
     }
 
-    /// Adds the counts of a later part of the recording.
+    /// Adds the counts of a later part of the recording. Statistics that are not added here are set later.
     pub(crate) fn merge(&mut self, later: Self) {
         let kinds = self.kinds.iter_mut().zip(later.kinds);
         kinds.for_each(|(sum, count)| *sum += count);

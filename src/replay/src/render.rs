@@ -16,7 +16,7 @@ use crate::prefetch::fetch;
 use crate::threads::locked;
 use crate::{BadRecord, FoldControl, Order, Render, Sample, Take, World};
 
-/// Access to samples by their order.
+/// Access to samples and other records of a file or a stream by their position.
 pub(crate) trait OrderedSamples: Sync {
     /// The processes and mappings that the samples refer to. For a stream, the World grows from batch to batch.
     fn world(&self) -> &World;
@@ -33,7 +33,7 @@ pub(crate) trait OrderedSamples: Sync {
     /// The user callchains that were recorded after their samples.
     fn deferred(&self) -> &DeferredCallchains;
 
-    /// Calls `each` with the samples derived from `sample`, with complete callchains.
+    /// Calls `each` with `sample`, or with the samples derived from it if it has shares; deferred callchains are completed.
     #[inline]
     fn deliver(&self, sample: &Sample<'_>, mut each: impl FnMut(&Sample<'_>)) {
         let bytes_at = |position| self.bytes_from(position);
@@ -62,8 +62,9 @@ struct RenderQueue<Out> {
 /// Blocks in flight per worker: enough to keep it busy, few enough to limit memory.
 const BLOCKS_PER_WORKER: usize = 4;
 
-/// Renders all blocks, or until `take` stops, with at most one worker per scratch. The calling thread passes the outputs to
-/// `take` in the order of the blocks. With one scratch, the calling thread also renders; without a scratch, nothing is rendered.
+/// Renders the blocks until they end or `take` stops, with at most one worker per scratch. The calling thread passes the outputs
+/// to `take` in the order of the blocks. With one scratch, the calling thread also renders; without a scratch, nothing is
+/// rendered.
 ///
 /// # Panics
 /// With the payload of the first worker that panics.
@@ -74,12 +75,12 @@ pub(crate) fn render_blocks<S: OrderedSamples, R: Render, T: Take<R::Out>>(
     scratches: &mut [R::Scratch],
     take: &mut T,
 ) {
-    let Some((own, others)) = scratches.split_first_mut() else {
+    let Some((first, others)) = scratches.split_first_mut() else {
         return;
     };
     let renderer = &BlockRenderer::new(recorded, render);
     if others.is_empty() {
-        return renderer.render_alone(blocks, own, take);
+        return renderer.render_alone(blocks, first, take);
     }
     let (jobs, queue) = channel();
     let shared = RenderQueue {
@@ -98,9 +99,10 @@ pub(crate) fn render_blocks<S: OrderedSamples, R: Render, T: Take<R::Out>>(
         };
         let started = others.iter_mut().map(&mut start).last();
         if started.unwrap_or_default() == 0 {
-            return renderer.render_alone(blocks, own, take);
+            return renderer.render_alone(blocks, first, take);
         }
-        start(own);
+        // The calling thread does not render, so the first scratch is for one more worker.
+        start(first);
         let feeder = Feeder {
             jobs,
             look_ahead: BLOCKS_PER_WORKER * workers.len(),
@@ -160,7 +162,7 @@ impl<Out> Feeder<'_, Out> {
 struct BlockRenderer<'s, S, R> {
     recorded: &'s S,
     render: &'s R,
-    /// The events, with the fields that are read.
+    /// The events; only those fields of their samples are decoded that `render` reads.
     events: EventTable,
 }
 

@@ -20,7 +20,9 @@ pub struct Replay<'a> {
     data: &'a PerfData<'a>,
     pub(crate) events: EventTable,
     pub(crate) scan: Scan,
+    /// Samples that the last run of pass 2 could not decode.
     bad_samples: Mutex<DecodeErrors>,
+    /// Counts the bytes that the passes have read, for progress.
     pub(crate) walked: BytesRead,
 }
 

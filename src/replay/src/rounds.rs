@@ -17,7 +17,7 @@ use crate::Order;
 pub struct Rounds {
     /// Time up to which records have been delivered.
     flushed: u64,
-    /// `flushed` after the current round.
+    /// Value of `flushed` after the end of the current round.
     next: u64,
     /// Highest time so far.
     highest: u64,
@@ -32,7 +32,7 @@ impl Rounds {
         Self::default()
     }
 
-    /// Time up to which records have been delivered.
+    /// The flush limit: time up to which records have been delivered.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.flushed

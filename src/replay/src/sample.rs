@@ -1,4 +1,4 @@
-//! A decoded sample with common properties.
+//! Decoded samples with common properties, and other records with their trailers.
 
 use rperf_wire::{CpuMode, Misc, RawRecord, SampleId};
 

@@ -23,6 +23,7 @@ pub(super) type Scanned<'a> = Option<Result<Chunk<'a>, Error>>;
 pub(super) struct ChunkScanner<'e, 'a> {
     pub(super) data: &'e PerfData<'a>,
     pub(super) events: &'e EventTable,
+    /// Counts the bytes read, for progress.
     walked: &'e BytesRead,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct Chunk<'a> {
     pub(super) slices: Vec<DataSlice>,
     /// The CPU modes of samples, one bit for each.
     pub(super) modes: u8,
-    /// Ranges between FINISHED_ROUND records.
+    /// The ranges between FINISHED_ROUND records; the first and the last one are limited by the chunk.
     pub(super) segments: Vec<Segment>,
     /// Records that change the World.
     pub(super) state: Vec<(RecordPosition, RawRecord<'a>)>,
@@ -157,14 +158,15 @@ impl<'e, 'a> ChunkScanner<'e, 'a> {
     fn scan_in(&self, start: u64, end: u64, endian: Endian) -> Result<Chunk<'a>, Error> {
         let size = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
         let bytes = self.data.data_from(start);
-        let mut ahead = Prefetcher::new(bytes.get(..size).unwrap_or(bytes), start, self.walked);
+        let mut prefetcher =
+            Prefetcher::new(bytes.get(..size).unwrap_or(bytes), start, self.walked);
         let mut records = Records::new(bytes, start, endian);
         let mut builder = ChunkBuilder::new(self, start, endian);
         // Not in the builder, so that it stays in registers.
         let mut run = SampleRun::EMPTY;
         while records.position() < end {
             if let Some(sample) = records.next_sample() {
-                ahead.advance(records.position());
+                prefetcher.advance(records.position());
                 builder.sample(&sample, records.position(), &mut run)?;
                 continue;
             }
@@ -173,7 +175,7 @@ impl<'e, 'a> ChunkScanner<'e, 'a> {
             let Some(record) = records.next_valid() else {
                 break;
             };
-            ahead.advance(records.position());
+            prefetcher.advance(records.position());
             builder.non_sample(&record, records.position())?;
         }
         builder.end_run(run);
@@ -221,7 +223,8 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         }
     }
 
-    /// Adds a sample; `end` is the file offset of its end. `run` gets the sums that [`SampleRun`] has.
+    /// Adds a sample; `end` is the file offset of its end. `run` gets the sums that [`SampleRun`] has, except for times in a
+    /// recording with counter values: the segment gets them at once.
     #[inline(always)]
     fn sample(&mut self, at: &RecordAt<'a>, end: u64, run: &mut SampleRun) -> Result<(), Error> {
         run.samples += 1;
@@ -320,6 +323,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         Ok(())
     }
 
+    /// Ends the segment at a FINISHED_ROUND record from `position` to `end`.
     fn end_round(&mut self, position: u64, end: u64) {
         self.segment.end = position;
         self.segment.is_finished = true;

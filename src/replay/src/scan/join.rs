@@ -23,6 +23,7 @@ pub(super) struct Join<'s, 'e, 'a> {
     /// Whether reading has ended: at the end of the data, at damage, or after an error.
     ended: bool,
     failed: Option<Error>,
+    /// The flush limit at `position`, and the number of late records so far.
     order: Rounds,
     /// Records that change the World, sorted later.
     state: Vec<(Order, RawRecord<'a>)>,
@@ -66,9 +67,10 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         self.ended
     }
 
-    /// Adds the records that begin before `end`: those of `chunk`, unless it failed, was not scanned, or does not begin at the
-    /// next record; then the records are scanned here.
+    /// Adds the records that begin before `end`: those of `chunk`, unless it failed (maybe because of a wrong guess), was not
+    /// scanned, or does not begin at the next record; then the records are scanned here.
     pub(super) fn add(&mut self, chunk: Scanned<'a>, end: u64) {
+        // No record begins in the chunk if an earlier record extends beyond it.
         if self.ended || self.position >= end {
             return;
         }
@@ -91,20 +93,20 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         let mut deferred = chunk.deferred.into_iter().peekable();
         self.tally.merge(chunk.tally);
         for segment in &chunk.segments {
-            self.segment(segment);
+            self.add_segment(segment);
             let is_inside = |record: &RecordPosition| record.position < segment.end;
             while let Some((record, raw)) = state.next_if(|(record, _)| is_inside(record)) {
                 let order = self.order_of(record);
                 push(&mut self.state, (order, raw)).map_err(Error::no_room(STATE))?;
             }
             while let Some((record, raw)) = values.next_if(|(record, _)| is_inside(record)) {
-                self.values(record, &raw);
+                self.add_values(record, &raw);
             }
             while let Some((record, key)) = deferred.next_if(|(record, _)| is_inside(record)) {
                 self.deferred.add(key, self.order_of(record));
             }
             if segment.is_finished {
-                self.round(segment.end);
+                self.end_round(segment.end);
             }
         }
         let samples = self.samples.iter_mut().zip(chunk.samples);
@@ -124,7 +126,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
     }
 
     /// Adds the times of the records of a segment.
-    fn segment(&mut self, segment: &Segment) {
+    fn add_segment(&mut self, segment: &Segment) {
         let limit = self.order.limit();
         let late = match segment.lowest < limit {
             true => self.late_records(segment, limit),
@@ -134,6 +136,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         self.earliest = self.earliest.min(segment.lowest);
         if let Some(position) = segment.timeless {
             self.earliest = self.earliest.min(limit);
+            // `Scan::limit` returns 0 before the first entry, so the limit 0 needs none.
             if self.timeless.last().map_or(0, |last| last.limit) != limit {
                 self.timeless.push(TimelessRecord { position, limit });
             }
@@ -161,7 +164,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
     }
 
     /// Collects the counter values of a sample. A sample whose values cannot be decoded is counted as one without values.
-    fn values(&mut self, record: RecordPosition, raw: &RawRecord<'_>) {
+    fn add_values(&mut self, record: RecordPosition, raw: &RawRecord<'_>) {
         let events = self.scanner.events;
         let order = self.order_of(record);
         let sample = events.sample(raw, |_| order);
@@ -178,7 +181,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
     }
 
     /// Ends a round; `position` is that of its FINISHED_ROUND record.
-    fn round(&mut self, position: u64) {
+    fn end_round(&mut self, position: u64) {
         self.order.finish_round();
         let last_kept = self.rounds.last().map_or(0, |round| round.position);
         if self.rounds.len() >= ALWAYS_KEPT_ROUNDS && position - last_kept < ROUND_SPACING {

@@ -121,6 +121,7 @@ fn scan_chunks(
     let mut join = Join::new(scanner);
     if threads.get() == 1 || chunks <= 1 {
         for index in 0..chunks {
+            // Not scanned yet: `add` scans the chunk.
             join.add(None, end_of(index));
         }
         return join.finish();
@@ -136,7 +137,8 @@ fn scan_chunks(
             let end = end_of(index);
             let first = scanner.first_record(start + index * size);
             let chunk = first.map(|first| scanner.scan(first, end));
-            if !locked(&shared).add(index, chunk, end) {
+            let needs_more = locked(&shared).add(index, chunk, end);
+            if !needs_more {
                 // The other threads stop, too.
                 next_to_scan.store(chunks, Ordering::Relaxed);
             }

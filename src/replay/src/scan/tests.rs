@@ -94,6 +94,7 @@ fn encode(items: &[Item]) -> Vec<u8> {
             Item::Sample { id, time, raw } => {
                 let body = file.bytes().u64(*id).u32(7).u32(7).u64(at(time));
                 let body = match id {
+                    // The second event has no counter values. The other ids are of the first event or unknown.
                     2 => body,
                     _ => body.u64(number.cast_unsigned()),
                 };
@@ -194,6 +195,7 @@ proptest! {
         let Ok(data) = PerfData::parse(file) else {
             return Ok(());
         };
+        // One chunk has the whole file.
         let serial = scan_with(&data, 1, 1 << 40).unwrap();
         let (late, limits) = oracle(&data);
         prop_assert_eq!(serial.diagnostics.out_of_order, late);
@@ -207,6 +209,7 @@ proptest! {
                 scan.slices
             }).into();
             prop_assert_eq!(&slices[0], &slices[1]);
+            // Each slice begins where the one before it ends.
             let ends = slices[0].iter().map(|slice| slice.end);
             let starts = slices[0].iter().skip(1).map(|slice| slice.start);
             prop_assert!(starts.eq(ends.take(slices[0].len().saturating_sub(1))));
