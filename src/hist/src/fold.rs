@@ -45,10 +45,11 @@ pub struct SampleFold<'n, 'w> {
     scratch: Vec<u8>,
     /// Buffer for a callchain preceded by branches.
     branches_and_chain: Vec<u8>,
+    /// Samples folded by this worker.
     own: WorkerFold<'n, 'w>,
     /// Size of unresolved stacks, in bytes, above which they are resolved.
     max_bytes: usize,
-    /// Samples folded by other workers.
+    /// Samples that other workers folded from later parts of the recording.
     later: Vec<WorkerFold<'n, 'w>>,
 }
 
@@ -61,9 +62,9 @@ struct WorkerFold<'n, 'w> {
 impl WorkerFold<'_, '_> {
     /// Resolves the remaining stacks.
     fn resolve(&mut self) {
-        for (head, key, weight) in self.raw.iter() {
-            self.namer
-                .add(head, self.raw.properties(head), &key, weight);
+        for (sample_key, key, weight) in self.raw.iter() {
+            let properties = self.raw.properties(sample_key);
+            self.namer.add(sample_key, properties, &key, weight);
         }
         self.raw.clear();
         self.namer.trim();
@@ -90,8 +91,8 @@ pub(crate) struct RawStacks {
 }
 
 impl<'n, 'w> SampleFold<'n, 'w> {
-    /// Creates an empty fold for a report with these options of the samples accepted by `select`.
-    /// Stacks are resolved when they exceed `max_bytes` bytes.
+    /// Creates an empty fold of the samples that `select` accepts (all if `None`), for a report with these options. Stacks are
+    /// resolved when they exceed `max_bytes` bytes.
     pub(crate) fn new(
         options: &HistogramOptions,
         namer: FrameNamer<'n, 'w>,
@@ -129,8 +130,8 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         }
     }
 
-    /// Resolves the remaining stacks of all workers on `threads` threads. The symbols of their objects are read first, so that
-    /// threads do not wait for each other.
+    /// Resolves the remaining stacks of all workers on `threads` threads. The symbols of the objects of sampled addresses are
+    /// read first, so that threads do not wait for each other.
     #[must_use]
     pub fn finish(self, threads: NonZeroUsize) -> FoldedSamples {
         let mut parts = self.later;
@@ -179,7 +180,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         self.filtered[event].add(sum);
     }
 
-    /// The period of a sample, or the weight of its access, at least 1.
+    /// The period of a sample; if accesses are counted, the weight of its access, but at least 1.
     fn period(&self, sample: &Sample<'_>) -> u64 {
         match self.counted {
             CountedItems::Accesses => self.properties.weight(sample).total.max(1),
@@ -294,7 +295,8 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             &self.scratch
         };
         let weights = &mut self.own.raw.weights;
-        weights.upsert(hash(0, bytes), bytes, weight, StackWeight::add)
+        let seed = 0;
+        weights.upsert(hash(seed, bytes), bytes, weight, StackWeight::add)
     }
 
     /// Resolves the stacks if they are larger than `max_bytes`.
@@ -336,15 +338,15 @@ impl<'n, 'w> SampleFold<'n, 'w> {
     ) -> u32 {
         let who = sample.who();
         let (state, span) = self.recent.moment_span(world, who, sample.order);
-        let mut head = SampleKey::new(self.used_parts, state, sample);
+        let mut sample_key = SampleKey::new(self.used_parts, state, sample);
         if self.properties.any() {
             let properties = self.properties.properties(world, sample, branch);
-            head.properties = Some(self.own.raw.properties.number(properties));
+            sample_key.properties = Some(self.own.raw.properties.number(properties));
         }
         let last = &mut self.last[slot_of(sample)];
         let (number, flat) = match last {
-            Some(last) if last.head == head => (last.number, last.flat),
-            _ => (self.own.raw.sample_keys.number(head), None),
+            Some(last) if last.head == sample_key => (last.number, last.flat),
+            _ => (self.own.raw.sample_keys.number(sample_key), None),
         };
         *last = Some(LastKey {
             thread: Thread {
@@ -353,7 +355,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             },
             version: world.version(),
             span,
-            head,
+            head: sample_key,
             number,
             flat,
         });
@@ -361,10 +363,12 @@ impl<'n, 'w> SampleFold<'n, 'w> {
     }
 }
 
-/// The counted values of a sample.
+/// The counted values of a sample, or of one of its branches.
 struct CountedValues {
+    /// The sampled address, or the target of the branch.
     ip: u64,
     period: u64,
+    /// `None` if samples or accesses are counted.
     branch: Option<BranchEntry>,
 }
 
@@ -375,6 +379,7 @@ impl Fold for SampleFold<'_, '_> {
         if !counts_samples || self.properties.any() || self.properties.any_extra() {
             return SampleType::ALL;
         }
+        // Whether a field is used, and the field: the address always is.
         let used = [
             (true, SampleType::IP),
             (used_parts.cpu || self.select.is_some(), SampleType::CPU),
@@ -464,11 +469,11 @@ impl RawStacks {
 pub(crate) struct RawKey<'a> {
     /// Index of the [`SampleKey`].
     sample_key: u32,
-    /// The sampled address.
+    /// The sampled address, or the target of a counted branch.
     pub(crate) ip: u64,
     /// The payload of a tracepoint, if used.
     pub(crate) payload: &'a [u8],
-    /// The callchain, if used; after the branches, encoded by [`branch_chain::write`], if these are used, too.
+    /// The callchain, if used. If branches are used, the output of [`branch_chain::write`]: the branches, then the callchain.
     pub(crate) chain: &'a [u8],
 }
 
@@ -476,7 +481,7 @@ pub(crate) struct RawKey<'a> {
 const FIXED_SIZE: usize = 16;
 
 impl<'a> RawKey<'a> {
-    /// The fixed-size part, which is the whole key without payload and callchain.
+    /// The encoded fixed-size part; it is the whole encoded key if payload and callchain are empty.
     #[inline]
     fn fixed(&self) -> [u8; FIXED_SIZE] {
         let payload_length = self.payload.len() as u128;

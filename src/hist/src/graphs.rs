@@ -1,4 +1,4 @@
-//! Call graphs with names in the selected form.
+//! Call graphs in the selected form, with names.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -27,12 +27,13 @@ pub(crate) struct GraphBuilder<'a> {
     alike: Vec<u32>,
 }
 
-/// The properties of a site in a call graph.
+/// The properties by which call graphs distinguish sites.
 #[derive(PartialEq, Eq, Hash)]
 struct SiteProperties<'a> {
     dso: Option<DsoId>,
+    /// `None` if the function is inlined or unknown.
     symbol: Option<SymbolId>,
-    /// Copies of an inlined function are equal wherever they are inlined.
+    /// The name of an inlined function: its copies are equal wherever they are inlined.
     inlined: Option<&'a str>,
     address: u64,
     line: LocationText,
@@ -52,10 +53,12 @@ impl<'a> GraphBuilder<'a> {
             total,
             alike: Vec::new(),
         };
-        let mut first: FxHashMap<SiteProperties<'_>, u32> = FxHashMap::default();
+        let mut first_alike: FxHashMap<SiteProperties<'_>, u32> = FxHashMap::default();
         let numbered = (0..).zip(&merged.sites);
-        let alike = numbered
-            .map(|(number, site)| *first.entry(graphs.site_properties(site)).or_insert(number));
+        let alike = numbered.map(|(number, site)| {
+            let properties = graphs.site_properties(site);
+            *first_alike.entry(properties).or_insert(number)
+        });
         graphs.alike = alike.collect();
         graphs
     }
@@ -158,10 +161,10 @@ impl<'a> GraphBuilder<'a> {
         }
     }
 
-    /// The order of siblings of equal weight: by line, then by object, then by address, each
-    /// descending. perf compares objects by the addresses of its own data structures, which mostly
-    /// increase in order of appearance in the recording. Ids of objects have the same order, and are
-    /// the same in every run.
+    /// The order of siblings of equal weight; in list forms and for streams, of all siblings. By line if call graphs
+    /// distinguish lines, then by object, then by address, each descending. perf compares objects by the addresses of its own
+    /// data structures, which mostly increase in order of appearance in the recording. Ids of objects have the same order, and
+    /// are the same in every run.
     fn rank(&self, site: u32) -> Reverse<(Option<&str>, Option<DsoId>, u64)> {
         let site = &self.merged.sites[site as usize];
         let line = match site.line {

@@ -22,9 +22,10 @@ impl Histogram {
     pub fn hierarchy(&self) -> Vec<HierarchyLine> {
         let keys = self.columns.iter().filter(|field| field.key().is_some());
         let mut lines = Vec::new();
+        let first_level = 0;
         self.append(
             &self.rows.iter().collect::<Vec<_>>(),
-            0,
+            first_level,
             keys.count(),
             &mut lines,
         );
@@ -66,7 +67,8 @@ impl Histogram {
                 }
             }
         }
-        // Every level is sorted by the first number among the columns.
+        // Every level but the last is sorted by the first number among the columns. Lines of the last level keep the order of
+        // the rows.
         let number = self.columns.iter().find_map(|field| field.number());
         let number = number.unwrap_or(NumberField::Own);
         groups.sort_by_cached_key(|(sum, _)| {

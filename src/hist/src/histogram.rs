@@ -99,8 +99,8 @@ impl HistogramRow {
     /// Adds the numbers of another row.
     pub(crate) fn add(&mut self, other: &Self) {
         self.weights.add(&other.weights);
-        for (own, more) in self.others.iter_mut().zip(&other.others) {
-            own.add(more);
+        for (sum, more) in self.others.iter_mut().zip(&other.others) {
+            sum.add(more);
         }
     }
 }

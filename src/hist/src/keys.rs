@@ -108,7 +108,7 @@ pub struct Key {
     pub(crate) reads: KeyDependency,
     /// Determines which samples share a row.
     pub(crate) identity: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
-    /// Order of rows of equal weight; not a total order for some keys.
+    /// Determines the order of rows of equal weight. For some keys, different identities have the same rank.
     pub(crate) rank: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
     /// The text of a cell.
     pub(crate) text: fn(&KeyInput<'_>, &dyn RecordingNames) -> String,
@@ -319,12 +319,12 @@ pub(crate) struct CodeSite {
 /// Source location of a frame, as the index of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum LocationText {
-    /// Not used, or code without a file.
+    /// Not used, or unknown: if keys show lines, only for code without a function and an object.
     #[default]
     None,
     /// `FILE:LINE`.
     Known(TextId),
-    /// Text of keys for code without a file: `FUNCTION+OFFSET`, `OBJECT[ADDRESS]`.
+    /// Text of keys for code without a known line: `FUNCTION+OFFSET`, `OBJECT[ADDRESS]`. Call graphs do not show it.
     Address(TextId),
 }
 
@@ -358,7 +358,7 @@ struct ShownCode {
     dso: Option<DsoId>,
     /// The symbol, with the address in its object.
     symbol: Option<(SymbolId, u64)>,
-    /// The address shown without a symbol.
+    /// The address shown if there is no symbol.
     ip: u64,
     /// The address shown before the name or address with [`RecordingNames::shows_addresses`].
     shown_address: u64,
@@ -416,14 +416,14 @@ pub(crate) enum KeyValue<'n> {
     Numberless(NumberlessName<'n>),
     /// Bytes of a tracepoint field, descending.
     Bytes(Reverse<&'n [u8]>),
-    /// A function of an object.
+    /// A function of an object. For `symoff`, a location in it: `start` and `end` are both its address.
     Function {
         dso: Option<&'n str>,
         start: i64,
         end: i64,
     },
-    /// A function that its range does not identify, because it is inlined or another function has the same range; or a
-    /// location with the name of its function.
+    /// A function that its range does not identify, because it is inlined or another function may have had the same range at
+    /// another time. For `symoff`, a location: the name of its function, and its address as `start`.
     Named { name: &'n str, start: i64, end: i64 },
     /// Numbers, and addresses as signed numbers: kernel addresses come first.
     Number(i64),

@@ -24,8 +24,8 @@ pub(crate) struct RowLine {
 
 /// All rows of a report.
 pub(crate) struct RowLines<'a> {
-    /// The entries of each event.
-    lists: Vec<&'a [Entry]>,
+    /// By event.
+    entries_by_event: Vec<&'a [Entry]>,
     /// The rows in display order, once [`RowLines::ordered`] has sorted them.
     list: Vec<RowLine>,
     /// For each line in order of creation, the entry of each event of the group except its leader; `None` if the event has no
@@ -35,24 +35,27 @@ pub(crate) struct RowLines<'a> {
 
 impl<'a> RowLines<'a> {
     /// Creates the lines of events with these entries, in the order of the keys' identities.
-    pub(crate) fn new(lists: Vec<&'a [Entry]>, identity: &RankTable) -> Self {
-        let entries = lists.iter().zip(0u32..).flat_map(|(list, event)| {
-            let numbers = 0..list.len() as u32;
-            numbers.map(move |entry| (event, entry))
-        });
-        let entries: Vec<(u32, u32)> = entries.collect();
+    pub(crate) fn new(entries_by_event: Vec<&'a [Entry]>, identity: &RankTable) -> Self {
+        let positions = entries_by_event
+            .iter()
+            .zip(0u32..)
+            .flat_map(|(entries, event)| {
+                let numbers = 0..entries.len() as u32;
+                numbers.map(move |entry| (event, entry))
+            });
+        let positions: Vec<(u32, u32)> = positions.collect();
         let first = |(event, entry): &(u32, u32)| -> (usize, &FirstAppearance) {
             (
                 *event as usize,
-                &lists[*event as usize][*entry as usize].first,
+                &entries_by_event[*event as usize][*entry as usize].first,
             )
         };
-        let sorted = identity.codes(entries.iter().map(first)).sorted();
-        let other_events = lists.len().saturating_sub(1);
+        let sorted = identity.codes(positions.iter().map(first)).sorted();
+        let other_events = entries_by_event.len().saturating_sub(1);
         let mut list = Vec::with_capacity(sorted.len());
         let mut others = Vec::new();
         for (run, place) in sorted.chunk_by(|this, next| this.0 == next.0).zip(0..) {
-            let mut members = run.iter().map(|(_, at)| entries[*at as usize]).peekable();
+            let mut members = run.iter().map(|(_, at)| positions[*at as usize]).peekable();
             let Some(&(event, entry)) = members.peek() else {
                 continue;
             };
@@ -68,7 +71,7 @@ impl<'a> RowLines<'a> {
             }
         }
         Self {
-            lists,
+            entries_by_event,
             list,
             others,
         }
@@ -89,11 +92,11 @@ impl<'a> RowLines<'a> {
             fields,
             event: options.sort_event,
         };
-        let total = fields
+        let total_index = fields
             .iter()
             .position(|field| *field == ReportField::Number(NumberField::Total));
-        let order = match direction.zip(total) {
-            Some((direction, total)) => columns.with_callers(direction, total),
+        let order = match direction.zip(total_index) {
+            Some((direction, total_index)) => columns.with_callers(direction, total_index),
             None => columns
                 .codes(0..fields.len())
                 .sorted()
@@ -115,23 +118,25 @@ impl<'a> RowLines<'a> {
 
     /// The entry of [`RowLine::event`].
     pub(crate) fn entry(&self, line: &RowLine) -> &'a Entry {
-        &self.lists[line.event as usize][line.entry as usize]
+        &self.entries_by_event[line.event as usize][line.entry as usize]
     }
 
     /// The numbers of a line for an event.
     pub(crate) fn weights(&self, line: &RowLine, event: usize) -> Weights {
         let entry = match event.checked_sub(1) {
             None => (line.event == 0).then_some(line.entry),
-            Some(other) => self.others[line.place as usize * (self.lists.len() - 1) + other],
+            Some(other) => {
+                self.others[line.place as usize * (self.entries_by_event.len() - 1) + other]
+            }
         };
         entry.map_or_else(Weights::default, |entry| {
-            self.lists[event][entry as usize].weights
+            self.entries_by_event[event][entry as usize].weights
         })
     }
 
     /// The numbers of a line for the events of the group except its leader.
     pub(crate) fn other_weights(&self, line: &RowLine) -> Vec<Weights> {
-        let events = 1..self.lists.len();
+        let events = 1..self.entries_by_event.len();
         events.map(|event| self.weights(line, event)).collect()
     }
 }
@@ -152,14 +157,16 @@ struct ComparedLine {
     before: u32,
     /// The rank by the fields after the total.
     after: u32,
+    /// The total of the leader of a group.
     total: u64,
     /// Process and thread of the first sample.
     thread: (u32, u32),
-    /// Maximum length of a chain in its call graph.
+    /// Maximum length of a chain in the leader's call graph; 0 if the leader has no entry in the row.
     depth: u32,
 }
 
 impl SortColumns<'_, '_> {
+    /// Returns the codes of all lines in the sort columns of the fields with these indices.
     fn codes(&self, fields: std::ops::Range<usize>) -> RankCodes {
         let mut codes = RankCodes::new(self.lines.list.len());
         let keys_before = |at: usize| {
@@ -175,6 +182,7 @@ impl SortColumns<'_, '_> {
         codes
     }
 
+    /// Adds the sort column of a key; `key` is its index among the keys of all fields.
     fn push_key(&self, key: usize, codes: &mut RankCodes) {
         let first = |line: &RowLine| -> (usize, &FirstAppearance) {
             (line.event as usize, &self.lines.entry(line).first)
@@ -184,7 +192,7 @@ impl SortColumns<'_, '_> {
 
     /// Adds sort columns of a number, in descending order.
     fn push_number(&self, number: NumberField, codes: &mut RankCodes) {
-        for event in number.compared_events(self.event, self.lines.lists.len()) {
+        for event in number.compared_events(self.event, self.lines.entries_by_event.len()) {
             let lines = self.lines.iter();
             let column = RankColumn::new(
                 lines.map(|line| Reverse(number.of(&self.lines.weights(line, event)))),
@@ -193,27 +201,24 @@ impl SortColumns<'_, '_> {
         }
     }
 
-    /// The order with children: the order of perf's tree. `total` is the index of the total among the
-    /// fields.
-    fn with_callers(&self, direction: Direction, total: usize) -> Vec<u32> {
-        let before = self.codes(0..total).dense().ranks;
-        let after = self.codes(total + 1..self.fields.len()).dense().ranks;
-        let places = before.into_iter().zip(after);
-        let candidates = self
-            .lines
-            .iter()
-            .zip(places)
-            .map(|(line, (before, after))| {
-                let entry = self.lines.entry(line);
-                let thread = entry.first.thread;
-                ComparedLine {
-                    before,
-                    after,
-                    total: self.lines.weights(line, 0).total,
-                    thread: (thread.pid, thread.tid),
-                    depth: if line.event == 0 { entry.depth } else { 0 },
-                }
-            });
+    /// The order with children: the order of perf's tree. `total_index` is the index of the total
+    /// among the fields.
+    fn with_callers(&self, direction: Direction, total_index: usize) -> Vec<u32> {
+        let before = self.codes(0..total_index).dense().ranks;
+        let after = self.codes(total_index + 1..self.fields.len()).dense().ranks;
+        let ranks = before.into_iter().zip(after);
+        let candidates = self.lines.iter().zip(ranks).map(|(line, (before, after))| {
+            let entry = self.lines.entry(line);
+            let thread = entry.first.thread;
+            let leader = 0;
+            ComparedLine {
+                before,
+                after,
+                total: self.lines.weights(line, leader).total,
+                thread: (thread.pid, thread.tid),
+                depth: if line.event == 0 { entry.depth } else { 0 },
+            }
+        });
         order::by_insertion(candidates, |new, old| {
             new.compare(old, direction) == Ordering::Less
         })

@@ -1,5 +1,5 @@
-//! Histograms for live views: samples of ring buffers are folded and resolved with a World that grows. A round is folded when
-//! the next round has ended, since records of the next round may be older than samples of this one.
+//! Histograms for live views: samples of ring buffers are folded and resolved with a World that grows. A round is folded only
+//! after the next round has ended, since records of the next round may be older than samples of this one.
 //!
 //! ```text
 //! add_records: round 1 | round 2 | round 3 ...
@@ -61,7 +61,7 @@ pub struct LiveCounts {
 pub struct LiveHistograms {
     setup: LiveSetup,
     live_world: LiveWorld,
-    /// Objects and symbols loaded so far; `None` only while a resolver uses them.
+    /// Objects and symbols loaded so far; `None` while a resolver uses them, and after a panic meanwhile.
     objects: Option<LoadedObjects>,
     counts: LiveCounts,
     hidden: HiddenSamples,
@@ -167,14 +167,15 @@ impl LiveHistograms {
         &mut self.watched
     }
 
-    /// Calls `with` with the watched functions and a resolver, and returns its result; `None` after a call that panicked.
+    /// Calls `action` with the watched functions and a resolver, and returns its result; `None` if an earlier use of the resolver
+    /// panicked.
     pub fn with_watched<R>(
         &mut self,
-        with: impl FnOnce(&[WatchedFunction], &Resolver<'_>) -> R,
+        action: impl FnOnce(&[WatchedFunction], &Resolver<'_>) -> R,
     ) -> Option<R> {
         let objects = self.objects.take()?;
         let resolver = Resolver::resume(self.live_world.world(), self.setup.files, objects);
-        let result = with(&self.watched, &resolver);
+        let result = action(&self.watched, &resolver);
         self.objects = Some(resolver.into_loaded());
         Some(result)
     }
@@ -207,14 +208,14 @@ impl LiveHistograms {
         };
         self.live_world.complete();
         let setup = &self.setup;
+        let one_thread = NonZeroUsize::MIN;
         let resolver = Resolver::resume(self.live_world.world(), setup.files, objects);
         if !self.ready.is_empty() {
             let filter = VisibleSamples {
                 hidden: self.hidden,
                 select: setup.select.as_deref(),
             };
-            let naming =
-                NamingContext::new(&setup.options, &setup.source, &resolver, NonZeroUsize::MIN);
+            let naming = NamingContext::new(&setup.options, &setup.source, &resolver, one_thread);
             let stacks = UserStacks::new(&resolver, setup.stacks.clone());
             let mut samples = stacks.fold(naming.samples(Some(&filter)));
             let mut position = self.position;
@@ -235,7 +236,7 @@ impl LiveHistograms {
                 }
                 position += record.len() as u64;
             }
-            let folded = samples.into_inner().finish(NonZeroUsize::MIN);
+            let folded = samples.into_inner().finish(one_thread);
             self.stacks.merge(stacks.summary());
             for (table, more) in self.tables.iter_mut().zip(naming.histograms(folded)) {
                 table.add(more);
@@ -255,7 +256,7 @@ impl LiveHistograms {
     }
 }
 
-/// A filter that also drops hidden samples.
+/// The filter `select`, which accepts all samples if `None`, after hidden samples are dropped.
 struct VisibleSamples<'a> {
     hidden: HiddenSamples,
     select: Option<&'a dyn SelectSamples>,

@@ -27,7 +27,7 @@ pub(crate) enum BranchMark {
 pub(crate) struct BranchMarks {
     /// Number of samples with a mark.
     count: u64,
-    /// Whether the last mark is a target.
+    /// Whether the mark added last is a target.
     is_target: bool,
     /// Number of samples with a predicted branch; only for targets, like the next two fields.
     predicted: u64,
@@ -110,6 +110,7 @@ impl BranchMarks {
         if cycles > 0 {
             let _ = write!(words, " cycles:{cycles}");
         }
+        // The average of the samples; `self.passes` is their sum.
         let passes = self.passes / self.count;
         if passes > 0 {
             // As in perf: `loop_cycles` has only the last removed iteration of each sample, but is divided by the number of all

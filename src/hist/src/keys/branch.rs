@@ -146,8 +146,8 @@ fn to<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n Pro
     branch(input, names).map(|branch| &branch.to)
 }
 
-/// Returns a value by which objects are sorted by name, descending, as in perf: unknown objects first, samples without branches
-/// last.
+/// Returns a value by which the objects of one `end` of branches, source or target, are sorted by name, descending, as in perf:
+/// unknown objects first, samples without branches last.
 fn dso<'n>(end: Option<&PropertyAddress>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     match end.map(|end| end.site.dso) {
         Some(Some(dso)) => KeyValue::Descending(Reverse(names.dso(dso))),

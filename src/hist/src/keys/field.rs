@@ -16,7 +16,7 @@ pub(crate) struct TraceField {
 
 impl Key {
     /// The key of the field `name` of the tracepoint with index `event`. `number` is the index of the key among all keys of
-    /// fields, `full_name` its unique name. [`PayloadText::fields`] returns the values.
+    /// fields. `full_name` is the key's unique name, `name` its title. [`PayloadText::fields`] returns the values.
     ///
     /// The key is never freed: a command line names only a handful of fields.
     ///

@@ -111,7 +111,8 @@ pub(super) static DCACHELINE: Key = key(
     },
     |input, names| {
         let Some(access) = access(input, names) else {
-            return symbol_text(None, input, names);
+            let no_address = None;
+            return symbol_text(no_address, input, names);
         };
         let level = match access.cacheline {
             line if line.unmapped => UNMAPPED,
@@ -123,7 +124,7 @@ pub(super) static DCACHELINE: Key = key(
         let code = ShownCode {
             level,
             dso: data.dso,
-            symbol: data.symbol.map(|data| (data, address)),
+            symbol: data.symbol.map(|symbol| (symbol, address)),
             ip: address,
             shown_address: address,
         };

@@ -25,6 +25,7 @@ pub(super) static SYMBOL_OFFSET: Key = Key {
     pads: CellPadding::UnlessLast,
     reads: KeyDependency::Site,
     identity: function_at,
+    // By name, then by address.
     rank: |input, names| match input.site.symbol {
         Some(symbol) => KeyValue::Named {
             name: names.symbol(symbol),
@@ -83,7 +84,8 @@ fn function_at<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyVa
 }
 
 /// A function is identified by object and range: two static functions with the same name are two rows. A function that is
-/// inlined or shares its address with others is identified by name and range, unknown code by its address.
+/// inlined, or whose address other functions may have had at other times, is identified by name and range, unknown code by its
+/// address.
 fn identity<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let Some(symbol) = input.site.symbol else {
         return KeyValue::Number(input.site.address.cast_signed());
