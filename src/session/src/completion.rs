@@ -32,12 +32,12 @@ pub(crate) struct FileCompletion<'a> {
     pub(crate) request: &'a RecordRequest,
     pub(crate) ids: &'a dyn BuildIds,
     pub(crate) opened: &'a OpenedEvents,
-    /// Whether the output is a pipe that its reader has closed.
+    /// Whether the output is a pipe whose reader has closed it.
     pub(crate) reader_gone: bool,
 }
 
-/// Writes counts of lost samples and header features, and updates the build-id cache. After a
-/// failed write the file is completed with the records it has.
+/// Writes LOST_SAMPLES records and header features, and updates the build-id cache. After a failed write, the file is
+/// completed with the records it has, and the error is returned.
 pub(crate) fn close(
     closing: &FileCompletion<'_>,
     mut sink: CountedOutput,
@@ -123,15 +123,17 @@ impl FileCompletion<'_> {
         if let Some(tracing_data) = &self.opened.tracing_data {
             set.tracing_data(tracing_data);
         }
-        if let Some((kernel, modules)) = self.kernel_build_ids(&CodePages::default()) {
+        // Hits only decide which modules are added to the cache; here nothing is added.
+        let no_hits = CodePages::default();
+        if let Some((kernel, modules)) = self.kernel_build_ids(&no_hits) {
             let modules = modules.into_iter().map(|module| module.entry);
             set.build_ids(&std::iter::once(kernel).chain(modules).collect::<Vec<_>>());
         }
         OutputStream::pipe(stream.clone(), &self.opened.descriptions, &set)
     }
 
-    /// Returns the entries of the kernel and of its modules; `None` if the kernel's text or build-id is unknown, or
-    /// build-ids are not requested.
+    /// Returns the entries of the kernel and of all its modules; `None` if the kernel's text or build-id is unknown, or
+    /// build-ids are not requested. Modules with code pages in `hits` (all with `cache_all`) are to be added to the cache.
     fn kernel_build_ids(&self, hits: &CodePages) -> Option<(BuildIdEntry, Vec<FoundFile>)> {
         let (request, kernel) = (self.request, &self.opened.kernel);
         if kernel.text.is_none() || !request.output.build_ids {

@@ -34,7 +34,8 @@ pub struct Control {
 pub(crate) struct ControlledCounters<'a> {
     pub(crate) spec: &'a EventSpec,
     pub(crate) attr: &'a Attr,
-    /// Whether commands for all events switch it: a group leader or a single event, but not the side-band event of a recording.
+    /// Whether `enable` and `disable` without a name switch this event: if it is a group leader or in no group, but not if it is
+    /// the side-band event of a recording. Group members follow their leader.
     pub(crate) is_switched_with_all: bool,
     pub(crate) counters: Vec<&'a Counter>,
 }
@@ -44,7 +45,7 @@ pub(crate) struct ControlledCounters<'a> {
 pub(crate) struct ControlRequests {
     /// Stop.
     pub(crate) stop: bool,
-    /// Write a snapshot: the content of the rings to a new file, or the end of hardware traces.
+    /// Write a snapshot: the content of the rings to a new file, or the latest part of hardware traces.
     pub(crate) snapshot: bool,
     /// Whether hardware traces are to continue; `None` if unchanged.
     pub(crate) traces: Option<bool>,
@@ -66,7 +67,7 @@ impl Control {
         self.commands.as_ref().map(File::as_fd)
     }
 
-    /// Reads and executes the available commands, once poll(2) reports [`Control::as_fd`] as readable. `events` are the
+    /// Reads and executes the available commands. `ready` is what poll(2) reports for [`Control::as_fd`]; `events` returns the
     /// open events.
     pub(crate) fn handle_commands<'e>(
         &mut self,
@@ -116,7 +117,7 @@ impl Control {
         lines
     }
 
-    /// Executes a command and acknowledges it; reports an unknown one.
+    /// Executes a command and acknowledges it. An unknown one is only reported.
     fn execute(
         &mut self,
         text: &str,

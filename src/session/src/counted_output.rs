@@ -77,7 +77,7 @@ impl CountedOutput {
         bytes
     }
 
-    /// Writes a part of a hardware trace, in pieces, after its header record.
+    /// Writes the header record of a part of a hardware trace, and then the part, which consists of `pieces`.
     pub(crate) fn trace(&mut self, header: AuxTrace, pieces: &[&[u8]]) -> Result<(), WriteError> {
         let mut records = RecordBuffer::new(0);
         let record = UserRecord::AuxTrace(header);
@@ -90,7 +90,7 @@ impl CountedOutput {
         self.output_sink.write_followed(&record, pieces)
     }
 
-    /// Writes a run of rewritten records.
+    /// Writes a run of rewritten records. `stats` has the records of the rings, so only samples are counted here.
     pub(crate) fn write(&mut self, run: &[u8]) -> Result<(), WriteError> {
         let samples = self.rewritten.get_or_insert_default();
         self.walker.walk([run, &[]], |record| {

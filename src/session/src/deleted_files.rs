@@ -44,7 +44,7 @@ impl DeletedFiles {
         }
         let process = proc.join(mmap.pid.to_string());
         let end = mmap.start.saturating_add(mmap.len);
-        // Unprivileged users may not follow links in map_files.
+        // Unprivileged users may not follow links in map_files, but they may follow `exe`, the program.
         let paths = [
             process.join(format!("map_files/{:x}-{end:x}", mmap.start)),
             process.join("exe"),

@@ -6,18 +6,14 @@ use rperf_sys::poll;
 
 use super::*;
 
-/// A control and the other ends of its pipes.
+/// A control and the other ends of its pipes: to write commands, and to read acknowledgements.
 fn control() -> (Control, File, File) {
-    let file = |fd| File::from(OwnedFd::from(fd));
+    let read_end = |fd| File::from(OwnedFd::from(fd));
+    let write_end = |fd| File::from(OwnedFd::from(fd));
     let (commands, to_commands) = pipe().unwrap();
     let (from_acks, acks) = pipe().unwrap();
-    let acks = File::from(OwnedFd::from(acks));
-    let control = Control::new(file(commands), Some(acks));
-    (
-        control,
-        File::from(OwnedFd::from(to_commands)),
-        file(from_acks),
-    )
+    let control = Control::new(read_end(commands), Some(write_end(acks)));
+    (control, write_end(to_commands), read_end(from_acks))
 }
 
 #[derive(Default)]

@@ -11,8 +11,8 @@ use super::CountEvent;
 
 /// Minimum number of tracepoints of a count for which a bundle is used.
 const MIN_TRACEPOINTS: usize = 16;
-/// Maximum number of events of a bundle. The kernel refuses a group for which read(2) would return more than 16 KiB.
-/// Opening a member takes time proportional to the group size.
+/// Maximum number of events of a bundle. The kernel would accept more (as long as read(2) returns at most 16 KiB), but opening
+/// a member takes time proportional to the group size.
 const MAX_EVENTS: usize = 256;
 
 /// The current bundle while events are opened.

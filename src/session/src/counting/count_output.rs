@@ -6,7 +6,7 @@
 //! CPU_MAP        CPUs
 //! STAT_CONFIG    settings
 //! STAT…          each reading, cumulative and unscaled
-//! STAT_ROUND     time of the readings, after each interval and at the end
+//! STAT_ROUND     time of the readings, after each interval or, without intervals, at the end
 //! ```
 
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ pub struct CountOutput {
 pub(super) enum StatRoundKind {
     /// An interval (`PERF_STAT_ROUND_TYPE__INTERVAL`).
     Interval = 0,
-    /// The end of the count (`PERF_STAT_ROUND_TYPE__FINAL`).
+    /// The end of a count without intervals (`PERF_STAT_ROUND_TYPE__FINAL`).
     Final = 1,
 }
 
@@ -212,6 +212,7 @@ impl<'a> CountWriter<'a> {
             if let Some(cpus) = &requested.cpus {
                 synthesize::event_cpus(to, *id, cpus.numbers());
             } else if event.spec.tool.is_some() {
+                // A tool event has a single reading: if CPUs are observed, on the first of them.
                 let cpus: Vec<u32> = event.counters.iter().filter_map(|at| at.cpu).collect();
                 if !cpus.is_empty() {
                     synthesize::event_cpus(to, *id, &cpus);

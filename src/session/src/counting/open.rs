@@ -25,7 +25,7 @@ use crate::{Error, NotOpened, SessionNotice, SessionObserver};
 pub(super) struct OpenEvent<C> {
     pub(super) spec: EventSpec,
     pub(super) attr: Attr,
-    /// Index of its group leader, with which it is read; `None` for leaders and events in no group.
+    /// Index of the leader of its group or bundle, with which it is read; `None` for leaders and events in no group.
     pub(super) leader: Option<usize>,
     pub(super) supported: bool,
     /// For an event that BPF programs sum up: the index of the event whose counters they read, which may be its own.
@@ -34,7 +34,7 @@ pub(super) struct OpenEvent<C> {
 }
 
 /// The CPU, the thread, or both, that one counter counts. `counter` is `None` before it is opened, if the event isn't
-/// supported, and if the thread has exited.
+/// supported or is a tool event, and if the thread has exited.
 #[derive(Debug)]
 pub(super) struct CounterSlot<C> {
     pub(super) cpu: Option<u32>,
@@ -116,6 +116,7 @@ impl<K: CounterKernel> OpenCounters<K> {
                     break_group(specs.get_mut(first..).unwrap_or_default(), observer);
                 }
                 Err(cause) => match opening.user_only_event(&event.spec, &cause, observer) {
+                    // The next iteration opens the new event.
                     Some(instead) => specs.splice(index..=index, [instead]).for_each(drop),
                     None => {
                         let kernel = &opened.kernel;
@@ -157,6 +158,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         observer: &mut dyn SessionObserver,
     ) -> io::Result<()> {
         let cgroup = request.cgroup.as_ref();
+        // BPF programs separate the counts of cgroups themselves: their counters count all tasks of a CPU.
         let cgroup = cgroup.filter(|_| event.summed_from.is_none());
         let cgroup = cgroup.and_then(|name| opening.cgroups.get(name));
         loop {
@@ -295,9 +297,11 @@ impl<K: CounterKernel> OpenCounters<K> {
         opening: &OpenParameters<'_>,
     ) -> OpenEvent<K::Counter> {
         let index = self.events.len();
-        let is_same = |(index, other): &(usize, &OpenEvent<K::Counter>)| {
-            let cpus = requested.get(*index).map(|other| &other.cpus);
-            other.summed_from == Some(*index) && other.spec == spec && cpus == Some(&request.cpus)
+        // The first of several equal events has the counters.
+        let is_same = |(position, other): &(usize, &OpenEvent<K::Counter>)| {
+            let cpus = requested.get(*position).map(|event| &event.cpus);
+            let has_counters = other.summed_from == Some(*position);
+            has_counters && other.spec == spec && cpus == Some(&request.cpus)
         };
         let same = self.events.iter().enumerate().find(is_same);
         let source = same.map_or(index, |(source, _)| source);
@@ -308,6 +312,7 @@ impl<K: CounterKernel> OpenCounters<K> {
             member: false,
         };
         let mut attr = count_attr(&spec, options);
+        // Also if a term of the event requests inheritance.
         attr.flags = attr.flags.with(AttrFlags::INHERIT, false);
         let cpus = opening.all_cpus.numbers().iter();
         let slots_for_tasks = cpus.map(|cpu| CounterSlot {
@@ -417,7 +422,7 @@ impl OpenEvent<Counter> {
 }
 
 impl OpenParameters<'_> {
-    /// Returns an event that is not open yet. `leader` and `in_group` are as in [`OpenCounters::group_of`].
+    /// Returns an event that is not open yet. `leader` and `in_group` are as in [`OpenCounters::group_of`], or those of a bundle.
     fn unopened<C>(
         &self,
         request: &CountEvent,
@@ -517,6 +522,7 @@ impl<C> OpenEvent<C> {
                 user_only: self.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL),
                 tracepoint: self.spec.tracepoint.is_some(),
                 event: self.spec.name,
+                // Counts have no branch stacks.
                 branches: false,
                 paranoid: opening.sysctl.perf_event_paranoid(),
             })));

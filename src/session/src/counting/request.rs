@@ -24,11 +24,11 @@ pub struct CountEvent {
 /// When events are enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountStart {
-    /// With the workload, or immediately for other targets.
+    /// By the exec of the workload, or immediately for other targets.
     AtOnce,
     /// After a delay.
     After(Duration),
-    /// Never, except by a command.
+    /// Never, except by a control command.
     Never,
 }
 
@@ -131,7 +131,7 @@ pub struct CountSummary {
     pub signal: Option<i32>,
 }
 
-/// Receives events and interval readings.
+/// Receives notices and the readings of intervals.
 pub trait CountObserver: SessionObserver {
     /// Handles the end of an interval: the time since counting began, the interval's duration, and its counts.
     fn interval(&mut self, at: Duration, took: Duration, readings: &EventReadings);

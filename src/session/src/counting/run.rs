@@ -126,13 +126,10 @@ fn open(
 ) -> Result<(OpenCounters<RunningKernel>, CpuTasks), Error> {
     raise_open_files_limit().map_err(Error::system("raise the limit of open files"))?;
     let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
-    let cpu_tasks = CpuTasks::find(
-        &request.target,
-        workload.map(Workload::pid),
-        &proc,
-        &sysfs,
-        true,
-    )?;
+    let pid = workload.map(Workload::pid);
+    // The counters of a task are opened for all CPUs together.
+    let per_thread = true;
+    let cpu_tasks = CpuTasks::find(&request.target, pid, &proc, &sysfs, per_thread)?;
     let mut cgroups = BTreeMap::new();
     for name in request
         .events
@@ -211,8 +208,8 @@ struct CountRun<'a> {
 }
 
 impl<'a> CountRun<'a> {
-    /// With [`CountStart::After`] (`-D`), waits and then enables the events; otherwise returns at once. Returns why the count
-    /// ended if it ended during the delay.
+    /// With [`CountStart::After`] (`-D`), waits and then enables the events; otherwise returns at once. Reports that
+    /// the events are disabled, also with [`CountStart::Never`]. Returns why the count ended if it ended during the delay.
     fn enable_after_delay(
         &mut self,
         waiting: &mut WaitConditions<'_>,
@@ -255,7 +252,9 @@ impl<'a> CountRun<'a> {
             }
             let mut readings = self.read()?;
             let elapsed = self.began.elapsed();
-            readings.set_times(elapsed, None);
+            // It is known only when the workload has exited.
+            let usage = None;
+            readings.set_times(elapsed, usage);
             self.interval(elapsed, &readings, observer)?;
             if self.reader_gone {
                 return Ok(WaitEnd::ReaderGone);
@@ -286,7 +285,7 @@ impl<'a> CountRun<'a> {
         Ok(())
     }
 
-    /// Executes control commands until anything else ends the wait, and returns the reason.
+    /// Executes control commands until one of them, or anything else, ends the wait, and returns the reason.
     fn wait(
         &mut self,
         waiting: &mut WaitConditions<'_>,
@@ -374,8 +373,8 @@ impl<'a> CountRun<'a> {
 }
 
 impl WaitConditions<'_> {
-    /// Unless the workload has exited, sends it SIGTERM, or the signal that ended the count, and waits for its exit. Returns the
-    /// signal that ended the count, if any; SIGPIPE if the reader closed the pipe.
+    /// Unless the workload has exited, sends it SIGTERM, or the signal that ended the count (but not SIGINT), and waits for its
+    /// exit. Returns the signal that ended the count, if any; SIGPIPE if the reader closed the pipe.
     pub(crate) fn finish(&mut self, woken: WaitEnd) -> Result<Option<i32>, Error> {
         let signal = match woken {
             WaitEnd::Signal(signal) => Some(signal),
@@ -400,7 +399,8 @@ impl WaitConditions<'_> {
         }
         self.tasks = None;
         self.control = None;
-        while self.until(None)? != WaitEnd::WorkloadEnded {
+        let no_deadline = None;
+        while self.until(no_deadline)? != WaitEnd::WorkloadEnded {
             // Any further signal terminates the workload.
             if let Some(workload) = &self.workload {
                 workload.kill(libc::SIGTERM);

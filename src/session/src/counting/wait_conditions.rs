@@ -45,12 +45,12 @@ impl WaitConditions<'_> {
             }
             let tasks = self.tasks.iter().flatten();
             let control = self.control.as_ref().and_then(|control| control.as_fd());
+            // In this order: signals, tasks, control commands. `ready` has the same order.
             let fds: Vec<BorrowedFd<'_>> = std::iter::once(self.signals.as_fd())
                 .chain(tasks.map(AsFd::as_fd))
                 .chain(control)
                 .collect();
             let ready = poll(&fds, millis(deadline)).map_err(Error::system("wait for the end"))?;
-            // The descriptor of control commands is the last one.
             let commands = control.and(ready.last()).copied().unwrap_or_default();
             if let Some(tasks) = &mut self.tasks {
                 let mut states = ready.iter().skip(1);

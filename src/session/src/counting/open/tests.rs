@@ -1,6 +1,6 @@
 //! Counting with a fake kernel.
 
-use std::cell::Cell as Shared;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use rperf_count::{
@@ -14,11 +14,11 @@ use super::*;
 
 /// CPUs of the fake machine: two sockets of two cores.
 const CPUS: u32 = 4;
-/// Counters per CPU.
+/// Hardware counters per CPU.
 const SLOTS: usize = 4;
 
-/// A kernel with a PMU of [`SLOTS`] counters. The count of cycles is 1000 on CPU 0, 2000 on CPU 1, and so on. The count
-/// of the hardware event with number N is N + 1 times the count of cycles.
+/// A kernel with a PMU of [`SLOTS`] counters. The count of cycles is 1000 on CPU 0 and for a task, 2000 on CPU 1, and so on. The
+/// count of an event with `config` N is N + 1 times the count of cycles.
 #[derive(Debug, Default)]
 struct FakeKernel {
     /// Whether counting in the kernel is forbidden.
@@ -28,7 +28,7 @@ struct FakeKernel {
     /// Whether it refuses a tracepoint as a member of a group.
     refuses_members: bool,
     /// Number of open hardware events per CPU; more than [`SLOTS`] are multiplexed.
-    opened: Shared<usize>,
+    opened: Cell<usize>,
 }
 
 /// A counter, with its group members.
@@ -37,7 +37,7 @@ struct FakeCounter {
     cpu: i32,
     config: u64,
     /// The configs of the members of the group that it leads.
-    members: std::cell::RefCell<Vec<u64>>,
+    members: RefCell<Vec<u64>>,
 }
 
 impl CounterKernel for FakeKernel {
@@ -136,6 +136,10 @@ impl SessionObserver for ReportedNotices {
     }
 }
 
+/// Values of `on_cpus`.
+const ON_CPUS: bool = true;
+const FOR_TASK: bool = false;
+
 /// Opens `events` and reads them.
 fn open_and_read(kernel: FakeKernel, events: &str, on_cpus: bool) -> (EventReadings, Vec<String>) {
     let specs = parse(events, &Catalogue::default()).unwrap();
@@ -186,7 +190,7 @@ fn summed_events_of_a_task_are_open_on_all_cpus_once() {
     let mut specs = parse("cycles:b,cycles,instructions:b", &Catalogue::default()).unwrap();
     // The same event twice, as if it were requested for two cgroups.
     specs.insert(1, specs[0].clone());
-    let (opened, _) = opened(FakeKernel::default(), specs, false);
+    let (opened, _) = opened(FakeKernel::default(), specs, FOR_TASK);
     let places = opened.events.iter().map(|event| {
         let cpus = event.counters.iter().map(|slot| slot.cpu);
         (event.summed_from, cpus.collect::<Vec<_>>())
@@ -207,7 +211,7 @@ fn summed_events_of_a_task_are_open_on_all_cpus_once() {
 #[test]
 fn events_of_whole_cpus_need_no_bpf_programs() {
     let specs = parse("cycles:b", &Catalogue::default()).unwrap();
-    let (opened, _) = opened(FakeKernel::default(), specs, true);
+    let (opened, _) = opened(FakeKernel::default(), specs, ON_CPUS);
     assert_eq!(opened.events[0].summed_from, None);
 }
 
@@ -254,7 +258,7 @@ fn metrics(table: &CountTable) -> Vec<String> {
 #[test]
 fn every_aggregation_divides_a_units_own_counts() {
     for events in ["cycles,instructions", "{cycles,instructions}"] {
-        let (readings, reported) = open_and_read(FakeKernel::default(), events, true);
+        let (readings, reported) = open_and_read(FakeKernel::default(), events, ON_CPUS);
         assert_eq!(reported, [""; 0]);
         for (by, units) in [
             (Aggregation::Global, 1),
@@ -277,7 +281,7 @@ fn every_aggregation_divides_a_units_own_counts() {
 #[test]
 fn multiplexed_events_are_scaled() {
     let events = "cycles,instructions,branches,branch-misses,cache-references,bus-cycles";
-    let (readings, _) = open_and_read(FakeKernel::default(), events, false);
+    let (readings, _) = open_and_read(FakeKernel::default(), events, FOR_TASK);
     let table = table(&readings, Aggregation::Global);
     assert_eq!(
         values(&table),
@@ -295,7 +299,7 @@ fn the_refused_part_of_a_counter_is_reported() {
         lacks_config1: true,
         ..FakeKernel::default()
     };
-    let (readings, reported) = open_and_read(kernel, "cycles/config1=7/,instructions", false);
+    let (readings, reported) = open_and_read(kernel, "cycles/config1=7/,instructions", FOR_TASK);
     assert_eq!(
         reported,
         [
@@ -312,7 +316,7 @@ fn unsupported_events_are_marked_and_the_rest_counted() {
     let (readings, reported) = open_and_read(
         FakeKernel::default(),
         "{LLC-loads,cycles,instructions}",
-        true,
+        ON_CPUS,
     );
     assert_eq!(reported, ["LLC-loads grouped=false"]);
     let table = table(&readings, Aggregation::Global);
@@ -329,7 +333,7 @@ const FIVE_EVENTS: &str = "{cycles,instructions,branches,branch-misses,bus-cycle
 
 #[test]
 fn a_group_that_never_fits_loses_its_last_members() {
-    let (readings, reported) = open_and_read(FakeKernel::default(), FIVE_EVENTS, false);
+    let (readings, reported) = open_and_read(FakeKernel::default(), FIVE_EVENTS, FOR_TASK);
     assert_eq!(reported, ["bus-cycles grouped=true"]);
     assert_eq!(readings.supported, [true, true, true, true, false]);
     let counts = values(&table(&readings, Aggregation::Global));
@@ -339,7 +343,7 @@ fn a_group_that_never_fits_loses_its_last_members() {
 #[test]
 fn a_weak_group_is_broken_up() {
     let (readings, reported) =
-        open_and_read(FakeKernel::default(), &format!("{FIVE_EVENTS}:W"), false);
+        open_and_read(FakeKernel::default(), &format!("{FIVE_EVENTS}:W"), FOR_TASK);
     assert_eq!(reported, ["broken cycles"]);
     assert_eq!(readings.supported, [true; 5]);
 }
@@ -350,7 +354,7 @@ fn unprivileged_users_count_user_space() {
         user_only: true,
         ..FakeKernel::default()
     };
-    let (readings, reported) = open_and_read(kernel, "cycles,instructions:u", false);
+    let (readings, reported) = open_and_read(kernel, "cycles,instructions:u", FOR_TASK);
     assert_eq!(reported, ["user cycles:u"]);
     let names: Vec<&str> = readings
         .events
@@ -366,7 +370,7 @@ fn old_kernels_get_older_attrs() {
         lacks_exclude_guest: true,
         ..FakeKernel::default()
     };
-    let (readings, reported) = open_and_read(kernel, "cycles", false);
+    let (readings, reported) = open_and_read(kernel, "cycles", FOR_TASK);
     assert_eq!(reported, ["without exclude_guest"]);
     assert_eq!(readings.supported, [true]);
 }
@@ -385,12 +389,14 @@ fn with_tracepoints(number: u64) -> Vec<EventSpec> {
 
 #[test]
 fn many_system_wide_tracepoints_are_enabled_and_read_as_groups() {
+    let refuses = true;
+    // The expected ioctls per CPU or for the task: one for cycles, and one for each bundle or single tracepoint.
     for (number, on_cpus, refuses_members, requests) in [
-        (600, true, false, 1 + 3),
-        (16, true, false, 1 + 1),
-        (15, true, false, 1 + 15),
-        (600, false, false, 1 + 600),
-        (16, true, true, 1 + 16),
+        (600, ON_CPUS, !refuses, 1 + 3),
+        (16, ON_CPUS, !refuses, 1 + 1),
+        (15, ON_CPUS, !refuses, 1 + 15),
+        (600, FOR_TASK, !refuses, 1 + 600),
+        (16, ON_CPUS, refuses, 1 + 16),
     ] {
         let kernel = FakeKernel {
             refuses_members,
@@ -399,7 +405,7 @@ fn many_system_wide_tracepoints_are_enabled_and_read_as_groups() {
         let (opened, reported) = opened(kernel, with_tracepoints(number), on_cpus);
         assert_eq!(reported, [""; 0]);
         let counters = if on_cpus { CPUS as usize } else { 1 };
-        let calls = Shared::new(0);
+        let calls = Cell::new(0);
         let count = |_: &FakeCounter| {
             calls.set(calls.get() + 1);
             Ok(())
