@@ -51,7 +51,7 @@ pub(crate) struct CommandEntry {
     pub(crate) summary: &'static str,
     /// Its synopses, without the name.
     pub(crate) usage: &'static [&'static str],
-    /// Builds the options of this command only: a run rarely needs those of others.
+    /// Builds the options of this command only: a run rarely needs those of other commands.
     pub(crate) build: fn() -> Command,
     /// Runs the command.
     pub(crate) run: fn(&ArgMatches, &Context) -> Result<ExitStatus, CliError>,

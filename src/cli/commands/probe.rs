@@ -66,12 +66,17 @@ impl<'m> ProbeActions<'m> {
                 ));
             }
         }
-        let variables = !self.variables.is_empty();
-        let may_use_cache = self.line.is_none() && !variables && !self.functions;
+        let lists_variables = !self.variables.is_empty();
+        let may_use_cache = self.line.is_none() && !lists_variables && !self.functions;
+        // An option, the actions that it needs (the message adds the first `--`), and whether one of these is given.
         for (name, with, applies) in [
-            ("externs", "vars", variables),
-            ("range", "vars", variables),
-            ("filter", "vars or --funcs", variables || self.functions),
+            ("externs", "vars", lists_variables),
+            ("range", "vars", lists_variables),
+            (
+                "filter",
+                "vars or --funcs",
+                lists_variables || self.functions,
+            ),
             ("bootconfig", "definition", !self.printed.is_empty()),
             ("cache", "add, --del, --definition or --list", may_use_cache),
         ] {

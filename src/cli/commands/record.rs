@@ -42,7 +42,8 @@ use self::off_cpu::OffCpuSampling;
 use self::sample_filter::SampleFilters;
 use self::unwinding::LiveUnwinding;
 
-/// Records, then reports losses, filtered samples and problems. The exit status is that of the workload.
+/// Records, then reports losses, filtered samples and problems. The exit status is that of the workload, unless a signal
+/// ended the recording.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     args::check_old_spelling(matches, context)?;
     let mut request = request::build(matches, context)?;
@@ -91,7 +92,8 @@ fn rewriters(
     filters: Option<Arc<SampleFilters>>,
     off_cpu: Option<Arc<OffCpuSampling>>,
 ) -> Option<Arc<dyn BuildRewriter>> {
-    // Unwinding precedes --off-cpu, which turns switches into later samples: a stack needs the mappings at the time of the switch.
+    // Unwinding precedes --off-cpu, which moves the sample of a switch to the time at which the task runs again: a stack must be
+    // unwound with the mappings at the time of the switch.
     let unwinding = unwinding.map(|unwinding| unwinding as Arc<dyn BuildRewriter>);
     let filters = filters.filter(|filters| filters.rewrites());
     let filters = filters.map(|filters| filters as Arc<dyn BuildRewriter>);

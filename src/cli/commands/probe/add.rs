@@ -38,9 +38,11 @@ pub(super) fn run(
     let lists = EventLists::find(context);
     let _lock = lists.lock();
     let existing = match lists.existing() {
+        // A dry run needs no access to the lists: without them, names count as unused.
         Err(_) if is_dry => Vec::new(),
         existing => existing?,
     };
+    // The names in use, by group.
     let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (event, _) in existing {
         names.entry(event.group).or_default().insert(event.name);
@@ -71,6 +73,7 @@ pub(super) fn run(
     let verb = match (is_dry, is_cached) {
         (false, _) => "Added",
         (true, false) => "Would add",
+        // With --dry-run, --cache stores the events only in the cache.
         (true, true) => "Cached",
     };
     print_added(&new, verb, context);
@@ -87,7 +90,7 @@ fn additions(defined: &[DefinitionResult]) -> Result<Vec<CacheAddition>, CliErro
     defined.iter().map(addition).collect()
 }
 
-/// Adds similar tracepoints as hints to the error of a kernel without kprobes.
+/// Adds similar tracepoints to the error as hints. For a kernel whose list of kprobes is missing or cannot be read.
 fn hint_tracepoints(error: CliError, added: &[ProbeSpec], context: &Context) -> CliError {
     let in_kernel = added
         .iter()
@@ -145,6 +148,7 @@ fn create(lists: &EventLists, new: &[NewEvent], context: &Context) -> Result<(),
                 context.warn(format_args!("{name} could not be removed"));
             }
             drop(signals);
+            // Returns only if the signal's default action does not end processes.
             rperf_sys::exit_by_signal(signal);
             return Err(CliError::message(NOT_FOUND, "interrupted"));
         }
@@ -175,8 +179,12 @@ fn create(lists: &EventLists, new: &[NewEvent], context: &Context) -> Result<(),
 /// Removes events that were created before a failure; returns the names of those that can't be removed.
 fn remove(lists: &EventLists, created: &[NewEvent]) -> Vec<String> {
     let events = created.iter().map(|new| &new.event);
-    let stays = |event: &&ProbeEvent| lists.try_write(list_of(event), &event.removal()).is_err();
-    events.filter(stays).map(ProbeEvent::full_name).collect()
+    let removal_fails =
+        |event: &&ProbeEvent| lists.try_write(list_of(event), &event.removal()).is_err();
+    events
+        .filter(removal_fails)
+        .map(ProbeEvent::full_name)
+        .collect()
 }
 
 /// The hint for a program whose path can't be used in a uprobe definition; `None` for other paths and the kernel.

@@ -7,8 +7,8 @@ use rperf_sys::{kernel_file, kernel_text};
 const LIST: &str = "/sys/kernel/debug/kprobes/blacklist";
 const KALLSYMS: &str = "/proc/kallsyms";
 
-/// Returns an explanation if the kernel function of `event` is blacklisted; otherwise `None`, as for functions of modules and
-/// programs, which are not looked up.
+/// Returns an explanation if the kernel function of `event` is blacklisted; otherwise `None`. Also `None` for functions of
+/// modules and programs, which are not looked up, and if the blacklist or kallsyms cannot be read.
 pub(super) fn hint(event: &ProbeEvent) -> Option<String> {
     let ProbeTarget::Kernel {
         module: None,

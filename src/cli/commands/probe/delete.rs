@@ -17,7 +17,7 @@ use crate::cli::shared::probing::target::{ProbedObject, resolved_target};
 use crate::cli::shared::probing::{on, probe_cache};
 
 /// Removes the events that match the patterns, and prints their names; with `--dry-run`, only prints them. If a pattern matches
-/// no event, nothing is removed.
+/// no event, nothing is removed. With `--cache`, the events stored in the build-id cache are removed instead.
 pub(super) fn run(
     patterns: &[&String],
     matches: &ArgMatches,
@@ -30,6 +30,7 @@ pub(super) fn run(
     }
     let lists = EventLists::find(context);
     let existing = lists.existing()?;
+    // By name, so that an event that several patterns match is removed once; with the line that removes it, and its list.
     let mut matching = BTreeMap::new();
     for pattern in patterns {
         let full_pattern_text = full_pattern(pattern);
@@ -63,7 +64,8 @@ pub(super) fn run(
     failure.map_or(Ok(()), Err)
 }
 
-/// Whether an event is in the program or module `object`; always true for the kernel, which is the default.
+/// Whether an event is in the program or module `object`. If `object` is the kernel, always true: without `-x` and
+/// `-m`, the events of all objects are meant.
 pub(super) fn is_in(event: &ExistingEvent, object: &ProbedObject) -> bool {
     match (object, &event.target) {
         (ProbedObject::Kernel, _) => true,

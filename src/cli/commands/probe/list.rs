@@ -18,7 +18,7 @@ use crate::cli::shared::probing::target::{ProbedBinary, resolved_target};
 use crate::cli::shared::probing::{on, probe_cache};
 use rperf_input::DiskFiles;
 
-/// Prints the events that match `pattern`.
+/// Prints the events that match `pattern`; with `--cache`, those stored in the build-id cache.
 pub(super) fn run(
     pattern: &str,
     matches: &ArgMatches,
@@ -38,6 +38,7 @@ pub(super) fn run(
     let full_pattern_text = full_pattern(pattern);
     let mut paths = SearchPaths::new(context.buildid_dir());
     paths.demangle = flag(matches, "demangle") != Some(false);
+    // Programs by path; `None` if one cannot be opened.
     let mut binaries = BTreeMap::new();
     let is_of_kernel = |event: &ExistingEvent| matches!(event.target, ExistingTarget::Kernel(_));
     let kallsyms = match existing.iter().any(|(event, _)| is_of_kernel(event)) {
@@ -92,7 +93,7 @@ fn hit_text(event: &ExistingEvent, hit_counts: &HashMap<(String, String), u64>) 
     }
 }
 
-/// Formats the fields of an event: ` with n s`; empty without fields.
+/// Formats the field names of an event, such as ` with n s` for the fields `n` and `s`; empty without fields.
 fn with_fields(event: &ExistingEvent) -> String {
     match event.fields.as_slice() {
         [] => String::new(),
@@ -108,6 +109,7 @@ fn in_kernel(event: &ExistingEvent, location: &str, symbols: &KernelSymbolList<'
         Some((module, location)) => (Some(module), location),
         None => (None, location),
     };
+    // `resolve` ignores modules: it could find a symbol of the same name in the kernel or another module.
     let location = match symbols.resolve(location).filter(|_| module.is_none()) {
         Some((symbol, 0)) => symbol.name.to_owned(),
         Some((symbol, offset)) => format!("{}+{offset}", symbol.name),

@@ -158,6 +158,7 @@ fn list_at(
         }
         let text = |variable| variable_text(variable, function, variable_options.ranges);
         let mut lines: Vec<String> = variables.iter().map(text).collect();
+        // The variables are sorted, but not by the prefixes that their lines have with ranges.
         if variable_options.ranges {
             lines.sort_unstable();
         }
@@ -178,8 +179,8 @@ fn list_at(
     Ok(())
 }
 
-/// Lists the variables at locations in the kernel: from its image or that of a module, otherwise from the running
-/// kernel's type information (BTF), unless `--externs` or `--range` is given.
+/// Returns the variables at locations in the kernel: from the image of the kernel or module, otherwise from the running
+/// kernel's type information (BTF). With `--externs` or `--range`, it is an error if there is no image.
 fn in_kernel(
     kernel: &RunningKernel,
     definition: &Definition,
@@ -207,8 +208,8 @@ fn in_kernel(
     })
 }
 
-/// Formats a variable: `long int TAB n`. With ranges, a global variable is preceded by `[EXT]`; others are preceded by
-/// `[VAL]`, or by `[INV]` if they cannot be recorded at this place, and followed by their ranges.
+/// Formats a variable: `long int TAB n`. With ranges, a global variable is preceded by `[EXT]`. Other variables are preceded by
+/// `[VAL]`, or by `[INV]` if they cannot be recorded at this place; their ranges follow in both cases.
 fn variable_text(variable: &Variable, function: &str, with_ranges: bool) -> String {
     let Variable {
         kind,

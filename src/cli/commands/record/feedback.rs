@@ -56,7 +56,7 @@ struct OutputDevices {
     disk: DeviceNumber,
 }
 
-/// Warns if events of the whole system are caused by writing the output.
+/// Warns if writing the output file causes recorded events. Only recordings of CPUs (`-a`, `-C`) are checked.
 pub(super) fn warn(context: &Context, request: &RecordRequest) {
     if !matches!(request.observe.target, Target::Cpus(_)) || request.output.stream.is_some() {
         return;
@@ -109,6 +109,7 @@ fn devices_of(output: &Path) -> Option<OutputDevices> {
     let file_system = DeviceNumber { major, minor };
     let entry = format!("/sys/dev/block/{file_system}");
     let is_partition = fs::metadata(format!("{entry}/partition")).is_ok();
+    // In sysfs, the folder of a partition is in the folder of its disk.
     let disk = match is_partition {
         true => kernel_text(format!("{entry}/../dev")).ok(),
         false => None,

@@ -77,7 +77,7 @@ fn too_frequent<'m>(request: &RecordRequest, lost: &'m EventLosses) -> TooFreque
         event: &lost.event,
         rate: lost.rate,
         suits_all_events: match lost.rate {
-            // With -F, tracepoints are sampled too; by default every hit of a tracepoint is a sample.
+            // -F would also apply to tracepoints, of which by default every hit is a sample.
             SampledRate::Frequency(_) => events().all(|event| event.tracepoint.is_none()),
             // The unit of -c is nanoseconds for clocks and the number of events for others.
             _ => events()
@@ -256,14 +256,15 @@ mod tests {
         let mut recorded = Summary::default();
         recorded.lost_chunks = 1;
         recorded.lost_samples = vec![loss("a", Some(1), 2)];
-        assert!(were_all_while_paused(true, &recorded));
-        assert!(!were_all_while_paused(false, &recorded));
+        let overwrites = true;
+        assert!(were_all_while_paused(overwrites, &recorded));
+        assert!(!were_all_while_paused(!overwrites, &recorded));
         recorded.lost_by_cpu.push((0, 3));
         assert!(
-            !were_all_while_paused(true, &recorded),
+            !were_all_while_paused(overwrites, &recorded),
             "side-band was lost"
         );
-        assert!(!were_all_while_paused(true, &Summary::default()));
+        assert!(!were_all_while_paused(overwrites, &Summary::default()));
     }
 
     #[test]

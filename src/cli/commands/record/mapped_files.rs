@@ -32,6 +32,7 @@ type DeviceInode = (u32, u32, u64);
 /// The files that were mapped so far.
 #[derive(Debug)]
 pub(super) struct MappedFiles {
+    /// The mount point of the proc file system.
     proc: PathBuf,
     /// Ids of the files found so far; `None` for files that are not ELF files or can't be read.
     known: HashMap<DeviceInode, Option<BuildId>>,
@@ -44,6 +45,7 @@ pub(super) struct MappedFiles {
 #[derive(Debug, Default)]
 pub(super) struct OpenFiles(Mutex<HashMap<BuildId, File>>);
 
+/// Stands in for debuginfod servers: symbol lookup asks for a file by its build-id if no file at a known path has it.
 impl Servers for OpenFiles {
     fn fetch(&self, request: &FileRequest<'_>) -> Option<PathBuf> {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +92,7 @@ impl MappedFiles {
     }
 
     /// Returns the id of the mapped file if the record is an executable mapping of a file in user space. `None` for other
-    /// records, files that are not ELF files or can't be read, and names without a file.
+    /// records, files that are not ELF files or whose content can't be read, and names without a file.
     fn id_of(&mut self, raw: &RawRecord<'_>) -> Option<BuildId> {
         let Ok(Record::Mmap2(mapped)) = Record::decode(raw, Endian::NATIVE) else {
             return None;
@@ -119,7 +121,8 @@ impl MappedFiles {
             self.known.insert(file_id, id);
             return id;
         }
-        // If another file has the name now, a generated id keeps readers from using that file.
+        // If the file was not found or cannot be opened, another file may have the name now: a generated id keeps readers from
+        // using that file.
         match Path::new(OsStr::from_bytes(name)).is_file() {
             true => generated(file_id),
             false => None,
@@ -173,8 +176,8 @@ fn device(number: u64) -> (u32, u32) {
     (libc::major(number), libc::minor(number))
 }
 
-/// Returns an id made of device and inode, for a file whose build-id is missing or unknown. A real build-id has its suffix with a
-/// probability of one in four billion.
+/// Returns an id made of device, inode and the suffix `file`, for a file whose build-id is missing or unknown. A real build-id
+/// ends with this suffix with a probability of one in four billion.
 fn generated((major, minor, inode): DeviceInode) -> Option<BuildId> {
     let [major, minor] = [major, minor].map(u32::to_be_bytes);
     BuildId::from_bytes(&[&inode.to_be_bytes()[..], &major, &minor, b"file"].concat())

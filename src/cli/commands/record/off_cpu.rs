@@ -20,7 +20,7 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 /// The default of `--off-cpu-thresh`, as in perf 7.2.
 const THRESHOLD_MILLIS: u64 = 500;
 
-/// Turns samples of context switches, or waits that programs summed up, into samples of off-CPU time.
+/// Turns samples of context switches, or waits that BPF programs report, into samples of off-CPU time.
 #[derive(Debug)]
 pub(super) struct OffCpuSampling {
     /// Whether the recording keeps records of context switches, because other options requested them.
@@ -63,7 +63,7 @@ impl OffCpuSampling {
             (request.rings.threads.is_some(), "--threads"),
             (request.observe.details.scope.per_thread, "--per-thread"),
             (request.observe.details.no_samples, "--no-samples"),
-            // Off-CPU time is summed up by callchain, which must be complete.
+            // Off-CPU time is summed up by callchain, which must be complete; this option records the user part later.
             (
                 request.observe.call_graph == CallGraph::Deferred,
                 "--call-graph fp,defer",
@@ -81,6 +81,7 @@ impl OffCpuSampling {
             threshold,
             programs: off_cpu_programs::load(matches, context, request, threshold),
             failure: Arc::default(),
+            // `--user-callchains` excludes the kernel part, `--kernel-callchains` the user part.
             callchains: Callchains {
                 kernel: !request.observe.details.samples.user_callchains,
                 user: !request.observe.details.samples.kernel_callchains,
@@ -141,6 +142,7 @@ impl BuildRewriter for OffCpuSampling {
     fn build(&self, events: &[EventDesc]) -> Box<dyn Rewriter> {
         let index = events.iter().position(|event| event.name == OFF_CPU);
         let index = index.and_then(|index| u32::try_from(index).ok());
+        // No event has the index `u32::MAX`.
         let event = EventIndex(index.unwrap_or(u32::MAX));
         if let Some(programs) = &self.programs {
             let waits = KernelWaits::new(

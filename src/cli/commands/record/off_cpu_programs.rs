@@ -20,7 +20,7 @@ use crate::cli::live::kernel_offsets::member_offsets;
 /// The function of the kernel that switches tasks, and its maximum size in bytes.
 const SWITCH_FUNCTION: &str = "__schedule";
 const SWITCH_FUNCTION_SIZE: u64 = 0x4000;
-/// The maximum number of sums that the kernel's map holds.
+/// The maximum number of sums that the BPF map holds.
 const MAX_SUMS: u32 = 1 << 16;
 /// The maximum number of frames of a stack if kernel.perf_event_max_stack cannot be read.
 const MAX_STACK: u32 = 127;
@@ -63,12 +63,14 @@ pub(super) fn load(
 fn needs_switches(matches: &ArgMatches, request: &RecordRequest) -> bool {
     let (observe, output) = (&request.observe, &request.output);
     let samples = &observe.details.samples;
+    // `-D`; not context switches.
+    let has_timed_switches = observe.switches.is_some();
     !matches!(
         observe.call_graph,
         CallGraph::None | CallGraph::FramePointers
     ) || matches!(observe.target, Target::Cpus(Some(_)))
         || !observe.cgroups.is_empty()
-        || observe.switches.is_some()
+        || has_timed_switches
         || matches.contains_id("control")
         || matches.contains_id("unwind")
         || output.rotation.is_some()

@@ -22,12 +22,14 @@ const KCORE: &str = "/proc/kcore";
 
 /// Returns the output options without the rewriter and the events of `--switch-output-event`, which are set later.
 pub(super) fn options(matches: &ArgMatches, context: &Context) -> Result<OutputOptions, CliError> {
+    // Errors name the commands that write and read the stream.
     let stream = stream(matches, context, "record", "script")?;
     let rotation = rotation::rotation(matches, stream.is_some())?;
+    let can_be_directory = stream.is_none() && rotation.is_none();
     Ok(OutputOptions {
         path: name(matches),
         naming: path_origin(matches),
-        kernel_code: kernel_code(matches, stream.is_none() && rotation.is_none())?,
+        kernel_code: kernel_code(matches, can_be_directory)?,
         stream,
         rewriter: None,
         compress: compress(matches)?,

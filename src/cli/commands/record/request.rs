@@ -32,6 +32,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = machine_pmus(context);
     let mut events = events_to_record(matches, context, &target, &pmus, &machine)?;
+    // --all-user or --all-kernel.
     if let Some(level) = details.scope.level {
         events = events.into_iter().map(|event| level.of(event)).collect();
     }

@@ -8,8 +8,8 @@ use rperf_session::{RotationOptions, RotationTrigger};
 use crate::cli::error::CliError;
 use crate::cli::shared::sampling::size::with_unit;
 
-/// When the output is switched, and how many files are kept (with `--switch-max-files 0` all); `None` for a single file.
-/// `--switch-output-event` alone implies `--switch-output=signal`, as in perf.
+/// When the output is switched, and how many files are kept (all if `--switch-max-files` is not given or 0); `None` for a single
+/// file. `--switch-output-event` alone implies `--switch-output=signal`, as in perf.
 pub(super) fn rotation(
     matches: &ArgMatches,
     is_stream: bool,
