@@ -6,8 +6,8 @@
 //!                                                                          then samples 1 2 3 4
 //! ```
 //!
-//! Only the records since the round before last are buffered, so memory usage depends on the size of rounds and of the
-//! World, not on the length of the stream.
+//! Only the records of the last finished round and of the current one are buffered, so memory usage depends on the size of
+//! rounds and of the World, not on the length of the stream.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -215,6 +215,7 @@ impl<R: StreamInput> Stream<R> {
         };
         let blocks = self.ready.chunks(BLOCK);
         let workers = scratches.len().min(blocks.len()).max(1);
+        // Without a scratch, the range is out of bounds, and the default is an empty slice.
         let scratches = scratches.get_mut(..workers).unwrap_or_default();
         render_blocks(
             &batch,
@@ -245,6 +246,7 @@ impl<R: StreamInput> Stream<R> {
                     break;
                 }
             };
+            // In recordings of `stat record`, a STAT_ROUND record follows the counts of each interval and of the whole run.
             round_ended |= matches!(
                 record.raw.kind,
                 RecordKind::FINISHED_ROUND | RecordKind::STAT_ROUND
@@ -306,7 +308,8 @@ impl<R: StreamInput> Stream<R> {
         let mut chains = take_up_to(&mut self.buffer.chains, limit, |(_, order)| *order)
             .into_iter()
             .peekable();
-        self.deferred = DeferredCallchains::new(true);
+        let awaited = true;
+        self.deferred = DeferredCallchains::new(awaited);
         let ready = std::mem::take(&mut self.ready);
         for order in ready {
             while let Some((key, arrival)) = chains.next_if(|(_, arrival)| *arrival < order) {
@@ -377,6 +380,7 @@ impl<R: StreamInput> Stream<R> {
         let needed = undelivered.chain(&self.buffer.unapplied).chain(chains);
         let positions = needed.map(|order| order.position);
         let first = positions.chain(self.held.positions()).min();
+        // `u64::MAX`: all bytes of the records read so far.
         self.reader.release(first.unwrap_or(u64::MAX));
     }
 }
@@ -434,7 +438,7 @@ struct SampleBatch<'s> {
     events: &'s EventTable,
     /// Bytes of the stream from `base` on.
     bytes: &'s [u8],
-    /// Position of the first record of the batch.
+    /// The lowest position of a record of the batch; records with deferred callchains are included.
     base: u64,
     shares: &'s GroupSamples,
     deferred: &'s DeferredCallchains,

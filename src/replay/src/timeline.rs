@@ -159,7 +159,7 @@ impl<'r, 'a> SliceReader<'r, 'a> {
             let (sender, receiver) = sync_channel(SLICES_AHEAD);
             let read = move || {
                 for slice in slices.iter().skip(reader).step_by(reader_count) {
-                    // The Timeline may have been dropped.
+                    // The receiver may have been dropped: with the Timeline, or since another reader could not be started.
                     if sender.send(self.read(slice)).is_err() {
                         return;
                     }
@@ -261,6 +261,7 @@ impl Iterator for Timeline<'_, '_> {
     fn next(&mut self) -> Option<Vec<Order>> {
         while self.returned == self.complete && !self.ended {
             if let Err(error) = self.refill() {
+                // Nothing more is returned.
                 (self.complete, self.ended) = (self.returned, true);
                 self.failed = Some(error);
             }

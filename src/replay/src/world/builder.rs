@@ -45,7 +45,10 @@ impl WorldBuilder {
     pub fn new(endian: Endian) -> Self {
         let mut world = World::default();
         let swapper = world.comms.intern("swapper");
-        world.threads.named(Order::default(), 0, 0, swapper);
+        let (idle_pid, idle_tid) = (0, 0);
+        world
+            .threads
+            .named(Order::default(), idle_pid, idle_tid, swapper);
         Self {
             world,
             endian,
@@ -142,7 +145,8 @@ impl WorldBuilder {
 
     fn mmap(&mut self, order: Order, misc: Misc, mmap: Mmap<'_>) {
         if is_kernel(misc) {
-            return self.kernel_mmap(order, misc, &mmap, None);
+            let build_id = None;
+            return self.kernel_mmap(order, misc, &mmap, build_id);
         }
         let is_data = misc.contains(Misc::MMAP_DATA);
         let mapped = UserMmap {
@@ -230,7 +234,7 @@ impl WorldBuilder {
         };
         self.world.threads.forked(order, parent, child);
         self.world.namespaces.started(order, task.tid);
-        // A thread uses the mappings of its process.
+        // A thread uses the address space of its process, which is created here if the process is unknown.
         if task.pid != task.tid {
             self.process_space(order, Machine::Host, task.pid);
             return;
@@ -320,8 +324,9 @@ fn is_kernel(misc: Misc) -> bool {
     matches!(misc.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel)
 }
 
-/// Returns `link`, or the link of the parent if the parent had no own mappings before the fork: shells that fork repeatedly
-/// would otherwise create long chains. The links of parents are shortened before those of their children, so one step is enough.
+/// Returns `link`, a child's link to its parent. If the parent inserted no mappings before the fork, returns a link to the
+/// grandparent instead, or `None` without one: shells that fork repeatedly would otherwise create long chains. The links of
+/// parents are shortened before those of their children, so one step is enough.
 fn shortened(
     spaces: &[MappingSpace],
     link: Option<InheritedMappings>,

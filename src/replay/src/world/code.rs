@@ -76,6 +76,7 @@ impl World {
     fn add_to_space(&mut self, space: SpaceId, dso: DsoId, functions: &[RuntimeFunction]) {
         let (first, overlapping) = first_and_overlapping(functions);
         let mut layer = self.code.remove(&space).unwrap_or_default();
+        // Time 0: visible from the beginning, see the documentation of the module.
         let times = first
             .iter()
             .map(|_| 0)

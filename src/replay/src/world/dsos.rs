@@ -29,7 +29,7 @@ impl Dsos {
         &self.removed
     }
 
-    /// Removes all DSOs except `used`, kernels and modules. Later DSOs get their ids.
+    /// Removes all DSOs except those in `used`, kernels and modules. DSOs added later get the ids of the removed ones.
     pub(crate) fn keep(&mut self, used: &FxHashSet<DsoId>) {
         let (all, removed) = (&mut self.all, &mut self.removed);
         self.by_name.retain(|_, ids| {
@@ -88,7 +88,8 @@ impl Dsos {
         name: &str,
         build_id: Option<&[u8]>,
     ) -> DsoId {
-        let key = (machine, false, name.into());
+        let is_kernel = false;
+        let key = (machine, is_kernel, name.into());
         for id in self.by_name.get(&key).into_iter().flatten() {
             let Some(dso) = self.all.get_mut(id.0 as usize) else {
                 continue;

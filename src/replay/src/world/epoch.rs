@@ -64,8 +64,8 @@ impl World {
         known.map_or((Epoch::UNKNOWN, OrderRange::ALL), |(id, space)| {
             let (mut counted, mut span) = space.counted_span(order);
             if let Some(functions) = self.code.get(&id) {
-                let (more, within) = functions.counted_span(order);
-                (counted, span) = (counted + more, span.and(within));
+                let (function_count, function_span) = functions.counted_span(order);
+                (counted, span) = (counted + function_count, span.and(function_span));
             }
             (u64::from(id.0) << 32 | counted as u64, span)
         })

@@ -17,8 +17,8 @@ const LIVE_KERNEL: &str = "[kernel]";
 const KSYMBOL_UNREGISTER: u16 = 1;
 
 impl WorldBuilder {
-    /// Adds the entries of the BUILD_ID feature. Should be called before records are pushed: perf takes the kernel's name from
-    /// them.
+    /// Adds the entries of the BUILD_ID feature. Should be called before records are pushed: as in perf, the kernel gets its name
+    /// from its entry, if there is one.
     pub fn build_ids(&mut self, entries: &[BuildIdEntry]) {
         for entry in entries {
             let mode = entry.misc.cpu_mode();
@@ -32,6 +32,7 @@ impl WorldBuilder {
                 Some(id) => id,
                 None if is_kernel => self.add_kernel_dso(machine, name),
                 None => {
+                    // Of these fields, an entry has only the name. With these values of the others, it alone determines the kind.
                     let named = RecordedName {
                         filename: name,
                         end: u64::MAX,
@@ -40,6 +41,7 @@ impl WorldBuilder {
                         pid: 0,
                     }
                     .interpret();
+                    // No build-id to look for: it is set below.
                     self.world.dsos.user(machine, named.kind, name, None)
                 }
             };
@@ -123,7 +125,8 @@ impl WorldBuilder {
         if let Some(older) = self.kernel_ranges.insert(kernel, range)
             && let Some(space) = self.world.spaces.get_mut(space.0 as usize)
         {
-            space.insert(order, older, None);
+            let removal = None;
+            space.insert(order, older, removal);
         }
     }
 
@@ -148,7 +151,8 @@ impl WorldBuilder {
 
     fn module_dso(&mut self, machine: Machine, filename: &str) -> DsoId {
         let name = module_name(filename).unwrap_or_else(|| kernel_file_name(filename));
-        if let Some(id) = self.world.dsos.named(machine, true, &name) {
+        let is_kernel = true;
+        if let Some(id) = self.world.dsos.named(machine, is_kernel, &name) {
             return id;
         }
         let mut dso = Dso::new(machine, DsoKind::KernelModule, &name);
@@ -164,8 +168,8 @@ impl WorldBuilder {
         let unregisters = ksymbol.flags & KSYMBOL_UNREGISTER != 0;
         if let Some(mapping) = existing {
             let kind = self.world.dso(mapping.dso).kind;
-            // An unregistration removes anything except the kernel. A registration replaces generated code at its address,
-            // whose end may not have been recorded, and is ignored inside the kernel or a module, which have symbol tables.
+            // An unregistration removes anything except the kernel. A registration replaces generated code at its address, whose
+            // unregistration may be missing, and is ignored inside the kernel or a module, which have symbol tables.
             let removes_existing = match unregisters {
                 true => kind != DsoKind::Kernel,
                 false => kind == DsoKind::Bpf,
@@ -174,14 +178,16 @@ impl WorldBuilder {
                 return;
             }
             if let Some(space) = self.world.spaces.get_mut(space.0 as usize) {
-                space.insert(order, mapping.start..mapping.end, None);
+                let removal = None;
+                space.insert(order, mapping.start..mapping.end, removal);
             }
         }
         if unregisters {
             return;
         }
         let name = name_text(ksymbol.name);
-        let known = self.world.dsos.named(Machine::Host, true, &name);
+        let is_kernel = true;
+        let known = self.world.dsos.named(Machine::Host, is_kernel, &name);
         let dso = known.unwrap_or_else(|| {
             let mut dso = Dso::new(Machine::Host, DsoKind::Bpf, &name);
             dso.short_name.clone_from(&dso.name);

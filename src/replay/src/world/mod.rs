@@ -114,6 +114,7 @@ impl World {
         loop {
             let at = self.spaces.get(space.0 as usize)?;
             if let Some(mapping) = at.lookup(order, address) {
+                // `Some(None)`: the mapping was removed, so the parent is not searched.
                 return Some((mapping?, space, order));
             }
             let parent = at.parent?;

@@ -12,7 +12,7 @@ pub(crate) struct Namespaces {
     threads: FxHashMap<u32, Vec<NamespaceChange>>,
 }
 
-/// Namespaces of a thread from this position on.
+/// Namespaces of a thread after this position.
 type NamespaceChange = (Order, Box<[Namespace]>);
 
 impl Namespaces {
@@ -44,7 +44,7 @@ impl Namespaces {
         });
     }
 
-    /// Number of threads with namespaces, and of changes.
+    /// Number of changes of all threads.
     pub(crate) fn len(&self) -> usize {
         self.threads.values().map(Vec::len).sum()
     }

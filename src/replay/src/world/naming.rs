@@ -17,7 +17,7 @@ pub struct DsoName {
     pub name: String,
     /// Type of the DSO.
     pub kind: DsoKind,
-    /// Whether symbols have addresses in the process's memory, not file offsets (see [`crate::Mapping::identity`]).
+    /// Whether symbols have addresses in memory, not file offsets (see [`crate::Mapping::identity`]).
     pub identity: bool,
 }
 
@@ -85,8 +85,8 @@ fn is_special_memory(filename: &str) -> bool {
     filename.starts_with("[stack") || filename.starts_with("/SYSV") || filename == "[heap]"
 }
 
-/// The bracketed name of a kernel module, from the path of its file or its own name; `None` if it
-/// is not a module.
+/// The bracketed name of a kernel module, from the path of its file, or as it is if it already has brackets; `None` if it is not
+/// a module.
 pub(crate) fn module_name(path: &str) -> Option<String> {
     // Beginnings of names: a symbol may follow the kernel's name, and a process id is part of some guest kernels' names.
     const NOT_MODULES: [&str; 6] = [
@@ -99,8 +99,8 @@ pub(crate) fn module_name(path: &str) -> Option<String> {
     ];
     let file = path.rsplit('/').next().unwrap_or(path);
     if file.starts_with('[') {
-        let module = !NOT_MODULES.iter().any(|other| file.starts_with(other));
-        return module.then(|| file.to_owned());
+        let is_module = !NOT_MODULES.iter().any(|other| file.starts_with(other));
+        return is_module.then(|| file.to_owned());
     }
     let uncompressed = ["gz", "xz"]
         .iter()
@@ -111,7 +111,8 @@ pub(crate) fn module_name(path: &str) -> Option<String> {
     is_module.then(|| format!("[{}]", stem.replace('-', "_")))
 }
 
-/// The DSO name of a file with kernel code that is not a module. As in perf, `-` is replaced only in names with an extension.
+/// The DSO name of a file with kernel code for which [`module_name`] returns `None`. As in perf, `-` is replaced only in names
+/// with an extension.
 pub(crate) fn kernel_file_name(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     if file.contains('.') {

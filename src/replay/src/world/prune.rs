@@ -16,10 +16,11 @@ impl World {
 }
 
 impl WorldBuilder {
-    /// Removes the threads in `ended` (each is given with the time of its exit), processes without threads, unused names,
-    /// overridden mappings, DSOs without a mapping, overridden namespaces and modifications of code, and some cgroups if there are
-    /// very many. What remains applies from the beginning. Ids of mappings and epochs change; ids of DSOs and of names in use
-    /// don't. Ids of removed DSOs are reused.
+    /// Removes the threads in `ended` (each is given with the time of its exit, so that a later thread with the same id stays),
+    /// processes without threads, unused names, overridden mappings, DSOs without a mapping except kernels and modules,
+    /// overridden namespaces, overridden modifications of code, and some cgroups if there are very many. What remains applies
+    /// from the beginning, except modifications of code, which keep their time. Ids of mappings and epochs change; ids of DSOs
+    /// and of names in use don't. Ids of removed DSOs are reused.
     ///
     /// Does nothing if there are JIT-compiled functions, which only occur in recordings.
     pub fn forget(&mut self, ended: &[(Order, u32)]) {
@@ -104,7 +105,8 @@ impl PrunedMappings<'_> {
         } = visible;
         let next = MappingId(u32::try_from(self.mappings.len()).unwrap_or(u32::MAX));
         let new = *self.new_ids.entry(old).or_insert(next);
-        if new == next {
+        let is_first_part = new == next;
+        if is_first_part {
             self.mappings.push(*self.world.mapping(old));
         }
         space.insert(Order::default(), start..end, Some(new));

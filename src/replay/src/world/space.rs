@@ -42,7 +42,8 @@ impl SpaceEntry {
 #[derive(Debug, Default)]
 pub(crate) struct MappingSpace {
     pub(crate) parent: Option<InheritedMappings>,
-    /// The number of ancestors: a lookup follows the chain of parents at most to its end.
+    /// Number of ancestors in the chain of parents when the space was created. [`super::WorldBuilder::finish`] may shorten the
+    /// chain without changing this number.
     pub(crate) depth: u32,
     entries: Vec<SpaceEntry>,
     index: MappingIndex,
@@ -122,6 +123,7 @@ impl MappingSpace {
     /// entry, `Some(None)` if the entry removed the mapping.
     pub(crate) fn lookup(&self, order: Order, address: u64) -> Option<Option<MappingId>> {
         let counted = self.counted(order);
+        // `None` if even some entries of the index are not before `order`.
         let unindexed = self.entries.get(self.index.entry_count..counted);
         let mut newest_first = unindexed.unwrap_or_default().iter().rev();
         if let Some(entry) = newest_first.find(|entry| entry.covers(address)) {
@@ -146,6 +148,7 @@ struct MappingIndex {
 
 impl MappingIndex {
     fn new(entries: &[SpaceEntry]) -> Self {
+        const MINUS_ONE: u32 = u32::MAX;
         let mut borders: Vec<u64> = entries.iter().flat_map(|at| [at.start, at.end]).collect();
         borders.sort_unstable();
         borders.dedup();
@@ -170,7 +173,7 @@ impl MappingIndex {
         let mut items = vec![0; sum as usize];
         for (number, entry) in entries.iter().enumerate().rev() {
             index.visit_nodes(entry, |node| {
-                let place = add(&mut starts, node, u32::MAX) as usize;
+                let place = add(&mut starts, node, MINUS_ONE) as usize;
                 if let Some(item) = items.get_mut(place) {
                     *item = u32::try_from(number).unwrap_or(u32::MAX);
                 }

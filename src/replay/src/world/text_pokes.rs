@@ -40,8 +40,8 @@ impl TextPokes {
             .push(modification);
     }
 
-    /// Removes modifications whose bytes a later one at the same address replaces: those that apply before it can't be queried
-    /// any more.
+    /// Removes modifications whose bytes a later one at the same address replaces. [`TextPokes::code_at`] is then only valid for
+    /// orders after all modifications so far; earlier orders are not queried after pruning.
     pub(super) fn keep_last(&mut self) {
         for pokes in self.by_address.values_mut() {
             let mut longest_later = None;
@@ -95,6 +95,7 @@ impl TextPokes {
 
 /// Copies the part of `bytes`, located at `start`, that overlaps `code`, located at `address`.
 fn copy_overlap(code: &mut [u8], address: u64, bytes: &[u8], start: u64) {
+    // 0 if `to` is before `from`.
     let distance =
         |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
     let target = code.iter_mut().skip(distance(address, start));

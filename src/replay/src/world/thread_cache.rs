@@ -14,6 +14,7 @@ pub struct OrderRange {
 }
 
 impl OrderRange {
+    /// All orders, except that of time 0 and position 0, which no record of a file has.
     pub(crate) const ALL: Self = Self {
         after: Order {
             time: 0,
