@@ -359,7 +359,8 @@ impl<R: StreamInput> Stream<R> {
         let mut values = GroupCounts::default();
         for order in ready {
             let record = RawRecord::split(self.reader.from(order.position), self.buffer.endian);
-            let sample = record.map(|(raw, _)| events.sample(&raw, |_| order));
+            let samples = record.filter(|(raw, _)| raw.kind == RecordKind::SAMPLE);
+            let sample = samples.map(|(raw, _)| events.sample(&raw, |_| order));
             // Samples that cannot be decoded are counted on delivery.
             if let Some(Ok(Some(sample))) = sample
                 && let Some(read) = sample.wire.read
