@@ -8,7 +8,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use rperf_perfdata::WriteError;
 use rperf_ring::{RecordWalker, drain};
 use rperf_sys::{OverwriteRing, Ready, Signals, Workload};
-use rperf_wire::{RecordKind, ShortClock, TimeConv};
+use rperf_wire::{RawRecord, RecordKind, ShortClock, TimeConv};
 
 use crate::aux::AuxArea;
 use crate::build_id_mappings::corrected;
@@ -43,6 +43,7 @@ fn empty_ring(
     let runs = sink
         .walker
         .walk(chunk.pieces(), |record| *lost += stats.note(&record));
+    // Whether no record of the chunk is marked as having a build-id that it does not have.
     let is_correct = stats.mismarked == mismarked_before;
     for run in [runs.first, runs.straddling, runs.second] {
         let run = match is_correct {
@@ -70,7 +71,8 @@ pub(crate) struct RingSet {
     pub(crate) rewrite_thread: Option<RewriteThread>,
     /// CPU affinity for draining (`--affinity`).
     affinity: RingAffinity,
-    /// Whether events are enabled. Only then a hardware trace that stopped because its AUX area was full is resumed.
+    /// Whether the event of the hardware trace is enabled, if a trace is recorded. Only then is a trace resumed that stopped
+    /// because its AUX area was full or to copy a snapshot.
     pub(crate) running: bool,
 }
 
@@ -109,6 +111,7 @@ impl RingSet {
     pub(crate) fn split(&mut self) -> Vec<(i32, Self)> {
         let single = |ring: Ring| {
             let cpu = ring.cpu;
+            // No affinity: the thread that drains the ring has its own.
             let affinity = RingAffinity::default();
             (
                 cpu,
@@ -176,9 +179,10 @@ impl RingSet {
         self.pass_from(self.min_bytes, sink)
     }
 
-    /// Drains, once each, the rings that have at least `min_bytes` bytes or trace data: one write per run of records, directly
-    /// from the ring's memory, unless records are rewritten, compressed or corrected. Returns whether there was any data; if so,
-    /// ends the round, except in a ring's own file and with overwrite rings.
+    /// Drains, once each, the rings that have at least `min_bytes` bytes (0: all rings) or trace data: one write per run of
+    /// records, directly from the ring's memory, unless records are rewritten, compressed or corrected. A record that wraps
+    /// around the end of the ring is copied. Returns whether there was any data; if so, writes FINISHED_ROUND, except to a file
+    /// of a single ring (`--threads`) and with overwrite rings.
     fn pass_from(&mut self, min_bytes: u64, sink: &mut CountedOutput) -> Result<bool, WriteError> {
         let mut any = false;
         for (ring, lost) in self.rings.iter_mut().zip(&mut self.lost) {
@@ -200,8 +204,9 @@ impl RingSet {
         // With overwrite rings, FINISHED_ROUND would be wrong: their samples are written later, but may be older than the
         // previous round.
         if any && self.overwrite_rings.is_empty() && sink.output_sink.has_rounds() {
-            self.end_round(sink)?;
+            self.write_finished_round(sink)?;
         }
+        // Writes no FINISHED_ROUND, but the available results, and passes the drained records on to the thread.
         if let Some(rewrite_thread) = &mut self.rewrite_thread {
             rewrite_thread.end_round(sink)?;
         }
@@ -220,7 +225,8 @@ impl RingSet {
                 continue;
             };
             any = true;
-            let runs = walker.walk(chunk.pieces(), |_| {});
+            let no_statistics = |_: RawRecord<'_>| {};
+            let runs = walker.walk(chunk.pieces(), no_statistics);
             for run in [runs.first, runs.straddling, runs.second] {
                 take(run);
             }
@@ -257,13 +263,13 @@ impl RingSet {
     }
 
     /// Writes FINISHED_ROUND: no later record is older than those before the previous FINISHED_ROUND.
-    fn end_round(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
+    fn write_finished_round(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
         let mut mark = RecordBuffer::new(0);
         mark.user(RecordKind::FINISHED_ROUND, |_| {});
         self.records(&mut mark, sink)
     }
 
-    /// If there are overwrite rings, writes their content and then that of the other rings, and ends the round; otherwise does
+    /// If there are overwrite rings, writes their content, then that of the other rings, and FINISHED_ROUND; otherwise does
     /// nothing.
     pub(crate) fn dump(&mut self, sink: &mut CountedOutput) -> Result<(), Error> {
         for ring in &mut self.overwrite_rings {
@@ -282,7 +288,7 @@ impl RingSet {
         if !self.overwrite_rings.is_empty() {
             // Samples may refer to tasks that started in the meantime, whose side-band records are in the other rings.
             self.pass_from(0, sink).map_err(write_error)?;
-            self.end_round(sink).map_err(write_error)?;
+            self.write_finished_round(sink).map_err(write_error)?;
         }
         Ok(())
     }
@@ -400,6 +406,7 @@ pub(crate) fn run(
         if let Some(stopped) = context.stopped(rotation)? {
             return Ok((stopped, woken));
         }
+        // Lanes also notify when the maximum size is reached, which was checked above.
         if states.is_readable(&awaited.lanes) {
             return Ok((StopReason::TasksEnded, woken));
         }
@@ -420,8 +427,9 @@ pub(crate) fn run(
     }
 }
 
-/// Returns the counters to poll for the rings: all of the first event, and those counters of the last event whose rings the first
-/// event does not use. The caller must remove counters of exited tasks, which are always ready.
+/// Returns the counters to poll for the rings other than overwrite rings. Among the events that use these rings, they are all
+/// counters of the first event, and those of the last event whose rings the first event does not use. The caller must remove
+/// counters of exited tasks, which are always ready.
 pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
     let mut drained = events.iter().filter(|event| !event.is_in_overwrite_ring());
     let first = drained.next();
@@ -461,7 +469,7 @@ fn controlled_counters(events: &[OpenEvent]) -> Vec<ControlledCounters<'_>> {
 /// The result of polling, and the kinds of descriptors that were polled.
 struct PollResults {
     states: PollStates,
-    /// The reader of a pipe.
+    /// The output, if it is a pipe: reported as closed when its reader closes it.
     reader: DescriptorKind,
     /// The notifications of lanes.
     lanes: DescriptorKind,
@@ -490,7 +498,7 @@ impl DrainContext<'_> {
         timeouts.into_iter().fold(-1, earlier_timeout)
     }
 
-    /// Polls all descriptors, including the `reader` of a pipe, for at most `timeout` milliseconds (-1: no limit).
+    /// Polls all descriptors, with the output as `reader` if it is a pipe, for at most `timeout` milliseconds (-1: no limit).
     fn wait(
         &self,
         reader: Option<BorrowedFd<'_>>,
@@ -499,6 +507,7 @@ impl DrainContext<'_> {
         timeout: i32,
     ) -> Result<PollResults, Error> {
         let mut waiting = PollSet::default();
+        // Only to wake up: signals are read after each wake-up, whatever the reason for it.
         waiting.add([self.signals.as_fd()]);
         let reader = waiting.add(reader);
         let lanes = waiting.add(self.lanes.map(LaneEvents::as_fd));

@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn a_gigabyte_per_minute_is_reported() {
-        let mut warning = GrowthWarning::new(500, false);
+        let has_lanes = true;
+        let mut warning = GrowthWarning::new(500, !has_lanes);
         let second = Duration::from_secs(1);
         let much = MAX_BYTES_PER_MINUTE / 60 + 1;
         assert_eq!(
@@ -110,7 +111,7 @@ mod tests {
             Some((much * 120, 10))
         );
         assert_eq!(warning.timeout(), -1);
-        assert_eq!(GrowthWarning::new(0, true).timeout(), 1000);
+        assert_eq!(GrowthWarning::new(0, has_lanes).timeout(), 1000);
     }
 
     #[test]
@@ -121,7 +122,8 @@ mod tests {
                 panic!("{notice:?}");
             }
         }
-        let mut warning = GrowthWarning::new(0, false);
+        let has_lanes = false;
+        let mut warning = GrowthWarning::new(0, has_lanes);
         warning.began = Instant::now() + Duration::from_secs(3600);
         warning.update(u64::MAX, 1, &[], &mut Silent);
         assert_eq!(warning.bytes, 0);

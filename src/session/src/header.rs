@@ -47,6 +47,7 @@ pub(crate) fn features(
         events,
     };
     let mut set = inputs.features();
+    // Without the ratio: when a file is completed, the feature is replaced by that with the ratio. A pipe keeps this one.
     if request.output.compress {
         set.compressed(Compressor::default().feature());
     }
@@ -122,12 +123,12 @@ fn has_branches(details: &RecordDetails, specs: &[&EventSpec]) -> bool {
 pub(crate) fn groups(events: &[(&GroupPosition, Option<usize>)], set: &mut FeatureSet) {
     let mut groups = Vec::new();
     for (index, (group, _)) in events.iter().enumerate() {
-        let led = events.iter().filter(|(_, leader)| *leader == Some(index));
-        let led = led.count();
+        let members = events.iter().filter(|(_, leader)| *leader == Some(index));
+        let other_members = members.count();
         let GroupPosition::Leader { name } = group else {
             continue;
         };
-        if led > 0 {
+        if other_members > 0 {
             groups.push(GroupDesc {
                 name: if name.is_empty() {
                     GroupDesc::ANONYMOUS.to_owned()
@@ -135,7 +136,7 @@ pub(crate) fn groups(events: &[(&GroupPosition, Option<usize>)], set: &mut Featu
                     name.clone()
                 },
                 leader: u32::try_from(index).unwrap_or(u32::MAX),
-                members: u32::try_from(led + 1).unwrap_or(u32::MAX),
+                members: u32::try_from(other_members + 1).unwrap_or(u32::MAX),
             });
         }
     }

@@ -33,12 +33,13 @@ impl InitialRecords<'_> {
             synthesize::kernel_map(to, text);
             synthesize::modules(to, &opened.kernel.modules);
         }
-        synthesize::event_updates(to, events, request.output.stream.is_some());
+        let with_names = request.output.stream.is_some();
+        synthesize::event_updates(to, events, with_names);
         synthesize::thread_map(to, &opened.cpu_tasks);
         synthesize::cpu_map(to, &opened.cpu_tasks);
         let proc = Proc::new(&request.roots.proc);
-        let with_events = !request.observe.details.side_band.no_bpf;
-        synthesize::bpf_programs(to, &proc, with_events);
+        let with_bpf_events = !request.observe.details.side_band.no_bpf;
+        synthesize::bpf_programs(to, &proc, with_bpf_events);
         if request.observe.details.side_band.cgroups && request.synthesis.kinds.cgroups {
             self.cgroups(to);
         }
@@ -57,8 +58,8 @@ impl InitialRecords<'_> {
         }
     }
 
-    /// Synthesizes the records of the current state while recording: those at the start, the tasks of a workload, and
-    /// FINISHED_INIT.
+    /// Synthesizes the records of the current state while recording: those of [`Self::synthesize`], those of the tasks of a
+    /// workload, and FINISHED_INIT.
     pub(crate) fn synthesize_running(&self, to: &mut RecordBuffer) {
         self.synthesize(to);
         if let (Target::Workload, Some(task_options)) =

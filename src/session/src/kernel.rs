@@ -23,11 +23,11 @@ impl KernelMaps {
         proc: &Proc,
         observer: &mut dyn SessionObserver,
     ) -> Self {
-        let excludes_kernel = |event: &OpenEvent| {
+        let never_samples_kernel = |event: &OpenEvent| {
             let attr = &event.event.attr;
             event.event.spec.is_dummy() || attr.flags.contains(AttrFlags::EXCLUDE_KERNEL)
         };
-        if events.iter().all(excludes_kernel) {
+        if events.iter().all(never_samples_kernel) {
             return Self::default();
         }
         // Without kallsyms, or if it hides addresses, kernel samples have addresses but no symbols.

@@ -1,7 +1,7 @@
 //! Threads that drain rings, each ring into a separate file (`--threads`).
 //!
-//! A lane owns its rings and their files. All lanes share two pipes and two counters. Closing the first pipe ends all
-//! lanes; through the second, lanes notify the main thread.
+//! A lane owns its rings and their files. All lanes share two pipes and two atomic numbers: of bytes written, and of lanes
+//! whose tasks still run. Closing the first pipe ends all lanes; through the second, lanes notify the main thread.
 
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Write as _, pipe};
@@ -31,6 +31,7 @@ pub(crate) struct Lane {
 /// A ring and its file.
 struct LaneRing {
     cpu: i32,
+    /// The set of this one ring.
     rings: RingSet,
     sink: CountedOutput,
 }
@@ -56,12 +57,12 @@ pub(crate) fn lanes(
         })
         .collect();
     let lane = |share: ThreadShare| {
-        let is_own = |part: &mut LaneRing| {
+        let is_in_share = |part: &mut LaneRing| {
             u32::try_from(part.cpu).is_ok_and(|cpu| share.drains.contains(cpu))
         };
         Lane {
             runs_on: share.runs_on,
-            parts: parts.extract_if(.., is_own).collect(),
+            parts: parts.extract_if(.., is_in_share).collect(),
         }
     };
     shares.into_iter().map(lane).collect()
@@ -83,9 +84,12 @@ impl Lane {
         let _wake = shared.wake_on_drop();
         // An error is ignored: the same affinity was set successfully before the recording started.
         let _bound = AffinityGuard::to(&self.runs_on);
-        let is_own = |placed: &&OpenCounter| self.parts.iter().any(|part| part.cpu == placed.cpu);
-        let mut watched: Vec<&OpenCounter> =
-            watched(shared.events).into_iter().filter(is_own).collect();
+        let is_of_lane =
+            |placed: &&OpenCounter| self.parts.iter().any(|part| part.cpu == placed.cpu);
+        let mut watched: Vec<&OpenCounter> = watched(shared.events)
+            .into_iter()
+            .filter(is_of_lane)
+            .collect();
         if watched.is_empty() {
             shared.tasks_ended();
         }
@@ -168,7 +172,7 @@ impl<'e> LaneShared<'e> {
         limits: NotifyLimits,
     ) -> Result<(Self, PipeWriter), Error> {
         let two = || Ok((pipe()?, pipe()?));
-        let ((over, open), (wake_reader, wake_writer)) =
+        let ((over, over_writer), (wake_reader, wake_writer)) =
             two().map_err(Error::system("make a pipe"))?;
         let lane_events = LaneEvents {
             wake_reader,
@@ -182,7 +186,7 @@ impl<'e> LaneShared<'e> {
             wake_writer,
             lane_events,
         };
-        Ok((shared, open))
+        Ok((shared, over_writer))
     }
 
     /// Wakes the main thread. Errors are ignored: the pipe has room for all notifications, and its reader outlives the lanes.
@@ -236,7 +240,7 @@ pub(crate) fn with_lanes<T>(
     if lanes.is_empty() {
         return work(None);
     }
-    let (shared, open) = LaneShared::new(events, lanes.len(), limits)?;
+    let (shared, over_writer) = LaneShared::new(events, lanes.len(), limits)?;
     thread::scope(|scope| {
         let mut threads = Vec::new();
         for (number, lane) in lanes.iter_mut().enumerate() {
@@ -245,10 +249,12 @@ pub(crate) fn with_lanes<T>(
             threads.push(thread.map_err(Error::Thread)?);
         }
         let done = work(Some(&shared.lane_events));
-        drop(open);
+        // Ends the lanes.
+        drop(over_writer);
+        // All threads are joined before an error is returned: `scope` panics if a thread panicked that was not joined.
         let woken = threads.into_iter().map(ended).collect::<Vec<_>>();
         let woken: u64 = woken.into_iter().sum::<Result<_, _>>()?;
-        done.map(|(done, own)| (done, own + woken))
+        done.map(|(done, woken_here)| (done, woken_here + woken))
     })
 }
 

@@ -8,8 +8,8 @@
 //! sampling, and [`observe_schedstat`] reads `/proc/schedstat`.
 //!
 //! **Invariants.** Ring data are written directly from the rings, with one write per run of complete records, unless records are
-//! rewritten, compressed or corrected (`build_id_mappings`), or in an overwrite ring. The old output is not touched before all
-//! events are open and the workload runs.
+//! rewritten, compressed or corrected (`build_id_mappings`), or in an overwrite ring; a record that wraps around the end of the
+//! ring is copied. The old output is not touched before all events are open and the workload runs.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -73,8 +73,8 @@ impl EventLosses {
     }
 }
 
-/// Whether the first value of a read of the event's counters is its own. With GROUP, a read of any member starts with the values
-/// of the leader, which is the only event of the group that samples.
+/// Whether a read of a counter of the event starts with the values of that counter. With GROUP, a read of any member starts with
+/// those of the leader, which is the only event of the group that samples.
 fn reads_own_value(event: &&OpenEvent) -> bool {
     let format = event.event.attr.read_format;
     event.event.leader.is_none() || !format.contains(ReadFormat::GROUP)

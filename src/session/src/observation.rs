@@ -223,6 +223,7 @@ impl Observation {
             .filter(|(index, _)| self.ended.get(*index) == Some(&false))
             .collect();
         let mut waiting = PollSet::default();
+        // Only to wake up: signals are read after each wake-up, whatever the reason for it.
         waiting.add([self.signals.as_fd()]);
         let input = waiting.add(input);
         let of_rings = waiting.add(

@@ -180,6 +180,7 @@ impl Opener<'_> {
                         *replaced = spec;
                         events = record_events(&specs, &self.options);
                     } else if let Some(side_band) = events.get_mut(index) {
+                        // It is not in `specs`, so its attr is not made anew: it gets the flags of the new spec.
                         side_band.attr.flags |= spec.attr.flags;
                         side_band.spec = spec;
                     }
@@ -189,7 +190,8 @@ impl Opener<'_> {
         Ok(open)
     }
 
-    /// Sets the stack limit and the watermark of an event that has none, and clears what the kernel does not support.
+    /// Sets the stack limit and, except for overwrite rings, the watermark if the event has none of its own, and clears what the
+    /// kernel does not support.
     fn adapted(&self, mut event: RecordEvent) -> RecordEvent {
         if event.spec.settings.max_stack.is_none() {
             event.attr.sample_max_stack = self.max_stack;
@@ -234,6 +236,7 @@ impl Opener<'_> {
             } else if cause.raw_os_error() == Some(EINVAL)
                 && self.give_up_newest(&event.attr, observer)
             {
+                // A lower precision, if tried, did not help.
                 event.attr.set_precise_ip(requested_precision);
                 self.clear_unsupported(&mut event.attr);
             } else {
@@ -251,11 +254,11 @@ impl Opener<'_> {
     ) -> io::Result<Vec<OpenCounter>> {
         let OpenContext { leader, cgroup, .. } = context;
         let (mut counters, mut exited) = (Vec::new(), Vec::new());
-        let others = match context.is_side_band {
+        let other_cpus = match context.is_side_band {
             true => &self.cpu_tasks.side_band_cpus[..],
             false => &[],
         };
-        for (cpu_index, cpu) in self.cpu_tasks.cpus.iter().chain(others).enumerate() {
+        for (cpu_index, cpu) in self.cpu_tasks.cpus.iter().chain(other_cpus).enumerate() {
             for tid in tasks_of(self.cpu_tasks, context) {
                 let observed = ObservedTask {
                     pid: *tid,
@@ -348,7 +351,7 @@ impl Opener<'_> {
         let paranoid = self.sysctl.perf_event_paranoid();
         if is_denied(&refused.cause) && paranoid.is_none_or(|level| level > 1) {
             let on_cpus = self.options.target == rperf_events::SamplingTarget::Cpus;
-            // At such a level, unprivileged users may not observe whole CPUs, not even user space.
+            // At levels above 1, unprivileged users may not observe whole CPUs, not even user space.
             let instead = user_only(spec).filter(|_| !on_cpus)?;
             // The restriction of the side-band event to user space does not change its records.
             if !is_side_band {
@@ -366,10 +369,10 @@ impl Opener<'_> {
     fn error(&self, refused: RefusedEvent) -> Error {
         let flags = refused.event.attr.flags;
         let on_cpus = self.options.target == rperf_events::SamplingTarget::Cpus;
+        let leader = None;
+        let opens = |attr: &Attr| Counter::open(attr, trial_task(on_cpus), leader).is_ok();
         Error::from(Box::new(NotOpened {
-            refused: refused_part(&refused.event.attr, &refused.cause, &|attr| {
-                Counter::open(attr, trial_task(on_cpus), None).is_ok()
-            }),
+            refused: refused_part(&refused.event.attr, &refused.cause, &opens),
             user_only: flags.contains(AttrFlags::EXCLUDE_KERNEL),
             tracepoint: refused.event.spec.tracepoint.is_some(),
             branches: !refused.event.attr.branch_sample_type.is_empty(),
@@ -496,5 +499,6 @@ pub fn may_profile_kernel() -> bool {
         flags: AttrFlags::DISABLED | AttrFlags::EXCLUDE_USER | AttrFlags::EXCLUDE_HV,
         ..Attr::default()
     };
-    Counter::open(&attr, ObservedTask { pid: 0, cpu: -1 }, None).is_ok()
+    let (this_thread, leader) = (ObservedTask { pid: 0, cpu: -1 }, None);
+    Counter::open(&attr, this_thread, leader).is_ok()
 }

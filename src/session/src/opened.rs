@@ -22,6 +22,7 @@ use crate::{Error, RecordRequest, SessionObserver};
 pub(crate) struct OpenedEvents {
     pub(crate) cpu_tasks: CpuTasks,
     pub(crate) events: Vec<OpenEvent>,
+    /// The events as the header describes them: if records are rewritten, changed to match the rewritten samples.
     pub(crate) descriptions: Vec<EventDesc>,
     /// Formats of the tracepoints. They are read before the recording, since probes may be removed before it ends.
     pub(crate) tracing_data: Option<TracingDataBuilder>,

@@ -222,6 +222,7 @@ fn create_unused<T>(
 /// Renames the existing output, if any, to `old`. A file, a link (not its target) or the directory of a recording that has the
 /// name `old` is removed before.
 fn keep_old(folder: &Folder, name: &OsStr, old: &OsStr) -> io::Result<()> {
+    // The removed file is kept open until the end of this function, and then closed in a separate thread.
     let mut replaced = UnlinkedFiles::default();
     match (folder.kind(name)?, folder.kind(old)?) {
         // There is no output to rename, or nothing has the name `old`.

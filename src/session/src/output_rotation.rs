@@ -70,7 +70,8 @@ impl OutputRotation<'_> {
         i32::try_from(millis).unwrap_or(i32::MAX)
     }
 
-    /// Whether the next file is due, when the current one has `bytes` bytes; clears a request.
+    /// Whether the next file is due, when the current one has `bytes` bytes. Clears a request, except without rotation: then it
+    /// requests a snapshot.
     fn take_due(&mut self, bytes: u64) -> bool {
         match self.rotation.map(|rotation| rotation.trigger) {
             None => false,
@@ -143,6 +144,7 @@ impl OutputRotation<'_> {
         let Some(most) = self.rotation.and_then(|rotation| rotation.max_files) else {
             return;
         };
+        // The removed files are kept open until the end of this function, and then closed in a separate thread.
         let mut unlinked = UnlinkedFiles::default();
         while self.written.len() >= most {
             let Some(oldest) = self.written.pop_front() else {

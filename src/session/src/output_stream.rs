@@ -31,7 +31,7 @@ pub(crate) struct StreamOutput {
 }
 
 impl OutputStream {
-    /// Creates a file with its header.
+    /// Writes the header to the new file `to`, and starts the thread that updates it.
     pub(crate) fn file(to: OutputFile, events: &[EventDesc]) -> Result<Self, WriteError> {
         let duplicate = to.file();
         let writer = Writer::new(to, events)?;
@@ -98,7 +98,8 @@ impl OutputStream {
         }
     }
 
-    /// Returns a descriptor that reports when the reader of a pipe has closed it; `None` for other outputs.
+    /// Returns the output's descriptor if it is a pipe or socket: poll(2) reports when the reader has closed it. `None` for other
+    /// outputs.
     pub(crate) fn reader(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Pipe(pipe) if pipe.is_pipe => Some(pipe.writer.output().as_fd()),
@@ -115,6 +116,7 @@ impl OutputStream {
     pub(crate) fn finish(self, features: &FeatureSet) -> Result<Option<io::Error>, WriteError> {
         match self {
             Self::File(writer, checkpoint) => {
+                // Ends the thread, which writes to the header, too.
                 drop(checkpoint);
                 let (finished, _file) = writer.finish(features)?;
                 Ok(finished.features_lost)
