@@ -123,24 +123,28 @@ pub(crate) fn hot_streams(
     let (merged, keys) = (event.merged, options.keys());
     let views = [KeyView::Identity, KeyView::Rank];
     let [identity, rank] = RankTable::new(&[merged], &keys, names, views, threads);
-    let labels = identity.labels(0, merged);
+    let only_event = 0;
+    let labels = identity.labels(only_event, merged);
     let entries = Entries::count(merged, labels, options.children, threads);
     let graph = options.graph.as_ref();
     let streams = graph.map_or_else(Vec::new, |graph| {
-        // Streams are not limited by weight, so the total for thresholds is not used.
-        let graphs = GraphBuilder::new(merged, names, graph, 0);
-        let chains = entries.chains(0, threads);
+        // Streams are not limited by weight: all entries have streams, and the total for thresholds is not used.
+        let (unused_total, min_period) = (0, 0);
+        let graphs = GraphBuilder::new(merged, names, graph, unused_total);
+        let chains = entries.chains(min_period, threads);
         parallel::map(chains, threads, |chains| {
             graphs.streams(&chains, MAX_STREAMS)
         })
     });
     // By entry, its heaviest streams and the total of all its streams.
     let mut by_entry: Vec<Option<(Vec<Stream>, u64)>> = streams.into_iter().map(Some).collect();
-    let lines = RowLines::new(vec![entries.list()], &identity).ordered(&rank, options, None);
+    // The order of rows decides which of equally heavy streams are kept.
+    let direction = None; // Rows of callers, if any, are ordered like other rows.
+    let rows = RowLines::new(vec![entries.list()], &identity).ordered(&rank, options, direction);
     let mut hot = HotStreams::default();
-    for line in lines.iter() {
-        let row = by_entry.get_mut(line.entry as usize).and_then(Option::take);
-        let (streams, total) = row.unwrap_or_default();
+    for row in rows.iter() {
+        let of_entry = by_entry.get_mut(row.entry as usize).and_then(Option::take);
+        let (streams, total) = of_entry.unwrap_or_default();
         hot.total = hot.total.saturating_add(total);
         streams.into_iter().for_each(|stream| hot.add(stream));
     }

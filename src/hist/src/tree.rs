@@ -21,7 +21,7 @@ pub(crate) struct TreeNode {
     pub(crate) all: ColumnSum,
     /// The sum over the chains that end in this branch.
     pub(crate) own: ColumnSum,
-    /// The marks at each frame; empty if branch ends are not annotated.
+    /// The marks at each frame; empty if the ends of taken branches are not annotated.
     pub(crate) marks: Vec<BranchMarks>,
     /// Sub-branches.
     pub(crate) nodes: Vec<TreeNode>,
@@ -69,7 +69,7 @@ pub(crate) struct TreeBuilder<'a, F> {
     pub(crate) alike: &'a [u32],
     pub(crate) least: MinBranchWeight,
     pub(crate) siblings: SiblingOrder,
-    /// Whether branch ends are annotated.
+    /// Whether the ends of taken branches (of branch stacks, not of the tree) are annotated.
     pub(crate) annotates_branches: bool,
     /// Rank of sites among siblings.
     pub(crate) rank: F,
@@ -152,11 +152,11 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
 
     /// The next site of a chain, represented by the first site that is not distinguished from it.
     fn site(&self, chain: ChainTail) -> Option<u32> {
-        Some(self.alike[self.own_site(chain)? as usize])
+        Some(self.alike[self.actual_site(chain)? as usize])
     }
 
-    /// The next site of a chain itself.
-    fn own_site(&self, chain: ChainTail) -> Option<u32> {
+    /// The next site of a chain, even if [`Self::site`] represents it by another one.
+    fn actual_site(&self, chain: ChainTail) -> Option<u32> {
         let stack = &self.merged.stacks[chain.stack as usize];
         let frames = self.merged.frames(stack);
         frames.get(chain.from as usize).copied()
@@ -166,7 +166,7 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
     fn marks(&self, group: &[ChainTail]) -> BranchMarks {
         let mut marks = BranchMarks::default();
         for chain in group {
-            let site = self.own_site(*chain);
+            let site = self.actual_site(*chain);
             let mark = site.and_then(|site| self.merged.sites[site as usize].mark);
             if let Some(mark) = mark {
                 marks.add(mark, self.sum(*chain).samples);

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 /// The value of a field in a sample.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldValue {
-    /// Identity, and order of rows: descending, by bytes.
+    /// The bytes that identify the value. Rows are ordered by them, descending.
     pub bytes: Vec<u8>,
     /// The text of its cell.
     pub text: String,
@@ -19,7 +19,7 @@ pub struct FieldValue {
 /// [`Key::of_field`]: crate::Key::of_field
 pub type FieldValues = Vec<Option<FieldValue>>;
 
-/// Index of a list. It differs between runs, so output must not be ordered by it.
+/// Index of a list in a [`ValuePool`]. It differs between runs, so output must not be ordered by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ValuesId(pub(crate) u32);
 

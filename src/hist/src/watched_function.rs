@@ -85,7 +85,7 @@ impl WatchedFunction {
             return false;
         };
         let dso = resolver.world().dso(symbol.dso);
-        // Ids of JIT functions change whenever their list is read again.
+        // The ids of a perf map's functions may change when the map is read again: equal ids may be of different functions.
         let has_lasting_id = !matches!(dso.kind, DsoKind::PerfMap(_));
         if let Some(known) = &self.frame
             && has_lasting_id

@@ -14,7 +14,7 @@ use crate::{Decompressor, RecordAt};
 /// Records decoded ahead per thread: enough to keep it busy, few enough to limit memory.
 const RECORDS_PER_THREAD: usize = 4;
 
-/// Decodes the complete frames of compressed records before the merging thread needs them.
+/// Decodes compressed records that consist of complete zstd frames before the merging thread needs them.
 pub(crate) struct DecodeAhead<'a> {
     /// The records that are not queued for decoding yet, in the order in which the merging thread reads them.
     merged: MergedFiles<'a>,
@@ -27,8 +27,10 @@ pub(crate) struct DecodeAhead<'a> {
 
 /// A record to decode.
 struct DecodeJob<'a> {
+    /// The compressed bytes; empty if the record is not to be decoded here.
     body: &'a [u8],
     buffer: Vec<u8>,
+    /// Receives the content; `None` if it is not decoded.
     reply: SyncSender<Option<Vec<u8>>>,
 }
 
@@ -119,7 +121,9 @@ impl<'a> DecodeAhead<'a> {
 
 /// Decodes records until the [`DecodeAhead`] is dropped.
 fn work(queue: &Mutex<Receiver<DecodeJob<'_>>>) {
-    let mut frames = CompleteFrames::new(0);
+    // Frames with a larger window than is allowed for this size are left to the caller.
+    let unknown_size = 0;
+    let mut frames = CompleteFrames::new(unknown_size);
     loop {
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(DecodeJob {
@@ -131,7 +135,7 @@ fn work(queue: &Mutex<Receiver<DecodeJob<'_>>>) {
             return;
         };
         let is_decoded = !body.is_empty() && frames.decode(body, &mut buffer);
-        // The receiver may be gone.
+        // The receiver is gone if the record was skipped or the `DecodeAhead` dropped.
         drop(reply.send(is_decoded.then_some(buffer)));
     }
 }

@@ -86,7 +86,8 @@ impl Decompressor {
     /// record that cannot be decompressed, and [`Error::RecordSize`] for an invalid record inside
     /// it. Decompression can't continue after an error.
     pub fn push(&mut self, record: &RecordAt<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.push_decoded(record, None, out)
+        let decoded = None;
+        self.push_decoded(record, decoded, out)
     }
 
     /// Like [`Decompressor::push`], for a record whose content may have been decoded already, as complete frames.
@@ -136,7 +137,7 @@ impl Decompressor {
         self.compressed += body.len() as u64;
         let most = max_decompressed(self.compressed);
         let mut buffer = std::mem::take(&mut self.buffer);
-        // Complete frames can only be used if the previous frame is complete.
+        // Complete frames can only be used if the previous frame is complete: otherwise the content continues that frame.
         let decoded = match decoded {
             _ if !self.zstd.is_between_frames() => None,
             None => self.frames.decode(body, &mut buffer).then_some(&buffer[..]),
@@ -162,6 +163,7 @@ impl Decompressor {
         let mut used = 0;
         let result = loop {
             let before = self.held.front().map_or(u64::MAX, |(before, _)| *before);
+            // Number of decompressed bytes before the next held record.
             let room = usize::try_from(before - self.output).unwrap_or(usize::MAX);
             let rest = self.decompressed.get(used..).unwrap_or_default();
             match complete_record(rest, self.endian) {
@@ -170,8 +172,8 @@ impl Decompressor {
                     used += size;
                     self.output += size as u64;
                 }
-                // A decompressed record that is incomplete, or extends beyond the position of the held record,
-                // follows it.
+                // All bytes before the held record have arrived, so that it is next. A decompressed record that is incomplete
+                // or extends beyond its position follows the held record.
                 _ if rest.len() >= room => {
                     if let Some((_, bytes)) = self.held.pop_front() {
                         out.extend_from_slice(&bytes);

@@ -139,7 +139,7 @@ pub enum Error {
     Ratio {
         /// Offset of the record.
         offset: u64,
-        /// Size of the records that were decompressed up to the limit, in bytes.
+        /// Size of the records decompressed until the limit was exceeded, in bytes.
         size: u64,
         /// The limit in bytes.
         most: u64,

@@ -18,7 +18,8 @@ use crate::{
 fn histograms(data: &PerfData<'_>, options: &HistogramOptions, max_bytes: usize) -> Vec<Histogram> {
     let replay = Replay::open(data).expect("a valid recording");
     let files = MemoryFiles::default();
-    let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(None));
+    let build_id_cache = None;
+    let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(build_id_cache));
     let events = data.events();
     let has_chains = events
         .iter()
@@ -34,7 +35,8 @@ fn histograms(data: &PerfData<'_>, options: &HistogramOptions, max_bytes: usize)
     let threads = NonZeroUsize::new(2).expect("not zero");
     let mut naming = NamingContext::new(options, &source, &resolver, threads);
     naming.max_bytes = max_bytes;
-    let samples = replay.fold(threads, || naming.samples(None));
+    let every_sample = None;
+    let samples = replay.fold(threads, || naming.samples(every_sample));
     let folded = samples.finish(threads);
     naming.histograms(folded)
 }

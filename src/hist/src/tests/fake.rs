@@ -53,6 +53,7 @@ impl Fake {
             FUNCTIONS => CodeSite {
                 dso: Some(DsoId(dso)),
                 symbol: None,
+                // Like real addresses, those in the kernel are higher than those in user space.
                 address: u64::from(number) << if kernel { 58 } else { 4 },
                 level,
                 ..CodeSite::default()

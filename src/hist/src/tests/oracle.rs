@@ -45,10 +45,13 @@ pub(crate) fn rows(
         let least = (total as f64 * share) as u64;
         for entry in &mut entries {
             entry.row.graph = match graph.form {
-                GraphForm::Graph => entry.tree.branches(fake, &|_| least),
+                GraphForm::Graph => {
+                    let least_at_any_fork = |_fork: u64| least;
+                    entry.tree.branches(fake, &least_at_any_fork)
+                }
                 GraphForm::Fractal => {
-                    let least = |fork: u64| (fork as f64 * share).ceil() as u64;
-                    entry.tree.branches(fake, &least)
+                    let least_at_fork = |fork: u64| (fork as f64 * share).ceil() as u64;
+                    entry.tree.branches(fake, &least_at_fork)
                 }
                 GraphForm::Flat | GraphForm::Folded => entry.tree.list(fake, least),
             };
@@ -64,20 +67,20 @@ fn count<'n>(
     entries: &mut Vec<Entry<'n>>,
     sample: &Sample,
 ) {
-    let leaf = find(fake, options, entries, sample, sample.leaf, sample.level);
-    let weights = &mut entries[leaf].row.weights;
+    let leaf_entry = find(fake, options, entries, sample, sample.leaf, sample.level);
+    let weights = &mut entries[leaf_entry].row.weights;
     weights.own += sample.period;
     weights.samples += 1;
     weights.total += sample.period;
     weights.modes[usize::from(sample.level == Level::User)] += sample.period;
-    entries[leaf]
+    entries[leaf_entry]
         .tree
         .append(fake, &sample.frames, sample.period);
-    entries[leaf].row.chains += u64::from(!sample.frames.is_empty());
+    entries[leaf_entry].row.chains += u64::from(!sample.frames.is_empty());
     if !options.children {
         return;
     }
-    let mut counted = vec![leaf];
+    let mut counted = vec![leaf_entry];
     let mut level = sample.level;
     for (from, site) in sample.frames.iter().enumerate() {
         level = fake.site(*site).level.unwrap_or(level);
@@ -164,6 +167,7 @@ impl Tree {
         sum
     }
 
+    /// The branches at this node. `least` returns the minimum period of branches from the period of all branches at their fork.
     fn branches(&self, fake: &Fake, least: &impl Fn(u64) -> u64) -> Vec<Branch> {
         let least_here = least(self.period() - self.own.period);
         let heavy = |child: &&(CodeSite, Tree)| child.1.period() >= least_here;
@@ -197,6 +201,7 @@ impl Tree {
         list
     }
 
+    /// Appends a branch for each node below this one, even if no callchain ends there.
     fn collect(&self, fake: &Fake, path: &mut Vec<Arc<str>>, list: &mut Vec<Branch>) {
         let mut children: Vec<&(CodeSite, Tree)> = self.children.iter().collect();
         children.sort_by_key(|(site, _)| rank(fake, site));

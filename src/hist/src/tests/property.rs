@@ -15,6 +15,10 @@ use crate::rows::{self, EventInput};
 use crate::stacks::{MergedStacks, StackKey, StackWeight, UniqueStacks};
 use crate::{ColumnSum, Histogram, HistogramRow, Weights};
 
+// Arguments of `count`.
+const ONE_PART: usize = 1;
+const ONE_THREAD: usize = 1;
+
 fn sample() -> impl Strategy<Value = Sample> {
     let frames = prop::collection::vec(0..Fake::SITES, 0..9);
     let ids = (0u32..3, 0u32..3, 0u32..2);
@@ -165,7 +169,7 @@ proptest! {
     #[test]
     fn merged_stacks_match_single_samples(samples in samples(), options in options(), parts in 1usize..4) {
         let fake = Fake::new();
-        let fast = count(&fake, &options, &samples, parts, 1);
+        let fast = count(&fake, &options, &samples, parts, ONE_THREAD);
         let slow = oracle::rows(&fake, &options, &samples);
         prop_assert_eq!(sorted(fast.rows), sorted(slow));
         let total = ColumnSum {
@@ -177,10 +181,10 @@ proptest! {
     }
 
     #[test]
-    fn filtered_samples_count_for_percentages_only(samples in samples(), mut options in options(), more in 1u64..9) {
+    fn filtered_samples_count_for_percentages_only(samples in samples(), mut options in options(), filtered_period in 1u64..9) {
         let fake = Fake::new();
         let mut stacks = MergedStacks::new(vec![fold(&fake, &samples)], NonZeroUsize::MIN);
-        let filtered = ColumnSum { period: more, samples: 1, latency: 0 };
+        let filtered = ColumnSum { period: filtered_period, samples: 1, latency: 0 };
         stacks.filtered = filtered;
         let mut reports = [false, true].map(|relative| {
             options.relative = relative;
@@ -196,9 +200,10 @@ proptest! {
     #[test]
     fn a_filter_removes_rows_and_changes_none(samples in samples(), mut options in options()) {
         let fake = Fake::new();
-        let all = count(&fake, &options, &samples, 1, 1);
+        let all = count(&fake, &options, &samples, ONE_PART, ONE_THREAD);
+        // Only the name `main` contains this.
         options.symbol_filter = Some("ai".to_owned());
-        let some = count(&fake, &options, &samples, 1, 1);
+        let some = count(&fake, &options, &samples, ONE_PART, ONE_THREAD);
         prop_assert_eq!(some.totals, all.totals);
         let shows_names = options.keys().iter().any(|key| key.name == "symbol");
         let mut rest = all.rows.into_iter();
@@ -226,6 +231,8 @@ proptest! {
         for (index, event) in events.into_iter().enumerate() {
             let alone = rows::histogram(&[event], &options, &fake, NonZeroUsize::MIN);
             prop_assert_eq!(group.totals[index], alone.totals[0]);
+            // Rows of the event alone minus its rows in the group. A row without weight in the group cannot be told from a row
+            // of the other event only, so rows without weight remain.
             let mut missing = alone.rows.len();
             for row in &group.rows {
                 let weights = if index == 0 { row.weights } else { row.others[0] };
@@ -244,7 +251,7 @@ proptest! {
     #[test]
     fn threads_and_parts_make_no_difference(samples in samples(), options in options(), parts in 2usize..5) {
         let fake = Fake::new();
-        let one = count(&fake, &options, &samples, 1, 1);
+        let one = count(&fake, &options, &samples, ONE_PART, ONE_THREAD);
         let many = count(&fake, &options, &samples, parts, 3);
         prop_assert_eq!(one.rows, many.rows);
     }
@@ -253,7 +260,7 @@ proptest! {
     fn without_call_graphs_rows_are_in_order(samples in samples(), mut options in options()) {
         options.graph = None;
         let fake = Fake::new();
-        let rows = count(&fake, &options, &samples, 1, 1).rows;
+        let rows = count(&fake, &options, &samples, ONE_PART, ONE_THREAD).rows;
         prop_assert!(rows.is_sorted_by_key(|row| std::cmp::Reverse((row.weights.total, row.weights.own))));
     }
 }

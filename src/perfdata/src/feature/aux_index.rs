@@ -16,7 +16,7 @@ pub struct AuxIndexEntry {
 /// Size of an entry in bytes.
 const ENTRY: usize = 16;
 
-/// Whether a count precedes the entries, so that the size of the section is not a multiple of theirs.
+/// Whether a count precedes the entries: then the size of the section is not a multiple of [`ENTRY`].
 fn is_counted(section: &[u8]) -> bool {
     !section.len().is_multiple_of(ENTRY)
 }
@@ -46,8 +46,8 @@ impl AuxIndexEntry {
         to.u64(self.size);
     }
 
-    /// Returns the section for a file whose records start `distance` bytes later, with a count if `section` has one. A section
-    /// that cannot be decoded is returned unchanged.
+    /// Returns the section for a file whose records start `distance` bytes later (wrapping if they start earlier), with a count
+    /// if `section` has one. A section that cannot be decoded is returned unchanged.
     pub(crate) fn moved(section: &[u8], distance: u64, endian: Endian) -> Vec<u8> {
         let Ok(mut entries) = Self::decode_list(&mut Cursor::new(section, endian)) else {
             return section.to_vec();

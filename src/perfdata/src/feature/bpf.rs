@@ -25,7 +25,7 @@ pub struct BpfFunction {
     pub address: u64,
     /// Size in bytes.
     pub size: u32,
-    /// Hash of the program's code.
+    /// Hash of the function's BPF instructions.
     pub tag: [u8; 8],
     /// Its type id in the program's [`BpfBtf`], 0 for none.
     pub type_id: u32,
@@ -34,8 +34,9 @@ pub struct BpfFunction {
 /// A function of a program with its name in symbol tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BpfSymbol {
-    /// `bpf_prog_TAG_NAME`, as in /proc/kallsyms. NAME is the function's name in the BTF. Without BTF it is the program's name if
-    /// the program has a single function, otherwise `F`. If there is no such name, `_NAME` is omitted.
+    /// `bpf_prog_TAG_NAME`, as in /proc/kallsyms. TAG is [`BpfFunction::tag`] in hexadecimal. NAME is the function's name in the
+    /// BTF. Without BTF it is the program's name if the program has a single function, otherwise `F`. If there is no such name,
+    /// `_NAME` is omitted.
     pub name: String,
     /// The function.
     pub function: BpfFunction,
@@ -74,7 +75,7 @@ impl BpfProgram {
         self.number(at::KIND, endian)
     }
 
-    /// Hash of its code.
+    /// Hash of its BPF instructions.
     #[must_use]
     pub fn tag(&self) -> [u8; 8] {
         let tag = self.info.get(at::TAG..).and_then(|tag| tag.first_chunk());
@@ -103,7 +104,8 @@ impl BpfProgram {
         if counts != [count; 2] {
             return None;
         }
-        // Size of a `struct bpf_func_info`, whose `type_id` is at offset 4; 0 if the program has no type information.
+        // Size of a `struct bpf_func_info`, whose `type_id` is at offset 4; 0 if the program has no type information. Other sizes
+        // below 8 are invalid.
         let func_info_size = self.number(at::FUNC_INFO_SIZE, endian) as usize;
         let functions = (0..count as usize).map_while(|index| {
             let type_id = self.element(at::FUNC_INFO, index * func_info_size.max(8) + 4, endian);
@@ -225,9 +227,10 @@ impl BpfBtf {
     pub fn type_name(&self, type_id: u32, endian: Endian) -> Option<&str> {
         // `struct btf_header`: `hdr_len` at 4, `type_off` at 8, `type_len` at 12, `str_off` at 16, `str_len` at 20.
         let header_size = endian.u32_at(&self.data, 4)? as usize;
-        let section = |offset: usize, size: usize| {
-            let start = header_size.checked_add(endian.u32_at(&self.data, offset)? as usize)?;
-            let size = endian.u32_at(&self.data, size)? as usize;
+        let section = |offset_field: usize, size_field: usize| {
+            let offset = endian.u32_at(&self.data, offset_field)? as usize;
+            let start = header_size.checked_add(offset)?;
+            let size = endian.u32_at(&self.data, size_field)? as usize;
             self.data.get(start..start.checked_add(size)?)
         };
         let (mut types, strings) = (section(8, 12)?, section(16, 20)?);

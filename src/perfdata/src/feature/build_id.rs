@@ -68,7 +68,8 @@ impl BuildIdEntry {
         });
     }
 
-    /// Decodes a HEADER_BUILD_ID record. If it has the old layout, only the kernel's name reveals that.
+    /// Decodes a HEADER_BUILD_ID record. The old layout, without pid, is recognized only in the kernel's record, by its name;
+    /// records of other files are decoded with the present layout.
     ///
     /// # Errors
     /// [`DecodeError`] if the body is too short.
@@ -118,6 +119,7 @@ impl BuildIdEntry {
                 continue;
             };
             let header = RecordHeader {
+                // As in perf, records in the section have no type.
                 kind: RecordKind(0),
                 misc: Misc(entry.misc.0 | Misc::BUILD_ID_SIZE.0),
                 size,

@@ -84,10 +84,10 @@ impl MemoryTopology {
         for node in &self.nodes {
             to.u64(node.node);
             to.u64(node.size);
-            // The number of bits of the bitmap: readers derive the number of words from it, so it must match `blocks`.
+            // The size again, as the header of the bitmap: readers derive the number of words from it, so it must match `blocks`.
             let words = node.blocks.len() as u64;
-            let is_size_of_blocks = node.size.div_ceil(64) == words;
-            to.u64(if is_size_of_blocks {
+            let size_matches_blocks = node.size.div_ceil(64) == words;
+            to.u64(if size_matches_blocks {
                 node.size
             } else {
                 words * 64
