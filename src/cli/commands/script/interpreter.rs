@@ -19,7 +19,7 @@ use crate::cli::external;
 /// The environment variable that names the folder of perf's own programs and scripts.
 pub(super) const EXEC_PATH: &str = "PERF_EXEC_PATH";
 /// The folders in which distributions install perf's programs and scripts.
-const EXEC_PATHS: [&str; 2] = ["/usr/libexec/perf-core", "/usr/lib/perf-core"];
+const INSTALL_FOLDERS: [&str; 2] = ["/usr/libexec/perf-core", "/usr/lib/perf-core"];
 
 /// A running interpreter.
 pub(super) struct Interpreter {
@@ -28,8 +28,8 @@ pub(super) struct Interpreter {
     /// `None` once the interpreter has closed its end.
     events: Option<PipeWriter>,
     answer: PipeReader,
-    /// The blocked signals: if one is pending, no more events are sent, unless `ignores_signals`. The interpreter receives the
-    /// signals, too.
+    /// The blocked signals: if one is pending, no more blocks are sent, unless `ignores_signals`. The interpreter receives the
+    /// signals, too, as the shim unblocks them.
     signals: Option<Signals>,
     ignores_signals: bool,
 }
@@ -76,7 +76,8 @@ impl Interpreter {
             let message = format!("{}: {error}", program.display());
             CliError::message(255, message).hint(hint)
         })?;
-        // Writing and reading end with the interpreter only if no other process has its ends of the pipes.
+        // When the interpreter has ended, writes fail and reads return the end of the file only if no other process has the
+        // interpreter's ends of the pipes open.
         drop((for_child, from_child));
         let mut interpreter = Self {
             language,
@@ -103,7 +104,8 @@ impl Interpreter {
     /// Status 255: the answer is invalid.
     pub(super) fn functions(&mut self) -> Result<Option<ScriptFunctions>, CliError> {
         let mut line = Vec::new();
-        // One line is read, as the pipe may stay open: the interpreter can be a wrapper that waits for it.
+        // Only one line is read: the pipe may stay open after the answer, for example in a wrapper program that waits for the
+        // interpreter.
         let _ = BufReader::new(&self.answer).read_until(b'\n', &mut line);
         if line.is_empty() {
             return Ok(None);
@@ -122,8 +124,8 @@ impl Interpreter {
             .signals
             .as_ref()
             .is_some_and(|signals| matches!(signals.next(), Ok(Some(_))));
-        let ends = is_interrupted && !self.ignores_signals;
-        let Some(events) = self.events.as_mut().filter(|_| !ends) else {
+        let is_stopped = is_interrupted && !self.ignores_signals;
+        let Some(events) = self.events.as_mut().filter(|_| !is_stopped) else {
             return false;
         };
         let length = u32::try_from(block.len()).unwrap_or(u32::MAX).to_le_bytes();
@@ -163,16 +165,16 @@ impl Interpreter {
 }
 
 /// The folder of perf's own programs and scripts: that of `--exec-path` or [`EXEC_PATH`]. If neither is given, the first of
-/// [`EXEC_PATHS`] that exists, or simply the first.
+/// [`INSTALL_FOLDERS`] that exists; the first of them if none exists.
 pub(super) fn exec_path(context: &Context) -> OsString {
     let given = external::directory(context);
     let installed = || {
-        EXEC_PATHS
+        INSTALL_FOLDERS
             .iter()
             .map(PathBuf::from)
             .find(|path| Folder::open(path).is_ok())
     };
-    let [first, ..] = EXEC_PATHS;
+    let [first, ..] = INSTALL_FOLDERS;
     given
         .or_else(installed)
         .unwrap_or_else(|| first.into())

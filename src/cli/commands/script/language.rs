@@ -62,7 +62,7 @@ impl ScriptFile {
 fn parse(spec: &OsStr) -> Result<(ScriptLanguage, PathBuf), CliError> {
     const LANGUAGES: &str = "the languages are python (py) and perl (pl)";
     let bytes = spec.as_bytes();
-    let (name, path, problem) = match bytes.iter().position(|&byte| byte == b':') {
+    let (name, path, message_if_unknown) = match bytes.iter().position(|&byte| byte == b':') {
         Some(colon) => {
             let (name, path) = bytes.split_at(colon);
             let path = path.get(1..).unwrap_or_default();
@@ -84,7 +84,8 @@ fn parse(spec: &OsStr) -> Result<(ScriptLanguage, PathBuf), CliError> {
         b"perl" | b"pl" => ScriptLanguage::Perl,
         _ => {
             return Err(
-                CliError::usage(format!("{problem}: -s {}", spec.display())).hint(LANGUAGES)
+                CliError::usage(format!("{message_if_unknown}: -s {}", spec.display()))
+                    .hint(LANGUAGES),
             );
         }
     };

@@ -56,7 +56,7 @@ pub(super) struct TableNames<'n> {
 }
 
 impl TableNames<'_> {
-    /// Clears the screen, as perf's scripts do: with a newline.
+    /// Clears the screen. The cursor is then in the second row, because perf's scripts end the sequence with a newline, too.
     fn clear_screen(&self, out: &mut dyn Write) -> io::Result<()> {
         let csi = self.csi;
         writeln!(out, "{csi}H{csi}2J")

@@ -6,8 +6,8 @@ use rperf_view::trace_scripts::CompactionLayout;
 
 use crate::cli::error::CliError;
 
-/// Parses the arguments, which are those of perf's script: options, and the selected tasks, by process id, range of
-/// process ids or pattern of names.
+/// Parses the arguments, which are those of perf's script: options, and the selected threads, by thread id (perf's script says
+/// pid), range of thread ids or pattern of names.
 ///
 /// # Errors
 ///
@@ -40,10 +40,12 @@ pub(super) fn parse(words: &[String]) -> Result<(CompactionTimes, CompactionLayo
     Ok((CompactionTimes::of_tasks(filter), layout))
 }
 
+/// Parses a thread id, a range `FIRST-LAST` or `FIRST-` of thread ids, or otherwise a pattern of names.
 fn task_filter(tasks: &str) -> Result<TaskFilter, CliError> {
     if let Ok(selected) = tasks.parse::<i64>() {
         return Ok(Box::new(move |pid, _| pid == selected));
     }
+    // Without `-` there is no range: `tasks` is no number, so it does not parse as `first` below.
     let (first, last) = tasks.split_once('-').unwrap_or((tasks, tasks));
     let last = match last {
         "" => Ok(i64::MAX),

@@ -150,6 +150,7 @@ impl NativeRun<'_> {
             known.map_or_else(|| number.to_string(), |known| known.name.to_string())
         };
         let function = |address: u64| {
+            // Counts do not have times: the address is resolved as at the end of the recording.
             let at = AddressContext {
                 machine: Machine::Host,
                 pid: 0,
@@ -172,6 +173,7 @@ impl NativeRun<'_> {
         };
         let mut out = self.context.stdout();
         self.table.write(&mut out, &names)?;
+        // The scripts of perf that list other events are in Perl, where the names of tracepoints are `system::event`.
         let named = recording.events.iter().zip(&self.others);
         let counted = named.filter(|(_, count)| **count > 0);
         let mut others: Vec<(String, u64)> = counted
@@ -190,8 +192,10 @@ impl NativeRun<'_> {
         let mut stream = Stream::new(input.reader()?);
         let mut scratches: Vec<ThreadCache> = Vec::new();
         scratches.resize_with(settings.jobs.get(), ThreadCache::default);
+        // Each chunk has its own resolver, because the resolver borrows the stream that `advance` changes. The loaded objects
+        // are passed from one resolver to the next.
         let mut loaded: Option<LoadedObjects> = None;
-        let mut next = Instant::now() + every;
+        let mut next_table = Instant::now() + every;
         loop {
             let more = stream.advance()?;
             let recording = stream.head().metadata();
@@ -212,9 +216,9 @@ impl NativeRun<'_> {
             };
             stream.deliver(&decoder, &mut scratches, &mut take);
             drop(decoder);
-            if !more || Instant::now() >= next {
+            if !more || Instant::now() >= next_table {
                 self.write(recording, &resolver)?;
-                next = Instant::now() + every;
+                next_table = Instant::now() + every;
             }
             loaded = Some(resolver.into_loaded());
             if !more {

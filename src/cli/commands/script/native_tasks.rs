@@ -16,7 +16,7 @@ use crate::cli::error::CliError;
 const OPTIONS: &str = "\
 [--time-limit FROM:TO] [--ns|--ms] [--extended-times] [--summary] [--summary-only] [--summary-extended] [--filter-tasks LIST] \
 [--limit-to-tasks LIST] [--highlight-tasks LIST] [--rename-comms-by-tids LIST] [--stdio-color WHEN] [--csv FILE] [--csv-summary FILE]";
-/// Decimal digits of a second's nanoseconds.
+/// The number of decimals of a time in seconds, down to nanoseconds.
 const DIGITS: usize = 9;
 
 /// Runs of threads, and how they are shown.
@@ -38,11 +38,11 @@ impl TaskAnalyzer {
     ///
     /// Status 129: an unknown option, an invalid value, or options that exclude each other.
     pub(super) fn parse(words: &[String]) -> Result<Self, CliError> {
-        let mut own = Self::default();
+        let mut analyzer = Self::default();
         let (mut only, mut except) = (None, None);
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
-            if own.set_flag(word) {
+            if analyzer.set_flag(word) {
                 continue;
             }
             let (name, attached) = match word.split_once('=') {
@@ -58,10 +58,10 @@ impl TaskAnalyzer {
             match name {
                 "--filter-tasks" => except = Some(list(&value)),
                 "--limit-to-tasks" => only = Some(list(&value)),
-                name => own.set(name, value)?,
+                name => analyzer.set(name, value)?,
             }
         }
-        own.runs.shown = match (only, except) {
+        analyzer.runs.shown = match (only, except) {
             (None, None) => TaskWords::All,
             (Some(words), None) => TaskWords::Only(words),
             (None, Some(words)) => TaskWords::Except(words),
@@ -70,11 +70,11 @@ impl TaskAnalyzer {
                 return Err(usage_error(excluded.to_owned()));
             }
         };
-        own.check()?;
-        Ok(own)
+        analyzer.check()?;
+        Ok(analyzer)
     }
 
-    /// Sets an option without a value; returns whether the word is one.
+    /// Sets the option `word` if it takes no value; returns whether it is such an option.
     fn set_flag(&mut self, word: &str) -> bool {
         match word {
             "--ns" => self.layout.unit = TaskUnit::Nanoseconds,
@@ -116,6 +116,7 @@ impl TaskAnalyzer {
                 self.color = Some(value);
             }
             "--csv" => self.csv = Some(value.into()),
+            // `--csv-summary`, the only other option that [`Self::parse`] passes.
             _ => self.csv_summary = Some(value.into()),
         }
         Ok(())
@@ -135,7 +136,7 @@ impl TaskAnalyzer {
     ///
     /// # Errors
     ///
-    /// Does not fail, as the value was checked by [`Self::parse`].
+    /// None, because [`Self::parse`] has checked the value of `--stdio-color`.
     pub(super) fn set_colors(&mut self, context: &Context) -> Result<(), CliError> {
         self.layout.colors = color_csi(context, "stdio-color", self.color.as_deref())?;
         Ok(())

@@ -1,7 +1,8 @@
 //! `script --json`: one JSON object per line for each sample, with the fields of `-F` as members.
 //!
-//! Times are in nanoseconds; addresses and masks are strings with `0x`. Frames have the address in their object, as
-//! in stacks of the text format. A tracepoint's payload is included as text and, in `fields`, by field.
+//! Times are in nanoseconds; addresses, `dsoff` and `data_src` are strings with `0x`. As in stacks of the text format, frames
+//! have the address in their object, but those of the kernel or without an object have the sampled address. A tracepoint's
+//! payload is included as text and, in `fields`, by field.
 
 use std::fmt::Write as _;
 
@@ -20,7 +21,7 @@ use crate::cli::error::CliError;
 /// at any time.
 const JSON_VERSION: u64 = 1;
 
-/// Refuses fields that objects and rows do not have. `option` selects the output format, for the error.
+/// Refuses fields that objects and rows do not have. `option`, for the error, is the option that selects objects or rows.
 ///
 /// # Errors
 ///
@@ -99,6 +100,7 @@ impl SampleText<'_, '_> {
                 Some(_) if event.layout.is_stacked() => {
                     let out = object.member("callchain");
                     out.push(b'[');
+                    // With a structured plan, each frame is an object and a comma, see [`frame`].
                     self.frames(event, sample, task, scratch, out);
                     if out.last() == Some(&b',') {
                         out.pop();
@@ -174,10 +176,11 @@ fn memory(event: &EventPlan, sample: &Sample<'_>, object: &mut JsonObject<'_>) {
     let wire = &sample.wire;
     let (weight, latency, retirement) = match wire.weight {
         Some(parts) if event.weight_parts => {
-            let (low, middle) = (u64::from(u32::MAX), u64::from(u16::MAX));
+            // From the lowest bits: 32 bits of the weight, 16 of the latency, 16 of the retirement latency.
+            let (mask_32, mask_16) = (u64::from(u32::MAX), u64::from(u16::MAX));
             (
-                Some(parts & low),
-                Some(parts >> 32 & middle),
+                Some(parts & mask_32),
+                Some(parts >> 32 & mask_16),
                 Some(parts >> 48),
             )
         }

@@ -76,7 +76,8 @@ pub(super) struct ScriptPlan {
     pub(super) max_blocks: Option<usize>,
     /// Samples that enable and disable the output of others.
     pub(super) switch: EventSwitch,
-    /// Whether the text of each sample is a part of its own in a block: parts can be dropped or go to separate files.
+    /// Whether the text of each sample and of each other record is a part of its own in a block: parts of samples can be dropped
+    /// or go to separate files.
     pub(super) separates_samples: bool,
     /// Metrics of counter groups, if shown.
     pub(super) metrics: GroupMetrics,
@@ -115,7 +116,8 @@ const LARGE_FIELDS: [(SampleType, &[LineField]); 6] = [
 ];
 
 impl ScriptPlan {
-    /// Returns the fields of samples to read: all for objects, otherwise large fields only if an event shows them.
+    /// Returns the fields of samples to read: all for objects and rows, otherwise large fields only if an event shows
+    /// them.
     pub(super) fn sample_fields(&self) -> SampleType {
         if self.is_structured {
             return SampleType::ALL;
@@ -126,7 +128,10 @@ impl ScriptPlan {
         };
         let large = LARGE_FIELDS.iter();
         let unread = large.filter(|(_, lines)| !lines.iter().any(is_shown));
-        unread.fold(SampleType::ALL, |read, (field, _)| read.with(*field, false))
+        let is_read = false;
+        unread.fold(SampleType::ALL, |read, (field, _)| {
+            read.with(*field, is_read)
+        })
     }
 
     /// Checks the requested fields against the fields that the events record, compiles the formats of tracepoints, and reports
@@ -183,7 +188,8 @@ impl ScriptPlan {
 }
 
 impl ScriptPlan {
-    /// Shows the kinds of branches, if requested. The last event is that of the branches of a decoded trace.
+    /// Shows the kinds of branches, if requested. Only for a recording with a decoded trace: its last event is that of the
+    /// decoded branches.
     pub(super) fn show_kinds(&mut self) {
         if let Some(event) = self.events.last_mut() {
             event.shows_kind = event.layout.fields().has(LineField::Flags);
@@ -232,7 +238,7 @@ fn layouts(
         let attr = &event.attr;
         let mut fields = selection.fields(attr);
         let shows_target = is_single_branch(attr) && selection.shows_targets(attr);
-        // The target of a branch is printed at another position of the line.
+        // In text, the target of a branch is printed at another position of the line. Objects and rows keep it as `addr`.
         fields.set(
             LineField::Addr,
             fields.has(LineField::Addr) && (!shows_target || settings.is_structured),
@@ -266,6 +272,7 @@ fn layouts(
             cache_index,
             names_data: names_data(attr),
             shows_target,
+            // Set by [`ScriptPlan::show_kinds`] for the branches of a decoded trace.
             shows_kind: false,
             inlines,
         })

@@ -65,13 +65,13 @@ impl SampleText<'_, '_> {
         let Ok(record) = Record::decode(&source.raw, self.plan.endian) else {
             return;
         };
-        // The record may set the task's name, so the name after the record is shown, except at an exit.
-        let mut after = source.order;
-        after.position += u64::from(!matches!(record, Record::Exit(_)));
+        // The record may set the task's name, so the name after the record is shown. At an exit, it is the name before.
+        let mut named_at = source.order;
+        named_at.position += u64::from(!matches!(record, Record::Exit(_)));
         let (pid, tid) = source.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
         let named_tid = subject_tid(&record).unwrap_or(tid);
         let line = SampleLine {
-            comm: world.comm(world.comm_at(named_tid, after)),
+            comm: world.comm(world.comm_at(named_tid, named_at)),
             pid,
             tid,
             cpu: source.id.cpu.unwrap_or(u32::MAX),
@@ -81,7 +81,8 @@ impl SampleText<'_, '_> {
             branch: BranchFlags::default(),
         };
         if self.plan.separates_samples {
-            block.begin_part(None);
+            let sampled_event = None;
+            block.begin_part(sampled_event);
         }
         let kind = source.raw.kind;
         if !kind.is_user() {

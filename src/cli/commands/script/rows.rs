@@ -99,14 +99,15 @@ impl RowLayout {
             let TemplatePart::Member(name) = part else {
                 continue;
             };
-            // These come from frames or the sampled address, which need `ip`; names of functions need `sym`.
+            // Members that come from frames or the sampled address: all of them request `ip`, and `sym`, although only the names
+            // and offsets of functions need it.
             let of_frames = ["symbol", "offset", "dso", "dsoff", CALLCHAIN].contains(name);
             let field = MEMBERS.iter().find(|(member, _)| member == name);
-            let own = field.map(|(_, field)| field.name());
+            let named = field.map(|(_, field)| field.name());
             let frame_fields = of_frames.then_some(["ip", "sym"]);
-            fields.extend(own.into_iter().chain(frame_fields.into_iter().flatten()));
+            fields.extend(named.into_iter().chain(frame_fields.into_iter().flatten()));
         }
-        // Even a template without names prints a line per sample, which needs some field.
+        // Even a template without members prints a line per sample, but samples are only printed if some field is selected.
         Some(match fields.is_empty() {
             true => "comm".to_owned(),
             false => fields.join(","),

@@ -83,7 +83,8 @@ pub(super) struct ScriptReading<'a> {
 impl ScriptReading<'_> {
     /// Passes the samples of a complete recording, with those of its trace if requested.
     fn run_decoded(&self, matches: &ArgMatches, input: &Input) -> Result<ExitStatus, CliError> {
-        let decoded = itrace::decoded(input, matches, false, self.context)?;
+        let by_default = false;
+        let decoded = itrace::decoded(input, matches, by_default, self.context)?;
         let has_trace = decoded.is_some();
         self.run(matches, decoded.as_ref().unwrap_or(input), has_trace)
     }
@@ -99,9 +100,10 @@ impl ScriptReading<'_> {
         let formats = data.metadata().formats();
         let formats = formats.map_err(|error| CliError::failure(255, error))?;
         let hello = self.hello(&formats, data.events());
-        // Standard input belongs to the script unless the recording is read from it.
+        // The script may read standard input, unless the recording is read from there.
         let has_input = input.path.as_os_str() != "-";
         let mut interpreter = self.start(matches, &hello, has_input)?;
+        // The interpreter loads the script while this process reads the recording for the first time.
         let analysis = Analysis::open_for_rows(input, &data, self.settings.jobs, self.context)?;
         let functions = interpreter.functions()?;
         analysis.end_progress();
@@ -178,6 +180,7 @@ impl ScriptReading<'_> {
             kernel_paths: self.settings.kernel_paths,
             sources,
             registers: Box::new(move |registers| register_text(registers, architecture)),
+            // Set by [`Self::send_events`] if a trace is decoded.
             decoded: None,
         }
     }
@@ -257,6 +260,7 @@ impl ScriptReading<'_> {
         let mut to = PerlWriter::default();
         to.string(self.script.path.as_os_str().as_bytes());
         let named = value_names(formats, events, "::");
+        // The names of flags, which have a delimiter, then the names of symbols.
         for is_flags in [true, false] {
             let selected = named
                 .iter()
@@ -332,7 +336,7 @@ impl ScriptReading<'_> {
     }
 }
 
-/// Writes the names of values that the formats of tracepoints define: `flags` and `symbols`.
+/// Writes the names of values that the formats of tracepoints define: `flags`, which have a delimiter, and `symbols`.
 fn write_value_names(formats: &Formats, events: &[EventDesc], to: &mut MarshalWriter) {
     let named = value_names(formats, events, "__");
     for (key, is_flags) in [("flags", true), ("symbols", false)] {

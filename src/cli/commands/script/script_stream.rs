@@ -54,7 +54,7 @@ impl ScriptReading<'_> {
         let hello = self.hello(&formats, stream.head().events());
         let has_input = path.as_os_str() != "-";
         let mut interpreter = self.start(matches, &hello, has_input)?;
-        // A signal also ends the recording, and so the stream.
+        // The signal reaches the recorder, too, which then ends the stream. Until there, events are sent.
         interpreter.ignore_signals();
         let Some(functions) = interpreter.functions()? else {
             return interpreter.finish();
@@ -157,6 +157,7 @@ impl StreamCalls<'_> {
             Some(exporter) => calls.continue_export(exporter),
             None => self.exporter = calls.exporter(),
         }
+        // There is one exporter, or none.
         let mut exporters = self.exporter.iter_mut();
         let is_read = exporters.all(|exporter| exporter.begin(&mut |rows| interpreter.send(rows)));
         Ok(is_read.then_some((head.revision(), calls)))

@@ -162,8 +162,8 @@ impl ScriptSettings {
     ///
     /// A filter on data that the recording lacks.
     pub(super) fn filter(&self, recording: Metadata<'_>) -> Result<SampleCriteria, CliError> {
-        self.filters
-            .filter(recording, self.clock == Clock::SinceFirst)
+        let is_relative = self.clock == Clock::SinceFirst;
+        self.filters.filter(recording, is_relative)
     }
 }
 

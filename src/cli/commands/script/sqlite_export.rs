@@ -34,7 +34,7 @@ pub(super) fn report(
     let script = ScriptFile::built_in("export-to-sqlite", EXPORT_TO_SQLITE, words);
     let status = run_file(&script, matches, context);
     if !matches!(status, Ok(ExitStatus::Ok)) {
-        // An incomplete database is of no use. If it cannot be removed, the error above is still the one to report.
+        // An incomplete database is of no use. A failure to remove it is ignored: `status` has the cause.
         let _ = folder.remove_file(name);
     }
     status

@@ -42,12 +42,12 @@ pub(super) fn print(
     }
     let mut stream = Stream::new(reader).with_records(&settings.records);
     let mut printer = StreamPrinter::new(context, &path, settings);
-    let mut header = settings.header;
+    let mut header_is_due = settings.header;
     loop {
         let more = stream.advance()?;
-        if header {
+        if header_is_due {
             print_header(context, stream.head(), &options)?;
-            header = false;
+            header_is_due = false;
         }
         if !more {
             break;
@@ -67,7 +67,7 @@ pub(super) fn print(
     conclude(&path, &diagnostics, context)
 }
 
-/// The error for an option that streams do not have.
+/// The error for an option that cannot be used with a stream.
 fn needs_file(path: &Path, option: &str) -> CliError {
     let message = format!(
         "{}: {option} needs a file, this is a stream",
@@ -206,6 +206,7 @@ impl<'a> StreamPrinter<'a> {
         if !are_counted(events) {
             return Ok(());
         }
+        // Only before the first counts.
         if !self.counts.has_begun() {
             counts::check(self.settings, self.context)?;
         }
