@@ -71,14 +71,14 @@ pub(crate) struct RecordStats {
 impl RecordStats {
     /// Creates empty statistics of samples with these fields. The time is read at the same offset in all samples.
     pub(crate) fn new(sample_type: SampleType) -> Self {
-        let before = [SampleType::IDENTIFIER, SampleType::IP, SampleType::TID];
-        let fields = before
+        let possible_before_time = [SampleType::IDENTIFIER, SampleType::IP, SampleType::TID];
+        let fields_before_time = possible_before_time
             .iter()
             .filter(|field| sample_type.contains(**field))
             .count();
         let has_time = sample_type.contains(SampleType::TIME);
         Self {
-            time_offset: has_time.then_some(fields * 8),
+            time_offset: has_time.then_some(fields_before_time * 8),
             hits: CodePages::new(sample_type),
             ..Self::default()
         }
@@ -327,6 +327,7 @@ mod tests {
     #[test]
     fn executable_mappings_are_stored_once() {
         let mut stats = RecordStats::new(SampleType::IP);
+        // 5 is PROT_READ | PROT_EXEC, 3 is PROT_READ | PROT_WRITE; `Misc(2)` is `Misc::USER`.
         for (prot, misc) in [
             (5, Misc(2)),
             (5, Misc(2)),

@@ -31,8 +31,8 @@ use crate::thread_layout::{RingAffinity, shares as shares_of};
 use crate::triggers::{TriggerEvents, open_triggers, start_triggers};
 use crate::{BuildIds, Control, Error, RecordRequest, SessionNotice, SessionObserver, Target};
 
-/// Signals handled by a recording. SIGUSR2 starts the next file, or copies a trace. SIGXFSZ is ignored: exceeding the file
-/// size limit (`ulimit -f`) is a write error.
+/// Signals handled by a recording. SIGUSR2 starts the next file, or takes a snapshot of traces. SIGXFSZ is ignored: exceeding
+/// the file size limit (`ulimit -f`) is a write error.
 const HANDLED_SIGNALS: [i32; 6] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -76,10 +76,12 @@ pub fn record(
     let boost = raise_priority(request)?;
     let outcome = match live.begin(request) {
         Ok(()) => live.observe(request, &signals, control.take(), ids, observer),
+        // Becomes `StopReason::ReaderGone` below.
         Err(error) if is_reader_gone(request, &error) => Err(error),
         Err(error) => return Err(with_output_path(request)(error)),
     };
     let outcome = match outcome {
+        // The number of wake-ups is lost with the error.
         Err(error) if is_reader_gone(request, &error) => Ok((StopReason::ReaderGone, 0)),
         outcome => outcome,
     };
@@ -142,13 +144,13 @@ impl LiveRecording {
         let (opened, mut rings) = OpenedEvents::new(request, cpu_tasks, affinity, observer)?;
         rings.running = request.observe.switches.is_none();
         let (triggers, trigger_rings) = open_triggers(request, &opened.cpu_tasks, observer)?;
-        let closing = FileCompletion {
+        let completion = FileCompletion {
             request,
             ids,
             opened: &opened,
             reader_gone: false,
         };
-        let created = RecordingOutput::create(&closing, rings.count())?;
+        let created = RecordingOutput::create(&completion, rings.count())?;
         let (sample_type, statistics_fields) = (opened.sample_type(), opened.statistics_fields());
         Ok(Self {
             opened,
@@ -240,13 +242,13 @@ impl LiveRecording {
             observer.on_event(SessionNotice::Switched { on: false });
         }
         let until_tasks_end = !matches!(request.observe.target, Target::Workload | Target::Cpus(_));
-        let closing = FileCompletion {
+        let completion = FileCompletion {
             request,
             ids,
             opened: &self.opened,
             reader_gone: false,
         };
-        let mut rotation = OutputRotation::new(closing);
+        let mut rotation = OutputRotation::new(completion);
         let max_size = request.output.max_size;
         let limits = NotifyLimits {
             until_tasks_end,
@@ -282,8 +284,8 @@ impl LiveRecording {
         if outcome.0 == StopReason::ReaderGone {
             return Ok(outcome);
         }
-        let has_snapshot = request.snapshots().is_some_and(|options| options.at_end);
-        self.rings.conclude(has_snapshot, &mut self.sink)?;
+        let snapshot_at_end = request.snapshots().is_some_and(|options| options.at_end);
+        self.rings.conclude(snapshot_at_end, &mut self.sink)?;
         rotation.end(&mut self.sink)?;
         Ok(outcome)
     }
@@ -297,13 +299,14 @@ impl LiveRecording {
         ids: &dyn BuildIds,
         observer: &mut dyn SessionObserver,
     ) -> Result<Summary, Error> {
-        let closing = FileCompletion {
+        let completion = FileCompletion {
             request,
             ids,
             opened: &self.opened,
             reader_gone: matches!(outcome, Ok((StopReason::ReaderGone, _))),
         };
-        let summary = close(&closing, self.sink, self.records);
+        // The file is completed also after an error, with the records it has.
+        let summary = close(&completion, self.sink, self.records);
         let (stopped, woken) = outcome.map_err(with_output_path(request))?;
         let mut summary = summary.map_err(with_output_path(request))?;
         summary.add(&self.earlier);
@@ -332,6 +335,7 @@ fn begin_off_cpu(request: &RecordRequest, opened: &OpenedEvents) -> Result<(), E
             let cpu = u32::try_from(placed.cpu).ok()?;
             Some((cpu, placed.counter.as_fd()))
         });
+    // Empty if all tasks are observed (-1).
     let threads = opened.cpu_tasks.tasks.iter();
     let threads: Vec<u32> = threads
         .filter_map(|task| u32::try_from(*task).ok())
@@ -353,10 +357,10 @@ struct RecordingOutput {
 impl RecordingOutput {
     /// Starts the stream if there is one; otherwise creates a file or a directory. A directory has a file with the header, one
     /// for each of `rings` rings if threads drain them, and the kernel's code if requested.
-    fn create(closing: &FileCompletion<'_>, rings: usize) -> Result<Self, Error> {
-        let request = closing.request;
+    fn create(completion: &FileCompletion<'_>, rings: usize) -> Result<Self, Error> {
+        let request = completion.request;
         if let Some(stream) = &request.output.stream {
-            let output_sink = closing
+            let output_sink = completion
                 .pipe(stream)
                 .map_err(write_error)
                 .map_err(with_output_path(request))?;
@@ -370,7 +374,10 @@ impl RecordingOutput {
         let (replacement, file, files) = match (&request.rings.threads, &request.output.kernel_code)
         {
             (Some(_), _) => Replacement::directory(&request.output.path, naming, rings)?,
-            (None, Some(_)) => Replacement::directory(&request.output.path, naming, 0)?,
+            (None, Some(_)) => {
+                let ring_files = 0;
+                Replacement::directory(&request.output.path, naming, ring_files)?
+            }
             (None, None) => {
                 let (replacement, file) = Replacement::create(&request.output.path, naming)?;
                 (replacement, file, Vec::new())
@@ -381,7 +388,7 @@ impl RecordingOutput {
             let copied = copied.and_then(|folder| kernel.copy_to(&folder));
             copied.map_err(Error::system("copy the kernel's code"))?;
         }
-        let output_sink = OutputStream::file(file, &closing.opened.descriptions);
+        let output_sink = OutputStream::file(file, &completion.opened.descriptions);
         Ok(Self {
             output_sink: output_sink
                 .map_err(write_error)

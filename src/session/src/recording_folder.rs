@@ -31,7 +31,7 @@ pub(crate) fn is_recording(directory: &Folder) -> bool {
 }
 
 /// Removes the directory `name` if it is a recording and contains nothing else. Returns the removed files, without those of the
-/// kernel's code; their blocks are freed when the result is dropped.
+/// kernel's code; the blocks of the returned files are freed when the result is dropped.
 ///
 /// # Errors
 /// `DirectoryNotEmpty` if it contains anything else, or no header of a recording; then nothing is
@@ -55,6 +55,7 @@ pub(crate) fn empty(directory: &Folder) -> io::Result<UnlinkedFiles> {
     let names = directory.names()?;
     let kernel = match directory.kind(KERNEL.as_ref())? {
         Some(FileKind::Folder) => Some(directory.below(KERNEL.as_ref())?),
+        // If it is not a folder, it is removed like the other files.
         _ => None,
     };
     let is_of_recording = |name: &&OsStr| *name == KERNEL || is_part(name);

@@ -231,7 +231,7 @@ pub struct SynthesisOptions {
     /// The number of threads that read procfs (`--num-thread-synthesize`); `None` for one per CPU that this process may use.
     /// Fewer are used if few processes run.
     pub threads: Option<usize>,
-    /// Whether the records are written at the end of each file (`--tail-synthesize`).
+    /// Whether these and the other records of the initial state are written at the end of each file (`--tail-synthesize`).
     pub at_end: bool,
 }
 
@@ -393,7 +393,7 @@ pub enum SessionNotice<'a> {
     },
     /// perf_event_open(2) was called.
     Opened {
-        /// The thread, or descriptor of a cgroup, and the CPU.
+        /// The thread and the CPU; if the event is restricted to a cgroup, `pid` is the cgroup's descriptor.
         observed: ObservedTask,
         /// The call's flags.
         flags: u64,
@@ -485,7 +485,8 @@ pub enum SessionNotice<'a> {
     },
     /// All ring buffers are mapped.
     Mapped {
-        /// The size of each ring buffer in bytes, including the control page.
+        /// The size of each ring buffer in bytes, including the control page; in overwrite mode, the size of each overwrite ring
+        /// buffer, and the others may be larger.
         bytes: usize,
     },
     /// All AUX areas are mapped.

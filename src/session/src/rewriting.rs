@@ -58,12 +58,13 @@ pub(crate) struct RewriteThread {
     jobs: Option<Sender<RewriteJob>>,
     results: Receiver<RewriteResult>,
     thread: Option<JoinHandle<()>>,
-    /// Number of bytes passed on and not written yet.
+    /// Number of bytes passed on and not written yet; rounds that are already rewritten count with their new size.
     queued: Arc<AtomicUsize>,
     /// Number of rounds passed on and not written yet.
     rounds: usize,
     spare: SpareBuffers,
-    /// Spare output buffers, separate from `spare`: a stack copy is much longer than its callchain.
+    /// Spare buffers for rewritten rounds. Separate from `spare`, since they can be much smaller: a rewriter may replace stack
+    /// copies by callchains.
     spare_rewritten: SpareBuffers,
 }
 
@@ -305,7 +306,11 @@ mod tests {
             Replacement::create(path, rperf_safefs::PathOrigin::Default).unwrap();
         let output_sink = OutputStream::file(file, &[event]).unwrap();
         let stats = RecordStats::new(SampleType::default());
-        (CountedOutput::new(output_sink, stats, false), replacement)
+        let compress = false;
+        (
+            CountedOutput::new(output_sink, stats, compress),
+            replacement,
+        )
     }
 
     /// Replaces each round by a short record.

@@ -84,6 +84,7 @@ pub(crate) fn map_rings(
         match mapped.and_then(|rings| Ok((rings, map_all(&backward, pages, overwrite)?))) {
             Ok(rings) => break rings,
             Err(Error::Map { cause, .. }) if forward_pages > 1 && is_short_of_memory(&cause) => {
+                // First without the larger minimum for side-band records, then half the size.
                 pages = if forward_pages > pages {
                     pages
                 } else {
@@ -122,10 +123,11 @@ fn map_all<T>(
     mapped.collect()
 }
 
-/// Returns the counter for which each ring is mapped: the first one of the CPU or task.
+/// Returns the counter for which each ring is mapped, in the order of the rings: the first counter of the CPU or task.
 fn owners<'e>(events: impl Iterator<Item = &'e OpenEvent>) -> Vec<&'e OpenCounter> {
     let mut owners: Vec<&OpenCounter> = Vec::new();
     for open_counter in events.flat_map(|event| &event.counters) {
+        // Counters of an event are in the order of their rings, so a new ring has the next index.
         if open_counter.ring == owners.len() {
             owners.push(open_counter);
         }

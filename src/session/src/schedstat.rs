@@ -75,7 +75,9 @@ pub fn observe_schedstat(request: &SchedstatRequest) -> Result<SchedstatSummary,
     let output = output.map(|output| Replacement::create(&output.path, output.naming));
     let output = output.transpose()?;
     let mut workload = fork_workload(request.workload.as_ref(), &signals)?;
-    let mut records = RecordBuffer::new(0);
+    // All records are of perf's own types, which have no trailer.
+    let trailer = 0;
+    let mut records = RecordBuffer::new(trailer);
     let enabled = EnabledStatistics::enable(&request.proc)?;
     request.read()?.put(request.cpus.as_ref(), &mut records);
     if let Some(workload) = &mut workload {
@@ -93,7 +95,8 @@ pub fn observe_schedstat(request: &SchedstatRequest) -> Result<SchedstatSummary,
         tasks: None,
         control: None,
     };
-    let woken = waiting.until(None)?;
+    let deadline = None;
+    let woken = waiting.until(deadline)?;
     let signal = waiting.finish(woken)?;
     let last = request.read()?;
     drop(enabled);
@@ -154,6 +157,7 @@ fn write(
 ) -> Result<(), Error> {
     let written = file.write_all(recording);
     written.map_err(|cause| Error::Write {
+        // Set by the caller.
         path: PathBuf::new(),
         kept: 0,
         cause,

@@ -27,7 +27,7 @@ pub struct Summary {
     pub tracepoints_without_hits: Vec<String>,
     /// Throttlings by the kernel (`perf_event_max_sample_rate`, `perf_cpu_time_max_percent`), by event and CPU.
     pub throttled: Vec<EventLosses>,
-    /// Numbers of parts of hardware traces, and of incomplete ones.
+    /// Statistics of hardware traces.
     pub traces: TraceStats,
     /// Data size of each ring in bytes.
     pub ring_bytes: u64,

@@ -31,7 +31,7 @@ pub enum SchedstatError {
         /// The line.
         text: String,
     },
-    /// The version or the time is missing.
+    /// The version or the time is missing or malformed.
     #[error("it does not begin with a version and a time")]
     Head,
 }
@@ -71,7 +71,7 @@ impl SchedstatReading {
     /// Parses the text of `/proc/schedstat`.
     ///
     /// # Errors
-    /// A missing version or time, an unknown version, or a malformed line.
+    /// A missing or malformed version or time, an unknown version, or a malformed line.
     pub fn parse(text: &str) -> Result<Self, SchedstatError> {
         let mut lines = text.lines().enumerate();
         let mut head = |name: &str| {
@@ -134,7 +134,7 @@ impl SchedstatReading {
         Some(())
     }
 
-    /// Appends the records of the CPUs in `cpus`, with `None` of all CPUs.
+    /// Appends the records of the CPUs in `cpus`, or of all CPUs if `None`.
     pub(super) fn put(&self, cpus: Option<&CpuList>, records: &mut RecordBuffer) {
         let (version, timestamp) = (self.version, self.timestamp);
         let all = self.cpus.iter();

@@ -9,12 +9,12 @@ use crate::bpf_programs::{BpfPrograms, LOADED};
 
 /// `PERF_RECORD_KSYMBOL_TYPE_BPF`.
 const BPF: u16 = 1;
-/// Types of programs that are called through generated code (a dispatcher or trampoline) with its own symbol: XDP, TRACING,
-/// STRUCT_OPS, EXT, LSM (`enum bpf_prog_type`).
+/// Types of programs that are called through an image: generated code (a dispatcher or trampoline) that has a symbol. XDP,
+/// TRACING, STRUCT_OPS, EXT, LSM (`enum bpf_prog_type`).
 const WITH_IMAGES: [u32; 5] = [6, 26, 27, 28, 29];
 
-/// Appends KSYMBOL of each function of the loaded programs and of the generated code that calls programs. With `with_events`,
-/// also appends BPF_EVENT of each program. Programs that this user may not read, or whose addresses are hidden, are skipped.
+/// Appends KSYMBOL of each function of the loaded programs, and of the images that call programs. With `with_events`, also
+/// appends BPF_EVENT of each program. Programs that this user may not read, or whose addresses are hidden, are skipped.
 pub(crate) fn bpf_programs(to: &mut RecordBuffer, proc: &Proc, with_events: bool) {
     let mut programs = BpfPrograms::default();
     let mut has_images = false;
@@ -45,7 +45,7 @@ pub(crate) fn bpf_programs(to: &mut RecordBuffer, proc: &Proc, with_events: bool
     }
 }
 
-/// Appends KSYMBOL of the generated code that calls programs. Its size is unknown; it is at most a page, which is recorded.
+/// Appends KSYMBOL of the images. The size of an image is unknown, but at most a page: a page is recorded.
 fn images(to: &mut RecordBuffer, proc: &Proc) {
     let size = u32::try_from(page_size()).unwrap_or(u32::MAX);
     for image in proc.bpf_images().unwrap_or_default() {
@@ -78,7 +78,7 @@ mod tests {
         let Ok(program) = BpfProgram::empty() else {
             return;
         };
-        // Other tests load programs, too.
+        // Other tests load programs, too, so this one is found by its id.
         let fdinfo = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
         let fdinfo = std::fs::read_to_string(fdinfo).unwrap();
         let id = fdinfo
@@ -90,18 +90,19 @@ mod tests {
             bpf_programs(&mut records, &Proc::new("/proc"), with_events);
             records.take()
         };
-        let bytes = synthesized(true);
+        let with_events = true;
+        let bytes = synthesized(with_events);
         let records = split(&bytes);
         let records = records.iter();
         let records = records.map(|record| Record::decode(record, Endian::NATIVE).unwrap());
         let records: Vec<Record<'_>> = records.collect();
-        let own = records.windows(2).find_map(|pair| match pair {
+        let pair = records.windows(2).find_map(|pair| match pair {
             [Record::Ksymbol(symbol), Record::BpfEvent(event)] if event.id == id => {
                 Some((symbol, event))
             }
             _ => None,
         });
-        let (symbol, event) = own.unwrap();
+        let (symbol, event) = pair.unwrap();
         let tag: String = event.tag.iter().map(|byte| format!("{byte:02x}")).collect();
         // The program has no name.
         assert_eq!(symbol.name, format!("bpf_prog_{tag}").as_bytes());
@@ -109,7 +110,8 @@ mod tests {
         let mut programs = BpfPrograms::default();
         let (program, _) = programs.describe(id).unwrap();
         assert_eq!(program.tag(), event.tag);
-        let bytes = synthesized(false);
+        let with_events = false;
+        let bytes = synthesized(with_events);
         assert!(
             split(&bytes)
                 .iter()

@@ -54,6 +54,7 @@ pub(crate) fn cpu_map(to: &mut RecordBuffer, cpu_tasks: &CpuTasks) {
         let is_range = usize::try_from(last - first).is_ok_and(|span| span + 1 == cpus.len());
         if is_range && *first >= 0 {
             to.u16(RANGE);
+            // `any_cpu` and a byte of padding.
             to.u16(0);
             to.u16(number(*first));
             to.u16(number(*last));
@@ -79,15 +80,15 @@ const CPUS: u64 = 3;
 /// Minimum size of a unit with its NUL, or of a scale, with padding, in bytes, as in perf.
 const VALUE_SIZE: usize = 24;
 
-/// Appends EVENT_UPDATE for unit and scale of each event that has them. With `names`, also appends the name of each event: in a
-/// pipe, EVENT_DESC may be too large for a record.
-pub(crate) fn event_updates(to: &mut RecordBuffer, events: &[OpenEvent], names: bool) {
+/// Appends EVENT_UPDATE for unit and scale of each event that has them. With `with_names`, also appends the name of each event:
+/// in a pipe, EVENT_DESC may be too large for a record.
+pub(crate) fn event_updates(to: &mut RecordBuffer, events: &[OpenEvent], with_names: bool) {
     for event in events {
         let Some(counter) = event.counters.first() else {
             continue;
         };
         let spec = &event.event.spec;
-        if names {
+        if with_names {
             name(to, counter.id, &spec.name);
         }
         unit_and_scale(to, counter.id, spec);
@@ -103,8 +104,8 @@ pub(crate) fn name(to: &mut RecordBuffer, id: u64, name: &str) {
     });
 }
 
-/// Appends unit and scale of the counts of an event, if it has them. The clocks count nanoseconds and are shown in milliseconds;
-/// events that the user did not type have no such unit.
+/// Appends unit and scale of the counts of an event, if it has them. The software clocks count nanoseconds and are shown in
+/// milliseconds; clocks that the user did not type have neither unit nor scale.
 pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
     let is_clock = spec.attr.is_clock();
     let is_typed = !spec.position.is_empty();

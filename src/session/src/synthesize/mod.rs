@@ -64,8 +64,8 @@ impl RecordBuffer {
         misc: Misc,
         trailer: impl FnOnce(&mut Encoder<'_>),
     ) {
-        let (kind, own) = record.kind_and_misc();
-        self.append(kind, Misc(misc.0 | own.0), |to| {
+        let (kind, implied_misc) = record.kind_and_misc();
+        self.append(kind, Misc(misc.0 | implied_misc.0), |to| {
             record.encode_body(to);
             trailer(to);
         });
