@@ -1,5 +1,5 @@
-//! Decoding of complete zstd frames, each of which can be decoded alone. rperf writes such frames; perf writes one
-//! frame for the whole recording.
+//! Decoding of zstd frames that are complete in one COMPRESSED record, so that each record can be decoded alone. rperf
+//! writes such records; perf writes one frame for the whole recording.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -69,7 +69,7 @@ impl CompleteFrames {
 mod tests {
     use super::*;
 
-    /// Frames of 64 blocks, each of 128 KiB of one byte.
+    /// `count` frames of 64 run-length blocks; each block decodes to 128 KiB.
     fn frames(count: usize) -> Vec<u8> {
         let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0];
         for block in 1..=64_u8 {

@@ -58,7 +58,7 @@ pub struct FileHeader {
     pub endian: Endian,
     /// Size of this header in bytes.
     pub size: u64,
-    /// Size of one event description: the attr and the 16 bytes of its ids section.
+    /// Size of one event description: the attr, then the offset and size of the event's ids (16 bytes).
     pub attr_size: u64,
     /// Event descriptions.
     pub attrs: Section,
@@ -208,6 +208,7 @@ fn byte_order(file: &[u8]) -> Result<Endian, Error> {
         {
             Err(Error::HeaderTruncated { have: file.len() })
         }
+        // No magic number, nor the first bytes of one.
         start => Err(Error::Magic {
             magic: start.to_vec(),
         }),

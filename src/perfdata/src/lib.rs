@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! offset 0     header: magic "PERFILE2", sizes, sections of attrs and data, bitmap of features (104 bytes)
-//!        …     event ids, then one perf_event_attr + section of ids for each event
+//!        …     event ids, then for each event one perf_event_attr + (offset, size) of its ids
 //! data.offset  records, data.size bytes (0: the recorder was killed)
 //!        end   one (offset, size) for each feature in the bitmap, then the features themselves
 //! ```

@@ -29,9 +29,9 @@ impl<'a> RecordFile<'a> {
 
 /// A record in the merged order, or the end of a file.
 pub(crate) struct MergedRecord<'a> {
-    /// The number of the file.
+    /// The index of the file, in the order given to [`MergedFiles::new`].
     pub(crate) file: usize,
-    /// The position in the file after the record.
+    /// The position in the file after the record, or at the end of the file; not used if `record` is an error.
     pub(crate) at: u64,
     /// `None` at the end of the file. A file that [`MergedFiles::end`] ended has no such item.
     pub(crate) record: Option<Result<RecordAt<'a>, Error>>,
@@ -41,7 +41,7 @@ pub(crate) struct MergedRecord<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct MergedFiles<'a> {
     files: Vec<RecordFile<'a>>,
-    /// The number of the file that is read now.
+    /// The index of the file that is read now.
     current: usize,
     /// The position where the current file's turn ends; `None` before the turn begins.
     until: Option<u64>,
@@ -62,9 +62,9 @@ impl<'a> MergedFiles<'a> {
         self.files.first().map(|file| file.records.endian())
     }
 
-    /// Ends file `number` early: no more of its records are returned.
-    pub(crate) fn end(&mut self, number: usize) {
-        if let Some(file) = self.files.get_mut(number) {
+    /// Ends the file of this index early: no more of its records are returned.
+    pub(crate) fn end(&mut self, index: usize) {
+        if let Some(file) = self.files.get_mut(index) {
             file.ended = true;
         }
     }

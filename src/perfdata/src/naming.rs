@@ -1,4 +1,4 @@
-//! Names of tracepoints for which the recording has none.
+//! Names of tracepoints that the recording's event descriptions don't name.
 
 use rperf_wire::{Attr, EventType, event_name};
 

@@ -7,7 +7,8 @@ use rperf_wire::Endian;
 use crate::header::Section;
 use crate::{Output, Records, WriteError};
 
-/// Writes a file of records. If the disk is full, [`PartWriter::finish`] ends the file at a record boundary.
+/// Writes a file of records. If a write fails, often because the disk is full, [`PartWriter::finish`] ends the file at a
+/// record boundary.
 #[derive(Debug)]
 pub struct PartWriter<W> {
     pub(crate) output: W,
@@ -60,14 +61,16 @@ impl<W: Output> PartWriter<W> {
     /// Later calls fail with [`WriteError::Ended`].
     pub fn write_followed(&mut self, record: &[u8], payload: &[&[u8]]) -> Result<(), WriteError> {
         self.check()?;
-        let mut before = 0;
+        let mut total = 0;
         for piece in std::iter::once(&record).chain(payload) {
             if let Err((written, source)) = self.put(piece) {
-                return Err(self.end(before + written as u64, 0, source));
+                // The record is only complete with its whole payload.
+                let complete = 0;
+                return Err(self.end(total + written as u64, complete, source));
             }
-            before += piece.len() as u64;
+            total += piece.len() as u64;
         }
-        self.section.size += before;
+        self.section.size += total;
         Ok(())
     }
 
@@ -138,7 +141,7 @@ mod tests {
     use rperf_wire::RecordKind;
     use std::io::{Cursor, Seek, SeekFrom, Write};
 
-    /// A disk of limited capacity.
+    /// A disk of limited capacity: its content, and the capacity in bytes.
     struct SmallDisk(Cursor<Vec<u8>>, usize);
 
     impl Write for SmallDisk {

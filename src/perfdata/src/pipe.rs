@@ -81,7 +81,7 @@ impl<'a> PipeHead<'a> {
         &self.updates
     }
 
-    /// Metadata records and features that could not be decoded, and once, that attrs have unknown fields.
+    /// Metadata records and features that could not be decoded; also one finding if any attrs have unknown fields.
     #[must_use]
     pub fn findings(&self) -> &[FileFinding] {
         &self.findings
@@ -183,14 +183,15 @@ impl<'a> PipeHead<'a> {
         }
     }
 
+    /// Renames an event that was described before, or adds any other update to the list.
     fn update(&mut self, update: EventUpdate) {
         let mut events = self.events.iter_mut();
         let event = events.find(|event| event.ids.contains(&update.id));
         match (event, update.property) {
             (Some(event), EventProperty::Name(name)) => event.name = name,
-            (_, other) => self.updates.push(EventUpdate {
+            (_, property) => self.updates.push(EventUpdate {
                 id: update.id,
-                property: other,
+                property,
             }),
         }
     }

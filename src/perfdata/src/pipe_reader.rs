@@ -23,9 +23,9 @@ impl StreamInput for &[u8] {
     }
 }
 
-/// Reads records and keeps their bytes until they are [released], so that buffered records need no
-/// copy. Compressed records are replaced by their content, and offsets are those of the
-/// decompressed stream.
+/// Reads records and keeps their bytes until they are [released], so that a caller that buffers records need not copy
+/// them. Compressed records are replaced by their content, and positions of records are offsets in the decompressed
+/// stream; errors of compressed records have offsets in the input.
 ///
 /// [released]: PipeReader::release
 #[derive(Debug)]
@@ -63,11 +63,11 @@ const READ: usize = 64 << 10;
 const MAX_RECORD_WITH_PAYLOAD: u64 = 1 << 30;
 
 impl<R: StreamInput> PipeReader<R> {
-    /// Creates a reader that continues a stream after its first bytes: at least
-    /// [`FileHeader::PIPE_SIZE`].
+    /// Creates a reader of a stream whose `first` bytes, at least [`FileHeader::PIPE_SIZE`], were already read from
+    /// `input`.
     ///
     /// # Errors
-    /// Errors of [`FileHeader::decode`], and [`Error::HeaderSize`] if it is not a header of pipe
+    /// Errors of [`FileHeader::decode`], and [`Error::HeaderSize`] if the header is not one of pipe
     /// mode.
     pub fn new(first: Vec<u8>, input: R) -> Result<Self, Error> {
         let header = FileHeader::decode(&first)?;
@@ -198,6 +198,7 @@ impl<R: StreamInput> PipeReader<R> {
         while !self.ended {
             let need = self.need();
             if need <= self.rest().len() as u64 {
+                // Once decompression has started, the buffer has no compressed records.
                 if self.compressed.is_some() || !self.is_compressed() {
                     return Ok(());
                 }
@@ -273,6 +274,7 @@ impl<R: StreamInput> PipeReader<R> {
         Ok(())
     }
 
+    /// Reads input once, before the first compressed record: directly into `buffer`.
     fn read_records(&mut self) -> Result<(), Error> {
         if self.buffer.len() < self.filled + READ {
             self.grow()?;
@@ -317,7 +319,7 @@ impl CompressedInput {
     fn expand(&mut self, ended: bool, endian: Endian, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut records = Records::new(&self.bytes, self.offset, endian);
         let mut next = self.offset;
-        let mut end = Ok(());
+        let mut result = Ok(());
         while let Some(record) = records.next() {
             match record {
                 Ok(record) => self.decompressor.push(&record, out)?,
@@ -326,7 +328,7 @@ impl CompressedInput {
                     break;
                 }
                 Err(Error::Truncated { offset, need, .. }) if !ended => {
-                    end = Err(Error::PayloadSize {
+                    result = Err(Error::PayloadSize {
                         offset,
                         size: need,
                         most: MAX_RECORD_WITH_PAYLOAD,
@@ -334,7 +336,7 @@ impl CompressedInput {
                     break;
                 }
                 Err(error) => {
-                    end = Err(error);
+                    result = Err(error);
                     break;
                 }
             }
@@ -345,8 +347,8 @@ impl CompressedInput {
         self.offset = next;
         if ended {
             let finished = self.decompressor.finish(next, out);
-            return end.and(finished);
+            return result.and(finished);
         }
-        end
+        result
     }
 }

@@ -65,7 +65,7 @@ impl<'a> PerfData<'a> {
         if size > known {
             findings.push(FileFinding::AttrLarger { size, known });
         }
-        // The table of features follows the complete records.
+        // The table of features follows the records: it is missing if the recorder did not finish or the file is truncated.
         let mut features = if data.len() as u64 == header.data.size {
             Features::decode(bytes, &header, &mut findings)
         } else {
@@ -152,7 +152,7 @@ impl<'a> PerfData<'a> {
         self.data
     }
 
-    /// The bytes of the records from an offset in the file on; empty outside of them.
+    /// The bytes of the records from a position ([`crate::RecordAt::position`]) on; empty if it is outside the records.
     #[must_use]
     pub fn data_from(&self, position: u64) -> &'a [u8] {
         let offset = position.wrapping_sub(self.data_offset());
@@ -202,7 +202,8 @@ fn record_bytes<'a>(
         size: section.size,
         file: file.len(),
     })?;
-    // A killed recorder wrote no features, and the data size of its last checkpoint or 0.
+    // A killed recorder wrote no features, and the data size of its last checkpoint or 0. In a file without a feature
+    // bitmap, only the size 0 shows that the recorder was killed.
     let completed = header.size == FileHeader::SIZE_WITHOUT_FEATURES || header.features != [0; 4];
     let has_more = !completed && rest.len() as u64 > section.size;
     if section.size == 0 || has_more {

@@ -27,6 +27,7 @@ impl<'a> RecordAt<'a> {
     }
 }
 
+/// The tracepoint formats in the body of a simpleperf record: a 32-bit size, then the formats. `None` for other records.
 fn tracing_data_in_body<'a>(raw: &RawRecord<'a>, endian: Endian) -> Option<&'a [u8]> {
     let kinds = [
         RecordKind::HEADER_TRACING_DATA,
@@ -176,6 +177,7 @@ pub(crate) fn has_payload(kind: RecordKind) -> bool {
 pub(crate) fn payload_size(raw: &RawRecord<'_>, endian: Endian) -> u64 {
     let size = match raw.kind {
         RecordKind::AUXTRACE => endian.u64_at(raw.body, 0),
+        // simpleperf writes the formats into the body, and no payload.
         RecordKind::HEADER_TRACING_DATA if tracing_data_in_body(raw, endian).is_none() => {
             endian.u32_at(raw.body, 0).map(u64::from)
         }

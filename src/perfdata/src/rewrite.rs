@@ -13,7 +13,7 @@ impl PerfData<'_> {
     ///
     /// Old layouts of header and attr are converted to the current ones, and file offsets are
     /// adjusted. After [`PerfData::with_records`], sections that describe how records are packed and
-    /// where traces are located are omitted.
+    /// where traces are located are omitted. In pipe mode, where features are records, nothing is omitted.
     ///
     /// # Errors
     /// [`WriteError::Header`] and [`WriteError::Data`].
@@ -31,8 +31,9 @@ impl PerfData<'_> {
         }
         let mut writer = self.begin_copy(output, self.events())?;
         writer.write_data(self.data)?;
-        let is_same = self.unpacked.is_none();
-        let features = self.features_for(is_same.then(|| writer.data_offset()));
+        let has_original_records = self.unpacked.is_none();
+        let data_offset = has_original_records.then(|| writer.data_offset());
+        let features = self.features_for(data_offset);
         writer.finish(&features)
     }
 

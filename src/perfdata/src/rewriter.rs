@@ -13,7 +13,7 @@ pub trait BuildRewriter: fmt::Debug + Send + Sync {
 }
 
 /// Changes the records of one recording. [`Rewriter::note`] and [`Rewriter::rewrite`] get the same complete records
-/// in the same order, but divided differently.
+/// in the same order, but their calls may get different numbers of records.
 pub trait Rewriter: Send {
     /// Inspects records when they are read from their source.
     fn note(&mut self, _records: &[u8]) {}

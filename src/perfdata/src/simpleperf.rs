@@ -40,7 +40,8 @@ pub(crate) fn add_tracing_data_of_records<'a>(
     }
 }
 
-/// The formats in the record whose bytes are `pieces`; `end` is the record after the last piece.
+/// The formats in the record whose bytes are `pieces`. `end`, the record after the last piece, only supplies position and
+/// empty payload.
 fn joined_formats(pieces: &[u8], end: &RecordAt<'_>, endian: Endian) -> Option<Vec<u8>> {
     let (raw, _) = RawRecord::split(pieces, endian)?;
     let joined = RecordAt { raw, ..*end };

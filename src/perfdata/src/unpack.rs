@@ -11,7 +11,7 @@ use crate::decode_ahead::DecodeAhead;
 use crate::merged_files::{MergedFiles, MergedRecord, RecordFile};
 use crate::{Decompressor, Error, PerfData, RecordAt, Records};
 
-/// Number of buffered bytes from which on they are written.
+/// Minimum number of buffered bytes that are written before the end.
 const CHUNK: usize = 1 << 20;
 
 /// Counts and problems that [`PerfData::unpack`] found while it wrote the records.
@@ -55,7 +55,8 @@ impl<'a> PerfData<'a> {
     /// # Errors
     /// Errors of `to`.
     pub fn unpack(&self, parts: &[&'a [u8]], to: &mut impl Write) -> io::Result<UnpackSummary> {
-        self.unpack_on(NonZeroUsize::MIN, parts, to)
+        let one_thread = NonZeroUsize::MIN;
+        self.unpack_on(one_thread, parts, to)
     }
 
     /// Like [`PerfData::unpack`]; frames that are complete in one record, such as rperf's, are decoded on up to
@@ -78,7 +79,8 @@ impl<'a> PerfData<'a> {
         let unpacker = Unpacker::new(&files, self.endian());
         let merged = MergedFiles::new(files);
         if threads.get() == 1 {
-            return unpacker.run(merged, None, to);
+            let ahead = None;
+            return unpacker.run(merged, ahead, to);
         }
         thread::scope(|scope| {
             let ahead = DecodeAhead::start(scope, threads, merged.clone());

@@ -1,7 +1,7 @@
 //! Writing a file while recording.
 //!
 //! The header is complete from the start except for the data size and the feature bitmap, so that the
-//! file of a killed recorder is readable up to its last complete record. If the disk is full the data end at a
+//! file of a killed recorder is readable up to its last complete record. If a write fails, the data end at a
 //! record boundary, and [`Writer::finish`] still completes the file.
 
 use std::fs::File;
@@ -234,7 +234,7 @@ impl Preamble<'_> {
     /// recording.
     fn encode(&self) -> (FileHeader, Vec<u8>) {
         let endian = self.endian;
-        let (encoded_attrs, attr_bytes) = encode_attrs(self.events, endian);
+        let (encoded_attrs, encoded_attr_size) = encode_attrs(self.events, endian);
         let mut ids = Vec::new();
         let mut descriptions = Vec::new();
         for (event, attr) in self.events.iter().zip(encoded_attrs) {
@@ -259,7 +259,7 @@ impl Preamble<'_> {
         let header = FileHeader {
             endian,
             size: FileHeader::SIZE as u64,
-            attr_size: (attr_bytes + Section::SIZE) as u64,
+            attr_size: (encoded_attr_size + Section::SIZE) as u64,
             attrs,
             data: Section {
                 offset: attrs.end() + event_types.size,

@@ -22,8 +22,9 @@ pub struct Features<'a> {
     /// Build-ids from separate records, in pipe mode.
     build_ids: Vec<BuildIdEntry>,
     endian: Endian,
+    /// Tracepoint formats of all `TRACING_DATA` sections so far, once [`Features::formats`] has parsed them.
     formats: OnceLock<Arc<Formats>>,
-    /// Formats of sections that were replaced by later ones.
+    /// Those of the `TRACING_DATA` sections that later ones replaced.
     earlier_formats: Arc<Formats>,
 }
 
@@ -69,10 +70,10 @@ impl<'a> Features<'a> {
         features
     }
 
-    /// Adds a section, replacing an earlier one of the same number.
+    /// Adds a section, replacing an earlier one of the same feature.
     pub(crate) fn put(&mut self, feature: FeatureId, section: Section, bytes: Cow<'a, [u8]>) {
         if feature == FeatureId::TRACING_DATA {
-            // A damaged section has no formats.
+            // Keeps the formats of the replaced section; if it is damaged, it has none.
             if let Ok(formats) = self.formats() {
                 self.earlier_formats = formats;
             }
@@ -88,7 +89,7 @@ impl<'a> Features<'a> {
     }
 
     /// The features in section order: numerical order, or in pipe mode the order of their records. If a feature has several
-    /// records, the last one counts.
+    /// records, the last one counts. In a file, `TRACING_DATA` from a simpleperf record comes last.
     pub fn present(&self) -> impl Iterator<Item = FeatureId> + '_ {
         self.sections.iter().map(|(feature, ..)| *feature)
     }
@@ -345,7 +346,8 @@ impl<'a> Features<'a> {
         self.get(FeatureId::SIMPLEPERF_META_INFO, text::take_pairs)
     }
 
-    /// The features that cannot be decoded, except `TRACING_DATA` and those with an empty section.
+    /// The features that cannot be decoded, except those with an empty section, and `TRACING_DATA`, whose error
+    /// [`Features::formats`] returns.
     #[must_use]
     pub fn malformed(&self) -> Vec<FileFinding> {
         // Recorders write an empty section if they have no data.

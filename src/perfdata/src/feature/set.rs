@@ -250,7 +250,7 @@ impl FeatureSet {
         })
     }
 
-    /// A section copied from another file of the same byte order, known or not.
+    /// The encoded section of any feature, known or not, copied from another file of the same byte order.
     pub fn opaque(&mut self, feature: FeatureId, bytes: &[u8]) -> &mut Self {
         self.set(feature, |to| to.bytes(bytes))
     }

@@ -1,5 +1,5 @@
 //! Strings in feature sections: a 32-bit length, then the bytes, NUL, and zeros up to that length,
-//! which perf rounds to a multiple of 64.
+//! which perf rounds up to a multiple of 64. The strings of simpleperf's key-value pairs have no length and only a NUL.
 
 use rperf_wire::{Cursor, DecodeError, Encoder, until_nul};
 
