@@ -47,7 +47,7 @@ pub fn chain_addresses(chain: U64s<'_>, max_stack: usize) -> Vec<(CpuMode, u64)>
     }
 }
 
-/// Like [`walk`], for the rest of a chain: `entries` before the first marker are in `mode`.
+/// Like [`walk`], for a part of a chain: the `entries` before their first marker are in `mode`.
 pub fn walk_on(
     mut mode: CpuMode,
     entries: U64s<'_>,
@@ -109,15 +109,16 @@ pub(crate) fn write_outermost(chain: U64s<'_>, max_stack: usize, out: &mut Vec<u
 
 /// Size of an entry in bytes.
 pub(crate) const ENTRY_SIZE: usize = 8;
-/// Number of entries in a part.
+/// Number of entries in a part; see [`parts`].
 const PART: usize = 8;
 
-/// Splits `callers`, the entries after the first frame, into parts of eight entries, and calls
-/// `part(mode, entries)` for each, innermost first. The argument `mode` is that of the first frame.
-/// Entries after `max_stack` frames are dropped.
-/// Parts are counted from the outermost entry, so only the innermost part may be shorter, and
-/// stacks that differ only in inner callers have equal outer parts. The mode passed with a part is that
-/// before its first entry. Returns `false`, without any call, if an invalid marker is within `max_stack` frames.
+/// Splits `callers`, the entries after the first frame of a chain, into parts of eight entries, and calls
+/// `part(mode, entries)` for each, innermost first. The argument `mode` is that of the first frame; the mode
+/// passed to `part` is the one in effect before the part's first entry. Entries after the first `max_stack`
+/// frames of `callers` are dropped.
+/// The remaining entries are split from the outermost on, so only the innermost part may be shorter, and
+/// stacks that differ only in inner callers have equal outer parts.
+/// Returns `false`, without any call, if an invalid marker is within these `max_stack` frames.
 #[inline]
 pub fn parts<'a>(
     mut mode: CpuMode,
@@ -274,17 +275,18 @@ mod tests {
             &[1, PERF_CONTEXT_GUEST],
             &[1],
         ];
+        let max_stack = 127;
         for chain in chains {
             let bytes: Vec<u8> = chain.iter().flat_map(|v| v.to_le_bytes()).collect();
             let split = split_first(U64s::new(&bytes, Endian::Little)).unwrap();
             let mut together = vec![(split.mode, split.ip)];
             let callers = U64s::new(split.callers, Endian::Little);
-            let is_complete = walk_on(split.mode, callers, 126, |mode, ip| {
+            let is_valid = walk_on(split.mode, callers, max_stack - 1, |mode, ip| {
                 together.push((mode, ip));
             });
             assert_eq!(
-                is_complete.then_some(together),
-                frames(chain, 127),
+                is_valid.then_some(together),
+                frames(chain, max_stack),
                 "{chain:x?}"
             );
         }

@@ -33,8 +33,8 @@ pub(crate) enum CodeSource {
 }
 
 impl Resolver<'_> {
-    /// The build-id of an object: from the recording, otherwise, for user objects, from the mapped file, which is read in each
-    /// call.
+    /// The build-id of an object: from the recording, otherwise, for user objects and vdsos, from the object's file, which is
+    /// read in each call.
     #[must_use]
     pub fn build_id(&self, dso: DsoId) -> Option<BuildId> {
         let dso = self.world().dso(dso);
@@ -85,8 +85,9 @@ impl Resolver<'_> {
         (!sections.is_empty()).then_some(sections)
     }
 
-    /// The frame at `address`, an [`Resolver::object_address`] in the object of `frame`; for a kernel address without a
-    /// symbol in this object, the frame in the object that contains it. `None` without a mapping, or outside of the file.
+    /// The frame at `address`, which is in the address space of the object of `frame`, like [`Resolver::object_address`]; for a
+    /// kernel address without a symbol in this object, the frame in the object that contains the address. `None` if `frame` has
+    /// no mapping, or if `address` is outside of the file.
     #[must_use]
     pub fn frame_in_object(&self, frame: &Frame, address: u64) -> Option<Frame> {
         let target = match self.layout_of(frame) {
@@ -100,12 +101,13 @@ impl Resolver<'_> {
         if frame.level != Level::Kernel || in_mapping.symbol.is_some() {
             return Some(in_mapping);
         }
-        let anywhere = AddressContext {
+        // Kernel mappings do not depend on the process; those at the end of the recording are used.
+        let kernel_at_end = AddressContext {
             machine: Machine::Host,
             pid: 0,
             order: Order::MAX,
         };
-        Some(self.locate(anywhere, CpuMode::Kernel, ip))
+        Some(self.locate(kernel_at_end, CpuMode::Kernel, ip))
     }
 
     /// The layout of the file with the code of `frame`.

@@ -21,8 +21,9 @@ pub(crate) struct DisplayedNames {
 }
 
 impl DisplayedNames {
-    /// The name of a symbol of `table`, which must be the same table in every call.
+    /// The displayed name of a symbol of `table`, which must be the same table in every call.
     pub(crate) fn get<'t>(&'t self, table: &'t SymbolTable, index: SymbolIndex) -> &'t str {
+        // Names that are always displayed unchanged need no cache.
         if let Some(name) = table.plain_name(index) {
             return name;
         }

@@ -57,7 +57,7 @@ impl SymbolNames {
 
     fn contain_address(&self, ip: u64) -> bool {
         let mut addresses = self.addresses.iter();
-        // The address itself matches for any range.
+        // The address itself matches even if the range is 0.
         addresses.any(|start| ip == *start || ip.wrapping_sub(*start) < self.range)
     }
 

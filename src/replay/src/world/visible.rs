@@ -31,6 +31,7 @@ impl World {
         let mut visible: Vec<VisibleMapping> = Vec::new();
         for (start, end) in borders.iter().zip(borders.iter().skip(1)) {
             let (start, end) = (*start, *end);
+            // No mapping begins or ends between two adjacent borders: the mapping at the first covers the range, or none does.
             let Some((id, ..)) = self.mapping_in(space, until, start) else {
                 continue;
             };

@@ -12,7 +12,7 @@ use rperf_wire::{
 use crate::file::{FileBuilder, attr};
 use crate::{KERNEL, USER};
 
-/// The trailer of a record.
+/// The trailer of a record of thread 5 at `time`.
 fn at(time: u64) -> SampleId {
     SampleId {
         pid_tid: Some((5, 5)),
@@ -32,7 +32,7 @@ fn sample(time: u64, id: u64) -> rperf_wire::SampleRecord<'static> {
     }
 }
 
-/// A recording with late samples, LOST and LOST_SAMPLES records.
+/// A recording with LOST and LOST_SAMPLES records, and with samples that are late.
 fn with_losses() -> Vec<u8> {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
@@ -42,6 +42,7 @@ fn with_losses() -> Vec<u8> {
         }
         file.round();
     }
+    // The end of the third round delivered the records up to 209, the highest time of the second: all but the last are late.
     for time in [150, 204, 205, 301] {
         file.sample(0, USER, &sample(time, 1));
     }
@@ -148,7 +149,7 @@ fn events_of_different_layouts_are_distinguished_by_id() {
         // An unknown id, and id 0, which perf writes for synthesized samples.
         file.sample(0, USER, &sample(102, 99));
         file.sample(0, USER, &sample(103, 0));
-        // Too short for a time.
+        // Too short to contain a time.
         file.raw(RecordKind::SAMPLE, USER, &[0; 16]);
         let file = file.finish();
         let data = PerfData::parse(&file).expect("a valid file");
@@ -167,7 +168,7 @@ fn events_of_different_layouts_are_distinguished_by_id() {
         let world = replay.world();
         let order = |time| rperf_replay::Order {
             time,
-            position: u64::MAX,
+            position: u64::MAX, // After all records of this time.
         };
         assert_eq!(world.comm(world.comm_at(5, order(90))), "second");
         assert_eq!(world.comm(world.comm_at(5, order(89))), ":5");

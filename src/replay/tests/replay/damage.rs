@@ -191,7 +191,7 @@ fn a_killed_recording_is_read_to_its_end() {
     let data = PerfData::parse(&file).expect("readable");
     assert_eq!(data.findings(), [FileFinding::Unfinished]);
     assert_eq!(data.features().present().count(), 0);
-    // The name was lost with the features; it is derived from the attr.
+    // The event's name was lost with the features: this name is derived from the attr.
     assert_eq!(data.events()[0].name, "cpu-clock:HG");
     assert_eq!(read(&file), Ok((20, None)));
 }
@@ -201,6 +201,7 @@ fn foreign_files_are_refused() {
     let cases: [(&[u8], Error); 5] = [
         (b"", Error::Empty),
         (b"PERF", Error::HeaderTruncated { have: 4 }),
+        // The magic number of perf's first versions; the next 8 bytes are the size of the header.
         (
             b"PERFFILE and so on",
             Error::HeaderSize {
@@ -249,6 +250,7 @@ fn reading_ends_at_an_invalid_record() {
         .expect("a record")
         .fill(0);
     let error = Error::RecordSize { offset, size: 0 };
+    // Before the invalid record there are COMM, MMAP and two samples.
     assert_eq!(read(&file), Ok((2, Some(error))));
 }
 
@@ -262,6 +264,7 @@ fn compressed_records_are_refused_without_the_header_feature() {
         .expect("there")
         .expect("complete")
         .position;
+    // The type is the first field of the record's header.
     let kind_at = usize::try_from(offset).expect("small");
     let compressed = RecordKind::COMPRESSED.0.to_le_bytes();
     file.get_mut(kind_at..kind_at + 4)

@@ -16,8 +16,8 @@ pub(crate) struct Outcome {
     pub(crate) end: Option<Error>,
 }
 
-/// Reads bytes as a stream, if they begin like a stream, and as a file. Returns the result as a file; `None` if the bytes
-/// cannot be read as a file or decompressed.
+/// Reads bytes as a stream, if they begin like a stream, and as a file. Returns the outcome of reading them as a file; `None`
+/// if they cannot be read as a file or decompressed.
 pub(crate) fn exercise(bytes: &[u8]) -> Option<Outcome> {
     stream(bytes);
     let data = PerfData::parse(bytes).ok()?;
@@ -26,6 +26,7 @@ pub(crate) fn exercise(bytes: &[u8]) -> Option<Outcome> {
         return Some(replay(&data));
     }
     let mut records = Vec::new();
+    // The recording is one file, not a directory: it has no other parts.
     let summary = data.unpack(&[], &mut records).ok()?;
     Some(replay(&data.with_records(&records, summary)))
 }
@@ -104,7 +105,7 @@ impl Fold for Count {
     }
 }
 
-/// Like `Count`, in order of time.
+/// Like `Count`, for a replay in order of time.
 pub(crate) struct OrderedCount;
 
 impl Render for OrderedCount {

@@ -8,7 +8,7 @@ use rperf_wire::{
     SampleIdLayout, SampleLayout, SampleRecord, SampleType,
 };
 
-/// The attr of a software event with these sample fields, and with trailers in other records.
+/// The attr of a software event with these sample fields, and with trailers in records other than samples.
 pub(crate) fn attr(sample_type: SampleType) -> Attr {
     Attr {
         kind: EventType::SOFTWARE,
@@ -59,7 +59,8 @@ impl FileBuilder {
         self.file.record(kind.0, misc.0, body)
     }
 
-    /// Appends a record with the trailer of the event `event`, and returns its position in the file.
+    /// Appends a record with the trailer `id` in the layout of the event `event`, and returns the record's position in the file.
+    /// `misc` is added to the flags that the record's fields imply.
     pub(crate) fn record(
         &mut self,
         event: usize,
@@ -71,8 +72,8 @@ impl FileBuilder {
         let mut to = Encoder::new(&mut body, self.endian);
         record.encode_body(&mut to);
         SampleIdLayout::new(self.attrs[event].sample_type).encode(id, &mut to);
-        let (kind, own) = record.kind_and_misc();
-        self.raw(kind, Misc(own.0 | misc.0), &body)
+        let (kind, implied) = record.kind_and_misc();
+        self.raw(kind, Misc(implied.0 | misc.0), &body)
     }
 
     /// Appends a sample of the event `event`, and returns its position in the file.

@@ -18,7 +18,8 @@ const MAX_FILE_BYTES: u64 = 32 << 10;
 /// The time limit for a damaged file of up to [`MAX_FILE_BYTES`], in an unoptimised build.
 const MAX_ROUND_TIME: Duration = Duration::from_secs(10);
 
-/// Recordings of both byte orders and in pipe mode, and those in files of up to [`MAX_FILE_BYTES`].
+/// Generated recordings of both byte orders and in pipe mode, and the files of up to [`MAX_FILE_BYTES`] that [`recordings`]
+/// finds, each with a name.
 fn seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
     for endian in [Endian::Little, Endian::Big] {
@@ -125,7 +126,8 @@ fn damaged_recordings_are_read_or_refused_in_time() {
 /// A truncated file that lost samples has a finding or an error; a truncated pipe-mode stream may have neither.
 #[test]
 fn truncated_recordings_are_refused_or_reported() {
-    // Crash inputs of fuzzers are damaged already, and the files `data.N` of a directory recording have no header.
+    // Larger seeds take too long. Crash inputs of fuzzers are damaged already. The file `data.0` of a directory recording has no
+    // header; like it, all files without a header are refused by `parse` below.
     let is_usable = |(name, bytes): &(String, Vec<u8>)| {
         bytes.len() < 10_000 && !name.contains("fuzz") && !name.ends_with(".0")
     };

@@ -19,7 +19,7 @@ const KINDS: [RecordKind; 6] = [
     RecordKind::KSYMBOL,
 ];
 
-/// Renders the positions of samples and of the other records of these types.
+/// Renders the positions of samples, and of the non-sample records of the types in the list.
 struct Places(Vec<RecordKind>);
 
 impl Render for Places {
@@ -36,6 +36,7 @@ impl Render for Places {
 
     fn record(&self, _: &World, record: &NonSampleRecord<'_>, _: &mut (), out: &mut Vec<u64>) {
         assert!(self.0.contains(&record.raw.kind));
+        // Records of the user types, which perf writes and not the kernel, have no trailer.
         let is_user = record.raw.kind.is_user();
         assert_eq!(record.id.pid_tid.is_none(), is_user, "{record:?}");
         out.push(record.order.position);
@@ -68,14 +69,16 @@ proptest! {
         prop_assert_eq!(&ordered(&file, &places, 1), &expected);
         prop_assert_eq!(&ordered(&file, &places, 2), &expected);
         let (bytes, moved) = piped(&file);
-        let mut stream = stream(&bytes, size, false).with_records(&KINDS);
+        let fails = false;
+        let mut stream = stream(&bytes, size, fails).with_records(&KINDS);
+        let mut one_worker = [()];
         let mut seen = Vec::new();
         while stream.advance().expect("not compressed") {
             let mut take = |block: &mut Vec<u64>| {
                 seen.extend(block.iter().map(|position| position + moved));
                 FoldControl::Continue
             };
-            stream.deliver(&places, &mut [()], &mut take);
+            stream.deliver(&places, &mut one_worker, &mut take);
         }
         prop_assert_eq!(seen, expected);
     }

@@ -99,7 +99,8 @@ fn step() -> impl Strategy<Value = Step> {
             exec,
         }
     });
-    // As in the kernel, code never overlaps other code: it is at ten places, and modules and the kernel are at the last three.
+    // As in the kernel, code never extends into the code after it: each piece begins at one of ten places, 6 apart, and is at
+    // most 6 long. Generated code may be at every place, modules and the kernel at the last three.
     let announce =
         (0_u64..10, 1_u32..6, any::<u8>()).prop_map(|(place, len, name)| Step::Announce {
             start: place * 6,
@@ -286,7 +287,8 @@ fn ksymbol(addr: u64, len: u32, flags: u16, name: &[u8]) -> Ksymbol<'_> {
     }
 }
 
-/// The view of a sample: its position, the thread's name, the file and the offset in it.
+/// The view of a sample: its position, the thread's name, and the name of the object with the offset in it (in the kernel and its
+/// modules, the address).
 pub(crate) type Seen = (u64, String, Option<(String, u64)>);
 
 /// Applies a step to the oracle; returns the view of a sample, `None` for other steps.
@@ -385,6 +387,7 @@ fn look(world: &World, sample: &Sample<'_>) -> Seen {
     (order.position, world.comm(comm).to_owned(), place)
 }
 
+/// Renders the view of each sample.
 pub(crate) struct Look;
 
 impl Render for Look {
@@ -472,6 +475,7 @@ proptest! {
         let (file, delivered) = record(&events);
         let mut machine = NaiveMachine::new();
         let mut builder = WorldBuilder::new(Endian::Little);
+        // The records get new times, so that their order is that of the delivery; the times in the file are not used.
         for (time, (position, step)) in (1..).zip(&delivered) {
             let order = Order { time, position: *position };
             let raw = raw_at(&file, *position);

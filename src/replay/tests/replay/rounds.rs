@@ -10,9 +10,9 @@ use crate::USER;
 use crate::file::{FileBuilder, attr};
 use crate::oracle::{Look, Seen};
 
-/// The time of a sample of `round`: one sample in twenty has no time (0), the first of every hundredth round has the time of a much
-/// earlier round, and the others are unordered as in rings that are drained one after the other. `count` is the number of
-/// samples before this one.
+/// The time of a sample of `round`: one sample in twenty has no time (0), the first sample of every hundredth round has the time
+/// of a much earlier round, and the others are unordered as in rings that are drained one after the other. `count` is the number
+/// of samples before this one.
 fn time(round: u64, sample: u64, count: u64) -> u64 {
     match (count % 20, sample) {
         (0, _) => 0,
@@ -21,7 +21,7 @@ fn time(round: u64, sample: u64, count: u64) -> u64 {
     }
 }
 
-/// A recording of 2,999 rounds, and the positions of its samples in the order of the replay.
+/// A recording of 2,999 rounds, and the orders of its samples, ascending.
 fn many_rounds() -> (Vec<u8>, Vec<Order>) {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);

@@ -17,6 +17,7 @@ struct Thread {
     pid: Option<u32>,
     comm: Option<String>,
     parent: Option<u32>,
+    /// Whether it occurs in COMM or FORK records, and not only in those of mappings. Always true for the idle task.
     has_records: bool,
 }
 
@@ -45,7 +46,7 @@ pub(crate) struct NaiveMachine {
     kernel: Vec<Piece>,
 }
 
-/// Removes the range from all pieces, splitting those that extend beyond both ends.
+/// Removes the range from `start` to `end` from all pieces, splitting those that extend beyond both ends.
 fn punch(pieces: &mut Vec<Piece>, start: u64, end: u64) {
     let mut outside = Vec::new();
     for piece in pieces.drain(..) {
@@ -83,7 +84,7 @@ impl NaiveMachine {
         machine
     }
 
-    /// The thread, which is added if it is new; it gets this process if its process is unknown.
+    /// The thread `tid`, which is added if it is new. Its process becomes `pid` if it was unknown.
     fn thread(&mut self, pid: u32, tid: u32) -> &mut Thread {
         let thread = self.threads.entry(tid).or_default();
         thread.pid.get_or_insert(pid);
@@ -138,10 +139,11 @@ impl NaiveMachine {
         self.kernel.push(piece);
     }
 
-    /// Handles a KSYMBOL record that registers code. The code replaces what was registered there; within the kernel or a module,
-    /// it is ignored.
+    /// Handles a KSYMBOL record that registers code. The code replaces registered code at its start; a record for code within the
+    /// kernel or a module is ignored.
     pub(crate) fn announce(&mut self, piece: Piece) {
         let here = find(&self.kernel, piece.start);
+        // Only the names of the kernel and of modules are in brackets.
         if here.is_some_and(|(name, _)| name.starts_with('[')) {
             return;
         }
@@ -149,7 +151,7 @@ impl NaiveMachine {
         self.map_kernel(piece);
     }
 
-    /// Handles a KSYMBOL record that unregisters code. It also removes a module, but not the kernel.
+    /// Handles a KSYMBOL record that unregisters code: removes the code at `address`, also a module, but not the kernel.
     pub(crate) fn retract(&mut self, address: u64) {
         self.kernel.retain(|at| {
             let is_kernel = at.name == "[kernel.kallsyms]";
@@ -201,7 +203,7 @@ pub(crate) struct NaiveQueue<T> {
     next: u64,
     /// The highest time of the records so far.
     highest: u64,
-    /// The time up to which records were delivered: records that are older now are late.
+    /// The time up to which records were delivered: a record pushed after that with an earlier time is late.
     pub(crate) flushed: u64,
     pub(crate) delivered: Vec<T>,
 }
