@@ -43,7 +43,8 @@ fn events() -> Vec<EventDesc> {
         sample_type: SampleType::IP | SampleType::IDENTIFIER,
         ..Attr::default()
     };
-    let wide = Attr {
+    // `config3` is only in longer layouts: the file has both attrs in the size of this one.
+    let with_config3 = Attr {
         config3: 7,
         ..attr.clone()
     };
@@ -54,7 +55,7 @@ fn events() -> Vec<EventDesc> {
             name: "clock".to_owned(),
         },
         EventDesc {
-            attr: wide,
+            attr: with_config3,
             ids: vec![12],
             name: "other".to_owned(),
         },
@@ -97,6 +98,7 @@ fn written_files_are_read_back_in_both_byte_orders() {
         writer.write_data(&record(2, endian)).unwrap();
         let mut features = FeatureSet::new(endian);
         features.hostname("machine").event_desc(&events());
+        // A feature whose section is empty.
         features.branch_stack();
         let (finished, output) = writer.finish(&features).unwrap();
         let bytes = output.into_inner();
@@ -118,6 +120,7 @@ fn written_files_are_read_back_in_both_byte_orders() {
 fn a_killed_recording_reads_to_its_end() {
     let mut writer = Writer::new(Cursor::new(Vec::new()), &events()).unwrap();
     writer.write_data(&chunk(3)).unwrap();
+    // A killed recorder doesn't get to `finish`.
     let bytes = writer.data.output.into_inner();
     let file = PerfData::parse(&bytes).unwrap();
     assert_eq!(file.records().filter_map(Result::ok).count(), 3);
@@ -128,6 +131,7 @@ fn a_killed_recording_reads_to_its_end() {
 fn records_after_the_data_size_in_the_header_are_read() {
     let mut writer = Writer::new(Cursor::new(Vec::new()), &events()).unwrap();
     writer.write_data(&chunk(5)).unwrap();
+    // Without `finish`; the header then gets the size of only three records, as if more were written after a checkpoint.
     let mut bytes = writer.data.output.into_inner();
     let at = usize::try_from(FileHeader::DATA_SIZE_OFFSET).unwrap();
     assert_eq!(bytes[at..at + 8], [0; 8]);
@@ -154,6 +158,7 @@ fn a_full_disk_keeps_complete_records() {
             capacity,
         };
         let mut writer = Writer::new(disk, &events()).unwrap();
+        // Fails if not even one record fits; the next call then returns `Ended`.
         writer.write_data(&chunk(1)).ok();
         let error = writer.write_data(&chunk(4)).unwrap_err();
         let complete = (capacity - start) / 24;
@@ -169,6 +174,7 @@ fn a_full_disk_keeps_complete_records() {
         assert!(finished.features_lost.is_some());
         let bytes = disk.memory.into_inner();
         assert_eq!(finished.file_bytes, bytes.len() as u64);
+        // A file without records would be taken for that of a killed recorder.
         if complete > 0 {
             let file = PerfData::parse(&bytes).unwrap();
             assert_eq!(

@@ -1,9 +1,9 @@
 //! Incremental decoding of the zstd stream in COMPRESSED records.
 //!
 //! perf flushes the stream at the end of each chunk but never ends it, and a block may span
-//! two records, so blocks are decoded as they become complete. ruzstd's decoder keeps the last window of
-//! output until the frame ends, and only reports how much it has beyond that. To learn the exact
-//! amount decoded, the window is first filled with zeros, which are removed from the output.
+//! two records, so blocks are decoded as they become complete. ruzstd's decoder keeps the last
+//! output, as much as the window holds, until the frame ends, and only reports how much it has beyond that. To learn the
+//! exact amount decoded, the window is first filled with zeros, which are removed from the output.
 
 use rperf_memory::{OutOfMemory, reserve};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -72,7 +72,7 @@ pub(crate) struct Zstd {
     most_log: u32,
     decoder: FrameDecoder,
     frame: Option<Frame>,
-    /// Compressed bytes of an incomplete block or frame header.
+    /// Compressed bytes of an incomplete block, frame header or skippable frame.
     waiting: Vec<u8>,
     /// Number of bytes decoded from previous frames.
     finished: u64,
@@ -100,7 +100,7 @@ impl Zstd {
 
     /// Number of bytes decoded so far, including those still in the decoder.
     pub(crate) fn produced(&self) -> u64 {
-        // `taken` also counts the zeros, and `can_collect` does not count the window. Zeros and window have the same size.
+        // `taken` also counts the zeros, and `can_collect` does not count the window, which has the same size: they cancel out.
         let frame = self
             .frame
             .as_ref()
@@ -146,9 +146,10 @@ impl Zstd {
         Ok(())
     }
 
-    /// Appends the remaining output of the decoder to `out`, at the end of the stream.
+    /// At the end of the stream: appends the remaining output of the decoder to `out`.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), ZstdError> {
         if let Some(frame) = &self.frame {
+            // An empty last block ends the frame, so that the decoder releases its window.
             let mut end = END.to_vec();
             if frame.has_checksum {
                 // Any checksum will do: the decoder reads it, but does not compare it.
@@ -178,7 +179,7 @@ impl Zstd {
         };
         let most = 1 << self.most_log;
         let window = header.window.min(most);
-        // If the decoder itself failed to allocate the window, the process would end.
+        // Only a check whether there is memory: if the decoder itself failed to allocate the window, the process would end.
         let size = usize::try_from(window).unwrap_or(usize::MAX);
         reserve(&mut Vec::<u8>::new(), size)
             .map_err(|source| ZstdError::OutOfMemory { window, source })?;
@@ -224,6 +225,7 @@ impl Zstd {
     fn block(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<usize, ZstdError> {
         let (most, frame) = (1 << self.most_log, self.frame.as_ref());
         let window = frame.map_or(0, |frame| frame.window);
+        // If the decoder has a smaller window than the frame needs, the likely cause of an error is a reference beyond it.
         self.decode(block).map_err(|error| {
             if window > most {
                 ZstdError::Window { window, most }

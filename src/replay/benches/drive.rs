@@ -65,7 +65,8 @@ fn synthetic(samples: u64) -> Vec<u8> {
         SampleType::PERIOD,
         SampleType::CALLCHAIN,
     ];
-    let mut recording = Recording::new(&fields, 0);
+    let reserved_bytes = 0;
+    let mut recording = Recording::new(&fields, reserved_bytes);
     for number in 0..samples {
         let (round, index) = (number / ROUND_SAMPLES, number % ROUND_SAMPLES);
         let (cpu, index_in_ring) = (index / RING_SAMPLES, index % RING_SAMPLES);

@@ -27,7 +27,9 @@ fn recording() -> Vec<u8> {
         SampleType::TIME,
         SampleType::PERIOD,
     ];
-    let mut recording = Recording::new(&fields, SIZE + 64);
+    // The last sample and the end of a round may exceed `SIZE`.
+    let reserved_bytes = SIZE + 64;
+    let mut recording = Recording::new(&fields, reserved_bytes);
     for number in 0.. {
         let total = recording.sample(&SampleRecord {
             ip: Some(0x1000 + number % 7),

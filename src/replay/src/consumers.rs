@@ -46,7 +46,8 @@ pub trait Render: Sync {
     }
 
     /// Whether samples of an event are needed. [`crate::Replay::ordered`] skips the others, which saves their decoding and
-    /// sorting, unless samples are shared by several events. [`crate::Stream::deliver`] skips none.
+    /// sorting, unless any event has `:S`, so that a sample may belong to several events. [`crate::Stream::deliver`] skips
+    /// none.
     fn reads(&self, _event: EventIndex) -> bool {
         true
     }
@@ -57,7 +58,7 @@ pub trait Render: Sync {
     }
 
     /// Types of records to render besides samples. If FINISHED_ROUND is among them, everything is
-    /// rendered in file order, to show the content of rounds; a stream must not have it among them.
+    /// rendered in file order, to show the content of rounds; for a [`crate::Stream`] it must not be among them.
     fn wanted(&self) -> &[RecordKind] {
         &[]
     }
@@ -73,7 +74,7 @@ pub trait Render: Sync {
     }
 }
 
-/// Second stage of processing in order of time: runs on one thread and gets the blocks in order, so it should only
+/// Second stage of processing in order of time: gets the blocks in order. It runs on one thread, so it should only
 /// concatenate or fold.
 pub trait Take<Out> {
     /// Processes the output of the next block. If processing continues, `out` is then passed to [`Render::reuse`].

@@ -98,23 +98,23 @@ impl DeferredCallchains {
         (*found_key == key).then_some(*order)
     }
 
-    /// Calls `each` with the sample. A deferred callchain is completed, and the sample is moved to the position of the record
-    /// with its user frames; without such a record, only the kernel part is kept. `bytes_at` returns the bytes from a position
-    /// on.
+    /// Calls `consume` with the sample, or with a copy if its callchain is deferred. The copy has the complete callchain, and the
+    /// position of the record with the user frames; without such a record, it has only the kernel part of the callchain, and
+    /// the sample's position. `bytes_at` returns the bytes from a position on.
     #[inline]
     pub(crate) fn complete<'s>(
         &self,
         sample: &Sample<'_>,
         bytes_at: impl Fn(u64) -> &'s [u8],
-        each: impl FnOnce(&Sample<'_>),
+        consume: impl FnOnce(&Sample<'_>),
     ) {
         let key = match self.awaited {
             true => DeferredKey::of_sample(sample),
             false => None,
         };
         match key {
-            Some(key) => self.complete_with(key, sample, bytes_at, each),
-            None => each(sample),
+            Some(key) => self.complete_with(key, sample, bytes_at, consume),
+            None => consume(sample),
         }
     }
 
@@ -124,12 +124,13 @@ impl DeferredCallchains {
         key: DeferredKey,
         sample: &Sample<'_>,
         bytes_at: impl Fn(u64) -> &'s [u8],
-        each: impl FnOnce(&Sample<'_>),
+        consume: impl FnOnce(&Sample<'_>),
     ) {
         let Some(chain) = sample.wire.callchain else {
-            return each(sample);
+            return consume(sample);
         };
         let endian = chain.endian();
+        // Without the marker and the cookie.
         let kernel = chain.as_bytes().get(..(chain.len() - 2) * size_of::<u64>());
         let mut joined = kernel.unwrap_or_default().to_vec();
         let mut sample = sample.clone();
@@ -142,7 +143,7 @@ impl DeferredCallchains {
             sample.order = order;
         }
         sample.wire.callchain = Some(U64s::new(&joined, endian));
-        each(&sample);
+        consume(&sample);
     }
 }
 

@@ -34,6 +34,7 @@ impl DecodeErrors {
 
     /// Adds the records of another part of the recording.
     pub fn merge(&mut self, other: Self) {
+        // `add` counts only the first of the other records.
         let count = self.count + other.count;
         if let Some(bad) = other.first {
             self.add(bad);

@@ -149,7 +149,7 @@ pub struct Mapping {
     pub prot: u32,
     /// `MAP_*` of mmap(2); 0 if not recorded.
     pub flags: u32,
-    /// The file's inode number; 0 if it has none, or if not recorded: by MMAP records, and by MMAP2 records with a build-id.
+    /// The file's inode number; 0 if there is none, or if the record has no field for it: MMAP, and MMAP2 with a build-id.
     pub inode: u64,
     /// Whether the DSO's symbols have the mapped addresses: [`Mapping::object_address`] then returns `ip` itself.
     pub identity: bool,

@@ -23,7 +23,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns a function for `map_err` with a description of the data.
+    /// Returns a function for `map_err`, which makes [`Error::OutOfMemory`] for the data described by `what`.
     pub(crate) fn no_room(what: &'static str) -> impl FnOnce(OutOfMemory) -> Self {
         move |source| Self::OutOfMemory { what, source }
     }

@@ -8,7 +8,7 @@ use crate::EventIndex;
 /// range and need no hashing.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EventIds {
-    /// The lowest id.
+    /// The lowest id; 0 if the range is large.
     first: u64,
     /// The events of the ids from `first` on; [`NO_EVENT`] for an id without one. Empty if the range is large.
     dense: Vec<u32>,
@@ -20,7 +20,7 @@ pub(crate) struct EventIds {
 const NO_EVENT: u32 = u32::MAX;
 /// Size of a range that is always small enough.
 const SMALL_RANGE: u64 = 4096;
-/// Maximum size of the range per id.
+/// A range is also small enough up to this size per id.
 const MAX_SPARSENESS: u64 = 16;
 
 impl EventIds {
@@ -50,6 +50,7 @@ impl EventIds {
         let place = usize::try_from(id.wrapping_sub(self.first)).unwrap_or(usize::MAX);
         match self.dense.get(place) {
             Some(event) => (*event != NO_EVENT).then_some(EventIndex(*event)),
+            // Not in `dense`, which is empty if the range is large.
             None => self.of_sparse(id),
         }
     }

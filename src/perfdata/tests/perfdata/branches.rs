@@ -8,7 +8,9 @@ use rperf_wire::{
     Attr, Endian, EventType, Misc, RecordHeader, RecordKind, SampleLayout, SampleRecord, SampleType,
 };
 
+/// The type of the traced event's PMU.
 const PMU: u32 = 12;
+/// A branch source in the kernel.
 const FROM_KERNEL: u64 = 0xffff_ffff_8100_0000;
 
 fn record(kind: RecordKind, words: &[u64], endian: Endian) -> Vec<u8> {
@@ -29,6 +31,7 @@ fn pair(first: u32, second: u32, endian: Endian) -> u64 {
 
 /// The records of a trace of thread 8 of process 7, in two parts.
 fn records(parts: [&[[u64; 3]]; 2], is_snapshot: bool, endian: Endian) -> Vec<u8> {
+    // `PERF_AUXTRACE_INTEL_BTS`, and padding.
     let intel_bts = pair(2, 0, endian);
     // Type of the trace and of the PMU, four words for the conversion of times, and whether the parts are snapshots.
     let info = [intel_bts, PMU.into(), 0, 0, 0, 0, is_snapshot.into()];
@@ -40,7 +43,7 @@ fn records(parts: [&[[u64; 3]]; 2], is_snapshot: bool, endian: Endian) -> Vec<u8
     ));
     for part in parts {
         let size = size_of_val(part) as u64;
-        // Size, offset and reference of the part; index of its ring and thread; CPU (-1: any) and padding.
+        // Size, offset and reference of the part; index of its ring, and its thread; CPU (-1: any) and padding.
         let fields = [size, 0, 0, pair(0, 8, endian), pair(u32::MAX, 0, endian)];
         bytes.extend(record(RecordKind::AUXTRACE, &fields, endian));
         for word in part.as_flattened() {
@@ -88,6 +91,7 @@ fn stream(records: &[u8], endian: Endian) -> Vec<u8> {
 /// CPU mode, source, process, thread and target of each branch.
 fn branches(bytes: &[u8]) -> Vec<(u16, u64, u32, u32, u64)> {
     let data = PerfData::parse(bytes).unwrap();
+    // The traced event, and the added one. The id of that one is larger by a billion.
     let [_, event] = data.events() else {
         panic!("{:?}", data.events())
     };
@@ -110,6 +114,7 @@ fn branches(bytes: &[u8]) -> Vec<(u16, u64, u32, u32, u64)> {
     samples
 }
 
+// Branches of the trace: source, target and flags.
 const A: [u64; 3] = [0x1000, 0x2000, 0x10];
 const B: [u64; 3] = [FROM_KERNEL, 0x3000, 0];
 const C: [u64; 3] = [0x3000, 0x4000, 0];
@@ -137,9 +142,11 @@ fn each_branch_is_a_sample_of_its_thread() {
 #[test]
 fn files_without_traces_or_ids_are_unchanged() {
     let endian = Endian::Little;
-    let traced = records([&[A], &[]], false, endian);
+    let is_snapshot = false;
+    let traced = records([&[A], &[]], is_snapshot, endian);
     let untraced = record(RecordKind::FINISHED_ROUND, &[], endian);
     for stored in [
+        // Without IDENTIFIER.
         file(&traced, SampleType::IP | SampleType::TID, endian),
         file(&untraced, FIELDS, endian),
     ] {
@@ -151,7 +158,9 @@ fn files_without_traces_or_ids_are_unchanged() {
 #[test]
 fn truncated_traces_are_converted_to_valid_files() {
     let endian = Endian::Little;
-    let stored = file(&records([&[A, B], &[C]], true, endian), FIELDS, endian);
+    let is_snapshot = true;
+    let records = records([&[A, B], &[C]], is_snapshot, endian);
+    let stored = file(&records, FIELDS, endian);
     for length in 0..stored.len() {
         if let Ok(data) = PerfData::parse(&stored[..length])
             && let Some(decoded) = data.with_branches().unwrap()

@@ -50,7 +50,7 @@ fn formats() -> impl Strategy<Value = ZstdFormat> {
     ]
 }
 
-/// Creates a stream, and the records in the order in which a reader should return them.
+/// Creates the records of a stream, and those that a reader should return, in order.
 struct Recorder {
     endian: Endian,
     format: ZstdFormat,
@@ -60,9 +60,11 @@ struct Recorder {
     buffer: Vec<u8>,
     /// Whether the header of the endless frame was written.
     frame_begun: bool,
+    /// The records of the stream, compressed or not.
     recorded: Vec<u8>,
-    /// Decompressed bytes of an incomplete record.
+    /// The last flushed bytes, before their compression, if they are an incomplete record.
     incomplete: Vec<u8>,
+    /// The records that a reader should return.
     expected: Vec<u8>,
 }
 
@@ -214,7 +216,7 @@ fn streamed(bytes: &[u8], endian: Endian) -> (Vec<u8>, Option<Error>) {
     }
 }
 
-/// The records of a recording and its parts, unpacked on this many threads.
+/// The records of a recording unpacked on this many threads; `parts` are the records of further files that belong to it.
 fn unpacked_on(threads: usize, data: &PerfData<'_>, parts: &[&[u8]]) -> (Vec<u8>, UnpackSummary) {
     let threads = NonZeroUsize::new(threads).unwrap();
     let mut records = Vec::new();
@@ -225,6 +227,7 @@ fn unpacked_on(threads: usize, data: &PerfData<'_>, parts: &[&[u8]]) -> (Vec<u8>
 /// The SAMPLE records of a recording after unpacking, and the first error.
 fn unpacked(bytes: &[u8]) -> (Vec<u8>, Option<Error>) {
     let data = PerfData::parse(bytes).unwrap();
+    // Before unpacking.
     let stored = data.records().flatten().map(|record| record.raw.kind);
     let count = |wanted| stored.clone().filter(|kind| *kind == wanted).count() as u64;
     let (records, summary) = unpacked_on(1, &data, &[]);
@@ -316,7 +319,7 @@ fn invalid_zstd_is_reported_with_its_offset() {
     assert_eq!(streamed(&bytes, Endian::Little).1, end);
 }
 
-/// Memory for the data after a record is limited also if the record follows compressed ones.
+/// Memory for the payload of a record is limited, even if the record follows compressed ones.
 #[test]
 fn the_payload_of_a_record_after_compressed_ones_is_limited() {
     let compressed = run_steps(&[Step::Buffer(8)], ZstdFormat::Frames, Endian::Little);
@@ -346,8 +349,8 @@ fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
         frame.extend(&u32::try_from(part.len() << 3).unwrap().to_le_bytes()[..3]);
         frame.extend(part);
     }
-    // No literals, and one sequence with RLE codes. The bit stream has the bits of the value after its leading one, which is
-    // itself the end marker.
+    // No literals, and one sequence with RLE codes. The offset `back` is encoded as a value larger by 3: its code is the number
+    // of bits after the value's leading one. The bit stream is the value itself: these bits, and the leading one as end mark.
     let value = back + 3;
     let code = u8::try_from(value.ilog2()).unwrap();
     let body = [0, 1, 0x54, 0, code, 0];
@@ -378,6 +381,7 @@ fn memory_of_windows_is_limited_by_the_size_of_the_file() {
         matches!(&far, Some(Error::Zstd { source, .. }) if *source == too_large),
         "{far:?}"
     );
+    // The same reference is allowed in a larger file.
     assert!(is_decompressed(&with_window(264, 9 << 20, 33 << 20)));
 }
 
@@ -401,7 +405,7 @@ fn decompression_bombs_are_refused() {
         body.extend([2, 0, 0x10, 0]);
     }
     let (_, end) = unpacked(&with_compressed(&body));
-    // No more is decompressed than the limit and a block.
+    // At most two blocks of 128 KiB more than the limit are decompressed.
     assert!(
         matches!(end, Some(Error::Ratio { size, most, .. }) if size > most && size < most + (256 << 10)),
         "{end:?}"

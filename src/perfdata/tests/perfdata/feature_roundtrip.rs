@@ -149,7 +149,7 @@ fn file(events: &[EventDesc], features: &FeatureSet, endian: Endian) -> Vec<u8> 
     generated::file(events, &finished_round(endian), features, endian)
 }
 
-/// A file of one event with these features and HOSTNAME, by which a big-endian bitmap is recognized.
+/// A file of one event with these features and HOSTNAME, which shows the word size of a big-endian bitmap.
 fn file_with(endian: Endian, put: impl FnOnce(&mut FeatureSet)) -> Vec<u8> {
     let mut features = FeatureSet::new(endian);
     features.hostname("machine");
@@ -255,6 +255,7 @@ proptest! {
         prop_assert_eq!(decoded.cache_line(), Some(ratio));
         // Arbitrary contents must not panic.
         for program in &programs {
+            // Small type ids are more likely to exist.
             for function in program.functions(endian).into_iter().flatten() {
                 let _names: Vec<_> = types.iter().map(|set| set.type_name(function.type_id % 9, endian)).collect();
             }

@@ -61,8 +61,8 @@ fn unknown_header_sizes_are_errors() {
     assert_eq!(truncated, Error::HeaderTruncated { have: 5 });
 }
 
-/// Files from when build-ids were the only feature, written on a big-endian machine: the word size of their bitmap
-/// cannot be detected.
+/// A big-endian bitmap that has unknown features with either word size is taken for that of a file from when build-ids were
+/// the only feature.
 #[test]
 fn an_invalid_feature_bitmap_means_build_ids_only() {
     let sample = record(RecordKind::SAMPLE, &[1; 8], Endian::Big);
@@ -95,6 +95,7 @@ fn newer_attrs_are_read_up_to_the_known_size() {
     );
     let known = Attr::SIZE_VER9 as u64;
     let expected = [FileFinding::AttrLarger { size, known }];
+    // An attr with its section of ids, which is empty.
     let entry = size + 16;
     let bytes = Bytes::new().raw("PERFILE2").u64(104).u64(entry);
     let bytes = bytes.u64(104).u64(2 * entry).u64(104 + 2 * entry).u64(16);
@@ -148,6 +149,7 @@ fn tracepoint_name(records: &[u8]) -> Option<String> {
 #[test]
 fn simpleperf_puts_descriptions_of_tracepoints_into_records() {
     let (data, endian) = (tracing_data(), Endian::Little);
+    // The body of a record: the size of the data, and the data.
     let sized = [&u32::try_from(data.len()).unwrap().to_le_bytes()[..], &data].concat();
     let named = Some("sched:sched_switch".to_owned());
     for kind in [
@@ -156,7 +158,7 @@ fn simpleperf_puts_descriptions_of_tracepoints_into_records() {
     ] {
         assert_eq!(tracepoint_name(&record(kind, &sized, endian)), named);
     }
-    // Formats too long for a record.
+    // A record that would be too long is split.
     let unsplit = record(RecordKind::SIMPLEPERF_TRACING_DATA, &sized, endian);
     let split = |size: usize| {
         let parts = unsplit.chunks(size);

@@ -69,6 +69,7 @@ fn stream(endian: Endian) -> Vec<u8> {
     data.extend(record(RecordKind::HEADER_EVENT_TYPE, &[0; 72], endian));
     let mut trace = Vec::new();
     let to = &mut Encoder::new(&mut trace, endian);
+    // The size of the payload, then fields that don't matter here.
     to.u64(24);
     to.zeros(32);
     data.extend(record(RecordKind::AUXTRACE, &trace, endian));
@@ -156,10 +157,11 @@ fn written_streams_are_read_back() {
         assert_eq!(features.hostname().as_deref(), Some("machine"));
         assert_eq!(features.build_ids(), [build_id()]);
         assert!(features.has(FeatureId::TRACING_DATA));
+        // In pipe mode, build-ids come in records of their own, not in a feature section.
         assert!(!features.has(FeatureId::BUILD_ID));
         let (seen, end) = parsed_records(&data);
         assert_eq!(end, None);
-        // Newer releases of perf refuse sizes that are not multiples of eight.
+        // Newer releases of perf refuse records whose size is not a multiple of eight.
         let is_build_id = |kind: &RecordKind| *kind == RecordKind::HEADER_BUILD_ID;
         let build_ids = seen.iter().filter(|(_, kind, _)| is_build_id(kind));
         let remainders: Vec<usize> = build_ids.map(|(.., content)| content.len() % 8).collect();
@@ -253,6 +255,7 @@ fn invalid_metadata_is_refused_or_skipped() {
     assert!(matches!(end, Some(Error::Decode { .. })), "{end:?}");
     let (after, end) = drain(&mut reader);
     assert_eq!((after.len(), end), (0, None));
+    // A header of 104 bytes is that of a file.
     let file = FileHeader::decode(&[b"PERFILE2".as_slice(), &[104], &[0; 103]].concat());
     assert!(!file.unwrap().is_pipe());
 }
@@ -264,6 +267,7 @@ fn a_name_for_an_undescribed_event_is_kept() {
     let body = [&body[..], b"lonely\0\0"].concat();
     bytes.extend(record(RecordKind::EVENT_UPDATE, &body, Endian::Little));
     let data = PerfData::parse(&bytes).unwrap();
+    // The name of the described event is in `events` instead.
     let updates = data.updates();
     assert_eq!(updates.len(), 1);
     assert_eq!(
@@ -310,6 +314,7 @@ fn descriptions_of_tracepoints_add_up() {
                 (tracepoint.name(), tracepoint.abi.endian),
                 (event.name.clone(), endian)
             );
+            // The formats are parsed only once.
             let again = data.clone().features().formats().unwrap();
             assert!(Arc::ptr_eq(
                 tracepoint,

@@ -37,6 +37,7 @@ fn compare(name: &str, bytes: &[u8]) -> Option<()> {
     );
     let (old, new) = (before.features(), after.features());
     assert!(old.present().eq(new.present()), "{name}: features");
+    // The index of traces has file offsets, which differ: it is compared below, relative to the first record.
     for feature in old.present().filter(|id| *id != FeatureId::AUXTRACE) {
         assert!(old.raw(feature) == new.raw(feature), "{name}: {feature}");
     }

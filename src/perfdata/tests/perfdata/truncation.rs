@@ -15,7 +15,7 @@ const MAX_COMPLETE_CHECK: usize = 12 << 10;
 /// Larger files are truncated at multiples of this, which have every alignment to words and records.
 const STEP: usize = 7;
 
-/// The parts of a complete recording.
+/// What a complete recording has, to be compared with truncated ones.
 struct CompleteRecording {
     is_pipe: bool,
     /// The end of the records.
@@ -97,6 +97,7 @@ impl CompleteRecording {
         if length < self.end {
             let lost_bytes = findings.iter().find_map(|finding| match finding {
                 FileFinding::DataTruncated { need, have, .. } => Some(need - have),
+                // This finding has no number of lost bytes: any number is accepted.
                 FileFinding::Unfinished => Some(self.end - length),
                 _ => None,
             });

@@ -11,11 +11,12 @@ use rperf_wire::{
 /// `PERF_RECORD_MISC_USER`.
 const USER: Misc = Misc(2);
 
-/// A recording of one event under construction.
+/// A recording under construction, of one event.
 pub(crate) struct Recording {
     attr: Attr,
     layout: SampleLayout,
     records: Vec<u8>,
+    /// Buffer for the body of a sample.
     body: Vec<u8>,
 }
 
