@@ -32,7 +32,8 @@ impl AddressContext {
 pub struct SymbolId {
     /// The object.
     pub dso: DsoId,
-    /// Its index in the object's table, ascending by address; inlined functions have higher ones.
+    /// The symbol's index in the object's table, ascending by address; the function's number if functions of a JIT dump are
+    /// identified by number. Inlined functions, which are not in the table, have higher indexes.
     pub index: SymbolIndex,
 }
 
@@ -83,8 +84,9 @@ pub struct Frame {
     /// The sampled address.
     pub ip: u64,
     /// The address in the address space of the object's symbols: a file offset for user objects; equal to
-    /// `ip` for the kernel, its modules, and code from a perf map. In a kernel module without a symbol, the
-    /// offset from the module's start; without a mapping, equal to `ip`.
+    /// `ip` for the kernel, its modules, and code from a perf map; for BPF programs the offset from the start; for
+    /// JIT-compiled functions added to the World the address in their symbol table. If no symbol covers an address in a kernel
+    /// module, the offset from the module's start; without a mapping, equal to `ip`.
     pub address: u64,
     /// The mapping; `None` is shown as `[unknown]`.
     pub mapping: Option<MappingId>,

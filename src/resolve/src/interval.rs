@@ -19,7 +19,8 @@ pub struct TimeIntervals(Vec<TimeInterval>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntervalError {
-    /// It is not a list of intervals, or intervals of times overlap or end before they begin.
+    /// It is not a list of intervals, or intervals that are given as times, not as percentages, overlap, are not in order, or
+    /// end before they begin.
     #[error("Invalid time string")]
     Invalid,
     /// Percentages or relative times for a recording without the times of its first and last
@@ -30,11 +31,12 @@ pub enum IntervalError {
 
 impl TimeIntervals {
     /// Parses `1.5,2.25`, `,2.25 3,`, `10%/2,10%/4`, `0%-10%,30%-40%` or `20%`. `boundaries` are
-    /// the times of the first and last sample; `relative` times count from the first.
+    /// the times of the first and last sample. If `relative`, times count from the time of the first sample; percentages always
+    /// do.
     ///
     /// # Errors
     ///
-    /// For anything else, overlapping intervals of times, and percentages and relative times without boundaries.
+    /// Those of [`IntervalError`].
     pub fn parse(
         text: &str,
         boundaries: Option<(u64, u64)>,
@@ -44,6 +46,7 @@ impl TimeIntervals {
         if !percents && !relative {
             return parse_moments(text).map(Self).ok_or(IntervalError::Invalid);
         }
+        // A recording without sample times may have the boundaries (0, 0).
         let known = boundaries.filter(|times| *times != (0, 0));
         let (first, last) = known.ok_or(IntervalError::NoBoundaries)?;
         let intervals = if percents {
@@ -56,8 +59,8 @@ impl TimeIntervals {
         intervals.map(Self).ok_or(IntervalError::Invalid)
     }
 
-    /// Whether a sample of this time is selected. As in perf, 0 means no time and is selected; a
-    /// sample whose event records no time has the time `u64::MAX`.
+    /// Whether a sample of this time is selected. As in perf, 0 means no time and is always selected; a sample
+    /// whose event records no time has the time `u64::MAX`, which is treated like any other.
     #[must_use]
     pub fn contain(&self, time: u64) -> bool {
         let within = |interval: &TimeInterval| {
@@ -84,7 +87,7 @@ fn parse_moments(text: &str) -> Option<Vec<TimeInterval>> {
     let text = single.as_deref().unwrap_or(text);
     let mut intervals: Vec<TimeInterval> = Vec::new();
     for (index, pair) in text.split(' ').enumerate() {
-        // Several blanks are one separator; after a blank at the end, an interval is missing.
+        // Several blanks are one separator; a blank at the end makes the text invalid, as no interval follows it.
         let is_last = index + 1 == text.split(' ').count();
         if pair.is_empty() && !is_last {
             continue;
@@ -168,9 +171,12 @@ mod tests {
     use super::*;
 
     const SECOND: u64 = NANOSECONDS;
+    // Values of the argument `relative`.
+    const ABSOLUTE: bool = false;
+    const RELATIVE: bool = true;
 
     fn parsed(text: &str) -> Option<Vec<(u64, u64)>> {
-        let intervals = TimeIntervals::parse(text, Some((100, 1100)), false).ok()?;
+        let intervals = TimeIntervals::parse(text, Some((100, 1100)), ABSOLUTE).ok()?;
         let pairs = intervals.0.iter();
         Some(pairs.map(|one| (one.start, one.end)).collect())
     }
@@ -226,7 +232,7 @@ mod tests {
 
     #[test]
     fn relative_times_need_a_start() {
-        let relative = TimeIntervals::parse("0,1", Some((7, 9)), true).unwrap();
+        let relative = TimeIntervals::parse("0,1", Some((7, 9)), RELATIVE).unwrap();
         assert_eq!(
             relative.0,
             [TimeInterval {
@@ -234,7 +240,7 @@ mod tests {
                 end: SECOND + 7
             }]
         );
-        let percents = TimeIntervals::parse("20%", Some((100, 1100)), true).unwrap();
+        let percents = TimeIntervals::parse("20%", Some((100, 1100)), RELATIVE).unwrap();
         assert_eq!(
             percents.0,
             [TimeInterval {
@@ -243,14 +249,15 @@ mod tests {
             }]
         );
         for text in ["10%", "0,1"] {
-            let parsed = TimeIntervals::parse(text, Some((0, 0)), true);
+            let parsed = TimeIntervals::parse(text, Some((0, 0)), RELATIVE);
             assert_eq!(parsed, Err(IntervalError::NoBoundaries));
         }
     }
 
     #[test]
     fn both_ends_are_included() {
-        let intervals = TimeIntervals::parse("1,2 3,", None, false).unwrap();
+        let boundaries = None;
+        let intervals = TimeIntervals::parse("1,2 3,", boundaries, ABSOLUTE).unwrap();
         for (time, is_selected) in [
             (0, true),
             (SECOND - 1, false),

@@ -42,7 +42,8 @@ impl JitObject {
         let slot = self.functions.get(index.as_usize())?;
         let read = || {
             let image = self.code.image(index)?;
-            let frame_info = rperf_unwind::FrameInfo::parse(image.file.clone(), None);
+            let debug_file = None;
+            let frame_info = rperf_unwind::FrameInfo::parse(image.file.clone(), debug_file);
             Some(Box::new(DumpedFunction {
                 image,
                 module: module(),
@@ -52,7 +53,7 @@ impl JitObject {
         slot.get_or_init(read).as_deref()
     }
 
-    /// The source line of the instruction at `address`, in the function `symbol`.
+    /// The source line of the instruction at `address` in the function at `index`, which has the symbol `symbol`.
     pub(crate) fn line(
         &self,
         index: SymbolIndex,

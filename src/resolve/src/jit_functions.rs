@@ -10,12 +10,12 @@ use crate::object::{map_file, pid};
 
 /// Adds the functions in the `jit-PID.dump` of processes to `world`, so that a function is known
 /// for the time it existed. Must be called once, before samples are processed; otherwise the last
-/// function at an address is used for all of its samples.
+/// function at an address is used for all samples at that address.
 ///
 /// Most dumps have times of `CLOCK_MONOTONIC`. `is_monotonic` means that the recording has them, too (`record -k
 /// CLOCK_MONOTONIC`). Otherwise the start of a dump and its recorded mapping are treated as simultaneous, which is accurate to
-/// some microseconds; if the process mapped its dump before the recording started, nothing is added. Nor are functions of a dump
-/// whose times are from a CPU counter.
+/// some microseconds; if the process mapped its dump before the recording started, the dump's functions are not added. Functions
+/// of a dump whose times are from a CPU counter are never added.
 pub fn add_jit_functions(world: &mut World, files: &dyn Files, is_monotonic: bool) {
     let perf_maps: Vec<DsoId> = (0u32..)
         .zip(world.dsos())

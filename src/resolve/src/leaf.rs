@@ -94,7 +94,7 @@ impl UserStacks<'_, '_> {
         let marker = recorded.iter().position(|word| word == PERF_CONTEXT_USER)?;
         let mut user = recorded.iter().skip(marker + 1);
         let (ip, next) = (user.next()?, user.next()?);
-        // One of them is a marker.
+        // If one of them is a marker, the chain has no user address with a caller.
         if ip.max(next) >= PERF_CONTEXT_MAX {
             return None;
         }
@@ -102,6 +102,7 @@ impl UserStacks<'_, '_> {
         let leaf = LeafSample { arch, ip, link };
         let space = UserSpace::new(self.resolver(), AddressContext::of(sample));
         let caller = scratch.unwinder().caller_of_leaf(leaf, &space)?;
+        // As in perf, a caller that the chain already has isn't inserted again.
         (caller != next).then_some(((marker + 2) * chain::ENTRY_SIZE, caller))
     }
 }

@@ -17,8 +17,9 @@ pub struct LoadedObjects {
     pub(crate) markers: Option<Box<LoadedObject>>,
     /// Memory limit of debug information.
     pub(crate) budget: Arc<Budget>,
-    /// The mapping of the host kernel, among the first `mapping_count` ones.
+    /// The mapping of the host kernel, the last one if there are several.
     pub(crate) kernel: Option<MappingId>,
+    /// Number of mappings of the World among which `kernel` was searched; later ones are new.
     pub(crate) mapping_count: usize,
     /// By [`DsoId`].
     pub(crate) objects: Vec<OnceLock<LoadedObject>>,
@@ -26,7 +27,7 @@ pub struct LoadedObjects {
     pub(crate) frame_info: Vec<OnceLock<Result<FrameInfo, TruncationCause>>>,
     /// By [`DsoId`]: source of the code.
     pub(crate) code: Vec<OnceLock<Option<CodeSource>>>,
-    /// The objects of JIT functions, by the functions' numbers.
+    /// The objects of JIT functions, by the functions' numbers in unwinding, counted from 0.
     pub(crate) jit: Mutex<Vec<DsoId>>,
 }
 
@@ -47,8 +48,9 @@ impl LoadedObjects {
         }
     }
 
-    /// Discards ids of mappings, objects that were removed from the World, and JIT functions, after the World was pruned. Also
-    /// invalidates the state of [`StackScratch`](crate::StackScratch), which has numbers of objects.
+    /// To be called after the World was pruned: discards ids of mappings, the data of objects that were removed from the World,
+    /// and all JIT functions. Each [`StackScratch`](crate::StackScratch) used so far must be replaced by the caller, as it has
+    /// numbers of objects.
     pub fn discard_mappings(&mut self, world: &World) {
         (self.kernel, self.mapping_count) = (None, 0);
         for dso in world.removed_dsos() {
@@ -57,7 +59,7 @@ impl LoadedObjects {
             self.frame_info.get_mut(index).map(OnceLock::take);
             self.code.get_mut(index).map(OnceLock::take);
         }
-        // The numbers of JIT functions are in their objects.
+        // Objects contain the numbers of their JIT functions, which are reassigned from now on.
         for object in &mut self.objects {
             if object.get().is_some_and(|object| object.jit.is_some()) {
                 object.take();
@@ -68,7 +70,7 @@ impl LoadedObjects {
     }
 
     /// Discards the symbols of JIT-compiled code, so that they are loaded again: runtimes add
-    /// functions over time. Ids of such functions become invalid.
+    /// functions over time. Symbol ids of JIT-compiled functions become invalid.
     pub fn discard_jit_code(&mut self, world: &World) {
         for (dso, object) in world.dsos().iter().zip(&mut self.objects) {
             if matches!(dso.kind, DsoKind::PerfMap(_)) {

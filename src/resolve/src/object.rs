@@ -29,6 +29,7 @@ pub(crate) struct LoadedObject {
     pub(crate) findings: Vec<SymbolFinding>,
     /// For a kernel: the symbols of its modules in kallsyms.
     modules: Vec<ModuleSymbols>,
+    /// The file with the symbols, if any, which is also where to look for lines and inlined functions.
     debug: Option<DebugSource>,
     /// For code in a JIT dump.
     pub(crate) jit: Option<JitObject>,
@@ -62,7 +63,7 @@ impl LoadedObject {
         self.inlines.get_or_init(read).as_deref()
     }
 
-    /// The file with symbols and lines, if any.
+    /// The file with the symbols, if any; for the kernel, its code is used as well.
     pub(crate) fn image(&self) -> Option<&DebugSource> {
         self.debug.as_ref()
     }
@@ -114,7 +115,8 @@ impl LoadedObject {
         self.names.get(&self.table, index)
     }
 
-    /// The symbol at `address` of the object, or that of the function with this number if given.
+    /// The symbol at `address` of the object; if the number `function` of a JIT function is given, the symbol of that function,
+    /// regardless of the address.
     pub(crate) fn find(&self, address: u64, function: Option<u32>) -> Option<SymbolIndex> {
         let index = match function {
             None => self.table.find(address),
@@ -153,7 +155,8 @@ pub(crate) struct LoadInputs<'a> {
 impl LoadInputs<'_> {
     /// Loads the symbols of `dso`.
     pub(crate) fn load(&self, dso: &Dso) -> LoadedObject {
-        let map;
+        // Declared here to outlive `path`, which may borrow it.
+        let map_path;
         let vdso = self.vdso_of(dso);
         let jit_dump = jit_functions::dump_of(self.dsos, dso).map(|(_, path)| path);
         let dso_path = dso.path();
@@ -163,8 +166,8 @@ impl LoadInputs<'_> {
             DsoKind::User => (ObjectKind::User, &*dso_path),
             DsoKind::Vdso | DsoKind::Vdso32 => (ObjectKind::Vdso, &*dso_path),
             DsoKind::PerfMap(pid) => {
-                map = map_file(pid);
-                (ObjectKind::PerfMap, map.as_path())
+                map_path = map_file(pid);
+                (ObjectKind::PerfMap, map_path.as_path())
             }
             DsoKind::Bpf => return ksymbol_object(dso),
             _ => (ObjectKind::Other, &*dso_path),
@@ -192,8 +195,9 @@ impl LoadInputs<'_> {
         }
     }
 
-    /// The image of a vdso. For 64 bits, it is [`LoadInputs::vdso`]. For 32 bits, it is that of the running kernel; `None` if
-    /// [`LoadInputs::vdso`] is not given, or if the running kernel is known to differ from the recorded one.
+    /// The image of a vdso; `None` for other objects. For 64 bits, it is [`LoadInputs::vdso`]. For 32 bits, it is that of the
+    /// running kernel, but `None` if [`LoadInputs::vdso`] is not given, or if the running kernel is known to differ from the
+    /// recorded one.
     fn vdso_of(&self, dso: &Dso) -> Option<FileBytes> {
         match dso.kind {
             DsoKind::Vdso => self.vdso.cloned(),

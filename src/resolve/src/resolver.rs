@@ -90,7 +90,7 @@ impl<'w> Resolver<'w> {
             .then(|| truncated::address(cause))
     }
 
-    /// The World of the frames' ids.
+    /// The World to which the ids in frames refer.
     #[must_use]
     pub fn world(&self) -> &'w World {
         self.world
@@ -115,7 +115,7 @@ impl<'w> Resolver<'w> {
         })
     }
 
-    /// Resolves `ip` in `mode`. Modes other than kernel and user of a machine have no mappings.
+    /// Resolves `ip` in `mode`. Modes other than kernel and user mode, of the host or a guest, have no mappings.
     #[must_use]
     pub fn locate(&self, at: AddressContext, mode: CpuMode, ip: u64) -> Frame {
         match self.mapping(at, mode, ip) {
@@ -136,8 +136,8 @@ impl<'w> Resolver<'w> {
 
     /// The mapping at `ip` in `mode`.
     ///
-    /// The kernel extends from its first to its last symbol, if known: the record of its mapping
-    /// excludes the init code, which idle processors still execute.
+    /// The host's kernel extends from its first to its last symbol, if known: the record of its mapping excludes
+    /// the init code, which has the outermost callers of the boot CPU's idle task.
     #[inline]
     #[must_use]
     pub fn mapping(&self, at: AddressContext, mode: CpuMode, ip: u64) -> Option<MappingId> {
@@ -203,7 +203,7 @@ impl<'w> Resolver<'w> {
         let index = self
             .object(dso)
             .and_then(|object| object.find(address, mapped.function));
-        // Without a symbol, an address in a module is displayed as an offset from its start.
+        // Without a symbol, an address in a module is displayed as an offset from the module's start.
         let is_module_offset = index.is_none() && self.world.dso(dso).kind == DsoKind::KernelModule;
         let address = match is_module_offset {
             true => ip.wrapping_sub(mapped.start).wrapping_add(mapped.pgoff),
@@ -232,7 +232,8 @@ impl<'w> Resolver<'w> {
         self.object(symbol.dso)?.symbol(symbol.index)
     }
 
-    /// The symbols of an object by ascending start; empty if there are none.
+    /// The symbols of an object by ascending start, or by number if functions of a JIT dump are identified by number; empty if
+    /// there are none.
     pub fn symbols(&self, dso: DsoId) -> impl Iterator<Item = (SymbolId, Symbol)> {
         let tables = self.object(dso).into_iter();
         let symbols = tables.flat_map(|object| object.table.iter());
@@ -248,7 +249,8 @@ impl<'w> Resolver<'w> {
     }
 
     /// Appends the functions at `frame`: the inlined ones that have a name, innermost first, and then
-    /// `frame` itself, with the call sites between them. Without debug information or a symbol, just `frame`.
+    /// `frame` itself. Each has its source line, which for all but the innermost is the call site. Without debug information or a
+    /// symbol, just `frame`.
     ///
     /// The outermost function has the name of its symbol, regardless of the debug information.
     pub fn expand<'r>(&'r self, frame: &Frame, calls: &mut Vec<CallFrame<'r>>) {
@@ -383,7 +385,7 @@ impl<'w> Resolver<'w> {
         self.object_if_loaded(dso)?.origin
     }
 
-    /// Whether a file with the right build-id was found for a loaded object, even one without
+    /// Whether a file with the right build-id was found for a loaded object, even a file without
     /// symbols.
     #[must_use]
     pub fn has_file(&self, dso: DsoId) -> bool {
@@ -481,8 +483,9 @@ impl<'w> Resolver<'w> {
         }
         let kernel = self.kernel_of(dso.machine)?;
         let image = self.object(kernel).and_then(LoadedObject::image);
+        // The code of modules is not in the kernel's image.
         let image = image.filter(|_| dso.kind == DsoKind::Kernel);
-        // A file with debug information only has no code.
+        // If the image is a file with debug information only, it has no code, and the kernel's memory is read instead.
         if let Some(code) = image.and_then(|image| KernelCode::of_image(image, frame.ip)) {
             return Some(CodeSource::Kernel(code));
         }
@@ -494,6 +497,7 @@ impl<'w> Resolver<'w> {
         code.map(CodeSource::Kernel)
     }
 
+    /// The inputs from which objects, their code and their frame information are loaded.
     pub(crate) fn sources(&self) -> LoadInputs<'_> {
         LoadInputs {
             files: self.files,

@@ -34,7 +34,8 @@ pub(crate) fn object() -> LoadedObject {
 
 /// The frame at `ip` if it is the address of one of `markers`.
 pub(crate) fn frame(markers: &LoadedObject, ip: u64) -> Option<Frame> {
-    let index = markers.find(ip, None)?;
+    let jit_function = None;
+    let index = markers.find(ip, jit_function)?;
     let symbol = SymbolId {
         dso: MARKERS,
         index,

@@ -52,8 +52,8 @@ pub struct StackOptions {
     /// Maximum number of kernel frames and, separately, of unwound user frames of each callchain; without a stack copy, of all
     /// recorded frames. No other limit applies to the resulting chains. `None` leaves recorded chains unchanged.
     pub limit: Option<usize>,
-    /// Whether the outermost kernel frames of a chain with more than `limit` of them are kept instead of the innermost, as in perf
-    /// if graphs start with callers.
+    /// Whether the outermost kernel frames of a chain with more than `limit` of them are kept instead of the innermost,
+    /// as in perf if graphs start with callers.
     pub keeps_outermost: bool,
     /// Whether branch stacks are call stacks that replace user frames (`--call-graph lbr`).
     pub call_stacks: bool,
@@ -136,7 +136,9 @@ impl StackSummary {
 #[derive(Default)]
 pub struct StackScratch {
     unwinder: Unwinder,
+    /// The unwound user frames of the current sample.
     addresses: Vec<u64>,
+    /// The completed callchain of the current sample.
     chain: Vec<u8>,
 }
 
@@ -318,13 +320,13 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         }
         self.counts.stacks.fetch_add(1, Ordering::Relaxed);
         let Some(arch) = self.arch_of(registers.abi) else {
-            return self.count_truncated(TruncationCause::UnknownArch, None);
+            return self.count_truncated(TruncationCause::UnknownArch, NO_MODULE);
         };
         let Some(registers) = Registers::of_sample(arch, registers) else {
-            return self.count_truncated(TruncationCause::NoStack, None);
+            return self.count_truncated(TruncationCause::NoStack, NO_MODULE);
         };
         if stack.bytes.is_empty() {
-            return self.count_truncated(TruncationCause::NoStack, None);
+            return self.count_truncated(TruncationCause::NoStack, NO_MODULE);
         }
         let snapshot = Snapshot {
             arch,
@@ -358,6 +360,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         }
     }
 
+    /// Counts a truncated stack that ends in `module`; always returns `Some(cause)`, the result of [`Self::unwind`].
     fn count_truncated(
         &self,
         cause: TruncationCause,
@@ -369,6 +372,9 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         Some(cause)
     }
 }
+
+/// The module of stacks that cannot be unwound at all, for which no code is looked up.
+const NO_MODULE: Option<ModuleId> = None;
 
 /// The user address space of a process at one time.
 pub(crate) struct UserSpace<'r, 'w> {

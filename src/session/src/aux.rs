@@ -96,14 +96,14 @@ impl AuxArea {
         Ok(())
     }
 
-    /// Enables the trace again: tracing stops when the area is full, and not all PMUs report that. If this fails, the data
-    /// recorded so far are still valid.
+    /// Enables the trace again, after a snapshot or after the area was drained: tracing stops when an area is full, and as not
+    /// all PMUs report that, it is enabled after each drain. If this fails, the data recorded so far are still valid.
     pub(crate) fn resume(&self) {
         let _ = self.counter.enable();
     }
 
-    /// Returns the header of a part of the trace, whose size and offset the caller sets. Readers order the parts of all files
-    /// by the hardware clock.
+    /// Returns the header of a part of the trace; the caller sets its size and offset. Readers order the parts of all files
+    /// by `reference`, the time of the hardware clock.
     fn part_header(&self) -> AuxTrace {
         AuxTrace {
             size: 0,
@@ -187,16 +187,19 @@ fn area(
 /// Returns the number of pages of an area, rounded up to a power of two: the requested number if given, otherwise enough for a
 /// snapshot of the requested size if given, otherwise the default.
 fn pages(traces: &TraceOptions) -> usize {
-    let of_snapshot = traces
+    let snapshot_bytes = traces
         .snapshots
         .as_ref()
         .and_then(|snapshots| snapshots.size);
-    let default = match traces.privileged {
+    let default_bytes = match traces.privileged {
         true => DEFAULT_SIZE,
         false => DEFAULT_SIZE_UNPRIVILEGED,
     };
-    let default_pages = || of_snapshot.unwrap_or(default).div_ceil(page_size());
-    let pages = traces.pages.unwrap_or_else(default_pages);
+    let pages_without_request = || {
+        let bytes = snapshot_bytes.unwrap_or(default_bytes);
+        bytes.div_ceil(page_size())
+    };
+    let pages = traces.pages.unwrap_or_else(pages_without_request);
     pages.max(1).next_power_of_two()
 }
 

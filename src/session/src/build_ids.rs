@@ -48,8 +48,8 @@ pub(crate) fn of_vdso(id: &[u8]) -> BuildIdEntry {
     entry("[vdso]", Misc::USER, id)
 }
 
-/// Returns the loaded modules, with build-ids from their notes in sysfs. Wanted modules are to be added to the cache,
-/// unless their file has another build-id: then it does not contain their code.
+/// Returns the loaded modules that have a build-id in their notes in sysfs. Those that `is_wanted` selects are to be added to the
+/// cache, except a module without a file, or whose file has another build-id and so does not contain its code.
 pub(crate) fn of_modules(
     modules: &[Module],
     is_wanted: &dyn Fn(&Module) -> bool,
@@ -146,6 +146,8 @@ fn of_file(
 /// Returns a path to the mapped file: the recorded one, or one in `/proc/PID` if the process is in a container or the program was
 /// deleted. `None` if the file was replaced or is gone.
 fn same_file(name: &MappedName, pid: u32, proc: &Proc) -> Option<PathBuf> {
+    const INODE_REQUIRED: bool = true;
+    const NAME_SUFFICES: bool = false;
     let path = Path::new(OsStr::from_bytes(&name.filename));
     let inside = proc
         .path(format!("{pid}/root"))
@@ -158,8 +160,8 @@ fn same_file(name: &MappedName, pid: u32, proc: &Proc) -> Option<PathBuf> {
     let mut named = [path.to_owned(), inside].into_iter();
     let running = proc.path(format!("{pid}/exe"));
     named
-        .find(|path| is_mapped(path, false))
-        .or_else(|| Some(running).filter(|path| is_mapped(path, true)))
+        .find(|path| is_mapped(path, NAME_SUFFICES))
+        .or_else(|| Some(running).filter(|path| is_mapped(path, INODE_REQUIRED)))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const PAGE_SHIFT: u32 = 12;
 /// Maximum number of processes searched for a mapping: a process and its ancestors.
 const GENERATIONS: usize = 64;
 
-/// Sampled code pages, and the mappings there.
+/// Sampled code pages, and the executable mappings in which their files are looked up.
 #[derive(Debug, Default)]
 pub(crate) struct CodePages {
     /// Offset in a sample of the address, which is followed by pid and tid; `None` if samples lack
@@ -89,7 +89,7 @@ impl CodePages {
         of_process.push(CodeMapping { pages, name });
     }
 
-    /// Adds a forked process.
+    /// Adds a forked process; new threads are ignored.
     pub(crate) fn fork(&mut self, fork: &Task) {
         if fork.pid != fork.ppid {
             self.parents.insert(fork.pid, fork.ppid);
@@ -257,7 +257,8 @@ mod tests {
     fn samples_without_an_address_are_ignored() {
         let mut hits = CodePages::new(SampleType::TID);
         map(&mut hits, 7, 0x1000, "/file");
-        sample(&mut hits, 2, 7, 0x1000);
+        let user = 2;
+        sample(&mut hits, user, 7, 0x1000);
         assert!(hits.files().is_empty());
     }
 }
