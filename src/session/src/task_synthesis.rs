@@ -40,7 +40,8 @@ impl TaskSynthesis {
             threads: self.threads,
             namespaces: false,
         };
-        let mut records = RecordBuffer::new(0);
+        let no_trailer = 0;
+        let mut records = RecordBuffer::new(no_trailer);
         match self.process {
             None => all_tasks(&mut records, proc, options)?,
             Some(pid) => {
@@ -60,6 +61,7 @@ fn count(mut records: &[u8]) -> u64 {
         let size = header
             .last_chunk()
             .map_or(0, |size| u16::from_ne_bytes(*size));
+        // At least a header: a size of 0 would not advance.
         let Some(rest) = records.get(usize::from(size).max(HEADER)..) else {
             break;
         };

@@ -19,8 +19,8 @@ pub(crate) struct CpuTasks {
 }
 
 impl CpuTasks {
-    /// Determines the CPUs and tasks to observe; `workload` is the pid of the forked child. CPU targets ignore
-    /// `per_thread`.
+    /// Determines the CPUs and tasks to observe; `workload` is the pid of the forked child. With `per_thread`, there is a ring
+    /// for each task instead of each CPU; CPU targets ignore `per_thread`.
     pub(crate) fn find(
         target: &Target,
         workload: Option<u32>,
@@ -61,10 +61,10 @@ impl CpuTasks {
                 }
                 (online, unique_tids(tids))
             }
-            Target::Everyone => (online, unique_tids(threads_of(proc, |_| true)?)),
+            Target::Everyone => (online, unique_tids(threads_of(proc, |_any_pid| true)?)),
             Target::Threads(tids) => {
-                if let Some(exited) = tids.iter().find(|tid| proc.process_of(**tid).is_err()) {
-                    return Err(Error::NoSuchTask(*exited));
+                if let Some(missing) = tids.iter().find(|tid| proc.process_of(**tid).is_err()) {
+                    return Err(Error::NoSuchTask(*missing));
                 }
                 (online, unique_tids(tids.clone()))
             }
@@ -107,7 +107,7 @@ fn unique_tids(mut tids: Vec<u32>) -> Vec<i32> {
     tids.into_iter().map(u32::cast_signed).collect()
 }
 
-/// Returns the online CPUs; without sysfs, as many as this process may use, from 0.
+/// Returns the online CPUs. If sysfs can't be read, returns as many CPUs as this process may use, numbered from 0.
 pub(crate) fn online_cpus(sysfs: &Sysfs) -> CpuList {
     let listed = sysfs.cpus(CpuState::Online);
     listed.unwrap_or_else(|_: io::Error| {

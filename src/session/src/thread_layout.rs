@@ -53,7 +53,7 @@ pub(crate) fn shares(
     Ok(shares)
 }
 
-/// Checks that this affinity can be set.
+/// Checks that this affinity can be set, by setting it; dropping the guard restores the former one.
 fn try_to_run_on(cpus: &CpuList) -> Result<(), Error> {
     let bound = AffinityGuard::to(cpus);
     bound.map(drop).map_err(|cause| Error::Bind {
@@ -64,10 +64,10 @@ fn try_to_run_on(cpus: &CpuList) -> Result<(), Error> {
 
 fn share_per_cpu(cpus: &CpuList) -> Vec<ThreadShare> {
     let one = |cpu: &u32| {
-        let own: CpuList = std::iter::once(*cpu).collect();
+        let this_cpu: CpuList = std::iter::once(*cpu).collect();
         ThreadShare {
-            drains: own.clone(),
-            runs_on: own,
+            drains: this_cpu.clone(),
+            runs_on: this_cpu,
         }
     };
     cpus.numbers().iter().map(one).collect()
@@ -140,8 +140,8 @@ fn undrained_cpu(shares: &[ThreadShare], cpus: &CpuList) -> Option<u32> {
 pub(crate) struct RingAffinity {
     /// CPUs of rings, and the affinity for draining them.
     affinities: Vec<(CpuList, CpuList)>,
-    /// Index of the affinity that was set last, or could not be set.
-    current: Option<usize>,
+    /// Index of the affinity last requested from the kernel, even if the kernel refused it.
+    last_requested: Option<usize>,
     /// Restores the thread's own affinity when dropped; `None` until the first affinity is set.
     bound: Option<AffinityGuard>,
 }
@@ -165,20 +165,21 @@ impl RingAffinity {
     }
 
     /// Sets the affinity for draining the ring of `cpu`. If the kernel refuses it, the ring is drained with the
-    /// current affinity.
+    /// affinity that the thread already has.
     pub(crate) fn go_to(&mut self, cpu: i32) {
         let has = |cpus: &CpuList| u32::try_from(cpu).is_ok_and(|cpu| cpus.contains(cpu));
+        // Without `--affinity`, for rings of tasks (-1) and for rings of side-band CPUs, there is none to set.
         let Some(index) = self.affinities.iter().position(|(cpus, _)| has(cpus)) else {
             return;
         };
         let Some((_, runs_on)) = self
             .affinities
             .get(index)
-            .filter(|_| self.current != Some(index))
+            .filter(|_| self.last_requested != Some(index))
         else {
             return;
         };
-        self.current = Some(index);
+        self.last_requested = Some(index);
         match &mut self.bound {
             Some(bound) => drop(bound.move_to(runs_on)),
             None => self.bound = AffinityGuard::to(runs_on).ok(),

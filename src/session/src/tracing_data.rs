@@ -7,11 +7,11 @@ use rperf_sys::{Tracefs, page_size};
 use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::Endian;
 
-/// Returns the formats of `tracepoints`, without duplicates and in tracefs order, as in perf; `None` if
-/// there are no tracepoints.
+/// Returns the content of TRACING_DATA with the formats of `tracepoints`, without duplicates and in tracefs order, as in perf;
+/// `None` if there are no tracepoints.
 ///
 /// # Errors
-/// The list of tracepoints, a format or a header can't be read: without it the samples could not be decoded.
+/// The list of tracepoints, a format or a header can't be read: the samples can't be decoded without all of these.
 pub(crate) fn tracing_data<'a>(
     tracepoints: impl Iterator<Item = &'a TracepointName>,
     tracefs: &Tracefs,

@@ -24,12 +24,15 @@ pub(crate) fn open_triggers(
     }
     let target = request.observe.target.kind();
     let sysctl = Sysctl::new(&request.roots.proc);
+    // A copy, from which the opener removes tasks that have exited.
     let mut cpu_tasks = cpu_tasks.clone();
+    // No trigger event is restricted to a cgroup.
     let mut opener = Opener::new(request, &mut cpu_tasks, &sysctl, &[]);
     let events = opener.open_as_they_are(
         trigger_events(&request.output.switch_events, target),
         observer,
     )?;
+    // Trigger events have no overwrite rings, the second value.
     let (rings, _) = map_rings(&events, PAGES, observer)?;
     Ok((events, rings))
 }

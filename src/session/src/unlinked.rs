@@ -13,7 +13,7 @@ use rperf_safefs::{Folder, FoundFile};
 pub(crate) struct UnlinkedFiles(Vec<FoundFile>);
 
 impl UnlinkedFiles {
-    /// Opens the file of this name, if it exists and the descriptor limit allows.
+    /// Opens the file of this name, if it exists and the descriptor limit allows. The caller then removes the name.
     pub(crate) fn keep(&mut self, folder: &Folder, name: &OsStr) {
         self.0.extend(folder.find(name));
     }

@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::hint::black_box;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use gimli::{EndianSlice, LittleEndian};
@@ -17,6 +17,9 @@ use rperf_symbol::{
     Budget, Files as _, LineIndex, MemoryFiles, ObjectKind, ObjectRequest, SearchPaths, SymbolKind,
     load,
 };
+
+/// The object is the only source of symbols and lines: there is no build-id cache.
+const NO_CACHE: Option<PathBuf> = None;
 
 /// The object in memory, from which each tool reads.
 fn files(object: &Path) -> MemoryFiles {
@@ -78,7 +81,7 @@ fn main() {
 /// Random addresses in the functions of an object: as file offsets, which rperf's symbol table has, and as virtual
 /// addresses.
 fn addresses(files: &MemoryFiles, object: &Path, count: usize) -> Vec<(u64, u64)> {
-    let mut paths = SearchPaths::new(None);
+    let mut paths = SearchPaths::new(NO_CACHE);
     paths.demangle = false;
     let loaded = load(files, &paths, &ObjectRequest::new(object, ObjectKind::User));
     let bytes = files.read(object).expect("the object");
@@ -114,7 +117,7 @@ fn addresses(files: &MemoryFiles, object: &Path, count: usize) -> Vec<(u64, u64)
 fn measure_rperf(object: &Path, count: usize) -> Figures {
     let files = files(object);
     let addresses = addresses(&files, object, count);
-    let mut paths = SearchPaths::new(None);
+    let mut paths = SearchPaths::new(NO_CACHE);
     paths.demangle = false;
     let loaded = load(
         &files,
@@ -166,7 +169,7 @@ fn measure_addr2line(object: &Path, count: usize) -> Figures {
     let files = files(object);
     let addresses = addresses(&files, object, count);
     // The symbols are loaded here, too, so that both start with the same memory.
-    let mut paths = SearchPaths::new(None);
+    let mut paths = SearchPaths::new(NO_CACHE);
     paths.demangle = false;
     let loaded = load(
         &files,
@@ -213,6 +216,7 @@ fn measure_addr2line(object: &Path, count: usize) -> Figures {
     }
     figures.all = processor_time() - begin;
     figures.after = anonymous();
+    // Kept until here, so that the symbols are part of both measurements of memory.
     drop(loaded);
     figures
 }

@@ -60,7 +60,7 @@ impl BuildId {
         Self::from_bytes(&bytes)
     }
 
-    /// The bytes, as many as the build-id was created from.
+    /// The bytes, as many as were passed to [`Self::from_bytes`], at most [`Self::MAX_LEN`].
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes
             .get(..usize::from(self.len))
@@ -124,7 +124,8 @@ pub fn has_usdt_probes(bytes: &[u8]) -> bool {
     image.is_ok_and(|image| image.section_by_name(b".note.stapsdt").is_some())
 }
 
-/// The ELF file at `path`, if it is valid and has the build-id `wanted` (any build-id if `None`).
+/// Parses `bytes`, the content of the ELF file at `path`. Fails if the file is invalid or does not have the build-id `wanted`;
+/// with `None`, any build-id or none is accepted.
 pub(crate) fn image_with_build_id<'a>(
     path: &Path,
     bytes: &'a [u8],

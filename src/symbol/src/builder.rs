@@ -71,7 +71,7 @@ impl TableBuilder {
         self.names.plain(strings)
     }
 
-    /// Adds a symbol with a name at a known position.
+    /// Adds a symbol whose position in the name table is known.
     pub(crate) fn push_named(&mut self, new: NewSymbol, name: NameAt) {
         if self.symbols.len() >= u32::MAX as usize {
             return;
@@ -99,7 +99,7 @@ impl TableBuilder {
     /// after its start. `separates(a, b)` returns whether the symbols at two positions are in different regions.
     pub(crate) fn fix_ends(&mut self, separates: impl Fn(u32, u32) -> bool) {
         self.merge();
-        // Earlier symbols have a size, except duplicates that are not kept.
+        // Symbols before this position were extended by the previous call, except duplicates that are not kept.
         let first_new = self.fixed;
         self.fixed = self.len();
         for pair in self.sorted.windows(2) {
@@ -127,7 +127,8 @@ impl TableBuilder {
         }
     }
 
-    /// Keeps one symbol per address, of those added so far.
+    /// Keeps one symbol per address, of those added so far. This only marks the step; the symbol is chosen later, by
+    /// [`ComparedNames::kept`].
     pub(crate) fn drop_duplicates(&mut self) {
         self.merge();
         if let Some(step) = self.steps.last_mut() {
@@ -148,7 +149,7 @@ impl TableBuilder {
         let is_first = self.sorted.is_empty();
         self.sorted.extend(self.symbols.sorted(new));
         if !is_first {
-            // Merges two sorted sequences.
+            // The stable sort merges the two sorted sequences.
             let symbols = &self.symbols;
             self.sorted.sort_by_key(|&position| symbols.start(position));
         }
@@ -238,8 +239,8 @@ impl TableBuilder {
         }
     }
 
-    /// Calls `each` for each address, ascending, with the positions of two groups of symbols: the group from which perf keeps one
-    /// symbol, and the symbols added later.
+    /// Calls `each` for each address, ascending, with the positions of two groups of symbols: those added before duplicates were
+    /// last dropped, of which perf keeps one, and those added later, all of which are kept.
     fn for_each_address(&self, mut each: impl FnMut(&[u32], &[u32])) {
         let compared = self.compared();
         let start = |position: &u32| self.symbols.start(*position);
@@ -263,12 +264,13 @@ impl TableBuilder {
             names: &self.names,
             demangle: self.demangle,
         };
+        let ignore_dropped = |_: usize, _: usize| {};
         let mut tables = vec![PackedSymbols::default(); tables];
         self.for_each_address(|duplicates, others| {
             let symbols = duplicates.iter().filter_map(|at| self.symbols.get(*at));
             let kept = match duplicates {
                 [] | [_] => 0,
-                _ => compared.kept(symbols, |_, _| {}),
+                _ => compared.kept(symbols, ignore_dropped),
             };
             for position in duplicates.get(kept).into_iter().chain(others) {
                 if let Some(table) = tables.get_mut(table_of(*position))
@@ -419,6 +421,7 @@ mod tests {
             };
             for list in &lists {
                 push(&mut builder, list);
+                // All symbols are in one region.
                 builder.fix_ends(|_, _| false);
                 builder.drop_duplicates();
                 eager.insert(list);

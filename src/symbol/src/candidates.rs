@@ -69,7 +69,7 @@ pub(crate) fn undeleted(path: &Path) -> Option<&Path> {
 }
 
 /// Returns the object's path, without the kernel's mark of deleted files, in the mount namespaces of the processes that mapped
-/// it; none with `--symfs` and for a relative path.
+/// it; none with `--symfs` or for a relative path.
 pub(crate) fn in_mount_namespaces<'r>(
     paths: &SearchPaths,
     request: &'r ObjectRequest<'_>,

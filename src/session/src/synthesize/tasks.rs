@@ -18,7 +18,7 @@ use super::RecordBuffer;
 
 /// perf's name of anonymous memory.
 const ANONYMOUS: &[u8] = b"//anon";
-/// Number of processes or threads per batch. A single batch is processed by the calling thread.
+/// Number of processes or threads per batch. If there is only one batch, the calling thread processes it.
 const BATCH_SIZE: usize = 16;
 
 /// The mappings to synthesize.
@@ -88,6 +88,7 @@ fn process_records(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRe
             namespaces(to, proc, status.tgid, tid);
         }
         comm(to, status.tgid, tid, &status.name);
+        // The maps of kernel threads are empty; skipping them only saves the reading.
         if tid == pid && !status.is_kernel {
             mappings(to, proc, pid, options);
         }
@@ -109,7 +110,8 @@ pub(crate) fn some_tasks(
             return;
         };
         one_task(to, proc, pid, tid, options);
-        // Only the leader gets MMAP2 records, so the leader is included even if not requested.
+        // Only the leader gets MMAP2 records, so the leader is included even if not requested; as in perf, once for each of its
+        // requested threads.
         if pid != tid && !requested.contains(&pid.cast_signed()) {
             one_task(to, proc, pid, pid, options);
         }
@@ -156,14 +158,14 @@ fn in_threads<T: Sync>(
     }
 }
 
-/// Appends COMM of a workload before its exec(2).
+/// Appends COMM of a workload's process that has not called exec(2) yet, with its present name.
 pub(crate) fn workload_comm(to: &mut RecordBuffer, proc: &Proc, pid: u32) {
     if let Ok(status) = proc.status(pid, pid) {
         comm(to, pid, pid, &status.name);
     }
 }
 
-/// Appends the records of a thread, with the mappings of its process if it is the leader.
+/// Appends the records of a thread; if the thread is the leader, also those of the mappings of its process.
 fn one_task(to: &mut RecordBuffer, proc: &Proc, pid: u32, tid: u32, options: TaskRecordOptions) {
     let Ok(status) = proc.status(pid, tid) else {
         return;
@@ -210,17 +212,19 @@ fn mappings(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOpt
     if options.mapped == SynthesizedMappings::Nothing {
         return;
     }
+    // Maps that can't be read count as complete: `truncated_maps` only counts timeouts.
     let (text, is_complete) = proc.maps(pid, options.within).unwrap_or((Vec::new(), true));
-    let recorded_as = |entry: &MapEntry<'_>| match (entry.permissions, options.mapped) {
+    // The misc flags of the record; `None` if the mapping is not requested.
+    let requested_misc = |entry: &MapEntry<'_>| match (entry.permissions, options.mapped) {
         ([_, _, b'x', _], _) => Some(Misc::USER),
         ([b'r', ..], SynthesizedMappings::Data) => Some(Misc(Misc::USER.0 | Misc::MMAP_DATA.0)),
         _ => None,
     };
-    let entries = map_entries(&text).filter_map(|entry| Some((recorded_as(&entry)?, entry)));
+    let entries = map_entries(&text).filter_map(|entry| Some((requested_misc(&entry)?, entry)));
     let mut entries = entries.peekable();
     while let Some((misc, entry)) = entries.next() {
-        let is_truncated = !is_complete && entries.peek().is_none();
-        let misc = if is_truncated {
+        let is_last_of_truncated = !is_complete && entries.peek().is_none();
+        let misc = if is_last_of_truncated {
             Misc(misc.0 | Misc::PROC_MAP_PARSE_TIMEOUT.0)
         } else {
             misc
@@ -410,6 +414,7 @@ mod tests {
             records_with(3, minute) == single_threaded
                 && records_with(usize::MAX, minute) == single_threaded
         );
+        // The second value is the number of processes of [`all_tasks`] whose mappings took too long to read.
         assert_eq!(
             [1, 4].map(|threads| records_with(threads, Duration::ZERO).1),
             [99; 2]

@@ -1,7 +1,7 @@
 //! Expressions and literals, which occur in template arguments, in `decltype` and as dimensions of arrays and vectors.
 
 use super::tables::OPERATORS;
-use super::{Id, Node, Parser};
+use super::{IN_PREFIX, Id, Node, Parser, TOP_LEVEL};
 
 impl<'a> Parser<'a> {
     pub(super) fn expression(&mut self) -> Option<Id> {
@@ -15,6 +15,7 @@ impl<'a> Parser<'a> {
             [b'0'..=b'9', ..] => return self.name(),
             _ => {}
         }
+        // A leading `::`, which is not printed.
         self.skip_prefix("gs");
         match self.rest.get(..2)? {
             "sr" => self.scoped_expression(),
@@ -82,7 +83,7 @@ impl<'a> Parser<'a> {
             let mut level = match self.peek()? {
                 b'0'..=b'9' => self.name_without_arguments()?,
                 b'T' if prefix.is_none() => self.template_parameter()?,
-                b'S' if prefix.is_none() => self.substitution(false)?,
+                b'S' if prefix.is_none() => self.substitution(!IN_PREFIX)?,
                 _ => return None,
             };
             if let Some(scope) = prefix {
@@ -102,6 +103,7 @@ impl<'a> Parser<'a> {
         Some(self.text(text))
     }
 
+    /// `fpT` (`this`), `fp [QUALIFIERS] INDEX`, or `fL LEVEL p [QUALIFIERS] INDEX`. Level and qualifiers are not printed.
     fn function_parameter(&mut self) -> Option<Id> {
         if self.skip_prefix("fpT") {
             return Some(self.text("this"));
@@ -149,6 +151,7 @@ impl<'a> Parser<'a> {
         let (_, symbol, operands) = OPERATORS.into_iter().find(|entry| entry.0 == code)?;
         match operands {
             1 => {
+                // `_` marks the prefix operator; the postfix operator is printed before the operand, too.
                 if matches!(code, "pp" | "mm") {
                     self.skip_prefix("_");
                 }
@@ -173,6 +176,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Parses what follows `.` or `->`: a name with optional arguments, or an expression.
     fn member_name(&mut self) -> Option<Id> {
         if !matches!(self.peek()?, b'0'..=b'9' | b'o' | b'd') {
             return self.expression();
@@ -203,7 +207,7 @@ impl<'a> Parser<'a> {
     pub(super) fn literal(&mut self) -> Option<Id> {
         self.expect("L")?;
         if self.skip_prefix("_Z") || self.skip_prefix("Z") {
-            let entity = self.encoding(false)?;
+            let entity = self.encoding(!TOP_LEVEL)?;
             self.expect("E")?;
             return Some(entity);
         }

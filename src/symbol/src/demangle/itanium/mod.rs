@@ -1,7 +1,7 @@
 //! C++ names of the Itanium ABI (itanium-cxx-abi.github.io), in the format of GNU's demangler.
 //!
-//! perf 6.1 shows functions without their own parameters, so parsing stops after the name; inside
-//! it (a lambda's function, template arguments) parameters are shown. Existing crates differ from
+//! perf 6.1 shows functions without their own parameters, so parsing stops after the name. Inside
+//! the name, the parameters of functions (around a lambda, in template arguments) are shown. Existing crates differ from
 //! GNU in spelling (`(unsigned int)4` for `4u`, `_GLOBAL__N_1` for `(anonymous namespace)`), which
 //! would rename many symbols of a C++ program.
 
@@ -16,6 +16,12 @@ const MAX_DEPTH: u32 = 256;
 
 /// Maximum number of parsing steps: alternatives may be tried at each level.
 const MAX_STEPS: u32 = 1 << 18;
+
+/// For [`Parser::encoding`]: the encoding is the whole mangled name, not a part of another.
+const TOP_LEVEL: bool = true;
+
+/// For [`Parser::substitution`]: a constructor or destructor may follow.
+const IN_PREFIX: bool = true;
 
 /// Index in [`Tree::nodes`].
 type Id = usize;
@@ -136,7 +142,7 @@ pub(super) fn demangle(mangled: &str) -> Option<String> {
         steps: 0,
         in_conversion: false,
     };
-    let name = parser.encoding(true)?;
+    let name = parser.encoding(TOP_LEVEL)?;
     print::print(&parser.tree, name)
 }
 

@@ -1,7 +1,7 @@
 //! Encodings and names.
 
 use super::tables::{OPERATORS, STANDARD};
-use super::{Id, Node, Parser};
+use super::{IN_PREFIX, Id, Node, Parser, TOP_LEVEL};
 
 impl<'a> Parser<'a> {
     /// Parses a function, a variable, or a compiler-generated entity. At the `top` level, the rest
@@ -21,8 +21,8 @@ impl<'a> Parser<'a> {
         if matches!(self.peek(), None | Some(b'E')) {
             return Some(name);
         }
-        let returns = self.has_return_type(name);
-        let function = self.bare_function(returns)?;
+        let has_return_type = self.has_return_type(name);
+        let function = self.bare_function(has_return_type)?;
         let name = self.move_qualifiers(name, function);
         Some(self.add(Node::Typed(name, function)))
     }
@@ -61,9 +61,9 @@ impl<'a> Parser<'a> {
                 bare = self.add(Node::Local(outer, inner));
             }
         }
-        if let Some(Node::Function(_, _, own)) = self.tree.nodes.get_mut(function) {
-            // The innermost was added last.
-            own.extend(qualifiers.into_iter().rev());
+        if let Some(Node::Function(_, _, suffixes)) = self.tree.nodes.get_mut(function) {
+            // Collected from the outside in, and printed from the inside out.
+            suffixes.extend(qualifiers.into_iter().rev());
         }
         bare
     }
@@ -120,23 +120,23 @@ impl<'a> Parser<'a> {
         let (words, subject) = match code {
             "Th" => {
                 self.call_offset(b'h')?;
-                ("non-virtual thunk to ", self.encoding(false)?)
+                ("non-virtual thunk to ", self.encoding(!TOP_LEVEL)?)
             }
             "Tv" => {
                 self.call_offset(b'v')?;
-                ("virtual thunk to ", self.encoding(false)?)
+                ("virtual thunk to ", self.encoding(!TOP_LEVEL)?)
             }
             "Tc" => {
                 for _ in 0..2 {
                     let kind = self.take(1)?.bytes().next()?;
                     self.call_offset(kind)?;
                 }
-                ("covariant return thunk to ", self.encoding(false)?)
+                ("covariant return thunk to ", self.encoding(!TOP_LEVEL)?)
             }
             "TH" => ("TLS init function for ", self.name()?),
             "TW" => ("TLS wrapper function for ", self.name()?),
             "GV" => ("guard variable for ", self.name()?),
-            "GA" => ("hidden alias for ", self.encoding(false)?),
+            "GA" => ("hidden alias for ", self.encoding(!TOP_LEVEL)?),
             "TC" => return self.construction_table(),
             "GR" => {
                 let name = self.name()?;
@@ -146,8 +146,8 @@ impl<'a> Parser<'a> {
                 return Some(self.add(Node::Temporary(number, name)));
             }
             "GT" => match self.take(1)? {
-                "n" => ("non-transaction clone for ", self.encoding(false)?),
-                _ => ("transaction clone for ", self.encoding(false)?),
+                "n" => ("non-transaction clone for ", self.encoding(!TOP_LEVEL)?),
+                _ => ("transaction clone for ", self.encoding(!TOP_LEVEL)?),
             },
             _ => return None,
         };
@@ -184,7 +184,9 @@ impl<'a> Parser<'a> {
         let (name, is_substitution) = match self.peek()? {
             b'N' => return self.nested_name(),
             b'Z' => return self.local_name(),
-            b'S' if self.rest.as_bytes().get(1) != Some(&b't') => (self.substitution(false)?, true),
+            b'S' if self.rest.as_bytes().get(1) != Some(&b't') => {
+                (self.substitution(!IN_PREFIX)?, true)
+            }
             b'S' => {
                 self.take(2)?;
                 let std = self.text("std");
@@ -236,7 +238,7 @@ impl<'a> Parser<'a> {
                     let arguments = self.template_arguments()?;
                     self.add(Node::Template(name, arguments))
                 }
-                (b'S', None) => self.substitution(true)?,
+                (b'S', None) => self.substitution(IN_PREFIX)?,
                 (b'T', None) => self.template_parameter()?,
                 (b'D', None) if self.rest.starts_with("DT") || self.rest.starts_with("Dt") => {
                     self.parse_type()?
@@ -247,6 +249,7 @@ impl<'a> Parser<'a> {
                     self.add(Node::Scoped(scope, name))
                 }
             });
+            // A substitution is a candidate already. The whole name is added by the caller, if it is a candidate.
             if first != b'S' && self.peek() != Some(b'E') {
                 self.substitutions.extend(prefix);
             }
@@ -255,7 +258,7 @@ impl<'a> Parser<'a> {
 
     fn local_name(&mut self) -> Option<Id> {
         self.expect("Z")?;
-        let function = self.encoding(false)?;
+        let function = self.encoding(!TOP_LEVEL)?;
         // The return type isn't shown.
         if let Some(&Node::Typed(_, kind)) = self.tree.node(function)
             && let Some(Node::Function(returns, ..)) = self.tree.nodes.get_mut(kind)
@@ -296,6 +299,7 @@ impl<'a> Parser<'a> {
         let mut name = match self.peek()? {
             b'0'..=b'9' => self.source_name()?,
             b'L' => {
+                // Internal linkage, which is not printed.
                 self.take(1)?;
                 let name = self.source_name()?;
                 self.discriminator();
@@ -320,10 +324,10 @@ impl<'a> Parser<'a> {
 
     fn source_name(&mut self) -> Option<Id> {
         let text = self.identifier()?;
-        let anonymous = text
+        let after_global = text
             .strip_prefix("_GLOBAL_")
             .and_then(|rest| rest.strip_prefix(['.', '_', '$']));
-        let text = match anonymous {
+        let text = match after_global {
             Some(rest) if rest.starts_with('N') => "(anonymous namespace)",
             _ => text,
         };
@@ -336,6 +340,7 @@ impl<'a> Parser<'a> {
         let class = self.last_name?;
         match self.take(2)? {
             "CI" => {
+                // An inherited constructor; the base class is not printed.
                 self.take(1)?;
                 self.parse_type()?;
                 Some(self.add(Node::Constructor(class)))
@@ -424,6 +429,7 @@ fn operator_words(code: &str) -> Option<&'static str> {
     })
 }
 
+/// The names of operator functions: `operator` and the symbol in [`OPERATORS`].
 const OPERATOR_NAMES: [&str; 43] = [
     "operator&=",
     "operator=",

@@ -54,7 +54,8 @@ impl<'t, 'a> Printer<'t, 'a> {
                 self.in_parentheses(&[*operand])?;
             }
             Node::PackSize(pack) => {
-                let size = self.pack_size(*pack, 0)?;
+                let depth = 0;
+                let size = self.pack_size(*pack, depth)?;
                 self.push(&size.to_string());
             }
             _ => return None,

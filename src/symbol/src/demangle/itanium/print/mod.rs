@@ -157,6 +157,7 @@ impl<'t, 'a> Printer<'t, 'a> {
                 self.push("]");
                 self.right(*element)
             }
+            // Among a lambda's parameters, [`Self::left`] has printed all.
             Node::Parameter(number) if !self.in_lambda => self.parameter(*number, Self::right),
             _ => Some(()),
         }
@@ -181,6 +182,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         matches!(self.tree.node(id), Some(Node::Parameter(_)))
     }
 
+    /// Whether `target` is a template parameter whose argument is a reference; not among a lambda's parameters.
     fn repeats_reference(&self, target: Id) -> bool {
         self.is_parameter(target)
             && !self.in_lambda
@@ -249,13 +251,15 @@ impl<'t, 'a> Printer<'t, 'a> {
         }
     }
 
+    /// Prints the argument of template parameter `number` with `print`, which is [`Self::left`] or [`Self::right`]; among a
+    /// lambda's parameters, prints `auto:N`.
     fn parameter(&mut self, number: usize, print: fn(&mut Self, Id) -> Option<()>) -> Option<()> {
         if self.in_lambda {
             self.push(&format!("auto:{}", number + 1));
             return Some(());
         }
         let argument = self.argument(number)?;
-        // The argument belongs to the scope outside the template.
+        // Template parameters in the argument refer to the template outside this one.
         let template = self.templates.pop();
         let done = print(self, argument);
         self.templates.extend(template);
