@@ -83,7 +83,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
     let skipped = matches.get_one::<String>("skip").map(String::as_str);
     match words.split_first() {
-        Some((first, words)) if first == "list" => list(words, context),
+        Some((first, rest)) if first == "list" => list(rest, context),
         _ => run_tests(&selection::select(&words, skipped)?, matches, context),
     }
 }
@@ -107,7 +107,8 @@ fn check_conflicts(matches: &ArgMatches, is_workload: bool) -> Result<(), CliErr
 
 /// Prints the numbers and names of the selected tests.
 fn list(words: &[String], context: &Context) -> Result<ExitStatus, CliError> {
-    let tests = selection::select(words, None)?;
+    let skipped = None;
+    let tests = selection::select(words, skipped)?;
     let mut out = context.stdout();
     for test in tests {
         writeln!(out, "{:3}: {}", test.number, test.case.name)?;

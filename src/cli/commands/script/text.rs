@@ -31,6 +31,7 @@ pub(super) struct SampleText<'r, 'w> {
 pub(super) struct TextBuffers {
     /// Rendered text by [`EventPlan::cache_index`].
     caches: Vec<EventCache>,
+    /// The states of recently sampled threads.
     recent: ThreadCache,
     unwinding: StackScratch,
 }
@@ -39,9 +40,9 @@ pub(super) struct TextBuffers {
 struct EventCache {
     /// Frames by object and address in it.
     frames: TextCache,
-    /// Frames by address and by epoch of the process's mappings.
+    /// Frames by address, by mode, and by epoch of the mappings in this mode.
     addresses: TextCache,
-    /// Sequences of callers.
+    /// Sequences of callers by their callchain entries, by mode, and by epoch of the mappings.
     parts: TextCache,
 }
 
@@ -61,14 +62,14 @@ struct FrameAddress {
     ip: u64,
 }
 
-/// Part of the words of a callchain. `mode` applies up to the first word that changes it.
+/// Consecutive entries of a callchain. `mode` applies up to the first entry that changes it.
 #[derive(Clone, Copy)]
 struct ChainPart<'p> {
     mode: CpuMode,
-    words: U64s<'p>,
+    entries: U64s<'p>,
 }
 
-/// The sampled task.
+/// The sampled process at the time of the sample, and the state of its mappings at that time.
 #[derive(Clone, Copy)]
 pub(super) struct SampledTask {
     pub(super) at: AddressContext,
@@ -91,7 +92,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         }
     }
 
-    /// The number of samples of guests that were skipped.
+    /// The number of samples of guests, which are skipped.
     pub(super) fn skipped_guest_samples(&self) -> u64 {
         self.skipped_guest_samples.load(Ordering::Relaxed)
     }
@@ -154,7 +155,8 @@ impl<'r, 'w> SampleText<'r, 'w> {
     ) {
         let ip = sample.wire.ip.unwrap_or_default();
         if event.layout.shows_insn() {
-            // As in branch stacks, the address itself shows whether it is in the kernel.
+            // The sample's mode is not used: for an address in the kernel's half of the address space, `locate_data` also looks
+            // in the kernel.
             let frame = self.resolver.locate_data(at, CpuMode::User, ip);
             let insn = self.lines.insn(&frame, at.order).filter(|_| ip != 0);
             let text = |insn: &SampledInsn| self.lines.insn_text(insn, ip, at);
@@ -180,7 +182,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         });
     }
 
-    /// Appends the lines that follow that of the sample.
+    /// Appends what follows the line of the sample: its source code, and metrics.
     fn following_lines(
         &self,
         event: &EventPlan,
@@ -243,7 +245,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         self.stack(event, task, chain, cache, out);
     }
 
-    /// Appends the frames; nothing if the chain is corrupted, or no frames are to be shown.
+    /// Appends the frames of `chain`; nothing if the chain is corrupted, or no frames are to be shown.
     fn stack(
         &self,
         event: &EventPlan,
@@ -265,12 +267,16 @@ impl<'r, 'w> SampleText<'r, 'w> {
         };
         self.frame(event, task, first, cache, out);
         let callers = U64s::new(split.callers, self.plan.endian);
-        let is_complete = if self.plan.stop.is_empty() {
+        let is_valid = if self.plan.stop.is_empty() {
             chain::parts(split.mode, callers, max_callers, |mode, part| {
-                let part = ChainPart { mode, words: part };
+                let part = ChainPart {
+                    mode,
+                    entries: part,
+                };
                 self.part(event, task, part, cache, out);
             })
         } else {
+            // The walk does not end at a stop function: an invalid marker behind it makes the chain corrupted, too.
             let mut stopped = self.stops(task.at, split.mode, split.ip);
             chain::walk_on(split.mode, callers, max_callers, |mode, ip| {
                 if !stopped {
@@ -279,7 +285,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
                 }
             })
         };
-        if !is_complete {
+        if !is_valid {
             out.truncate(start);
         }
     }
@@ -289,19 +295,21 @@ impl<'r, 'w> SampleText<'r, 'w> {
         &self,
         event: &EventPlan,
         task: SampledTask,
-        ChainPart { mode, words }: ChainPart<'_>,
+        ChainPart { mode, entries }: ChainPart<'_>,
         cache: &mut EventCache,
         out: &mut Vec<u8>,
     ) {
         let key = TextKey {
             words: [task.epoch.user, task.epoch.kernel, mode as u64],
-            bytes: words.as_bytes(),
+            bytes: entries.as_bytes(),
         };
         if let Some(text) = cache.parts.get(&key) {
             return out.extend_from_slice(text);
         }
         let from = out.len();
-        chain::walk_on(mode, words, words.len(), |mode, ip| {
+        // The part is within `--max-stack` and has no invalid marker.
+        let no_limit = entries.len();
+        chain::walk_on(mode, entries, no_limit, |mode, ip| {
             self.frame(event, task, FrameAddress { mode, ip }, cache, out);
         });
         cache
@@ -316,7 +324,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         }
     }
 
-    /// Whether the callers of this frame are omitted.
+    /// Whether the callers of this frame are omitted, because its function is in the list of `--stop-bt`.
     fn stops(&self, at: AddressContext, mode: CpuMode, ip: u64) -> bool {
         let symbol = self.resolver.locate(at, mode, ip).symbol;
         symbol.is_some_and(|symbol| {
@@ -507,7 +515,8 @@ impl SampleText<'_, '_> {
             self.address(event, sample, task, scratch, out);
         }
         if event.shows_target {
-            // As in branch stacks, the address itself shows whether it is in the kernel.
+            // The sample's mode is not used: for an address in the kernel's half of the address space, `locate_data` also looks
+            // in the kernel.
             let target = sample.wire.addr.unwrap_or_default();
             let frame = self.resolver.locate_data(at, CpuMode::User, target);
             event.layout.target(&self.lines.resolved(&frame), out);

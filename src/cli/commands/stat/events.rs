@@ -20,7 +20,7 @@ use crate::cli::tracefs::MachineTracepoints;
 const SOFTWARE: &str = "context-switches,cpu-migrations,page-faults";
 /// Events that are counted by default if the CPU has them.
 const STALLED: [&str; 2] = ["stalled-cycles-frontend", "stalled-cycles-backend"];
-/// The PMU that exists only on hybrid CPUs.
+/// A PMU that exists only on hybrid CPUs.
 const HYBRID_PMU: &str = "cpu_atom";
 /// The default hardware events, after `cycles` and [`STALLED`].
 const HARDWARE: &str = "instructions,branches,branch-misses";
@@ -90,7 +90,8 @@ pub(super) fn events_to_count(
             (default, StatMetrics::default())
         }
     };
-    let mut row_events = on_pmus(specs, pmus, flag(matches, "no-merge") != Some(true));
+    let merge = flag(matches, "no-merge") != Some(true);
+    let mut row_events = on_pmus(specs, pmus, merge);
     if flag(matches, "group") == Some(true) {
         let specs = row_events
             .iter()
@@ -100,6 +101,7 @@ pub(super) fn events_to_count(
             row_event.event.spec = spec;
         }
     }
+    // `--all-kernel` and `--all-user` set the privilege level of all events.
     if let Some(level) = events::level(matches)? {
         for row_event in &mut row_events {
             row_event.event.spec = level.of(row_event.event.spec.clone());
@@ -117,13 +119,13 @@ fn requested_events(
     target: &Target,
     pmus: &MachinePmus,
 ) -> Result<(Vec<EventSpec>, StatMetrics), CliError> {
-    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let mut specs = events::events(matches, context, pmus, &machine)?.unwrap_or_default();
+    let tracepoints = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let mut specs = events::events(matches, context, pmus, &tracepoints)?.unwrap_or_default();
     events::refuse_sample_filters(&specs)?;
     specs = in_ranges(specs, matches, context)?;
     let mut metrics = StatMetrics::default();
     if metrics::are_requested(matches) {
-        let catalogue = pmus.catalogue(&machine);
+        let catalogue = pmus.catalogue(&tracepoints);
         let machine = metrics::MachineInfo {
             pmus,
             catalogue: &catalogue,
@@ -202,7 +204,7 @@ fn in_cgroups(
     target: &Target,
     mut row_events: Vec<RowEvent>,
 ) -> Result<Vec<RowEvent>, CliError> {
-    let Some(each) = matches.get_one::<String>("for-each-cgroup") else {
+    let Some(list) = matches.get_one::<String>("for-each-cgroup") else {
         let names = cgroups::cgroups(matches, target, row_events.len())?;
         for (row_event, name) in row_events.iter_mut().zip(names) {
             row_event.event.cgroup = name;
@@ -216,11 +218,11 @@ fn in_cgroups(
     }
     cgroups::check(target)?;
     let mut all = Vec::new();
-    for name in each.split(',').filter(|name| !name.is_empty()) {
-        let before = all.len();
+    for name in list.split(',').filter(|name| !name.is_empty()) {
+        let first = all.len();
         all.extend(row_events.iter().cloned().map(|mut one| {
             one.event.cgroup = Some(name.to_owned());
-            one.merged_into = one.merged_into.map(|index| before + index);
+            one.merged_into = one.merged_into.map(|index| first + index);
             one
         }));
     }

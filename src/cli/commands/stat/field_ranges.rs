@@ -40,10 +40,10 @@ pub(super) fn in_ranges(
         let error = CliError::usage("--hist needs a tracepoint");
         return Err(error.hint("name it with -e: -e syscalls:sys_exit_read --hist ret"));
     }
-    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let tracefs = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let mut copies = Vec::new();
     for spec in specs {
-        field_ranges.check(&spec, &machine)?;
+        field_ranges.check(&spec, &tracefs)?;
         copies.extend(
             field_ranges
                 .ranges
@@ -71,7 +71,7 @@ impl FieldRanges {
     }
 
     /// Checks that an event can be counted by ranges.
-    fn check(&self, spec: &EventSpec, machine: &MachineTracepoints) -> Result<(), CliError> {
+    fn check(&self, spec: &EventSpec, tracefs: &MachineTracepoints) -> Result<(), CliError> {
         let (name, field) = (&spec.name, &self.field);
         let Some(tracepoint) = &spec.tracepoint else {
             return Err(CliError::usage(format!(
@@ -83,9 +83,9 @@ impl FieldRanges {
                 "--hist and groups of events exclude each other: {name}"
             )));
         }
-        let description = describe(&machine.0, &tracepoint.system, &tracepoint.name)?;
-        let number = numeric_field_of(&description, field);
-        number.map(drop).map_err(|numbers| {
+        let description = describe(&tracefs.0, &tracepoint.system, &tracepoint.name)?;
+        let reader = numeric_field_of(&description, field);
+        reader.map(drop).map_err(|numbers| {
             let message = format!("--hist: {name} has no field '{field}' with a number");
             CliError::usage(message).hint(format!(
                 "its fields with numbers, most similar first: {numbers}"
@@ -103,10 +103,11 @@ impl FieldRanges {
             (Some(from), None) => format!("{field} >= {from}"),
             (None, None) => return spec.clone(),
         };
-        let filters: Vec<&str> = spec.filter.iter().map(String::as_str).collect();
+        // The filter that the event already has, if any.
+        let given: Vec<&str> = spec.filter.iter().map(String::as_str).collect();
         let mut copy = spec.clone();
         copy.name = format!("{} {field} {range}", spec.name);
-        copy.filter = Some(EventFilter::join(&[&filters[..], &[&filter]].concat()));
+        copy.filter = Some(EventFilter::join(&[&given[..], &[&filter]].concat()));
         copy
     }
 }

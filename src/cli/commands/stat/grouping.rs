@@ -83,7 +83,7 @@ pub(super) fn aggregation_rules(
     })
 }
 
-/// Adds the cores of CPUs to the rules of `-A` if an event is aggregated by core (`percore`).
+/// Adds the CPU topology, which shows the cores, to the rules of `-A` if an event is aggregated by core (`percore`).
 pub(super) fn with_cores(
     mut rules: AggregationRules,
     row_events: &[RowEvent],

@@ -13,8 +13,8 @@ const MAX_NAMES: usize = 4;
 /// The program that is only used as a timer.
 const TIMER: &str = "sleep";
 
-/// Prints hints on the meaning of the counts: if all tasks of CPUs were counted, that the workload only set the duration; with
-/// `-v`, that a single run shows no variation.
+/// Prints hints on the meaning of the counts: if all tasks of CPUs were counted, that the workload only set the duration (not for
+/// `sleep`, and not with `--bpf-prog`); with `-v`, that a single run shows no variation.
 pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
     let request = &plan.request;
     let name = request.workload.as_ref().map(|program| program.path());
@@ -80,7 +80,8 @@ pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable)
     }
 }
 
-/// Prints each event's value, time enabled and time running in nanoseconds, each summed over its counters.
+/// Prints each event's value, time enabled and time running in nanoseconds, each summed over the event's counters; for an event
+/// that is not supported, that it was not read.
 pub(super) fn readings(context: &Context, readings: &EventReadings) {
     let events = readings.events.iter().zip(&readings.supported);
     for ((event, supported), cells) in events.zip(&readings.cells) {

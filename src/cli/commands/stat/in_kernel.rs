@@ -64,13 +64,13 @@ pub(super) fn counting(
         ));
     }
     ungroup(row_events);
-    let task_pid = match target {
+    let pid_offset = match target {
         Target::Cpus(_) => None,
         _ => member_offsets([("task_struct", "pid")]).ok(),
     };
     Ok(BpfCounting {
         programs,
-        task_pid: task_pid.map(|[offset]| offset),
+        task_pid: pid_offset.map(|[offset]| offset),
     })
 }
 

@@ -84,8 +84,8 @@ impl StatMetrics {
             return None;
         }
         let has_all = |other: &&PlannedMetric| {
-            let known = |name: &String| other.events.iter().any(|(known, _)| known == name);
-            plan.events.iter().all(known)
+            let has = |name: &String| other.events.iter().any(|(known, _)| known == name);
+            plan.events.iter().all(has)
         };
         self.planned.iter().find(has_all)
     }
@@ -119,6 +119,7 @@ impl StatMetrics {
             })?;
             let first = specs.len();
             for mut spec in parsed {
+                // Tool events have no counter, so they are not in the group: the first other event leads it.
                 if grouped && spec.tool.is_none() {
                     spec.weak = true;
                     spec.group = match std::mem::take(&mut is_first) {
@@ -278,7 +279,7 @@ fn topdown(matches: &ArgMatches, tables: &VendorTables) -> Result<Option<String>
 }
 
 fn metric_error(error: MetricError) -> CliError {
-    let near = match &error {
+    let hint = match &error {
         MetricError::Unknown {
             near: Some(near), ..
         } => Some(format!("did you mean '{near}'?")),
@@ -292,7 +293,7 @@ fn metric_error(error: MetricError) -> CliError {
         _ => (text.as_str(), ""),
     };
     let error = CliError::message(METRIC_STATUS, first).details(rest);
-    near.into_iter().fold(error, CliError::hint)
+    hint.into_iter().fold(error, CliError::hint)
 }
 
 /// Whether the events of a metric are counted as a group.

@@ -115,7 +115,8 @@ impl StatOutput {
     }
 }
 
-/// Writes a control sequence and a table to a file; if the file is a terminal, control characters in the table are escaped.
+/// Writes a control sequence, which may be empty, and a table to a file; if the file is a terminal, control characters in the
+/// table are escaped.
 fn write_file(file: &mut File, control: &str, text: &[u8]) -> io::Result<()> {
     let output = match file.is_terminal() {
         true => escaped(&String::from_utf8_lossy(text)).into_owned().into(),

@@ -43,6 +43,7 @@ impl StatPlan {
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let by_thread = flag(matches, "per-thread") == Some(true);
         let target = match target::target(matches, context, "counting")? {
+            // A row per thread needs a counter per thread; a counter of a CPU does not separate threads.
             Target::Cpus(None) if by_thread => Target::Everyone,
             target => target,
         };

@@ -57,6 +57,7 @@ pub(in crate::cli::commands) fn run(
     let mut rules = None;
     let mut number = 0;
     let diagnostics = RecordedStat::new(&data).read(&mut |recorded, round| {
+        // The rules need settings that are recorded before the first round.
         let rules = rules.get_or_insert_with(|| {
             recorded_grouping::aggregation_rules(recorded, &data, requested, context)
         });
@@ -64,6 +65,7 @@ pub(in crate::cli::commands) fn run(
             title: &title,
             by: rules.by,
             threads: recorded.threads(),
+            // Totals are not marked as the summary of intervals.
             in_intervals: false,
         };
         let mut aggregator = Aggregator::new(recorded.events(), rules);
@@ -98,5 +100,7 @@ fn table(
         elapsed: aggregator.elapsed(),
         used: None,
     };
-    format.final_table(subject, &table, times, &[])
+    // A recording has a single run.
+    let runs = [];
+    format.final_table(subject, &table, times, &runs)
 }

@@ -119,7 +119,11 @@ impl<'a> StatRuns<'a> {
             Error::Workload { program, cause } => {
                 workload_failed(&program.to_string_lossy(), &cause)
             }
-            other => explain::explain(self.context, "", other),
+            other => {
+                // The names of events appear only in the message for a workload, which is handled above.
+                let event_names = "";
+                explain::explain(self.context, event_names, other)
+            }
         }
     }
 

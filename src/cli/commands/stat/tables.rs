@@ -30,7 +30,7 @@ pub(super) struct TableSubject<'a> {
     pub(super) by: Aggregation,
     /// Names of threads by tid, for aggregation by thread.
     pub(super) threads: &'a BTreeMap<u32, String>,
-    /// Whether there is a table for each interval.
+    /// Whether the final table is the summary of intervals and may be marked so in CSV; `stat report` does not mark it.
     pub(super) in_intervals: bool,
 }
 
@@ -38,10 +38,13 @@ pub(super) struct TableSubject<'a> {
 pub(super) struct TableFormat {
     separator: Option<String>,
     json: bool,
+    /// The separator of thousands; empty for none.
     thousands: String,
     /// Whether `summary` precedes the rows of the final table in CSV if intervals were printed.
     name_summary: bool,
+    /// Whether each interval is shown on a cleared screen (`--interval-clear`).
     clear: bool,
+    /// Whether the time of each run is shown below the final table (`--table`).
     runs_table: bool,
     /// If only metrics are shown: the metrics of the heading that was printed last; empty if a heading has to be printed.
     last_metrics: Option<RefCell<Vec<String>>>,

@@ -31,6 +31,7 @@ pub(super) fn topology(features: &Features<'_>) -> Topology {
     let located = |(cpu, entry): (u32, &rperf_perfdata::feature::CpuTopologyEntry)| {
         let node = nodes.iter().find(|(_, cpus)| cpus.contains(cpu));
         let caches = data_caches.iter().filter(|(_, cpus)| cpus.contains(cpu));
+        // A cache is identified by the first CPU that shares it.
         let first = |cpus: &CpuList| cpus.numbers().first().map_or(-1, |cpu| cpu.cast_signed());
         let location = CpuLocation {
             socket: entry.socket,
@@ -39,6 +40,7 @@ pub(super) fn topology(features: &Features<'_>) -> Topology {
             // Kernels without NUMA have one node and do not report it.
             node: node.map_or(0, |(node, _)| node.cast_signed()),
             caches: caches.map(|(level, cpus)| (*level, first(cpus))).collect(),
+            // The header does not store clusters.
             ..CpuLocation::default()
         };
         (cpu, location)
