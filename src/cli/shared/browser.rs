@@ -15,7 +15,7 @@ use crate::cli::options::{flag, given_value};
 
 /// The maximum number of bytes that are read from another command's stdout, and from its stderr.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
-/// The options with a value that change which samples `script` shows, or their names.
+/// The options with a value that are passed to `script`: they select samples, or affect how addresses are resolved to functions.
 const PASSED_VALUES: &[&str] = &[
     "vmlinux",
     "kallsyms",
@@ -31,7 +31,8 @@ const PASSED_VALUES: &[&str] = &[
     "switch-on",
     "switch-off",
 ];
-/// The switches that do the same, or change the format of a sample.
+/// The switches that are passed for the same reasons, because they change the format of a sample, or because `script` cannot open
+/// the recording without them (`force`).
 const PASSED_SWITCHES: &[&str] = &[
     "force",
     "ignore-vmlinux",
@@ -43,7 +44,7 @@ const PASSED_SWITCHES: &[&str] = &[
     "full-source-path",
     "ns",
 ];
-/// The filters of samples that `script` does not have.
+/// The filters of samples that `script` does not have, besides `--no-idle`.
 const OTHER_FILTERS: &[&str] = &[
     "parallelism",
     "socket-filter",
@@ -73,7 +74,7 @@ impl CommandRunner<'_> {
             Some(function) => format!("Samples of {}", function.symbol),
         };
         let user_symbols = given_value::<String>(self.matches, "symbols");
-        // The function is one of those that the user's option selects.
+        // The function replaces the user's option: the option selects it, too.
         let symbols = function.map(|function| &function.symbol).or(user_symbols);
         if let Some(symbols) = symbols {
             words.extend(["-S".to_owned(), symbols.clone()]);
@@ -145,6 +146,7 @@ fn passed_options(matches: &ArgMatches) -> Vec<String> {
 fn ignored_filters(matches: &ArgMatches) -> Vec<String> {
     let filters = OTHER_FILTERS.iter().filter(|id| {
         let given = matches.try_contains_id(id).unwrap_or(false);
+        // A filter with a value is not a flag: `None`.
         given && flag(matches, id) != Some(false)
     });
     let filters = filters.map(|id| format!("--{id}"));

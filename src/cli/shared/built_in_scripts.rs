@@ -278,7 +278,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
     ),
 ];
 
-/// Calls and returns of read(2) and write(2).
+/// The options of `record` for the entries and returns of read(2) and write(2).
 const READ_WRITE: &[&str] = &[
     "-e",
     "syscalls:sys_enter_read",
@@ -306,7 +306,8 @@ const fn native(
 }
 
 impl ScriptKind {
-    /// Returns the words that replace a word given to the script: those that its options map it to, otherwise the word itself.
+    /// Returns the words that replace a word given to the script: those that [`Self::Flamegraph`] has for this option,
+    /// otherwise the word itself.
     pub(crate) fn translated(&self, word: &OsStr) -> Vec<OsString> {
         let options = match self {
             Self::Flamegraph { options, .. } => *options,

@@ -90,8 +90,8 @@ impl ColumnOptions {
         }
     }
 
-    /// Returns columns and order; `default_keys` are the default sort keys, `default_shares` the share columns before them. `find`
-    /// resolves the words that do not name a built-in field.
+    /// Returns columns and order; `default_keys` are the default sort keys, `default_shares` the default share columns, which
+    /// precede the keys. `find` resolves the words that do not name a built-in field.
     pub(crate) fn resolve(
         &self,
         default_keys: &str,
@@ -121,7 +121,7 @@ impl ColumnOptions {
             let shares = Self::shares(default_shares, &sort);
             extend(&mut columns, &shares);
             extend(&mut columns, &numbers);
-            // Rows are sorted first by the shares that `--sort` does not name.
+            // Rows are sorted first by the shares that are not sort keys themselves.
             let first = shares.iter().filter(|share| !sort.contains(share));
             let first: Vec<ReportField> = first.copied().collect();
             extend(&mut order_by, &first);
@@ -133,8 +133,8 @@ impl ColumnOptions {
         Ok(self.without_single_values(columns, order_by))
     }
 
-    /// Returns the share columns before the keys. As in perf, these are the defaults, or, if `sort` names a latency and the defaults do not
-    /// begin with one, the shares that `sort` names.
+    /// Returns the share columns, which precede the keys. As in perf, these are the defaults, or, if `sort` names a latency and
+    /// the defaults do not begin with one, the shares that `sort` names.
     fn shares(default: &[NumberField], sort: &[ReportField]) -> Vec<ReportField> {
         let named = sort.iter().filter_map(|field| field.number());
         let names_latency = named.clone().any(NumberField::is_latency);
@@ -270,7 +270,8 @@ mod tests {
     const OWN: &[NumberField] = &[NumberField::Own];
     const CHILDREN: &[NumberField] = &[NumberField::Total, NumberField::Own];
 
-    fn none(_: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
+    /// Finds no fields: a test's words all name built-in fields.
+    fn reject(_: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
         Err(CliError::usage(word))
     }
 
@@ -294,11 +295,11 @@ mod tests {
 
     #[test]
     fn fields_replace_the_default_columns_and_keys_follow() {
-        let resolved = columns("", Some("comm,overhead")).resolve("dso", CHILDREN, &mut none);
+        let resolved = columns("", Some("comm,overhead")).resolve("dso", CHILDREN, &mut reject);
         let resolved = resolved.expect("known words");
         same(&resolved.columns, "comm,overhead");
         same(&resolved.order_by, "comm,overhead");
-        let resolved = columns("dso", Some("comm,overhead")).resolve("sym", CHILDREN, &mut none);
+        let resolved = columns("dso", Some("comm,overhead")).resolve("sym", CHILDREN, &mut reject);
         let resolved = resolved.expect("known words");
         same(&resolved.columns, "comm,overhead,dso");
         same(&resolved.order_by, "dso,comm,overhead");
@@ -306,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_plus_adds_to_the_defaults() {
-        let resolved = columns("+cpu", Some("+period")).resolve("comm,dso", CHILDREN, &mut none);
+        let resolved = columns("+cpu", Some("+period")).resolve("comm,dso", CHILDREN, &mut reject);
         let resolved = resolved.expect("known words");
         same(
             &resolved.columns,
@@ -321,7 +322,7 @@ mod tests {
     #[test]
     fn a_named_share_sorts_at_its_place_in_the_list() {
         let resolved = |sort, shares| {
-            let resolved = columns(sort, None).resolve("sym", shares, &mut none);
+            let resolved = columns(sort, None).resolve("sym", shares, &mut reject);
             resolved.expect("known words")
         };
         let named = resolved("comm,overhead", CHILDREN);
@@ -340,12 +341,16 @@ mod tests {
     fn columns_with_one_filtered_value_are_removed_unless_last() {
         let mut columns = columns("comm,dso", None);
         columns.single_values.push(("comm", "calc".to_owned()));
-        let resolved = columns.resolve("sym", OWN, &mut none).expect("known words");
+        let resolved = columns
+            .resolve("sym", OWN, &mut reject)
+            .expect("known words");
         same(&resolved.columns, "overhead,sample,dso");
         same(&resolved.order_by, "overhead,comm,dso,sample");
         assert_eq!(resolved.values, [("comm", "calc".to_owned())]);
         columns.single_values.push(("dso", "libc.so.6".to_owned()));
-        let resolved = columns.resolve("sym", OWN, &mut none).expect("known words");
+        let resolved = columns
+            .resolve("sym", OWN, &mut reject)
+            .expect("known words");
         same(&resolved.columns, "overhead,sample,comm,dso");
         assert_eq!(resolved.values.len(), 2);
     }

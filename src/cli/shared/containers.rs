@@ -13,9 +13,9 @@ const SCOPES: [(&str, &str); 4] = [
     ("crio", "cri-o"),
 ];
 
-/// Returns the name of the innermost container that a cgroup belongs to: the container's runtime with the first 12 digits of its
-/// id, or with its name. If the path does not name the runtime, it is `pod`, `container` or `machine`. `None` if the path
-/// names no container.
+/// Returns the name of the innermost container that a cgroup belongs to: `RUNTIME:` with the first 12 digits of the container's
+/// id, or with the container's name. If the path does not name the runtime, `RUNTIME` is `pod`, `container` or `machine`.
+/// `None` if the path names no container.
 ///
 /// ```text
 /// /system.slice/docker-0123456789abcdef….scope      docker:0123456789ab

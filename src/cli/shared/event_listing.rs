@@ -74,23 +74,23 @@ impl MachineEvents {
             rows.extend(listing.rows);
             count > 0
         };
-        let mut chosen = ChosenMetrics::new(self.metrics(catalogue));
+        let mut chosen_metrics = ChosenMetrics::new(self.metrics(catalogue));
         let mut missed = false;
         if words.is_empty() {
             add_events(&EventSelection::All);
-            chosen.select_all(MetricListing::InGroups);
+            chosen_metrics.select_all(MetricListing::InGroups);
         }
         for word in words {
-            if chosen.add_kind(word, context) {
+            if chosen_metrics.add_kind(word, context) {
                 continue;
             }
-            // The first meaning with a match applies; it selects both events and metrics.
+            // The first meaning with a match applies. `|` instead of `||`: it selects both events and metrics.
             let mut meanings = EventSelection::interpretations(word).into_iter();
-            if meanings.any(|wanted| add_events(&wanted) | chosen.add_matching(&wanted)) {
+            if meanings.any(|wanted| add_events(&wanted) | chosen_metrics.add_matching(&wanted)) {
                 continue;
             }
             match EventSelection::new(word) {
-                // Errors of access are reported after the loop.
+                // This error of access to tracefs is reported after the loop.
                 EventSelection::Kinds(kinds)
                     if kinds.contains(&EventKind::Tracepoint)
                         && catalogue.tracepoints.systems().is_err() => {}
@@ -106,13 +106,13 @@ impl MachineEvents {
         }
         MatchingEvents {
             rows,
-            metrics: chosen.chosen,
-            form: chosen.form,
+            metrics: chosen_metrics.chosen,
+            form: chosen_metrics.form,
             missed,
         }
     }
 
-    /// Returns the metrics whose PMU this machine has; a metric without one needs a core PMU.
+    /// Returns the metrics whose PMU this machine has; a metric that names no PMU needs a core PMU.
     fn metrics(&self, catalogue: &Catalogue<'_>) -> Vec<&VendorMetric> {
         let pmus = || catalogue.pmus.iter().map(|(name, _)| name.as_str());
         let all = self.pmus.vendor().metrics().iter();
@@ -177,7 +177,7 @@ impl<'m> ChosenMetrics<'m> {
         self.form = form;
     }
 
-    /// Adds all metrics if `word` names all metrics or all groups; returns whether it does.
+    /// Selects all metrics if `word` is `metric[s]` or `metricgroup[s]`; returns whether it is one of them.
     fn add_kind(&mut self, word: &str, context: &Context) -> bool {
         let form = match word {
             "metric" | "metrics" => MetricListing::Alone,
@@ -201,6 +201,7 @@ impl<'m> ChosenMetrics<'m> {
             .filter(|metric| wanted.matches_metric(metric));
         self.chosen.extend(matching);
         let has_match = self.chosen.len() > before;
+        // The form of an earlier `metric` or `metricgroup` is kept.
         if has_match && before == 0 {
             self.form = MetricListing::InGroups;
         }
@@ -249,11 +250,12 @@ impl OpenPermission {
             ..attr.clone()
         };
         let observed = ObservedTask { pid: 0, cpu: -1 };
-        match Counter::open(&attr, observed, None) {
+        let leader = None;
+        match Counter::open(&attr, observed, leader) {
             Ok(_) => Self::All,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 attr.flags.0 |= AttrFlags::EXCLUDE_KERNEL.0;
-                let opened = Counter::open(&attr, observed, None);
+                let opened = Counter::open(&attr, observed, leader);
                 opened.map_or(Self::None, |_| Self::User)
             }
             Err(_) => Self::None,

@@ -16,8 +16,8 @@ use crate::cli::shared::numeric_field::numeric_field_of;
 ///
 /// # Errors
 ///
-/// Status 255: the recording `path` lacks one of the events, an event lacks a numeric field of `key`, or `key` is given for an event
-/// that is not a tracepoint or whose format is not in the recording. Also fails if a format is damaged.
+/// Status 255: the recording `path` lacks one of the events, an event lacks a numeric field of `key`, or `key` is given for an
+/// event that is not a tracepoint or whose format is not in the recording. Also fails if a format is damaged.
 pub(crate) fn event_pair(
     replay: &Replay<'_>,
     path: &Path,

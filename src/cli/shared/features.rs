@@ -7,7 +7,7 @@ use std::fmt;
 pub(crate) struct Feature {
     /// perf's name, which scripts query.
     pub(crate) name: &'static str,
-    /// Whether this program has it, with a library or without.
+    /// Whether this program has the feature, even if it does not use the library that `name` mentions.
     pub(crate) is_built_in: bool,
     /// How the feature is provided, or why it is missing.
     note: &'static str,

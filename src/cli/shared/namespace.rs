@@ -56,6 +56,7 @@ impl MountNamespace {
             return Ok(Self::current());
         };
         let root = PathBuf::from(format!("/proc/{pid}/root"));
+        // `join("")` adds a slash: the folder that the link leads to is opened.
         match Folder::open(&root.join("")) {
             Ok(_) => Ok(Self { root: Some(root) }),
             Err(error) => {
@@ -98,20 +99,22 @@ impl MountNamespace {
 /// Returns [`ExistingFile::markers`]; empty also if the file cannot be parsed.
 fn markers(path: &Path, file: &Path, bytes: &[u8]) -> String {
     let request = ObjectRequest::new(file, ObjectKind::User);
-    let loaded = load(&DiskFiles, &SearchPaths::new(None), &request);
+    let build_id_cache = None;
+    let loaded = load(&DiskFiles, &SearchPaths::new(build_id_cache), &request);
     let object = ProbeObject::parse(ObjectInputs {
         files: &DiskFiles,
         path,
         bytes,
         symbols: &loaded.table,
+        // USDT markers need no debug information.
         info: None,
         is_kernel: false,
     });
     object.map_or_else(|_| String::new(), |object| cached_list(&object, path))
 }
 
-/// Resolves `path` with `root` as `/`: absolute links start there, and none can leave it. A relative path also starts there, as this
-/// process's working directory need not exist in the namespace.
+/// Resolves `path` with `root` as `/`: absolute links start at `root`, and no link can leave it. A relative path also starts at
+/// `root`, as this process's working directory need not exist in the namespace.
 fn resolve_below(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut remaining: VecDeque<OsString> = names(path);
     let mut resolved = PathBuf::from("/");

@@ -25,11 +25,11 @@ pub(crate) fn numeric_field(
     numeric_field_of(tracepoint, name).map_err(NoNumericField::Others)
 }
 
-/// Returns the reader of the numeric field `name` of a tracepoint, which may be a common field.
+/// Returns the reader of the tracepoint's numeric field `name`, one of its own fields or a common field.
 ///
 /// # Errors
 ///
-/// The comma-separated names of the tracepoint's own numeric fields, most similar first, if it has no such field.
+/// The comma-separated names of the tracepoint's own numeric fields, most similar first, if it has no numeric field `name`.
 pub(crate) fn numeric_field_of(tracepoint: &Tracepoint, name: &str) -> Result<FieldReader, String> {
     if let Some(reader) = tracepoint.reader(name).filter(FieldReader::is_number) {
         return Ok(reader);

@@ -46,8 +46,8 @@ pub(crate) struct TraceWalk {
     pub(crate) times: Option<(u64, u64)>,
 }
 
-/// Writes the events of a recording to a file, which is replaced once it is complete. Without events it is written
-/// only if `content` permits.
+/// Writes the events of a recording to a file; an existing file is replaced once the new one is complete. Without events, the
+/// file is written only if [`TraceContent::may_be_empty`] is set.
 ///
 /// # Errors
 ///
@@ -91,6 +91,7 @@ pub(crate) fn write_trace(
         events.result?;
         (walk.losses, walk.times) = (events.losses, events.times);
         if walk.times.is_none() && !content.may_be_empty {
+            // As above, this error only discards the file.
             is_empty = true;
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -118,7 +119,7 @@ fn threads(world: &World) -> Vec<SchedThread> {
 struct TracedEvents<W> {
     writer: SchedTraceWriter<W>,
     content: TraceContent,
-    /// The tracepoint that reports a wakeup a second time.
+    /// The wakeup tracepoint that is ignored because another one reports the same wakeups.
     ignored: Option<&'static str>,
     /// The system call that each thread is in.
     calls: HashMap<u32, &'static str>,
@@ -168,7 +169,7 @@ impl<W: Write> TracedEvents<W> {
         let prev = task(event.prev_comm(), event.prev_pid(), event.prev_prio());
         let next = task(event.next_comm(), event.next_pid(), event.next_prio());
         let at = SchedEventContext {
-            // The sample of a task that has exited has no thread id.
+            // Not the thread id of the sample: a task that has exited has none there.
             tid: event.prev_pid(),
             ..at
         };
@@ -199,8 +200,8 @@ impl<W: Write> TracedEvents<W> {
         self.writer.begin_call(at, by.pid.cast_signed(), name)
     }
 
-    /// Ends the call that a thread is in. If the return belongs to another call, because records were lost, the result is unknown.
-    /// Returns whether the thread was in a call.
+    /// Ends the call that a thread is in. If the return is that of another system call than the thread's, because records were
+    /// lost, the result is unknown. Returns whether the thread was in a call.
     fn end_call(
         &mut self,
         at: SchedEventContext,

@@ -34,7 +34,7 @@ use crate::cli::options::flag;
 /// The result of one definition.
 pub(crate) struct DefinitionResult {
     pub(crate) definition: Definition,
-    /// The entry of the object in the probe cache; of several objects, that of the last one. `None` if it cannot be cached.
+    /// The probed object in the build-id cache; the last one if there are several. `None` if the cache cannot store its events.
     pub(crate) cache_entry: Option<CachedObject>,
     /// The events; each with its place if several places of one object were found.
     pub(crate) events: Vec<(ProbeEvent, Option<String>)>,
@@ -61,15 +61,17 @@ pub(crate) fn events(
             events.extend(cached_events.into_iter().map(|event| (event, None)));
             continue;
         }
-        let named = cached.map(|cache_entry| cache_entry.events_called(&definition.point, context));
-        let named = named.unwrap_or_default();
+        // A point `%[GROUP:]NAME` may name cached events, a USDT probe, or both.
+        let called =
+            cached.map(|cache_entry| cache_entry.events_called(&definition.point, context));
+        let called = called.unwrap_or_default();
         match find_places(&opened, &definition, matches, context) {
             Ok(places) => events.extend(events_at(places, &definition, context)),
-            // The name may be that of a USDT probe or a cached event.
-            Err(_) if !named.is_empty() => {}
+            // The name may be that of cached events only, not of a USDT probe.
+            Err(_) if !called.is_empty() => {}
             Err(error) => return Err(error),
         }
-        events.extend(probe_cache::renamed(named, &definition)?);
+        events.extend(probe_cache::renamed(called, &definition)?);
     }
     Ok(DefinitionResult {
         definition,
@@ -132,8 +134,9 @@ fn inlined(
     Some(places.join(", "))
 }
 
-/// With `--cache`, returns the cached events of the same definition, even if the debug information no longer exists. `None` without
-/// `--cache`, if an option of the search is given (`--max-probes`, `--[no-]inlines`), or if the cache has no such events.
+/// With `--cache`, returns the cached events of the same definition, even if the debug information no longer exists. `None`
+/// without `--cache`, if an option of the search is given (`--max-probes`, `--[no-]inlines`), or if the cache has no events of
+/// the definition.
 fn cached_events(
     cache_entry: &CachedObject,
     opened: &OpenedObject,

@@ -34,13 +34,13 @@ impl EventLists {
         Self(MachineTracepoints::find(context.globals.debugfs_dir.as_deref()).0)
     }
 
-    /// Returns all events, each with the list it is in, sorted by line. The error is for a command that changes them.
+    /// Returns all events, each with the list it is in, sorted by line. The error is worded for a command that changes the lists.
     pub(crate) fn existing(&self) -> Result<Vec<(ExistingEvent, &'static str)>, CliError> {
         let read = self.read();
         read.map_err(|error| self.refused(&error, PROGRAMS))
     }
 
-    /// Like [`Self::existing`]; the error is for a command that only reads.
+    /// Like [`Self::existing`]; the error is worded for a command that only reads the lists.
     pub(crate) fn listed(&self) -> Result<Vec<(ExistingEvent, &'static str)>, CliError> {
         self.read().map_err(|error| self.unreadable(&error))
     }
@@ -58,7 +58,7 @@ impl EventLists {
             .collect()
     }
 
-    /// Reads both lists; a kernel may have only one.
+    /// Reads both lists. Fails only if neither can be read, as a kernel may have only one.
     fn read(&self) -> io::Result<Vec<(ExistingEvent, &'static str)>> {
         let mut lines = Vec::new();
         let mut failures = Vec::new();
@@ -99,8 +99,8 @@ impl EventLists {
         Ok(text)
     }
 
-    /// Locks one of the lists until the result is dropped, so that two runs of rperf do not choose the same name; `None` if
-    /// neither can be locked.
+    /// Locks the first list that can be locked until the result is dropped, so that two runs of rperf do not choose the same
+    /// event name; `None` if neither can be locked.
     pub(crate) fn lock(&self) -> Option<File> {
         let mut locks = [PROGRAMS, KERNEL].into_iter().map(|list| self.0.lock(list));
         locks.find_map(Result::ok)
@@ -158,8 +158,8 @@ impl EventLists {
             ))
     }
 
-    /// Returns the error for a list that cannot be read or written. If permission is denied, it is the error of a command that
-    /// changes the list.
+    /// Returns the error for a list that cannot be read or written. If permission is denied, the error is worded for a command
+    /// that changes the list.
     fn refused(&self, error: &io::Error, list: &str) -> CliError {
         let root = self.0.root().display();
         match error.kind() {

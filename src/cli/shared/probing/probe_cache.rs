@@ -34,7 +34,8 @@ pub(crate) struct CachedObject {
 }
 
 impl CachedObject {
-    /// Returns the place of `opened` in the cache; `None` for objects without a build-id, modules, and kernels that are not running.
+    /// Returns the object in the cache for `opened`; `None` for objects without a build-id, modules, and kernels that are not
+    /// running.
     pub(crate) fn of(opened: &OpenedObject) -> Option<Self> {
         match opened {
             OpenedObject::Program(binary) => Some(Self {
@@ -78,7 +79,7 @@ impl CachedObject {
         (!events.is_empty()).then_some(events)
     }
 
-    /// Returns the user-defined events that `%[GROUP:]NAME` matches.
+    /// Returns the user-defined events that `point` matches; none unless it is `%[GROUP:]NAME`.
     pub(crate) fn events_called(&self, point: &Point, context: &Context) -> Vec<ProbeEvent> {
         let entries = self.entries(context);
         let user_defined = entries.iter().filter(|entry| !entry.is_marker);
@@ -86,7 +87,7 @@ impl CachedObject {
         events.filter(|event| is_covered(point, event)).collect()
     }
 
-    /// Adds the object to the cache unless it is there, and the entry to its list.
+    /// Adds the object to the cache unless it is there, and `entry`, if given, to the object's list.
     fn keep(&self, entry: Option<CachedEntry>, cache: &Cache) -> io::Result<()> {
         let id = self.id.to_string();
         if cache.object(&id).is_none() {
@@ -122,16 +123,16 @@ impl CachedObject {
     }
 }
 
-/// Whether `%[GROUP:]NAME` matches an event. The group may be given without `sdt_`.
+/// Whether `point` is `%[GROUP:]NAME` and matches an event. The group may be given without `sdt_`.
 fn is_covered(point: &Point, event: &ProbeEvent) -> bool {
     let Point::Marker { provider, name } = point else {
         return false;
     };
-    let group = provider.as_ref().is_none_or(|provider| {
+    let is_group_matched = provider.as_ref().is_none_or(|provider| {
         let sdt_group = format!("sdt_{provider}");
         matches_pattern(provider, &event.group) || matches_pattern(&sdt_group, &event.group)
     });
-    group && matches_pattern(name, &event.name)
+    is_group_matched && matches_pattern(name, &event.name)
 }
 
 fn text(entries: &[CachedEntry]) -> String {
@@ -159,7 +160,7 @@ fn cache(context: &Context) -> Result<Cache, CliError> {
 pub(crate) struct CacheAddition {
     /// The object that the entry belongs to.
     object: CachedObject,
-    /// `None` for USDT markers: those are added with the object.
+    /// `None` for a point `%[GROUP:]NAME`: USDT markers are added with the object, and a cached event is already there.
     entry: Option<CachedEntry>,
 }
 
@@ -178,12 +179,12 @@ impl CacheAddition {
                 .detail("  Error: Failed to add events.")
                 .hint("the cache stores events of programs with a build-id (link with --build-id) and of the running kernel, not of its modules")
         })?;
-        let is_marker = matches!(definition.point, Point::Marker { .. });
+        let is_marker_or_cached = matches!(definition.point, Point::Marker { .. });
         let group = events.first().map(|event| event.group.clone());
         let group = group.unwrap_or_default();
         Ok(Self {
             object: object.clone(),
-            entry: (!is_marker).then(|| CachedEntry::new(definition, &group, events)),
+            entry: (!is_marker_or_cached).then(|| CachedEntry::new(definition, &group, events)),
         })
     }
 }
@@ -201,8 +202,8 @@ pub(crate) fn keep(additions: Vec<CacheAddition>, context: &Context) -> Result<(
     Ok(())
 }
 
-/// Returns the cached objects with their entries: all objects if `within` is the kernel (neither `-x` nor `-m` is given), the builds
-/// of a program, or none for a module.
+/// Returns the cached objects with their entries: all objects if `within` is the kernel (neither `-x` nor `-m` is given), all
+/// builds of a program, or none for a module.
 fn lists(
     cache: &Cache,
     within: &ProbedObject,
@@ -296,8 +297,8 @@ pub(crate) fn delete(
     Ok(())
 }
 
-/// Returns the installed programs with user-defined events that `%[GROUP:]NAME` matches, and whether the running kernel has
-/// such events.
+/// Returns the installed programs with user-defined events that `point` (`%[GROUP:]NAME`) matches, and whether the running kernel
+/// has user-defined events that it matches.
 pub(crate) fn objects_with(point: &Point, context: &Context) -> (Vec<PathBuf>, bool) {
     let root = context.buildid_dir();
     let objects = root.and_then(|root| Cache::new(root).objects().ok());
