@@ -151,12 +151,13 @@ impl<'a> Parser<'a> {
         let (_, symbol, operands) = OPERATORS.into_iter().find(|entry| entry.0 == code)?;
         match operands {
             1 => {
-                // `_` marks the prefix operator; the postfix operator is printed before the operand, too.
-                if matches!(code, "pp" | "mm") {
-                    self.skip_prefix("_");
-                }
+                // `_` marks the prefix operator.
+                let is_postfix = matches!(code, "pp" | "mm") && !self.skip_prefix("_");
                 let operand = self.expression()?;
-                Some(self.add(Node::Unary(symbol, operand)))
+                Some(self.add(match is_postfix {
+                    true => Node::Postfix(symbol, operand),
+                    false => Node::Unary(symbol, operand),
+                }))
             }
             2 => {
                 let left = self.expression()?;

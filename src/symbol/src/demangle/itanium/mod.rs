@@ -87,6 +87,8 @@ enum Node<'a> {
     Decltype(Id),
     /// An operator before its operand.
     Unary(&'a str, Id),
+    /// An operator after its operand.
+    Postfix(&'a str, Id),
     /// An operator between its operands.
     Binary(&'a str, Id, Id),
     /// `a?b : c`.

@@ -19,6 +19,10 @@ impl<'t, 'a> Printer<'t, 'a> {
                 self.push(symbol);
                 self.subexpression(self.without_parameters(symbol, *operand))?;
             }
+            Node::Postfix(symbol, operand) => {
+                self.subexpression(*operand)?;
+                self.push(symbol);
+            }
             Node::Binary(symbol, left, right) => return self.binary(symbol, *left, *right),
             Node::Conditional(condition, yes, no) => {
                 self.subexpression(*condition)?;

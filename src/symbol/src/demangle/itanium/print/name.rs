@@ -173,6 +173,7 @@ impl<'t, 'a> Printer<'t, 'a> {
             | Node::Attributed(a, _)
             | Node::Decltype(a)
             | Node::Unary(_, a)
+            | Node::Postfix(_, a)
             | Node::Keyword(_, a) => find(a),
             _ => None,
         }
