@@ -47,8 +47,8 @@ struct TraceConversion {
 impl PerfData<'_> {
     /// Converts the recording to a file or stream in memory in which each branch of the trace is a
     /// sample of an event `branches`. The instruction pointer of a sample is the source of the branch, its address the
-    /// target. `None` if the recording has no Intel BTS trace, if none of its events belongs to the trace or that event has no id, or if an event
-    /// has no IDENTIFIER, by which samples of the new event are recognized.
+    /// target. `None` if the recording has no Intel BTS trace, if none of its events belongs to the trace or that event has no
+    /// id, or if an event has no IDENTIFIER, by which samples of the new event are recognized.
     ///
     /// # Errors
     /// [`WriteError`] of writing to memory.

@@ -1,6 +1,9 @@
 //! `script -s`: scripts in Python, on recordings of the repository.
 
-use std::process::Command;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rperf_testkit::{Outcome, Scratch, real_perf, skip, write_program};
 
@@ -523,4 +526,63 @@ fn top_scripts_refresh_their_screen_until_interrupted() {
 fn has_rows(screen: &str, title: &str) -> bool {
     let is_row = |line: &str| line.ends_with(|last: char| last.is_ascii_digit());
     screen.contains(title) && screen.lines().any(is_row)
+}
+
+/// Waits until the process blocks SIGINT (proc_pid_status(5), `SigBlk`).
+fn wait_until_interrupts_are_blocked(pid: u32) {
+    const SIGINT_BIT: u64 = 1 << (2 - 1);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        if mask.is_some_and(|mask| mask & SIGINT_BIT != 0) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{status}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn an_interrupt_before_a_stream_begins_does_not_stop_the_script() {
+    let test =
+        "commands::script::scripts::an_interrupt_before_a_stream_begins_does_not_stop_the_script";
+    if !has_python() {
+        return skip(test, "there is no python3");
+    }
+    let scratch = Scratch::new();
+    let script = b"def process_event(values): pass\ndef trace_end(): print('end')\n";
+    scratch.write("own.py", script).expect("a script");
+    let program = env!("CARGO_BIN_EXE_rperf");
+    let file = root().join("tests/fixtures/x86_64/cycles.data");
+    let inject = Command::new(program)
+        .args(["inject", "-o", "-", "-i"])
+        .arg(file)
+        .output();
+    let stream = inject.expect("rperf starts").stdout;
+    let mut reader = Command::new(program)
+        .args(["script", "-s", "own.py", "-i", "-"])
+        .current_dir(scratch.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("rperf starts");
+    wait_until_interrupts_are_blocked(reader.id());
+    let interrupted = Command::new("kill")
+        .args(["-INT", &reader.id().to_string()])
+        .status();
+    assert!(interrupted.expect("kill starts").success());
+    let mut input = reader.stdin.take().expect("a pipe");
+    input.write_all(&stream).expect("the stream is read");
+    drop(input);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while reader.try_wait().expect("a child").is_none() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(20));
+    }
+    // It has ended, unless it hangs.
+    let _ = reader.kill();
+    let outcome = reader.wait_with_output().expect("a child");
+    assert!(outcome.status.success(), "{outcome:?}");
+    assert_eq!(outcome.stdout, b"end\n");
 }

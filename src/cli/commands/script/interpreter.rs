@@ -87,7 +87,8 @@ impl Interpreter {
             signals,
             ignores_signals: false,
         };
-        interpreter.send(hello);
+        // Also after a signal: the interpreter answers only this block.
+        interpreter.write_block(hello);
         Ok(interpreter)
     }
 
@@ -125,7 +126,12 @@ impl Interpreter {
             .as_ref()
             .is_some_and(|signals| matches!(signals.next(), Ok(Some(_))));
         let is_stopped = is_interrupted && !self.ignores_signals;
-        let Some(events) = self.events.as_mut().filter(|_| !is_stopped) else {
+        !is_stopped && self.write_block(block)
+    }
+
+    /// Writes a block and its length; returns false if the interpreter has closed its end.
+    fn write_block(&mut self, block: &[u8]) -> bool {
+        let Some(events) = self.events.as_mut() else {
             return false;
         };
         let length = u32::try_from(block.len()).unwrap_or(u32::MAX).to_le_bytes();
