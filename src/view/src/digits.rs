@@ -16,9 +16,10 @@ const MAX_DIGITS: usize = 20;
 /// Bytes copied at once: a fixed length avoids a call of memcpy, and few numbers are longer.
 const CHUNK: usize = 16;
 
-/// Digits of a number, which end before index [`MAX_DIGITS`], and the sign of a negative one. [`CHUNK`] bytes follow them, so
-/// that a whole chunk can be copied; the copy is truncated.
+/// Digits of a number, with the sign of a negative number. They end before index [`MAX_DIGITS`]. The [`CHUNK`] bytes after the
+/// digits exist only so that a whole chunk can be copied from any start; the copy is truncated.
 struct Digits {
+    /// All bytes other than the digits and the sign are `fill`.
     bytes: [u8; MAX_DIGITS + CHUNK],
     /// Index of the first digit or of the sign.
     start: usize,
@@ -69,6 +70,7 @@ impl Digits {
     #[inline]
     fn put(&self, out: &mut Vec<u8>, width: usize) {
         let length = (MAX_DIGITS - self.start).max(width);
+        // Up to `MAX_DIGITS` bytes, the padding is already in `bytes`.
         match MAX_DIGITS
             .checked_sub(length)
             .and_then(|from| self.bytes.get(from..))
@@ -108,6 +110,7 @@ pub(crate) fn push_hundredths(out: &mut String, value: f64) {
     };
     push_decimal(out, hundredths / 100);
     let digits = Digits::decimal(hundredths % 100, b'0');
+    // `text` has no padding: a leading zero is written here.
     out.push_str(if hundredths % 100 < 10 { ".0" } else { "." });
     out.push_str(digits.text());
 }
@@ -152,7 +155,7 @@ pub(crate) fn push_blanks(out: &mut String, count: usize) {
     }
 }
 
-/// Appends the first `length` bytes of `text`: at most [`CHUNK`] bytes of a text with at least [`CHUNK`] bytes.
+/// Appends the first `length` bytes of `text`. `length` must be at most [`CHUNK`]; `text` must have at least [`CHUNK`] bytes.
 #[inline]
 fn put_start(out: &mut Vec<u8>, text: &[u8], length: usize) {
     let end = out.len() + length;

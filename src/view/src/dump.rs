@@ -42,9 +42,9 @@ pub struct Dump<'a> {
     /// The sample fields that at least one known event records.
     sample_type: SampleType,
     scratch: Vec<u8>,
-    /// Whether records are printed in file order.
+    /// Whether file order was requested. Records that cannot be sorted are printed in file order without it, too.
     unsorted: bool,
-    /// Whether the thread and the object of samples are not printed.
+    /// Whether the thread and the object of samples are not printed. [`Self::write`] never prints them: this is for the caller.
     without_threads: bool,
 }
 
@@ -61,7 +61,7 @@ pub enum DumpContent<'a> {
     Kernel {
         /// The fields of the record type, without the trailer.
         body: &'a [u8],
-        /// Thread, time and CPU.
+        /// The trailer: thread, time, event id and CPU, each if recorded.
         trailer: SampleId,
     },
     /// A record written by the recorder.
@@ -112,7 +112,7 @@ impl<'a> Dump<'a> {
         self
     }
 
-    /// Whether the thread and the object of samples are printed.
+    /// Whether the caller prints the thread and the object of samples, with [`write_thread`].
     #[must_use]
     pub fn shows_threads(&self) -> bool {
         !self.without_threads
@@ -124,7 +124,7 @@ impl<'a> Dump<'a> {
         !self.unsorted && self.can_be_sorted()
     }
 
-    /// Whether perf can sort the records by time.
+    /// Whether perf can sort the records by time. In pipe mode perf assumes that it can: the events are not known at the start.
     fn can_be_sorted(&self) -> bool {
         self.recording.is_pipe || self.has_trailers()
     }
@@ -143,7 +143,7 @@ impl<'a> Dump<'a> {
         }
     }
 
-    /// Writes one record.
+    /// Writes one record, without the lines of [`write_thread`].
     ///
     /// # Errors
     /// Errors of `out`.
@@ -258,7 +258,8 @@ impl<'a> Dump<'a> {
     }
 
     /// Writes CPU and time, each if any event records it: the largest number (perf's -1 as unsigned) if this record lacks the
-    /// field, 0 for records of the recorder. Without trailers, records other than samples always show -1 for both.
+    /// field, is of an unknown event or cannot be decoded; 0 for records of the recorder. Without trailers, records other than
+    /// samples always show `-1` for both.
     fn write_stamp(
         &self,
         out: &mut dyn Write,

@@ -67,24 +67,25 @@ impl HistogramView<'_> {
         let ranges: Vec<ValueRange> = self.histogram.ranges().collect();
         let largest_count = ranges.iter().map(|range| range.count).max();
         let bound = |bound: Option<i128>| bound.map(|bound| bound.to_string()).unwrap_or_default();
-        let width =
-            |least: usize, cells: &mut dyn Iterator<Item = usize>| cells.fold(least, usize::max);
-        let lower = width(
+        let width = |least: usize, cell_widths: &mut dyn Iterator<Item = usize>| {
+            cell_widths.fold(least, usize::max)
+        };
+        let lower_width = width(
             LOWER,
             &mut ranges.iter().map(|range| bound(range.from).len()),
         );
-        let upper = width(UPPER, &mut ranges.iter().map(|range| bound(range.to).len()));
-        let count = width(
+        let upper_width = width(UPPER, &mut ranges.iter().map(|range| bound(range.to).len()));
+        let count_width = width(
             COUNT,
             &mut ranges.iter().map(|range| range.count.to_string().len()),
         );
         writeln!(out, "# {}: {}\n#", self.title(), self.summary())?;
-        let heading = RightAligned("Range", lower).to_string();
+        let heading = RightAligned("Range", lower_width).to_string();
         writeln!(
             out,
             "{heading}    {} : {} Distribution",
-            LeftAligned("", upper),
-            LeftAligned("Count", count)
+            LeftAligned("", upper_width),
+            LeftAligned("Count", count_width)
         )?;
         for range in &ranges {
             let length = range
@@ -95,18 +96,17 @@ impl HistogramView<'_> {
             writeln!(
                 out,
                 "{} -> {} : {} |{}|",
-                RightAligned(&bound(range.from), lower),
-                LeftAligned(&bound(range.to), upper),
-                LeftAligned(&range.count.to_string(), count),
+                RightAligned(&bound(range.from), lower_width),
+                LeftAligned(&bound(range.to), upper_width),
+                LeftAligned(&range.count.to_string(), count_width),
                 LeftAligned(&bar, BAR as usize),
             )?;
         }
         Ok(())
     }
 
-    /// Writes summary and ranges as a JSON document and a newline. The bounds of ranges are inclusive; the lower bound of the
-    /// first range and the upper bound of the last one may be `null`, for none. Without values, all numbers of the summary but
-    /// `count` are `null`.
+    /// Writes summary and ranges as a JSON document and a newline. The bounds of ranges are inclusive; the first range has no
+    /// lower bound and the last one no upper bound (`null`). Without values, all numbers of the summary but `count` are `null`.
     ///
     /// # Errors
     /// Those of `out`.

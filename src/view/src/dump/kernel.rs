@@ -8,7 +8,8 @@ use rperf_wire::{Endian, RawRecord, Read, ReadFormat, Record, SampleId};
 use super::{AlternateHex, name};
 use crate::script::record::{text_poke, write_record};
 
-/// Writes the name and fields of a record without its trailer; without an event, only the name.
+/// Writes the name and fields of a record, or only the name if `event` is `None`, because no event is known. The body of `raw`
+/// has no trailer. `event` is the event of the trailer.
 pub(super) fn write(
     out: &mut dyn Write,
     raw: &RawRecord<'_>,
@@ -46,6 +47,7 @@ pub(super) fn write(
             format!(" pid: {pid} tid: {tid}\n")
         }
         Record::AuxOutputHwId(id) => format!(" hw_id: {}\n", AlternateHex(id.hw_id)),
+        // The address is not resolved to a symbol.
         Record::TextPoke(poke) => text_poke(poke, None),
         Record::CallchainDeferred(chain) => {
             let (pid, tid) = trailer.pid_tid.unwrap_or((u32::MAX, u32::MAX));
@@ -60,9 +62,9 @@ pub(super) fn write(
         }
         Record::Other(_) => "\n".to_owned(),
         record => {
-            let mut text = Vec::new();
-            write_record(record, raw.kind, raw.misc, &mut text);
-            return out.write_all(&text);
+            let mut name_and_text = Vec::new();
+            write_record(record, raw.kind, raw.misc, &mut name_and_text);
+            return out.write_all(&name_and_text);
         }
     };
     write!(out, "PERF_RECORD_{name}{text}")

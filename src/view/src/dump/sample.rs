@@ -97,14 +97,15 @@ fn write_stacks(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> 
         if let Some(calls) = &calls {
             let user_marker = callchain.iter().position(|ip| ip == PERF_CONTEXT_USER);
             if let Some(user_marker) = user_marker.filter(|_| !calls.is_empty()) {
-                let kernel = callchain.iter().take(user_marker + 1);
-                let joined: Vec<u64> = kernel.chain(branches::callers(calls)).collect();
+                let kernel_and_marker = callchain.iter().take(user_marker + 1);
+                let joined: Vec<u64> = kernel_and_marker.chain(branches::callers(calls)).collect();
                 writeln!(out, "... LBR call chain: nr:{}", joined.len())?;
                 chain(out, joined.into_iter())?;
             }
         }
         writeln!(out, "... FP chain: nr:{}", callchain.len())?;
         chain(out, callchain.iter())?;
+        // In a deferred callchain, the marker is followed by a cookie, which is the last entry.
         let last_but_one = callchain.len().checked_sub(2);
         if last_but_one.and_then(|index| callchain.get(index)) == Some(PERF_CONTEXT_USER_DEFERRED) {
             writeln!(out, "...... (deferred)")?;
@@ -189,7 +190,8 @@ fn write_regs(
     Ok(())
 }
 
-/// Offset of the user stack's size in the record.
+/// Offset, in the record, of the field that holds the user stack's size: the length of a record that has only the fields before
+/// it.
 fn stack_offset(sample: &SampleDump<'_>) -> usize {
     let mut attr = sample.attr.clone();
     for field in STACK_AND_LATER_FIELDS {

@@ -66,7 +66,8 @@ fn unwinding_result(result: &UnwindingResult<'_>) -> String {
     head + &chain.map_or("\n".to_owned(), |chain| frames(&chain))
 }
 
-/// The frames, in the layout of a callchain: one per line, with the stack pointer after the address.
+/// The number of frames, which ends the record's first line, and the frames, in the layout of a callchain: one per line, with the
+/// stack pointer after the address.
 fn frames(chain: &Chain<'_>) -> String {
     let mut text = format!("  nr: {}\n", chain.ips.len());
     for (number, (ip, sp)) in chain.ips.iter().zip(chain.sps.iter()).enumerate() {

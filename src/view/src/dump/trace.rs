@@ -8,7 +8,7 @@ use rperf_wire::{AuxTraceInfo, Endian};
 const BRANCH: usize = AuxTraceInfo::BTS_BRANCH;
 /// The flag of predicted branches.
 const PREDICTED: u64 = 0x10;
-/// The words after the trace type of Intel BTS, with the names and the spelling of perf.
+/// The names of the words that follow the trace type in an AUXTRACE_INFO record of Intel BTS, as perf spells them.
 const NAMES: [&str; 6] = [
     "PMU Type",
     "Time Shift",

@@ -10,7 +10,7 @@ use rperf_wire::{
 
 use super::{AlternateHex, simpleperf};
 
-/// perf's marker for records that its command does not handle.
+/// perf's marker for records that its command does not handle. [`write()`] appends it to some types for every command.
 pub(super) const UNHANDLED: &str = ": unhandled!\n";
 
 /// `PERF_STAT_ROUND_TYPE__FINAL`.
@@ -25,7 +25,7 @@ pub(super) fn write(out: &mut dyn Write, record: &RecordAt<'_>, endian: Endian) 
 }
 
 /// Like [`write()`], for types that the command does not handle: writes the fields of STAT, STAT_ROUND and STAT_CONFIG,
-/// but not those of AUXTRACE_ERROR and ID_INDEX.
+/// but not those of AUXTRACE_ERROR and ID_INDEX, as perf does. The caller appends [`UNHANDLED`].
 pub(super) fn write_unhandled(
     out: &mut dyn Write,
     record: &RecordAt<'_>,

@@ -14,7 +14,7 @@ fn event(name: &str, attr: Attr) -> EventDesc {
     }
 }
 
-/// A file with these events and groups, given as name, index of the leader and number of events.
+/// A file with these events and groups. Each group is given as its name, the index of its leader and its number of events.
 fn file(endian: Endian, events: &[EventDesc], groups: &[(&str, u32, u32)]) -> Vec<u8> {
     let group = |(name, leader, members): &(&str, u32, u32)| GroupDesc {
         name: (*name).to_owned(),
@@ -34,6 +34,7 @@ fn text(file: &[u8], options: &EvlistOptions<'_>) -> String {
     String::from_utf8(out).unwrap()
 }
 
+/// A software event with a frequency, and with a bit in `sample_type` and a flag that have no names.
 fn clock(name: &str) -> EventDesc {
     let attr = Attr {
         kind: EventType::SOFTWARE,

@@ -18,8 +18,8 @@ struct Date {
 
 /// The date of a day counted from 1 January 1970.
 ///
-/// Years start in March, so that the leap day is the last day, in eras of 400 years, which are all equally long.
-/// From March on, the lengths of months repeat: 31, 30, 31, 30, 31 days, 153 together.
+/// Years are counted from March to February, so that the leap day is the last day of a year. An era is 400 such years; all eras
+/// are equally long. From March on, the lengths of months repeat: 31, 30, 31, 30, 31 days, 153 together.
 fn date(days: i64) -> Date {
     const DAYS_IN_ERA: i64 = 146_097;
     /// Days from 1 March 0000 to 1 January 1970.

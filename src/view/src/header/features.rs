@@ -108,7 +108,8 @@ fn number_or_flag(features: &Features<'_>, feature: FeatureId) -> Option<String>
     })
 }
 
-/// Returns title and text of a feature that is a single string.
+/// Returns title and text of a feature that is a single string; no text if the section cannot be decoded. `None` for other
+/// features.
 fn string(features: &Features<'_>, feature: FeatureId) -> Option<(&'static str, Option<String>)> {
     Some(match feature {
         FeatureId::HOSTNAME => ("hostname", features.hostname()),
@@ -143,6 +144,7 @@ fn events(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     let size = features.described_attr_size().unwrap_or_default();
     for event in features.event_desc().unwrap_or_default() {
         write!(out, "# event : name = {}, ", event.name)?;
+        // As in perf, a second comma follows that of the name.
         if !event.ids.is_empty() {
             write!(out, ", id = {{ {} }}", joined(&event.ids, ", "))?;
         }
@@ -351,7 +353,8 @@ fn domains(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the clock of the recording, and one instant in its time and in the time of day, the latter also as a local date.
+/// Writes the clock of the recording, and a reference time: as a local date, as the time of day in seconds since 1970, and as the
+/// time of that clock.
 fn clock_data(
     out: &mut dyn Write,
     clock: &ClockData,

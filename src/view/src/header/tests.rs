@@ -7,6 +7,10 @@ use rperf_wire::{Attr, Endian};
 use super::{HeaderOptions, write_features};
 use crate::test_recordings;
 
+// Values of `HeaderOptions::full`.
+const BRIEF: bool = false;
+const FULL: bool = true;
+
 fn domains(version: u32) -> SchedDomains {
     let domain = SchedDomain {
         number: 0,
@@ -28,6 +32,7 @@ fn printed(features: &FeatureSet, full: bool) -> String {
     let data = PerfData::parse(&bytes).unwrap();
     let options = HeaderOptions {
         captured: 0,
+        // UTC.
         zone: &|_| 0,
         full,
     };
@@ -46,16 +51,16 @@ fn sections_of_newer_releases() {
     let before = "# hostname : machine\n";
     let after = "# e_machine : 62\n#   e_flags : 0\n# cacheline size: 64\n";
     let brief = "# CPU_DOMAIN_INFO info available, use -I to display\n";
-    assert_eq!(printed(&features, false), format!("{before}{brief}{after}"));
+    assert_eq!(printed(&features, BRIEF), format!("{before}{brief}{after}"));
     let full = "# schedstat version\t: 17\n# Maximum sched domains\t: 1\n# cpu\t\t: 1\n# nr_domains\t: 1\n\
                 # Domain\t\t: 0\n# Domain name      : SMT\n# Domain cpu map   : 3\n# Domain cpu list  : 0-1\n";
-    assert_eq!(printed(&features, true), format!("{before}{full}{after}"));
+    assert_eq!(printed(&features, FULL), format!("{before}{full}{after}"));
     features.sched_domains(&domains(15));
     let unnamed = full
         .replace("# Domain name      : SMT\n", "")
         .replace(": 17", ": 15");
     assert_eq!(
-        printed(&features, true),
+        printed(&features, FULL),
         format!("{before}{unnamed}{after}")
     );
 }

@@ -156,9 +156,9 @@ fn totals(recordings: &[RecordedUsage; 2]) -> Vec<(&'static str, [UsageSums; 2])
         .map(|kind| {
             let kind_sums = |totals: &UsageTotals| {
                 let mut kinds = totals.kinds.iter();
-                let own = kinds.find(|totals| totals.kind == kind);
-                own.map_or([RequestCount::default(); 2], |own| {
-                    [own.allocated, own.live]
+                let found = kinds.find(|totals| totals.kind == kind);
+                found.map_or([RequestCount::default(); 2], |totals| {
+                    [totals.allocated, totals.live]
                 })
             };
             (kind_name(kind), total_sums(recordings, kind_sums))
@@ -206,6 +206,7 @@ pub fn write(
         before.seconds, after.seconds
     )?;
     let numbers = TITLES.into_iter().map(Column::right);
+    // The last column is not padded.
     let columns = numbers.chain([Column::left("Memory"), Column::left("").fixed(0)]);
     let mut table = Table::new(columns.collect::<Vec<_>>());
     for (name, sums) in totals(recordings) {
@@ -228,10 +229,12 @@ pub fn write(
 
 /// Returns the names of a row in one line, with all frames of a stack.
 fn title(named: &NamedUsage) -> String {
+    // The row's own title has the innermost frame.
     let outer = named.frames.iter().skip(1);
     outer.fold(named.title(), |title, frame| title + " < " + frame)
 }
 
+/// Returns the cells of the columns [`TITLES`].
 fn number_cells(sums: &[UsageSums; 2]) -> Vec<Cell> {
     let [before, after] = sums;
     let number = |key| [before.number(key), after.number(key)];

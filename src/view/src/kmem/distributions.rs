@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::sched::delay_histogram::{bar, counts_by_power};
 use crate::table::{Cell, Column, Table, TextStyle};
 
-const NANOSECONDS: u64 = 1_000_000_000;
+const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
 /// How the values of a histogram are displayed.
 #[derive(Debug, Clone, Copy)]
@@ -129,19 +129,21 @@ fn write_histogram(
         Column::right(format!("To {}", quantity.unit)),
         Column::right("Count"),
         Column::right("Share"),
+        // The last column is not padded.
         Column::left("").fixed(0),
     ]);
-    let first = counts.iter().position(|count| *count > 0);
+    // The empty lines before the lowest value are omitted.
+    let first_used = counts.iter().position(|count| *count > 0);
     let mut from = 0;
-    for (line, (power, number)) in (quantity.first_power..).zip(&counts).enumerate() {
+    for (line, (power, line_count)) in (quantity.first_power..).zip(&counts).enumerate() {
         let to = 1_u64.checked_shl(power).unwrap_or(u64::MAX);
-        if Some(line) >= first {
+        if Some(line) >= first_used {
             rows.push([
                 quantity.text(from).into(),
                 quantity.text(to).into(),
-                (*number).into(),
-                Cell::share(*number, count),
-                bar(*number, most).into(),
+                (*line_count).into(),
+                Cell::share(*line_count, count),
+                bar(*line_count, most).into(),
             ]);
         }
         from = to;
@@ -160,16 +162,17 @@ fn write_rates(out: &mut dyn Write, rates: &[AllocationRate], end: u64) -> io::R
     let mut rows = Table::new(Vec::from(titles.map(Column::right)));
     let begin = rates.first().map_or(0, |rate| rate.from);
     for rate in rates {
-        // The last interval ends with the last event.
+        // The last interval ends with the last event, at `end`; the others end there at the latest.
         let to = rate.to.min(end.max(rate.from.saturating_add(1)));
         let width = to.saturating_sub(rate.from);
         let per_second = |number: u64| {
-            let rate = u128::from(number) * u128::from(NANOSECONDS) / u128::from(width.max(1));
+            let rate =
+                u128::from(number) * u128::from(NANOSECONDS_PER_SECOND) / u128::from(width.max(1));
             u64::try_from(rate).unwrap_or(u64::MAX)
         };
-        let time = rate.from.saturating_sub(begin) / 1000;
+        let micros = rate.from.saturating_sub(begin) / 1000;
         rows.push([
-            format!("{}.{:06}", time / 1_000_000, time % 1_000_000).into(),
+            format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000).into(),
             per_second(rate.allocated.requests).into(),
             per_second(rate.allocated.bytes).into(),
             per_second(rate.freed.requests).into(),
@@ -230,7 +233,8 @@ pub(super) fn histogram_json(summarized: SummarizedValues<'_>) -> Value {
         percentiles,
     } = summarized;
     let percentile = |place: usize| percentiles.and_then(|all| all.get(place).copied());
-    let counts = counts_by_power(values, 0);
+    let first_power = 0;
+    let counts = counts_by_power(values, first_power);
     let ranges = (0..).zip(counts).filter(|(_, count)| *count > 0);
     let ranges = ranges.map(|(power, count)| {
         let from = if power == 0 { 0 } else { 1_u64 << (power - 1) };
