@@ -50,7 +50,7 @@ impl SymbolSources {
             ));
         }
         let file = |option| {
-            // Commands that show only functions of user space lack the options for the kernel.
+            // `None` also for the kernel's options in commands that lack them because they show only functions of user space.
             let path = given_value::<String>(matches, option).map(PathBuf::from);
             path.map(|path| readable(path, option)).transpose()
         };
@@ -116,7 +116,7 @@ impl SymbolSources {
         Resolver::new(world, &self.files, paths).with_vdso(own_vdso())
     }
 
-    /// Returns the search paths for the running system.
+    /// Returns the search paths for the running system, without [`SearchPaths::of_running_processes`].
     pub(crate) fn live_paths(&self, context: &Context) -> SearchPaths {
         self.search_paths(SearchPaths::new(context.buildid_dir()))
     }
@@ -145,6 +145,7 @@ fn recorded_kallsyms(directory: &Path) -> Option<PathBuf> {
     listing.is_file().then_some(listing)
 }
 
+/// Returns `path` if it can be opened: as a directory for `symfs`, otherwise as a file.
 fn readable(path: PathBuf, option: &str) -> Result<PathBuf, CliError> {
     let opened = match option {
         "symfs" => Folder::open(&path).map(drop),

@@ -29,6 +29,7 @@ pub struct Blocks<'a, 'w> {
 struct EventBlocks {
     /// The blocks by function and by the address of the branch that ends them.
     blocks: FxHashMap<(SymbolId, u64), BlockCounts>,
+    /// As in [`BlockTable::cycles`].
     cycles: u64,
 }
 
@@ -37,17 +38,17 @@ struct EventBlocks {
 struct BlockCounts {
     /// The branch at the end.
     end: Frame,
-    /// The lowest start address of the executions. The start of an execution is the target of the previous branch, if it is in
-    /// the same function at a lower address than `end`. `None` if no execution has a start, or if recorded branches are not
-    /// consecutive.
+    /// The lowest start address of the executions. The start of an execution is the target of the previous branch, if this
+    /// target is in the same function at a lower address than `end`. `None` if no execution has a start, or if recorded
+    /// branches are not consecutive.
     start: Option<u64>,
     cycles: u64,
     times: u64,
     first: FirstCycles,
 }
 
-/// The cycles of the first executions that began at the lowest start, in the order of the recording. If no start is known, those of
-/// the first executions.
+/// The cycles of the first executions that began at the lowest start, in the order of the recording. If no start is known,
+/// those of the first executions.
 #[derive(Clone, Copy, Default)]
 struct FirstCycles {
     cycles: [u64; Self::MAX],

@@ -18,9 +18,9 @@ const MARKERS: u64 = (-4095_i64).cast_unsigned();
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChainBranch {
     branch: BranchEntry,
-    /// Number of loop iterations removed directly before this step.
+    /// Number of loop iterations removed directly before this step: 0 or 1, see [`remove_loops`].
     passes: u32,
-    /// Cycles of the last removed iteration.
+    /// Cycles of the removed iteration.
     loop_cycles: u64,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn steps(branches: &[BranchEntry], order: Direction, max: usize) -> V
 }
 
 impl ChainBranch {
-    /// The frames of the branch: target and source.
+    /// The frames of the branch: the target, then the source, whatever the call graph order.
     pub(crate) fn frames(&self) -> [(u64, BranchMark); 2] {
         let BranchEntry { from, to, flags } = self.branch;
         let origin = BranchMark::From {
@@ -96,8 +96,8 @@ impl ChainBranch {
     }
 }
 
-/// Number of addresses at the start of `chain` that are return addresses of the `max` newest of `branches`: the frames of the
-/// branches show these callers already. 0 if [`steps`] has no frames for the branches.
+/// Number of addresses at the start of `chain` that are return addresses of calls among the `max` newest of `branches`: the
+/// frames of the branches show these callers already. 0 if [`steps`] has no frames for the branches.
 pub(crate) fn overlap(branches: &[BranchEntry], max: usize, chain: U64s<'_>) -> usize {
     if branches.len() > MAX_BRANCHES {
         return 0;
@@ -127,7 +127,8 @@ fn slot(from: u64) -> usize {
     (from.wrapping_mul(0x61c8_8646_80b5_83eb) >> 57) as usize % SLOTS
 }
 
-/// Removes repetitions of the preceding steps.
+/// Removes repetitions of the preceding steps. As in perf, the step after a removed repetition counts it, but is not examined as
+/// the start of another repetition, so some repetitions remain.
 fn remove_loops(steps: &mut Vec<ChainBranch>) {
     let mut first = [None; SLOTS];
     let mut at = 0;
@@ -174,6 +175,7 @@ mod tests {
             let step = |step: &ChainBranch| (step.branch.from, step.passes, step.loop_cycles);
             steps.iter().map(step).collect::<Vec<_>>()
         };
+        // The second iteration of 1 and 2 is removed; the third is then not examined.
         assert_eq!(
             steps_of(Direction::Callee, 100),
             [

@@ -35,7 +35,8 @@ impl ChainCache {
     }
 
     /// Returns the sites of all frames, outermost first. `append` is called for each frame that is not in the outer part common
-    /// with the previous chain, and appends the frame's sites, innermost first.
+    /// with the previous chain, and appends the frame's sites, innermost first. Chains of different epochs or events
+    /// have no common part.
     pub(crate) fn resolve(
         &mut self,
         mut append: impl FnMut(CpuMode, u64, &mut Vec<u32>),
@@ -46,8 +47,8 @@ impl ChainCache {
         }
         let both = self.frames.iter().zip(self.next.iter().rev());
         let common = both.take_while(|(old, new)| old == new).count();
-        let known = common.checked_sub(1).and_then(|last| self.ends.get(last));
-        self.sites.truncate(known.copied().unwrap_or_default());
+        let common_end = common.checked_sub(1).and_then(|last| self.ends.get(last));
+        self.sites.truncate(common_end.copied().unwrap_or_default());
         self.frames.truncate(common);
         self.ends.truncate(common);
         for (mode, ip) in self.next.iter().rev().skip(common) {

@@ -34,16 +34,16 @@ impl ChainResolver {
         }
     }
 
-    /// The site numbers of `chain`, which branches may precede, in call graph order. The frames of a corrupted callchain are
-    /// dropped, but not those of the branches.
+    /// The site numbers of `chain` in call graph order. If the sample's branches precede its callchain, `chain` is the output of
+    /// [`branch_chain::write`]. The frames of a corrupted callchain are dropped, but not those of the branches.
     pub(crate) fn resolve(
         &mut self,
-        head: &SampleKey,
+        sample_key: &SampleKey,
         chain: &[u8],
         finder: &mut SiteFinder<'_, '_, '_>,
     ) -> &mut Vec<u32> {
         let cache = &mut self.cache;
-        cache.begin(head.epoch, head.event);
+        cache.begin(sample_key.epoch, sample_key.event);
         // If call graphs start with the outermost caller, perf counts the limit from there.
         let max_frames = match self.order {
             Direction::Caller => usize::MAX,
@@ -56,6 +56,7 @@ impl ChainResolver {
         let chain = U64s::new(chain, self.endian);
         let mut covered = match self.order {
             Direction::Callee => branch_chain::overlap(&branches, self.max_stack, chain),
+            // As in perf, callers shown by branches are not skipped in this order.
             Direction::Caller => 0,
         };
         // The branches already show the first `covered` frames of the callchain, so these are skipped and not counted.
@@ -65,7 +66,8 @@ impl ChainResolver {
             _ => covered -= 1,
         };
         if !chain::walk(chain, max_frames, push) {
-            cache.begin(head.epoch, head.event);
+            // The callchain is corrupted: drops the frames pushed so far.
+            cache.begin(sample_key.epoch, sample_key.event);
         }
         let sites = cache.resolve(|mode, ip, sites| finder.append(mode, ip, sites));
         self.frames.clear();

@@ -97,8 +97,8 @@ pub enum ComparedValue {
     Undefined,
 }
 
-/// Returns the columns that histograms need for a comparison: `columns`, and the name of the function if `order_by` has the
-/// function.
+/// Returns the columns that histograms need for a comparison: `columns`, and the name of the function if a key in `order_by`
+/// shows the function.
 #[must_use]
 pub fn compared_columns(columns: &[ReportField], order_by: &[ReportField]) -> Vec<ReportField> {
     let keys = order_by.iter().filter_map(|field| field.key());
@@ -118,12 +118,12 @@ impl Comparison {
             rows.retain(|row| row.period(0).is_some() && row.has_pair());
         }
         let kept = rows.iter().filter_map(|row| row.period(0));
-        let kept = kept.fold(0_u64, u64::saturating_add);
+        let kept_total = kept.fold(0_u64, u64::saturating_add);
         let mut comparison = Self {
             method: options.method,
             keys: pairing::keys(files),
             baseline_total: match options.baseline_only {
-                true => kept,
+                true => kept_total,
                 false => totals.first().copied().unwrap_or_default(),
             },
             totals,

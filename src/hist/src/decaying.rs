@@ -29,8 +29,8 @@ pub enum Decay {
     Not,
 }
 
-/// The modes of samples that are hidden, those of the host and of guests. Rows whose own samples are all hidden are removed
-/// at a refresh, before the new samples are added.
+/// The modes whose samples are hidden, on the host and in guests alike. Rows whose own samples are all hidden are removed at a
+/// refresh, before the new samples are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HiddenSamples {
     /// Whether kernel samples are hidden.
@@ -109,8 +109,8 @@ impl DecayingHistogram {
         if let Some(fresh) = self.fresh.take() {
             let mut rest = fresh.totals.clone();
             for row in &fresh.rows {
-                for (rest, own) in rest.iter_mut().zip(sums(row)) {
-                    *rest = rest.without(own);
+                for (rest, in_row) in rest.iter_mut().zip(sums(row)) {
+                    *rest = rest.without(in_row);
                 }
             }
             add_sums(&mut self.rest, &rest);

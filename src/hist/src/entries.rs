@@ -101,7 +101,7 @@ impl<'a> Entries<'a> {
         shard: u64,
         min_period: u64,
     ) -> Vec<Vec<ChainTail>> {
-        // The entries of a shard are consecutive.
+        // The numbers of the entries of a shard are consecutive.
         let first_entry = numbers.values().min().copied().unwrap_or_default();
         let mut chains = vec![Vec::new(); numbers.len()];
         let mut seen = Vec::new();
@@ -142,8 +142,8 @@ impl StackLabels<'_> {
         self.shards == 1 || (label.wrapping_mul(HASH_MULTIPLIER) >> 32) % self.shards == shard
     }
 
-    /// Calls `each(label, from)` once for each label of a stack that belongs to `shard`: `from` is the index of the frame at
-    /// which the chain of that entry starts; `None` for the leaf, which has the whole chain.
+    /// Calls `each(label, from)` once for each of the stack's labels that belong to `shard`. `from` is the index of the frame at
+    /// which the chain of the label's entry starts; `None` for the leaf, which has the whole chain. `seen` is a buffer.
     #[inline]
     fn walk(
         &self,
@@ -182,7 +182,7 @@ struct ShardCounts {
 }
 
 impl ShardCounts {
-    /// Counts one stack.
+    /// Counts one stack for the entries of `shard`; `seen` is a buffer.
     fn visit(
         &mut self,
         stack_labels: &StackLabels<'_>,
@@ -277,6 +277,7 @@ impl Entry {
             site: &merged.sites[self.first.site as usize],
             level: self.first.level,
             samples: self.weights.samples,
+            // Not used by these keys.
             field: 0,
         }
     }

@@ -67,12 +67,12 @@ impl NumberField {
         sort_event: usize,
         events: usize,
     ) -> impl Iterator<Item = usize> {
-        let total = matches!(self, Self::Total | Self::TotalLatency);
+        let is_total = matches!(self, Self::Total | Self::TotalLatency);
         let first = match sort_event {
-            event if event < events && !total => event,
+            event if event < events && !is_total => event,
             _ => 0,
         };
-        let others = 1..if total { 1 } else { events };
+        let others = 1..if is_total { 1 } else { events };
         std::iter::once(first).chain(others.filter(move |other| *other != first))
     }
 

@@ -68,6 +68,7 @@ impl RowOrder<'_> {
                 return name(one).cmp(&name(other));
             }
             match key.pads {
+                // The cells of these keys are numbers.
                 CellPadding::Before => number(one_cell).cmp(&number(other_cell)),
                 _ => Ordering::Equal,
             }

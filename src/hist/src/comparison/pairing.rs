@@ -1,4 +1,4 @@
-//! Pairs rows of several histograms by the names in them.
+//! Pairs rows of several histograms by the texts that identify them.
 
 use std::collections::hash_map::Entry;
 
@@ -57,6 +57,7 @@ pub(super) fn pair_rows(files: &[Option<&Histogram>]) -> Vec<ComparedRow> {
 fn unpaired(row: &HistogramRow, keys: &[&Key], files: usize) -> ComparedRow {
     ComparedRow {
         cells: cells(row, keys).to_vec(),
+        // The cell of `FUNCTION_NAME` follows those of `keys`.
         function: row.cells.get(keys.len()).cloned().unwrap_or_default(),
         unresolved: row.unresolved,
         periods: vec![None; files],
@@ -70,6 +71,7 @@ fn cells<'r>(row: &'r HistogramRow, keys: &[&Key]) -> &'r [String] {
 fn names(row: &HistogramRow, keys: &[&Key]) -> RowNames {
     let cells = keys.iter().zip(&row.cells);
     let other_cells = cells.filter(|(key, _)| !key.shows_function());
+    // The cell of `FUNCTION_NAME` follows those of `keys`.
     let function = row.cells.get(keys.len());
     other_cells
         .map(|(_, cell)| cell)

@@ -55,7 +55,7 @@ pub(super) fn decay(branches: &mut Vec<Branch>) {
     branches.retain(|branch| branch.all.period > 0);
 }
 
-/// Joins the only sub-branch to its parent, unless there are several or chains end in the parent.
+/// Joins the sub-branch of `branch` to it, if there is exactly one and no chain ends in `branch` itself.
 fn join_single_branch(branch: &mut Branch) {
     let ends_here = branch.own.period > 0;
     if !ends_here
@@ -166,9 +166,10 @@ mod tests {
 
     #[test]
     fn chains_fork_where_they_differ() {
+        let is_list = false;
         let mut tree = Vec::new();
         for (frames, period) in [("abc", 8), ("abd", 16), ("a", 8), ("abc", 8), ("x", 1)] {
-            add(&mut tree, vec![chain(frames, period)], false);
+            add(&mut tree, vec![chain(frames, period)], is_list);
         }
         assert_eq!(text(&tree), "a:40/8(b:32/0(c:16/16()d:16/16()))x:1/1()");
         decay(&mut tree);
@@ -185,17 +186,19 @@ mod tests {
 
     #[test]
     fn a_single_remaining_branch_is_joined_to_its_parent() {
+        let is_list = false;
         let mut tree = Vec::new();
-        add(&mut tree, vec![chain("abc", 80), chain("abd", 1)], false);
+        add(&mut tree, vec![chain("abc", 80), chain("abd", 1)], is_list);
         decay(&mut tree);
         assert_eq!(text(&tree), "abc:70/70()");
     }
 
     #[test]
     fn listed_chains_stay_complete() {
+        let is_list = true;
         let mut list = Vec::new();
-        add(&mut list, vec![chain("abc", 2), chain("ab", 5)], true);
-        add(&mut list, vec![chain("abc", 1)], true);
+        add(&mut list, vec![chain("abc", 2), chain("ab", 5)], is_list);
+        add(&mut list, vec![chain("abc", 1)], is_list);
         let threshold = BranchThreshold::new(
             &GraphOptions {
                 form: GraphForm::Folded,
