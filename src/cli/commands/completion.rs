@@ -21,9 +21,9 @@ zsh)', in fish with 'rperf completion fish | source'. Installed as a file it bel
 share/bash-completion/completions/rperf, share/zsh/site-functions/_rperf or share/fish/vendor_completions.d/rperf.fish.
 
 The scripts call 'completion words -- WORD...' with the words of the command line up to the cursor. It prints the candidates \
-for the last WORD. The first line of its output says which candidates the shell adds: none, files PREFIX or directories \
-PREFIX (PREFIX is the part of the last WORD before the file name, as --output=), or command N (the words from index N on are the command line of another program; \
-index 0 is the program's name). Every other line is a candidate, a tab and its description.";
+for the last WORD. The first line of its output names the candidates that the shell adds: none, files PREFIX or directories \
+PREFIX (PREFIX is the part of the last WORD before the file name, as --output=), or command N (the words from index N on are \
+the command line of another program; index 0 is the program's name). Every other line is a candidate, a tab and its description.";
 
 /// The scripts; @NAME@ is replaced by the name of the program.
 const SCRIPTS: [(&str, &str); 3] = [
