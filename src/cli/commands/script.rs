@@ -102,7 +102,10 @@ fn print_recording(
 ) -> Result<(), CliError> {
     let decoded = match settings.header_only || dump::is_wanted(matches) {
         true => None,
-        false => itrace::decoded(stored, matches, false, context)?,
+        false => {
+            let by_default = false;
+            itrace::decoded(stored, matches, by_default, context)?
+        }
     };
     let input = decoded.as_ref().unwrap_or(stored);
     let data = input.parse(context)?;
@@ -149,7 +152,8 @@ fn print_recording(
     analysis.conclude()
 }
 
-/// Returns the fields of a template or of `-F`, by default those of perf. Prints warnings about repeated `-F`.
+/// Returns the fields of a template or of `-F`, by default those of perf. Prints warnings about each `-F` that replaces
+/// an earlier one.
 fn selection(
     matches: &ArgMatches,
     rows: Option<&RowLayout>,
@@ -170,17 +174,18 @@ fn selection(
 
 fn field_error(error: Error) -> CliError {
     let text = error.to_string();
-    let first = match &error {
+    let first_line = match &error {
         // perf splits these errors, which name no event, into two lines.
         Error::NoAddressForSymbols | Error::NoAddressForLines => text.lines().next(),
         _ => None,
     };
-    let message = first.unwrap_or(&text);
+    let message = first_line.unwrap_or(&text);
     let cli = match error.is_usage() {
         true => CliError::usage(message),
         false => CliError::message(255, message),
     };
     let rest = text.strip_prefix(message).unwrap_or_default();
+    // `rest` is empty or begins with a line break: its first line is empty.
     let cli = rest.lines().skip(1).fold(cli, CliError::detail);
     match &error {
         Error::UnknownField { field } => {
@@ -250,7 +255,8 @@ fn deliver(
             }
         })
     };
-    // With a filter, or with events without addresses, perhaps no kernel address is resolved.
+    // Saves time if kernel addresses are resolved. With a filter, or with events without addresses, perhaps none is, and the
+    // symbols of the kernel would be loaded in vain.
     let needs_kernel = text.shows_all_addresses() && replay.has_kernel_samples();
     match analysis.jobs.get() > 1 && needs_kernel {
         true => text.resolver.while_reading_kernel(render),

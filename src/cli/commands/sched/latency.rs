@@ -53,6 +53,7 @@ impl LatencyFormat {
             (ANTAGONISTS, Self::Antagonists),
         ];
         let mut requested = tables.iter().filter(|(id, _)| is_set(id));
+        // `--json` excludes only --percentiles, which comes first in `tables`; the others add to the JSON.
         match (requested.next(), requested.next()) {
             (Some((PERCENTILES, _)), _) if is_set("json") => Err(CliError::usage(
                 "--percentiles and --json exclude each other: JSON has the percentiles",

@@ -126,8 +126,8 @@ fn draw(
     write_picture(&flame, format, &options, output, analysis.context)
 }
 
-/// Returns the rows as stacks of a flame graph, from the root: the task, its state and its stack; then for each waker a frame `--`, its
-/// stack from the innermost frame to the outermost, and its name.
+/// Returns the rows as stacks of a flame graph, from the root: the task, its state and its stack; then for each waker a frame
+/// `--`, the waker's stack from the innermost frame to the outermost, and the waker's name.
 fn flame_stacks(table: &OffCpuTable, named: &NamedSwitchStacks) -> Stacks {
     let mut stacks = Stacks::default();
     let mut frames = Vec::new();

@@ -21,8 +21,9 @@ const EVENTS: [&str; 5] = [
 ];
 /// Events that are recorded if the kernel has them (`CONFIG_SCHEDSTATS`).
 const STATISTICS: [&str; 3] = ["sched_stat_wait", "sched_stat_sleep", "sched_stat_iowait"];
-/// The event of a wakeup in the context of the waker. Kernels before Linux 4.3 only have [`WAKEUP`].
+/// The event of a wakeup, written in the context of the waker. Always recorded, too.
 const WAKING: &str = "sched_waking";
+/// Recorded instead if the kernel does not have [`WAKING`] (before Linux 4.3).
 const WAKEUP: &str = "sched_wakeup";
 
 /// The command in messages.
@@ -45,7 +46,7 @@ pub(super) fn run(
     record_events(events, arguments, matches, context)
 }
 
-/// Returns the events to record, after checking that this kernel has all of them.
+/// Returns the events to record, after checking that this kernel has all but the optional ones ([`STATISTICS`]).
 fn events(context: &Context) -> Result<Vec<&'static str>, CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let folder = machine.folder().join("sched");

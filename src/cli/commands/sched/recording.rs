@@ -15,7 +15,7 @@ use crate::cli::shared::recorded_fields::{event_layouts, require_fields, without
 /// The event that every analysis needs.
 const SWITCH: &str = "sched:sched_switch";
 
-/// The numbers that a warning names as possibly wrong where records were lost.
+/// The numbers that may be wrong where records were lost. The warning names a CPU first: `its` is this CPU.
 const DOUBTFUL: &str = "run times and delays of its tasks";
 
 /// The layouts of the scheduler's events in a recording.

@@ -57,8 +57,8 @@ pub(in crate::cli::commands) fn command() -> Command {
 
 fn input_and_fields() -> Vec<Arg> {
     vec![
-        // perf 6.1 does not have these four options. They come first, since the error for an ambiguous prefix names the last two
-        // matches, which are then options of perf.
+        // perf 6.1 does not have the next four options. They come first, since the error for an ambiguous prefix names the last
+        // two matches, which are then options of perf.
         debuginfod::option(),
         symbol_args::ignore_vmlinux(),
         switch("csv").help("print a row for each sample, with the fields of -F separated by commas, and a row of titles"),
@@ -217,7 +217,7 @@ pub(super) fn refuse_mixtures(
     Err(CliError::usage(message))
 }
 
-/// Refuses options of perf's text format, which don't apply to the other formats.
+/// Refuses options that do not apply to JSON, CSV or templates. `dumps` is whether a dump is requested.
 fn refuse_text(
     matches: &ArgMatches,
     settings: &ScriptSettings,
@@ -226,6 +226,7 @@ fn refuse_text(
     let text_options = [
         (dumps, "-D"),
         (settings.checks, "-d"),
+        // The files of the events would lack the titles of CSV. JSON and templates have none.
         (settings.is_csv() && settings.per_event, "--per-event-dump"),
         (settings.header || settings.header_only, "--header"),
         (!settings.records.is_empty(), "--show-...-events"),

@@ -17,7 +17,7 @@ use crate::cli::error::CliError;
 /// Options that select samples and do not apply to counts.
 const SAMPLE_FILTERS: [&str; 6] = ["comms", "dsos", "pid", "symbols", "tid", "time"];
 
-/// The value of [`StatConfig::AGGREGATION`] if counts are sums of all CPUs and threads, as in perf.
+/// The value of [`StatConfig::AGGREGATION`] if counts are sums of all CPUs and threads: perf's `AGGR_GLOBAL`.
 const AGGR_GLOBAL: u64 = 1;
 
 /// The options in [`SAMPLE_FILTERS`] that were given.
@@ -63,7 +63,7 @@ pub(super) struct CountTable {
 }
 
 impl CountTable {
-    /// Whether a record of counts was decoded.
+    /// Whether a record of [`COUNT_RECORDS`] was decoded, even if it has no counts.
     pub(super) fn has_begun(&self) -> bool {
         self.counts.is_some()
     }
@@ -75,7 +75,7 @@ impl CountTable {
         filter: &SampleCriteria,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        // An error ends the records. The replay reports it.
+        // Stops at the first record that cannot be read. The replay reports the error.
         for record in data.records().map_while(Result::ok) {
             let at = CountRecord {
                 raw: &record.raw,
@@ -178,7 +178,7 @@ impl CountTable {
         self.names.iter().map(String::as_str)
     }
 
-    /// Writes the rows of an interval, as perf: the counts of the interval or, if `stat` recorded sums of all CPUs and
+    /// Writes the rows of an interval, as perf does: the counts of the interval or, if `stat` recorded sums of all CPUs and
     /// threads, the totals since the start.
     fn write(
         &mut self,

@@ -32,7 +32,7 @@ impl ScriptCounts {
         filter: &SampleCriteria,
         interpreter: &mut Interpreter,
     ) {
-        // The replay reports where records end early.
+        // Stops at the first record that cannot be read. The replay reports the error.
         let mut records = data.records().map_while(Result::ok);
         records.all(|record| {
             let record = CountRecord {

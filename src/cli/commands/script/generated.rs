@@ -18,17 +18,17 @@ const PERL_FILE: &str = "perf-script.pl";
 ///
 /// # Errors
 ///
-/// Status 129: another language. Status 255: the recording cannot be read, has no tracepoints, or the file cannot be
+/// Status 129: `-g` gives another language. Status 255: the recording cannot be read, has no tracepoints, or the file cannot be
 /// written.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<ExitStatus>, CliError> {
     let Some(given) = matches.get_one::<String>("gen-script") else {
         return Ok(None);
     };
-    let (name, file) = match given.rsplit_once('.') {
+    let (language_or_suffix, file) = match given.rsplit_once('.') {
         Some((_, suffix)) => (suffix, Some(given.as_str())),
         None => (given.as_str(), None),
     };
-    let (language, default_file) = match name.to_ascii_lowercase().as_str() {
+    let (language, default_file) = match language_or_suffix.to_ascii_lowercase().as_str() {
         "python" | "py" => (ScriptLanguage::Python, PYTHON_FILE),
         "perl" | "pl" => (ScriptLanguage::Perl, PERL_FILE),
         _ => {

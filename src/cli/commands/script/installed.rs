@@ -19,13 +19,15 @@ use crate::cli::error::{CliError, ExitStatus};
 
 /// Maximum size of a script in bytes.
 const MAX_SCRIPT: u64 = 1 << 20;
-/// Runs the script `$3` with a function `perf` that calls the program `$1`, and adds the options `$2` to calls of
-/// `script`.
+/// Runs the script `$3` with a function `perf`, which calls the program `$1` and adds the options `$2` to calls of its command
+/// `script`. The words after these are those of the script; `$0` is its name.
 const SHELL: &str = r#"own=$1 options=$2 file=$3; shift 3
 perf() {
     if [ "$1" = script ]; then shift; eval '"$own" script '"$options"' "$@"'; else "$own" "$@"; fi
 }
 . "$file""#;
+/// The options of `script` for a record script, which calls `record`.
+const NO_OPTIONS: &str = "";
 
 /// An installed script.
 #[derive(Debug)]
@@ -121,7 +123,8 @@ impl InstalledScript {
             "record" => {
                 let all = call.all_cpus.then(|| OsString::from("-a"));
                 let words = all.into_iter().chain(call.words);
-                let shell = self.shell(self.record()?, "", context)?.args(words).spawn();
+                let record = self.record()?;
+                let shell = self.shell(record, NO_OPTIONS, context)?.args(words).spawn();
                 finish(check_started(shell)?)
             }
             _ => self.run_live(call, context),
@@ -138,7 +141,7 @@ impl InstalledScript {
             recorded.insert(0, "-a".into());
         }
         let record = self.record()?;
-        let mut recorder = self.shell(record, "", context)?;
+        let mut recorder = self.shell(record, NO_OPTIONS, context)?;
         recorder.args(["-q", "-o", "-"]).args(recorded);
         let options = options(Some(OsStr::new("-")), call.force);
         let mut reporter = self.shell(&self.report, &options, context)?;
@@ -155,7 +158,8 @@ impl InstalledScript {
         })
     }
 
-    /// The shell that runs the record script or the report script.
+    /// Returns the shell that runs the record script or the report script. `options` are added to the script's calls of the
+    /// command `script`.
     fn shell(
         &self,
         script: &std::path::Path,
@@ -211,11 +215,11 @@ pub(super) fn split(
         .skip(required)
         .take_while(|word| is_named(word))
         .count();
-    let reported = match name.ends_with("top") {
+    let reported_count = match name.ends_with("top") {
         true => words.len(),
         false => required + further,
     };
-    let recorded = words.split_off(reported);
+    let recorded = words.split_off(reported_count);
     Ok((words, recorded))
 }
 

@@ -59,18 +59,23 @@ pub(super) fn run(
         mappings: false,
         cgroups: false,
     };
-    let request = kernel_sums::request(Target::Cpus(None), no_records, matches, context)?;
+    // `-C` selects waits in the BPF programs; it does not limit the observation.
+    let all_cpus = Target::Cpus(None);
+    let request = kernel_sums::request(all_cpus, no_records, matches, context)?;
     let has_workload = request.observe.workload.is_some();
     if !has_workload {
         context.note("observing the whole system until Ctrl-C");
     }
+    // The only event of the request is a `bpf-output` event.
     let explained = |error| explain::explain(context, "bpf-output", error);
     let mut reporter = RecordReporter::new(context, matches);
     let mut observation = Observation::open(&request, &mut reporter).map_err(explained)?;
     let mut summary = start(query.cpu).map_err(unavailable)?;
+    // There are no synthesized records to take.
     let started = observation.start(&request, &mut |_| {});
     started.map_err(explained)?;
     let status = kernel_sums::watch(&mut observation, has_workload, &mut |observation| {
+        // Empties the rings; the records are not needed.
         observation.drain(&mut |_| {});
         summary.take_ended().map_err(unavailable)
     })?;
@@ -78,6 +83,7 @@ pub(super) fn run(
     let rows = tasks.into_iter().map(|(key, waits)| row(key, waits));
     let table = LatencyTable::of_tasks(rows.collect(), query.merge_names, &query.keys);
     let losses = summary.losses().map_err(unavailable)?;
+    // Waits that are not in the table count as lost records.
     let lost = RecordLosses {
         lost: losses.rows,
         ..RecordLosses::default()

@@ -26,7 +26,7 @@ pub(super) struct ReplayedTimes {
 /// Whether the threads may begin.
 enum Start {
     Waiting,
-    /// The threads may begin; contains the thread of each task that has steps.
+    /// The threads may begin; contains the thread of each task, `None` for a task without steps.
     Begin(Arc<[Option<Thread>]>),
     /// Not all threads could be started.
     Cancelled,
@@ -38,12 +38,13 @@ struct SharedState<'p> {
     /// Whether a wakeup has happened, by its number.
     woken: Vec<AtomicBool>,
     start: Mutex<Start>,
+    /// Notified when `start` is no longer [`Start::Waiting`].
     started: Condvar,
     /// The time that an empty run takes.
     run_overhead: Duration,
 }
 
-/// Takes all steps of the plan once, with a thread for each task.
+/// Takes all steps of the plan once, with a thread for each task that has steps.
 ///
 /// # Errors
 ///
@@ -79,7 +80,8 @@ pub(super) fn replay_once(
 }
 
 impl SharedState<'_> {
-    /// Starts a thread for each task that has steps. Returns them by task.
+    /// Starts a thread for each task that has steps. Returns the threads by task, `None` for a task without steps. `handles` gets
+    /// the handles, also of threads that were started before an error.
     fn spawn_all<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
@@ -181,7 +183,9 @@ pub(super) fn measure_precision() -> TimerPrecision {
     };
     let run_overhead = shortest(&|| {
         let begun = Instant::now();
-        run(Duration::ZERO, Duration::ZERO);
+        // An empty run.
+        let (time, overhead) = (Duration::ZERO, Duration::ZERO);
+        run(time, overhead);
         begun.elapsed()
     });
     let sleep_overhead = shortest(&|| {

@@ -64,22 +64,22 @@ pub(in crate::cli::commands) fn record_command() -> Command {
         .arg(workload::words())
 }
 
-/// Reads the counters before and after the command, and prints the differences.
+/// Reads the counters before and after the workload, and prints the differences.
 pub(in crate::cli::commands) fn run_live(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let observed = observe(matches, context, None)?;
+    let no_file = None;
+    let observed = observe(matches, context, no_file)?;
     let data = PerfData::parse_with_any_events(&observed.recording);
     let data = data.map_err(|error| CliError::failure(255, error))?;
-    let stats = SchedStats::of_recording(&data, None);
+    // `-C` already limited the observation.
+    let all_cpus = None;
+    let stats = SchedStats::of_recording(&data, all_cpus);
     let stats = stats.map_err(|error| CliError::failure(255, error))?;
+    let is_verbose = context.verbosity(matches) > 0;
     context.paginate("sched")?;
-    write_report(
-        &mut context.stdout(),
-        &stats,
-        context.verbosity(matches) > 0,
-    )?;
+    write_report(&mut context.stdout(), &stats, is_verbose)?;
     Ok(ExitStatus::Ok)
 }
 
@@ -112,15 +112,15 @@ fn observe(
     context: &Context,
     output: Option<SchedstatOutput>,
 ) -> Result<SchedstatSummary, CliError> {
-    let program = workload::find(matches, context);
-    let program = program.map_err(|(word, cause)| explain::workload(COLLECTED, &word, &cause))?;
+    let workload = workload::find(matches, context);
+    let workload = workload.map_err(|(word, cause)| explain::workload(COLLECTED, &word, &cause))?;
     let request = SchedstatRequest {
         proc: context
             .var(PROC_VARIABLE)
             .map_or_else(|| PROC.into(), PathBuf::from),
         sysfs: pmus::sysfs_root(context),
         cpus: wanted_cpus(matches)?,
-        workload: program,
+        workload,
         output,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: command_line(context),

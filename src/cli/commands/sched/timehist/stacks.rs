@@ -15,7 +15,7 @@ const HIDDEN: &[&str] = &["schedule", "__schedule", "preempt_schedule"];
 /// are shown if fewer are hidden.
 const HIDDEN_FRAMES: usize = 2;
 
-/// Resolves stacks.
+/// Prepares the text of the stack for each sample; empty if no stack is shown.
 pub(super) struct SwitchStacks<'r> {
     line: StackLine<'r>,
     with_stacks: bool,
@@ -51,6 +51,7 @@ impl PrepareSamples for SwitchStacks<'_> {
         let is_switch =
             matches!(event, Some(TypedEvent::SchedSwitch(event)) if event.prev_pid() != 0);
         let text = (is_switch && self.with_stacks).then(|| self.line.text(sample));
+        // `None` would skip the sample, but the history needs all.
         Some(text.flatten().unwrap_or_default())
     }
 }
