@@ -16,7 +16,8 @@ pub(crate) fn option() -> Arg {
         .help("number of worker threads (default: one per CPU)")
 }
 
-/// Returns the number of threads: the option or the setting `rperf.jobs`, at most [`MAX_THREADS`]; otherwise one per CPU.
+/// Returns the number of threads: the option, otherwise the setting `rperf.jobs`, each lowered to at most [`MAX_THREADS`];
+/// one per CPU if neither is given.
 ///
 /// # Errors
 ///
@@ -44,5 +45,5 @@ pub(crate) fn processors() -> NonZeroUsize {
     NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// The maximum number of threads that can be requested.
+/// The maximum number of threads: a larger requested number is lowered to it.
 const MAX_THREADS: usize = 1024;

@@ -24,7 +24,7 @@ use rperf_input::DiskFiles;
 const FILE_HEADER: u16 = 64;
 /// Size of `Elf64_Phdr`, in bytes.
 const PROGRAM_HEADER: u16 = 56;
-/// The maximum size in bytes of a kallsyms or modules file of an existing copy; current ones have some ten million
+/// The maximum size in bytes of a kallsyms or modules file of an existing copy; current kallsyms files have some ten million
 /// bytes.
 const MAX_LISTING: u64 = 256 << 20;
 /// Maximum number of bytes copied at a time.
@@ -34,47 +34,47 @@ const CHUNK: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct KernelFiles {
     /// The path of the kcore file.
-    memory: PathBuf,
+    kcore: PathBuf,
     /// The text of kallsyms.
     listing: Vec<u8>,
     /// The text of the modules file.
     modules: Vec<u8>,
-    /// The build-id in hexadecimal.
+    /// The build-id of the kernel in hexadecimal.
     pub(crate) id: String,
 }
 
 impl KernelFiles {
-    /// Reads the kernel files next to `memory`, which is `/proc/kcore` or a kcore file in a directory with the same files, and
+    /// Reads the kernel files next to `kcore`, which is `/proc/kcore` or a kcore file in a directory with the same files, and
     /// the build-id in `../sys/kernel/notes`, relative to that directory.
     ///
     /// # Errors
     ///
     /// A description of the file that cannot be read, or of what it lacks.
-    pub(crate) fn read(memory: &Path) -> Result<Self, String> {
-        if memory.file_name().is_none_or(|name| name != "kcore") {
+    pub(crate) fn read(kcore: &Path) -> Result<Self, String> {
+        if kcore.file_name().is_none_or(|name| name != "kcore") {
             return Err("its file name is not kcore".to_owned());
         }
-        let memory = std::path::absolute(memory).map_err(|error| reason(&error))?;
+        let kcore = std::path::absolute(kcore).map_err(|error| reason(&error))?;
         let sibling = |name: &str| {
-            let path = memory.with_file_name(name);
+            let path = kcore.with_file_name(name);
             let bytes = DiskFiles.read(&path).map(|bytes| bytes.to_vec());
             bytes.map_err(|error| format!("{}: {}", path.display(), reason(&error)))
         };
         let (listing, modules) = (sibling("kallsyms")?, sibling("modules")?);
-        let root = memory.ancestors().nth(2).unwrap_or(Path::new("/"));
+        let root = kcore.ancestors().nth(2).unwrap_or(Path::new("/"));
         let notes = root.join("sys/kernel/notes");
-        let id = DiskFiles.read(&notes).ok();
-        let id = id.and_then(|notes| build_id_of_notes(&notes, native_endian()));
+        let note_bytes = DiskFiles.read(&notes).ok();
+        let id = note_bytes.and_then(|bytes| build_id_of_notes(&bytes, native_endian()));
         let id = id.ok_or_else(|| format!("{}: no build-id", notes.display()))?;
         Ok(Self {
             listing,
             modules,
             id: id.to_string(),
-            memory,
+            kcore,
         })
     }
 
-    /// Returns the folder of a copy with the same addresses of kernel and modules; `None` if there is none.
+    /// Returns the folder in `copies` of a copy with the same addresses of kernel and modules; `None` if there is none.
     pub(crate) fn existing_copy(&self, copies: &Folder) -> Option<PathBuf> {
         let names = copies.names().ok()?;
         let mut folders = names
@@ -109,16 +109,17 @@ impl KernelFiles {
         let mut ranges = vec![in_pages(address("_stext")?, address("_etext")?)];
         let modules = module_ranges(&self.modules);
         let first = modules.iter().map(|(start, _, _)| *start).min();
-        let last = modules
+        let ends = modules
             .iter()
             .map(|(start, size, _)| start.saturating_add(*size));
-        if let (Some(first), Some(last)) = (first.filter(|first| *first != 0), last.max()) {
-            ranges.push(in_pages(first, last));
+        if let (Some(first), Some(end)) = (first.filter(|first| *first != 0), ends.max()) {
+            ranges.push(in_pages(first, end));
         }
         Ok(ranges)
     }
 
-    /// Writes the parts of `ranges` that are in the kcore file, and kallsyms and modules, to an empty folder.
+    /// Writes kallsyms, modules and a kcore file to an empty folder. The kcore file has, of each range, the part from its start
+    /// that the original contains.
     ///
     /// # Errors
     ///
@@ -126,7 +127,7 @@ impl KernelFiles {
     pub(crate) fn copy(&self, ranges: &[Range<u64>], folder: &Folder) -> io::Result<()> {
         write(folder, "kallsyms", |out| out.write_all(&self.listing))?;
         write(folder, "modules", |out| out.write_all(&self.modules))?;
-        let memory = KernelMemory::open(&DiskFiles, &self.memory)?;
+        let memory = KernelMemory::open(&DiskFiles, &self.kcore)?;
         let readable = ranges.iter().filter_map(|range| memory.part(range.clone()));
         let readable: Vec<Range<u64>> = readable.collect();
         let headers = headers(memory.header(), &readable)
@@ -144,7 +145,7 @@ impl KernelFiles {
                     if count == 0 {
                         return Err(io::Error::other(format!(
                             "{}: no data at {at:#x}",
-                            self.memory.display()
+                            self.kcore.display()
                         )));
                     }
                     out.write_all(chunk.get(..count).unwrap_or_default())?;

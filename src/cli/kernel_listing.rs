@@ -9,8 +9,9 @@
 //!
 //! MODULES, PROGRAMS and CHECKSUM are checksums (CRC-32): of the loaded modules, the ids of loaded BPF programs, and the text.
 //! The copy is valid as long as the boot, the modules and the programs are the same. No copy is written if any of the three
-//! cannot be read; reading the ids of BPF programs needs CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate later are
-//! missing in the copy, but KSYMBOL records of recordings describe them.
+//! cannot be read, if all addresses are hidden, or if the text exceeds [`MAX_LISTING`]; reading the ids of BPF programs needs
+//! CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate later are missing in the copy, but KSYMBOL records of recordings
+//! describe them.
 
 use std::ffi::OsStr;
 use std::io::{self, Cursor, Read, Write as _};
@@ -34,15 +35,15 @@ const MAX_LISTING: usize = 64 << 20;
 /// The maximum size of the first line of a copy, in bytes; it has about a hundred.
 const MAX_HEADER: usize = 256;
 
-/// The files of this machine; `/proc/kallsyms` is read from the copy if that is valid.
+/// The files of this machine; [`Files::open`] opens the copy for `/proc/kallsyms` if the copy is valid.
 #[derive(Debug, Clone)]
 pub(crate) struct SystemFiles {
-    /// The build-id cache.
+    /// The build-id cache, in which the copy is; `None`: no copy is read or written.
     cache: Option<PathBuf>,
 }
 
 impl SystemFiles {
-    /// Returns the files. The copy is in the folder `cache`, if that exists.
+    /// Returns the files. The copy is in the build-id cache `cache`, which is not created if it does not exist.
     pub(crate) fn new(cache: Option<PathBuf>) -> Self {
         Self { cache }
     }
@@ -137,6 +138,7 @@ impl ListingKey {
 /// Returns the copy, positioned after its first line; `None` if it is missing or not valid.
 fn read_copy(folder: &Folder, key: &ListingKey) -> Option<Cursor<Vec<u8>>> {
     let file = folder.find(OsStr::new(NAME)).ok()?;
+    // A copy that belongs to a third user is not trusted.
     if !file.is_users() {
         return None;
     }

@@ -183,7 +183,8 @@ impl ManualContext {
         rest.text([roman("The pages of the commands list other statuses.")]);
         entries_section(&mut rest, "ENVIRONMENT", VARIABLES.iter());
         entries_section(&mut rest, "FILES", FILES.iter());
-        self.examples(&mut rest, |_| true);
+        let every_example = |_: &super::examples::Example| true;
+        self.examples(&mut rest, every_example);
         let others = entries().map(|entry| self.name(entry.name));
         see_also(&mut rest, others);
         ManualPage {
@@ -274,7 +275,7 @@ fn documented_options(command: &Command) -> impl Iterator<Item = &Arg> {
 fn manual_option(arg: &Arg) -> Arg {
     let help = arg.get_long_help().or_else(|| arg.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
-    // A switch is declared with values for its negative form, which users cannot give.
+    // A switch is declared with the values true and false, which users cannot give: they write --NAME or --no-NAME.
     let is_switch = OptionShape::of(arg) == OptionShape::Switch;
     let arg = arg.clone().hide_possible_values(is_switch);
     // roff keeps the line break and indentation of lines that start with a space.
@@ -288,7 +289,7 @@ fn paragraphs(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Adds paragraphs.
+/// Adds each line of `text` as a paragraph.
 fn add_paragraphs(roff: &mut Roff, text: &str) {
     for line in paragraphs(text).lines() {
         match line.is_empty() {

@@ -25,13 +25,15 @@ pub(crate) struct MemoryHint {
 impl MemoryHint {
     /// Creates the hint before the command is known.
     pub(crate) fn new(program: ProgramName) -> Self {
+        let is_threaded = false;
         Self {
             program,
-            hint: Mutex::new(advice(false, address_space_limit())),
+            hint: Mutex::new(advice(is_threaded, address_space_limit())),
         }
     }
 
     /// Sets whether the command uses more than one thread and has `-j`; if so, the hint suggests `-j1`.
+    /// Updates the message of failed allocations, too.
     pub(crate) fn set_threaded(&self, is_threaded: bool) {
         *self.hint.lock().unwrap_or_else(PoisonError::into_inner) =
             advice(is_threaded, address_space_limit());
@@ -106,12 +108,13 @@ mod tests {
 
     #[test]
     fn the_hint_names_the_limit() {
+        let (threaded, not_threaded) = (true, false);
         assert_eq!(
-            advice(true, Some(300_000 * 1024)),
+            advice(threaded, Some(300_000 * 1024)),
             "use one thread (-j1), which needs less memory, or raise the limit of the address space (ulimit -v, now 300000 KiB)"
         );
         assert_eq!(
-            advice(false, None),
+            advice(not_threaded, None),
             "free memory on this machine, or raise the limit of the control group"
         );
     }

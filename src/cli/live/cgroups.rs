@@ -9,8 +9,9 @@ use rperf_session::Target;
 
 use crate::cli::error::CliError;
 
-/// Returns the cgroups that `-G` names, in the order of the events; none without the option. If there are fewer names than
-/// events, the remaining events have no cgroup, but a single name applies to all events. An empty name means no cgroup.
+/// Returns the cgroups that `-G` names, in the order of the events; none without the option. A single name applies to all events.
+/// Two or more names that are fewer than the events give a shorter list: the remaining events have no cgroup. An empty name means
+/// no cgroup.
 pub(crate) fn cgroups(
     matches: &ArgMatches,
     target: &Target,

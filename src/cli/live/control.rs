@@ -63,6 +63,7 @@ fn invalid_word(word: &str) -> CliError {
 /// Opens a FIFO read-write, so that opening does not block, and reading does not end when the last writer exits.
 fn fifo(path: &str) -> io::Result<File> {
     let path = Path::new(path);
+    // `None` for a missing path, and for a regular file or a folder.
     match find_in_place(path, PathOrigin::Given)? {
         Some(found) => found.for_reading_and_writing_nonblocking(),
         None if path.exists() => Err(io::Error::other("not a fifo")),

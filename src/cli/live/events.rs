@@ -28,7 +28,7 @@ pub(crate) struct ListedEvents {
 }
 
 /// Returns the events of all `-e` and `--probe` options with their filters; `None` if there are none. The syntax errors and
-/// unknown names of all options are reported at once.
+/// unknown names of all event lists are reported at once, but if a probe event cannot be created, only that is reported.
 pub(crate) fn events(
     matches: &ArgMatches,
     context: &Context,
@@ -38,6 +38,7 @@ pub(crate) fn events(
     let catalogue = pmus.catalogue(machine);
     let mut lists = Vec::new();
     let mut errors = Vec::new();
+    // All values of `-e` and `--probe`, also those of `-e` without probe events.
     for (index, listed) in probes::create_probe_events(matches, context, &machine.0)? {
         let parsed = match listed {
             ParserEvents::Text(text) => parse(&text, &catalogue),
@@ -143,20 +144,22 @@ pub(crate) fn filter(
         given.push(FilterOption { index, text: None });
     }
     given.sort_by_key(|given| given.index);
+    // From the last list to the first: each takes all filters behind it that are left.
     for list in (0..lists.len()).rev() {
         let start = lists[list].index;
         let first = given.partition_point(|given| given.index < start);
-        let own: Vec<FilterOption> = given.drain(first..).collect();
+        let of_list: Vec<FilterOption> = given.drain(first..).collect();
         for event in &mut lists[list].events {
             match event.tracepoint.clone() {
-                _ if own.is_empty() => {}
+                _ if of_list.is_empty() => {}
                 Some(tracepoint) => {
-                    event.filter = Some(joined(&event.name, &tracepoint, tracefs, &own)?);
+                    event.filter = Some(joined(&event.name, &tracepoint, tracefs, &of_list)?);
                 }
-                None => event.sample_filter = of_samples(&event.name, &own)?,
+                None => event.sample_filter = of_samples(&event.name, &of_list)?,
             }
         }
     }
+    // What is left precedes the first list.
     match given.first() {
         Some(given) => Err(CliError::usage(format!(
             "{} option should follow a -e tracepoint or HW tracer option",
@@ -243,8 +246,8 @@ fn joined(
     let format = describe(tracefs, &tracepoint.system, &tracepoint.name)?.format;
     let mut filters = Vec::new();
     for given in given {
-        let own = || format!("common_pid != {}", std::process::id());
-        let text = given.text.clone().unwrap_or_else(own);
+        let exclude_perf = || format!("common_pid != {}", std::process::id());
+        let text = given.text.clone().unwrap_or_else(exclude_perf);
         let filter = EventFilter::parse(&text, event, &format).map_err(|error| {
             let cli = refused(&text, event).details(&error.to_string());
             error.hint.into_iter().fold(cli, CliError::hint)

@@ -40,6 +40,7 @@ pub(crate) fn request(
     let events = vec![EventSpec::task_reports()];
     let observe = ObserveOptions {
         workload: program,
+        // Has no effect on an event without samples.
         sampling: Sampling::Period(1),
         ..ObserveOptions::new(target, events)
     };
@@ -69,7 +70,8 @@ pub(crate) fn watch(
     round: &mut dyn FnMut(&mut Observation) -> Result<(), CliError>,
 ) -> Result<ExitStatus, CliError> {
     let signal = loop {
-        let woken = observation.wait(MAX_WAIT, None)?;
+        let no_input = None;
+        let woken = observation.wait(MAX_WAIT, no_input)?;
         round(observation)?;
         match (woken.signal, woken.ended) {
             (Some(signal), _) => break Some(signal),

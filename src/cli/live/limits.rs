@@ -36,8 +36,8 @@ pub(crate) fn show_kernel_addresses() -> String {
     format!("{as_root}set {}", changes.join(" and "))
 }
 
-/// The settings that hide the kernel's addresses, with the values that show them; both settings if neither is too high. An unknown
-/// value is too high.
+/// The settings that hide the kernel's addresses, with the values that show them; both settings if neither is too high. An
+/// unknown value is too high.
 fn changes_for_addresses(value: impl Fn(&str) -> Option<i64>) -> Vec<(&'static str, &'static str)> {
     let limits = [
         ("kptr_restrict", 0, "0"),

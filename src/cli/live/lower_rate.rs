@@ -13,13 +13,14 @@ pub(crate) struct TooFrequent<'a> {
     pub(crate) event: &'a str,
     /// The sampling rate of the event.
     pub(crate) rate: SampledRate,
-    /// Whether one `-F` or `-c` suits all events of the recording: there is no other event, or their rates have the same unit.
+    /// Whether one `-F` or `-c` suits all events of the recording: `-F` also applies to tracepoints, and the unit of `-c` depends
+    /// on the event.
     pub(crate) suits_all_events: bool,
 }
 
 impl TooFrequent<'_> {
     /// Returns the option that reduces the samples, or their bytes, from `all` to about `target`: `-F 1000`,
-    /// `-e cpu-clock/freq=1000/`. For a tracepoint sampled by period, it is `--filter`, without a condition.
+    /// `-e cpu-clock/freq=1000/`. For a tracepoint sampled by period, it is `--filter`, for which the user must find a condition.
     pub(crate) fn option(self, target: u64, all: u64) -> String {
         let longer = |period: u64| {
             let factor = u128::from(all.div_ceil(target.max(1)).max(1));
@@ -37,7 +38,7 @@ impl TooFrequent<'_> {
                 return "--filter with a condition on its fields".to_owned();
             }
         };
-        // Breakpoints take no terms.
+        // Breakpoints take no terms: their rate can be set only for all events.
         if self.suits_all_events || self.event.starts_with("mem:") {
             return format!("{option} {value}");
         }
@@ -48,9 +49,10 @@ impl TooFrequent<'_> {
 /// Adds a term to an event: `cpu/cycles/u` to `cpu/cycles,TERM/u`, `cycles:u` to `cycles/TERM/u`, `sched:sched_switch` to
 /// `sched:sched_switch/TERM/`.
 fn with_term(event: &str, term: &str) -> String {
-    if let Some((terms, modifiers)) = event.rsplit_once('/') {
-        let comma = if terms.ends_with('/') { "" } else { "," };
-        return format!("{terms}{comma}{term}/{modifiers}");
+    if let Some((pmu_terms, modifiers)) = event.rsplit_once('/') {
+        // `cpu//` has no other terms.
+        let comma = if pmu_terms.ends_with('/') { "" } else { "," };
+        return format!("{pmu_terms}{comma}{term}/{modifiers}");
     }
     let (name, modifiers) = split_modifiers(event).unwrap_or((event, ""));
     format!("{name}/{term}/{modifiers}")

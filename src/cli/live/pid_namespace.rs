@@ -20,14 +20,14 @@ pub(super) fn own_ids(ids: &[u32], member: u64) -> Result<Vec<u32>, CliError> {
         .hint("give a running process of the container by its id outside of it")
     })?;
     let known = tasks(&namespace);
-    let own = |id: &u32| {
+    let own_id = |id: &u32| {
         known.get(id).copied().ok_or_else(|| {
             let error = format!("no task {id} in the PID namespace of process {member}");
             CliError::message(NO_TARGET_STATUS, error)
                 .hint("without --pid-ns, ids are those of this namespace")
         })
     };
-    ids.iter().map(own).collect()
+    ids.iter().map(own_id).collect()
 }
 
 /// Returns the name of a process's PID namespace: `pid:[4026531836]`.
@@ -40,7 +40,7 @@ fn namespace(pid: u64) -> std::io::Result<PathBuf> {
 fn tasks(link: &PathBuf) -> HashMap<u32, u32> {
     let proc = Proc::new(PROC);
     let processes = proc.processes().unwrap_or_default().into_iter();
-    let members = processes.filter(|pid| namespace((*pid).into()).is_ok_and(|own| own == *link));
+    let members = processes.filter(|pid| namespace((*pid).into()).is_ok_and(|name| name == *link));
     let threads = members.flat_map(|pid| proc.threads(pid).unwrap_or_default());
     let inner = |tid: u32| {
         let status = kernel_text(format!("{PROC}/{tid}/status")).ok()?;

@@ -46,8 +46,8 @@ pub(crate) fn create_probe_events(
     Ok(all)
 }
 
-/// Returns the list with the names of markers replaced by the events created for them. Words that neither the kernel nor the
-/// build-id cache knows stay in the list: the parser of event lists reports them with all other unknown names.
+/// Returns the list with the names of markers replaced by the events created for them. All other words stay in the
+/// list: the parser of event lists reports unknown markers with all other unknown names.
 fn with_marker_events(
     text: &str,
     tracefs: &Tracefs,
@@ -68,7 +68,7 @@ fn with_marker_events(
     Ok(expanded)
 }
 
-/// Refuses `%SYSTEM:EVENT NAME=VALUE`: values belong to definitions, and an event list has none.
+/// Refuses `%SYSTEM:EVENT NAME=VALUE`: values belong to the definition of an event, which `--probe` takes and `-e` does not.
 fn refuse_values(text: &str) -> Result<(), CliError> {
     let is_marker = |word: &str| word.starts_with('%') || word.starts_with("sdt_");
     let Some((marker, values)) = text.split_once(' ').filter(|(word, _)| is_marker(word)) else {

@@ -22,6 +22,7 @@ const NAME_WIDTH: usize = 32;
 /// Prints messages on stderr.
 pub(crate) struct RecordReporter<'a> {
     context: &'a Context,
+    /// The verbosity of the command, less one after [`Self::detailed_from_second_v`].
     verbosity: u8,
     /// Whether every attr and every call of perf_event_open(2) is shown: `-vv`, `--debug perf-event-open`.
     shows_perf_event_open: bool,
@@ -212,11 +213,10 @@ impl SessionObserver for RecordReporter<'_> {
 /// The growth of a recording that the suggested options aim at, in bytes per minute.
 const MAX_BYTES_PER_MINUTE: u64 = 1 << 30;
 
-/// Returns the options that reduce the growth of a recording, now `bytes` per minute; `copies` is whether samples have stack
-/// copies.
-fn lower(bytes: u64, event: TooFrequent<'_>, copies: bool) -> String {
+/// Returns the options that reduce the growth of a recording, now `bytes` per minute.
+fn lower(bytes: u64, event: TooFrequent<'_>, has_stack_copies: bool) -> String {
     let rate = event.option(MAX_BYTES_PER_MINUTE, bytes);
-    match copies {
+    match has_stack_copies {
         true => {
             format!("{rate}, or --unwind live, which stores callchains instead of stack copies")
         }
@@ -224,7 +224,8 @@ fn lower(bytes: u64, event: TooFrequent<'_>, copies: bool) -> String {
     }
 }
 
-/// The hint that a recording will be large: it grows by `bytes` per minute and `samples` per second (0 if unknown).
+/// The hint that a recording will be large: it grows by `bytes` per minute and `samples` per second (0 if unknown). `lower` are
+/// the options that reduce the growth.
 fn growing(bytes: u64, samples: u64, lower: &str) -> String {
     #[expect(
         clippy::cast_precision_loss,
@@ -266,6 +267,7 @@ mod tests {
     #[test]
     fn the_suggested_rate_writes_a_gigabyte_a_minute() {
         let three = 3 << 30;
+        let (with_copies, without_copies) = (true, false);
         let clock = |rate| TooFrequent {
             event: "cpu-clock",
             rate,
@@ -275,13 +277,16 @@ mod tests {
             clock(SampledRate::Frequency(4000)),
             clock(SampledRate::Frequency(1)),
         );
-        assert_eq!(lower(three, often, false), "-F 1333");
+        assert_eq!(lower(three, often, without_copies), "-F 1333");
         assert_eq!(
-            lower(three + 1, clock(SampledRate::Period(10)), false),
+            lower(three + 1, clock(SampledRate::Period(10)), without_copies),
             "-c 40"
         );
-        assert_eq!(lower(three, clock(SampledRate::Period(0)), false), "-c 3");
-        assert!(lower(three, rare, true).starts_with("-F 1, or --unwind live"));
+        assert_eq!(
+            lower(three, clock(SampledRate::Period(0)), without_copies),
+            "-c 3"
+        );
+        assert!(lower(three, rare, with_copies).starts_with("-F 1, or --unwind live"));
         let line = "hint: 51 MB and 70 samples a second make 3.0 GB a minute: try -F 9";
         assert_eq!(growing(three, 70, "-F 9"), line);
         assert!(growing(three, 0, "x").starts_with("hint: 51 MB a second make"));

@@ -25,9 +25,9 @@ enum ObservedScope {
 }
 
 impl ObservedScope {
-    fn of(refused: &NotOpened) -> Self {
-        match (refused.on_cpus, refused.user_only) {
-            _ if refused.tracepoint => Self::Tracepoint,
+    fn of(not_opened: &NotOpened) -> Self {
+        match (not_opened.on_cpus, not_opened.user_only) {
+            _ if not_opened.tracepoint => Self::Tracepoint,
             (true, _) => Self::Cpus,
             (false, false) => Self::Kernel,
             (false, true) => Self::UserSpace,
@@ -46,16 +46,16 @@ impl ObservedScope {
 }
 
 /// Explains why an event could not be opened.
-pub(super) fn explain(refused: &NotOpened) -> CliError {
-    let NotOpened { event, cause, .. } = refused;
-    if refused.branches && cause.raw_os_error() == Some(libc::EOPNOTSUPP) {
+pub(super) fn explain(not_opened: &NotOpened) -> CliError {
+    let NotOpened { event, cause, .. } = not_opened;
+    if not_opened.branches && cause.raw_os_error() == Some(libc::EOPNOTSUPP) {
         return no_branches(event);
     }
-    if let Some(part) = &refused.refused {
+    if let Some(part) = &not_opened.refused {
         return refused_for(event, part);
     }
     match cause.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => denied(refused),
+        Some(libc::EACCES | libc::EPERM) => denied(not_opened),
         Some(libc::ENOENT | libc::ENXIO | libc::ENODEV | libc::EOPNOTSUPP) => {
             failed(format!("The {event} event is not supported."))
                 .hint("this machine has no counter for it; use '-e cpu-clock', which samples by a timer")
@@ -76,30 +76,30 @@ pub(super) fn explain(refused: &NotOpened) -> CliError {
 }
 
 /// The error for a missing permission.
-fn denied(refused: &NotOpened) -> CliError {
-    let own = std::process::id();
-    let filtered = Proc::new(PROC)
-        .status(own, own)
+fn denied(not_opened: &NotOpened) -> CliError {
+    let own_pid = std::process::id();
+    let has_seccomp_filter = Proc::new(PROC)
+        .status(own_pid, own_pid)
         .is_ok_and(|status| status.is_filtered);
-    let error = denied_by(refused, filtered);
-    if filtered {
+    let error = denied_by(not_opened, has_seccomp_filter);
+    if has_seccomp_filter {
         return error.hint(
             "in a container, start it with --cap-add PERFMON or --security-opt seccomp=unconfined",
         );
     }
-    if ObservedScope::of(refused) == ObservedScope::Cpus {
+    if ObservedScope::of(not_opened) == ObservedScope::Cpus {
         return error.hint("without -a and -C you can record your own commands, in user space");
     }
     error
 }
 
-/// Returns the error that names the cause of the denial: the sysctl or, if that allows the event, a seccomp filter (`filtered`), the
-/// owner of an observed task, or, for whole CPUs, a security module.
-fn denied_by(refused: &NotOpened, filtered: bool) -> CliError {
+/// Returns the error that names the cause of the denial: the sysctl or, if that allows the event, a seccomp filter, the owner of
+/// an observed task, or, for whole CPUs, a security module.
+fn denied_by(not_opened: &NotOpened, has_seccomp_filter: bool) -> CliError {
     let NotOpened {
         event, paranoid, ..
-    } = refused;
-    let observed = ObservedScope::of(refused);
+    } = not_opened;
+    let observed = ObservedScope::of(not_opened);
     let (activity, needed) = observed.needs();
     let state = paranoid.map_or_else(
         || "cannot be read".to_owned(),
@@ -118,12 +118,12 @@ fn denied_by(refused: &NotOpened, filtered: bool) -> CliError {
             "or allow it for all users: sudo sysctl {PARANOID}={needed}"
         ));
     }
-    if filtered {
+    if has_seccomp_filter {
         return no_permission(format!(
             "{PARANOID} {state} and would allow it: a seccomp filter blocks the call"
         ));
     }
-    if refused.on_cpus {
+    if not_opened.on_cpus {
         return no_permission(format!(
             "{PARANOID} {state} and would allow it: a security module of the kernel blocks the call"
         ))
@@ -162,9 +162,16 @@ mod tests {
 
     use super::*;
 
-    /// The message for an event of another user's task, refused at this level.
+    const USER_ONLY: bool = true;
+    const WITH_KERNEL: bool = false;
+    const TRACEPOINT: bool = true;
+    const NO_TRACEPOINT: bool = false;
+    const SECCOMP_FILTER: bool = true;
+    const NO_SECCOMP_FILTER: bool = false;
+
+    /// The message for an event of another user's task, refused at this level of `perf_event_paranoid`.
     fn of_task(paranoid: i64, user_only: bool, tracepoint: bool) -> String {
-        let refused = NotOpened {
+        let not_opened = NotOpened {
             event: "cs".to_owned(),
             cause: io::Error::from_raw_os_error(libc::EACCES),
             on_cpus: false,
@@ -174,22 +181,25 @@ mod tests {
             refused: None,
             paranoid: Some(paranoid),
         };
-        denied_by(&refused, false).text()
+        denied_by(&not_opened, NO_SECCOMP_FILTER).text()
     }
 
     #[test]
     fn a_level_that_allows_the_event_is_not_the_reason() {
         let owner = "the process belongs to another user";
         for level in -1..=2 {
-            assert!(of_task(level, true, false).contains(owner), "{level}");
+            assert!(
+                of_task(level, USER_ONLY, NO_TRACEPOINT).contains(owner),
+                "{level}"
+            );
         }
         for level in -1..=1 {
-            let text = of_task(level, false, false);
+            let text = of_task(level, WITH_KERNEL, NO_TRACEPOINT);
             assert!(text.contains(owner) && !text.contains("sysctl"), "{text}");
         }
-        assert!(of_task(-1, false, true).contains(owner));
-        for (level, tracepoint, needed) in [(2, false, 1), (0, true, -1)] {
-            let text = of_task(level, false, tracepoint);
+        assert!(of_task(-1, WITH_KERNEL, TRACEPOINT).contains(owner));
+        for (level, tracepoint, needed) in [(2, NO_TRACEPOINT, 1), (0, TRACEPOINT, -1)] {
+            let text = of_task(level, WITH_KERNEL, tracepoint);
             let reason = format!("at {needed} or less, and it is {level}.");
             assert!(text.contains(&reason), "{text}");
         }
@@ -197,7 +207,7 @@ mod tests {
 
     #[test]
     fn refusals_that_paranoid_allows_have_another_cause() {
-        let refused = NotOpened {
+        let not_opened = NotOpened {
             event: "cs".to_owned(),
             cause: io::Error::from_raw_os_error(libc::EPERM),
             on_cpus: true,
@@ -207,10 +217,10 @@ mod tests {
             refused: None,
             paranoid: Some(0),
         };
-        let text = denied_by(&refused, false).text();
+        let text = denied_by(&not_opened, NO_SECCOMP_FILTER).text();
         assert!(text.contains("a security module"), "{text}");
         assert!(
-            denied_by(&refused, true)
+            denied_by(&not_opened, SECCOMP_FILTER)
                 .text()
                 .contains("a seccomp filter blocks the call")
         );

@@ -9,8 +9,8 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::{flag, given_value};
 
-/// Returns the target. If neither a target option nor a workload is given, it is the whole system, and a note is printed. `doing`
-/// is the activity in that note, such as `recording`.
+/// Returns the target. If neither a target option nor a workload is given, the target is the whole system, and a note is
+/// printed. `doing` is the activity in that note, such as `recording`.
 pub(crate) fn target(
     matches: &ArgMatches,
     context: &Context,
@@ -58,7 +58,8 @@ pub(crate) fn target(
     context.note(format_args!(
         "no workload and no target: {doing} the whole system until Ctrl-C"
     ));
-    Ok(Target::Cpus(None))
+    let all_cpus = None;
+    Ok(Target::Cpus(all_cpus))
 }
 
 fn ids(list: &str) -> Result<Vec<u32>, CliError> {

@@ -6,7 +6,7 @@ use crate::cli::error::CliError;
 
 /// perf's exit status for a user that does not exist (`-EINVAL`).
 const NO_USER_STATUS: u8 = 234;
-/// The user database: a static program has no other source.
+/// The user database. The other sources of nsswitch.conf(5) are ignored: a static program cannot load their libraries.
 const PASSWD: &str = "/etc/passwd";
 /// The maximum size of the user database, in bytes.
 const MAX_PASSWD: u64 = 64 << 20;

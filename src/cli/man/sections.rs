@@ -6,7 +6,7 @@ use self::CommandSet::{Named, WithOption};
 pub(super) enum CommandSet {
     /// The commands of these names.
     Named(&'static [&'static str]),
-    /// Those whose page shows an option, and others.
+    /// The commands whose page shows an option, with `also` and without `except`.
     WithOption {
         /// The option's id.
         option: &'static str,
@@ -31,7 +31,7 @@ impl CommandSet {
     }
 }
 
-/// An entry of a section: a name, its meaning, and the commands that it applies to (all if there is no set).
+/// An entry of a section: a name, its meaning, and the sets of commands that it applies to ([`EVERY_COMMAND`]: all).
 pub(super) struct SectionEntry {
     pub(super) name: &'static str,
     pub(super) text: &'static str,
@@ -58,6 +58,8 @@ impl SectionEntry {
     }
 }
 
+/// No sets: the entry applies to every command.
+const EVERY_COMMAND: &[CommandSet] = &[];
 /// Commands that read the samples or counts of a recording.
 const SAMPLE_READERS: CommandSet = Named(&[
     "annotate",
@@ -143,7 +145,7 @@ const EVENT_NAMES: CommandSet = Named(&[
 
 /// Exit statuses.
 pub(super) const STATUSES: &[SectionEntry] = &[
-    SectionEntry::of(&[], "0", "Success."),
+    SectionEntry::of(EVERY_COMMAND, "0", "Success."),
     SectionEntry::of(
         &[RECORDERS, COUNTERS],
         "status of the command",
@@ -201,7 +203,7 @@ pub(super) const STATUSES: &[SectionEntry] = &[
     ),
     SectionEntry::of(&[Named(&["test"])], "1", "A test failed."),
     SectionEntry::of(
-        &[],
+        EVERY_COMMAND,
         "129",
         "The command line was not understood: an unknown or unsupported option, a bad value, an unknown event.",
     ),
@@ -246,7 +248,7 @@ pub(super) const STATUSES: &[SectionEntry] = &[
         "The function, line, variable or event does not exist.",
     ),
     SectionEntry::of(
-        &[],
+        EVERY_COMMAND,
         "255",
         "A file could not be opened, read or written, or the kernel refused an event.",
     ),
@@ -255,13 +257,17 @@ pub(super) const STATUSES: &[SectionEntry] = &[
 /// Environment variables.
 pub(super) const VARIABLES: &[SectionEntry] = &[
     SectionEntry::of(
-        &[],
+        EVERY_COMMAND,
         "PERF_CONFIG",
         "Configuration file to read instead of /etc/perfconfig and ~/.perfconfig.",
     ),
-    SectionEntry::of(&[], "HOME", "Directory of .perfconfig and .debug."),
     SectionEntry::of(
-        &[],
+        EVERY_COMMAND,
+        "HOME",
+        "Directory of .perfconfig and .debug.",
+    ),
+    SectionEntry::of(
+        EVERY_COMMAND,
         "PERF_PAGER, PAGER",
         "Pager for text on a terminal, as a shell command; cat means no pager. If LESS is unset, the pager runs with LESS=FRSX.",
     ),
@@ -340,7 +346,7 @@ pub(super) const FILES: &[SectionEntry] = &[
         "Default name of a recording. A new recording renames an existing file of this name to perf.data.old.",
     ),
     SectionEntry::of(
-        &[],
+        EVERY_COMMAND,
         "/etc/perfconfig, ~/.perfconfig",
         "Configuration of the system and of the user.",
     ),
