@@ -20,7 +20,8 @@ pub(crate) fn beginning(name: &str) -> &str {
 }
 
 /// The first identifier of `_ZN3foo…` or `_Z3foo…`, up to an escape sequence of Rust names; `std::`
-/// of `_ZNSt3foo…`, and `<` of Rust names like `_ZN…_$LT$…`. `None` for other names, and for identifiers that begin with `_`.
+/// of `_ZNSt3foo…`, and `<` of Rust names like `_ZN…_$LT$…`. `None` for other names, and for other identifiers that
+/// begin with `_`.
 fn first_identifier(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("_Z")?;
     let nested = rest.strip_prefix('N');
@@ -55,7 +56,7 @@ fn rust(name: &str) -> Option<String> {
 }
 
 /// A legacy Rust name without the suffix after its hash; `None` if there is no hash. The hash is checked because otherwise
-/// any C++ variable in a namespace would be taken for a Rust name.
+/// any C++ variable in a namespace would be taken for a Rust name: neither has parameters after the `E`.
 fn through_rust_hash(name: &str) -> Option<&str> {
     let is_nested = ["_ZN", "ZN", "__ZN"]
         .iter()
@@ -72,7 +73,7 @@ fn through_rust_hash(name: &str) -> Option<&str> {
         .count();
     let suffix = rest.strip_prefix('E')?;
     let ends = suffix.is_empty() || suffix.starts_with('.');
-    // GNU's heuristic against random matches.
+    // More than four distinct digits: GNU's heuristic against random matches. The result includes the `E` after the hash.
     (hash.chars().all(is_hexadecimal) && distinct > 4 && ends)
         .then(|| name.get(..=hash_start + 16))?
 }
@@ -242,7 +243,7 @@ mod tests {
     fn depth_and_length_are_bounded() {
         let deep = format!("_Z1fI{}iE", "P".repeat(100_000));
         assert_eq!(demangle(&deep), None);
-        // Each type is a function type of two of the previous: the text doubles each time.
+        // Each type is a function type whose two parameters both have the previous type: the text doubles each time.
         let types: String = (0..40)
             .map(|n| format!("FvS{0}_S{0}_E", base_36(n)))
             .collect();

@@ -54,7 +54,8 @@ pub(super) struct AttributeSpec {
     pub(super) form: DwForm,
     /// The value of `DW_FORM_implicit_const`, which is part of the abbreviation; otherwise 0.
     pub(super) implicit: i64,
-    /// Size of the value in bytes, if all values of this form have the same size; for [`SKIPPED`], of consecutive values.
+    /// Size of the value in bytes, if all values of this form have the same size; for [`SKIPPED`], the sum of one or more
+    /// consecutive attributes.
     pub(super) size: Option<u8>,
 }
 
@@ -121,7 +122,7 @@ pub(super) struct FixedDistances {
 
 impl FixedDistances {
     /// Adds an attribute, located at `distance` if that is fixed. Returns `None` if a name or the origin is not at a fixed
-    /// distance or has another form, or if there are two origins.
+    /// distance, if a name is not a four-byte `DW_FORM_strp` or an origin not a `DW_FORM_ref4`, or if there are two origins.
     fn with(self, spec: &AttributeSpec, distance: Option<u32>) -> Option<Self> {
         let name = || distance.filter(|_| spec.form == gimli::DW_FORM_strp && spec.size == Some(4));
         let [first, second] = self.names;
@@ -170,8 +171,8 @@ pub(super) struct Abbreviation {
 /// How to skip entries with a one-byte code.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SkipStep {
-    /// Size of the entry including its code; `u32::MAX` if it isn't fixed or the code is unknown, or if the entry is wanted or
-    /// closed.
+    /// Size of the entry including its code; `u32::MAX` if it isn't fixed, if the code is unknown or longer, or if the entry
+    /// is wanted or closed.
     pub(super) size: u32,
     /// Change of depth at the next entry.
     pub(super) deeper: i32,
@@ -310,8 +311,8 @@ impl AbbreviationTable {
         }
     }
 
-    /// Marks unwanted entries with a `DW_AT_sibling` whose tag is accepted by `is_closed`: they are skipped with their
-    /// children.
+    /// Marks as closed the unwanted abbreviations that have a `DW_AT_sibling` and a tag accepted by `is_closed`: their entries
+    /// are skipped together with the children.
     pub(super) fn close(&mut self, is_closed: &dyn Fn(DwTag) -> bool) {
         for abbreviation in &mut self.abbreviations {
             let may_close = abbreviation.sibling.is_some()
@@ -324,6 +325,7 @@ impl AbbreviationTable {
                     .get_mut(abbreviation.code)
                     .filter(|_| abbreviation.code < ONE_BYTE_LIMIT)
             {
+                // A closed entry has no fixed step: the scanner has to read its `DW_AT_sibling`.
                 *slot = SkipStep::of(abbreviation);
             }
         }
@@ -443,7 +445,7 @@ fn fixed_size(form: DwForm, encoding: Encoding) -> Option<u8> {
         | gimli::DW_FORM_GNU_ref_alt
         | gimli::DW_FORM_GNU_strp_alt => word,
         gimli::DW_FORM_addr => encoding.address_size,
-        // DWARF 2 defined it as an address.
+        // In DWARF 2, this reference has the size of an address.
         gimli::DW_FORM_ref_addr if encoding.version == 2 => encoding.address_size,
         gimli::DW_FORM_ref_addr => word,
         _ => return None,

@@ -54,12 +54,12 @@ impl Budget {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Above the limit, frees units until a quarter of their share is available.
+    /// If units take more than their share of the limit, frees units until a quarter of that share is available.
     fn enforce(&self) {
         let fixed = self.fixed.load(Ordering::Relaxed);
-        let room = self.limit.saturating_sub(fixed).max(self.limit / 4);
-        let taken = || self.used().saturating_sub(fixed);
-        if taken() <= room {
+        let share = self.limit.saturating_sub(fixed).max(self.limit / 4);
+        let used_by_units = || self.used().saturating_sub(fixed);
+        if used_by_units() <= share {
             return;
         }
         let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +69,7 @@ impl Budget {
         slots.retain(|slot| slot.bytes.load(Ordering::Relaxed) > 0);
         slots.sort_by_key(|slot| slot.last_use.load(Ordering::Relaxed));
         for slot in slots {
-            if taken() <= room - room / 4 {
+            if used_by_units() <= share - share / 4 {
                 break;
             }
             self.refund(slot.forget());

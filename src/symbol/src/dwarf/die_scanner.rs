@@ -131,7 +131,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         };
         let start = scanner.at;
         let root = scanner.next()?;
-        // A root without the tag of a unit is passed over like any unwanted entry: the scan begins again, with the defaults.
+        // `next` skips a root without the tag of a unit, like any unwanted entry: the scan begins again, with the defaults.
         if root.offset.0 != start {
             (scanner.at, scanner.depth) = (start, 0);
             return Some(scanner);
@@ -188,8 +188,8 @@ impl<'d, 'u> DieScanner<'d, 'u> {
     }
 
     /// Advances to the end of the abbreviation code of the next entry with a wanted abbreviation. `is_enough` gets the start and
-    /// the end of the code of an entry whose names are at fixed distances; if it returns true, the entry is skipped. Returns the
-    /// start of the found entry and its abbreviation.
+    /// the end of the code of a wanted entry whose names and origin are at fixed distances, and these distances; if it returns
+    /// true, the entry needs no further reading and is skipped. Returns the start of the found entry and its abbreviation.
     fn pass(
         &mut self,
         is_enough: &mut dyn FnMut(&Self, usize, usize, &FixedDistances) -> bool,
@@ -284,7 +284,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         }
     }
 
-    /// The next entry, skipping those handled by `is_enough`.
+    /// The next entry, skipping those for which `is_enough` returns true; see [`Self::pass`].
     pub(super) fn next_but(
         &mut self,
         is_enough: &mut dyn FnMut(&Self, usize, usize, &FixedDistances) -> bool,
@@ -309,7 +309,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         usize::try_from(word.read_u32().ok()?).ok()
     }
 
-    /// The end of the children of the entry whose code ends at `at`.
+    /// The end of the children of the entry whose code ends at `at`; `None` if it is not given, or not after `at`.
     fn sibling(&self, at: usize, abbreviation: &Abbreviation) -> Option<usize> {
         let beyond = self.word(at + abbreviation.sibling? as usize)?;
         (beyond > at).then_some(beyond)
@@ -350,6 +350,7 @@ impl Iterator for DieScanner<'_, '_> {
     type Item = ScannedDie;
 
     fn next(&mut self) -> Option<ScannedDie> {
+        // The attributes at fixed distances are never enough: each wanted entry is read.
         let found = self.pass(&mut |_, _, _, _| false);
         self.read_found(found)
     }
@@ -477,7 +478,7 @@ fn number(value: &mut Slice<'_>, spec: &AttributeSpec) -> Option<u64> {
     }
 }
 
-/// The location of the string attribute at `at`; `None` if it is not a string.
+/// The location of the string of an attribute whose `value` begins at `at` in the unit; `None` if it is not a string.
 fn string_location(
     value: &mut Slice<'_>,
     at: usize,

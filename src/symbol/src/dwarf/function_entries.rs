@@ -1,4 +1,4 @@
-//! Finds the functions of a unit that have a given name or code, by scanning a few attributes of its
+//! Finds the functions of a unit that have a wanted name, and those that have code, by scanning a few attributes of its
 //! entries.
 
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use super::die_scanner::{DieReference, DieScanner, ScannedDie};
 use super::name_cache::NameCache;
 use super::sections::Slice;
 
-/// Maximum number of entries, the first included, in which the name of a function is searched.
+/// Maximum number of entries, the function's own included, in which the name of a function is searched.
 pub const MAX_ORIGINS: usize = 4;
 
 /// Whether a unit has a function of a wanted name that is not only declared.
@@ -79,7 +79,7 @@ fn is_function(tag: DwTag) -> bool {
 pub struct FunctionEntries {
     /// Functions, except declarations, that have a wanted name, their own or that of their specification or abstract origin.
     pub named: Vec<UnitOffset>,
-    /// Functions with address attributes that are no declarations.
+    /// Functions, except declarations, that have address attributes.
     pub with_code: Vec<UnitOffset>,
 }
 
@@ -125,6 +125,7 @@ impl FunctionEntries {
         while let Some(entry) = scanner.next_but(&mut |_, start, _, fixed| {
             let has_code = fixed.has_addresses && !fixed.is_declaration;
             with_code.extend(has_code.then_some(UnitOffset(start)));
+            // These attributes are enough.
             true
         }) {
             with_code.extend(entry.has_code().then_some(entry.offset));
@@ -183,8 +184,8 @@ impl<'s> UnitScan<'s> {
         }
     }
 
-    /// Handles an entry by attributes at fixed distances from its code. Returns false if all attributes must be read, because it
-    /// may have a wanted name, its own or that of its origin.
+    /// Handles an entry by attributes at fixed distances from its code. Returns false if all attributes must be read, because the
+    /// entry has a wanted name, its own or that of its origin, or is damaged.
     fn take(
         &mut self,
         scanner: &DieScanner<'_, '_>,
@@ -193,12 +194,12 @@ impl<'s> UnitScan<'s> {
         fixed: &FixedDistances,
     ) -> bool {
         let word = |distance: &u32| scanner.word(at + *distance as usize);
-        for name in fixed.names.iter().flatten() {
-            let ask = |text| {
+        for distance in fixed.names.iter().flatten() {
+            let is_wanted = |offset| {
                 self.known
-                    .get(text, || scanner.accepts_string(text, self.wanted))
+                    .get(offset, || scanner.accepts_string(offset, self.wanted))
             };
-            if word(name).is_none_or(ask) {
+            if word(distance).is_none_or(is_wanted) {
                 return false;
             }
         }
@@ -261,8 +262,7 @@ impl<'s> UnitScan<'s> {
         functions.sort_unstable_by_key(|offset| offset.0);
     }
 
-    /// Whether an instance of a named declaration, directly or indirectly, is not itself a
-    /// declaration.
+    /// Whether an entry that refers to a named declaration, directly or through other declarations, is not a declaration itself.
     fn leads_to_code(&mut self) -> bool {
         let Self { named, links, .. } = self;
         for _ in 1..MAX_ORIGINS {

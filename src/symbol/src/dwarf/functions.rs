@@ -17,7 +17,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct UnitFunction {
     /// Its entry in the unit.
     pub(super) entry: UnitOffset,
-    /// The function this one is inlined into; [`NONE`] for a function with its own code.
+    /// Index of the function that this one is inlined into; [`NONE`] for a function with its own code.
     caller: u32,
     /// Index of the call's file in the unit's file table; [`NONE`] if not given: 0 is a file since DWARF 5.
     pub(super) call_file: u32,
@@ -90,7 +90,7 @@ struct EntryReader<'u, 'a> {
     unit: UnitRef<'u, Slice<'a>>,
     functions: Vec<UnitFunction>,
     covers: Vec<FunctionRange>,
-    /// The functions that enclose the next entry, with the depths of their entries.
+    /// The functions that enclose the next entry: depth of the function's entry, and index of the function.
     open: Vec<(isize, u32)>,
 }
 
@@ -161,7 +161,7 @@ impl<'a> EntryReader<'_, 'a> {
 }
 
 /// Computes the innermost function of each address range. If functions of equal depth overlap
-/// because of damage or folded code, the shorter range takes precedence, then the later one.
+/// because of damage or folded code, the shorter range takes precedence, then the function whose entry is later.
 fn flatten(mut covers: Vec<FunctionRange>) -> Vec<(u64, u32)> {
     covers.sort_unstable_by_key(|cover| (cover.start, cover.depth, cover.function));
     let mut ranges = AddressSweep::default();

@@ -55,13 +55,14 @@ impl UnitIndex {
         address: u64,
         dwarf: impl FnOnce() -> Dwarf<Slice<'d>>,
     ) -> impl Iterator<Item = UnitNumber> {
+        let any_range = |_: (u64, u64)| true;
         let ranges_of_units = self
             .ranges_of_units
-            .get_or_init(|| UnitRanges::read(&dwarf(), &self.offsets, &|_| true));
+            .get_or_init(|| UnitRanges::read(&dwarf(), &self.offsets, &any_range));
         ranges_of_units.covering(address)
     }
 
-    /// Like `covering`, but the ranges of other addresses are not kept: for few lookups.
+    /// Like `covering`, but ranges that don't contain `address` are ignored, and nothing is cached: for few lookups.
     pub(super) fn covering_once(&self, address: u64, dwarf: &Dwarf<Slice<'_>>) -> Vec<UnitNumber> {
         let is_around = |(start, end): (u64, u64)| (start..end).contains(&address);
         let ranges_of_units = UnitRanges::read(dwarf, &self.offsets, &is_around);
@@ -195,8 +196,8 @@ pub(super) fn is_of_compilation(header: &UnitHeader<Slice<'_>>) -> bool {
     )
 }
 
-/// The ranges of `.debug_aranges` that are accepted by `is_wanted`, by offset of the unit. Units without any range there are
-/// left out.
+/// The ranges of `.debug_aranges` that are accepted by `is_wanted`, by offset of the unit. A unit with ranges there of which
+/// none is accepted has an empty list; a unit without any range there has none.
 fn address_ranges(
     dwarf: &Dwarf<Slice<'_>>,
     is_wanted: &dyn Fn((u64, u64)) -> bool,

@@ -64,7 +64,8 @@ impl DebugInfo {
         &self.object.main.path
     }
 
-    /// Whether that file is not linked, such as a kernel module: its `.text` has the address 0, and so may a function.
+    /// Whether the file with the debug information is not linked, such as a kernel module: its `.text` has the address 0, and so
+    /// may a function.
     #[must_use]
     pub fn is_relocatable(&self) -> bool {
         self.object.main.is_relocatable
@@ -98,7 +99,9 @@ impl DebugInfo {
             true => index.covering(address, dwarf).collect(),
             false => index.covering_once(address, &dwarf()),
         };
-        self.for_numbered(files, around, None, visit);
+        // Names are not searched here.
+        let known = None;
+        self.for_numbered(files, around, known, visit);
     }
 
     fn for_numbered(
@@ -120,7 +123,8 @@ impl DebugInfo {
         }
     }
 
-    /// Calls `visit` for one unit; `None` if its entries are in a missing file.
+    /// Calls `visit` for one unit; `None` if its entries are in a missing file. `skeleton` is the unit in the object's file;
+    /// unless it is a skeleton unit, it has the entries itself.
     pub(super) fn visit<'u>(
         &'u self,
         files: &dyn Files,

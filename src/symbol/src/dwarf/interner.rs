@@ -24,8 +24,8 @@ struct InternedText {
 }
 
 impl Interner {
-    /// The id of `text`. `display` returns the displayed form of a new string if it differs. `None` if ids
-    /// are exhausted.
+    /// The id of `text`; `None` if ids are exhausted. `display` is called for a new string, and returns the displayed form if it
+    /// differs from the string.
     pub(super) fn intern(
         &self,
         text: &str,
@@ -67,6 +67,7 @@ impl Interner {
 
 /// The block of an id, the block's length, and the index in it.
 fn location(number: u32) -> (usize, u32, usize) {
+    // With this addend, each block begins at a power of two, which is also the block's length.
     let from_first = u64::from(number) + u64::from(FIRST_BLOCK);
     let len = 1 << from_first.ilog2();
     let block = len / u64::from(FIRST_BLOCK);

@@ -49,8 +49,8 @@ pub(super) const LITERAL_SUFFIXES: [(&str, &str); 6] = [
     ("unsigned long long", "ull"),
 ];
 
-/// Standard library abbreviations: code, short name, full name before a constructor or destructor,
-/// and the class name alone.
+/// Standard library abbreviations: the letter after `S`, the short name, the full name (printed before a constructor or
+/// destructor), and the name of the class without scope, which a constructor or destructor repeats.
 pub(super) const STANDARD: [(u8, &str, &str, &str); 7] = [
     (b't', "std", "std", "std"),
     (b'a', "std::allocator", "std::allocator", "allocator"),
@@ -86,8 +86,8 @@ pub(super) const STANDARD: [(u8, &str, &str, &str); 7] = [
     ),
 ];
 
-/// Operators: code, symbol in expressions (a word ends with the space before its operand), and number of operands. Expressions
-/// with three operands other than `?:` are not supported.
+/// Operators: code, symbol in expressions (a word with one operand ends with a space, except `sizeof...`), and number of
+/// operands. Expressions with three operands other than `?:` are not supported.
 pub(super) const OPERATORS: [(&str, &str, u8); 58] = [
     ("aN", "&=", 2),
     ("aS", "=", 2),

@@ -94,8 +94,10 @@ impl<'a> Parser<'a> {
 
     fn function_type(&mut self) -> Option<Id> {
         self.expect("F")?;
+        // `extern "C"`, which is not printed.
         self.skip_prefix("Y");
-        let function = self.bare_function(true)?;
+        let has_return_type = true;
+        let function = self.bare_function(has_return_type)?;
         let reference = match self.peek()? {
             b'R' => Some(" &"),
             b'O' => Some(" &&"),
@@ -126,6 +128,7 @@ impl<'a> Parser<'a> {
     /// Parses types up to the end of the parameter list; none, or a single `void`, means no parameters.
     pub(super) fn parameters(&mut self) -> Option<Vec<Id>> {
         let mut parameters = Vec::new();
+        // The list ends before `E`, a reference qualifier with `E`, a suffix such as `.cold`, or at the end of the name.
         while !matches!(self.peek(), None | Some(b'E' | b'.'))
             && !self.rest.starts_with("RE")
             && !self.rest.starts_with("OE")
@@ -179,8 +182,8 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Template(parameter, arguments)))
     }
 
-    /// Parses the `I…E` after `cvT_` if a second argument list follows: the arguments then belong to the type, otherwise to the
-    /// conversion operator. Returns the type.
+    /// Parses the `I…E` after `cvT_` if a second argument list follows it: the first list then belongs to the type. A single
+    /// list belongs to the conversion operator and is not consumed. Returns the type.
     fn with_conversion_arguments(&mut self, parameter: Id) -> Id {
         let template = self.attempt(|p| {
             p.substitutions.push(parameter);
@@ -208,7 +211,8 @@ impl<'a> Parser<'a> {
             }
             return Some(id);
         }
-        let id = self.substitution(false)?;
+        let in_prefix = false;
+        let id = self.substitution(in_prefix)?;
         if self.peek() != Some(b'I') {
             return Some(id);
         }

@@ -70,11 +70,13 @@ impl<'t, 'a> Printer<'t, 'a> {
     fn template(&mut self, template: Id, name: Id, arguments: &[Id]) -> Option<()> {
         let outer = self.current.replace(template);
         self.print(name)?;
+        // As in `operator< <int>`.
         if self.last == '<' {
             self.push(" ");
         }
         self.push("<");
         self.list(arguments)?;
+        // As in `A<B<int> >`.
         if self.last == '>' {
             self.push(" ");
         }
@@ -85,6 +87,7 @@ impl<'t, 'a> Printer<'t, 'a> {
 
     /// Prints a function with its parameters. Template parameters in it refer to its own template arguments.
     fn typed(&mut self, name: Id, function: Id) -> Option<()> {
+        // For a function inside another function, only the inner one's template arguments count.
         let mut inner = name;
         if let Some(&Node::Local(_, entity)) = self.tree.node(inner) {
             inner = entity;
@@ -106,7 +109,7 @@ impl<'t, 'a> Printer<'t, 'a> {
     }
 
     /// Prints a conversion operator. Template parameters in its target type refer to the arguments of the template whose name is
-    /// printed.
+    /// being printed.
     fn conversion(&mut self, target: Id) -> Option<()> {
         self.push("operator ");
         let template = self.current;
@@ -157,7 +160,7 @@ impl<'t, 'a> Printer<'t, 'a> {
             Node::Template(name, list) | Node::Call(name, list) | Node::Cast(name, list) => {
                 find(name).or_else(|| list.iter().find_map(find))
             }
-            Node::Function(returned, list, _) | Node::Braced(returned, list) => returned
+            Node::Function(first, list, _) | Node::Braced(first, list) => first
                 .as_ref()
                 .and_then(find)
                 .or_else(|| list.iter().find_map(find)),
