@@ -183,6 +183,36 @@ fn relative(path: &Path) -> &Path {
     path.strip_prefix("/").expect("an absolute path")
 }
 
+/// The warnings are those of perf.
+#[test]
+fn overridden_targets_are_named() {
+    let scratch = Scratch::new();
+    let pid = std::process::id().to_string();
+    for (targets, warnings) in [
+        (
+            &["-p", &*pid, "-u", "0"][..],
+            &["PID/TID switch overriding UID"][..],
+        ),
+        (
+            &["-t", &*pid, "-a", "-C", "0"],
+            &[
+                "PID/TID switch overriding CPU",
+                "PID/TID switch overriding SYSTEM",
+            ],
+        ),
+        (&["-u", "0", "-a"], &["UID switch overriding SYSTEM"]),
+    ] {
+        let options = [&["--dry-run", "-e", "cpu-clock"], targets].concat();
+        let outcome = record_in(&scratch, &options, &["true"]);
+        let printed = outcome.stderr.lines();
+        let printed = printed.filter_map(|line| line.strip_prefix("Warning: "));
+        assert!(
+            printed.eq(warnings.iter().copied()),
+            "{targets:?}: {outcome:?}"
+        );
+    }
+}
+
 #[test]
 fn a_dry_run_records_nothing() {
     let scratch = Scratch::new();

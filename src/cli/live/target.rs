@@ -21,9 +21,11 @@ pub(crate) fn target(
     let cpus = text("cpu").map(CpuList::parse).transpose();
     let cpus = cpus.map_err(|error| CliError::usage(format!("-C: {error}")))?;
     let (pids, tids) = (text("pid"), text("tid"));
+    let user = text("uid");
+    let of_cpus = [("CPU", cpus.is_some()), ("SYSTEM", all)];
     if let Some(list) = pids.or(tids) {
-        let overridden = [("CPU", cpus.is_some()), ("SYSTEM", all)];
-        for (name, _) in overridden.iter().filter(|(_, given)| *given) {
+        let overridden = of_cpus.into_iter().chain([("UID", user.is_some())]);
+        for (name, _) in overridden.filter(|(_, given)| *given) {
             context.warn(format_args!("PID/TID switch overriding {name}"));
         }
         if pids.is_some() && tids.is_some() {
@@ -43,11 +45,11 @@ pub(crate) fn target(
     if given_value::<u64>(matches, "pid-ns").is_some() {
         return Err(CliError::usage("--pid-ns requires -p or -t"));
     }
-    if let Some(name) = text("uid") {
-        if all || cpus.is_some() {
-            context.warn("UID switch overriding SYSTEM and CPU");
+    if let Some(user) = user {
+        for (name, _) in of_cpus.iter().filter(|(_, given)| *given) {
+            context.warn(format_args!("UID switch overriding {name}"));
         }
-        return Ok(Target::User(user::user(name)?));
+        return Ok(Target::User(user::user(user)?));
     }
     if all || cpus.is_some() {
         return Ok(Target::Cpus(cpus));
