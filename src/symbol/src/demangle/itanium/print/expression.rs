@@ -25,11 +25,7 @@ impl<'t, 'a> Printer<'t, 'a> {
             }
             Node::Binary(symbol, left, right) => return self.binary(symbol, *left, *right),
             Node::Conditional(condition, yes, no) => {
-                self.subexpression(*condition)?;
-                self.push("?");
-                self.subexpression(*yes)?;
-                self.push(" : ");
-                self.subexpression(*no)?;
+                return self.conditional(*condition, *yes, *no);
             }
             Node::Call(function, arguments) => {
                 let function = match self.tree.node(*function)? {
@@ -65,6 +61,14 @@ impl<'t, 'a> Printer<'t, 'a> {
             _ => return None,
         }
         Some(())
+    }
+
+    fn conditional(&mut self, condition: Id, yes: Id, no: Id) -> Option<()> {
+        self.subexpression(condition)?;
+        self.push("?");
+        self.subexpression(yes)?;
+        self.push(" : ");
+        self.subexpression(no)
     }
 
     fn binary(&mut self, symbol: &str, left: Id, right: Id) -> Option<()> {
