@@ -58,6 +58,10 @@ impl Machine {
         match words[..] {
             ["vsp", "=", "vsp", sign, bytes] => {
                 let bytes: u64 = bytes.parse().ok()?;
+                // The largest increment that is read: the number in the instruction has at most 28 bits.
+                if bytes > 0x204 + (0x0fff_ffff << 2) {
+                    return None;
+                }
                 let bytes = if sign == "-" {
                     bytes.wrapping_neg()
                 } else {
