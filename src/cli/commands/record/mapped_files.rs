@@ -45,7 +45,7 @@ pub(super) struct MappedFiles {
 #[derive(Debug, Default)]
 pub(super) struct OpenFiles(Mutex<HashMap<BuildId, File>>);
 
-/// Stands in for debuginfod servers: symbol lookup asks for a file by its build-id if no file at a known path has it.
+/// Is used in the place of debuginfod servers: symbol lookup asks for a file by its build-id if no file at a known path has it.
 impl Servers for OpenFiles {
     fn fetch(&self, request: &FileRequest<'_>) -> Option<PathBuf> {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);

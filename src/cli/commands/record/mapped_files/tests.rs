@@ -93,7 +93,7 @@ fn a_file_is_found_below_the_root_of_its_process_and_in_map_files() {
     };
     let here = program_copy(&scratch, "here");
     let inside = program_copy(&scratch, "proc/7/root/no/such/program");
-    // Stands for a removed file: no record has its path, only map_files leads to it.
+    // Has the role of a removed file: no record has its path, only map_files leads to it.
     let removed = program_copy(&scratch, "gone");
     let mappings = scratch.path().join("proc/7/map_files");
     fs::create_dir_all(&mappings).unwrap();
