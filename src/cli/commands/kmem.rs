@@ -33,6 +33,9 @@ const ABOUT: &str = "\
 shows their sums, on request by caller and by address, 'kmem usage' both allocators in one table by stack, cache or cgroup, 'kmem leaks' what was not freed, \
 'kmem fragmentation' how memory is fragmented, 'kmem diff' how two recordings differ. Options may precede the subcommand.";
 
+/// The number of frames of a stack that `kmem usage` and `kmem leaks` show by default.
+const FRAMES: u64 = 8;
+
 const SUBCOMMANDS: &str = "use 'kmem record', 'kmem stat', 'kmem usage', 'kmem leaks', 'kmem fragmentation' or 'kmem diff'";
 
 /// The subcommands that may be abbreviated, to at least three letters, as in perf.

@@ -183,11 +183,16 @@ impl<S: DumpObjects> JitInjector<S> {
             ..SampleId::default()
         };
         let mut bytes = Vec::new();
-        let user = Misc(CpuMode::User as u16);
-        RecordHeader::encode_record(RecordKind::MMAP2, user, &mut bytes, self.endian, |to| {
-            record.encode_body(to);
-            self.trailer.encode(&id, to);
-        });
+        RecordHeader::encode_record(
+            RecordKind::MMAP2,
+            Misc::USER,
+            &mut bytes,
+            self.endian,
+            |to| {
+                record.encode_body(to);
+                self.trailer.encode(&id, to);
+            },
+        );
         bytes
     }
 

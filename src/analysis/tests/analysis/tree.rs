@@ -6,7 +6,7 @@ use rperf_wire::{Endian, Misc, Mmap, Record, Task};
 use crate::recording::{Recording, with_replay};
 
 /// `PERF_RECORD_MISC_USER`.
-const USER: Misc = Misc(2);
+const USER: Misc = Misc::USER;
 
 #[test]
 fn threads_follow_their_creators() {

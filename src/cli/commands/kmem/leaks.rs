@@ -14,7 +14,7 @@ use rperf_view::kmem::leaks::{self, NamedStack, StackLimits};
 use super::details::{KernelStacks, call_site};
 use super::needed_events::require_events;
 use super::stat::page_size;
-use super::{Allocators, reading_options, recorded_allocators};
+use super::{Allocators, FRAMES, reading_options, recorded_allocators};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -34,9 +34,6 @@ the last quarter of them. 'kmem record -g' records stacks for objects of the sla
 
 /// The number of stacks shown by default.
 const ROWS: u64 = 20;
-
-/// The number of frames of a stack shown by default.
-const FRAMES: u64 = 8;
 
 /// The numbers that may be wrong where records were lost.
 const DOUBTFUL: &str = "allocations that were not freed";

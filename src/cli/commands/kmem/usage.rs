@@ -8,7 +8,7 @@ use rperf_view::kmem::usage::{NamedUsage, UsageTable, UsageTotals};
 
 use super::details::call_site;
 use super::usage_keys::{KeyPart, UsageAnalysis, UsageKeys};
-use super::{reading_options, recorded_allocators};
+use super::{FRAMES, reading_options, recorded_allocators};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -26,9 +26,6 @@ the slab allocator allocates for its objects are listed as 'slab pages', but not
 
 /// The number of rows shown by default.
 const ROWS: u64 = 20;
-
-/// The number of frames of a stack shown by default.
-const FRAMES: u64 = 8;
 
 /// The numbers that may be wrong where records were lost.
 const DOUBTFUL: &str = "sums of allocations";

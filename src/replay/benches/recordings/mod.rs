@@ -9,7 +9,7 @@ use rperf_wire::{
 };
 
 /// `PERF_RECORD_MISC_USER`.
-const USER: Misc = Misc(2);
+const USER: Misc = Misc::USER;
 
 /// A recording under construction, of one event.
 pub(crate) struct Recording {

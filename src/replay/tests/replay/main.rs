@@ -15,8 +15,8 @@ mod rounds;
 mod sequential_machine;
 mod stream;
 
-use rperf_wire::{CpuMode, Misc};
+use rperf_wire::Misc;
 
 /// `PERF_RECORD_MISC_KERNEL` and `PERF_RECORD_MISC_USER`.
-const KERNEL: Misc = Misc(CpuMode::Kernel as u16);
-const USER: Misc = Misc(CpuMode::User as u16);
+const KERNEL: Misc = Misc::KERNEL;
+const USER: Misc = Misc::USER;

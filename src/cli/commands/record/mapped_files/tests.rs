@@ -7,7 +7,7 @@ use rperf_wire::{Mmap, RecordHeader};
 use super::*;
 
 /// `PERF_RECORD_MISC_USER`.
-const USER: Misc = Misc(2);
+const USER: Misc = Misc::USER;
 
 /// An MMAP2 record of an executable mapping of one page.
 fn mapped(pid: i32, name: &str, (major, minor, inode): DeviceInode) -> Vec<u8> {
