@@ -250,7 +250,7 @@ mod tests {
         assert!(spans.cancel(&1).is_none());
     }
 
-    /// A start or an end of one of few keys.
+    /// Whether it is a start (otherwise an end), and its key, one of few.
     type Step = (bool, u8);
 
     /// Searches all previous steps for the start of each end.

@@ -161,7 +161,8 @@ impl TaskStates {
             TaskChange::Fork { child, .. } => self.fork(at.time(), child.tid, &mut ended),
             TaskChange::Exit(task) if !self.has_switch_events => {
                 let key = key(task.tid, at.cpu);
-                self.change(at.time(), key, None, &mut ended);
+                let no_state = None;
+                self.change(at.time(), key, no_state, &mut ended);
             }
             _ => {}
         }
@@ -178,6 +179,7 @@ impl TaskStates {
         let key = key(at.task.tid, cpu);
         let before = self.state_of(key);
         let out = match switch {
+            // Usually a preceding `sched_switch` has already set this state and counted the switch.
             ContextSwitch::In if before == Some(RunState::Running) => return,
             ContextSwitch::In => {
                 self.counts.switches += 1;
@@ -302,7 +304,8 @@ impl TaskStates {
 
     /// Removes a task whose state ended at an unknown time, without reporting the state.
     fn forget(&mut self, key: TaskKey) {
-        self.change(0, key, None, &mut |_| {});
+        let (unknown_time, no_state) = (0, None);
+        self.change(unknown_time, key, no_state, &mut |_not_reported| {});
     }
 
     /// Handles the creation of a task.
@@ -357,7 +360,7 @@ impl TaskStates {
         }
     }
 
-    /// Ends the state of a task and starts another, or removes the task.
+    /// Ends the state of a task and starts `state` on its CPU, if known; without a `state`, removes the task.
     fn change(
         &mut self,
         time: u64,

@@ -22,7 +22,7 @@ pub struct TaskEntry {
     pub mappings: Vec<TaskMapping>,
 }
 
-/// A mapping of a process, or its visible part.
+/// A mapping of a process, or a part of one that no later mapping overrides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskMapping {
     /// The first address.
@@ -45,9 +45,9 @@ pub struct TaskMapping {
 /// by id.
 const BUCKETS: u32 = 256;
 
-/// Returns the last thread of each thread id of the host, each after its creator. Threads whose creator is unknown or skipped are
-/// roots. Threads without a recorded process are skipped; without `with_mappings`, also those that have no FORK or COMM record. A
-/// thread whose creators lead into a cycle is skipped, too.
+/// Returns the threads of the host, each after its creator; of a reused thread id, only the last thread. Threads whose creator is
+/// unknown or skipped are roots. Threads without a recorded process are skipped; without `with_mappings`, also those that have no
+/// FORK or COMM record. A thread whose creators lead into a cycle is skipped, too.
 #[must_use]
 pub fn task_tree(world: &World, with_mappings: bool) -> Vec<TaskEntry> {
     let threads = world.threads().filter(|thread| {
@@ -82,7 +82,8 @@ impl TaskTree<'_> {
         let push = |stack: &mut Vec<(u32, usize)>, below: Vec<u32>, level| {
             stack.extend(below.into_iter().rev().map(|tid| (tid, level)));
         };
-        push(&mut stack, children.remove(&None).unwrap_or_default(), 0);
+        let (roots, root_level) = (children.remove(&None).unwrap_or_default(), 0);
+        push(&mut stack, roots, root_level);
         while let Some((tid, level)) = stack.pop() {
             let Some(thread) = self.threads.remove(&tid) else {
                 continue;

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// Counts of a recording's threads (`record -s`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ThreadCounts {
-    /// The events that have READ records, in the order of their first ones: name, and index in the recording.
+    /// The events that have READ records, in the order of their first READ records: name, and index among the recorded events.
     pub events: Vec<(String, usize)>,
     /// The threads, in the order of their first READ records.
     pub threads: Vec<ThreadCount>,
@@ -98,8 +98,8 @@ impl ThreadCounter {
     }
 }
 
-/// The value of `event` in a READ record. Records of an event of a group have the values of all its members, and each member has
-/// such records; `None` if the event's own value is not among them.
+/// The value of `event` in a READ record; `None` if it is not there. With [`ReadFormat::GROUP`], a record has the values of all
+/// events of the group, and each of these events has records of its own.
 fn value_of(read: &Read<'_>, event: Option<&EventDesc>) -> Option<u64> {
     let event = event?;
     let format = event.attr.read_format;

@@ -99,7 +99,7 @@ impl ChartRange {
 /// Settings of a chart: its resolution, range and details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimechartOptions {
-    /// The resolution: timelines have at most twice as many cells, and at least this many unless the chart is too short for it.
+    /// The resolution: timelines have from this many to twice as many cells, or fewer if the chart is too short.
     pub cells: u64,
     /// The times that are drawn.
     pub range: ChartRange,
@@ -194,7 +194,7 @@ pub struct Timechart {
     /// Tasks, by [`TaskIndex`].
     pub tasks: Vec<TaskLane>,
     /// Wakeups by tasks: of those with the same waker and woken task, the first in each cell, or in each group of cells if there
-    /// are many.
+    /// are many wakeups.
     pub wakeups: Vec<Wakeup>,
     /// The stacks with which tasks were switched out, by [`StackId`].
     pub stacks: Vec<StackChain>,

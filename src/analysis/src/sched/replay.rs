@@ -102,7 +102,7 @@ enum Activity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LatestEvent {
     Sleep,
-    /// A sleep that a wakeup ends.
+    /// A sleep for which a wakeup was counted.
     AwaitedSleep,
     /// A wakeup that the task made.
     Other,
@@ -211,8 +211,9 @@ impl ReplayRecorder {
         }
     }
 
-    /// If a task sleeps, ends its sleep and adds a step of the recorded length.
+    /// If a task sleeps, ends its sleep and adds a [`ReplayStep::Sleep`] of the recorded length.
     fn wake_up(&mut self, index: TaskIndex, place: usize, time: u64) {
+        // A task sleeps before its first event (`since` is 0): this sleep begins at the first event of the recording.
         let start = self.start.unwrap_or(time);
         let state = entry(&mut self.states, index);
         if let Activity::Sleeping(since) = state.activity {
@@ -226,6 +227,7 @@ impl ReplayRecorder {
         let from = self.run_until.insert(cpu, time);
         let nanos = from.map_or(0, |from| time.saturating_sub(from));
         let (prev, prev_place) = self.task(event.prev_pid());
+        // The task was awake while it ran, even if its switch-in was not recorded.
         self.wake_up(prev, prev_place, time.saturating_sub(nanos));
         self.add(prev_place, ReplayStep::Run(nanos));
         let state = entry(&mut self.states, prev);
@@ -251,10 +253,10 @@ impl ReplayRecorder {
         let (woken, woken_place) = self.task(event.pid());
         self.count_wakeup(waker, waker_place, woken);
         // The idle task wakes others only in interrupts; a waker that has exited has the id -1.
-        let is_by_task =
+        let is_by_other_task =
             at.task.tid.cast_signed() > 0 && !event.is_by_interrupt() && waker_place != woken_place;
         let is_asleep = entry(&mut self.states, woken).activity != Activity::Awake;
-        if !is_asleep || !is_by_task || event.pid() == 0 || self.plan.wakeups == u32::MAX {
+        if !is_asleep || !is_by_other_task || event.pid() == 0 || self.plan.wakeups == u32::MAX {
             self.wake_up(woken, woken_place, time);
             return;
         }

@@ -204,6 +204,7 @@ impl SchedStats {
             let recorded_domains = recorded_cpu.map_or(&[][..], |known| &known.domains);
             let mut domains = Vec::new();
             for ((_, number), pair) in readings.domains.range((*cpu, 0)..=(*cpu, u16::MAX)) {
+                // All counters of a domain are `unsigned int`.
                 let bits = vec![32; pair.first.len()];
                 let counters = pair.difference(&bits);
                 let mut candidates = recorded_domains.iter();

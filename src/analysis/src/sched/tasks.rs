@@ -152,9 +152,9 @@ impl SchedTasks {
             .by_tid
             .iter()
             .map(|(tid, index)| ((tid.cast_unsigned() % BUCKETS, 0, i64::from(tid)), index));
-        let replaced = self.replaced.iter().zip(0_i64..).map(|(index, age)| {
+        let replaced = self.replaced.iter().zip(0_i64..).map(|(index, order)| {
             let tid = self.get(*index).tid;
-            ((tid.cast_unsigned() % BUCKETS, 1, age), *index)
+            ((tid.cast_unsigned() % BUCKETS, 1, order), *index)
         });
         let mut all: Vec<_> = current.chain(replaced).collect();
         all.sort_unstable_by_key(|(key, _)| *key);

@@ -37,6 +37,7 @@ impl TidTable {
     /// Sets the task of an id.
     pub(super) fn insert(&mut self, tid: i32, task: TaskIndex) {
         let (page, entry) = place(tid);
+        // Indexes that do not fit do not occur: so many tasks would not fit into memory.
         let number = u32::try_from(task.get()).unwrap_or(NO_TASK);
         if page >= LIMIT / PAGE || number == NO_TASK {
             self.others.insert(tid, task);

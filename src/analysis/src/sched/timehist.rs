@@ -113,7 +113,7 @@ pub struct TimeHistory<R> {
     /// Time of the first switch not before the start of the time range; 0 if there was none yet.
     first: u64,
     /// Time of the last switch not after the end of the time range; 0 if there was none yet. A later switch counts as one at the
-    /// end if it ends a counted stretch that began before.
+    /// end of the range if it ends a counted stretch that began before the end of the range.
     last: u64,
     /// Number of events of excluded tasks; an event of two excluded tasks counts twice.
     skipped: u64,
@@ -189,7 +189,8 @@ impl<R: TimeRows> TimeHistory<R> {
         self.tasks.find_or_add(pid, tid)
     }
 
-    fn is_shown(&self, cpu: u32) -> bool {
+    /// Whether switches on a CPU are shown. Wakeups and migrations are shown for all CPUs.
+    fn shows_switches(&self, cpu: u32) -> bool {
         let cpus = self.options.cpus.as_ref();
         cpus.is_none_or(|cpus| cpus.contains(&cpu))
     }
@@ -256,7 +257,7 @@ impl<R: TimeRows> TimeHistory<R> {
         let within = self.options.within(from, time);
         if let Some((from, to)) = within
             && !self.options.idle_only
-            && self.is_shown(cpu)
+            && self.shows_switches(cpu)
         {
             let times = entry(&mut self.times, index);
             times.add_stretch(from, to);
@@ -272,16 +273,16 @@ impl<R: TimeRows> TimeHistory<R> {
         within.map_or(time, |(_, to)| to)
     }
 
-    /// Returns the task that is switched out: that of the sample. If the sample's thread id is 0, its process id is used, as in
-    /// perf.
+    /// Returns the task that is switched out: that of the sample. If the sample's thread id is 0, its process id is used instead,
+    /// as in perf.
     fn switched_task(&mut self, at: &EventContext) -> TaskIndex {
-        // perf looks up these tasks in this order, which adds missing ones and sets process ids.
+        // perf looks tasks up three times, in this order, which adds missing ones and sets process ids.
         self.sampled_task(at);
         let (pid, tid) = (at.task.pid.cast_signed(), at.task.tid.cast_signed());
         let index = self
             .tasks
             .find_or_add(pid, if tid == 0 { pid } else { tid });
-        // perf also adds the first thread of the process, which owns the mappings.
+        // The third time, perf looks up the first thread of the process, which owns the mappings.
         self.tasks.find_or_add(pid, pid);
         index
     }
@@ -300,26 +301,26 @@ impl<R: TimeRows> TimeHistory<R> {
             return time;
         }
         let within = self.options.within(from, time);
-        let is_shown = self.is_shown(cpu);
+        let is_cpu_shown = self.shows_switches(cpu);
         let idle = self.idle.cpu(cpu);
-        let mut is_listed = is_shown;
+        let mut has_row = is_cpu_shown;
         if let Some((from, to)) = within {
-            if is_shown {
+            if is_cpu_shown {
                 idle.times.add_stretch(from, to);
             }
             if self.options.idle_only {
                 match idle.last_task.take() {
-                    None => is_listed = false,
+                    None => has_row = false,
                     Some(task) => {
                         let times = entry(&mut self.times, task);
                         times.add_stretch(from, to);
-                        // Only the sums of the task include the idle time.
+                        // The idle time is in the sums of the task, but is not its last stretch.
                         times.last = StretchTimes::default();
                         idle.add_stack(to.saturating_sub(from));
                     }
                 }
             }
-            if is_listed {
+            if has_row {
                 let row = TimeRow {
                     time: to,
                     cpu,

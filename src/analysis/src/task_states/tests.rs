@@ -169,6 +169,7 @@ struct Machine {
 }
 
 impl Machine {
+    /// Ends and logs the state of a thread, if it has one. Then begins `state`, if given, on `cpu`.
     fn set(&mut self, tid: u32, state: Option<RunState>, cpu: Option<u32>) {
         if let Some((state, from, cpu, migrations)) = self.tasks.remove(&tid) {
             let to = self.time;
@@ -199,6 +200,7 @@ impl Machine {
     fn act(&mut self, action: Action, states: &mut TaskStates, ended: &mut Vec<StateInterval>) {
         self.time += 10;
         let time = self.time;
+        // The machine does not log idle tasks.
         let mut note = |interval: StateInterval| {
             if interval.tid != 0 {
                 ended.push(interval);
@@ -216,6 +218,7 @@ impl Machine {
                     return;
                 };
                 self.set(tid, Some(RunState::Runnable(WaitReason::Woken)), Some(cpu));
+                // sched_waking, then sched_wakeup.
                 states.wake(time, tid, Some(cpu), &mut note);
                 states.wake(time + 1, tid, Some(cpu), &mut note);
             }
@@ -279,7 +282,8 @@ proptest! {
         prop_assert_eq!(states.counts(), expected);
         ended.extend(states.finish(machine.time).into_iter().filter(|open| open.tid != 0));
         let tasks: Vec<u32> = machine.tasks.keys().copied().collect();
-        tasks.into_iter().for_each(|tid| machine.set(tid, None, None));
+        let (no_state, no_cpu) = (None, None);
+        tasks.into_iter().for_each(|tid| machine.set(tid, no_state, no_cpu));
         prop_assert_eq!(ended, machine.history);
     }
 

@@ -29,7 +29,7 @@ pub struct StackFrame {
 pub struct SwitchStack {
     /// Innermost first.
     pub frames: Box<[StackFrame]>,
-    /// Whether the event is in an interrupt: then `frames` has only those of the kernel.
+    /// Whether the event is in an interrupt: then `frames` has only kernel frames.
     pub is_interrupt: bool,
 }
 
@@ -60,7 +60,8 @@ pub struct StackPrepare<'r, 'w> {
 }
 
 impl<'r, 'w> StackPrepare<'r, 'w> {
-    /// Prepares the stacks of a recording. At most `max_stack` frames are kept; `user` are the options of unwinding user stacks.
+    /// Prepares the stacks of a recording. At most `max_stack` frames are kept; `unwinding` are the options of unwinding
+    /// user stacks.
     ///
     /// # Errors
     ///
@@ -68,12 +69,12 @@ impl<'r, 'w> StackPrepare<'r, 'w> {
     pub fn new(
         recording: Metadata<'_>,
         resolver: &'r Resolver<'w>,
-        user: StackOptions,
+        unwinding: StackOptions,
         max_stack: usize,
     ) -> Result<Self, rperf_perfdata::Error> {
         Ok(Self {
             resolver,
-            user: UserStacks::new(resolver, user),
+            user: UserStacks::new(resolver, unwinding),
             max_stack,
             flags: CommonFlags::new(recording)?,
             idle: Mutex::default(),
@@ -88,9 +89,9 @@ impl<'r, 'w> StackPrepare<'r, 'w> {
 
     fn stack(&self, sample: &Sample<'_>) -> SwitchStack {
         let mut scratch = self.take_scratch();
-        let chain = self.user.chain(sample, &mut scratch);
+        let unwound = self.user.chain(sample, &mut scratch);
         let mut frames = Vec::new();
-        if let Some(chain) = chain.or(sample.wire.callchain) {
+        if let Some(chain) = unwound.or(sample.wire.callchain) {
             let at = AddressContext::of(sample);
             self.resolver
                 .callchain(at, chain, self.max_stack, &mut frames);

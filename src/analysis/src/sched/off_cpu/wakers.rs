@@ -17,7 +17,7 @@ pub(super) struct WakerKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct ChainNumber(u32);
 
-/// Unique chains of wakers, the task's own waker first, numbered in order of their first use.
+/// Unique chains of wakers, numbered in order of their first use. Each begins with the waker of the task that slept.
 #[derive(Debug)]
 pub(super) struct WakerChains {
     numbers: FxHashMap<Box<[WakerKey]>, ChainNumber>,
@@ -36,7 +36,8 @@ impl Default for WakerChains {
 }
 
 impl WakerChains {
-    /// Returns a chain of at most `limit` wakers: `first`, then those of `rest`.
+    /// Returns the number of the chain of `first` and then the wakers of `rest`, at most `limit` in all. The chain is added
+    /// if it is new.
     pub(super) fn prepend(
         &mut self,
         first: WakerKey,
@@ -59,6 +60,7 @@ impl WakerChains {
         if let Some(number) = self.numbers.get(&keys) {
             return *number;
         }
+        // 2^32 distinct chains would not fit into memory.
         let number = ChainNumber(u32::try_from(self.chains.len()).unwrap_or(u32::MAX));
         self.chains.push(keys.clone());
         self.numbers.insert(keys, number);

@@ -34,7 +34,7 @@ pub(super) struct IdleCpu {
 }
 
 impl IdleCpu {
-    /// Adds idle time to the stack of the task before it, if known.
+    /// Adds idle time to the stack of the task that ran before the CPU became idle, if known.
     pub(super) fn add_stack(&mut self, nanos: u64) {
         if self.stack.is_empty() {
             return;
@@ -74,7 +74,7 @@ impl IdleCpus {
         }
     }
 
-    /// Returns the idle times of all CPUs, or of those in `filter` if given, and the number of CPUs that perf prints.
+    /// Returns the idle times of all CPUs, or only of those in `filter` if given; and the number of CPUs that perf prints.
     pub(super) fn finish(mut self, filter: Option<&[u32]>) -> (BTreeMap<u32, CpuIdle>, u32) {
         for cpu in 0..self.count {
             self.cpus.entry(cpu).or_default();

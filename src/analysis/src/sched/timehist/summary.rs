@@ -13,10 +13,10 @@ pub struct TimeSummary {
     pub running: Vec<TimedTask>,
     /// Tasks that exited.
     pub terminated: Vec<TimedTask>,
-    /// The idle time of each selected CPU: of those of the machine, and of others with switches.
+    /// The idle time of each selected CPU, by CPU number: the CPUs of the machine, and other CPUs that have switches.
     pub idle: BTreeMap<u32, CpuIdle>,
     /// The time from the first to the last context switch in the time range, in nanoseconds. A later switch counts as one at the
-    /// end of the range if it ends a counted stretch that began before.
+    /// end of the range if it ends a counted stretch that began before the end of the range.
     pub duration: u64,
     /// The number of CPUs that perf prints: those of the machine, or the highest CPU number if that is higher.
     pub cpus: u32,

@@ -121,6 +121,7 @@ pub struct TaskTimes {
     pub migrations: u64,
     /// When it was last switched out, in nanoseconds; 0 if never.
     pub(super) switched_out: u64,
+    /// Its state at that switch-out.
     pub(super) away: AwayState,
     /// When it was first woken after that switch-out; 0 if it was not.
     pub(super) ready: u64,
