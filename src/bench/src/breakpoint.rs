@@ -21,14 +21,16 @@ fn open(watched: &AtomicBool) -> Result<Counter, BenchError> {
     let attr = Attr {
         kind: EventType::BREAKPOINT,
         bp_type: READ_WRITE,
+        // `bp_addr` and `bp_len`, as the kernel names these fields for breakpoints.
         config1: watched.as_ptr() as u64,
         config2: LENGTH,
         sample_period: 1,
         flags: AttrFlags::INHERIT | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
         ..Attr::default()
     };
-    let own = ObservedTask { pid: 0, cpu: -1 };
-    Counter::open(&attr, own, None).map_err(unavailable)
+    let this_thread = ObservedTask { pid: 0, cpu: -1 };
+    let leader = None;
+    Counter::open(&attr, this_thread, leader).map_err(unavailable)
 }
 
 fn unavailable(error: io::Error) -> BenchError {
@@ -56,6 +58,7 @@ impl BreakpointThreads {
             .map(|_| AtomicBool::new(false))
             .collect();
         let opened = watched.iter().map(open);
+        // Kept until all threads have ended: a dropped counter is closed.
         let _opened = opened.collect::<Result<Vec<Counter>, BenchError>>()?;
         let start = Instant::now();
         thread::scope(|scope| {

@@ -12,17 +12,20 @@ use rperf_sys::{Epoll, EpollMode, EventFd, raise_open_files_limit};
 
 use crate::BenchError;
 
+/// The data of a member of a set, where no caller uses the data.
+const UNUSED_DATA: u64 = 0;
+
 /// Raises the limit of open files, then creates `per_thread` descriptors for each of `threads` threads.
 fn create_descriptors(threads: u32, per_thread: u32) -> Result<Vec<Vec<EventFd>>, BenchError> {
     raise_open_files_limit().map_err(BenchError::of("setrlimit"))?;
-    let own = || (0..per_thread).map(|_| EventFd::new()).collect();
-    let all: io::Result<_> = (0..threads).map(|_| own()).collect();
+    let of_one_thread = || (0..per_thread).map(|_| EventFd::new()).collect();
+    let all: io::Result<_> = (0..threads).map(|_| of_one_thread()).collect();
     all.map_err(BenchError::of("eventfd"))
 }
 
-/// Returns the addresses in memory of a thread's first and last [`EventFd`]; 0 if it has none.
-fn addresses(own: &[EventFd]) -> [usize; 2] {
-    [own.first(), own.last()]
+/// Returns the addresses in memory of a thread's first and last descriptor; 0 if it has none.
+fn addresses(descriptors: &[EventFd]) -> [usize; 2] {
+    [descriptors.first(), descriptors.last()]
         .map(|descriptor| descriptor.map_or(0, |event_fd| std::ptr::from_ref(event_fd) as usize))
 }
 
@@ -40,7 +43,7 @@ impl Nested {
         for _ in 0..depth {
             let outer = Epoll::new()?;
             if let Some(inner) = levels.last() {
-                outer.add(inner, EpollMode::default(), 0)?;
+                outer.add(inner, EpollMode::default(), UNUSED_DATA)?;
             }
             levels.push(outer);
         }

@@ -15,8 +15,8 @@ pub use wake::{Wake, WakeParallel, WakeTime};
 
 use crate::BenchError;
 
-/// Sets the number of buckets of this process's hash table of private futexes. With 0, it uses the table that all
-/// processes share.
+/// Sets the number of buckets of this process's hash table of private futexes. With 0, this process uses the
+/// table that all processes share.
 ///
 /// # Errors
 /// [`BenchError::Unavailable`] if the kernel is older than Linux 6.16, or for a number that is neither 0 nor a power of two above

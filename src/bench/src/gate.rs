@@ -13,8 +13,11 @@ use crate::workers::Workers;
 /// The main task's side of the gate: waits until all workers are ready, then starts them.
 #[derive(Debug)]
 pub(crate) struct Gate {
+    /// Has a byte for each worker that has become ready.
     ready: PipeReader,
+    /// Starts all workers with one byte.
     start: PipeWriter,
+    /// Cloned for each worker.
     worker: WorkerGate,
 }
 
@@ -49,8 +52,8 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// [`BenchError::Ended`] for a worker that ended before all were ready. The other processes then wait until they are killed;
-    /// other threads end, as the gate is dropped.
+    /// [`BenchError::Ended`] for a worker that ended before all were ready. Other workers that are threads then end, as the gate
+    /// is dropped. Processes wait until they are killed, as each has a copy of the gate's end of the start pipe.
     pub(crate) fn open(self, count: u64, workers: &mut Workers) -> Result<Instant, BenchError> {
         let Self {
             mut ready,
@@ -61,10 +64,10 @@ impl Gate {
         drop(worker.ready);
         let mut missing = count;
         while missing > 0 {
-            let arrived = arrived(&mut ready, missing).map_err(BenchError::of("pipe"))?;
-            match arrived {
+            let newly_ready = arrived(&mut ready, missing).map_err(BenchError::of("pipe"))?;
+            match newly_ready {
                 Some(number) if number > 0 => missing -= number,
-                // No worker became ready: one may have ended without a message, while others keep the pipe open.
+                // No worker became ready: all may have ended, or one of them, while others keep the pipe open.
                 _ => workers.check_running()?,
             }
         }
@@ -79,7 +82,7 @@ impl Gate {
 const CHECK_MILLIS: i32 = 100;
 
 /// Waits until workers become ready; returns how many did, at most `most`. Returns 0 if all workers have ended, `None` if none
-/// became ready in time.
+/// became ready in time or a signal interrupted the wait.
 fn arrived(ready: &mut PipeReader, most: u64) -> io::Result<Option<u64>> {
     let state = poll(&[ready.as_fd()], CHECK_MILLIS)?;
     if !state.iter().any(|state| state.readable || state.closed) {
@@ -98,8 +101,9 @@ impl WorkerGate {
     /// Reports this worker as ready and waits for the start. In a thread, fails if the [`Gate`] is dropped without being opened.
     pub(crate) fn pass(&self) -> io::Result<()> {
         (&*self.ready).write_all(b"r")?;
+        let no_timeout = -1;
         loop {
-            let state = poll(&[self.start.as_fd()], -1)?;
+            let state = poll(&[self.start.as_fd()], no_timeout)?;
             match state.first() {
                 Some(state) if state.readable => return Ok(()),
                 Some(state) if state.closed => return Err(io::ErrorKind::BrokenPipe.into()),
@@ -113,7 +117,8 @@ impl WorkerGate {
 mod tests {
     use super::*;
 
-    /// Opens a gate for two workers, of which the second one runs `second` instead of passing; returns the reason in the error.
+    /// Opens a gate for two workers (threads if `threads`, otherwise processes), of which the second one runs `second` instead of
+    /// passing; returns the reason in the error.
     fn failure_of_second(threads: bool, second: fn() -> io::Result<()>) -> String {
         let gate = Gate::new().unwrap();
         let mut workers = Workers::new(threads);
@@ -138,10 +143,11 @@ mod tests {
 
     #[test]
     fn a_worker_that_ends_before_the_start_is_named() {
-        let killed = failure_of_second(false, || std::process::abort());
+        let (processes, threads) = (false, true);
+        let killed = failure_of_second(processes, || std::process::abort());
         assert!(killed.starts_with("signal: 6"), "{killed}");
         let failed: fn() -> _ = || Err(io::ErrorKind::NotFound.into());
-        assert_eq!(failure_of_second(false, failed), "exit status: 1");
-        assert_eq!(failure_of_second(true, failed), "entity not found");
+        assert_eq!(failure_of_second(processes, failed), "exit status: 1");
+        assert_eq!(failure_of_second(threads, failed), "entity not found");
     }
 }

@@ -29,7 +29,7 @@ pub struct NumaMem {
     pub access: MemoryAccess,
     /// How memory is initialized.
     pub initial: InitialMemory,
-    /// Whether transparent huge pages are requested or refused; `None` for the kernel's default.
+    /// Whether transparent huge pages are requested (true) or refused (false); `None` for the kernel's default.
     pub huge_pages: Option<bool>,
     /// The CPUs of the first tasks, one for each; other tasks run on any CPU.
     pub cpus: Vec<u32>,
@@ -44,8 +44,8 @@ pub struct MemorySizes {
     pub global: usize,
     /// The memory of each process, which its threads share.
     pub process: usize,
-    /// The first part of the process's memory that each thread passes over a second time, while it holds a lock of the process;
-    /// not larger than `process`.
+    /// The beginning of the process's memory, which each thread passes over a second time while it holds a lock of the process.
+    /// Not larger than `process`.
     pub locked: usize,
     /// The memory of each thread.
     pub thread: usize,

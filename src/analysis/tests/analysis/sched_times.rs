@@ -23,6 +23,7 @@ type Switch = (u64, u32, u32, usize, u32);
 /// Number of runs, run time, and waits by state: asleep, uninterruptible, runnable or preempted.
 type Sums = (u64, u64, [u64; 3]);
 
+/// Selects all samples, each with an empty stack.
 struct NoStacks;
 
 impl PrepareSamples for NoStacks {
@@ -49,6 +50,8 @@ impl TimeRows for RowSum {
     }
 }
 
+/// The times of each task. The run that a switch ends began with the previous switch on the same CPU, whichever task that one
+/// switched in. The wait before this run lasted from the task's previous switch-out until the run began.
 fn oracle(switches: &[Switch]) -> BTreeMap<u32, Sums> {
     let mut sums: BTreeMap<u32, Sums> = BTreeMap::new();
     for (at, (time, cpu, task, _, _)) in switches.iter().enumerate() {

@@ -20,13 +20,14 @@ fn counts_of_a_thread_are_summed_over_cpus() {
         }
         let file = recording.finish();
         let (counted, event) = with_replay(&file, |data, replay| {
-            // All records other than samples have the id of this event.
+            // `Recording` gives each record that is not a sample the id of `cycles`.
             let name = data.events()[CYCLES_INDEX].name.clone();
             (ThreadCounts::of_recording(replay), (name, CYCLES_INDEX))
         });
         assert_eq!(counted.events, [event]);
         let rows = counted.threads.iter();
         let rows: Vec<_> = rows.map(|thread| (thread.tid, &*thread.counts)).collect();
+        // In the order of the threads' first records, by time.
         assert_eq!(rows, [(8, &[1][..]), (7, &[105])], "{endian:?}");
     }
 }
@@ -42,11 +43,11 @@ fn read_records_that_cannot_be_decoded_are_counted() {
         Misc(0),
         &Record::Read(Read { pid, tid, words }),
     );
-    let bad = [recording.truncated_read(), recording.truncated_read()];
+    let bad_offsets = [recording.truncated_read(), recording.truncated_read()];
     let counted = with_replay(&recording.finish(), |_, replay| {
         ThreadCounts::of_recording(replay)
     });
     assert_eq!(counted.threads.len(), 1);
     let first = counted.bad.first.expect("a record");
-    assert_eq!((counted.bad.count, first.offset), (2, bad[0]));
+    assert_eq!((counted.bad.count, first.offset), (2, bad_offsets[0]));
 }

@@ -79,13 +79,13 @@ fn oracle(events: &[Event]) -> BTreeMap<u32, [u64; TASK_STATES]> {
     let mut sums: BTreeMap<u32, [u64; TASK_STATES]> = BTreeMap::new();
     for task in 1..=TASKS {
         for (at, event) in events.iter().enumerate() {
-            let Some(state) = entered(events, at, task) else {
+            let Some(activity) = entered(events, at, task) else {
                 continue;
             };
             let mut later =
                 (at + 1..events.len()).filter(|later| entered(events, *later, task).is_some());
             let next = later.next().map_or(end, |later| events[later].time());
-            sums.entry(task).or_default()[state.state()] += next - event.time();
+            sums.entry(task).or_default()[activity.state()] += next - event.time();
         }
     }
     sums
@@ -99,7 +99,10 @@ fn chart(events: &[Event], endian: Endian, options: TimechartOptions) -> Option<
                 let cpu = u32::try_from(cpu).expect("a small number");
                 recording.switch(time, cpu, (prev, STATES[state]), next);
             }
-            Event::Wake(time, task) => recording.wakeup(time, 0, 0, task),
+            Event::Wake(time, task) => {
+                let (cpu, idle_waker) = (0, 0);
+                recording.wakeup(time, cpu, idle_waker, task);
+            }
         }
     }
     with_replay(&recording.finish(), |data, replay| {
@@ -141,7 +144,8 @@ proptest! {
         for lane in whole.tasks.iter().filter(|lane| lane.tid > 0) {
             let sums = expected.get(&lane.tid.cast_unsigned()).copied().unwrap_or_default();
             prop_assert_eq!(lane.nanos, sums, "task {}", lane.tid);
-            // The pieces have the same sums, and are bounded in number.
+            // The pieces have the same sums. Their number is bounded: the grid has at most `2 * cells` cells, and at most two
+            // pieces begin in each.
             let mut pieces = [0; TASK_STATES];
             for piece in lane.states.pieces() {
                 for (sum, nanos) in pieces.iter_mut().zip(piece.sums().nanos) {
@@ -171,11 +175,12 @@ fn runs_are_highlighted_by_their_length() {
         Event::Switch(2_000, 0, 1, 0, 2),
         Event::Switch(2_500, 0, 2, 0, 0),
     ];
-    let options = TimechartOptions {
+    let highlighting = TimechartOptions {
         highlight: Some(Highlight::LongerThan(500)),
         ..options(1000)
     };
-    let chart = chart(&events, Endian::Little, options).expect("events");
+    let chart = chart(&events, Endian::Little, highlighting).expect("events");
+    // The time of runs that are not highlighted, and of those that are.
     let nanos = |tid: i32| {
         let mut lanes = chart.tasks.iter();
         let lane = lanes.find(|lane| lane.tid == tid).expect("the task");

@@ -15,11 +15,12 @@ fn threads_follow_their_creators() {
         recording.comm((1, 0, 10), b"sh");
         recording.fork((2, 0, 10), 12);
         recording.fork((3, 0, 12), 11);
-        // Each is the parent of the other: neither is in the tree.
+        // Threads 30 and 31 are each other's parents: neither is in the tree.
         recording.fork((4, 0, 31), 30);
         recording.fork((5, 0, 30), 31);
         let file = recording.finish();
-        let tree = with_replay(&file, |_, replay| task_tree(replay.world(), false));
+        let with_mappings = false;
+        let tree = with_replay(&file, |_, replay| task_tree(replay.world(), with_mappings));
         let rows: Vec<_> = tree
             .iter()
             .map(|task| (task.tid, task.level, &*task.comm, task.parent))
@@ -70,7 +71,8 @@ fn hidden_mappings_are_not_listed() {
     };
     recording.record((5, 0, 10), Misc::FORK_EXEC, &Record::Fork(task));
     let file = recording.finish();
-    let tree = with_replay(&file, |_, replay| task_tree(replay.world(), true));
+    let with_mappings = true;
+    let tree = with_replay(&file, |_, replay| task_tree(replay.world(), with_mappings));
     let rows: Vec<_> = tree
         .iter()
         .flat_map(|task| task.mappings.iter().map(|part| (task.tid, part)))
@@ -83,7 +85,7 @@ fn hidden_mappings_are_not_listed() {
         (11, 0x1800, 0x2000, 0x900, "/bin/a"),
     ];
     assert_eq!(rows, expected);
-    // Only mappings refer to a thread 20.
+    // Thread 20 has a mapping, but no FORK or COMM record: it is listed only with mappings.
     let mut recording = Recording::new(Endian::NATIVE);
     add_mapping(&mut recording, 1, 20, (0x1000, 0x1000), b"/bin/a");
     let file = recording.finish();

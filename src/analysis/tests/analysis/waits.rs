@@ -16,6 +16,7 @@ const ASLEEP: u64 = 1;
 fn the_longest_wait_of_each_task_is_found() {
     for endian in [Endian::Little, Endian::Big] {
         let mut recording = Recording::new(endian);
+        // `wakeup`: time, CPU, waker, woken task. `switch`: time, CPU, task switched out and its state, task switched in.
         recording.wakeup(100, 0, 0, 7);
         recording.switch(110, 0, (0, 0), 7);
         recording.switch(150, 0, (7, PREEMPTED), 8);

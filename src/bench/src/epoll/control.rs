@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rperf_sys::{Epoll, EpollMode, EventFd};
 
-use super::{Nested, addresses, create_descriptors};
+use super::{Nested, UNUSED_DATA, addresses, create_descriptors};
 use crate::BenchError;
 use crate::random::next_random;
 use crate::timed::TimedThreads;
@@ -53,7 +53,10 @@ impl Control {
         let (counts, _) = threads.run(|number, stop| {
             let own = descriptors.get(number).map_or(&[][..], Vec::as_slice);
             match self.random {
-                true => at_random(set.inner()?, own, stop, number as u64 + 1),
+                true => {
+                    let seed = number as u64 + 1;
+                    at_random(set.inner()?, own, stop, seed)
+                }
                 false => in_order(set.inner()?, own, stop),
             }
         })?;
@@ -70,9 +73,9 @@ fn in_order(set: &Epoll, own: &[EventFd], stop: &AtomicBool) -> io::Result<[u64;
     let (mut count_of_each, mode) = (0, EpollMode::default());
     while !stop.load(Ordering::Relaxed) {
         own.iter()
-            .try_for_each(|descriptor| set.add(descriptor, mode, 0))?;
+            .try_for_each(|descriptor| set.add(descriptor, mode, UNUSED_DATA))?;
         own.iter()
-            .try_for_each(|descriptor| set.modify(descriptor, mode, 0))?;
+            .try_for_each(|descriptor| set.modify(descriptor, mode, UNUSED_DATA))?;
         own.iter()
             .try_for_each(|descriptor| set.remove(descriptor))?;
         count_of_each += own.len() as u64;
@@ -81,7 +84,7 @@ fn in_order(set: &Epoll, own: &[EventFd], stop: &AtomicBool) -> io::Result<[u64;
 }
 
 /// Performs random operations on random descriptors until stopped; returns the numbers of successful ones. Adding a member of
-/// the set, and modifying or removing a descriptor that is not a member, fail and are not counted.
+/// the set, and modifying or removing a descriptor that is not a member, fail and are not counted. `seed` must not be 0.
 fn at_random(set: &Epoll, own: &[EventFd], stop: &AtomicBool, seed: u64) -> io::Result<[u64; 3]> {
     let (mut counts, mut state) = ([0; 3], seed);
     let mode = EpollMode::default();
@@ -90,8 +93,8 @@ fn at_random(set: &Epoll, own: &[EventFd], stop: &AtomicBool, seed: u64) -> io::
         let descriptor = descriptor.ok_or(io::ErrorKind::NotFound)?;
         let operation = next_random(&mut state) as usize % counts.len();
         let result = match operation {
-            0 => set.add(descriptor, mode, 0),
-            1 => set.modify(descriptor, mode, 0),
+            0 => set.add(descriptor, mode, UNUSED_DATA),
+            1 => set.modify(descriptor, mode, UNUSED_DATA),
             _ => set.remove(descriptor),
         };
         match result {

@@ -43,8 +43,8 @@ impl Hash {
     /// # Errors
     /// What sched_getaffinity(2) and sched_setaffinity(2) report, or an unexpected result of futex(2).
     pub fn run(&self) -> Result<Vec<HashThread>, BenchError> {
-        let words = || (0..self.futexes).map(|_| AtomicU32::new(0)).collect();
-        let words: Vec<Vec<AtomicU32>> = (0..self.threads).map(|_| words()).collect();
+        let of_one_thread = || (0..self.futexes).map(|_| AtomicU32::new(0)).collect();
+        let words: Vec<Vec<AtomicU32>> = (0..self.threads).map(|_| of_one_thread()).collect();
         let threads = TimedThreads {
             threads: words.len(),
             duration: self.duration,
@@ -90,6 +90,7 @@ mod tests {
         let threads = bench.run().unwrap();
         assert_eq!(threads.len(), 2);
         for thread in &threads {
+            // The tenth word is nine words of four bytes after the first.
             assert_eq!(thread.last - thread.first, 36);
             assert!(thread.rate > 0.0, "{threads:?}");
         }

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::FutexScope;
-use super::waiters::{FutexWords, WaitPlace, Waiters};
+use super::waiters::{FutexWords, WAITING_VALUE, WaitPlace, Waiters};
 use crate::BenchError;
 
 /// The benchmark `futex requeue`.
@@ -26,9 +26,9 @@ pub struct Requeue {
 pub struct Requeued {
     /// Number of threads that were moved.
     pub moved: u32,
-    /// Number of threads that acquired the lock instead: one with priority inheritance, otherwise none.
+    /// Number of threads that acquired the lock instead: at most 1 if [`Requeue::pi`] is set, otherwise 0.
     pub woken: u32,
-    /// The time of all calls that moved threads.
+    /// The time from the first call until all threads were moved or woken.
     pub time: Duration,
 }
 
@@ -39,7 +39,7 @@ impl Requeue {
     /// [`BenchError::System`] if a thread cannot be started, or for an error of futex(2).
     pub fn run(&self, words: &FutexWords) -> Result<Requeued, BenchError> {
         let wait = || match self.pi {
-            false => self.scope.wait(&words.waiting, 0),
+            false => self.scope.wait(&words.waiting, WAITING_VALUE),
             true => {
                 self.wait_pi(words)?;
                 self.scope.unlock_pi(&words.target)
@@ -56,8 +56,8 @@ impl Requeue {
             let reached = waiters.until_all(|| {
                 let (from, to) = (&words.waiting, &words.target);
                 match self.pi {
-                    false => self.scope.requeue(from, to, 0, self.at_once),
-                    true => self.scope.requeue_pi(from, to, 0, self.at_once),
+                    false => self.scope.requeue(from, to, WAITING_VALUE, self.at_once),
+                    true => self.scope.requeue_pi(from, to, WAITING_VALUE, self.at_once),
                 }
             });
             let time = start.elapsed();
@@ -76,7 +76,9 @@ impl Requeue {
     /// Waits until this thread was moved to the lock and has acquired it.
     fn wait_pi(&self, words: &FutexWords) -> io::Result<()> {
         loop {
-            match self.scope.wait_requeue_pi(&words.waiting, 0, &words.target) {
+            let (from, to) = (&words.waiting, &words.target);
+            match self.scope.wait_requeue_pi(from, WAITING_VALUE, to) {
+                // The thread was woken without being moved.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => return result,
             }

@@ -1,4 +1,4 @@
-//! Threads that wait on a futex until another one wakes or moves them.
+//! Threads that wait on a futex until another thread wakes or moves them.
 
 use std::io;
 use std::sync::Arc;
@@ -15,10 +15,13 @@ const FALL_ASLEEP: Duration = Duration::from_millis(100);
 /// More threads than can wait; the kernel takes the number as an `int`.
 const ALL: u32 = u32::MAX >> 1;
 
-/// The words of a benchmark. They are the same in all runs, so that their addresses can be shown before the first one.
+/// The value of [`FutexWords::waiting`], which each call on that word expects.
+pub(super) const WAITING_VALUE: u32 = 0;
+
+/// The words of a benchmark. They are the same in all runs, so that their addresses can be shown before the first run.
 #[derive(Debug, Default)]
 pub struct FutexWords {
-    /// The word that threads wait on; always 0.
+    /// The word that threads wait on; always [`WAITING_VALUE`].
     pub(super) waiting: AtomicU32,
     /// The word or lock that waiting threads are moved to.
     pub(super) target: AtomicU32,
@@ -48,7 +51,7 @@ impl WaitPlace<'_> {
         let FutexWords { waiting, target } = self.words;
         if self.pi {
             // The kernel refuses to wake these threads. Once moved, each gets the lock when the one before releases it.
-            let _ = self.scope.requeue_pi(waiting, target, 0, ALL);
+            let _ = self.scope.requeue_pi(waiting, target, WAITING_VALUE, ALL);
         } else {
             let _ = self.scope.wake(waiting, ALL);
             let _ = self.scope.wake(target, ALL);
@@ -103,6 +106,7 @@ impl<'scope> Waiters<'scope> {
             }
         }
         drop(sender);
+        // Waits for the message of each thread.
         for () in ready.iter().take(waiters.threads.len()) {}
         thread::sleep(FALL_ASLEEP);
         Ok(waiters)
@@ -131,7 +135,7 @@ impl<'scope> Waiters<'scope> {
     /// Ends the wait of the threads that still wait, and waits until all have ended.
     ///
     /// # Errors
-    /// That of the first thread whose wait has failed.
+    /// That of the first thread, in the order of their start, whose wait has failed or that panicked.
     pub(super) fn finish(self) -> Result<(), BenchError> {
         while self.threads.iter().any(|thread| !thread.is_finished()) {
             self.place.release();
@@ -168,7 +172,7 @@ mod tests {
             pi: false,
         };
         thread::scope(|scope| {
-            let wait = || place.scope.wait(&words.waiting, 0);
+            let wait = || place.scope.wait(&words.waiting, WAITING_VALUE);
             let waiters = Waiters::start(scope, 3, place, wait).unwrap();
             assert_eq!(waiters.threads.len(), 3);
             waiters.finish().unwrap();
@@ -188,7 +192,9 @@ mod tests {
             let FutexWords { waiting, target } = &words;
             thread::scope(|scope| {
                 let wait = || {
-                    place.scope.wait_requeue_pi(waiting, 0, target)?;
+                    place
+                        .scope
+                        .wait_requeue_pi(waiting, WAITING_VALUE, target)?;
                     place.scope.unlock_pi(target)
                 };
                 let waiters = Waiters::start(scope, 3, place, wait).unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rperf_count::Spread;
 
 use super::FutexScope;
-use super::waiters::{FutexWords, WaitPlace, Waiters};
+use super::waiters::{FutexWords, WAITING_VALUE, WaitPlace, Waiters};
 use crate::BenchError;
 use crate::thread_gate::ThreadGate;
 
@@ -27,7 +27,7 @@ pub struct Wake {
 pub struct WakeTime {
     /// Number of threads that were woken.
     pub woken: u32,
-    /// The time of all calls that woke threads.
+    /// The time from the first call until all threads were woken.
     pub time: Duration,
 }
 
@@ -37,7 +37,7 @@ impl Wake {
     /// # Errors
     /// [`BenchError::System`] if a waiting thread cannot be started, or for an error of futex(2).
     pub fn run(&self, words: &FutexWords) -> Result<WakeTime, BenchError> {
-        let wait = || self.scope.wait(&words.waiting, 0);
+        let wait = || self.scope.wait(&words.waiting, WAITING_VALUE);
         let place = WaitPlace {
             words,
             scope: self.scope,
@@ -74,7 +74,7 @@ impl WakeParallel {
     /// [`BenchError::System`] if a thread cannot be started, or for an error of futex(2).
     pub fn run(&self, words: &FutexWords) -> Result<Spread, BenchError> {
         let each = self.threads / self.wakers.max(1);
-        let wait = || self.scope.wait(&words.waiting, 0);
+        let wait = || self.scope.wait(&words.waiting, WAITING_VALUE);
         let place = WaitPlace {
             words,
             scope: self.scope,

@@ -27,6 +27,9 @@ pub struct BlockFunction {
     instructions: Option<BlockInstructions>,
 }
 
+/// The instructions of a function of the C library.
+const C_LIBRARY: Option<BlockInstructions> = None;
+
 /// The description of a function of the C library, with the library's name.
 macro_rules! library {
     ($function:literal) => {
@@ -38,8 +41,9 @@ macro_rules! library {
     };
 }
 
+/// The functions that copy; the first is that of the C library.
 const COPY: &[BlockFunction] = &[
-    function("default", library!("memcpy"), None),
+    function("default", library!("memcpy"), C_LIBRARY),
     function(
         "x86-64-unrolled",
         "unrolled loop of 64-bit moves",
@@ -57,8 +61,9 @@ const COPY: &[BlockFunction] = &[
     ),
 ];
 
+/// The functions that fill; the first is that of the C library.
 const FILL: &[BlockFunction] = &[
-    function("default", library!("memset"), None),
+    function("default", library!("memset"), C_LIBRARY),
     function(
         "x86-64-unrolled",
         "unrolled loop of 64-bit stores",
@@ -89,7 +94,7 @@ const fn function(
 }
 
 impl BlockOperation {
-    /// Returns the functions for this architecture. Only x86-64 has others than that of the C library.
+    /// Returns the functions for this architecture. Architectures other than x86-64 have only that of the C library.
     #[must_use]
     pub fn functions(self) -> &'static [BlockFunction] {
         let all = match self {
@@ -139,6 +144,7 @@ impl Block {
         match self.operation {
             BlockOperation::Copy => {
                 let mut source = map()?;
+                // Pages that are only read may all be the kernel's zero page.
                 source.bytes_mut().fill(1);
                 let run = || self.copy(function, target.bytes_mut(), source.bytes());
                 self.measure(run, clock)

@@ -41,7 +41,8 @@ impl Clock {
             ..Attr::default()
         };
         let this_thread = ObservedTask { pid: 0, cpu: -1 };
-        let counter = Counter::open(&attr, this_thread, None);
+        let leader = None;
+        let counter = Counter::open(&attr, this_thread, leader);
         counter.map(Self::Cycles).map_err(|error| {
             BenchError::Unavailable(format!("Failed to open cycles counter: {error}"))
         })

@@ -69,13 +69,14 @@ fn bitmap(bits: usize, set: usize) -> Vec<u64> {
     map
 }
 
-/// Returns the sum of the positions of the set bits, skipping others word by word.
+/// Returns the sum of the positions of the set bits. In each word, goes from one set bit directly to the next.
 fn by_words(map: &[u64]) -> usize {
     let mut sum = 0;
     for (index, word) in map.iter().enumerate() {
         let mut rest = *word;
         while rest != 0 {
             sum += index * WORD + rest.trailing_zeros() as usize;
+            // Clears the lowest set bit.
             rest &= rest - 1;
         }
     }

@@ -80,7 +80,7 @@ impl Mmap {
     ///
     /// # Errors
     /// [`BenchError::Unavailable`] if there is not enough memory with pages of this size, or the cycles counter cannot be opened.
-    /// [`BenchError::System`] if a thread cannot be started.
+    /// [`BenchError::System`] if a thread cannot be started or the counter cannot be read.
     pub fn run(&self, function: MmapFunction, count_cycles: bool) -> Result<MmapCosts, BenchError> {
         let measured = std::thread::scope(|scope| {
             let spawn = |number| {
@@ -99,6 +99,7 @@ impl Mmap {
         measured.map(MmapCosts)
     }
 
+    /// The work of the thread `number`: maps the memory `loops` times. Returns its cost.
     fn run_thread(
         &self,
         function: MmapFunction,
@@ -127,6 +128,7 @@ impl Mmap {
         }
     }
 
+    /// Maps, uses and unmaps the memory once, in the thread `number`.
     fn map_once(&self, function: MmapFunction, number: u64) -> io::Result<()> {
         let pages = PageOptions {
             huge_bits: self.huge_bits,
@@ -169,7 +171,8 @@ mod tests {
                 seed,
                 huge_bits: None,
             };
-            let costs = bench.run(function, false).unwrap();
+            let count_cycles = false;
+            let costs = bench.run(function, count_cycles).unwrap();
             let spread = costs.speed(bench.bytes());
             assert!(spread.number() == 2 && spread.mean() > 0.0, "{costs:?}");
         }
@@ -184,7 +187,8 @@ mod tests {
             seed: None,
             huge_bits: None,
         };
-        let error = bench.run(MmapFunction::Demand, false).unwrap_err();
+        let count_cycles = false;
+        let error = bench.run(MmapFunction::Demand, count_cycles).unwrap_err();
         assert!(matches!(error, BenchError::Unavailable(_)), "{error:?}");
     }
 }
