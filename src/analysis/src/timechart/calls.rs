@@ -71,7 +71,7 @@ impl CallKind {
 pub struct CallOptions {
     /// Whether calls that fail with EAGAIN are skipped.
     pub skip_again: bool,
-    /// Shorter calls are drawn as long as this, in nanoseconds, but only up to the begin of the next one.
+    /// Calls shorter than this many nanoseconds are drawn this long, but only up to the begin of the next call.
     pub min_time: u64,
     /// Successive calls of one state are drawn as one if at most this many nanoseconds are between them; 0 merges none.
     pub merge_distance: u64,
@@ -88,7 +88,7 @@ pub struct TaskCalls {
     pub bytes_out: u64,
     /// The number of calls.
     pub count: u64,
-    /// Nanoseconds in calls, without polls that succeed.
+    /// Nanoseconds in calls. Of the polls, only failed ones count.
     pub nanos: u64,
     /// The last call, which is not in `timeline` yet: the next one may be merged with it.
     last: Option<FinishedCall>,
@@ -128,7 +128,8 @@ impl TaskCalls {
         self.last = Some(call);
     }
 
-    /// Draws the last call. A call shorter than [`CallOptions::min_time`] is widened, at most to `next`.
+    /// Draws the last call. A call shorter than [`CallOptions::min_time`] is widened, at most to `next`: the begin of the next
+    /// call, or the end of the chart.
     pub(super) fn flush(&mut self, next: u64, options: CallOptions, grid: &TimeGrid) {
         if let Some(last) = self.last.take() {
             let widened = last.from.saturating_add(options.min_time).min(next);
@@ -166,8 +167,8 @@ impl CallSpans {
         let span = self.spans.end(&tid, time)?;
         let (kind, ret) = (kind?, event.ret());
         // If the kinds differ, the entry is one of another call: records were lost.
-        let is_same_call = span.data == Some(kind);
-        if !is_same_call || (ret == AGAIN && options.skip_again) {
+        let is_same_kind = span.data == Some(kind);
+        if !is_same_kind || (ret == AGAIN && options.skip_again) {
             return None;
         }
         // recvmmsg and sendmmsg return the number of messages.

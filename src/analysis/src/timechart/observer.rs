@@ -19,10 +19,14 @@ use crate::{
     TaskStates,
 };
 
+/// The process id of a task whose process is unknown.
+const UNKNOWN_PID: i32 = -1;
+
 /// Builds a [`Timechart`].
 #[derive(Debug)]
 pub struct TimechartObserver {
     options: TimechartOptions,
+    /// The wakeup tracepoint that is ignored, since another one reports the same wakeups.
     ignored_wakeup: Option<&'static str>,
     grid: TimeGrid,
     /// The start of the chart and the time of its last event so far; `None` before the first event in the range.
@@ -81,7 +85,7 @@ impl TimechartObserver {
             self.draw_interval(&interval);
         }
         for (tid, call) in self.calls.open(end) {
-            self.draw_call(-1, tid.cast_signed(), call);
+            self.draw_call(UNKNOWN_PID, tid.cast_signed(), call);
         }
         let range = self.options.range;
         for cpu in self.cpus.values_mut() {
@@ -104,7 +108,7 @@ impl TimechartObserver {
         })
     }
 
-    /// Notes the time of an event, and extends the chart to it if it is in the range. Returns whether it is.
+    /// Notes the time of an event. If the time is in the range, extends the chart to it and returns true.
     fn record_time(&mut self, time: u64) -> bool {
         let ChartRange {
             first: from,
@@ -176,14 +180,14 @@ impl TimechartObserver {
         self.drive(at, TypedEvent::SchedSwitch(*event));
         let prev = event.prev_pid();
         if prev != 0 {
-            // The process id is -1, unknown, in samples after the exit of the task. Lower ones are those of damaged files.
-            let (_, lane) = self.lane(pid.max(-1), prev, seen_at);
+            // The process id is unknown in samples after the exit of the task. Lower numbers come from damaged files.
+            let (_, lane) = self.lane(pid.max(UNKNOWN_PID), prev, seen_at);
             lane.rename(event.prev_comm());
             lane.stack = stack;
         }
         let next = event.next_pid();
         if next != 0 {
-            let (_, lane) = self.lane(-1, next, seen_at);
+            let (_, lane) = self.lane(UNKNOWN_PID, next, seen_at);
             lane.rename(event.next_comm());
         }
     }
@@ -198,7 +202,7 @@ impl TimechartObserver {
         if event.success() == Some(false) || event.pid() == 0 {
             return;
         }
-        let (woken, lane) = self.lane(-1, event.pid(), is_seen.then_some(time));
+        let (woken, lane) = self.lane(UNKNOWN_PID, event.pid(), is_seen.then_some(time));
         lane.rename(event.comm());
         if !is_seen {
             return;
@@ -223,7 +227,7 @@ impl TimechartObserver {
         self.ended = ended;
     }
 
-    /// Draws the part of a state that is in the range, except for the states of idle tasks.
+    /// Draws the part of a state that is in the range. States of idle tasks, and [`RunState::New`], are not drawn.
     fn draw_interval(&mut self, interval: &StateInterval) {
         let shown = self.options.range.clip(interval.from, interval.to);
         let (from, to) = (shown.first, shown.last);
@@ -232,7 +236,7 @@ impl TimechartObserver {
         }
         let grid = self.grid;
         let highlight = self.options.highlight.clone();
-        let (index, lane) = self.lane(-1, interval.tid.cast_signed(), Some(to));
+        let (index, lane) = self.lane(UNKNOWN_PID, interval.tid.cast_signed(), Some(to));
         lane.first = lane.first.min(from);
         let activity = match interval.state {
             RunState::New => return,
@@ -329,7 +333,7 @@ impl Observer<Option<StackChain>> for TimechartObserver {
 
     fn task(&mut self, at: &EventContext, change: TaskChange<'_>) {
         self.tasks.change(&change);
-        // In a recording of switches, these records end no state that is drawn.
+        // States that these records end are not drawn: if switches are recorded, the records end none.
         self.states.task(at, &change, |_| {});
         if let TaskChange::Comm { task, name, .. } = change {
             let (pid, tid) = (task.pid.cast_signed(), task.tid.cast_signed());

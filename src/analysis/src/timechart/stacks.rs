@@ -38,7 +38,7 @@ impl StackId {
     }
 }
 
-/// Selects all samples. If callchains are wanted, samples of `sched_switch` have theirs, unless the switch is from an idle task.
+/// Selects all samples. If callchains are wanted, samples of `sched_switch` keep theirs, unless the switch is from an idle task.
 #[derive(Debug, Clone, Copy)]
 pub struct SwitchCallchains {
     /// Whether callchains are wanted.
@@ -55,9 +55,9 @@ impl PrepareSamples for SwitchCallchains {
         sample: &Sample<'_>,
         event: Option<&TypedEvent<'_>>,
     ) -> Option<Self::Detail> {
-        let is_switch = self.is_wanted
+        let needs_chain = self.is_wanted
             && matches!(event, Some(TypedEvent::SchedSwitch(event)) if event.prev_pid() != 0);
-        let chain = sample.wire.callchain.filter(|_| is_switch);
+        let chain = sample.wire.callchain.filter(|_| needs_chain);
         Some(chain.map(|chain| StackChain {
             at: AddressContext::of(sample),
             bytes: chain.as_bytes().into(),

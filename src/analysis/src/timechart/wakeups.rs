@@ -21,7 +21,7 @@ pub struct Wakeup {
 #[derive(Debug, Default)]
 pub(super) struct Wakeups {
     kept: Vec<Wakeup>,
-    /// Slot, waker and woken task of the stored wakeups.
+    /// Slot, waker and woken task of each wakeup in `kept`.
     seen: FxHashSet<(u64, TaskIndex, TaskIndex)>,
     /// The number of grid cells in a slot; 0 means 1.
     slot_cells: u64,

@@ -10,7 +10,8 @@ pub trait AddressNames: Send + Sync {
     /// Returns the code and the accessed memory of a page fault: `[function+0x1] => object@0x23 (d.)`.
     fn fault(&self, world: &World, sample: &Sample<'_>) -> String;
 
-    /// Forgets the ids of mappings and of removed objects, since `world` was pruned. Does nothing by default.
+    /// To be called after `world` was pruned: forgets the ids of all mappings, and the objects that were removed. Does nothing by
+    /// default.
     fn forget_mappings(&self, _world: &World) {}
 }
 

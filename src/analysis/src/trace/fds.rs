@@ -60,7 +60,8 @@ pub struct ProcessFiles {
 #[derive(Debug)]
 pub(super) struct FileTables {
     tables: FxHashMap<u32, ProcessFiles>,
-    /// Processes that never have a table, since not all of their calls are seen. `None` if no process has a table.
+    /// Processes that never have a table, since calls that are not seen, or calls of another process, can change their
+    /// descriptors. `None` if no process has a table.
     excluded: Option<FxHashSet<u32>>,
 }
 
@@ -171,7 +172,8 @@ impl FileTables {
         }
     }
 
-    /// Removes the table of a process for good. Required if not all of its calls are seen.
+    /// Removes the table of a process for good. Required if not all of its calls are seen, or if it shares its descriptors with
+    /// another process.
     pub(super) fn exclude(&mut self, process: u32) {
         self.tables.remove(&process);
         if let Some(excluded) = &mut self.excluded {
@@ -248,8 +250,15 @@ impl FileTables {
             }
             "fcntl" => files.fcntl(call),
             "ioctl" => files.ioctl(call),
-            "pipe" | "pipe2" => files.pair(call, 0, "pipe", call.name == "pipe2"),
-            "socketpair" => files.pair(call, 3, "socket: pair", true),
+            "pipe" | "pipe2" => {
+                let has_flags = call.name == "pipe2";
+                files.pair(call, 0, "pipe", has_flags);
+            }
+            "socketpair" => {
+                // The flags are in the type of the socket.
+                let has_flags = true;
+                files.pair(call, 3, "socket: pair", has_flags);
+            }
             "chdir" => {
                 let path = call.memory(0).and_then(|path| files.absolute(CWD, path));
                 files.cwd = path;
@@ -286,7 +295,7 @@ impl ProcessFiles {
         self.open.retain(|_, file| !file.closes_on_exec);
     }
 
-    /// Sets the name of a descriptor, or removes it.
+    /// Sets the name of a descriptor, or removes the descriptor if `name` is `None`.
     fn set(&mut self, fd: i64, name: Option<Vec<u8>>, closes_on_exec: bool) {
         let Ok(fd) = i32::try_from(fd) else { return };
         match name {
@@ -382,8 +391,8 @@ impl ProcessFiles {
         }
     }
 
-    /// Names the two descriptors that the call wrote to memory. If they are unknown, all names of the process are
-    /// removed.
+    /// Names the two descriptors that the call wrote to the memory of `argument`. If they are unknown, all names of the process
+    /// are removed. If `has_flags`, argument 1 has the close-on-exec flag.
     fn pair(&mut self, call: &ReturnedCall<'_>, argument: usize, name: &str, has_flags: bool) {
         let Some(pair) = call.pair(argument) else {
             self.open.clear();
@@ -420,7 +429,8 @@ impl ProcessFiles {
         }
     }
 
-    /// Names the descriptors of other calls, mostly as procfs names files without a path.
+    /// Names the descriptors of the calls that [`FileTables::returned`] does not handle itself, mostly as procfs names files
+    /// without a path.
     fn anonymous(&mut self, call: &ReturnedCall<'_>) {
         let (name, closes) = match call.name {
             "eventfd" => ("anon_inode:[eventfd]", false),
@@ -434,7 +444,7 @@ impl ProcessFiles {
             "io_uring_setup" => ("anon_inode:[io_uring]", true),
             "pidfd_open" => ("anon_inode:[pidfd]", true),
             "perf_event_open" => ("anon_inode:[perf_event]", call.has(4, PERF_CLOEXEC)),
-            // These change the signals of a descriptor, unless it is -1.
+            // These only create a descriptor if argument 0 is -1; otherwise they change the signals of an existing one.
             "signalfd" | "signalfd4" if call.fd(0) != -1 => return,
             "signalfd" => ("anon_inode:[signalfd]", false),
             "signalfd4" => ("anon_inode:[signalfd]", call.has(3, CLOEXEC)),
@@ -445,7 +455,9 @@ impl ProcessFiles {
             }
             // The files of these descriptors are unknown.
             "open_by_handle_at" | "pidfd_getfd" => {
-                self.set(call.result, None, false);
+                // Without a name, the flag has no effect.
+                let closes_on_exec = false;
+                self.set(call.result, None, closes_on_exec);
                 return;
             }
             _ => return,

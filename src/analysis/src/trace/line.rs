@@ -21,14 +21,14 @@ pub struct TraceOptions {
     pub excluded_threads: FxHashSet<u32>,
     /// Only calls that took at least this many nanoseconds are printed; 0 for all.
     pub min_duration: u64,
-    /// Only returns and other events whose stack has at least this many frames are printed; 0 for all.
+    /// Returns of calls, and events other than calls, are only printed if their stack has at least this many frames; 0 for all.
     pub min_stack: usize,
     /// The maximum number of lines of events other than system calls, by event name. Events that are missing here have
     /// no limit.
     pub event_limits: FxHashMap<String, u64>,
     /// Whether the trace ends when all of `event_limits` are reached.
     pub ends_with_limits: bool,
-    /// Whether only calls that failed are shown.
+    /// Whether only calls that failed are printed. The summary also has those that succeeded.
     pub failed_only: bool,
     /// The number of lines after which the trace ends; `None` for no limit. [`CallText::Begun`] and [`CallText::Lost`] are not
     /// counted.

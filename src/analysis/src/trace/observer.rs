@@ -23,6 +23,9 @@ use super::summary::{CallStatistics, CallSummary};
 use super::{CapturedArgument, ProcessFiles, TraceRecord, TracedSample};
 use crate::{EventContext, Loss, Observer, TaskChange, TaskId};
 
+/// The duration in a line that has none.
+const NO_DURATION: Option<u64> = None;
+
 /// Joins entries and returns of calls, and passes lines to a [`TraceSink`].
 pub struct TraceObserver<S> {
     options: TraceOptions,
@@ -36,7 +39,7 @@ pub struct TraceObserver<S> {
     summary: CallSummary,
     /// The number of lines so far that `TraceOptions::max_events` limits: all but begins and losses.
     lines: u64,
-    /// The number of lines so far of each event with a limit.
+    /// The number of lines so far of each event with a limit, with those that were not printed since the limit was reached.
     event_lines: FxHashMap<String, u64>,
     lost: u64,
     has_ended: bool,
@@ -72,6 +75,7 @@ struct ThreadState {
     returned: Option<u32>,
 }
 
+/// Captured memory of a call whose begin has not been seen yet.
 #[derive(Debug)]
 struct BegunMemory {
     number: u32,
@@ -88,7 +92,7 @@ struct BegunCall {
     fds: FdNames,
     /// Whether its begin is printed.
     is_printed: bool,
-    /// How much of `memory` was printed with the begin.
+    /// The number of elements of `memory` when the begin was printed.
     printed_memory: usize,
 }
 
@@ -208,8 +212,10 @@ impl<S: TraceSink> TraceObserver<S> {
         if !begun.is_printed {
             begun.is_printed = true;
             begun.printed_memory = begun.memory.len();
-            let text = self.text(&begun, false);
-            self.print(tid, Some(begun.time), None, CallText::Begun(&text));
+            let is_continued = false;
+            let text = self.text(&begun, is_continued);
+            let text = CallText::Begun(&text);
+            self.print(tid, Some(begun.time), NO_DURATION, text);
         }
         self.threads.entry(tid).or_default().begun = Some(begun);
     }
@@ -330,9 +336,11 @@ impl<S: TraceSink> TraceObserver<S> {
         );
         if never_returns {
             if is_selected && self.options.min_duration == 0 && !self.options.failed_only {
-                let text = self.text(&begun, false);
-                self.describe(task.pid, time, &begun, None);
-                self.print(tid, Some(time), None, CallText::Call(&text, None));
+                let (is_continued, result) = (false, None);
+                let text = self.text(&begun, is_continued);
+                self.describe(task.pid, time, &begun, result);
+                let text = CallText::Call(&text, None);
+                self.print(tid, Some(time), NO_DURATION, text);
             }
             self.threads.remove(&tid);
             return;
@@ -542,6 +550,7 @@ impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
             TaskChange::Fork { parent, child } => {
                 self.names.fork(parent.tid, child.tid);
                 self.fork_files(parent, child);
+                // A thread id can be used again by the first thread of a new process.
                 match child.pid == child.tid {
                     true => self.started_threads.remove(&child.tid),
                     false => self.started_threads.insert(child.tid),
@@ -563,7 +572,7 @@ impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
         self.print(
             at.task.tid,
             Some(at.time()),
-            None,
+            NO_DURATION,
             CallText::Lost(loss.records),
         );
     }

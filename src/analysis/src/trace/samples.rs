@@ -61,7 +61,7 @@ pub struct CapturedArgument {
     pub is_unreadable: bool,
     /// Whether this only marks that the list has more items than were copied.
     pub is_more: bool,
-    /// Whether it was read after the call had begun.
+    /// Whether the tracer read it later than the begin of the call, instead of the kernel copying it during the call.
     pub is_late: bool,
 }
 
@@ -130,7 +130,8 @@ pub enum TraceRecord {
     Fault {
         /// Whether it is a major fault, which waits for I/O.
         is_major: bool,
-        /// The code and the memory, as [`AddressNames::fault`](super::AddressNames::fault) returns them; without names `[ip]`.
+        /// The code and the memory, as [`AddressNames::fault`](super::AddressNames::fault) returns them; `[ip]` if
+        /// [`AddressOptions::names`] is `None`.
         text: String,
     },
     /// Another event, such as `sched:sched_switch(prev_comm: "x", ...)`.
@@ -193,7 +194,7 @@ impl TraceSamples {
         self
     }
 
-    /// Forgets the ids of mappings and of removed objects ([`AddressNames::forget_mappings`](super::AddressNames::forget_mappings)).
+    /// Calls [`AddressNames::forget_mappings`](super::AddressNames::forget_mappings) of the names, if there are any.
     pub fn forget_mappings(&self, world: &World) {
         if let Some(names) = &self.addresses.names {
             names.forget_mappings(world);
@@ -321,10 +322,10 @@ fn fields(
     raw: &[u8],
     enumerations: Option<&dyn EnumerationNames>,
 ) -> Vec<(String, String)> {
-    let own = tracepoint
+    let shown_fields = tracepoint
         .fields()
         .filter(|(field, _)| !field.name.starts_with("common_") && field.name != "__syscall_nr");
-    let texts = own.filter_map(|(field, reader)| {
+    let texts = shown_fields.filter_map(|(field, reader)| {
         let value = reader.value(raw)?;
         let number = match &value {
             Value::Unsigned(number) => i64::try_from(*number).ok(),

@@ -3,6 +3,8 @@
 use super::*;
 
 const PROCESS: u32 = 7;
+/// The argument of [`FileTables::new`].
+const NAMES_FILES: bool = true;
 
 fn captured(argument: usize, bytes: &[u8]) -> CapturedArgument {
     CapturedArgument {
@@ -12,6 +14,7 @@ fn captured(argument: usize, bytes: &[u8]) -> CapturedArgument {
     }
 }
 
+/// Applies a call of [`PROCESS`] that has returned. In the tests, the value 9 stands for any pointer.
 #[track_caller]
 fn call(
     tables: &mut FileTables,
@@ -42,7 +45,7 @@ fn name(tables: &FileTables, fd: i32) -> Option<&str> {
 
 #[test]
 fn names_follow_the_calls() {
-    let mut tables = FileTables::new(true);
+    let mut tables = FileTables::new(NAMES_FILES);
     let files = &mut tables;
     call(files, "openat", &[-100, 9, 0], &[captured(1, b"x")], 3);
     assert_eq!(name(files, 3), None, "the working directory is unknown");
@@ -87,7 +90,7 @@ fn names_follow_the_calls() {
 
 #[test]
 fn descriptors_that_close_on_exec_lose_their_names() {
-    let mut tables = FileTables::new(true);
+    let mut tables = FileTables::new(NAMES_FILES);
     let files = &mut tables;
     let how = |flags: u64| captured(2, &[flags, 0, 0].map(u64::to_ne_bytes).concat());
     call(
@@ -121,7 +124,7 @@ fn descriptors_that_close_on_exec_lose_their_names() {
 /// A message with control data may pass descriptors whose numbers are unknown, so all names are forgotten.
 #[test]
 fn messages_without_control_data_keep_the_names() {
-    let mut tables = FileTables::new(true);
+    let mut tables = FileTables::new(NAMES_FILES);
     let files = &mut tables;
     call(files, "socket", &[1], &[], 3);
     let header = |control: u8| {
@@ -155,7 +158,7 @@ fn messages_without_control_data_keep_the_names() {
 
 #[test]
 fn sockets_and_pipes_are_named() {
-    let mut tables = FileTables::new(true);
+    let mut tables = FileTables::new(NAMES_FILES);
     let files = &mut tables;
     call(files, "socket", &[2, 1], &[], 3);
     assert_eq!(name(files, 3), Some("socket"));
@@ -175,7 +178,7 @@ fn sockets_and_pipes_are_named() {
 
 #[test]
 fn processes_with_unseen_threads_have_no_names() {
-    let mut files = FileTables::new(true);
+    let mut files = FileTables::new(NAMES_FILES);
     call(
         &mut files,
         "pipe2",
@@ -188,7 +191,7 @@ fn processes_with_unseen_threads_have_no_names() {
     files.seed(PROCESS, ProcessFiles::default());
     call(&mut files, "socket", &[1], &[], 3);
     assert_eq!(name(&files, 3), None);
-    let mut none = FileTables::new(false);
+    let mut none = FileTables::new(!NAMES_FILES);
     call(&mut none, "socket", &[1], &[], 3);
     assert_eq!(name(&none, 3), None);
 }

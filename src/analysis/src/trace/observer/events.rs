@@ -1,7 +1,7 @@
 //! Events other than system calls: their lines, and the events that switch the display on and off. Also what forks, returns and
 //! lost records change in the state of calls and descriptors.
 
-use super::{BegunCall, TraceObserver};
+use super::{BegunCall, NO_DURATION, TraceObserver};
 use crate::TaskId;
 use crate::trace::fds::ReturnedCall;
 use crate::trace::{CallText, FILE_CALLS, LineDetails, NamedText, TraceSink};
@@ -60,7 +60,7 @@ impl<S: TraceSink> TraceObserver<S> {
     }
 
     /// Updates the files that descriptors refer to. A call whose begin was not seen may have changed any descriptor, so the names
-    /// of the process are removed.
+    /// of the process are removed. Exec, clone and fork change no descriptors but those that exec closes.
     pub(super) fn follow_files(
         &mut self,
         process: u32,
@@ -83,6 +83,7 @@ impl<S: TraceSink> TraceObserver<S> {
             }
             return;
         };
+        // Memory that was read late may have changed since the call, so it gives no names.
         let is_late = begun.memory.iter().any(|memory| memory.is_late);
         let memory = if is_late { &[] } else { &begun.memory[..] };
         let address = self.with_call(begun, memory, |call, _| call.peer());
@@ -216,6 +217,6 @@ impl<S: TraceSink> TraceObserver<S> {
                 ..LineDetails::default()
             });
         }
-        self.print(tid, Some(time), None, CallText::Event(&text));
+        self.print(tid, Some(time), NO_DURATION, CallText::Event(&text));
     }
 }

@@ -64,7 +64,7 @@ impl<S: TraceSink> TraceObserver<S> {
             }
             (_, false) => state.memory = Some(BegunMemory { number, memory }),
             (None, true) => {
-                // If no return was seen either, the call began before the trace, and its return still follows.
+                // If neither the begin nor the return was seen, the call began before the trace, and its return still follows.
                 self.memory_follows |= state.returned == Some(number);
                 if let Some(held) = state
                     .held

@@ -211,7 +211,8 @@ impl ProcessMemory for Text {
 #[test]
 fn memory_that_is_read_late_is_marked_and_names_nothing() {
     let mut trace = Trace::new(options());
-    trace.observer.read_memory_late(Box::new(Text), 32);
+    let string_size = 32;
+    trace.observer.read_memory_late(Box::new(Text), string_size);
     trace.enter(1, "open", &[16]).exit(1, "open", 3);
     trace.enter(1, "close", &[3]).exit(1, "close", 0);
     let opened = "1 open(filename: \"/etc/x\" (late)) = 3";
