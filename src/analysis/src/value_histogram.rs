@@ -112,7 +112,8 @@ impl ValueHistogram {
         self.non_negative.merge(&other.non_negative);
     }
 
-    /// Merges the empty ranges at the upper end into one, which has no upper bound. The lowest edge remains.
+    /// Merges the empty ranges at the upper end into one, which has no upper bound. The lowest edge is kept even without
+    /// values.
     pub fn trim(&mut self) {
         let used = self.counts.iter().rposition(|count| *count > 0);
         let edge_count = used.map_or(0, |used| used + 1);
@@ -147,10 +148,11 @@ impl ValueHistogram {
         reason = "a mean needs no more than 53 bits"
     )]
     pub fn summary(&self) -> Option<ValueSummary> {
-        let lowest = self.negative.max().map(|magnitude| -i128::from(magnitude));
-        let highest = self.non_negative.max().map(i128::from);
-        let min = lowest.or(self.non_negative.min().map(i128::from))?;
-        let max = highest.or(self.negative.min().map(|magnitude| -i128::from(magnitude)))?;
+        let lowest_negative = self.negative.max().map(|magnitude| -i128::from(magnitude));
+        let highest_non_negative = self.non_negative.max().map(i128::from);
+        let min = lowest_negative.or(self.non_negative.min().map(i128::from))?;
+        let max =
+            highest_non_negative.or(self.negative.min().map(|magnitude| -i128::from(magnitude)))?;
         Some(ValueSummary {
             count: self.count(),
             sum: self.sum,
@@ -214,7 +216,9 @@ pub struct ValueFold<'f> {
 
 impl Fold for ValueFold<'_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        if sample.event != self.event || self.filter.prepare(world, sample, None).is_none() {
+        // The filter reads no typed event.
+        let typed_event = None;
+        if sample.event != self.event || self.filter.prepare(world, sample, typed_event).is_none() {
             return;
         }
         match self.value.of(sample) {
@@ -303,6 +307,7 @@ mod tests {
             edges in proptest::collection::vec(any::<i16>(), 1..8),
             at in any::<prop::sample::Index>(),
         ) {
+            // Shifted by different numbers of bits, so that small magnitudes occur, too.
             let numbers: Vec<i128> = numbers.iter().map(|number| i128::from(*number) >> (number & 63)).collect();
             let edges: Vec<i128> = edges.into_iter().map(i128::from).collect();
             let all = counted(edges.clone(), &numbers);

@@ -112,6 +112,7 @@ impl CompactionTimes {
         let Some((_, totals)) = self.running.get_mut(&sample.pid) else {
             return;
         };
+        // The values of the tracepoint's two fields in `EVENTS`.
         let [first, second] = [0, 1].map(|index| sample.number(index).cast_unsigned());
         match sample.kind {
             Some(MIGRATE_PAGES) => {

@@ -28,7 +28,8 @@ pub struct ScriptSample<'b> {
     pub time: u64,
     /// The CPU.
     pub cpu: u32,
-    /// The thread id: `common_pid` of the script's tracepoints, for other events that of the sample.
+    /// The thread id: `common_pid` if the event is one of the script's tracepoints and has this field, otherwise the thread id in
+    /// the sample.
     pub pid: i64,
     /// The process id.
     pub process: u32,
@@ -132,9 +133,9 @@ struct StoredSample {
     pid: i64,
     process: u32,
     comm: CommId,
-    /// Where its numbers end in those of the block. They begin where those of the previous sample end.
+    /// The end of its numbers in [`FieldBlock::numbers`]. They begin where those of the previous sample end.
     numbers_end: usize,
-    /// Where its text ends in that of the block.
+    /// The end of its text in [`FieldBlock::text`].
     text_end: usize,
 }
 

@@ -2,7 +2,7 @@
 
 use super::{EventFields, FirstSeen, ScriptSample};
 
-/// Numbers of dropped packets by the kernel address that dropped them.
+/// Numbers of dropped packets by the address of the kernel code that dropped them.
 #[derive(Debug, Default)]
 pub struct DropLocations {
     /// The number of packets by address.

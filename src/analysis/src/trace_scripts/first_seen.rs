@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-/// Values by key, in the order of their first use.
+/// Values by key, in the order in which the keys were first used.
 #[derive(Debug, Clone)]
 pub struct FirstSeen<K, V> {
     /// The index of each key in `entries`.
@@ -41,7 +41,7 @@ impl<K: Hash + Eq + Clone, V: Default> FirstSeen<K, V> {
         &mut self.entries[place].1
     }
 
-    /// Returns the keys with their values, in the order of their first use.
+    /// Returns the keys with their values, in the order in which the keys were first used.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.entries.iter().map(|(key, value)| (key, value))
     }

@@ -33,6 +33,7 @@ pub struct FutexWaits {
     waiting: FxHashMap<i64, (i64, u64)>,
     /// By thread id: its name when its latest wait began.
     comms: FxHashMap<i64, String>,
+    /// By thread id and address of the futex.
     waits: FirstSeen<(i64, i64), WaitStatistics>,
 }
 

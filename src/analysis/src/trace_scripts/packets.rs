@@ -12,7 +12,8 @@ use super::{EventFields, ScriptSample};
 
 /// The number of the softirq NET_RX.
 const NET_RX: i64 = 3;
-/// Maximum number of packets of each kind that are followed at a time, as in perf. The oldest ones are forgotten.
+/// Maximum number of packets of each kind (queued, passed to the driver, received) that are followed at a time, as in perf. If
+/// there are more, the oldest one is forgotten.
 const MAX_FOLLOWED: usize = 65_536;
 
 /// A hardware interrupt. Those in a [`Reception`] have raised NET_RX or received a packet, or have not ended.
@@ -106,11 +107,11 @@ pub struct SentPacket {
 /// At most [`MAX_FOLLOWED`] packets by address. Of several packets at an address, the latest is taken first.
 #[derive(Debug)]
 struct FollowedPackets<T> {
-    /// By number, in order of their arrival.
+    /// By sequence number, in order of their arrival: the address and the packet.
     packets: BTreeMap<u64, (i64, T)>,
-    /// The numbers of the packets at each address.
+    /// By address: the sequence numbers of the packets there, ascending.
     numbers: FxHashMap<i64, VecDeque<u64>>,
-    /// The number of the packet that was added last.
+    /// The sequence number of the packet that was added last.
     last: u64,
     /// The number of packets that were removed because there were too many.
     forgotten: u64,
@@ -160,7 +161,7 @@ impl<T> FollowedPackets<T> {
     }
 }
 
-/// A packet on its way to the device.
+/// A packet in the queue of a device, or one that was passed to the driver and is not freed yet.
 #[derive(Debug)]
 struct QueuedPacket {
     device: String,
@@ -298,7 +299,7 @@ impl PacketTimes {
         }
     }
 
-    /// Ends the CPU's softirq NET_RX. It is kept if its begin was seen and interrupts of the network preceded it.
+    /// Ends the CPU's softirq NET_RX. It is kept if its begin was seen and the CPU has kept interrupts.
     fn leave_softirq(&mut self, cpu: u32) {
         let interrupts = self.interrupts.remove(&cpu).unwrap_or_default();
         let softirq = self.softirqs.remove(&cpu);
@@ -341,7 +342,7 @@ impl PacketTimes {
                 },
             ),
             kind::XMIT => {
-                // Other results are failures, after which the packet stays in the queue.
+                // Values of `rc` other than 0 are failures, after which the packet stays in the queue.
                 if sample.number(1) == 0
                     && let Some(packet) = self.queued.take(address)
                 {
@@ -391,7 +392,7 @@ impl PacketTimes {
         }
     }
 
-    /// The softirqs NET_RX that followed interrupts of the network.
+    /// The softirqs NET_RX that followed interrupts, in the order in which the softirqs ended.
     #[must_use]
     pub fn receptions(&self) -> &[Reception] {
         &self.receptions

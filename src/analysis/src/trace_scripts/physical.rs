@@ -24,7 +24,7 @@ pub struct MemoryRegion {
 /// The regions of `/proc/iomem`.
 #[derive(Debug, Default)]
 pub struct PhysicalMemory {
-    /// By first address, each before the regions in it.
+    /// Sorted by first address; each region precedes the regions in it.
     regions: Vec<MemoryRegion>,
 }
 
@@ -143,15 +143,17 @@ impl<'m, 'r, 'w> PhysicalCounts<'m, 'r, 'w> {
     pub fn rows(&self) -> Vec<MemoryRow<'m>> {
         let regions = &self.memory.regions;
         let mut totals = self.counts.clone();
-        // Regions follow the one that contains them, so each total is complete before it is added to that of the parent.
+        // In reverse, the regions in a region come before it, so its total is complete when it is added to that of the parent.
         for (index, region) in regions.iter().enumerate().rev() {
-            let own = totals.get(index).copied().unwrap_or_default();
-            if let Some(total) = region.parent.and_then(|parent| totals.get_mut(parent)) {
-                *total += own;
+            let total = totals.get(index).copied().unwrap_or_default();
+            if let Some(parent_total) = region.parent.and_then(|parent| totals.get_mut(parent)) {
+                *parent_total += total;
             }
         }
         let mut rows = Vec::new();
-        let mut pending = inner(regions, None, &totals);
+        let no_parent = None;
+        // A stack: the last one is next.
+        let mut pending = inner(regions, no_parent, &totals);
         while let Some((index, count)) = pending.pop() {
             if let Some(region) = regions.get(index) {
                 rows.push(MemoryRow { region, count });
@@ -162,7 +164,8 @@ impl<'m, 'r, 'w> PhysicalCounts<'m, 'r, 'w> {
     }
 }
 
-/// Returns the indices and totals of the regions directly in `parent` that have samples, the one with most samples last.
+/// Returns the indices and totals of the regions that have samples and are directly in `parent`; if it is `None`, in no region.
+/// The one with most samples is last.
 fn inner(regions: &[MemoryRegion], parent: Option<usize>, totals: &[u64]) -> Vec<(usize, u64)> {
     let counted = regions.iter().zip(totals).enumerate();
     let inside = counted.filter(|(_, (region, count))| region.parent == parent && **count > 0);

@@ -54,7 +54,7 @@ impl TaskReadWrite {
 
     /// Adds a call or its return.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
-        // The index in `EVENTS`.
+        // `kind` is the index in `EVENTS`.
         let (is_call, by_id) = match sample.kind {
             Some(0) => (true, &mut self.reads),
             Some(1) => (false, &mut self.reads),
@@ -161,7 +161,7 @@ impl FileIo {
         if sample.comm != self.comm {
             return;
         }
-        // The index in `EVENTS`.
+        // `kind` is the index in `EVENTS`.
         let by_id = match sample.kind {
             Some(0) => &mut self.reads,
             _ => &mut self.writes,

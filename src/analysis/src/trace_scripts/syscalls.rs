@@ -80,7 +80,7 @@ pub struct SyscallsByTask {
 }
 
 impl SyscallsByTask {
-    /// Counts a call, of which [`SyscallCounts::EVENTS`] has the tracepoint.
+    /// Counts a call: a sample of the tracepoint in [`SyscallCounts::EVENTS`].
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
         if self.tasks.selects(sample) {
             let task = self.counts.entry(sample.comm).entry(&sample.pid);

@@ -147,7 +147,7 @@ impl TaskRun {
     }
 }
 
-/// Collects the selected runs, and sums up the runs of all threads. Those of idle tasks are skipped.
+/// Collects the selected runs, and sums up the runs of all threads. Runs of idle tasks are skipped.
 #[derive(Debug, Default)]
 pub struct TaskRuns {
     /// The times of the switches that are used.

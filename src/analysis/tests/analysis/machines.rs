@@ -28,11 +28,13 @@ fn recording(endian: Endian, events: &[SchedEvent]) -> Vec<u8> {
             false => recording.switch(*time, *cpu, (*tid, 1), *other),
         }
     }
+    // A sample of an event that neither begins nor ends a span.
     recording.sample(CYCLES, (1, 0, 1), &[]);
     recording.finish()
 }
 
-/// Returns the end and the duration of all spans, from the last begin with the same key before each end.
+/// Returns the end and the duration of each span: from a wakeup to the next switch with the same key, if no other wakeup with
+/// this key is between them.
 fn oracle(events: &[SchedEvent], key: impl Fn(&SchedEvent) -> u32) -> Vec<(u64, u64)> {
     let mut sorted: Vec<&SchedEvent> = events.iter().collect();
     sorted.sort_by_key(|event| event.0);
@@ -73,7 +75,8 @@ proptest! {
             let pair = EventPair { from: keyed(WOKEN, "pid"), to: keyed(SWITCHED, "next_pid") };
             let filter = FilteredSamples { filter: &SampleCriteria::default(), resolver: &resolver };
             let threads = NonZeroUsize::new(threads).expect("threads");
-            let times = sample_times(replay, WOKEN, filter, true, threads);
+            let with_idle = true;
+            let times = sample_times(replay, WOKEN, filter, with_idle, threads);
             assert_eq!(times.len(), events.iter().filter(|(.., is_wakeup, _)| *is_wakeup).count());
             let durations = Durations::measure(replay, &pair, filter, threads).expect("memory");
             let spans = durations.spans.iter().map(|span| (span.end, span.nanos));
@@ -92,6 +95,7 @@ proptest! {
         for (time, cpu, tid, kind) in &events {
             let at = (*time, *cpu, *tid);
             match kind {
+                // Switched in.
                 0 => recording.switch_record(at, Misc(0)),
                 1 => recording.switch_record(at, Misc::SWITCH_OUT),
                 2 => recording.switch_record(at, Misc(Misc::SWITCH_OUT.0 | Misc::SWITCH_OUT_PREEMPT.0)),

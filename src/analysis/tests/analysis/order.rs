@@ -104,7 +104,7 @@ fn of_file(file: &[u8], thread_count: usize) -> (Vec<(u64, String)>, DeliveredCo
     })
 }
 
-/// Returns the records that the same file delivers as live rounds, and the counts.
+/// Returns the records that a file delivers if it is read as live rounds, and the counts.
 fn live(data: &PerfData<'_>) -> (Vec<(u64, String)>, DeliveredCounts) {
     let formats = data.metadata().formats().expect("descriptions");
     let layouts = EventLayouts::new(data.endian(), data.events(), &formats);
@@ -185,7 +185,7 @@ fn unselected_records_are_not_delivered() {
         let mut log = Log::default();
         let pass = ObserverPass::new(&layouts, Even).with_switches();
         let delivered = pass.run(replay, threads(1), &mut log).expect("memory");
-        // Without layouts, tracepoints are delivered as samples, too; `Even` skips the three of them.
+        // Without layouts, samples of tracepoints are passed to `sample` instead of `event`; `Even` skips all three of them.
         assert_eq!((delivered.events, delivered.samples), (0, 1));
         assert_eq!(log.lines[0], (40, "Out 9 Some(1)".to_owned()));
         let mut log = Log::default();
@@ -222,7 +222,7 @@ fn totals_of_losses_are_delivered_only_without_lost_records() {
         recording.sample(CYCLES, (90, 1, 8), &[]);
         recording.round();
         recording.round();
-        // Without a time, it is the total that the recorder read at the end, which counts only in a file without LOST records.
+        // With time 0, the record has the total that the recorder read at the end. It counts only in a file without LOST records.
         recording.lost_samples(0, 0, 5);
         let file = recording.finish();
         for thread_count in [1, 3] {

@@ -129,12 +129,12 @@ impl Recording {
         self.sample(SWITCH, (time, cpu, prev), &raw);
     }
 
-    /// Adds a `sched:sched_wakeup` sample by `waker`, for the same CPU.
+    /// Adds a `sched:sched_wakeup` sample by `waker`, which runs on `cpu` and wakes `woken` for this CPU.
     pub(crate) fn wakeup(&mut self, time: u64, cpu: u32, waker: u32, woken: u32) {
         self.wakeup_for((time, cpu, waker), woken, cpu);
     }
 
-    /// Adds a `sched:sched_wakeup` sample for the CPU `target`.
+    /// Adds a `sched:sched_wakeup` sample for the CPU `target`. `at` is the time, the waker's CPU, and the waker.
     pub(crate) fn wakeup_for(&mut self, at: (u64, u32, u32), woken: u32, target: u32) {
         let mut raw = vec![0; 40];
         self.put(&mut raw, 24, &woken.to_le_bytes());
@@ -159,7 +159,7 @@ impl Recording {
         }
     }
 
-    /// Adds a record other than a sample, while `tid` runs on `cpu`.
+    /// Adds a record other than a sample, written while `tid` runs on `cpu`.
     pub(crate) fn record(
         &mut self,
         (time, cpu, tid): (u64, u32, u32),

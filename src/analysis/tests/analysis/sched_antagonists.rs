@@ -118,6 +118,7 @@ fn beginning(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<us
     for before in (0..at).rev() {
         let Event { task, action, .. } = events[before];
         match action {
+            // Already running. Switches that ended no wait are ignored: their task was asleep and its wakeup lost.
             Action::Switch(_, next) if next == tid && ended[before] => return None,
             Action::Switch(ASLEEP, _) if task == tid => return woken,
             Action::Switch(..) if task == tid => return Some(before),
@@ -153,7 +154,7 @@ fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
     }];
     // If the next event on the waker's CPU is a migration of the task, the kernel chose the CPU as part of the wakeup, and the
     // task waits for it since the wakeup.
-    let mut next_of_waker = match action {
+    let mut next_time_of_waker = match action {
         Action::Wake(..) => {
             let next = events[begin + 1..].iter().find(|event| event.cpu == cpu);
             next.map(|event| event.time)
@@ -163,7 +164,7 @@ fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
     for event in &events[begin + 1..end] {
         match event.action {
             Action::Migrate(moved, target) if moved == tid => {
-                let from = match next_of_waker.take() {
+                let from = match next_time_of_waker.take() {
                     Some(at) if at == event.time => time,
                     _ => event.time,
                 };
@@ -231,10 +232,11 @@ fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
             let leaves = queues.get(stay + 1).map_or(event.time, |next| next.from);
             let Queue { cpu, known, .. } = queues[stay];
             let (who, since) = running(events, cpu, time, leaves);
-            // Another task is switched in after the wakeup and before the choice of the CPU: the task that ran before is not
-            // known any more.
-            let is_late = running(events, cpu, known.max(time), leaves).1 != since && time < known;
-            if is_late {
+            // Another task is switched in after the wakeup and before the migration that chose the CPU: the task that ran until
+            // this switch is not known any more.
+            let ended_before_known =
+                running(events, cpu, known.max(time), leaves).1 != since && time < known;
+            if ended_before_known {
                 times.entry(None).or_default().0 += 1;
                 continue;
             }
@@ -252,7 +254,7 @@ proptest! {
     fn antagonists_match_a_look_at_every_nanosecond(events in events(), big in any::<bool>()) {
         let endian = if big { Endian::Big } else { Endian::Little };
         let file = recording(&events, endian);
-        let table = measured(&file, false);
+        let [table, merged_table] = [false, true].map(|merge_names| measured(&file, merge_names));
         let mut actual: BTreeMap<u32, Times> = BTreeMap::new();
         for row in &table.rows {
             let times = actual.entry(row.tid.cast_unsigned()).or_default();
@@ -271,7 +273,7 @@ proptest! {
         }
         prop_assert_eq!(&actual, &oracle(&events));
         let totals = table.sums();
-        let merged = measured(&file, true).sums();
+        let merged = merged_table.sums();
         prop_assert_eq!(totals.delay, merged.delay);
         // Each unnamed task has a name of its own, `:tid`, so that no tasks are merged.
         let times = |sums: &rperf_analysis::sched::latency::LatencySums| {
@@ -292,7 +294,8 @@ fn a_long_wait_sums_up_the_runs_of_others() {
         recording.switch(2 + round, 0, (prev, 1), next);
     }
     recording.switch(600, 0, (4, 1), 1);
-    let table = measured(&recording.finish(), false);
+    let merge_names = false;
+    let table = measured(&recording.finish(), merge_names);
     let row = table
         .rows
         .iter()

@@ -58,7 +58,7 @@ fn wait_before(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<
             _ => {}
         }
     }
-    // Unknown before: runnable from its first event on.
+    // The task was not switched in or out before: it is runnable since its first wakeup, or otherwise since this switch.
     Some(woken.unwrap_or(events[at].0))
 }
 
@@ -102,7 +102,8 @@ proptest! {
             let mut latency = SchedLatency::new(&layouts, options);
             let pass = ObserverPass::new(&layouts, AllSamples).with_tasks();
             pass.run(replay, NonZeroUsize::MIN, &mut latency).expect("memory");
-            latency.finish(false, &[LatencySortKey::Pid])
+            let merge_names = false;
+            latency.finish(merge_names, &[LatencySortKey::Pid])
         });
         let actual: BTreeMap<u32, Waits> = table
             .rows
@@ -144,7 +145,8 @@ fn each_wait_is_on_one_cpu() {
             let pass = ObserverPass::new(&layouts, AllSamples).with_tasks();
             pass.run(replay, NonZeroUsize::MIN, &mut latency)
                 .expect("memory");
-            let rows = latency.finish(false, &LatencySortKey::DEFAULT).rows;
+            let merge_names = false;
+            let rows = latency.finish(merge_names, &LatencySortKey::DEFAULT).rows;
             let row = rows.iter().find(|row| row.tid == 7).expect("the task");
             (row.sums.switches, row.sums.delay)
         })

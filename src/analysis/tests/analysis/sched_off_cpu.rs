@@ -15,7 +15,7 @@ use rperf_wire::Endian;
 
 use crate::recording::{Recording, with_replay};
 
-/// At multiples of this time, an interrupt wakes tasks, not the running task.
+/// Wakeups at multiples of this time are made by an interrupt, the others by the running task.
 const INTERRUPT_PERIOD: u64 = 7;
 /// States of a task that is switched out: interruptible, uninterruptible, runnable, preempted.
 const STATES: [u64; 4] = [1, 2, 0, 0x100];
@@ -111,6 +111,7 @@ fn schedule(steps: &[(u64, usize, Step)]) -> Vec<Event> {
                     (_, 1 | 2) => sleeping.push(task),
                     _ => runnable.push(task),
                 }
+                // The idle task, if no task is runnable.
                 if next == task {
                     continue;
                 }
@@ -138,7 +139,7 @@ fn schedule(steps: &[(u64, usize, Step)]) -> Vec<Event> {
 fn measured(
     events: &[Event],
     endian: Endian,
-    wakers: usize,
+    max_wakers: usize,
     stacks: impl PrepareSamples<Detail = SwitchStack>,
 ) -> OffCpuTable {
     let mut recording = Recording::new(endian);
@@ -158,7 +159,7 @@ fn measured(
     with_replay(&recording.finish(), |data, replay| {
         let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
         let mut off_cpu = OffCpu::new(OffCpuOptions {
-            wakers,
+            wakers: max_wakers,
             ..OffCpuOptions::default()
         });
         let pass = ObserverPass::new(&layouts, stacks).with_tasks();
@@ -222,6 +223,7 @@ fn oracle(events: &[Event], limit: usize) -> BTreeMap<Key, OffCpuTime> {
             _ => (OffCpuState::Preempted, left.time),
         };
         let chain = match state {
+            // `event` is the wakeup that ended this sleep.
             OffCpuState::Sleeping(_) => wakers(events, at + 1, task, limit),
             _ => Vec::new(),
         };
@@ -254,7 +256,8 @@ fn rows_with_equal_times_are_ordered_by_the_names_of_wakers() {
             event(20, waker, 1, None),
         ]);
     }
-    let table = measured(&events, Endian::Little, 1, NoStacks);
+    let max_wakers = 1;
+    let table = measured(&events, Endian::Little, max_wakers, NoStacks);
     let sleeps = table
         .rows
         .iter()

@@ -144,6 +144,7 @@ proptest! {
         let wakeups = events.len() as u64 - switches;
         let counts = plan.counts;
         prop_assert_eq!(counts.runs, switches);
+        // Each task begins with a sleep.
         prop_assert_eq!(counts.sleeps, switches + plan.tasks.len() as u64);
         prop_assert_eq!(counts.wakeups, wakeups);
         let events: u64 = plan.tasks.iter().map(|task| task.events).sum();
