@@ -24,6 +24,7 @@ fn main() -> anyhow::Result<()> {
         flags: AttrFlags::FREQ | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
         ..Attr::default()
     };
+    // This thread on any CPU, in no group. Without DISABLED, sampling starts at once.
     let counter = Counter::open(&attr, ObservedTask { pid: 0, cpu: -1 }, None)?;
     let mut ring = RingMap::new(&counter, PAGES)?;
 

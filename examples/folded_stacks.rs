@@ -70,7 +70,8 @@ fn main() -> anyhow::Result<()> {
     let bytes = rperf_sys::map_file(Path::new(&path))?;
     let data = PerfData::parse(&bytes)?;
     let replay = Replay::open(&data)?;
-    let resolver = Resolver::new(replay.world(), &Disk, SearchPaths::new(None));
+    let build_id_cache = None;
+    let resolver = Resolver::new(replay.world(), &Disk, SearchPaths::new(build_id_cache));
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let stacks = replay.fold(threads, || Stacks {
         resolver: &resolver,

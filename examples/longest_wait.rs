@@ -49,6 +49,7 @@ fn main() -> anyhow::Result<()> {
     let mut waits = LongestWait::default();
     ObserverPass::new(&layouts, AllSamples).run(&replay, threads, &mut waits)?;
     for (tid, wait) in waits.longest {
+        // The name of the task at the end of the recording.
         let comm = replay.world().comm_at(tid, Order::MAX);
         let (name, nanos) = (replay.world().comm(comm), wait.duration());
         println!("{nanos:>12} ns until {:>15} ns  {name} ({tid})", wait.to);

@@ -23,8 +23,10 @@ fn main() -> anyhow::Result<()> {
     let mut words = std::env::args().skip(1);
     let object = words.next().context("usage: symbolize OBJECT ADDRESS...")?;
 
-    // The symbols are those of the object or of its debug file, which is looked for where perf does.
-    let paths = SearchPaths::new(None);
+    // The symbols are those of the object or of its debug file, which is looked for where perf does, except in the
+    // build-id cache.
+    let build_id_cache = None;
+    let paths = SearchPaths::new(build_id_cache);
     let loaded = load(
         &Disk,
         &paths,

@@ -29,7 +29,9 @@ fn main() -> anyhow::Result<()> {
         SampleLayout::new(&attr),
         SampleIdLayout::new(attr.sample_type),
     );
-    let mut writer = Writer::new(File::create(path)?, &[EventDesc::new(attr, vec![1])])?;
+    // An id, as the kernel gives to each opened event. With only one event, its records need not contain the id.
+    let ids = vec![1];
+    let mut writer = Writer::new(File::create(path)?, &[EventDesc::new(attr, ids)])?;
 
     // The COMM record precedes the samples of its process. With SAMPLE_ID_ALL, it ends with a sample_id trailer.
     let comm = Record::Comm(Comm {

@@ -39,8 +39,8 @@ fn read_sources(folder: &Path, text: &mut String) {
     }
 }
 
-/// Calls `count`, which returns the numbers of distinct words and of all words, until `end`. Returns the number of distinct
-/// words and the number of words that all calls counted.
+/// Calls `count` repeatedly until `end`; each call returns the number of distinct words and the number of all words. Returns
+/// the number of distinct words, and the number of words that all calls counted.
 #[inline(never)]
 fn repeat_until(end: Instant, count: impl Fn() -> (usize, usize)) -> (usize, usize) {
     let (mut distinct, mut total) = (0, 0);

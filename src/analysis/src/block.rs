@@ -66,7 +66,7 @@ impl<D> RecordBlock<D> {
         self.bytes.clear();
     }
 
-    /// Passes all records to an observer, and removes them. [`Self::clear`] must precede the next use.
+    /// Passes all records to an observer, and removes them but not their bytes: [`Self::clear`] must precede the next use.
     pub(crate) fn deliver<O: Observer<D>>(
         &mut self,
         layouts: &EventLayouts,
@@ -75,6 +75,7 @@ impl<D> RecordBlock<D> {
     ) -> FoldControl {
         let mut start = 0;
         for BlockEntry { at, end, content } in self.entries.drain(..) {
+            // An entry's bytes begin where those of the previous entry end.
             let bytes = self.bytes.get(mem::replace(&mut start, end)..end);
             let bytes = bytes.unwrap_or_default();
             match content {

@@ -119,15 +119,18 @@ impl SurveyCounts<'_> {
         let Some(chain) = sample.wire.callchain else {
             return;
         };
-        let mut innermost_object = None;
+        // The object and the address of the innermost user frame, if it is in an object.
+        let mut innermost = None;
         let mut outermost = None;
+        // The object of the outermost user frame that is in one.
         let mut outermost_object = None;
-        chain::walk(chain, usize::MAX, |mode, ip| {
+        let max_stack = usize::MAX;
+        chain::walk(chain, max_stack, |mode, ip| {
             if mode == CpuMode::User {
                 let frame = self.survey.resolver.locate(at, mode, ip);
                 outermost_object = frame.dso.or(outermost_object);
                 if outermost.is_none() {
-                    innermost_object = frame.dso.map(|dso| (dso, ip));
+                    innermost = frame.dso.map(|dso| (dso, ip));
                 }
                 outermost = Some(frame);
             }
@@ -137,7 +140,7 @@ impl SurveyCounts<'_> {
         };
         self.found.stacks += 1;
         let survey = self.survey;
-        if let Some((object, ip)) = innermost_object
+        if let Some((object, ip)) = innermost
             && self
                 .leaf_check
                 .hides_caller(survey.resolver, &survey.machine, sample, ip)

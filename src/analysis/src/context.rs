@@ -14,7 +14,7 @@ pub struct TaskId {
 /// Time, CPU and task of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventContext {
-    /// Position in the order of all records, also of an event without a time ([`Order`]).
+    /// Position in the order of all records. An event without a time has one, too ([`Order`]).
     pub order: Order,
     /// The event; `None` if a record other than a sample has an id that belongs to no event of the recording.
     pub event: Option<EventIndex>,

@@ -29,12 +29,13 @@ impl<T> CpuTable<T> {
     pub(crate) fn insert(&mut self, cpu: u32, value: T) -> Option<T> {
         match self.cpus.get_mut(cpu as usize) {
             Some(entry) => entry.replace(value),
-            None => self.insert_new(cpu, value),
+            None => self.insert_beyond_end(cpu, value),
         }
     }
 
+    /// Does what [`Self::insert`] does, for a CPU that the vector does not cover.
     #[cold]
-    fn insert_new(&mut self, cpu: u32, value: T) -> Option<T> {
+    fn insert_beyond_end(&mut self, cpu: u32, value: T) -> Option<T> {
         let index = cpu as usize;
         if index >= VECTOR_CPUS {
             return self.others.insert(cpu, value);

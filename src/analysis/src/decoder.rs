@@ -1,4 +1,4 @@
-//! The part of a pass that runs on several threads for a recording: decodes records for observers.
+//! The part of a pass that decodes records for observers: on several threads in [`ObserverPass::run`].
 
 use rperf_replay::{EventIndex, NonSampleRecord, Render, Sample, World};
 use rperf_wire::{Misc, Record, RecordKind, SampleType};
@@ -9,7 +9,8 @@ use crate::{ContextSwitch, EventContext, Loss, ObserverPass, PrepareSamples, Tas
 /// Decodes the records of a pass.
 pub(crate) struct Decoder<'d, 'p, P> {
     pub(crate) pass: &'d ObserverPass<'p, P>,
-    /// Whether the LOST_SAMPLES totals at the end of the recording are delivered. LOST records, if any, already report the same losses.
+    /// Whether the LOST_SAMPLES totals at the end of the recording are delivered: not if it has LOST records, which report the
+    /// same losses. Those in live ring buffers always are.
     pub(crate) with_loss_totals: bool,
     /// Whether events that the observer did not select are decoded, too.
     pub(crate) reads_all: bool,
@@ -61,7 +62,7 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
     fn record(&self, _: &World, record: &NonSampleRecord<'_>, _: &mut (), out: &mut Self::Out) {
         let mut at = EventContext::of_record(record);
         let misc = record.raw.misc;
-        // Undecodable records are skipped; those of a recording were counted when it was opened.
+        // Undecodable records are skipped. Those of a recording, except context switches, were counted when it was opened.
         let Ok(decoded) = Record::decode(&record.raw, self.pass.layouts().endian()) else {
             return;
         };

@@ -11,8 +11,8 @@ use crate::{
     SpanCounts, Spans,
 };
 
-/// The events that start and end a span. If both are the same event, each sample ends the span that the previous one with the same
-/// key started; the key is that of `from`.
+/// The events that start and end a span. If both are the same event, each sample ends the span that the previous sample with
+/// the same key started; the key is that of `from`.
 #[derive(Debug)]
 pub struct EventPair {
     /// The event that starts a span.
@@ -49,8 +49,8 @@ pub struct TimedSpan {
 }
 
 impl Durations {
-    /// Measures the samples of a recording that `filter` accepts, decoded on `threads` threads. Samples without a time or a key are skipped; a
-    /// start replaces an unfinished one with the same key.
+    /// Measures the spans between those samples of a recording that `filter` accepts, decoded on `threads` threads. Samples
+    /// without a time or a key are skipped; a start replaces an unfinished one with the same key.
     ///
     /// # Errors
     /// Those of [`Replay::ordered`].
@@ -60,16 +60,17 @@ impl Durations {
         filter: FilteredSamples<'_>,
         threads: NonZeroUsize,
     ) -> Result<Self, Error> {
+        // Keys are read from the raw data by `FieldReader`s: no event needs a layout.
         let layouts = EventLayouts::empty(replay.data().endian());
-        let mut measuring = DurationObserver::default();
+        let mut observer = DurationObserver::default();
         ObserverPass::new(&layouts, SpanEdges { pair, filter }).run(
             replay,
             threads,
-            &mut measuring,
+            &mut observer,
         )?;
         Ok(Self {
-            spans: measuring.durations,
-            counts: measuring.spans.counts(),
+            spans: observer.finished,
+            counts: observer.matcher.counts(),
         })
     }
 }
@@ -138,8 +139,10 @@ impl PrepareSamples for SpanEdges<'_> {
 
 #[derive(Default)]
 struct DurationObserver {
-    spans: Spans<DurationKey>,
-    durations: Vec<TimedSpan>,
+    /// Matches starts and ends.
+    matcher: Spans<DurationKey>,
+    /// By end time.
+    finished: Vec<TimedSpan>,
 }
 
 impl Observer<SpanEdge> for DurationObserver {
@@ -147,17 +150,17 @@ impl Observer<SpanEdge> for DurationObserver {
         let time = edge.time;
         // If both events are the same, a sample ends a span before it starts the next.
         if edge.ends
-            && let Some(span) = self.spans.end(&edge.key, time)
+            && let Some(span) = self.matcher.end(&edge.key, time)
         {
             let nanos = span.duration();
-            self.durations.push(TimedSpan { end: time, nanos });
+            self.finished.push(TimedSpan { end: time, nanos });
         }
         if edge.begins {
-            self.spans.begin(edge.key, time, ());
+            self.matcher.begin(edge.key, time, ());
         }
     }
 
     fn lost(&mut self, _: &EventContext, _: Loss) {
-        self.spans.lost();
+        self.matcher.lost();
     }
 }

@@ -7,12 +7,12 @@ use std::ops::AddAssign;
 const SUB_BITS: u32 = 6;
 const SUB_BUCKETS: usize = 1 << SUB_BITS;
 
-/// A log-linear histogram, as in HdrHistogram: numbers below 128 have a bucket each, above that each power of two is divided into 64
-/// buckets.
+/// A log-linear histogram, as in HdrHistogram: numbers below 128 have a bucket each, above that each power of two is divided
+/// into 64 buckets.
 ///
 /// Count, sum, minimum and maximum are exact. A percentile differs from the exact one by at most 1/128 of it
-/// ([`LogHistogram::MAX_ERROR`]). Two histograms are merged without further error. Uses 8 bytes for each bucket between the lowest and
-/// the highest used one: at most 30 KB, and some 3 KB for durations from 1 µs to 100 µs.
+/// ([`LogHistogram::MAX_ERROR`]). Two histograms are merged without further error. Uses 8 bytes for each bucket between the
+/// lowest and the highest used one: at most 30 KB, and some 3 KB for durations from 1 µs to 100 µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogHistogram {
     /// The bucket number of the first of `buckets`.
@@ -81,8 +81,9 @@ impl LogHistogram {
         }
     }
 
-    /// Creates a histogram of values that were counted elsewhere: `counts` by the number of the bucket, and the exact sum, minimum and
-    /// maximum. Bucket numbers are those of [`LogHistogram`]: the value below 128, above that 64 for each power of two.
+    /// Creates a histogram of values that were counted elsewhere: `counts` by the number of the bucket, and the exact sum,
+    /// minimum and maximum. Bucket numbers are those of [`LogHistogram`]: the value itself if below 128, above that 64 numbers
+    /// for each power of two.
     #[must_use]
     pub fn from_counts(counts: &[u32], sum: u128, min: u64, max: u64) -> Self {
         let used = |count: &u32| *count > 0;
@@ -169,17 +170,17 @@ impl LogHistogram {
         }
     }
 
-    /// Returns the smallest value that at least `per_mille` thousandths of all values do not exceed: 500 for the median, 999 for p99.9.
-    /// The result is within [`LogHistogram::MAX_ERROR`] of the exact value, and not outside minimum and maximum. `None` if there are no
-    /// values.
+    /// Returns the smallest value that at least `per_mille` thousandths of all values do not exceed: 500 for the median, 999 for
+    /// p99.9. The result is within [`LogHistogram::MAX_ERROR`] of the exact value, and not outside minimum and maximum. `None` if
+    /// there are no values.
     #[must_use]
     pub fn percentile(&self, per_mille: u32) -> Option<u64> {
         let rank = (u128::from(self.count) * u128::from(per_mille)).div_ceil(1000);
         self.at_rank(u64::try_from(rank).unwrap_or(u64::MAX))
     }
 
-    /// Returns the value of this rank, from 1 on, among the sorted values: the first or the last value if the rank is too low or too
-    /// high, `None` if there are no values. The error is that of a percentile.
+    /// Returns the value of this rank, from 1 on, among the sorted values: the first or the last value if the rank is too low or
+    /// too high, `None` if there are no values. The error is that of a percentile.
     #[must_use]
     pub fn at_rank(&self, rank: u64) -> Option<u64> {
         let rank = rank.clamp(1, self.count.max(1));
@@ -224,7 +225,7 @@ impl LogHistogram {
         }
     }
 
-    /// Extends the buckets to cover `low` to `high`.
+    /// Extends the buckets to cover the bucket numbers `low` to `high`, inclusive.
     #[inline]
     fn cover(&mut self, low: usize, high: usize) {
         if self.buckets.is_empty() {
@@ -268,14 +269,15 @@ impl<'h> Sum<&'h LogHistogram> for LogHistogram {
     }
 }
 
-/// Returns the bucket of a value: the value itself if small, otherwise its exponent and highest `SUB_BITS + 1` bits.
+/// Returns the bucket number of a value: the value itself if it has at most `SUB_BITS + 1` bits; otherwise its highest
+/// `SUB_BITS + 1` bits, plus `SUB_BUCKETS` for each bit below them.
 #[inline]
 fn bucket(value: u64) -> usize {
     let shift = shift_of(value);
     shift as usize * SUB_BUCKETS + (value >> shift) as usize
 }
 
-/// Returns the right shift that leaves `SUB_BITS + 1` bits of a value; 0 if it has fewer.
+/// Returns the right shift that leaves `SUB_BITS + 1` bits of a value; 0 if it has no more.
 #[inline]
 fn shift_of(value: u64) -> u32 {
     (u64::BITS - value.leading_zeros()).saturating_sub(SUB_BITS + 1)
@@ -287,7 +289,7 @@ fn middle(bucket: usize) -> u64 {
     low + width / 2
 }
 
-/// Returns the lowest value of a bucket, and how many values it covers.
+/// Returns the lowest value of a bucket, and how many values the bucket covers.
 fn bounds(bucket: usize) -> (u64, u64) {
     let shift = (bucket / SUB_BUCKETS).saturating_sub(1);
     let low = ((bucket - shift * SUB_BUCKETS) as u64) << shift;

@@ -17,16 +17,18 @@ pub enum SlabCache {
 #[derive(Debug, Default)]
 pub(super) struct CacheNumbers {
     by_name: FxHashMap<Box<[u8]>, u32>,
-    /// Caches without a name, by whether they are size classes of kmalloc(), and by the bytes of their objects.
+    /// The numbers of caches without a name, by whether they are size classes of kmalloc(), and by the bytes of their objects.
     by_size: FxHashMap<(bool, u64), u32>,
     caches: Vec<SlabCache>,
 }
 
 impl CacheNumbers {
-    /// Returns the number of the cache of this name; without a name, that of all unnamed caches with objects of `bytes`.
+    /// Returns the number of the cache of this name; without a name, or if it is empty, the number for all unnamed caches with
+    /// objects of `bytes`.
     pub(super) fn of_cache(&mut self, name: Option<&[u8]>, bytes: u64) -> u32 {
         let Some(name) = name.filter(|name| !name.is_empty()) else {
-            return self.of_size(false, bytes);
+            let is_kmalloc = false;
+            return self.of_size(is_kmalloc, bytes);
         };
         if let Some(number) = self.by_name.get(name) {
             return *number;
@@ -38,7 +40,8 @@ impl CacheNumbers {
 
     /// Returns the number of the size class of kmalloc() with objects of `bytes`.
     pub(super) fn of_kmalloc(&mut self, bytes: u64) -> u32 {
-        self.of_size(true, bytes)
+        let is_kmalloc = true;
+        self.of_size(is_kmalloc, bytes)
     }
 
     fn of_size(&mut self, is_kmalloc: bool, bytes: u64) -> u32 {

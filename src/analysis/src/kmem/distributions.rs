@@ -50,8 +50,9 @@ struct AllocatorState {
     /// The number of allocations of each requested size, for exact percentiles.
     by_size: FxHashMap<u64, u64>,
     lifetimes: LogHistogram,
+    /// By address of the object; for pages, by the result of [`allocated_page`].
     live: FxHashMap<u64, LiveAllocation>,
-    /// The number of allocations, their bytes, the number of frees, and their bytes.
+    /// In each interval: the number of allocations, the bytes allocated, the number of frees, and the bytes freed.
     sums: [IntervalSums; 4],
 }
 
@@ -133,7 +134,7 @@ impl KmemDistributions {
         let state = self.of(allocator);
         state.sizes.add(requested);
         *state.by_size.entry(requested).or_default() += 1;
-        // An older allocation at this address was freed at an unknown time.
+        // Replaces an older allocation at this address, if any: its free was not recorded, so its lifetime is unknown.
         state.live.insert(address, LiveAllocation { time, bytes });
         let [allocations, allocated, ..] = &mut state.sums;
         allocations.increase(interval, 1);

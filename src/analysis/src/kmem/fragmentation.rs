@@ -72,7 +72,7 @@ pub struct PageblockCounts {
     pub pages: u64,
 }
 
-/// Pages of one caller that cannot be moved and were not freed.
+/// A caller's pages that cannot be moved and were not freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PinningCaller {
     /// The address after the call, 0 if unknown.
@@ -113,7 +113,8 @@ pub struct FragmentationReport {
     pub caches: Vec<CacheRow>,
 }
 
-/// Follows pages and objects until they are freed. Its own memory grows with the number of live pages and objects, and of callers.
+/// Follows pages and objects until they are freed. Its own memory grows with the number of live pages and objects, and of
+/// callers.
 #[derive(Debug, Default)]
 pub struct Fragmentation {
     /// Binary logarithm of the number of pages of a pageblock, if known.
@@ -139,7 +140,7 @@ enum PageId {
 }
 
 impl PageId {
-    /// `page` is the frame number `frame` if the event has one, otherwise an address.
+    /// `frame` is the frame number in the event: if there is one, `page` is the same number, otherwise an address.
     fn new(page: u64, frame: Option<u64>) -> Self {
         match frame {
             Some(_) => Self::Frame(page),
@@ -216,8 +217,8 @@ impl Fragmentation {
             changes_ownership: event.change_ownership().map(|changes| changes != 0),
         };
         *self.fallbacks.entry(fallback).or_default() += 1;
-        let caller = (caller, fallback.from_order);
-        *self.fallback_callers.entry(caller).or_default() += 1;
+        let key = (caller, fallback.from_order);
+        *self.fallback_callers.entry(key).or_default() += 1;
     }
 
     /// Returns the fragmentation; `types` is the numbering of migrate types of the recording kernel.
@@ -265,6 +266,7 @@ impl Fragmentation {
     fn pageblocks(&self, order: u32, types: MigrateTypes) -> Pageblocks {
         let mut by_type: BTreeMap<i32, PageblockCounts> = BTreeMap::new();
         let mut by_caller: FxHashMap<u64, PageblockCounts> = FxHashMap::default();
+        // Pairs of a migrate type or a caller with a pageblock, so that each pair counts the pageblock once.
         let mut seen_types: FxHashSet<(i32, u64)> = FxHashSet::default();
         let mut seen_callers: FxHashSet<(u64, u64)> = FxHashSet::default();
         // By pageblock: whether it has pages that can be moved, and ones that cannot.
@@ -305,8 +307,8 @@ impl Fragmentation {
     }
 }
 
-/// Whether an allocation from a block of another migrate type leaves a pageblock with pages of both: the block is smaller than a
-/// pageblock. `false` if the order of pageblocks is unknown.
+/// Whether an allocation from a block of another migrate type leaves a pageblock with pages of both types: the block is
+/// smaller than a pageblock. `false` if the order of pageblocks is unknown.
 #[must_use]
 pub fn is_fragmenting(from_order: i32, pageblock_order: Option<u32>) -> bool {
     let order = u32::try_from(from_order).ok();

@@ -3,11 +3,11 @@
 /// The maximum number of intervals; even, as pairs are merged. After a merge, more than half of them are used.
 const MAX_INTERVALS: usize = 32;
 
-/// Intervals of equal width, the first of which begins at the first time. The width doubles while a time is beyond
-/// the last interval.
+/// Intervals of equal width, the first of which begins at the time that is added first. The width doubles while a time is
+/// beyond the last interval.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Intervals {
-    /// The first and the last time, in nanoseconds; `None` before the first.
+    /// The time that was added first and the highest time, in nanoseconds; `None` before any is added.
     times: Option<(u64, u64)>,
     /// Binary logarithm of the width in nanoseconds.
     width_log2: u32,
@@ -19,7 +19,8 @@ pub(super) struct IntervalSums([i64; MAX_INTERVALS]);
 
 impl Intervals {
     /// Adds a time in nanoseconds, and returns the index of its interval. If the time is beyond the last interval, the width
-    /// doubles until it is not, and pairs of intervals of all `sums` are merged. A time before the first is in interval 0.
+    /// doubles until it is not, and pairs of intervals of all `sums` are merged. A time before the first interval is in
+    /// interval 0.
     pub(super) fn of<'s>(
         &mut self,
         time: u64,
@@ -33,26 +34,26 @@ impl Intervals {
             self.width_log2 += 1;
         }
         if self.width_log2 > before {
-            for own in sums {
+            for interval_sums in sums {
                 for _ in before..self.width_log2 {
-                    own.merge_pairs();
+                    interval_sums.merge_pairs();
                 }
             }
         }
         usize::try_from(offset >> self.width_log2).unwrap_or_default()
     }
 
-    /// Returns the first time, in nanoseconds; 0 if there is none.
+    /// Returns the time that was added first, in nanoseconds; 0 if there is none.
     pub(super) fn begin(&self) -> u64 {
         self.times.map_or(0, |(begin, _)| begin)
     }
 
-    /// Returns the last time, in nanoseconds; 0 if there is none.
+    /// Returns the highest time, in nanoseconds; 0 if there is none.
     pub(super) fn last(&self) -> u64 {
         self.times.map_or(0, |(_, last)| last)
     }
 
-    /// Returns the end of each interval up to that of the last time, exclusive, in nanoseconds.
+    /// Returns the exclusive end of each interval, in nanoseconds, up to the interval that contains the highest time.
     pub(super) fn ends(&self) -> Vec<u64> {
         let Some((begin, last)) = self.times else {
             return Vec::new();
@@ -107,11 +108,11 @@ impl IntervalSums {
     /// Returns the running total of the sums for each of the first `intervals` intervals. If the sums are bytes allocated less
     /// bytes freed, these are the live bytes at the end of each interval. A negative total is 0.
     pub(super) fn cumulative(&self, intervals: usize) -> Vec<u64> {
-        let mut live = 0_i64;
+        let mut total = 0_i64;
         let changes = self.0.iter().take(intervals);
         let sums = changes.map(|change| {
-            live = live.saturating_add(*change);
-            u64::try_from(live).unwrap_or_default()
+            total = total.saturating_add(*change);
+            u64::try_from(total).unwrap_or_default()
         });
         sums.collect()
     }

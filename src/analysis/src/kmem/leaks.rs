@@ -10,7 +10,8 @@ use super::pages::PageSize;
 use crate::sched::LostStretches;
 use crate::{EventContext, LogHistogram, Loss, Observer};
 
-/// Address of an object without bytes (`ZERO_SIZE_PTR` of linux/slab.h): kfree has an event for it, kmalloc has none.
+/// Address of an object without bytes (`ZERO_SIZE_PTR` of linux/slab.h): kfree has an event for it, as for NULL; kmalloc has none
+/// for it.
 pub(super) const ZERO_SIZE: u64 = 16;
 
 /// An allocator of the kernel.
@@ -111,14 +112,14 @@ impl LeakReport {
             .ends
             .iter()
             .map(|end| end.min(&self.end).saturating_sub(self.begin) as f64 / 1e9);
-        // The first point is the time of the first allocation, with 0 live bytes.
         let points = seconds.zip(stack.curve.iter().map(|bytes| *bytes as f64));
+        // The first point is `begin`, with 0 live bytes.
         let points: Vec<(f64, f64)> = std::iter::once((0.0, 0.0)).chain(points).collect();
         let count = points.len() as f64;
         let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-        let (time, bytes) = (mean(|point| point.0), mean(|point| point.1));
-        let covariance = |point: &(f64, f64)| (point.0 - time) * (point.1 - bytes);
-        let variance = |point: &(f64, f64)| (point.0 - time).powi(2);
+        let (mean_time, mean_bytes) = (mean(|point| point.0), mean(|point| point.1));
+        let covariance = |point: &(f64, f64)| (point.0 - mean_time) * (point.1 - mean_bytes);
+        let variance = |point: &(f64, f64)| (point.0 - mean_time).powi(2);
         let variance: f64 = points.iter().map(variance).sum();
         match variance > 0.0 {
             true => points.iter().map(covariance).sum::<f64>() / variance,
@@ -131,6 +132,7 @@ impl LeakReport {
 struct LiveAllocation {
     bytes: u64,
     time: u64,
+    /// Index in [`LiveMemory::stacks`].
     stack: u32,
     pid: u32,
 }
@@ -143,13 +145,16 @@ struct StackState {
     changes: IntervalSums,
 }
 
-/// Follows allocations until they are freed. Its own memory grows with the number of live allocations and stacks: by some 90 bytes for each live
-/// allocation, and 1 KB for each stack.
+/// Follows allocations until they are freed. Its own memory grows with the number of live allocations and stacks: by some 90
+/// bytes for each live allocation, and 1 KB for each stack.
 #[derive(Debug, Default)]
 pub struct LiveMemory {
     page_size: PageSize,
+    /// Live objects by address.
     objects: FxHashMap<u64, LiveAllocation>,
+    /// Live blocks of pages, by the result of [`allocated_page`].
     pages: FxHashMap<u64, LiveAllocation>,
+    /// The index in `stacks` of each allocator and stack.
     by_stack: FxHashMap<(Allocator, Vec<u64>), u32>,
     stacks: Vec<StackState>,
     intervals: Intervals,
@@ -161,9 +166,15 @@ pub struct LiveMemory {
 /// An allocation, as its event describes it.
 struct NewMemory {
     allocator: Allocator,
+    /// The address of the object; for pages, the result of [`allocated_page`].
     address: u64,
     bytes: u64,
 }
+
+/// `is_new` of [`LiveMemory::change`], for a new allocation.
+const ALLOCATED: bool = true;
+/// `is_new` of [`LiveMemory::change`], for an allocation that is no longer live.
+const FREED: bool = false;
 
 impl LiveMemory {
     /// Sets the page size of the recording kernel in bytes, if it is known.
@@ -195,14 +206,14 @@ impl LiveMemory {
             time: at.time(),
             pid: at.task.pid,
         };
-        // The free of the older allocation was lost, or a larger block that contains it was freed.
+        // If there is an older allocation at this address, its free was lost, or a larger block that contains it was freed.
         if let Some(older) = self.live(allocator).insert(address, allocation) {
-            self.change(at.time(), older, false);
+            self.change(at.time(), older, FREED);
         }
         if let Some(stack) = self.stacks.get_mut(index as usize) {
             stack.allocated.add(bytes);
         }
-        self.change(at.time(), allocation, true);
+        self.change(at.time(), allocation, ALLOCATED);
     }
 
     fn live(&mut self, allocator: Allocator) -> &mut FxHashMap<u64, LiveAllocation> {
@@ -214,7 +225,7 @@ impl LiveMemory {
 
     fn free(&mut self, at: &EventContext, allocator: Allocator, address: u64) {
         match self.live(allocator).remove(&address) {
-            Some(allocation) => self.change(at.time(), allocation, false),
+            Some(allocation) => self.change(at.time(), allocation, FREED),
             None => self.unmatched_frees += 1,
         }
     }

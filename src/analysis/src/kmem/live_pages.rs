@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-/// The highest order that is considered: above the highest of kernels in use (13, of arm64 with pages of 64 KB). Blocks of higher orders, in
-/// damaged recordings, count as blocks of this order.
+/// The highest order that is considered: above the highest of kernels in use (13, of arm64 with pages of 64 KB). Blocks of
+/// higher orders, in damaged recordings, count as blocks of this order.
 const MAX_ORDER: u32 = 14;
 
 /// The order and the migrate type of an allocation.
@@ -61,8 +61,9 @@ impl LivePages {
         self.blocks.insert(frame, block);
     }
 
-    /// Removes the pages of a block of `order`. Calls `removed` with the class of each allocation that they belong to, and with the number of
-    /// its pages. Returns the number of pages that were in no allocation.
+    /// Removes the pages of a block of `order` that begins at `frame`. Calls `removed` for each live block with some of these
+    /// pages, with the class of its allocation and the number of pages removed from it. Returns the number of pages that were in
+    /// no live block.
     pub(super) fn remove(
         &mut self,
         frame: u64,
@@ -71,7 +72,7 @@ impl LivePages {
     ) -> u64 {
         let end = frame.saturating_add(pages(order));
         let mut unknown = end - frame;
-        // The last block that begins before the end, as long as it reaches beyond the start.
+        // The last block that begins before `end`, as long as it reaches beyond `frame`.
         while let Some((start, block)) = self.blocks.range(..end).next_back() {
             let (start, block) = (*start, *block);
             let block_end = start.saturating_add(block.pages);
@@ -96,12 +97,14 @@ impl LivePages {
         }
     }
 
-    /// Adds an allocation that is known by the address of its `struct page`. Returns the class of an older one, which was not freed.
+    /// Adds an allocation that is known by the address of its `struct page`. Returns the class of an older allocation at this
+    /// address, if any, whose free was not recorded.
     pub(super) fn insert_address(&mut self, page: u64, class: PageClass) -> Option<PageClass> {
         self.addresses.insert(page, class)
     }
 
-    /// Removes the allocation that begins at the address of a `struct page`. Parts of it are unknown, so it is removed as a whole.
+    /// Removes the allocation that begins at the address of a `struct page`, always as a whole: its other pages have no known
+    /// addresses. Returns its class; `None` if no allocation begins there.
     pub(super) fn remove_address(&mut self, page: u64) -> Option<PageClass> {
         self.addresses.remove(&page)
     }
@@ -111,8 +114,8 @@ impl LivePages {
         self.addresses.is_empty()
     }
 
-    /// Returns, for each block and each aligned range of `1 << order` pages that it overlaps, the index of the range, the block, and how many
-    /// pages of the block are in the range; in order of frames.
+    /// Returns, for each block and each aligned range of `1 << order` pages that it overlaps, the index of the range, the block,
+    /// and how many pages of the block are in the range; in order of frames.
     pub(super) fn by_range(&self, order: u32) -> impl Iterator<Item = (u64, LiveBlock, u64)> + '_ {
         let size = pages(order);
         self.blocks.iter().flat_map(move |(frame, block)| {

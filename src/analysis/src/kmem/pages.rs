@@ -43,7 +43,8 @@ impl MigrateTypes {
 }
 
 impl MigrateTypes {
-    /// Whether the kernel can move pages of this type to other frames: movable ones, and those of the contiguous memory allocator.
+    /// Whether the kernel can move pages of this type to other frames: movable ones, and those of the contiguous memory
+    /// allocator.
     #[must_use]
     pub fn is_movable(self, number: i32) -> bool {
         match self {
@@ -171,8 +172,8 @@ struct PageKey {
 /// Counts allocations and frees of pages. A page that is allocated again although no free was recorded belongs to its
 /// latest allocation.
 ///
-/// Memory grows with the number of live pages and of callers: by some 50 bytes for each live page, and 220 more for each page with
-/// [`PageStatistics::with_pages`].
+/// Its own memory grows with the number of live pages and of callers: by some 50 bytes for each live page, and 220 more for each
+/// page with [`PageStatistics::with_pages`].
 #[derive(Debug, Default)]
 pub struct PageStatistics {
     page_size: PageSize,
@@ -188,7 +189,7 @@ pub struct PageStatistics {
     pages: Option<FxHashMap<PageKey, PageRow>>,
     callers: FxHashMap<PageKey, PageRow>,
     totals: PageTotals,
-    /// The number of allocations by order and migrate type.
+    /// The number of allocations by order and migrate type; with `live_only`, of those that were not freed.
     orders: BTreeMap<(u32, i32), u64>,
     /// The names of each combination of flags that occurred.
     gfp_names: BTreeMap<u64, String>,
@@ -336,7 +337,8 @@ impl PageStatistics {
         rows
     }
 
-    /// Returns the number of successful allocations of an order and a migrate type.
+    /// Returns the number of successful allocations of an order and a migrate type; with [`PageStatistics::live_only`], of those
+    /// that were not freed.
     #[must_use]
     pub fn of_order(&self, order: u32, migrate_type: i32) -> u64 {
         let count = self.orders.get(&(order, migrate_type));
@@ -381,7 +383,7 @@ fn compare(keys: &[PageSortKey], left: &PageRow, right: &PageRow) -> Ordering {
         .unwrap_or(Ordering::Equal)
 }
 
-/// Sorts by `keys`, then by address, order, migrate type and flags, ascending.
+/// Returns the rows sorted by `keys`, each highest first; equal rows by address, order, migrate type and flags, ascending.
 fn sorted(rows: &FxHashMap<PageKey, PageRow>, keys: &[PageSortKey]) -> Vec<PageRow> {
     let mut rows: Vec<(&PageKey, &PageRow)> = rows.iter().collect();
     rows.sort_unstable_by(|(left_key, left), (right_key, right)| {
