@@ -5,8 +5,8 @@
 //!         delay             run time
 //! ```
 //!
-//! Interrupts have no raise event. Interrupts and softirqs begin and end on one CPU; a work item may be activated, begin and end on different
-//! CPUs, so it is identified by its address alone.
+//! Interrupts have no raise event. Interrupts and softirqs begin and end on one CPU; a work item may be activated, begin and end
+//! on different CPUs, so it is identified by its address alone.
 
 mod events;
 mod names;
@@ -86,6 +86,7 @@ pub struct Kwork {
     pub cpu: u32,
     /// The number of the interrupt or softirq, or the address of the work item.
     pub id: u64,
-    /// The handler of the interrupt, the softirq, or the work item's function; its address if it has no symbol. Not necessarily UTF-8.
+    /// The handler of the interrupt, the softirq, or the work item's function (the address of the function if it has no symbol).
+    /// Not necessarily UTF-8.
     pub name: Vec<u8>,
 }

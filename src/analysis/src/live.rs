@@ -7,7 +7,8 @@ use crate::block::RecordBlock;
 use crate::decoder::Decoder;
 use crate::{DeliveredCounts, Observer, ObserverPass, PrepareSamples};
 
-/// Feeds an [`Observer`] from live ring buffers, one round late: the next round may have records that precede those of this round.
+/// Feeds an [`Observer`] from live ring buffers, one round late: the next round may have records that precede those of this
+/// round.
 ///
 /// ```text
 /// add_records:  round 1 | round 2 | round 3 ...
@@ -16,8 +17,9 @@ use crate::{DeliveredCounts, Observer, ObserverPass, PrepareSamples};
 #[derive(Debug)]
 pub struct LiveFeed {
     live_world: LiveWorld,
-    /// Pending records, starting at position `base`.
+    /// Pending records, in the order in which they were added.
     bytes: Vec<u8>,
+    /// The position of the first byte of `bytes` in all records that were added so far.
     base: u64,
     /// Times and positions of the pending records.
     waiting: Vec<Order>,
@@ -66,8 +68,8 @@ impl LiveFeed {
         self.live_world.world()
     }
 
-    /// Passes the selected records of complete rounds to `observer`, and forgets all records of these rounds, also those that are not passed since
-    /// the observer stops. Undecodable records are skipped.
+    /// Passes the selected records of complete rounds to `observer`, and forgets all records of these rounds, even if the
+    /// observer stops before it has received them. Undecodable records are skipped.
     pub fn deliver<P: PrepareSamples, O: Observer<P::Detail>>(
         &mut self,
         pass: &ObserverPass<'_, P>,
@@ -96,10 +98,12 @@ impl LiveFeed {
         }
         self.waiting.drain(..complete_count);
         self.release();
+        // Whether the live World was pruned, which changes the ids.
         delivered.has_new_mapping_ids = self.live_world.forget();
         delivered
     }
 
+    /// Decodes the record with this time and position into `to`, if it is selected.
     fn render<P: PrepareSamples>(
         &self,
         order: Order,
@@ -114,6 +118,7 @@ impl LiveFeed {
             return;
         };
         let world = self.live_world.world();
+        // Nothing is left out: unlike in recordings, no record repeats a loss, and events are not preselected.
         let decoder = Decoder {
             pass,
             with_loss_totals: true,

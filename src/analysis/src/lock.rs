@@ -78,6 +78,9 @@ impl LockSelection {
     }
 }
 
+/// The missing record of a wait for a lock of the kernel.
+const NO_RECORD: Option<&CapturedLock> = None;
+
 /// The lock that a thread begins to wait for, with the flags of the wait.
 #[derive(Debug, Clone, Copy)]
 struct WaitedLock {
@@ -149,12 +152,12 @@ impl LockContention {
     pub fn finish(&mut self) {
         let records = self.lock_records.as_mut();
         for begin in records.map(LockRecords::take_begins).unwrap_or_default() {
-            self.begin_captured(&begin, None);
+            self.begin_now(&begin, NO_RECORD);
         }
     }
 
-    /// Subtracts the time that waiting threads waited for a CPU from their waits. [`LockRow::run_queue`] has this time in any case,
-    /// if there are events of the scheduler.
+    /// Subtracts the time that waiting threads waited for a CPU from their waits. [`LockRow::run_queue`] has this time in any
+    /// case, if there are events of the scheduler.
     #[must_use]
     pub fn separating_run_queue(mut self) -> Self {
         self.separates_run_queue = true;
@@ -199,24 +202,24 @@ impl LockContention {
         })
     }
 
-    /// Begins a wait for a lock of the kernel, once it is known whether it has a record.
+    /// Begins a wait for a lock of the kernel, or keeps it until it is known whether it has a record.
     fn begin(&mut self, begin: BegunLockWait) {
         let Some(records) = &mut self.lock_records else {
-            return self.begin_captured(&begin, None);
+            return self.begin_now(&begin, NO_RECORD);
         };
         match records.take_record(&begin.at, begin.address) {
-            Some(record) => self.begin_captured(&begin, Some(&record)),
+            Some(record) => self.begin_now(&begin, Some(&record)),
             None => {
                 // An earlier begin of this thread and lock never got a record.
                 if let Some(earlier) = records.add_begin(begin) {
-                    self.begin_captured(&earlier, None);
+                    self.begin_now(&earlier, NO_RECORD);
                 }
             }
         }
     }
 
-    /// Begins a wait for a lock of the kernel with its record, if it has one.
-    fn begin_captured(&mut self, begin: &BegunLockWait, record: Option<&CapturedLock>) {
+    /// Begins a wait for a lock of the kernel with its record, if it has one: no other record is awaited.
+    fn begin_now(&mut self, begin: &BegunLockWait, record: Option<&CapturedLock>) {
         let BegunLockWait {
             at,
             address,
@@ -236,6 +239,7 @@ impl LockContention {
             holder,
         };
         let index = self.row_of_wait(at, lock, detail);
+        // A row with waits for several locks has the address of the first, and the name only of that lock.
         if let Some(name) = name
             && let Some(row) = self.rows.get_mut(index)
             && row.address == *address
@@ -247,7 +251,7 @@ impl LockContention {
         self.sequences.step(Step::Begin, event, &mut self.rows);
     }
 
-    /// Returns the index of the row of a wait for a lock of the kernel, or of the process in `detail`.
+    /// Returns the index of the row of a wait. The lock is in the process whose id `detail` has, or in the kernel if it has none.
     fn row_of_wait(
         &mut self,
         at: &EventContext,
@@ -290,7 +294,9 @@ impl LockContention {
             FutexCall::Wait(flags) => {
                 let captured = self.owners.take(at, address);
                 let holder = captured.flatten().map(|holder| holder.tid);
-                if self.selection.accepts(address, flags, None) && !detail.is_excluded {
+                // Locks of user programs have no name.
+                let lock_name = None;
+                if self.selection.accepts(address, flags, lock_name) && !detail.is_excluded {
                     let lock = WaitedLock {
                         address,
                         flags,
@@ -312,7 +318,7 @@ impl LockContention {
         }
     }
 
-    /// Notes the holder of a wait that begins, or has begun.
+    /// Notes the holder of a wait for a futex that begins, or has begun.
     fn capture(&mut self, captured: &CapturedWaits) {
         let Some(wait) = self.owners.new_wait(captured) else {
             return;
@@ -321,7 +327,7 @@ impl LockContention {
             return self.owners.expect(wait);
         };
         let row = match self.rows.get(old) {
-            // The row depends on the holder.
+            // The row depends on the holder, which was unknown so far: the wait moves to the row of the captured one.
             Some(before) if self.aggregation == LockAggregation::Owner => {
                 let before = before.clone();
                 let key = LockKey::Owner(wait.holder.map(|holder| holder.tid));
@@ -346,7 +352,7 @@ impl LockContention {
     fn end(&mut self, at: &EventContext, address: u64) {
         let records = self.lock_records.as_mut();
         if let Some(begin) = records.and_then(|records| records.take_begin(at, address)) {
-            self.begin_captured(&begin, None);
+            self.begin_now(&begin, NO_RECORD);
         }
         let event = LockEvent::at(at, address).queued(self.queued(at));
         self.sequences.step(Step::End, event, &mut self.rows);
@@ -426,7 +432,7 @@ impl Observer<Option<Arc<LockDetail>>> for LockContention {
         if let (Some(records), Some(lock)) = (records, &detail.captured_lock)
             && let Some((begin, record)) = records.add_record(at, lock.as_ref().clone())
         {
-            self.begin_captured(&begin, Some(&record));
+            self.begin_now(&begin, Some(&record));
         }
     }
 

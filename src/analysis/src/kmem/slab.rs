@@ -21,7 +21,7 @@ pub struct SlabRow {
     /// The address of the memory; in rows of callers that of the first allocation, or with
     /// [`SlabStatistics::live_by_caller`] the lowest.
     pub pointer: u64,
-    /// The address after the call; in rows of addresses that of the latest allocation.
+    /// The return address of the call to the allocator; in rows of addresses that of the latest allocation.
     pub call_site: u64,
     /// Allocations.
     pub hits: u64,
@@ -29,8 +29,8 @@ pub struct SlabRow {
     pub requested: u64,
     /// Bytes allocated.
     pub allocated: u64,
-    /// Frees on another CPU than that of the allocation. As in perf, also frees of objects that were already freed, since an allocation in
-    /// between was not recorded. 0 in rows of live objects.
+    /// Frees on another CPU than that of the allocation. As in perf, a second free of an object (the allocation in between was
+    /// not recorded) counts here on any CPU. 0 in rows of live objects.
     pub ping_pong: u64,
 }
 
@@ -57,8 +57,8 @@ pub struct SlabTotals {
     pub requested: u64,
     /// Bytes allocated.
     pub allocated: u64,
-    /// Bytes of freed objects whose allocation was recorded. As in perf, an object that is freed again, since an allocation in
-    /// between was not recorded, counts again.
+    /// Bytes of freed objects whose allocation was recorded. As in perf, an object that is freed again (the allocation in between
+    /// was not recorded) counts again.
     pub freed: u64,
     /// Allocations that requested another node than that of the CPU.
     pub other_node: u64,
@@ -166,8 +166,9 @@ impl SizePairs {
 
 /// Counts allocations and frees.
 ///
-/// Objects allocated before the recording are not counted when they are freed. Memory grows with the number of addresses and callers, not with
-/// the number of events: by some 70 bytes for each address, and 120 more with [`SlabStatistics::with_addresses`].
+/// Objects allocated before the recording are not counted when they are freed. Memory grows with the number of addresses and
+/// callers, not with the number of events: by some 70 bytes for each address, and 120 more with
+/// [`SlabStatistics::with_addresses`].
 #[derive(Debug, Default)]
 pub struct SlabStatistics {
     addresses: FxHashMap<u64, AddressState>,
@@ -323,14 +324,14 @@ impl SlabStatistics {
     }
 }
 
-/// Sorts rows of callers. A caller has many addresses, so these do not change the order, as in perf.
+/// Sorts rows of callers. [`SlabSortKey::Pointer`] is ignored, as in perf: a caller allocates memory at many addresses.
 fn sorted_callers(rows: Vec<SlabRow>, keys: &[SlabSortKey]) -> Vec<SlabRow> {
     let keys = keys.iter().copied();
     let keys: Vec<SlabSortKey> = keys.filter(|key| *key != SlabSortKey::Pointer).collect();
     sorted(rows, |row| row.call_site, &keys)
 }
 
-/// Sorts by `keys`, then by ascending address.
+/// Sorts by `keys`, then by ascending `address`: that of the memory, or that of the caller.
 fn sorted(
     mut rows: Vec<SlabRow>,
     address: impl Fn(&SlabRow) -> u64,

@@ -107,7 +107,7 @@ impl SlabWaste {
             requested,
             allocated,
         };
-        // The free of the older object was lost.
+        // If the address has an older object, its free was lost.
         if let Some(older) = self.live.insert(pointer, live) {
             self.subtract_live(older);
         }

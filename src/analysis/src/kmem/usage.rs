@@ -53,7 +53,8 @@ pub struct UsageRow {
     pub allocated: RequestCount,
     /// Bytes requested by them.
     pub requested: u64,
-    /// The allocations that were freed within the recording.
+    /// The allocations that were freed within the recording. Those whose free was lost, as their address was allocated again, are
+    /// neither here nor in `live`.
     pub freed: RequestCount,
     /// The allocations that were not freed.
     pub live: RequestCount,
@@ -72,7 +73,7 @@ pub struct UsageReport {
     pub end: u64,
     /// By kind, cache and key, ascending.
     pub rows: Vec<UsageRow>,
-    /// Frees of addresses without a live allocation, of objects and of pages.
+    /// Frees of addresses without a live allocation: the number of those of objects, and of those of pages.
     pub unmatched_frees: [u64; 2],
 }
 
@@ -154,7 +155,7 @@ impl MemoryUsage {
             time,
             bytes: allocated,
         };
-        // An older allocation was freed at an unknown time: its lifetime does not count.
+        // If the address has an older allocation, that was freed at an unknown time: its lifetime does not count.
         if let Some(older) = self.live(kind).insert(address, live) {
             self.forget(older);
         }
@@ -178,6 +179,7 @@ impl MemoryUsage {
             .or_insert_with_key(|(kind, cache, key)| {
                 let cache = match u32::try_from(*cache) {
                     _ if !by_cache => None,
+                    // Numbers of caches have 32 bits; orders have the bit `ORDER` above these.
                     Ok(number) => caches.get(number).cloned().map(UsageCache::Slab),
                     Err(_) => u32::try_from(*cache - ORDER).ok().map(UsageCache::Order),
                 };
@@ -229,7 +231,7 @@ impl MemoryUsage {
         }
     }
 
-    /// Returns the rows, and the time that they span.
+    /// Returns the sorted rows, the times of the first and the last event, and the unmatched frees.
     #[must_use]
     pub fn report(self) -> UsageReport {
         let mut rows = self.rows;
@@ -299,6 +301,7 @@ impl Observer<UsageDetail> for MemoryUsage {
             }
             TypedEvent::MmPageFree(event) => {
                 let page = event.pfn().or(event.page()).unwrap_or_default();
+                // Also frees pages of the slab allocator: both kinds share one table of live allocations.
                 self.free(time, MemoryKind::Pages, page);
             }
             _ => {}

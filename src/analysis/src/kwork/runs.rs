@@ -17,7 +17,7 @@ pub enum KworkMeasure {
     Runtime,
     /// From raise to entry.
     Delay,
-    /// From entry to exit, with the raise before.
+    /// From entry to exit, with the time of the raise before ([`KworkSpan::raised`]).
     History,
 }
 
@@ -67,7 +67,8 @@ impl KworkSpan {
 
 /// Receives delays or runs in order of their end.
 pub trait KworkSink {
-    /// Handles a span. `index` is the number of `work`, counted from 0 in the order of first entry events.
+    /// Handles a span, and returns whether the analysis continues. `index` is the number of `work`, counted from 0 in the order
+    /// of the first entry event of each work.
     fn span(&mut self, index: usize, work: &Kwork, span: KworkSpan) -> FoldControl;
 }
 
@@ -85,12 +86,12 @@ pub struct KworkRuns<S> {
     runs: Spans<SpanKey, OpenRun>,
     pub(super) totals: EventTotals,
     pub(super) losses: LostStretches,
-    /// When records were last lost, by CPU.
+    /// When records were last lost, by CPU; `None` is an unknown CPU.
     last_losses: FxHashMap<Option<u32>, u64>,
     flow: FoldControl,
 }
 
-/// Counts of skipped events, and the time range of the measured ones.
+/// Counts of skipped events, and the time range of the measured events. A selected event that is skipped is measured, too.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EventTotals {
     pub(super) skipped: SkippedEvents,
@@ -100,6 +101,7 @@ pub(super) struct EventTotals {
     pub(super) last: u64,
 }
 
+/// The identity of a [`Kwork`]. Unlike a [`SpanKey`], it has the CPU of a work item, and the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct WorkKey {
     class: KworkClass,
@@ -154,13 +156,14 @@ impl<S: KworkSink> KworkRuns<S> {
         self.totals.skipped.entry += runs as u64;
     }
 
+    /// Returns whether work on a CPU is selected. An unknown name (`None`) is taken for the selected one.
     fn is_selected(&self, cpu: u32, name: Option<NameIndex>) -> bool {
         let selection = &self.selection;
         let cpus = selection.cpus.as_ref();
         let has_cpu = cpus.is_none_or(|cpus| cpus.contains(&cpu));
-        let selected = selection.name.as_deref();
+        let selected_name = selection.name.as_deref();
         let name = name.map(|name| self.names.name(name));
-        has_cpu && selected.is_none_or(|selected| name.is_none_or(|name| name == selected))
+        has_cpu && selected_name.is_none_or(|selected| name.is_none_or(|name| name == selected))
     }
 
     fn raise(&mut self, time: u64, cpu: u32, event: &KworkEvent) {
@@ -206,8 +209,9 @@ impl<S: KworkSink> KworkRuns<S> {
 
     fn exit(&mut self, time: u64, cpu: u32, event: &KworkEvent) {
         let Some(run) = self.runs.end(&event.key(cpu), time) else {
-            // The name of the work is known only from its entry event.
-            if self.selection.name.is_none() && self.is_selected(cpu, None) {
+            // The name of the work is known only from its entry event. If a name is selected, the exit may be that of other work.
+            let unknown_name = None;
+            if self.selection.name.is_none() && self.is_selected(cpu, unknown_name) {
                 self.totals.include_time(time);
                 self.totals.skipped.exit += 1;
             }
@@ -249,6 +253,7 @@ impl<S: KworkSink> KworkRuns<S> {
         lost.is_some_and(|lost| lost >= since)
     }
 
+    /// Returns the index of the work that an entry event begins, in [`KworkRuns::works`]; the work is added if it is new.
     fn work(&mut self, event: &KworkEvent, cpu: u32, name: NameIndex) -> usize {
         let (class, id) = (event.class, event.id);
         let key = WorkKey {

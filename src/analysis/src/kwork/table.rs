@@ -36,9 +36,9 @@ pub struct KworkTimes {
     pub total: u64,
     /// The longest duration.
     pub max: u64,
-    /// When the first with the longest duration began; 0 if `max` is 0.
+    /// When the longest delay or run began (the first of several equal ones); 0 if `max` is 0.
     pub max_start: u64,
-    /// When it ended; 0 if `max` is 0.
+    /// When that delay or run ended; 0 if `max` is 0.
     pub max_end: u64,
     /// The number of delays or runs during which records were lost.
     pub doubtful: u64,
@@ -168,19 +168,18 @@ impl KworkRuns<KworkTotals> {
             by_class.then(by_cpu).then(by_id).then(by_name)
         };
         rows.sort_by(|left, right| {
-            let by_key = keys
+            let orders = keys
                 .iter()
                 .map(|key| key.compare(&left.times, &right.times));
-            let order = by_key.fold(Ordering::Equal, Ordering::then);
+            let order = orders.fold(Ordering::Equal, Ordering::then);
             order.then_with(|| by_work(&left.work, &right.work))
         });
-        // Of the events; the sums by work are in `sink`.
-        let totals = self.totals;
-        let first = totals.first.unwrap_or_default();
+        let event_totals = self.totals;
+        let first = event_totals.first.unwrap_or_default();
         KworkTable {
             rows,
-            skipped: totals.skipped,
-            measured_time: totals.last.saturating_sub(first),
+            skipped: event_totals.skipped,
+            measured_time: event_totals.last.saturating_sub(first),
             losses: self.losses,
         }
     }

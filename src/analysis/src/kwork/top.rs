@@ -68,6 +68,7 @@ impl KworkTop {
         }
     }
 
+    /// Handles an event of an interrupt or a softirq.
     fn interrupt(&mut self, time: u64, cpu: u32, event: &KworkEvent) {
         let state = self.cpus.entry(cpu).or_default();
         match event.step {
@@ -91,11 +92,13 @@ impl Observer for KworkTop {
         if let TypedEvent::SchedSwitch(event) = &event {
             return self.switch(at.time(), cpu, event);
         }
-        let Some(event) = KworkEvent::new(&event, None, &mut self.names) else {
+        // Only work items have a function, and these are not counted here.
+        let function = None;
+        let Some(event) = KworkEvent::new(&event, function, &mut self.names) else {
             return;
         };
-        let is_interrupt = matches!(event.class, KworkClass::Irq | KworkClass::Softirq);
-        if is_interrupt && self.selection.classes.contains(&event.class) {
+        let is_irq_or_softirq = matches!(event.class, KworkClass::Irq | KworkClass::Softirq);
+        if is_irq_or_softirq && self.selection.classes.contains(&event.class) {
             self.interrupt(at.time(), cpu, &event);
         }
     }

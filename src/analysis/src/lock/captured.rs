@@ -22,7 +22,8 @@ const MEMORY: usize = 24;
 const DESCRIPTOR: usize = 88;
 /// The size of a wait.
 const WAIT_SIZE: usize = 112;
-/// The offset of the id in the thread descriptor on x86-64. The descriptor begins with a pointer to itself, and has another one at offset 16.
+/// The offset of the id in the thread descriptor on x86-64. The descriptor begins with a pointer to itself, and has another one
+/// at offset 16.
 const THREAD_ID: u64 = 0x2d0;
 
 /// A new wait, and the waits of the threads that it leads to.
@@ -30,7 +31,8 @@ const THREAD_ID: u64 = 0x2d0;
 pub struct CapturedWaits {
     /// The process.
     pub pid: u32,
-    /// The first is the new wait. Each of the others is the wait of the thread that holds the futex of the wait before it, at the same time.
+    /// The first is the new wait. Each of the others is the wait of the thread that holds the futex of the wait before it, at the
+    /// same time.
     pub waits: Vec<CapturedWait>,
 }
 
@@ -74,13 +76,15 @@ impl CapturedWait {
         let memory = FutexMemory::around(bytes.get(MEMORY..DESCRIPTOR)?);
         let descriptor = address.checked_sub(THREAD_ID);
         let pointers = [DESCRIPTOR, DESCRIPTOR + 16].map(|at| double_word(bytes, at));
-        let is_thread_id = pointers.iter().all(|pointer| *pointer == descriptor);
+        // With both pointers to itself, the memory around the futex is a thread descriptor.
+        let is_thread_id =
+            descriptor.is_some() && pointers.iter().all(|pointer| *pointer == descriptor);
         Some(Self {
             tid: word(bytes, THREAD)?,
             own_tid: word(bytes, OWN_THREAD)?,
             address,
             wait,
-            holder: wait.holder(&memory, is_thread_id && descriptor.is_some()),
+            holder: wait.holder(&memory, is_thread_id),
         })
     }
 }
@@ -100,6 +104,7 @@ mod tests {
     use super::*;
     use crate::lock::FutexObject;
 
+    /// Returns the bytes of a wait: `call` is the operation and the value, `words` the memory from the futex on.
     fn wait(tid: u32, address: u64, call: [u32; 2], words: [u32; 6], descriptor: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut add =

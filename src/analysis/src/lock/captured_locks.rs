@@ -1,4 +1,5 @@
-//! What the BPF program of `lock record --owners` writes when a wait for a lock of the kernel begins, and its join with the events of the waits.
+//! What the BPF program of `lock record --owners` writes when a wait for a lock of the kernel begins, and its join with the
+//! events of the waits.
 
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use crate::EventContext;
 /// The name of the event in a recording.
 pub const LOCK_WAITS: &str = "lock-waits";
 
-/// The names of locks that are no variables, as perf 7.2 shows them: `mm_struct::mmap_lock` and `sighand_struct::siglock` of the waiting task,
-/// and the lock of a run queue. In records they are numbered from 1.
+/// The names of locks that are no variables, as perf 7.2 shows them: `mm_struct::mmap_lock` and `sighand_struct::siglock` of the
+/// waiting task, and the lock of a run queue. In records they are numbered from 1.
 pub const KNOWN_LOCKS: [&str; 3] = ["mmap_lock", "siglock", "rq_lock"];
 /// Stored instead of the number of a name if the lock is in an object of a slab cache. The name of the cache follows.
 const SLAB: u32 = 4;
@@ -72,15 +73,15 @@ pub(super) struct BegunLockWait {
     pub(super) queued: u64,
 }
 
-/// The time from a record to the event of its wait is below this, in ns. The BPF program may write a record before the events of the recording are
-/// enabled: that must not be taken for the record of a later wait.
+/// The time from a record to the event of its wait is below this, in ns. The BPF program may write a record before the events of
+/// the recording are enabled: that must not be taken for the record of a later wait.
 const MAX_DISTANCE: u64 = 100_000_000;
 
 /// Id of the waiting thread, the CPU if it is an idle thread, and address of the lock. Idle threads have the id 0 on all CPUs.
 type WaitPlace = (u32, Option<u32>, u64);
 
-/// Records whose waits have not begun yet, and begins whose records may follow: the kernel writes records and events of one wait in any order, one
-/// directly after the other.
+/// Records whose waits have not begun yet, and begins whose records may follow: the kernel writes records and events of one wait
+/// in any order, one directly after the other.
 #[derive(Debug, Default)]
 pub(super) struct LockRecords {
     /// Records with their times.
@@ -94,7 +95,7 @@ impl LockRecords {
         (at.task.tid, cpu, address)
     }
 
-    /// Adds a record. Returns the begin that it belongs to, if that was added before.
+    /// Adds a record. If the begin that it belongs to was added before, removes that instead and returns both.
     pub(super) fn add_record(
         &mut self,
         at: &EventContext,
@@ -122,7 +123,7 @@ impl LockRecords {
         self.begins.insert(place, begin)
     }
 
-    /// Removes and returns the begin of a wait that ends, if it had no record.
+    /// Removes and returns the begin of a wait that ends, if it got no record.
     pub(super) fn take_begin(&mut self, at: &EventContext, address: u64) -> Option<BegunLockWait> {
         self.begins.remove(&Self::place(at, address))
     }

@@ -146,7 +146,9 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
         let Some(new) = self.owners.new_wait(captured) else {
             return;
         };
-        match self.uncaptured.remove(&new.tid) {
+        // Whether the event of the call preceded this record.
+        let has_begun = self.uncaptured.remove(&new.tid);
+        match has_begun {
             true => {
                 self.unknown -= u64::from(new.holder.is_some());
                 self.graph
@@ -158,7 +160,7 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
 
     fn lost(&mut self, at: &EventContext, loss: Loss) {
         self.losses.lost(at, loss);
-        // A wake may be among the lost events.
+        // A wake may be among the lost events: the holders of the waits may have changed.
         self.graph.forget_holders(at.time());
     }
 }

@@ -1,7 +1,7 @@
 //! Which thread holds a futex, as far as the memory of the futex tells.
 //!
-//! The kernel defines words with priority inheritance (futex(2)): they contain the id of the holder. The layouts of glibc are those of its public headers
-//! `bits/struct_mutex.h` and `bits/struct_rwlock.h` of 64-bit architectures.
+//! The kernel defines words with priority inheritance (futex(2)): they contain the id of the holder. The layouts of glibc are
+//! those of its public headers `bits/struct_mutex.h` and `bits/struct_rwlock.h` of 64-bit architectures.
 
 use super::user::{COMMAND, FutexCall, is_private};
 
@@ -22,7 +22,8 @@ const CONTENDED: u32 = 2;
 const WAITED_FOR: u32 = 3;
 /// `PTHREAD_RWLOCK_WRPHASE` of `__readers`: the lock is a writer's.
 const WRITE_PHASE: u32 = 1;
-/// The bits of a kind for the type of a mutex, in glibc and musl.
+/// The bits for the type in the kind of a mutex: `__kind` in glibc, `_m_type` in musl. The following constants are bits of a
+/// kind, too.
 const TYPE: u32 = 3;
 /// `PTHREAD_MUTEX_ELISION_NP` and `PTHREAD_MUTEX_NO_ELISION_NP`: the bits of a kind for mutexes with and without lock elision in
 /// glibc.
@@ -36,9 +37,10 @@ const SHARED: u32 = 0x80;
 const ROBUST: u32 = 0x10;
 /// The bits that the kind of a robust mutex may have.
 const ROBUST_KINDS: u32 = ROBUST | SHARED | TYPE;
-/// The bits of a mutex in musl (`_m_type`): type, robust, priority inheritance. A mutex of type 0 has no owner.
+/// The bits of a kind in musl other than [`SHARED`]: type, robust, priority inheritance. The word of a mutex with none of them
+/// does not contain the owner's id.
 const MUSL_KINDS: u32 = TYPE | 4 | 8;
-/// The type of a recursive mutex.
+/// The value of the bits [`TYPE`] of a recursive mutex.
 const RECURSIVE: u32 = 1;
 
 /// The object that a futex belongs to.
@@ -70,13 +72,13 @@ pub struct FutexHolder {
 pub struct FutexMemory([u8; BEFORE_FUTEX + FROM_FUTEX]);
 
 impl FutexMemory {
-    /// Takes the bytes from [`BEFORE_FUTEX`] before the futex on.
+    /// Takes bytes that begin [`BEFORE_FUTEX`] bytes before the futex.
     #[must_use]
     pub fn around(bytes: &[u8]) -> Self {
         Self::placed(0, bytes)
     }
 
-    /// Takes the bytes from the futex on.
+    /// Takes bytes that begin at the futex.
     #[must_use]
     pub fn from_futex(bytes: &[u8]) -> Self {
         Self::placed(BEFORE_FUTEX, bytes)
@@ -121,11 +123,11 @@ impl FutexWait {
         !is_private(self.operation)
     }
 
-    /// Returns the holder of the futex. `memory` is that of a 64-bit program in this machine's byte order; `is_thread_id` tells whether the
-    /// futex is the word of a thread that is cleared when the thread ends.
+    /// Returns the holder of the futex. `memory` is that of a 64-bit program in this machine's byte order; `is_thread_id` tells
+    /// whether the futex is the word of a thread that is cleared when the thread ends.
     ///
-    /// `None` if the memory does not tell it. The caller checks whether the process has such a thread, or any process if the futex may be
-    /// shared: any other number is no holder.
+    /// `None` if the memory does not tell it. The number found may be no thread: the caller checks whether the process has a
+    /// thread of this id or, if the futex may be shared, whether any process has one.
     #[must_use]
     pub fn holder(self, memory: &FutexMemory, is_thread_id: bool) -> Option<FutexHolder> {
         let word = memory.word(0);
@@ -135,8 +137,8 @@ impl FutexWait {
             6 | 13 => held(word & TID, FutexObject::PriorityInheritance),
             // WAIT, WAIT_BITSET.
             0 | 9 => match self.value {
-                // First, since in a PID namespace the id may be 2 or 3. The kernel wakes those that wait for the end of a thread as for memory
-                // shared by processes.
+                // The first arm, since in a PID namespace the id may be 2 or 3, which the next arms match. Only calls that are
+                // not private wait for the end of a thread: the kernel wakes them as for memory shared by processes.
                 value if is_thread_id && value == word && self.is_shared() => {
                     held(word, FutexObject::Thread)
                 }
@@ -155,12 +157,13 @@ impl FutexWait {
         }
     }
 
-    /// Returns the writer that holds a `pthread_rwlock_t` of glibc, whose futex is `__wrphase_futex` or `__writers_futex`. The writer's id is set
-    /// after the lock is taken and cleared before the lock is released. Readers are unknown.
+    /// Returns the writer that holds a `pthread_rwlock_t` of glibc, whose futex is `__wrphase_futex` or `__writers_futex`. The
+    /// writer's id is set after the lock is taken and cleared before the lock is released. Readers are unknown.
     fn writer(self, memory: &FutexMemory) -> Option<u32> {
-        // The offset of the futex in the lock, and of the other futex.
-        [(8, 12), (12, 8)].into_iter().find_map(|(own, other)| {
-            let word = |offset: isize| memory.word(offset - own);
+        // The offsets in the lock: that of the futex of the wait, and that of the other futex.
+        [(8, 12), (12, 8)].into_iter().find_map(|(waited, other)| {
+            // The word at an offset in the lock.
+            let word = |offset: isize| memory.word(offset - waited);
             // `__pad3`, `__pad4`, `__rwelision`, `__pad1`, `__pad2`.
             let padding = [16, 20, 32, 36, 40, 44].map(word);
             let is_lock = matches!(word(other), 1 | WAITED_FOR)
@@ -175,8 +178,9 @@ impl FutexWait {
     }
 }
 
-/// Returns the owner in a locked `pthread_mutex_t` of glibc: `__lock`, `__count`, `__owner`, `__nusers`, `__kind`, `__spins`. A thread sets the owner after
-/// it took the lock and clears it before it releases the lock, so the owner is 0 or right. `None` if the memory is no such mutex.
+/// Returns the owner in a locked `pthread_mutex_t` of glibc: `__lock`, `__count`, `__owner`, `__nusers`, `__kind`, `__spins`. A
+/// thread sets the owner after it took the lock and clears it before it releases the lock, so the owner is 0 or right. `None` if
+/// the memory is no such mutex.
 fn mutex_owner(memory: &FutexMemory, is_shared: bool) -> Option<u32> {
     let [lock, count, owner, users, kind] = [0, 4, 8, 12, 16].map(|offset| memory.word(offset));
     let is_mutex = lock == CONTENDED
@@ -187,9 +191,10 @@ fn mutex_owner(memory: &FutexMemory, is_shared: bool) -> Option<u32> {
     is_mutex.then_some(owner)
 }
 
-/// Whether a word with the bit of waiting threads is that of a mutex with the owner's id in it, for calls that are not private: a robust one of glibc,
-/// whose kind is 16 bytes after the word, or one of musl that processes share, whose kind precedes the word. Calls for robust mutexes of glibc are
-/// never private, since the kernel wakes the next thread as for shared memory when an owner ends.
+/// Whether a futex whose word has the bit [`WAITERS`] is that of a mutex with the owner's id in the word, if the call is not
+/// private. Such a mutex is a robust one of glibc, whose kind is 16 bytes after the word, or one of musl that processes share,
+/// whose kind precedes the word. Calls for robust mutexes of glibc are never private, since the kernel wakes the next thread as
+/// for shared memory when an owner ends.
 fn is_shared_with_owner(memory: &FutexMemory) -> bool {
     let [glibc, musl] = [16, -4].map(|offset| memory.word(offset));
     let is_glibc = glibc & !ROBUST_KINDS == 0 && glibc & ROBUST != 0;
@@ -200,6 +205,9 @@ fn is_shared_with_owner(memory: &FutexMemory) -> bool {
 mod tests {
     use super::*;
 
+    /// `is_thread_id` of [`FutexWait::holder`].
+    const NO_THREAD_ID: bool = false;
+
     fn bytes(words: &[u32]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
@@ -208,7 +216,14 @@ mod tests {
         FutexMemory::from_futex(&bytes(&words))
     }
 
-    fn tid(wait: FutexWait, words: [u32; 6], is_thread_id: bool) -> Option<u32> {
+    fn tid(wait: FutexWait, words: [u32; 6]) -> Option<u32> {
+        let holder = wait.holder(&memory(words), NO_THREAD_ID);
+        holder.map(|holder| holder.tid)
+    }
+
+    /// As [`tid`], if the futex is the id of a thread that is cleared when the thread ends.
+    fn joined_tid(wait: FutexWait, words: [u32; 6]) -> Option<u32> {
+        let is_thread_id = true;
         let holder = wait.holder(&memory(words), is_thread_id);
         holder.map(|holder| holder.tid)
     }
@@ -219,7 +234,7 @@ mod tests {
             operation: 0x80,
             value: 2,
         };
-        let owner = |words| tid(wait, words, false);
+        let owner = |words| tid(wait, words);
         assert_eq!(owner([2, 0, 77, 1, 0, 0]), Some(77));
         // Recursive, error checking, without elision.
         assert_eq!(owner([2, 3, 77, 1, 1, 0]), Some(77));
@@ -229,13 +244,14 @@ mod tests {
             operation: 0,
             ..wait
         };
-        assert_eq!(tid(shared, [2, 0, 77, 1, 0x80, 0], false), Some(77));
-        assert_eq!(tid(shared, [2, 0, 77, 1, 0, 0], false), None);
+        assert_eq!(tid(shared, [2, 0, 77, 1, 0x80, 0]), Some(77));
+        assert_eq!(tid(shared, [2, 0, 77, 1, 0, 0]), None);
         for other in [
             // Released meanwhile, or just being taken.
             [1, 0, 77, 1, 0, 0],
             [2, 0, 0, 1, 0, 0],
-            // No count without recursion, no users, an unknown kind, a pointer.
+            // A count without recursion, no users, an unknown kind, a shared mutex in a private call, users that may be part of a
+            // pointer.
             [2, 1, 77, 1, 0, 0],
             [2, 0, 77, 0, 0, 0],
             [2, 0, 77, 1, 0x1000, 0],
@@ -248,21 +264,22 @@ mod tests {
             operation: 0x189,
             value: 2,
         };
-        assert_eq!(tid(timed, [2, 0, 77, 1, 0, 0], false), Some(77));
+        assert_eq!(tid(timed, [2, 0, 77, 1, 0, 0]), Some(77));
         // A condition variable or a semaphore.
         let other = FutexWait {
             operation: 0x189,
             value: 0,
         };
-        assert_eq!(tid(other, [0, 0, 77, 1, 0, 0], false), None);
+        assert_eq!(tid(other, [0, 0, 77, 1, 0, 0]), None);
         let truncated = FutexMemory::from_futex(&bytes(&[2, 0, 77]));
-        assert_eq!(wait.holder(&truncated, false), None);
+        assert_eq!(wait.holder(&truncated, NO_THREAD_ID), None);
     }
 
     #[test]
     fn writers_of_read_write_locks_are_found() {
         // `pthread_rwlock_t`, locked by the writer 77: 14 words.
         const LOCK: [u32; 14] = [9, 1, 3, 1, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0];
+        // `place` is the index of the word in the lock that is waited for.
         let writer = |operation, lock: [u32; 14], place: usize| {
             let around = [[0; 4].as_slice(), &lock, &[0; 4]].concat();
             let memory = FutexMemory::around(&bytes(&around[place..place + 16]));
@@ -270,7 +287,7 @@ mod tests {
                 operation,
                 value: 3,
             };
-            wait.holder(&memory, false)
+            wait.holder(&memory, NO_THREAD_ID)
         };
         let with = |at: usize, word: u32| {
             let mut lock = LOCK;
@@ -285,7 +302,8 @@ mod tests {
         assert_eq!(writer(0x189, with(3, 3), 3), expected);
         assert_eq!(writer(0x109, with(7, 1), 2), expected);
         for (operation, lock, place) in [
-            // A private wait for a shared lock, and the other way round; no write phase; no writer; no lock; unknown flags.
+            // A private wait for a shared lock, and the other way round; no write phase; no writer; a value that the other futex
+            // cannot have (1 or 3 is expected); twice padding other than 0; unknown flags; a wait for a word that is no futex.
             (0x189, with(7, 1), 2),
             (0x109, LOCK, 2),
             (0x189, with(0, 8), 2),
@@ -311,15 +329,15 @@ mod tests {
             object: FutexObject::PriorityInheritance,
         };
         let words = memory([WAITERS | 77, 0, 0, 0, 0, 0]);
-        assert_eq!(priority.holder(&words, false), Some(expected));
+        assert_eq!(priority.holder(&words, NO_THREAD_ID), Some(expected));
         let robust = FutexWait {
             operation: 0x80,
             value: WAITERS | 77,
         };
-        assert_eq!(tid(robust, [WAITERS | 77, 0, 0, 0, 0, 0], false), Some(77));
+        assert_eq!(tid(robust, [WAITERS | 77, 0, 0, 0, 0, 0]), Some(77));
         // Its owner died: no thread holds it.
-        assert_eq!(tid(robust, [WAITERS | 1 << 30, 0, 0, 0, 0, 0], false), None);
-        assert_eq!(tid(robust, [0, 0, 0, 0, 0, 0], false), None);
+        assert_eq!(tid(robust, [WAITERS | 1 << 30, 0, 0, 0, 0, 0]), None);
+        assert_eq!(tid(robust, [0, 0, 0, 0, 0, 0]), None);
         // A word that processes may share needs to be in a mutex with an owner: of glibc, or of musl.
         let shared = FutexWait {
             operation: 0,
@@ -333,15 +351,11 @@ mod tests {
             (0x1010, None),
             (0, None),
         ] {
-            assert_eq!(
-                tid(shared, [word, 0, 0, 0, kind, 0], false),
-                owner,
-                "{kind:#x}"
-            );
+            assert_eq!(tid(shared, [word, 0, 0, 0, kind, 0]), owner, "{kind:#x}");
         }
         for (kind, owner) in [(0x84, Some(77)), (0x81, Some(77)), (0x80, None), (4, None)] {
             let musl = FutexMemory::around(&bytes(&[0, 0, 0, kind, word]));
-            let holder = shared.holder(&musl, false);
+            let holder = shared.holder(&musl, NO_THREAD_ID);
             assert_eq!(holder.map(|holder| holder.tid), owner, "{kind:#x}");
         }
         // The wait for the end of a thread is not private.
@@ -349,22 +363,22 @@ mod tests {
             operation: 0x109,
             value: 77,
         };
-        assert_eq!(tid(join, [77, 0, 0, 0, 0, 0], true), Some(77));
+        assert_eq!(joined_tid(join, [77, 0, 0, 0, 0, 0]), Some(77));
         for id in [2, 3] {
             let join = FutexWait { value: id, ..join };
-            assert_eq!(tid(join, [id, 0, 0, 0, 0, 0], true), Some(id));
+            assert_eq!(joined_tid(join, [id, 0, 0, 0, 0, 0]), Some(id));
         }
-        assert_eq!(tid(join, [77, 0, 0, 0, 0, 0], false), None);
+        assert_eq!(tid(join, [77, 0, 0, 0, 0, 0]), None);
         let private = FutexWait {
             operation: 0x189,
             value: 77,
         };
-        assert_eq!(tid(private, [77, 0, 0, 0, 0, 0], true), None);
+        assert_eq!(joined_tid(private, [77, 0, 0, 0, 0, 0]), None);
         let wake = FutexWait {
             operation: 0x81,
             value: 2,
         };
         assert!(!wake.is_wait() && join.is_wait());
-        assert_eq!(tid(wake, [2, 0, 77, 1, 0, 0], false), None);
+        assert_eq!(tid(wake, [2, 0, 77, 1, 0, 0]), None);
     }
 }

@@ -64,12 +64,13 @@ pub struct FutexHolders {
 /// A thread that holds a lock, or may do so later.
 #[derive(Debug, Default)]
 struct Holder {
-    /// The threads that wait for it.
+    /// The number of threads that wait for it.
     waiters: u32,
-    /// Since when the time of the waiters is not in `waited`, in ns.
+    /// If there are waiters, the time up to which `waited` is summed, in ns.
     since: u64,
-    /// For how long there was a waiter up to `since`, in ns.
+    /// For how long there was at least one waiter up to `since`, in ns.
     waited: u64,
+    /// `None` if the thread runs, or if it is unknown when it left the CPU.
     away: Option<Away>,
 }
 
@@ -84,7 +85,7 @@ struct Away {
 }
 
 impl Holder {
-    /// Returns for how long others have waited for the thread so far, in ns.
+    /// Returns for how long the thread has had at least one waiter up to `time`, in ns.
     fn waited(&self, time: u64) -> u64 {
         match self.waiters {
             0 => self.waited,

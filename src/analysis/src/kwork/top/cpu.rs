@@ -1,4 +1,5 @@
-//! The activity of one CPU: the running task, and the interrupts in its context.
+//! The activity of one CPU: the running task, and the interrupts and softirqs in its context. Where only "interrupts" are named
+//! in this module, softirqs are meant, too.
 
 use super::table::CpuTimes;
 use crate::kwork::KworkClass;
@@ -9,7 +10,7 @@ pub(super) struct CpuState {
     /// The sums of complete stretches.
     pub(super) times: CpuTimes,
     current: Option<Current>,
-    /// Innermost last.
+    /// Interrupts and softirqs that have not ended, innermost last.
     interrupts: Vec<OpenInterrupt>,
 }
 
@@ -18,12 +19,13 @@ pub(super) struct CpuState {
 struct Current {
     tid: i32,
     since: u64,
-    /// Nanoseconds of interrupts since then.
+    /// Nanoseconds of hardware interrupts since then.
     irq: u64,
     /// Nanoseconds of softirqs since then.
     softirq: u64,
 }
 
+/// An interrupt or a softirq that has not ended.
 #[derive(Debug, Clone, Copy)]
 struct OpenInterrupt {
     class: KworkClass,
@@ -57,6 +59,7 @@ impl CpuState {
             irq: 0,
             softirq: 0,
         })?;
+        // If the tasks differ, switches are missing: it is not known when `prev` began to run.
         if ended.tid != prev {
             return None;
         }
@@ -89,14 +92,14 @@ impl CpuState {
         let Some(place) = self.interrupts.iter().rposition(is_same) else {
             return;
         };
-        // The exits of the interrupts nested in this one are missing.
+        // If other interrupts are still open in this one, their exits are missing.
         self.interrupts.truncate(place + 1);
         if let Some(open) = self.interrupts.pop() {
             self.add(time, open);
         }
     }
 
-    /// Adds an interrupt to the running task and to the interrupt around it.
+    /// Adds an interrupt that ends, and is no longer in `interrupts`, to the running task and to the interrupt around it.
     fn add(&mut self, time: u64, open: OpenInterrupt) {
         let Some(current) = &mut self.current else {
             return;

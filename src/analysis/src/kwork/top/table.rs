@@ -23,7 +23,8 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Returns the time of tasks other than the idle task. Interrupts that are not selected count as time of their tasks.
+    /// Returns the time of tasks other than the idle task. Interrupts that are not selected count as time of the interrupted
+    /// tasks.
     #[must_use]
     pub fn load(&self) -> u64 {
         let other = self.idle.saturating_add(self.irq);
@@ -111,15 +112,16 @@ impl KworkTop {
             all.add(times);
         }
         let mut tasks: BTreeMap<i32, TopTask> = BTreeMap::new();
-        for (place, runtime) in &self.tasks {
-            let comm = self.comms.get(&place.tid);
-            let task = tasks.entry(place.tid).or_insert_with(|| TopTask {
-                tid: place.tid,
+        for (task_on_cpu, runtime) in &self.tasks {
+            let tid = task_on_cpu.tid;
+            let comm = self.comms.get(&tid);
+            let task = tasks.entry(tid).or_insert_with(|| TopTask {
+                tid,
                 comm: comm.cloned().unwrap_or_default(),
                 runtime: 0,
                 share: 0,
             });
-            let total = cpus.get(&place.cpu).map_or(0, |times| times.total);
+            let total = cpus.get(&task_on_cpu.cpu).map_or(0, |times| times.total);
             task.runtime = task.runtime.saturating_add(*runtime);
             task.share += share(*runtime, total);
         }
@@ -140,7 +142,7 @@ impl KworkTop {
     }
 }
 
-/// Returns the share of a part, in hundredths of a percent, rounded down.
+/// Returns the share of a part, in hundredths of a percent, rounded down; 0 if `total` is 0.
 fn share(part: u64, total: u64) -> u64 {
     let share = (u128::from(part) * WHOLE).checked_div(u128::from(total));
     share.unwrap_or_default().try_into().unwrap_or(u64::MAX)
