@@ -121,8 +121,10 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         let diagnostics = replay.diagnostics();
         Decoder {
             pass: self,
+            // `lost_chunks` is the number of LOST records.
             with_loss_totals: diagnostics.lost_chunks == 0,
-            // A loss is located between the last event before it and its record: any event narrows that stretch.
+            // A loss is somewhere between the record that reports it and the last event before that record: events that are not
+            // selected narrow this stretch, too.
             reads_all: diagnostics.lost_chunks > 0 || diagnostics.lost_samples > 0,
         }
     }

@@ -27,6 +27,7 @@ pub fn running_threads(replay: &Replay<'_>) -> Option<Vec<(Order, u32)>> {
 
 #[derive(Default)]
 struct RunningThreads {
+    /// Only its number of running tasks is used: the states that end are ignored.
     states: TaskStates,
     /// Each change, with the new number.
     steps: Vec<(Order, u32)>,
@@ -45,7 +46,7 @@ impl RunningThreads {
 
 impl Observer for RunningThreads {
     fn task(&mut self, at: &EventContext, change: TaskChange<'_>) {
-        // An event that is attached to a task has no record of the task's last switch out: it stops when the task exits.
+        // An event that is attached to a task stops when the task exits, so there is no record of the task's last switch out.
         if matches!(change, TaskChange::Exit(_)) {
             self.states.task(at, &change, |_| {});
             self.step(at.order);

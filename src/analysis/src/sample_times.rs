@@ -36,10 +36,12 @@ struct SampleTimes<'t> {
 
 impl Fold for SampleTimes<'_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
+        // The filter does not read it.
+        let typed_event = None;
         if sample.event == self.event
             && let Some(time) = sample.wire.time
             && (self.with_idle || sample.pid != 0)
-            && self.filter.prepare(world, sample, None).is_some()
+            && self.filter.prepare(world, sample, typed_event).is_some()
         {
             self.times.push(time);
         }

@@ -25,6 +25,9 @@ const WAKING: &str = "sched:sched_waking";
 /// Reports that the woken task is runnable: later than [`WAKING`], and maybe on another CPU.
 const WAKEUP: &str = "sched:sched_wakeup";
 
+/// The process id of a task that an event names only by its thread id, for [`SchedTasks::find_or_add`].
+const UNKNOWN_PID: i32 = -1;
+
 /// Returns the tracepoint that is ignored because the recording has an earlier one for the same wakeup: `sched_wakeup` if there is
 /// `sched_waking`.
 #[must_use]

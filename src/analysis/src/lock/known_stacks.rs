@@ -8,7 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::rows::LockDetail;
 
-/// The number of maps, so that threads seldom wait for each other.
+/// The number of maps, each with its own mutex, so that threads seldom wait for each other.
 const SHARDS: usize = 16;
 
 /// The details of recorded callchains. Waits have few different stacks, and a look-up by the recorded bytes is cheaper than
@@ -26,12 +26,12 @@ impl Default for KnownStacks {
 }
 
 impl KnownStacks {
-    /// Returns the detail of a callchain in its recorded bytes; `evaluate` computes the detail the first time. If details depend on more than the
-    /// callchain, `chain` must contain that, too.
+    /// Returns the detail of a callchain in its recorded bytes; `evaluate` computes the detail the first time. If details depend
+    /// on more than the callchain, for example on the cgroup, the caller appends that to `chain`.
     pub fn get(&self, chain: &[u8], evaluate: impl FnOnce() -> LockDetail) -> Arc<LockDetail> {
-        let [shard, ..] = FxBuildHasher.hash_one(chain).to_be_bytes();
-        let shard = self.0.get(usize::from(shard) % SHARDS);
-        let Some(shard) = shard else {
+        let [hash_byte, ..] = FxBuildHasher.hash_one(chain).to_be_bytes();
+        // The index is always below the length.
+        let Some(shard) = self.0.get(usize::from(hash_byte) % SHARDS) else {
             return Arc::new(evaluate());
         };
         let mut stacks = shard.lock().unwrap_or_else(PoisonError::into_inner);

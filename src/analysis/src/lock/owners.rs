@@ -11,8 +11,8 @@ use crate::EventContext;
 pub(super) struct FutexOwners {
     /// The process of each thread of the recording.
     processes: FxHashMap<u32, u32>,
-    /// The threads of PID namespaces other than the recorder's, by process and by id in the namespace.
-    own_ids: FxHashMap<(u32, u32), u32>,
+    /// The ids in the recording of threads of PID namespaces other than the recorder's, by process and by id in the namespace.
+    by_namespace_id: FxHashMap<(u32, u32), u32>,
     /// Waits whose calls have not been observed yet, by thread.
     pending: FxHashMap<u32, NewWait>,
 }
@@ -27,7 +27,8 @@ pub(super) struct NewWait {
 }
 
 impl FutexOwners {
-    /// `processes` has the id and the process id of each thread. Other numbers in the memory of a futex are no owners.
+    /// `processes` has the id and the process id of each thread. A number in the memory of a futex that is not the id of one of
+    /// these threads is not an owner.
     pub(super) fn new(processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
         Self {
             processes: processes.into_iter().collect(),
@@ -35,44 +36,47 @@ impl FutexOwners {
         }
     }
 
-    /// Returns the new wait of a record, and notes the id of its thread in another PID namespace.
+    /// Returns the new wait of a record. If its thread has another id in its own PID namespace, that id is noted.
     pub(super) fn new_wait(&mut self, captured: &CapturedWaits) -> Option<NewWait> {
-        let first = captured.waits.first()?;
-        if first.own_tid != first.tid {
-            let own = (captured.pid, first.own_tid);
-            self.own_ids.insert(own, first.tid);
+        // The other waits of the record began before.
+        let new = captured.waits.first()?;
+        if new.own_tid != new.tid {
+            let namespace_id = (captured.pid, new.own_tid);
+            self.by_namespace_id.insert(namespace_id, new.tid);
         }
         Some(NewWait {
-            tid: first.tid,
-            address: first.address,
-            holder: self.holder(captured.pid, first),
+            tid: new.tid,
+            address: new.address,
+            holder: self.holder(captured.pid, new),
         })
     }
 
-    /// Notes a wait whose call is the next event of its thread.
+    /// Notes a wait whose call has not been observed yet.
     pub(super) fn expect(&mut self, wait: NewWait) {
         self.pending.insert(wait.tid, wait);
     }
 
-    /// Returns the holder of the futex of a wait, with its id in the recording; `None` if it is unknown.
+    /// Returns the holder of the futex that a thread of the process `pid` waits for, with its id in the recording; `None` if
+    /// unknown.
     pub(super) fn holder(&self, pid: u32, wait: &CapturedWait) -> Option<FutexHolder> {
-        let captured = wait.holder?;
-        let tid = match wait.own_tid == wait.tid {
+        let holder = wait.holder?;
+        let is_in_recorder_namespace = wait.own_tid == wait.tid;
+        let tid = match is_in_recorder_namespace {
             true => {
-                let process = *self.processes.get(&captured.tid)?;
-                (process == pid || wait.wait.is_shared()).then_some(captured.tid)
+                let process = *self.processes.get(&holder.tid)?;
+                (process == pid || wait.wait.is_shared()).then_some(holder.tid)
             }
-            false => self.own_ids.get(&(pid, captured.tid)).copied(),
+            false => self.by_namespace_id.get(&(pid, holder.tid)).copied(),
         };
         Some(FutexHolder {
             tid: tid?,
-            ..captured
+            ..holder
         })
     }
 
     /// Removes the pending wait of the current thread, which begins a wait for the futex at `address`. Returns the holder,
-    /// `Some(None)` if it is unknown; `None` if the thread has no pending wait, or one for another futex. The record may then
-    /// follow, since the kernel writes records and events of a call in any order.
+    /// `Some(None)` if it is unknown; `None` if the thread has no pending wait, or one for another futex. After `None`, the
+    /// record of this wait may follow, since the kernel writes records and events of a call in any order.
     pub(super) fn take(&mut self, at: &EventContext, address: u64) -> Option<Option<FutexHolder>> {
         let pending = self.pending.remove(&at.task.tid)?;
         (pending.address == address).then_some(pending.holder)

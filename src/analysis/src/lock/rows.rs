@@ -7,19 +7,19 @@ use super::captured::CapturedWaits;
 use super::captured_locks::CapturedLock;
 use crate::LogHistogram;
 
-/// The frames of a stack outside the functions of locks.
+/// The frames of a stack outside the functions of locks; all frames of the stacks of context switches and of samples of clocks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct LockStack {
     /// The process id, if the stack is one of a user program.
     pub process: Option<u32>,
-    /// Addresses, innermost first; the first is the caller. Empty if unknown.
+    /// Addresses, innermost first; outside the functions of locks, the first is their caller. Empty if unknown.
     pub frames: Vec<u64>,
 }
 
-/// What is computed from an event or a sample before it is observed.
+/// The data computed from the sample of an event before an [`Observer`](crate::Observer) receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockDetail {
-    /// The stack that determines the row of a caller, without the functions of locks.
+    /// The stack that determines the row of a caller; of context switches and of samples of clocks, the whole stack.
     pub stack: LockStack,
     /// The frames that were read, innermost first.
     pub full_stack: Vec<u64>,
@@ -183,10 +183,11 @@ impl LockRow {
 
     /// Creates the row of a lock, or of a thread, from lockdep's events.
     pub(super) fn of_class(key: LockKey, address: u64, class: &[u8]) -> Self {
+        let (no_flags, no_detail) = (0, LockDetail::default());
         Self {
             class: Some(class.to_vec()),
             divisor: MeanDivisor::Contended,
-            ..Self::new(key, address, 0, &LockDetail::default())
+            ..Self::new(key, address, no_flags, &no_detail)
         }
     }
 
@@ -195,6 +196,7 @@ impl LockRow {
         let detail = LockDetail {
             stack: LockStack {
                 process: self.process,
+                // `Self::new` reads only the first frame.
                 frames: vec![self.caller],
             },
             full_stack: self.full_stack.clone(),
@@ -289,8 +291,8 @@ impl LockRow {
     /// Returns the order of rows with equal values: by caller, then by lock.
     #[must_use]
     pub fn tie(&self, other: &Self) -> Ordering {
-        let address = self.caller.cmp(&other.caller);
-        address.then_with(|| self.address.cmp(&other.address))
+        let by_caller = self.caller.cmp(&other.caller);
+        by_caller.then_with(|| self.address.cmp(&other.address))
     }
 }
 

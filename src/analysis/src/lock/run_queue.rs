@@ -15,7 +15,7 @@ pub(super) struct RunQueueTimes {
 struct ThreadQueueing {
     /// Whether the thread was switched out and not in again.
     is_off: bool,
-    /// When it became runnable, if it does not run.
+    /// When it became runnable; `None` while it runs or sleeps.
     since: Option<u64>,
     /// The time of its ended waits for a CPU, in ns.
     total: u64,
@@ -46,8 +46,10 @@ impl RunQueueTimes {
     pub(super) fn switch(&mut self, at: &EventContext, switch: ContextSwitch) {
         match switch {
             ContextSwitch::In => self.runs(at.task.tid, at.time()),
-            ContextSwitch::Preempted => self.leaves(at.task.tid, true, at.time()),
-            ContextSwitch::Out => self.leaves(at.task.tid, false, at.time()),
+            ContextSwitch::Out | ContextSwitch::Preempted => {
+                let is_runnable = switch == ContextSwitch::Preempted;
+                self.leaves(at.task.tid, is_runnable, at.time());
+            }
         }
     }
 
@@ -55,6 +57,7 @@ impl RunQueueTimes {
         let thread = self.threads.entry(tid).or_default();
         thread.is_off = true;
         if is_runnable {
+            // A tracepoint and a record may report the same switch: the earlier time counts.
             thread.since.get_or_insert(time);
         }
     }

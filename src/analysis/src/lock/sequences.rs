@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::rows::LockRow;
 use crate::EventContext;
 
-/// Rows with events in an impossible order, by the event at which this was first found.
+/// The numbers of rows with events in an impossible order, by the event at which this was first found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BadSequences {
     /// `lock:lock_acquire`.
@@ -157,10 +157,11 @@ impl LockEvent {
     }
 }
 
+/// The present state of a thread and a lock, and the event that led to it.
 #[derive(Debug, Clone, Copy)]
 struct Current {
     state: State,
-    /// The time of the event that led to the state.
+    /// The time of that event.
     since: u64,
     /// The row of that event.
     row: usize,

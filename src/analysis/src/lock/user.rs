@@ -63,9 +63,12 @@ pub(super) struct UserLock {
 struct UserWait {
     row: usize,
     lock: UserLock,
+    /// When it began, in ns.
     begin: u64,
     holder: Option<u32>,
+    /// Whether the record with the captured memory of the futex was observed: before the call, or since then.
     is_captured: bool,
+    /// How long the thread had waited for CPUs when the wait began, in ns.
     queued: u64,
 }
 
@@ -183,6 +186,7 @@ impl UserWaits {
         }
         // Wakes by another process that shares the memory are not found: the lock may have another address in that process.
         let wake = self.wakes.get(&wait.lock);
+        // Calls that time out or are interrupted return an error.
         let wake = wake.filter(|wake| result == 0 && wake.time >= wait.begin);
         if let Some(wake) = wake {
             *row.wakers.entry(wake.tid).or_default() += 1;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The threads that wait for other threads, as cycles and chains. Each thread waits for at most one other.
+/// The threads that wait for threads, as cycles and chains. Each thread waits for at most one; one that waits for itself is a
+/// cycle.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WaitChains {
     /// The threads of each cycle: each waits for the next one, the last for the first. The first has the lowest id.
@@ -20,7 +21,8 @@ impl WaitChains {
         let mut visited: BTreeSet<u32> = BTreeSet::new();
         for first in holders.keys() {
             let path = path(holders, *first, &visited);
-            // The cycles behind a visited thread are known.
+            // A path that ends at a visited thread leads to no new cycle. If the last thread of another path waits, it waits for
+            // a thread of that path, where the cycle begins.
             let last = path.last().filter(|last| !visited.contains(last));
             let holder = last.and_then(|last| holders.get(last));
             let start = holder.and_then(|holder| path.iter().position(|tid| tid == holder));
@@ -39,8 +41,8 @@ impl WaitChains {
     }
 }
 
-/// Returns `first` and the threads that follow it: each waits for the next one. The last is the first one in `stop_at`, waits for no thread, or
-/// waits for a thread that is already in the path.
+/// Returns `first` and the threads that follow it: each waits for the next one. The path ends at a thread of `stop_at`, at a
+/// thread that does not wait, or at a thread that waits for one of the path.
 fn path(holders: &BTreeMap<u32, u32>, first: u32, stop_at: &BTreeSet<u32>) -> Vec<u32> {
     let mut path = vec![first];
     let mut known = BTreeSet::from([first]);

@@ -1,7 +1,8 @@
 //! Which threads wait for which over time: chains with their times, and cycles.
 //!
-//! The holder of a wait is read from the memory of the futex when the wait begins, or later when a wait of another thread leads to it. The holder is
-//! forgotten when a thread wakes those that wait for the lock, since another thread may have it then, and when events are lost.
+//! The holder of a wait is read from the memory of the futex when the wait begins, or later when a wait of another thread leads
+//! to this wait. The holder is forgotten when a thread wakes those that wait for the lock, since another thread may have the lock
+//! then, and when events are lost.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::futex_holder::FutexObject;
 use super::user::UserLock;
 
-/// The maximum number of different chains that are kept apart.
+/// The maximum number of different chains that are stored; others only count in [`WaitGraph::skipped`].
 const MAX_CHAINS: usize = 1 << 16;
 
 /// A wait for a lock of a user program.
@@ -43,7 +44,7 @@ pub struct WaitCycle {
     pub until: Option<u64>,
 }
 
-/// Threads of which each waits for the next one. The first waits through at least one other waiting thread.
+/// Threads of which each waits for the next one; at least two of them wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitChain {
     /// The waiting threads and their locks.
@@ -97,7 +98,7 @@ pub(super) struct WaitGraph {
     /// The index in `chains`, by waits.
     chain_indexes: FxHashMap<Vec<ChainedWait>, usize>,
     cycles: Vec<WaitCycle>,
-    /// For each cycle, [`WaitCycle::until`] before it came about for the last time.
+    /// For each cycle, the value of [`WaitCycle::until`] before the cycle last came about: [`WaitGraph::cancel`] restores it.
     ended_before: Vec<Option<u64>>,
     /// The index in `cycles`, by waits.
     cycle_indexes: FxHashMap<Vec<ChainedWait>, usize>,
@@ -121,7 +122,8 @@ impl WaitGraph {
         self.link(tid, holder, time);
     }
 
-    /// Sets the holder of the thread's open wait, if that is a wait for this lock; `None` if the holder is unknown from now on.
+    /// Sets the holder of the thread's open wait, if that is a wait for this lock. `holder` is `None` if it is unknown from
+    /// now on.
     pub(super) fn refresh(
         &mut self,
         tid: u32,
@@ -143,7 +145,7 @@ impl WaitGraph {
         self.link(tid, new, time);
     }
 
-    /// Forgets the holder of a lock: another thread may have it from now on.
+    /// Forgets the holder of a lock: another thread may have the lock from now on.
     pub(super) fn release(&mut self, lock: UserLock, time: u64) {
         let waiting = self.by_lock.get(&lock).cloned().unwrap_or_default();
         for tid in waiting {
@@ -163,12 +165,12 @@ impl WaitGraph {
         }
     }
 
-    /// Ends the wait of a thread that did not wait after all: neither its chain nor the cycle that it closed counts.
+    /// Ends the wait of a thread that did not wait after all: neither its chain nor the cycle that the wait was in counts.
     pub(super) fn cancel(&mut self, tid: u32, time: u64) {
         self.segments.remove(&tid);
-        let closed = self.open_cycles.get(&tid).copied();
+        let cycle_index = self.open_cycles.get(&tid).copied();
         self.end(tid, time);
-        if let Some(index) = closed
+        if let Some(index) = cycle_index
             && let Some(cycle) = self.cycles.get_mut(index)
         {
             cycle.count -= 1;
@@ -209,7 +211,7 @@ impl WaitGraph {
         });
         self.chains.retain(|chain| chain.count > 0);
         self.cycles.retain(|cycle| cycle.count > 0);
-        // One that was cancelled may have come about again after others.
+        // A cycle that was cancelled at first may have come about again after cycles that were added later.
         self.cycles.sort_by_key(|cycle| cycle.from);
         (self.cycles, self.chains)
     }
@@ -236,8 +238,9 @@ impl WaitGraph {
         }
     }
 
-    /// Returns the wait of `first`, and the waits that follow it: each is one of the holder of the wait before. Also returns whether the holder of
-    /// the last wait is a thread of the path; otherwise it does not wait, or its own wait has no known holder.
+    /// Returns the wait of `first`, and the waits that follow it: each is the wait of the holder of the wait before. Only waits
+    /// with a known holder are in the path. Also returns whether the path ends in a cycle: the holder of its last wait is a thread
+    /// of the path.
     fn path(&self, first: u32) -> (Vec<ChainedWait>, bool) {
         let (mut path, mut known) = (Vec::new(), FxHashSet::default());
         let mut tid = first;
@@ -261,8 +264,9 @@ impl WaitGraph {
 
     /// Counts the cycle that the wait of a thread closes, if there is one.
     fn find_cycle(&mut self, tid: u32, time: u64) {
-        let (mut path, is_repeated) = self.path(tid);
-        if !is_repeated || path.last().is_none_or(|last| last.holder != tid) {
+        let (mut path, ends_in_cycle) = self.path(tid);
+        // A path may also lead into a cycle of other threads: then its last holder is one of them.
+        if !ends_in_cycle || path.last().is_none_or(|last| last.holder != tid) {
             return;
         }
         let lowest = (0..path.len()).min_by_key(|at| path.get(*at).map(|wait| wait.tid));
@@ -277,7 +281,7 @@ impl WaitGraph {
         let Some(cycle) = self.cycles.get_mut(index) else {
             return;
         };
-        // The first time, unless it was cancelled each time before.
+        // It comes about for the first time, or was cancelled each time before.
         if cycle.count == 0 {
             let waits = path.iter().filter_map(|wait| {
                 let open = self.open.get(&wait.tid)?;

@@ -11,7 +11,7 @@ pub use self::antagonists::{Antagonist, AntagonistTime, Antagonists};
 use self::run_queues::{Charge, RunQueues, Wakeup};
 pub use self::table::{LatencyRow, LatencySortKey, LatencyTable};
 use super::tasks::{SchedTasks, TaskIndex, entry};
-use super::{LostStretches, ignored_wakeup};
+use super::{LostStretches, UNKNOWN_PID, ignored_wakeup};
 use crate::cpu_table::CpuTable;
 use crate::{EventContext, EventLayouts, LogHistogram, Loss, Observer, TaskChange};
 
@@ -56,7 +56,7 @@ pub struct LatencyChecks {
 
 #[derive(Debug, Default)]
 struct TaskLatency {
-    /// Whether an event of the task was seen. At its first event it counts as switched out at that time.
+    /// Whether an event of the task was seen. At its first event the task counts as switched out at that time.
     is_seen: bool,
     state: WaitState,
     /// When it was last switched out.
@@ -73,6 +73,8 @@ enum WaitState {
     #[default]
     Sleeping,
     Runnable,
+    /// The task was switched in after [`WaitState::Runnable`]. A task that is switched in without a wakeup remains
+    /// [`WaitState::Sleeping`].
     SwitchedIn,
 }
 
@@ -163,7 +165,7 @@ impl SchedLatency {
 
     /// Returns the latencies of the task with this thread id, which is added if there is none.
     fn latency(&mut self, tid: i32) -> &mut TaskLatency {
-        let index = self.tasks.find_or_add(-1, tid);
+        let index = self.tasks.find_or_add(UNKNOWN_PID, tid);
         entry(&mut self.latencies, index)
     }
 
@@ -180,14 +182,15 @@ impl SchedLatency {
             self.checks.mismatched_switches += u64::from(is_mismatch);
         }
         let time = at.time();
-        let is_runnable = event.prev_state().is_runnable();
+        let prev_is_runnable = event.prev_state().is_runnable();
         let charges = self.queue_switch(at, event);
-        self.latency(prev_tid).switch_out(time, is_runnable);
+        self.latency(prev_tid).switch_out(time, prev_is_runnable);
         let is_counted = self.is_counted(at);
         let with_distribution = self.options.with_distributions;
         let next = self.latency(next_tid);
         if !next.is_seen {
-            next.switch_out(time, true);
+            let was_runnable = true;
+            next.switch_out(time, was_runnable);
         }
         if next.state != WaitState::Runnable {
             return;
@@ -207,8 +210,8 @@ impl SchedLatency {
             return Vec::new();
         };
         let time = at.time();
-        let prev = self.tasks.find_or_add(-1, event.prev_pid());
-        let next = self.tasks.find_or_add(-1, event.next_pid());
+        let prev = self.tasks.find_or_add(UNKNOWN_PID, event.prev_pid());
+        let next = self.tasks.find_or_add(UNKNOWN_PID, event.next_pid());
         if let Some(cpu) = at.cpu {
             queues.switch(cpu, prev, next, time);
         }
@@ -228,7 +231,8 @@ impl SchedLatency {
         let time = at.time();
         let task = self.latency(event.pid());
         if !task.is_seen {
-            task.switch_out(time, false);
+            let was_runnable = false;
+            task.switch_out(time, was_runnable);
         }
         if task.state != WaitState::Sleeping {
             return;
@@ -241,7 +245,7 @@ impl SchedLatency {
         self.checks.wakeups += 1;
         self.checks.unordered_wakeups += u64::from(is_unordered);
         if let Some(queues) = self.queues.as_mut().filter(|_| !is_unordered) {
-            let task = self.tasks.find_or_add(-1, event.pid());
+            let task = self.tasks.find_or_add(UNKNOWN_PID, event.pid());
             let cpu = event.target_cpu().map(i32::cast_unsigned);
             queues.wake(task, cpu, at.cpu, time);
         }
@@ -249,7 +253,7 @@ impl SchedLatency {
 
     fn migrate(&mut self, time: u64, event: &SchedMigrateTask<'_>, just_woken: Option<Wakeup>) {
         if let Some(queues) = &mut self.queues {
-            let task = self.tasks.find_or_add(-1, event.pid());
+            let task = self.tasks.find_or_add(UNKNOWN_PID, event.pid());
             let cpu = event.dest_cpu().cast_unsigned();
             queues.migrate(task, cpu, just_woken, time);
         }
@@ -284,6 +288,7 @@ impl Observer for SchedLatency {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, (): ()) {
         self.losses.event(at);
         let queues = self.queues.as_mut();
+        // Every event takes the last wakeup of its CPU, so a migration gets only a wakeup directly before it.
         let just_woken = queues.and_then(|queues| queues.take_just_woken(at.cpu));
         match event {
             TypedEvent::SchedSwitch(event) => self.switch(at, &event),
@@ -293,7 +298,8 @@ impl Observer for SchedLatency {
                 let (time, is_counted) = (at.time(), self.is_counted(at));
                 let task = self.latency(event.pid());
                 if !task.is_seen {
-                    task.switch_out(time, true);
+                    let is_runnable = true;
+                    task.switch_out(time, is_runnable);
                 }
                 if is_counted {
                     task.sums.runtime = task.sums.runtime.saturating_add(event.runtime());

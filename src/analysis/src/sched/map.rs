@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rperf_replay::FoldControl;
 use rperf_tracepoint::typed::{SchedSwitch, TypedEvent};
 
-use super::LostStretches;
 use super::tasks::{SchedTask, SchedTasks, TaskIndex, entry};
+use super::{LostStretches, UNKNOWN_PID};
 use crate::{EventContext, Loss, Observer, TaskChange};
 
 /// The idle task's code.
@@ -160,11 +160,11 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
     }
 
     fn switch(&mut self, time: u64, cpu: u32, event: &SchedSwitch<'_>) {
-        let index = self.tasks.find_or_add(-1, event.next_pid());
+        let index = self.tasks.find_or_add(UNKNOWN_PID, event.next_pid());
         let is_idle = self.tasks.get(index).comm == b"swapper";
         let is_selected = self.is_selected(index);
         let switches_selected_task = is_selected || {
-            let prev = self.tasks.find_or_add(-1, event.prev_pid());
+            let prev = self.tasks.find_or_add(UNKNOWN_PID, event.prev_pid());
             self.is_selected(prev)
         };
         let is_first_of_cpu = self.running.insert(cpu, index).is_none();

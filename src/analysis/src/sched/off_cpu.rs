@@ -19,7 +19,7 @@ pub use self::stacks::{StackFrame, StackPrepare, SwitchStack};
 use self::stacks::{StackNumber, StackTable};
 use self::wakers::{ChainNumber, WakerChains, WakerKey};
 use super::tasks::SchedTasks;
-use super::{LostStretches, NameNumber, NameTable};
+use super::{LostStretches, NameNumber, NameTable, UNKNOWN_PID};
 use crate::{
     EventContext, Loss, Observer, RunState, Sleep, StateInterval, SwitchedOut, TaskChange,
     TaskStates, WaitReason,
@@ -44,7 +44,7 @@ pub enum OffCpuState {
     /// The task waits for a CPU after a wakeup.
     Woken,
     /// The task waits for a CPU because another task runs instead. Tasks that call sched_yield(2) are included: the kernel
-    /// reports both in the same way at the return to user space.
+    /// reports them in the same way as tasks that are preempted at the return to user space.
     Preempted,
 }
 
@@ -78,7 +78,7 @@ pub struct OffCpuRow {
 /// A wakeup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffCpuWaker {
-    /// The name of the waking task; `None` for an interrupt.
+    /// The name of the waking task; `None` for an interrupt or an idle task.
     pub comm: Option<Vec<u8>>,
     /// The stack at the wakeup, as an index of [`OffCpuTable::stacks`].
     pub stack: usize,
@@ -240,11 +240,12 @@ impl OffCpu {
     }
 
     fn name(&mut self, tid: u32) -> NameNumber {
-        let task = self.tasks.find_or_add(-1, tid.cast_signed());
+        let task = self.tasks.find_or_add(UNKNOWN_PID, tid.cast_signed());
         self.names.add(&self.tasks.get(task).comm)
     }
 
-    /// Adds an interval to its sum, unless the task runs in it or is not selected.
+    /// Adds an interval in which a selected task did not run to its sum. Other intervals, and those before the first switch of a
+    /// task, are ignored.
     fn add(&mut self, interval: StateInterval) {
         let state = match interval.state {
             RunState::Sleeping(sleep) => OffCpuState::Sleeping(sleep),
@@ -258,7 +259,9 @@ impl OffCpu {
         let Some(away) = self.away.get(&interval.tid).copied() else {
             return;
         };
-        let index = self.tasks.find_or_add(-1, interval.tid.cast_signed());
+        let index = self
+            .tasks
+            .find_or_add(UNKNOWN_PID, interval.tid.cast_signed());
         let task = self.tasks.get(index);
         let excludes =
             |list: &Option<Vec<i32>>, id| list.as_ref().is_some_and(|list| !list.contains(&id));
@@ -283,6 +286,7 @@ impl Observer<SwitchStack> for OffCpu {
         self.losses.event(at);
         let mut switched_out = None;
         match &event {
+            // Before the states change: the sleep that the event ends gets this waker.
             TypedEvent::SchedWakeup(event) => self.wake(at, event, stack),
             // A switch away from an idle task begins no interval.
             TypedEvent::SchedSwitch(event) if event.prev_pid() != 0 => {
@@ -295,7 +299,7 @@ impl Observer<SwitchStack> for OffCpu {
         self.states
             .event(at, &event, |interval| ended.push(interval));
         ended.into_iter().for_each(|interval| self.add(interval));
-        // Only now: an interval that ends above belongs to the stack with which the task left the CPU before.
+        // After the intervals are added: one that this event ends belongs to the stack of the task's earlier switch.
         if let Some((event, stack)) = switched_out {
             self.leave(event, stack);
         }
@@ -303,6 +307,7 @@ impl Observer<SwitchStack> for OffCpu {
 
     fn task(&mut self, at: &EventContext, change: TaskChange<'_>) {
         self.tasks.change(&change);
+        // These records end no state that is counted.
         self.states.task(at, &change, |_| {});
     }
 

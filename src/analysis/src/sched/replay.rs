@@ -169,7 +169,7 @@ impl ReplayRecorder {
 
     /// Returns the task with this thread id, and its place in the plan, to which it is added if it is new.
     fn task(&mut self, tid: i32) -> (TaskIndex, usize) {
-        let index = self.tasks.find_or_add(-1, tid);
+        let index = self.tasks.find_or_add(super::UNKNOWN_PID, tid);
         let new_place = self.plan.tasks.len();
         let place = *entry(&mut self.states, index)
             .place

@@ -229,7 +229,7 @@ impl<R: TimeRows> TimeHistory<R> {
     /// Notes the priority of a task that is not idle, if tasks are selected by priority.
     fn learn_priority(&mut self, tid: i32, priority: i32) {
         if tid != 0 && self.options.priorities.is_some() {
-            let task = self.tasks.find_or_add(-1, tid);
+            let task = self.tasks.find_or_add(super::UNKNOWN_PID, tid);
             entry(&mut self.times, task).priority = Some(priority);
         }
     }

@@ -93,8 +93,8 @@ impl ChargeSums {
         }
     }
 
-    /// Returns the antagonists of a task with waits of `delay` nanoseconds. Time that is not charged belongs to
-    /// [`Antagonist::Unknown`].
+    /// Returns the antagonists of a task with waits of `delay` nanoseconds; if `merge_names`, tasks of one name are one
+    /// antagonist. Time that is not charged belongs to [`Antagonist::Unknown`].
     pub(super) fn antagonists(
         &self,
         tasks: &SchedTasks,
@@ -121,6 +121,7 @@ impl ChargeSums {
         if rest.nanos > 0 {
             antagonists.add(Antagonist::Unknown, rest.time());
         }
+        // Each of them delayed the one task of these charges.
         let times = antagonists.times.values_mut();
         times.for_each(|time| time.delayed_tasks = 1);
         antagonists

@@ -18,7 +18,7 @@ const MIN_SUMMED: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct RunQueues {
     queues: FxHashMap<u32, RunQueue>,
-    /// The CPU that each task waits for.
+    /// The CPU that each task waits for, by [`TaskIndex`].
     waiting: Vec<Option<u32>>,
     /// The wakeup that was the last event on each CPU.
     just_woken: FxHashMap<u32, Wakeup>,
@@ -46,17 +46,17 @@ struct OpenWait {
     task: TaskIndex,
     /// When it began, or when the task was moved to its present CPU.
     since: u64,
-    /// Also those of CPUs that the task waited for before.
+    /// Includes those from CPUs that the task waited for before a migration.
     charges: Charges,
 }
 
-/// The part of a wait in which one task ran on the CPU that the wait is for.
+/// The part of a wait in which one task ran on the CPU that the wait is for, or the sum of such parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Charge {
     /// The task; `None` if unknown.
     pub(super) by: Option<TaskIndex>,
     pub(super) nanos: u64,
-    /// How often the task ran during the wait.
+    /// How often the task ran during the wait, or the waits.
     pub(super) runs: u64,
 }
 
@@ -106,7 +106,7 @@ impl RunQueues {
         self.begin(task, cpu, time);
     }
 
-    /// Begins the wait of a task for `cpu`; none if that is unknown. An open wait of the task ends.
+    /// Begins the wait of a task for `cpu`; if the CPU is unknown, no wait begins. An open wait of the task ends.
     pub(super) fn begin(&mut self, task: TaskIndex, cpu: Option<u32>, time: u64) {
         self.end(task, time);
         self.enqueue(cpu, OpenWait::new(task, time));
@@ -136,7 +136,7 @@ impl RunQueues {
             time: wait.since,
         };
         if just_woken == Some(begin) {
-            // The task was never in the queue of the other CPU.
+            // The task was never in the queue of its previous CPU.
             wait.charges = Charges::default();
         } else {
             wait.since = time;
@@ -149,6 +149,7 @@ impl RunQueues {
         let queue = self.queues.entry(cpu).or_default();
         // If another task was switched in last, switches are missing.
         let is_missing = queue.running.is_some_and(|running| running != prev);
+        // Before the first switch of the CPU, `prev` counts as running since time 0.
         queue.running = (!is_missing).then_some(prev);
         let RunQueue {
             running,
