@@ -239,8 +239,8 @@ impl WaitGraph {
     }
 
     /// Returns the wait of `first`, and the waits that follow it: each is the wait of the holder of the wait before. Only waits
-    /// with a known holder are in the path. Also returns whether the path ends in a cycle: the holder of its last wait is a thread
-    /// of the path.
+    /// with a known holder are in the path. Also returns whether the path ends in a cycle: the holder of its last wait is a
+    /// thread of the path.
     fn path(&self, first: u32) -> (Vec<ChainedWait>, bool) {
         let (mut path, mut known) = (Vec::new(), FxHashSet::default());
         let mut tid = first;
