@@ -33,8 +33,8 @@ pub struct Entry {
     pub options: Vec<String>,
     /// The measured values.
     pub results: Vec<Series>,
-    /// Why the benchmark did not run or failed; `None` if it succeeded. A failed benchmark can have results, of functions
-    /// that ran before the failure.
+    /// Why the benchmark did not run or failed; `None` if it succeeded. A failed benchmark can have results: those
+    /// measured before the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

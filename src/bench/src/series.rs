@@ -78,7 +78,7 @@ pub struct Series {
     pub better: Better,
     /// The mean of the samples.
     pub mean: f64,
-    /// The standard error of the mean, in percent of it; 0 for one run.
+    /// The standard error of the mean, in percent of the mean; 0 for fewer than two runs, or if the mean is 0.
     pub deviation_percent: f64,
     /// The values in the order of the runs.
     pub samples: Vec<f64>,
@@ -114,8 +114,8 @@ impl Series {
         spread
     }
 
-    /// Returns half the width of the 95 % confidence interval of the mean, in percent of the mean. `None` for fewer than
-    /// two samples.
+    /// Returns half the width of the 95 % confidence interval of the mean, in percent of the mean; 0 if the mean is 0. `None` for
+    /// fewer than two samples.
     #[must_use]
     pub fn interval_percent(&self) -> Option<f64> {
         let freedom = self.samples.len().checked_sub(1).filter(|n| *n > 0)?;

@@ -51,6 +51,7 @@ impl Call {
                 Self::Fork => run_child(|| 0)?,
                 Self::Execve => run_child(|| {
                     let _ = execute(c"/bin/true");
+                    // Reached only if `/bin/true` could not be executed.
                     1
                 })?,
             }

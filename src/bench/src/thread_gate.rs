@@ -18,7 +18,7 @@ struct GateState {
 }
 
 impl ThreadGate {
-    /// Waits until the gate is open.
+    /// Counts this thread as arrived, and waits until the gate is open.
     pub(crate) fn pass(&self) {
         let mut state = self.state();
         state.arrived += 1;
@@ -26,7 +26,7 @@ impl ThreadGate {
         drop(self.opening.wait_while(state, |state| !state.is_open));
     }
 
-    /// Waits until `count` threads have arrived. To be called by one thread only.
+    /// Waits until `count` threads have arrived. To be called by one thread only, since an arrival wakes only one.
     pub(crate) fn wait_for(&self, count: usize) {
         let state = self.state();
         drop(

@@ -24,7 +24,8 @@ impl TimedThreads {
     /// earlier if a thread fails. Returns the results, and the time from the start until the flag was set.
     ///
     /// # Errors
-    /// [`BenchError::System`] if a thread cannot be started or bound to a CPU, or for the error of `work`.
+    /// [`BenchError::System`] if a thread cannot be started or bound to a CPU, or for the error of `work`;
+    /// [`BenchError::Thread`] if `work` panics.
     pub(crate) fn run<T: Send>(
         &self,
         work: impl Fn(usize, &AtomicBool) -> io::Result<T> + Sync,
@@ -40,6 +41,7 @@ impl TimedThreads {
                 thread::Builder::new().spawn_scoped(scope, move || {
                     let affinity =
                         cpu.map(|cpu| AffinityGuard::to(&std::iter::once(cpu).collect()));
+                    // Also if binding failed: `wait_for` counts all threads.
                     gate.pass();
                     let result = affinity
                         .transpose()
@@ -53,6 +55,7 @@ impl TimedThreads {
             let threads: io::Result<Vec<_>> = (0..self.threads).map(spawn).collect();
             let threads = threads
                 .inspect_err(|_| {
+                    // The scope ends only when the threads that were started have ended.
                     stop.store(true, Ordering::Relaxed);
                     gate.open();
                 })

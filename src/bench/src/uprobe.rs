@@ -91,7 +91,8 @@ impl UsleepProbe {
         };
         // The program runs on every CPU, whatever CPU the event is opened on.
         let all_tasks = ObservedTask { pid: -1, cpu: 0 };
-        Counter::open(&attr, all_tasks, None).map_err(unavailable("cannot create a uprobe"))
+        let group_leader = None;
+        Counter::open(&attr, all_tasks, group_leader).map_err(unavailable("cannot create a uprobe"))
     }
 }
 

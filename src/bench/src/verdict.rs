@@ -12,7 +12,7 @@ pub enum Verdict {
     Worse,
     /// No difference beyond chance, at a confidence of 95 %.
     Same,
-    /// Both results have only one run, or one has none.
+    /// Both results have only one run, or at least one of them has none.
     Unknown,
 }
 

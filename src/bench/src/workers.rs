@@ -11,7 +11,7 @@ use crate::BenchError;
 /// Stack of a worker thread, in bytes.
 const STACK: usize = 128 << 10;
 
-/// Workers that run at the same time, with their names.
+/// Workers that run at the same time, with their names; those of processes by their ids.
 #[derive(Debug)]
 pub(crate) enum Workers {
     Processes(Children, HashMap<u32, String>),

@@ -9,8 +9,8 @@ use crate::Register::{R1, R2, R3};
 /// bucket; from n on, each power of two is divided into n buckets. Changes `R2` and `R3`.
 pub(crate) fn bucket_number(b: &mut ProgramBuilder, sub_bits: u32) {
     b.set(R2, 0);
-    // Shifts right until the value has at most `sub_bits + 1` bits. The bucket is this value, plus the number of buckets of a
-    // power of two for each bit shifted out.
+    // Shifts right until the value has at most `sub_bits + 1` bits. The index of the bucket is this value, plus n for each bit
+    // shifted out.
     for step in [32, 16, 8, 4, 2, 1] {
         let skip = b.label();
         b.set(R3, R1);

@@ -81,6 +81,8 @@ impl ProgramBuilder {
         }
     }
 
+    /// Adds an instruction whose second operand is a register or a number. The `offset` of a jump is 0:
+    /// [`ProgramBuilder::instructions`] sets it.
     fn push(&mut self, code: u8, to: Register, from: Operand, offset: i16) {
         let (bit, source, immediate) = match from {
             Operand::Register(register) => (opcode::WITH_REGISTER, register as u8, 0),
@@ -114,16 +116,20 @@ impl ProgramBuilder {
     /// `to = number`, with 64 bits. Counts as two instructions.
     pub fn set_wide(&mut self, to: Register, number: u64) {
         let half = |shift: u32| (((number >> shift) & 0xffff_ffff) as u32).cast_signed();
-        self.wide(to, 0, [half(0), half(32)]);
+        let plain_number = 0;
+        self.wide(to, plain_number, [half(0), half(32)]);
     }
 
     /// `to = ` the address of a map. Counts as two instructions.
     pub fn map(&mut self, to: Register, map: MapId) {
         self.maps.push((self.instructions.len(), map));
         // BPF_PSEUDO_MAP_FD.
-        self.wide(to, 1, [0, 0]);
+        let map_descriptor = 1;
+        // `instructions` replaces the lower half by the file descriptor.
+        self.wide(to, map_descriptor, [0, 0]);
     }
 
+    /// Adds the two instructions of [`opcode::SET_WIDE`]. `source` says what the number is, such as a map's file descriptor.
     fn wide(&mut self, to: Register, source: u8, [low, high]: [i32; 2]) {
         let first = Instruction {
             code: opcode::SET_WIDE,
@@ -237,8 +243,9 @@ impl ProgramBuilder {
         for (at, label) in &self.jumps {
             let place = self.labels.get(label.0).copied().flatten();
             let place = place.ok_or(BuildError::NoPlace(*at))?;
-            let distance = i64::try_from(place).ok().zip(i64::try_from(at + 1).ok());
-            let distance = distance.and_then(|(to, from)| i16::try_from(to - from).ok());
+            // The offset of a jump counts from the next instruction.
+            let ends = i64::try_from(place).ok().zip(i64::try_from(at + 1).ok());
+            let distance = ends.and_then(|(to, from)| i16::try_from(to - from).ok());
             if let Some(instruction) = built.get_mut(*at) {
                 instruction.offset = distance.ok_or(BuildError::TooFar(*at))?;
             }

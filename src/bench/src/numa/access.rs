@@ -10,8 +10,8 @@ use crate::random::next_random;
 pub struct MemoryAccess {
     /// Whether words are read.
     pub reads: bool,
-    /// Whether words are written: each is increased by 1. If `reads` is false, 1 is written to each word, even if this is false,
-    /// too.
+    /// Whether words are written: each is increased by 1, or set to 1 if `reads` is false. If both are false, words are set to
+    /// 1, too.
     pub writes: bool,
     /// Whether zeros are written; then `reads` and `writes` are ignored.
     pub zeros: bool,
@@ -49,6 +49,7 @@ impl MemoryAccess {
             PassOrder::Alternating if round % 2 == 1 => self.visit(words.iter().rev()),
             PassOrder::Forward | PassOrder::Alternating => self.visit(words.iter()),
             PassOrder::Random => {
+                // The state must not be 0.
                 let mut state = round | 1;
                 let chosen = || words.get(next_random(&mut state) as usize % words.len().max(1));
                 self.visit(std::iter::repeat_with(chosen).take(words.len()).flatten());
@@ -84,7 +85,9 @@ mod tests {
 
     fn after(access: MemoryAccess) -> Vec<u64> {
         let words: Vec<AtomicU64> = [5, 6, 7].map(AtomicU64::new).into();
-        access.pass(&words, 1);
+        // An odd round: `PassOrder::Alternating` passes backward.
+        let round = 1;
+        access.pass(&words, round);
         words
             .iter()
             .map(|word| word.load(Ordering::Relaxed))

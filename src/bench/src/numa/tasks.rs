@@ -103,9 +103,9 @@ impl SharedState<'_> {
 /// Forks the processes, starts the tasks when all are ready, and returns their measurements.
 pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
     let cannot_map = "cannot map the memory";
-    let state = SharedMemory::new(SharedState::bytes(bench.tasks()));
-    let state = state.map_err(BenchError::of(cannot_map))?;
-    let state = SharedState(state.words());
+    let state_memory = SharedMemory::new(SharedState::bytes(bench.tasks()));
+    let state_memory = state_memory.map_err(BenchError::of(cannot_map))?;
+    let state = SharedState(state_memory.words());
     let begin = Instant::now();
     let global = {
         let _on_cpu0 = initial_cpu(bench).map_err(BenchError::of("CPU 0"))?;
@@ -113,6 +113,7 @@ pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
     };
     let mut children = Children::default();
     for number in 0..bench.processes as usize {
+        // The exit status. The error itself is in `state`, unless a thread panicked.
         let work = || match run_process(bench, number, &global, &state) {
             Ok(()) => 0,
             Err(_) => 1,
@@ -120,15 +121,16 @@ pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
         children.fork(work).map_err(BenchError::of("fork"))?;
     }
     let (status, startup) = thread::scope(|scope| {
-        let ended = thread::Builder::new()
+        let waiter = thread::Builder::new()
             .spawn_scoped(scope, || children.wait())
             .map_err(BenchError::of("cannot start a thread"))?;
-        while state.get(Header::Ready as usize) < bench.tasks() as u64 && !ended.is_finished() {
+        // Before the start, the waiter ends only if a process has failed.
+        while state.get(Header::Ready as usize) < bench.tasks() as u64 && !waiter.is_finished() {
             thread::sleep(POLL_INTERVAL);
         }
         let startup = begin.elapsed();
         state.set(Header::Start as usize, 1);
-        Ok::<_, BenchError>((ended.join(), startup))
+        Ok::<_, BenchError>((waiter.join(), startup))
     })?;
     let status = status.map_err(|_| BenchError::Thread)?;
     let status = status.map_err(BenchError::of("wait"))?;
@@ -149,7 +151,7 @@ struct Process<'a> {
     bench: &'a NumaMem,
     global: &'a SharedMemory,
     /// The memory of the process.
-    own: SharedMemory,
+    memory: SharedMemory,
     /// Held by the thread that accesses the locked part of the process's memory.
     lock: Mutex<()>,
     state: &'a SharedState<'a>,
@@ -162,18 +164,19 @@ fn run_process(
     global: &SharedMemory,
     state: &SharedState<'_>,
 ) -> io::Result<()> {
-    let first = number * bench.threads as usize;
+    let first_task = number * bench.threads as usize;
     let prepared = || {
-        // Bound like the first task of the process, except that CPU 0 replaces its CPU if that initializes all memory.
-        let _affinity = bind(bench, first)?;
+        // While this thread maps the memory, it is bound to the node and the CPU of the process's first task, or to CPU 0 instead
+        // of that CPU if CPU 0 initializes all memory.
+        let _affinity = bind(bench, first_task)?;
         let _on_cpu0 = initial_cpu(bench)?;
         map(bench, bench.sizes.process)
     };
-    let own = prepared().inspect_err(|error| state.fail(error))?;
+    let memory = prepared().inspect_err(|error| state.fail(error))?;
     let process = Process {
         bench,
         global,
-        own,
+        memory,
         lock: Mutex::new(()),
         state,
     };
@@ -184,7 +187,7 @@ fn run_process(
             let started = thread.spawn_scoped(scope, move || process.run_thread(task));
             started.inspect_err(|error| state.fail(error))
         };
-        let tasks = first..first + bench.threads as usize;
+        let tasks = first_task..first_task + bench.threads as usize;
         let threads = tasks.map(start).collect::<io::Result<Vec<_>>>()?;
         threads.into_iter().try_for_each(|thread| {
             let ended = thread.join();
@@ -217,16 +220,16 @@ impl Process<'_> {
             ..
         } = self.bench;
         let _affinity = bind(self.bench, task)?;
-        let own = {
+        let task_memory = {
             let _on_cpu0 = initial_cpu(self.bench)?;
             map(self.bench, sizes.thread)?
         };
-        let process = self.own.words();
+        let process = self.memory.words();
         let locked = process.get(..sizes.locked / size_of::<u64>());
         let locked = locked.unwrap_or(process);
         self.state.add_ready();
         self.state.wait_for_start()?;
-        let parts = [self.global.words(), process, own.words()];
+        let parts = [self.global.words(), process, task_memory.words()];
         let word_count = parts.iter().map(|part| part.len()).sum::<usize>() + locked.len();
         let (begin, mut round) = (Instant::now(), 0);
         while loops.is_none_or(|loops| round < loops) && (round == 0 || begin.elapsed() < *duration)
@@ -252,7 +255,8 @@ impl Process<'_> {
 /// task's node. Returns `None` if the task has no CPU of its own.
 fn bind(bench: &NumaMem, task: usize) -> io::Result<Option<AffinityGuard>> {
     bind_memory(bench.nodes.get(task).copied()).or_else(|error| {
-        // For a task without a node, which only undoes an inherited binding, an error is ignored: kernels without NUMA have none.
+        // Without a node, the call only undoes an inherited binding. Its error is then ignored: kernels without NUMA do not have
+        // the call.
         let has_node = task < bench.nodes.len();
         if has_node { Err(error) } else { Ok(()) }
     })?;

@@ -47,6 +47,7 @@ impl Messaging {
     /// A system call failed, such as for too many processes, threads or descriptors, or a task ended too early.
     pub fn run(&self) -> Result<Duration, BenchError> {
         if self.threads {
+            // This process has the descriptors of all groups open at the same time.
             raise_open_files_limit().map_err(BenchError::of("setrlimit"))?;
         }
         let gate = Gate::new().map_err(BenchError::of("pipe"))?;

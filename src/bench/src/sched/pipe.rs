@@ -28,6 +28,7 @@ impl PingPong {
     /// # Errors
     /// A system call failed, or a task ended too early.
     pub fn run(&self) -> Result<Duration, BenchError> {
+        // `own_reader` and `own_writer` are this task's ends of the pipes, `reader` and `writer` those of the replying task.
         let channels = || -> io::Result<_> {
             let (own_reader, writer) = self.pipe()?;
             let (reader, own_writer) = self.pipe()?;

@@ -1,4 +1,4 @@
-//! System calls of one process that another one answers.
+//! A process makes system calls, and another process answers them.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::parent_id;
@@ -18,7 +18,7 @@ const ANSWER: u32 = 0x7e11;
 pub struct SeccompNotify {
     /// Number of system calls that are answered.
     pub loops: u64,
-    /// Whether the kernel wakes the other process synchronously, on the same CPU (Linux 6.6).
+    /// Whether the kernel wakes a process synchronously: on the CPU of the one that made the call or answered it (Linux 6.6).
     pub synchronous: bool,
 }
 
@@ -26,8 +26,9 @@ impl SeccompNotify {
     /// Runs the benchmark; returns the time of all system calls.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if the kernel does not support such notifications or a sandbox refuses them;
-    /// [`BenchError::System`] if another system call fails; [`BenchError::Child`] if the calling process got a wrong answer.
+    /// [`BenchError::Unavailable`] if the kernel does not support seccomp notifications or a sandbox refuses them;
+    /// [`BenchError::System`] if another system call fails; [`BenchError::Child`] if the process that makes the calls got a wrong
+    /// answer.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let (mut reader, mut writer) = io::pipe().map_err(BenchError::of("pipe"))?;
         let loops = self.loops;
@@ -40,6 +41,7 @@ impl SeccompNotify {
                 Err(error) => -error.raw_os_error().unwrap_or(NO_PERMISSION),
             };
             let is_sent = writer.write_all(&outcome.to_ne_bytes()).is_ok();
+            // `parent_id` makes the call that the listener receives, getppid(2).
             let is_answered = listener.is_ok() && (0..loops).all(|_| parent_id() == ANSWER);
             u8::from(!(is_sent && is_answered))
         };

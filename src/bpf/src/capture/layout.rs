@@ -21,9 +21,11 @@ pub(super) mod entry {
     pub(in super::super) const UNIT: i16 = 4;
     /// The maximum number of bytes to copy.
     pub(in super::super) const LIMIT: i16 = 8;
+    /// The size of an entry, whose last four bytes are unused.
     pub(in super::super) const SIZE: i16 = 16;
 }
 
+// Kinds of memory, as in `CaptureSource`.
 pub(super) const SOURCE_BYTES: i32 = 1;
 pub(super) const SOURCE_TEXT: i32 = 2;
 pub(super) const SOURCE_TEXTS: i32 = 3;
@@ -31,6 +33,7 @@ pub(super) const SOURCE_VECTORS: i32 = 4;
 pub(super) const SOURCE_MESSAGE: i32 = 5;
 pub(super) const SOURCE_MESSAGES: i32 = 6;
 
+// Kinds of lengths, as in `CaptureLength`.
 pub(super) const LENGTH_FIXED: i32 = 0;
 pub(super) const LENGTH_OF_ARGUMENT: i32 = 1;
 pub(super) const LENGTH_OF_RESULT: i32 = 2;
@@ -42,7 +45,8 @@ pub(super) mod buffer {
     pub(in super::super) const REGISTERS: i16 = 0;
     /// Room for eight arguments of 64 bits, so that an index of three bits stays inside.
     pub(in super::super) const ARGUMENTS: i16 = 288;
-    /// The result of the call; the largest number while there is none.
+    /// The result of the call; the largest signed number while there is none. While buffers of a list are read, the part of the
+    /// result that is left for the next ones.
     pub(in super::super) const RESULT: i16 = 352;
     /// The size of the record so far.
     pub(in super::super) const SIZE: i16 = 360;

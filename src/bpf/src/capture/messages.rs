@@ -48,11 +48,13 @@ mod message {
 
 /// Reads the messages of `struct mmsghdr[]` at `ADDRESS`. Their number is an argument. When the call has returned, only as many
 /// messages as the result says are read, and of each only the bytes that were sent or received, whose number is in its structure.
+/// Jumps to `next` or falls through after the last message; jumps to `done` if the record has no room for a further segment.
 pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     let counted = b.label();
     b.load(Double, R1, R10, ADDRESS);
     b.store(Double, R10, MESSAGES, R1);
     argument(b, at + entry::LENGTH_ARGUMENT);
+    // The argument has 32 bits; the upper half of its register is cleared.
     b.operate(ShiftLeft, R1, 32);
     b.operate(ShiftRight, R1, 32);
     b.load(Double, R2, R8, buffer::RESULT);
@@ -66,13 +68,15 @@ pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: 
         let start = i32::from(message) * message::STRIDE;
         b.load(Double, R1, R10, MESSAGE_COUNT);
         b.jump_if(AtMost, R1, i32::from(message), next);
+        // `read_vectors` takes the number of bytes of one message from the result in the buffer.
         b.load(Double, R1, R10, RESULT);
         b.store(Double, R8, buffer::RESULT, R1);
-        // While the call has no result, the structures do not have these numbers yet.
+        // Only the value for no result is this large: then the structures do not have their numbers of bytes yet.
         b.jump_if(Above, R1, i32::MAX, read);
         b.load(Double, R1, R10, MESSAGES);
         b.store(Double, R10, LIST, R1);
-        read_item(b, 4, start + message::WHOLE_SIZE);
+        let byte_count_size = 4;
+        read_item(b, byte_count_size, start + message::WHOLE_SIZE);
         b.load(Double, R1, R10, ITEM);
         b.store(Double, R8, buffer::RESULT, R1);
         b.place(read);
@@ -86,8 +90,8 @@ pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: 
 }
 
 /// Reads `struct user_msghdr` at `ADDRESS` as the item [`HEADER_ITEM`] and the socket address in it as [`ADDRESS_ITEM`],
-/// both counted from `first`, then sets `ADDRESS` and `COUNT` to its vectors. Jumps to `next` if the structure cannot be read,
-/// and to `done` if the record is full.
+/// both counted from `first`, then sets `ADDRESS` and `COUNT` to the address and number of the message's vectors. Jumps to `next`
+/// if the structure cannot be read, and to `done` if the record is full.
 pub(super) fn read_message(b: &mut ProgramBuilder, at: i16, first: i16, next: Label, done: Label) {
     let (unreadable, no_address, end) = (b.label(), b.label(), b.label());
     b.address(R1, R10, i32::from(MESSAGE));

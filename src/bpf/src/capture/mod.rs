@@ -77,9 +77,10 @@ impl ArgumentCapture {
                 loaded.set(programs::PLANS, &key.to_ne_bytes(), &value)?;
             }
         }
-        // The programs that follow tasks come first: otherwise tasks that are created in between would be missing.
+        // The programs that follow tasks are attached before `add_tasks`: otherwise tasks created in between would be missing.
         if known_tasks_only {
-            tasks::attach(&mut loaded, task_pid, true)?;
+            let with_execs = true;
+            tasks::attach(&mut loaded, task_pid, with_execs)?;
         }
         loaded.attach("capture_exit", "sys_exit", &programs::exit(context))?;
         loaded.attach("capture_enter", "sys_enter", &programs::enter(context))?;
@@ -123,6 +124,7 @@ fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
     let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);
     let shape = NamedShape::new;
     let plan_size = (MAX_ENTRIES * entry::SIZE).unsigned_abs().into();
+    // The numbers are the size of a key, the size of a value and the maximum number of entries.
     let mut shapes = vec![
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
         shape("losses", PerCpuArray, [4, 8, 1]),
@@ -138,19 +140,22 @@ fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
     Ok(shapes)
 }
 
-/// Encodes the entries of a plan, at the begin or at the return of a call, for the programs.
+/// Encodes the entries of a plan for the begin or for the return of a call, as the programs read them.
 fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
     let longest = buffer::LONGEST.unsigned_abs();
     // Room for the text, its NUL and one more byte: if all of it is used, the text is longer than `size`.
-    let text = |size: u32| size.saturating_add(2).min(longest);
-    let size = usize::try_from(MAX_ENTRIES * entry::SIZE).unwrap_or_default();
-    let mut plan = Vec::with_capacity(size);
+    let text_limit = |size: u32| size.saturating_add(2).min(longest);
+    let plan_size = usize::try_from(MAX_ENTRIES * entry::SIZE).unwrap_or_default();
+    // The programs ignore the length of texts and of a message.
+    let ignored = CaptureLength::Fixed(0);
+    let mut plan = Vec::with_capacity(plan_size);
     for capture in captures {
         let (source, length) = match capture.source {
             CaptureSource::Bytes(length) => (layout::SOURCE_BYTES, length),
-            CaptureSource::Text => (layout::SOURCE_TEXT, CaptureLength::Fixed(0)),
-            CaptureSource::Texts => (layout::SOURCE_TEXTS, CaptureLength::Fixed(0)),
-            CaptureSource::Message => (layout::SOURCE_MESSAGE, CaptureLength::Fixed(0)),
+            CaptureSource::Text => (layout::SOURCE_TEXT, ignored),
+            CaptureSource::Texts => (layout::SOURCE_TEXTS, ignored),
+            CaptureSource::Message => (layout::SOURCE_MESSAGE, ignored),
+            // The argument is the number of elements.
             CaptureSource::Vectors(argument) => (
                 layout::SOURCE_VECTORS,
                 CaptureLength::Argument { argument, unit: 1 },
@@ -162,8 +167,8 @@ fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
         };
         let is_text = matches!(capture.source, CaptureSource::Text | CaptureSource::Texts);
         let limit = match (capture.limit, is_text) {
-            (CaptureLimit::Path, _) => text(PATH_MAX),
-            (CaptureLimit::StringSize, true) => text(string_size),
+            (CaptureLimit::Path, _) => text_limit(PATH_MAX),
+            (CaptureLimit::StringSize, true) => text_limit(string_size),
             (CaptureLimit::StringSize, false) => string_size.min(longest),
             (CaptureLimit::Bytes(bytes), _) => bytes.min(longest),
         };
@@ -175,6 +180,7 @@ fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
             CaptureLength::Result { unit } => (layout::LENGTH_OF_RESULT, 0, unit),
             CaptureLength::Pointed { argument } => (layout::LENGTH_POINTED, argument, 1),
         };
+        // The fields of `entry`, in their order.
         let byte = |number: i32| number.to_le_bytes().into_iter().take(1);
         plan.extend(byte(source));
         plan.push(capture.argument);
@@ -184,7 +190,7 @@ fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
         plan.extend(limit.to_ne_bytes());
         plan.extend([0; 4]);
     }
-    plan.resize(size, 0);
+    plan.resize(plan_size, 0);
     plan
 }
 

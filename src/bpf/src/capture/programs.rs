@@ -1,8 +1,8 @@
 //! The programs of the capture.
 //!
-//! Registers: `R6` context, `R7` plan, `R8` buffer of the CPU, `R9` number of the call, later the size of the record so far. The
-//! size is kept in the buffer and loaded again for each segment: the verifier does not track the value of a loaded number, so all
-//! paths to an instruction look the same to it.
+//! Registers: `R6` arguments of the tracepoint, `R7` plan, `R8` buffer of the CPU, `R9` number of the call, later the size of the
+//! record so far. The size is kept in the buffer and loaded again for each segment: the verifier does not track the value of a
+//! loaded number, so all paths to an instruction look the same to it.
 
 use crate::Condition::{Above, AtMost, Equal, NotEqual, SignedLess};
 use crate::Operation::{Add, And, Mul, ShiftLeft, ShiftRight, Sub};
@@ -19,7 +19,7 @@ use super::layout::{
 };
 use super::messages::{read_message, read_messages};
 
-/// Call number, or that number + `CALLS` for returns, to the plan.
+/// From the number of a call plus [`FOR_BEGIN`] or [`FOR_RETURN`] to the plan.
 pub(super) const PLANS: MapId = MapId(2);
 /// One buffer per CPU.
 pub(super) const BUFFERS: MapId = MapId(3);
@@ -29,6 +29,11 @@ pub(super) const EVENTS: MapId = MapId(4);
 pub(super) const RETRIES: MapId = MapId(5);
 /// The cgroups whose tasks are observed.
 pub(super) const CGROUPS: MapId = MapId(6);
+
+/// Added to the number of a call: the plan for its begin.
+const FOR_BEGIN: i32 = 0;
+/// Added to the number of a call: the plan for its return.
+const FOR_RETURN: i32 = CALLS;
 
 /// `BPF_F_CURRENT_CPU`.
 const CURRENT_CPU: u64 = 0xffff_ffff;
@@ -46,7 +51,7 @@ const MORE_ITEM: i16 = captured_record::MORE_ITEM as i16;
 pub(super) const ADDRESS: i16 = -48;
 /// The number of bytes to read.
 const LENGTH: i16 = -56;
-/// The address of the list that [`read_item`] reads, at the same place: it is overwritten when bytes are read.
+/// The address of the list that [`read_item`] reads. It has the place of [`LENGTH`], so that [`read_bytes`] overwrites it.
 pub(super) const LIST: i16 = LENGTH;
 /// The number of bytes that the memory has; for a text, the maximum number to read.
 pub(super) const WANTED: i16 = -64;
@@ -63,6 +68,7 @@ const NO_RESULT: u64 = u64::MAX >> 1;
 /// The settings that the programs depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CaptureContext<'a> {
+    /// Whether only tasks in the map of tasks are captured.
     pub(super) known_tasks_only: bool,
     pub(super) excluded_process: Option<u32>,
     pub(super) excluded_threads: &'a [u32],
@@ -71,7 +77,7 @@ pub(super) struct CaptureContext<'a> {
     pub(super) registers: RegisterLayout,
 }
 
-/// At `sys_enter(registers, number)`.
+/// At `sys_enter(registers, number)`: captures the memory of the plan for the begin.
 pub(super) fn enter(context: CaptureContext<'_>) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
@@ -114,7 +120,7 @@ pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     b.load(Double, R1, R6, 8);
     b.store(Double, R8, buffer::RESULT, R1);
     b.jump_if(SignedLess, R1, 0, call_failed);
-    plan(&mut b, CALLS, out);
+    plan(&mut b, FOR_RETURN, out);
     entries(&mut b);
     b.place(call_failed);
     look_up(&mut b, RETRIES, TASK);
@@ -123,7 +129,7 @@ pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     b.call(Helper::MapDeleteElem);
     b.set_wide(R1, NO_RESULT);
     b.store(Double, R8, buffer::RESULT, R1);
-    plan(&mut b, 0, out);
+    plan(&mut b, FOR_BEGIN, out);
     entries(&mut b);
     b.place(no_retry);
     output(&mut b, out);
@@ -136,6 +142,7 @@ pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
 /// calls cheap that are not captured, in all tasks.
 fn select_call(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     let selected = b.label();
+    // The number of the call is copied to `ADDRESS`, which is not in use yet.
     b.address(R1, R10, i32::from(ADDRESS));
     b.set(R2, 4);
     b.load(Double, R3, R6, 0);
@@ -143,7 +150,7 @@ fn select_call(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     b.call(Helper::ProbeReadKernel);
     b.load(Word, R9, R10, ADDRESS);
     b.jump_if(Above, R9, CALLS - 1, out);
-    for add in [0, CALLS] {
+    for add in [FOR_BEGIN, FOR_RETURN] {
         b.operate(Add, R9, add);
         b.store(Word, R10, INDEX, R9);
         look_up(b, PLANS, INDEX);
@@ -209,8 +216,8 @@ fn fill_buffer(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     b.store(Double, R8, buffer::FAILED, 0);
 }
 
-/// Sets `R7` to the plan of the call whose number is in the record, or, if `add` is `CALLS`, to the plan of the call's return.
-/// The plan of a call that is not captured is empty. Jumps to `out` if the number is too large.
+/// Sets `R7` to a plan of the call whose number is in the record: that for `add`, which is [`FOR_BEGIN`] or [`FOR_RETURN`]. The
+/// plan of a call that is not captured is empty. Jumps to `out` if the number is too large.
 fn plan(b: &mut ProgramBuilder, add: i32, out: Label) {
     b.load(Word, R1, R8, buffer::RECORD + record::NUMBER);
     b.operate(Add, R1, add);
@@ -220,7 +227,8 @@ fn plan(b: &mut ProgramBuilder, add: i32, out: Label) {
     b.set(R7, R0);
 }
 
-/// Captures the memory of all entries of the plan at `R7`. Only the first entry may be a list.
+/// Captures the memory of all entries of the plan at `R7`. Only the first entry may be a list: texts, vectors or messages, also a
+/// single message.
 fn entries(b: &mut ProgramBuilder) {
     let done = b.label();
     for index in 0..MAX_ENTRIES {
@@ -233,7 +241,9 @@ fn entries(b: &mut ProgramBuilder) {
 /// full.
 fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
     let (text, texts, vectors, next) = (b.label(), b.label(), b.label(), b.label());
-    let (message, messages, list) = (b.label(), b.label(), b.label());
+    let (message, messages, counted_vectors) = (b.label(), b.label(), b.label());
+    // The item of memory that is no list, and the first item of a list.
+    let first_item = 0;
     b.load(Byte, R2, R7, at + entry::SOURCE);
     b.jump_if(Equal, R2, 0, done);
     argument(b, at + entry::ARGUMENT);
@@ -247,11 +257,11 @@ fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
         b.jump_if(Equal, R2, SOURCE_MESSAGES, messages);
     }
     wanted_length(b, at);
-    begin_segment(b, at, 0, done);
+    begin_segment(b, at, first_item, done);
     read_bytes(b, at, next);
     b.jump(next);
     b.place(text);
-    begin_segment(b, at, 0, done);
+    begin_segment(b, at, first_item, done);
     read_text(b, at);
     b.jump(next);
     if may_be_list {
@@ -262,15 +272,15 @@ fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
         read_messages(b, at, next, done);
         b.jump(next);
         b.place(message);
-        read_message(b, at, 0, next, done);
-        b.jump(list);
+        read_message(b, at, first_item, next, done);
+        b.jump(counted_vectors);
         b.place(vectors);
         argument(b, at + entry::LENGTH_ARGUMENT);
         b.store(Double, R10, COUNT, R1);
-        b.place(list);
-        read_vectors(b, at, 0, next, done);
+        b.place(counted_vectors);
+        read_vectors(b, at, first_item, next, done);
     } else {
-        for unused in [texts, vectors, message, messages, list] {
+        for unused in [texts, vectors, message, messages, counted_vectors] {
             b.place(unused);
         }
     }
@@ -318,12 +328,13 @@ fn wanted_length(b: &mut ProgramBuilder, at: i16) {
     b.store(Double, R10, WANTED, R1);
 }
 
-/// Sets `R9` to the record's size and begins a segment there, with the argument of the entry at the offset `at`. Jumps to `done`
-/// if the record is longer than [`buffer::LIMIT`].
+/// Sets `R9` to the record's size and begins a segment there, with the argument index of the entry at the offset `at` and the
+/// item index `item`. Jumps to `done` if the record is longer than [`buffer::LIMIT`].
 pub(super) fn begin_segment(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     begin_segment_up_to(b, at, item, buffer::LIMIT, done);
 }
 
+/// Like [`begin_segment`], with another limit.
 fn begin_segment_up_to(b: &mut ProgramBuilder, at: i16, item: i16, limit: i32, done: Label) {
     b.load(Double, R9, R8, buffer::SIZE);
     b.jump_if(Above, R9, limit, done);
@@ -349,7 +360,7 @@ fn limit(b: &mut ProgramBuilder, at: i16) {
     b.place(fits);
 }
 
-/// Reads the text at `ADDRESS` into the segment, at most the entry's limit with the NUL.
+/// Reads the text at `ADDRESS` into the segment: at most as many bytes as the entry's limit, including the NUL.
 fn read_text(b: &mut ProgramBuilder, at: i16) {
     let (unreadable, end) = (b.label(), b.label());
     limit(b, at);
@@ -359,6 +370,7 @@ fn read_text(b: &mut ProgramBuilder, at: i16) {
     b.load(Double, R3, R10, ADDRESS);
     b.call(Helper::ProbeReadUserStr);
     b.jump_if(SignedLess, R0, 1, unreadable);
+    // Never true, as the limit in `R2` was not larger: tells the verifier the maximum.
     b.jump_if(Above, R0, buffer::LONGEST, unreadable);
     end_segment(b, record::IS_TEXT);
     b.jump(end);
@@ -381,6 +393,7 @@ pub(super) fn read_bytes_up_to(b: &mut ProgramBuilder, next: Label) {
     b.jump_if(AtMost, R2, R1, limited);
     b.set(R2, R1);
     b.place(limited);
+    // Never true, as the limit was not larger: tells the verifier the maximum. The same applies after the call.
     b.jump_if(Above, R2, buffer::LONGEST, next);
     b.store(Double, R10, LENGTH, R2);
     segment_address(b, R1);
@@ -418,13 +431,16 @@ pub(super) fn fail_segment(b: &mut ProgramBuilder) {
     end_segment(b, record::IS_UNREADABLE);
 }
 
-/// Reads the texts of a list of addresses that ends with 0.
+/// Reads the texts of a list of addresses that ends with 0. Jumps to `next` or falls through after the last text; jumps to `done`
+/// if the record has no room for a further segment.
 fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);
     b.store(Double, R10, LIST, R1);
+    let address_size = 8;
+    // The address after the last text that is read tells whether there are more.
     for item in 0..=MAX_TEXTS {
-        read_item(b, 8, 8 * i32::from(item));
+        read_item(b, address_size, address_size * i32::from(item));
         b.jump_if(NotEqual, R0, 0, unreadable);
         b.load(Double, R1, R10, ITEM);
         b.jump_if(Equal, R1, 0, next);
@@ -442,7 +458,8 @@ fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     fail_segment(b);
 }
 
-/// Adds a segment `IS_MORE`, for which there is room beyond [`buffer::LIMIT`]. Jumps to `done` if there is no room.
+/// Adds a segment `IS_MORE`. It may begin beyond [`buffer::LIMIT`], but must end within [`buffer::LONGEST_RECORD`]; otherwise
+/// jumps to `done`.
 fn more_items(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     let longest = buffer::LONGEST_RECORD - i32::from(record::DATA);
     begin_segment_up_to(b, at, item, longest, done);
@@ -462,11 +479,13 @@ pub(super) fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
 }
 
 /// Reads the buffers of `struct iovec[]` at `ADDRESS`, which has `COUNT` elements, as the items from `first` on: of each buffer
-/// at most the entry's limit, of all buffers together only as many bytes as the result says.
+/// at most the entry's limit, of all buffers together only as many bytes as [`buffer::RESULT`] says, which this reduces. Jumps to
+/// `next` or falls through after the last buffer; jumps to `done` if the record has no room for a further segment.
 pub(super) fn read_vectors(b: &mut ProgramBuilder, at: i16, first: i16, next: Label, done: Label) {
     let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);
     b.store(Double, R10, VECTORS, R1);
+    let vector_size = 16;
     for item in 0..MAX_VECTORS {
         let (filled_whole, not_empty, skip) = (b.label(), b.label(), b.label());
         b.load(Double, R1, R10, COUNT);
@@ -474,10 +493,11 @@ pub(super) fn read_vectors(b: &mut ProgramBuilder, at: i16, first: i16, next: La
         begin_segment(b, at, first + item, full);
         b.load(Double, R1, R10, VECTORS);
         b.store(Double, R10, LIST, R1);
-        read_item(b, 16, 16 * i32::from(item));
+        read_item(b, vector_size, vector_size * i32::from(item));
         b.jump_if(NotEqual, R0, 0, unreadable);
         b.load(Double, R1, R10, ITEM);
         b.store(Double, R10, ADDRESS, R1);
+        // The smaller one of the size of the buffer and what is left of the result.
         b.load(Double, R1, R10, ITEM + 8);
         b.load(Double, R2, R8, buffer::RESULT);
         b.jump_if(AtMost, R1, R2, filled_whole);
@@ -494,10 +514,10 @@ pub(super) fn read_vectors(b: &mut ProgramBuilder, at: i16, first: i16, next: La
         read_bytes(b, at, skip);
         b.place(skip);
     }
-    // If the bytes of the result are used up, further buffers have no content, so none is missing.
     b.load(Double, R1, R10, COUNT);
     b.jump_if(AtMost, R1, i32::from(MAX_VECTORS), next);
     b.place(full);
+    // If nothing is left of the result, further buffers have no content, so none is missing.
     b.load(Double, R2, R8, buffer::RESULT);
     b.jump_if(Equal, R2, 0, next);
     more_items(b, at, first + MORE_ITEM, done);
@@ -512,6 +532,7 @@ fn note_failures(b: &mut ProgramBuilder) {
     let end = b.label();
     b.load(Double, R1, R8, buffer::FAILED);
     b.jump_if(Equal, R1, 0, end);
+    // The value in the map: only whether there is one matters.
     b.store(Word, R10, INDEX, 1);
     key(b, RETRIES, TASK);
     b.address(R3, R10, i32::from(INDEX));

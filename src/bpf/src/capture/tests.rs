@@ -31,6 +31,7 @@ fn plans_are_encoded_for_the_programs() {
         [1_u32.to_ne_bytes(), 32_u32.to_ne_bytes()].concat()
     );
     let read = encode(&plan("read").at_return, 32);
+    // Bytes at argument 1, whose number is the result.
     assert_eq!(read[..4], [1, 1, 2, 0]);
     let accepted = encode(&plan("accept").at_return, 32);
     // Bytes at argument 1, whose number is where argument 2 points to; then that number.
@@ -71,6 +72,7 @@ fn the_programs_pass_the_verifier() {
         TaskSet::All,
         TaskSet::Threads {
             threads: vec![1],
+            // Any offset: the thread waits for its exec, so no child of it is followed.
             follow: Some(1000),
             from_exec: true,
         },
