@@ -3,7 +3,7 @@
 //! perf accepts unique prefixes, bundles, attached values, negatives of every option, and a workload with options of its own.
 //! This pass resolves these words against the command's declaration and emits each option in the order given: as `--name`,
 //! `--name=false` or `--name=value`, or `-x` if it has only a short form. `--` and the remaining words follow, if there are any.
-//! For a command whose workload is only the words after `--`, words that precede `--` still precede it.
+//! If the words after `--` are an argument of their own (clap's `last`), the other words stay before `--`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -71,8 +71,9 @@ pub(crate) fn first_word(command: &Command, words: &[OsString]) -> Option<usize>
     None
 }
 
-/// Removes a switch with a long form only, which may be abbreviated, from the options before the workload. Returns the other words
-/// and the switch's state, `None` if it is not given. From an invalid option on, all words are kept.
+/// Removes a switch with a long form only, which may be abbreviated, from the options before the workload. Returns the other
+/// words, and the switch's state: `None` if it is not given. From an invalid option, `-h`, `--help` or `--list-opts` on, all
+/// words are kept.
 pub(crate) fn take_switch(
     command: &Command,
     words: &[OsString],
@@ -85,7 +86,7 @@ pub(crate) fn take_switch(
         let parsed = match pass.take().map(|word| word.as_bytes()) {
             Some([b'-', b'-', long @ ..]) if !long.is_empty() => pass.long(long),
             Some([b'-', short @ ..]) if !short.is_empty() => pass.bundle(short),
-            // The workload, `--`, or the end.
+            // The workload, `--`, or the end: any request ends the loop, as the request of an option does.
             _ => Ok(Some(ParsedCommand::Manual)),
         };
         if !matches!(parsed, Ok(None)) {
@@ -226,7 +227,8 @@ impl<'a> WordPass<'a> {
             let rest = &word[position + 1..];
             match OptionShape::of(arg) {
                 OptionShape::Switch | OptionShape::Counter | OptionShape::NotYet => {
-                    self.apply(found, None, &given)?
+                    let attached = None;
+                    self.apply(found, attached, &given)?;
                 }
                 _ => {
                     let attached = Some(rest).filter(|rest| !rest.is_empty());
@@ -255,8 +257,9 @@ impl<'a> WordPass<'a> {
         UsageError::UnknownSwitch(letter, long.map(|long| format!("--{long}")))
     }
 
-    /// Emits one option, or removes its earlier words for the negative of an option that is not a switch. If the option needs a
-    /// value and none is attached, takes the next word. `given` is the option's name in messages.
+    /// Emits one option, or removes its earlier words for the negative of an option that is not a switch. If no value is
+    /// attached, takes the next word as the value if the option needs one, or if it is an [`OptionShape::Optional`] and the word
+    /// has no leading dash. `given` is the option's name in messages.
     fn apply(
         &mut self,
         found: FoundOption<'a>,

@@ -12,10 +12,11 @@ use crate::{FILE_MODE, FOLDER_MODE};
 
 /// Folder of links by build-id.
 pub(crate) const LINKS: &str = ".build-id";
-/// Names of the content file in an object's folder: for a file, the kernel, the vdso.
+/// Names of the content file in an object's folder: of an ELF file, of the kernel's symbols, and of the vdso.
 const CONTENTS: [&str; 3] = ["elf", "kallsyms", "vdso"];
-/// Name of the file with an object's probe events, and its maximum size in bytes.
+/// Name of the file with an object's probe events.
 const PROBES: &str = "probes";
+/// Maximum size of that file in bytes.
 const MAX_PROBES: u64 = 64 << 20;
 
 /// Folder of installed debug files by build-id.
@@ -78,8 +79,8 @@ fn read_probes(folder: &Folder) -> io::Result<String> {
 /// The first character of the line of a USDT marker in a list of probe events.
 const MARKER: char = '%';
 
-/// Adds the lines of USDT markers `markers` before an object's probe events, unless these already contain markers. Creates the
-/// list if the object has none.
+/// Adds `markers`, the lines of USDT markers, at the start of an object's list of probe events, unless the list already contains
+/// markers. Creates the list if the object has none, even if `markers` is empty.
 fn add_markers(folder: &Folder, markers: &str) -> io::Result<()> {
     let _lock = folder.lock()?;
     if folder.kind(PROBES.as_ref())?.is_none() {
@@ -167,8 +168,8 @@ impl Cache {
         let name = name_of(&links.read_link(link_name).ok()?, id)?;
         let folder = root.below(&folder(&name, id)?).ok()?;
         let mut contents = CONTENTS.iter();
-        let is_there = contents.any(|content| folder.has_file(content.as_ref()));
-        is_there.then(|| Cached {
+        let has_content = contents.any(|content| folder.has_file(content.as_ref()));
+        has_content.then(|| Cached {
             id: id.to_owned(),
             name,
             folder: folder.path().to_owned(),
@@ -260,7 +261,7 @@ fn link(id: &str) -> Option<(PathBuf, &OsStr)> {
     is_id.then(|| (Path::new(LINKS).join(first), OsStr::new(rest)))
 }
 
-/// The folder of an object relative to the cache. `None` for empty names and names that contain `..`.
+/// The folder of an object relative to the cache. `None` for empty names and names that contain `..` or begin with `./`.
 fn folder(name: &Path, id: &str) -> Option<PathBuf> {
     let below = name.strip_prefix("/").unwrap_or(name);
     let mut parts = below.components();
@@ -293,7 +294,7 @@ fn remove_below(root: &Folder, parent: &Path, name: &OsStr) -> io::Result<()> {
         let removed = root
             .below(above)
             .and_then(|above| above.remove_folder(name));
-        // The folder is not empty.
+        // The folder is not empty, or is missing.
         if removed.is_err() {
             return Ok(());
         }
@@ -444,15 +445,15 @@ mod tests {
         let list = || cache.object("ab12").unwrap().probes().unwrap();
         cache.add(&with("")).unwrap();
         let cached = cache.object("ab12").unwrap();
-        let own = "#f\np:g/f f+0\n";
-        cached.change_probes(|_| (own.to_owned(), ())).unwrap();
+        let events = "#f\np:g/f f+0\n";
+        cached.change_probes(|_| (events.to_owned(), ())).unwrap();
         cache.add(&with("%a:b=b\n")).unwrap();
-        assert_eq!(list(), format!("%a:b=b\n{own}"));
+        assert_eq!(list(), format!("%a:b=b\n{events}"));
         cache.add(&with("%c:d=d\n")).unwrap();
         cache.add(&with("")).unwrap();
         assert_eq!(
             list(),
-            format!("%a:b=b\n{own}"),
+            format!("%a:b=b\n{events}"),
             "the markers are unchanged"
         );
         fs::remove_dir_all(root).unwrap();

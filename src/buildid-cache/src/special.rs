@@ -1,4 +1,4 @@
-//! Objects without a file: the kernel's symbols, and the vdso.
+//! Objects that are not ELF files on disk: the kernel's symbols, and the vdso.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -12,12 +12,12 @@ use crate::{Cache, FILE_MODE, FOLDER_MODE, hexadecimal};
 /// Name of the kernel's object.
 pub const KERNEL_OBJECT: &str = "[kernel.kallsyms]";
 
-/// An object without a file on disk.
+/// An object that is not an ELF file on disk.
 #[derive(Debug, Clone, Copy)]
 pub struct SpecialObject<'a> {
     /// `[kernel.kallsyms]` or `[vdso]`.
     name: &'static str,
-    /// Name of the file in its folder: `kallsyms` or `vdso`.
+    /// Name of the content file in the object's folder in the cache: `kallsyms` or `vdso`.
     file: &'static str,
     build_id: &'a [u8],
 }
@@ -51,8 +51,8 @@ impl<'a> SpecialObject<'a> {
 }
 
 impl Cache {
-    /// Adds a special object with the result of `content`, which is not called if its file already exists. The file is created
-    /// atomically. An existing link of this build-id is kept.
+    /// Adds a special object with the result of `content`, which is not called if the content file already exists. The file is
+    /// created atomically. An existing link of this build-id is kept.
     ///
     /// # Errors
     /// Errors of `content`, creating folders and links, and writing.
@@ -71,6 +71,7 @@ impl Cache {
             let content = content()?;
             folder.write_atomic(file, FILE_MODE, |out| out.write_all(&content))?;
         }
+        // An empty build-id has no link.
         let Some((first, rest)) = id.split_at_checked(2) else {
             return Ok(());
         };

@@ -6,10 +6,15 @@ use crate::cli::options::{
     counter, list, number, optional, short_switch, switch, unsupported, value,
 };
 
+/// The words of the example command are a workload.
+const WORKLOAD: bool = true;
+/// The words of the example command are not a workload: options may follow them.
+const NO_WORKLOAD: bool = false;
+
 /// A command with options of each kind.
-fn example_command(workload: bool) -> Command {
+fn example_command(has_workload: bool) -> Command {
     let words = Arg::new("words").num_args(0..);
-    let words = if workload {
+    let words = if has_workload {
         words.trailing_var_arg(true).allow_hyphen_values(true)
     } else {
         words
@@ -42,9 +47,9 @@ fn words(words: &[&str]) -> Vec<OsString> {
 }
 
 /// Returns the rewritten words joined by blanks, or in debug format a result other than `Run`.
-fn rewritten(workload: bool, line: &str) -> String {
+fn rewritten(has_workload: bool, line: &str) -> String {
     match normalise(
-        &example_command(workload),
+        &example_command(has_workload),
         &words(&line.split(' ').collect::<Vec<_>>()),
     ) {
         Ok(ParsedCommand::Run(out)) => out.join(OsStr::new(" ")).to_string_lossy().into_owned(),
@@ -54,7 +59,7 @@ fn rewritten(workload: bool, line: &str) -> String {
 
 fn usage_error(line: &str) -> Option<UsageError> {
     normalise(
-        &example_command(true),
+        &example_command(WORKLOAD),
         &words(&line.split(' ').collect::<Vec<_>>()),
     )
     .err()
@@ -70,55 +75,58 @@ fn values_are_attached_or_the_next_word() {
         "--fr 99",
         "--fr=99",
     ] {
-        assert_eq!(rewritten(true, line), "--freq=99", "{line}");
+        assert_eq!(rewritten(WORKLOAD, line), "--freq=99", "{line}");
     }
     assert_eq!(
-        rewritten(true, "-x, -x: -x="),
+        rewritten(WORKLOAD, "-x, -x: -x="),
         "--field-separator=, --field-separator=: --field-separator=="
     );
     assert_eq!(
-        rewritten(true, "-x = -F -1"),
+        rewritten(WORKLOAD, "-x = -F -1"),
         "--field-separator== --freq=-1"
     );
-    assert_eq!(rewritten(true, "--freq="), "--freq=");
+    assert_eq!(rewritten(WORKLOAD, "--freq="), "--freq=");
 }
 
 #[test]
 fn bundled_short_options_end_at_one_with_a_value() {
-    assert_eq!(rewritten(true, "-ag"), "--all-cpus -g");
+    assert_eq!(rewritten(WORKLOAD, "-ag"), "--all-cpus -g");
     assert_eq!(
-        rewritten(true, "-agF99 sleep 1"),
+        rewritten(WORKLOAD, "-agF99 sleep 1"),
         "--all-cpus -g --freq=99 -- sleep 1"
     );
     assert_eq!(
-        rewritten(true, "-aF 99 sleep"),
+        rewritten(WORKLOAD, "-aF 99 sleep"),
         "--all-cpus --freq=99 -- sleep"
     );
-    assert_eq!(rewritten(true, "-vvv"), "--verbose --verbose --verbose");
+    assert_eq!(rewritten(WORKLOAD, "-vvv"), "--verbose --verbose --verbose");
 }
 
 #[test]
 fn optional_values_are_recognised() {
     assert_eq!(
-        rewritten(false, "-z3 -z --level=5 -z 3"),
+        rewritten(NO_WORKLOAD, "-z3 -z --level=5 -z 3"),
         "--level=3 --level --level=5 --level -- 3"
     );
     assert_eq!(
-        rewritten(false, "-m caller -m -a -mflat"),
+        rewritten(NO_WORKLOAD, "-m caller -m -a -mflat"),
         "--mode=caller --mode --all-cpus --mode=flat"
     );
-    assert_eq!(rewritten(false, "-am caller"), "--all-cpus --mode=caller");
+    assert_eq!(
+        rewritten(NO_WORKLOAD, "-am caller"),
+        "--all-cpus --mode=caller"
+    );
 }
 
 #[test]
 fn no_prefixes_unset_flags_and_values() {
-    assert_eq!(rewritten(true, "--no-all-cpus"), "--all-cpus=false");
-    assert_eq!(rewritten(true, "--no-inherit"), "--no-inherit");
-    assert_eq!(rewritten(true, "--no-no-inherit"), "--no-inherit=false");
-    assert_eq!(rewritten(true, "--inherit"), "--no-inherit=false");
+    assert_eq!(rewritten(WORKLOAD, "--no-all-cpus"), "--all-cpus=false");
+    assert_eq!(rewritten(WORKLOAD, "--no-inherit"), "--no-inherit");
+    assert_eq!(rewritten(WORKLOAD, "--no-no-inherit"), "--no-inherit=false");
+    assert_eq!(rewritten(WORKLOAD, "--inherit"), "--no-inherit=false");
     assert_eq!(
         rewritten(
-            true,
+            WORKLOAD,
             "-F 99 -a --no-freq -e x --no-event -e y -vv --no-verbose"
         ),
         "--all-cpus --event=y"
@@ -128,28 +136,28 @@ fn no_prefixes_unset_flags_and_values() {
 #[test]
 fn the_workload_keeps_its_own_options() {
     assert_eq!(
-        rewritten(true, "-a sleep -a --freq"),
+        rewritten(WORKLOAD, "-a sleep -a --freq"),
         "--all-cpus -- sleep -a --freq"
     );
-    assert_eq!(rewritten(true, "-a -- -h"), "--all-cpus -- -h");
-    assert_eq!(rewritten(true, "-a --"), "--all-cpus");
+    assert_eq!(rewritten(WORKLOAD, "-a -- -h"), "--all-cpus -- -h");
+    assert_eq!(rewritten(WORKLOAD, "-a --"), "--all-cpus");
     assert_eq!(
-        rewritten(false, "one -a two -F 9"),
+        rewritten(NO_WORKLOAD, "one -a two -F 9"),
         "--all-cpus --freq=9 -- one two"
     );
-    assert_eq!(rewritten(false, "-a -"), "--all-cpus -- -");
+    assert_eq!(rewritten(NO_WORKLOAD, "-a -"), "--all-cpus -- -");
 }
 
 #[test]
 fn help_applies_where_it_is_given() {
     assert_eq!(
-        rewritten(true, "-a -h freq cpu"),
+        rewritten(WORKLOAD, "-a -h freq cpu"),
         r#"Ok(Summary(["freq", "cpu"]))"#
     );
-    assert_eq!(rewritten(true, "-ah"), "Ok(Summary([]))");
-    assert_eq!(rewritten(true, "--help"), "Ok(Manual)");
-    assert_eq!(rewritten(true, "sleep --help"), "-- sleep --help");
-    assert_eq!(rewritten(true, "-F -h"), "--freq=-h");
+    assert_eq!(rewritten(WORKLOAD, "-ah"), "Ok(Summary([]))");
+    assert_eq!(rewritten(WORKLOAD, "--help"), "Ok(Manual)");
+    assert_eq!(rewritten(WORKLOAD, "sleep --help"), "-- sleep --help");
+    assert_eq!(rewritten(WORKLOAD, "-F -h"), "--freq=-h");
 }
 
 #[test]
@@ -202,15 +210,15 @@ fn invalid_options_are_named_in_the_error() {
 
 #[test]
 fn underscores_of_old_scripts_are_dashes() {
-    assert_eq!(rewritten(true, "--all_cpus"), "--all-cpus");
-    assert_eq!(rewritten(true, "--no_inherit"), "--no-inherit");
+    assert_eq!(rewritten(WORKLOAD, "--all_cpus"), "--all-cpus");
+    assert_eq!(rewritten(WORKLOAD, "--no_inherit"), "--no-inherit");
 }
 
 #[test]
 fn words_that_are_not_utf8_pass_through() {
     let bytes = OsString::from_vec(b"-F\xff\xfe".to_vec());
     let name = OsString::from_vec(b"\xff".to_vec());
-    let out = normalise(&example_command(true), &[bytes, name.clone()]);
+    let out = normalise(&example_command(WORKLOAD), &[bytes, name.clone()]);
     assert_eq!(
         out,
         Ok(ParsedCommand::Run(vec![
@@ -221,22 +229,22 @@ fn words_that_are_not_utf8_pass_through() {
     );
     assert!(
         normalise(
-            &example_command(true),
+            &example_command(WORKLOAD),
             &[OsString::from_vec(b"--\xff".to_vec())]
         )
         .is_err()
     );
     assert!(
         normalise(
-            &example_command(true),
+            &example_command(WORKLOAD),
             &[OsString::from_vec(b"-\xff".to_vec())]
         )
         .is_err()
     );
 }
 
-/// perf's rule for abbreviated long options, written independently: every option counts once, as itself or as its
-/// negative.
+/// perf's rule for abbreviated long options, written independently. Returns the options that `name` may mean, each with whether
+/// it means the option's negative; every option counts once, as itself or as its negative.
 fn perf_candidates<'a>(longs: &[&'a str], name: &str) -> Vec<(&'a str, bool)> {
     let exact = |long: &&'a str| {
         let negative = format!("no-{long}");
@@ -307,10 +315,10 @@ fn spelled_options_reach_clap_in_order() -> Result<(), clap::Error> {
         "ls",
         "-l",
     ];
-    let Ok(ParsedCommand::Run(out)) = normalise(&example_command(true), &words(&line)) else {
+    let Ok(ParsedCommand::Run(out)) = normalise(&example_command(WORKLOAD), &words(&line)) else {
         unreachable!("the line is well formed");
     };
-    let matches = example_command(true)
+    let matches = example_command(WORKLOAD)
         .no_binary_name(true)
         .args_override_self(true)
         .try_get_matches_from(out)?;
@@ -355,10 +363,10 @@ proptest::proptest! {
     #[test]
     fn any_words_end_without_panic(line in proptest::collection::vec("(-{0,2}[aFgvxmzo=,hn_]{0,4}|.{0,6})", 0..6)) {
         let line: Vec<OsString> = line.into_iter().map(OsString::from).collect();
-        for workload in [true, false] {
-            if let Ok(ParsedCommand::Run(out)) = normalise(&example_command(workload), &line) {
+        for has_workload in [WORKLOAD, NO_WORKLOAD] {
+            if let Ok(ParsedCommand::Run(out)) = normalise(&example_command(has_workload), &line) {
                 // Rewritten words never contain an option unknown to clap; at most a value is invalid.
-                let parsed = example_command(workload).no_binary_name(true).disable_help_flag(true).args_override_self(true)
+                let parsed = example_command(has_workload).no_binary_name(true).disable_help_flag(true).args_override_self(true)
                     .try_get_matches_from(out);
                 let accepted = parsed.as_ref().err().is_none_or(|error| error.kind() == clap::error::ErrorKind::ValueValidation);
                 proptest::prop_assert!(accepted, "{:?}", parsed);

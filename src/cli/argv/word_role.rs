@@ -51,7 +51,8 @@ impl<'a> WordRole<'a> {
                     continue;
                 }
             };
-            // The option took the last word as its value. Errors in earlier words are reported when the command runs.
+            // The option took the last word as its value. Errors in earlier words are ignored here, and reported when the
+            // command runs.
             if parsed.is_ok() && pass.next > last {
                 let (arg, _) = pass.out.last()?;
                 return Some(Self::Value { arg, start: 0 });

@@ -50,7 +50,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let browses = browse::is_wanted(matches, context)?;
     let analysis = Analysis::open(&input, &data, jobs, context)?;
     let resolver = analysis.resolver(&symbols);
-    let criteria = filters.filter(data.metadata(), false)?.non_empty();
+    let are_times_relative = false;
+    let criteria = filters.filter(data.metadata(), are_times_relative)?;
+    let criteria = criteria.non_empty();
     let counting = FunctionCounts {
         analysis: &analysis,
         resolver: &resolver,

@@ -63,7 +63,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
 }
 
-/// Writes the archive, or prints sizes with `--size`. Objects that can't be packed are listed; the others are packed.
+/// Writes the archive, or prints sizes with `--size`. Objects that can't be packed are listed; the others are packed. With `all`
+/// (`--all`), the recording is packed too.
 fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitStatus, CliError> {
     let given = matches.get_one::<String>("file");
     let file = given.map_or(DEFAULT, String::as_str);
@@ -89,6 +90,7 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
     if flag(matches, "size") == Some(true) {
         let recording = all.then(|| Path::new(file));
         size::print(recording, contents, context)?;
+        // The error, if not all records could be read.
         damage?;
         return Ok(ExitStatus::Ok);
     }
@@ -117,6 +119,7 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
     writeln!(out, "Now please run:\n\n$ {unpacking}\n")?;
     writeln!(out, "wherever you need to run '{program} report' on.")?;
     out.flush()?;
+    // The error, if not all records could be read: then objects may be missing from the archive.
     damage?;
     Ok(match missing.is_empty() {
         true => ExitStatus::Ok,
@@ -326,6 +329,6 @@ fn installed(path: &Path, id: &BuildId) -> Option<PackedFile> {
         return None;
     }
     let bytes = DiskFiles.read(path).ok()?;
-    let own_id = build_id_of_elf(&bytes)?;
-    own_id.matches(id).then(|| PackedFile::new("elf", path))
+    let file_id = build_id_of_elf(&bytes)?;
+    file_id.matches(id).then(|| PackedFile::new("elf", path))
 }

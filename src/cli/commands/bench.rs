@@ -99,15 +99,21 @@ fn run_one(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     let name = format!("{} {}", collection.name, benchmark.name);
-    let own = (benchmark.build)();
-    let matches = match parse(&name, benchmark.summary, own.clone(), words, context)? {
+    let own_command = (benchmark.build)();
+    let matches = match parse(
+        &name,
+        benchmark.summary,
+        own_command.clone(),
+        words,
+        context,
+    )? {
         Parsed::Matches(matches) => matches,
         Parsed::Answered(exit) => return Ok(exit),
     };
     let settings = GivenSettings::new(&matches).or(given).check(context)?;
     let mut runner = Runner::new(settings, context)?;
     let full_name = format!("{}/{}", collection.name, benchmark.name);
-    runner.begin(&full_name, own_options(&own, &matches));
+    runner.begin(&full_name, own_options(&own_command, &matches));
     runner.print(&format!("# Running '{full_name}' benchmark:\n"))?;
     if let Err(error) = (benchmark.run)(&matches, &mut runner) {
         runner.store_error(&error);
@@ -158,11 +164,11 @@ fn run_with_defaults(
     runner.print("\n")
 }
 
-/// Parses the words after the name of a benchmark or `all`: its own options and the common ones.
+/// Parses the words after the name of a benchmark or `all`: its own options, which `own_command` declares, and the common ones.
 fn parse(
     name: &str,
     summary: &str,
-    own: Command,
+    own_command: Command,
     words: &[OsString],
     context: &Context,
 ) -> Result<Parsed, CliError> {
@@ -172,7 +178,7 @@ fn parse(
         summary,
         usage: &["[<options>]"],
     };
-    parsing::parse(context, title, with_common(own), words)
+    parsing::parse(context, title, with_common(own_command), words)
 }
 
 fn list_collections(context: &Context) -> Result<ExitStatus, CliError> {

@@ -44,6 +44,7 @@ pub(super) fn run(
     let mut display = BrowserTerminal::open(context)?;
     let (request_sender, requests) = channel();
     let (answer_sender, answers) = channel();
+    // `is_global`: percentages are relative to the event's total instead of the function's.
     let (options, is_global) = annotator.printer.request.view_options();
     let screen = AnnotateScreen::new(first, options, is_global, request_sender, display.theme());
     thread::scope(|scope| {
@@ -63,7 +64,7 @@ fn serve(
 ) {
     for request in requests {
         let answer = match &request {
-            BrowserRequest::Samples(place) => commands.samples(place.as_ref()),
+            BrowserRequest::Samples(function) => commands.samples(function.as_ref()),
             request => match annotator.answer(request) {
                 Some(answer) => answer,
                 None => continue,

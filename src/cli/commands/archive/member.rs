@@ -64,7 +64,7 @@ pub(super) fn member(path: &Path) -> Result<ArchiveMember, &'static str> {
             _ => Err("not a file of the build-id cache"),
         };
     }
-    // Directories are paths of the recording machine; only the file name is used.
+    // The member's directories are those of the machine where the archive was packed; only the file name is used.
     let name = names.last().copied().unwrap_or_default();
     let is_hidden = name.as_bytes().starts_with(b".");
     let has_control = name.to_string_lossy().chars().any(char::is_control);
@@ -74,8 +74,8 @@ pub(super) fn member(path: &Path) -> Result<ArchiveMember, &'static str> {
     }
 }
 
-/// Returns the directory `NAME/ID` and the build-id of the link from `.build-id/xx/yyyy…` (`path`) to `../../NAME/ID` (`target`),
-/// or why it is skipped.
+/// Returns the directory `NAME/ID` and the build-id of the symbolic link at `path` (`.build-id/xx/yyyy…`) to `target`
+/// (`../../NAME/ID`), or why the link is skipped.
 pub(super) fn linked(path: &Path, target: &Path) -> Result<(PathBuf, String), &'static str> {
     let names = plain_components(path).ok_or("its path leads out of the directory")?;
     let id = match names[..] {
@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn links_lead_to_their_object() {
         let id = "ab".repeat(20);
-        let own = format!(".build-id/ab/{}", &id[2..]);
-        let to = |target: String| linked(Path::new(&own), Path::new(&target));
+        let link = format!(".build-id/ab/{}", &id[2..]);
+        let to = |target: String| linked(Path::new(&link), Path::new(&target));
         assert_eq!(
             to(format!("../../usr/ls/{id}")),
             Ok((format!("usr/ls/{id}").into(), id.clone()))

@@ -1,5 +1,5 @@
-//! The archive: a tar file laid out like the build-id cache, compressed with bzip2. With `--all`, this archive is nested in
-//! another one next to the recording.
+//! The archive: a tar file laid out like the build-id cache, compressed with bzip2. With `--all`, this archive and
+//! the recording are the two members of an outer archive.
 //!
 //! ```text
 //! .build-id/xx/yyyy…      -> ../../usr/bin/ls/ID
@@ -48,9 +48,9 @@ impl PackedFile {
         let folder = Folder::open(folder)?;
         for name in folder.names()? {
             let path = folder.path().join(&name);
-            // Another process is still writing this file.
-            let unfinished = path.extension().is_some_and(|end| end == "tmp");
-            if folder.has_file(&name) && !unfinished {
+            // A `.tmp` file is still being written by another process.
+            let is_unfinished = path.extension().is_some_and(|end| end == "tmp");
+            if folder.has_file(&name) && !is_unfinished {
                 files.push(Self { name, path });
             }
         }

@@ -31,7 +31,7 @@ const MAX_HEADERS: u64 = 1 << 20;
 pub(super) struct ArchiveSummary {
     /// The names of the unpacked recordings in the current directory.
     pub(super) recordings: Vec<PathBuf>,
-    /// The number of objects in the cache after unpacking that the archive has a link to.
+    /// The number of links in the archive whose object is in the cache after unpacking.
     pub(super) objects: usize,
     /// The paths of refused entries, each with the reason.
     pub(super) refused: Vec<String>,
@@ -88,10 +88,11 @@ impl ArchiveUnpacker<'_> {
     ///
     /// Errors of reading and writing. Files that were unpacked before the error remain.
     pub(super) fn unpack(&self, archive: impl Read, done: &mut ArchiveSummary) -> io::Result<()> {
-        self.unpack_level(&mut MultiBzDecoder::new(archive), done, true)
+        let is_outer = true;
+        self.unpack_level(&mut MultiBzDecoder::new(archive), done, is_outer)
     }
 
-    /// Unpacks an archive. An archive with a recording may contain an archive of objects, which may not contain another archive.
+    /// Unpacks the outer archive (`is_outer`) or the archive of objects nested in it, which may not contain another archive.
     fn unpack_level(
         &self,
         archive: &mut dyn Read,
@@ -106,13 +107,15 @@ impl ArchiveUnpacker<'_> {
         let mut links = Vec::new();
         let result = archive.entries()?.try_for_each(|entry| {
             let mut entry = entry?;
+            // The headers are read; the size of the content is not limited.
             allowance.set(None);
             let path = entry.path()?.into_owned();
             let unpacked = match path == Path::new(SYMBOLS) && is_outer {
                 true => {
                     let inner: &mut dyn Read =
                         &mut MultiBzDecoder::new(&mut entry as &mut dyn Read);
-                    self.unpack_level(inner, done, false)
+                    let is_outer = false;
+                    self.unpack_level(inner, done, is_outer)
                         .map_err(EntryFault::Io)
                 }
                 false => self.entry(&path, &mut entry, &mut links, done),
@@ -124,7 +127,7 @@ impl ArchiveUnpacker<'_> {
                 Err(EntryFault::Io(error)) => return Err(error),
                 Ok(()) => {}
             }
-            // The rest of the content doesn't count as headers.
+            // The content that is still unread is skipped here, before the limit for the next headers is set.
             io::copy(&mut entry, &mut io::sink())?;
             allowance.set(Some(MAX_HEADERS));
             Ok(())
@@ -147,7 +150,7 @@ impl ArchiveUnpacker<'_> {
             Ok(entry.link_name()?.unwrap_or_default().into_owned())
         };
         match entry.header().entry_type() {
-            // Directories are created for their files.
+            // A directory is created when a file in it is unpacked.
             EntryType::Directory => Ok(()),
             EntryType::Symlink => {
                 let (folder, id) = linked(path, &target(entry)?)?;
@@ -165,7 +168,8 @@ impl ArchiveUnpacker<'_> {
             EntryType::Regular | EntryType::Continuous => match member(path)? {
                 ArchiveMember::Object(object) => {
                     let mode = entry.header().mode().unwrap_or(0o644);
-                    // Only the owner may write. Read permissions are kept: only the owner may read a kernel's kallsyms.
+                    // Only the owner may write. Other permissions are kept, so that a file that only its owner may read, such as
+                    // a kernel's kallsyms, stays private.
                     self.object(&object, entry, mode & 0o755 | 0o400)
                 }
                 // The list is created from the object when needed.
@@ -273,7 +277,7 @@ fn has_id(bytes: &[u8], id: &str) -> bool {
     build_id_of_elf(bytes).is_some_and(|found| found.to_string() == id)
 }
 
-/// A reader that fails after `allowance` bytes, if that is set.
+/// A reader that fails after `allowance` bytes; `None` for no limit.
 struct LimitedReader<'r> {
     inner: &'r mut dyn Read,
     allowance: Rc<Cell<Option<u64>>>,

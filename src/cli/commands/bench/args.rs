@@ -54,8 +54,8 @@ fn common() -> [Arg; 5] {
     ]
 }
 
-/// Adds the options common to all benchmarks. If a common option and one of the benchmark use the same letter, the benchmark's option keeps
-/// the letter: `-r` of `futex hash` is `--runtime`, not `--repeat`.
+/// Adds the options common to all benchmarks. If a common option and an option of the benchmark use the same letter, the
+/// benchmark's option keeps the letter: `-r` of `futex hash` is `--runtime`, not `--repeat`.
 pub(super) fn with_common(command: Command) -> Command {
     let letters: Vec<char> = options(&command).filter_map(Arg::get_short).collect();
     let added = common().map(|arg| match arg.get_short() {

@@ -37,13 +37,13 @@ impl Baseline {
         })
     }
 
-    /// Returns the text of the comparison, and whether it is a failure: a result is worse, a benchmark failed that did not fail before, or no
-    /// result could be compared.
+    /// Returns the text of the comparison, and whether it is a failure: a result is worse, a benchmark failed that did not fail
+    /// before, or no result could be compared.
     pub(super) fn compare(&self, report: &Report) -> (String, bool) {
         let mut text = format!("\n# Compared with {}:\n", self.path);
-        let own = (&report.kernel, &report.machine, report.cpus);
+        let current = (&report.kernel, &report.machine, report.cpus);
         let earlier = (&self.report.kernel, &self.report.machine, self.report.cpus);
-        if own != earlier {
+        if current != earlier {
             // Writing to a String cannot fail.
             let _ = writeln!(
                 text,
@@ -62,8 +62,8 @@ impl Baseline {
         (text, is_failure)
     }
 
-    /// Appends the lines of a benchmark to `text`, and adds the number of its compared results to `compared`. Returns whether a result
-    /// is worse, or the benchmark failed and did not fail before.
+    /// Appends the lines of a benchmark to `text`, and adds the number of its compared results to `compared`. Returns whether a
+    /// result is worse, or the benchmark failed and did not fail before.
     fn compare_entry(&self, entry: &Entry, text: &mut String, compared: &mut u64) -> bool {
         let same_name: Vec<&Entry> = self
             .report
