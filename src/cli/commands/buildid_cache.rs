@@ -197,7 +197,7 @@ fn files(matches: &ArgMatches, option: &str) -> Vec<PathBuf> {
     named.map(PathBuf::from).collect()
 }
 
-/// Lists and changes the cache, and prints the changes.
+/// Lists and changes the cache.
 struct CacheEditor<'c> {
     cache: Cache,
     context: &'c Context,
@@ -334,8 +334,8 @@ impl<'c> CacheEditor<'c> {
         Ok(())
     }
 
-    /// Copies the kernel's code from `kcore` into the cache, and prints an error, or the result with `-v`. Returns whether that
-    /// succeeded.
+    /// Copies the kernel's code from `kcore` into the cache, and prints an error, or the result with `-v`. Returns whether
+    /// there is a copy now, new or existing.
     fn add_kcore(&self, kcore: &Path, even_if_cached: bool) -> bool {
         let copy = kernel::copy_kcore(self.cache.root(), kcore, even_if_cached);
         let message = match &copy {
@@ -368,11 +368,11 @@ impl<'c> CacheEditor<'c> {
         Ok(succeeded)
     }
 
-    /// Removes the least recently used objects until the others are within the limits, and prints the size of the cache. Prints
-    /// an error for each object that can't be removed. Returns whether all were removed.
+    /// Removes the least recently used objects until the others are within the limits, and prints the remaining and the
+    /// removed size. Prints an error for each object that can't be removed. Returns whether there was no such error.
     fn shrink(&self, limits: CacheLimits) -> Result<bool, CliError> {
         let mut succeeded = true;
-        // An object that another process has just removed has no size and is ignored.
+        // An object that can't be read, such as one that another process has just removed, is ignored.
         let sized = self.objects()?.into_iter().map(SizedObject::of);
         let all: Vec<SizedObject> = sized.filter_map(Result::ok).collect();
         let (count, bytes) = (all.len(), total(&all));
@@ -397,6 +397,7 @@ impl<'c> CacheEditor<'c> {
         Ok(succeeded)
     }
 
+    /// Removes an object. `file` is only for the message.
     fn remove_object(&self, cached: &Cached, file: &Path) -> Result<(), String> {
         self.cache.remove(cached).map_err(|error| reason(&error))?;
         self.report_change("Removing", &cached.id, file);

@@ -30,7 +30,7 @@ pub(super) struct Benchmark {
     pub(super) run: fn(&ArgMatches, &mut Runner<'_>) -> Result<(), CliError>,
 }
 
-/// Every collection, in the order of the list.
+/// Every collection, in the order in which `bench` lists and runs them.
 pub(super) const COLLECTIONS: &[Collection] = &[
     Collection {
         name: "sched",

@@ -49,7 +49,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// The default number of runs of the benchmarks that perf repeats.
+/// The default number of runs of `wake`, `wake-parallel` and `requeue`, which perf repeats.
 const RUNS: u32 = 10;
 
 /// The options that all futex benchmarks have.
@@ -86,6 +86,7 @@ impl Common {
             silent: options.is_on("silent"),
         };
         if options.number("buckets").is_some() {
+            // The default of 0 is never used: without the option, the kernel chooses the number.
             set_buckets(options.positive_count("buckets", 0)?).map_err(failed)?;
         }
         if options.is_on("mlockall") {
@@ -227,13 +228,13 @@ fn lock_pi(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
     )
 }
 
-/// Returns the only value of a benchmark, in milliseconds.
-fn millis(value: f64) -> Vec<Value> {
-    vec![Value::lower_is_better("ms", value)]
+/// Returns the values of a run: only a time, given in milliseconds.
+fn time_values(time_ms: f64) -> Vec<Value> {
+    vec![Value::lower_is_better("ms", time_ms)]
 }
 
-/// Returns the line with a mean in milliseconds.
-fn in_millis(what: &str, spread: &Spread) -> String {
+/// Returns the line with the mean of times in milliseconds, after the text `what`.
+fn mean_line(what: &str, spread: &Spread) -> String {
     format!(
         "{what} in {:.4} ms (+-{:.2}%)\n",
         spread.mean(),
@@ -241,7 +242,8 @@ fn in_millis(what: &str, spread: &Spread) -> String {
     )
 }
 
-/// Returns the output of a run: its line, unless `-s` is given, and its values. Increases `run`, the number of the previous run.
+/// Returns the output of a run: its line, unless `-s` is given, and its values. `run` is the number of earlier runs, and is
+/// increased by 1.
 fn run_output(common: &Common, run: &mut u32, text: &str, values: Vec<Value>) -> RunOutput {
     *run += 1;
     RunOutput {
@@ -271,7 +273,7 @@ fn wake(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
         scope: common.scope,
     };
     let words = FutexWords::default();
-    let [address, _] = words.addresses();
+    let [address, _requeue_target] = words.addresses();
     runner.summarize(&format!(
         "blocking on {} threads (at [{}] futex {address:#x}), waking up {} at a time",
         bench.threads,
@@ -289,13 +291,14 @@ fn wake(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
                 &common,
                 &mut run,
                 &format!("{woken} in {time_ms:.4} ms"),
-                millis(time_ms),
+                time_values(time_ms),
             )
         },
     )?;
+    // Each run ends only when all threads are woken.
     let threads = bench.threads;
     let woken = format!("Wokeup {threads} of {threads} threads");
-    runner.print_unless_json(&in_millis(&woken, &spread))
+    runner.print_unless_json(&mean_line(&woken, &spread))
 }
 
 fn wake_parallel_command() -> Command {
@@ -324,7 +327,7 @@ fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), Cl
     }
     let each = threads / bench.wakers;
     let words = FutexWords::default();
-    let [address, _] = words.addresses();
+    let [address, _requeue_target] = words.addresses();
     runner.summarize(&format!(
         "blocking on {threads} threads (at [{}] futex {address:#x}), \
          {} threads waking up {each} at a time",
@@ -336,12 +339,18 @@ fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), Cl
     let spread = runner.measure_repeated(
         RUNS,
         || bench.run(&words),
-        |spread| {
-            let text = in_millis(&latency, spread);
-            run_output(&common, &mut run, text.trim_end(), millis(spread.mean()))
+        |thread_times| {
+            // `run_output` adds the newline.
+            let text = mean_line(&latency, thread_times);
+            run_output(
+                &common,
+                &mut run,
+                text.trim_end(),
+                time_values(thread_times.mean()),
+            )
         },
     )?;
-    runner.print_unless_json(&in_millis(&latency, &spread))
+    runner.print_unless_json(&mean_line(&latency, &spread))
 }
 
 fn requeue_command() -> Command {
@@ -402,10 +411,11 @@ fn requeue(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
                 &common,
                 &mut run,
                 &format!("{text} in {time_ms:.4} ms"),
-                millis(time_ms),
+                time_values(time_ms),
             )
         },
     )?;
+    // Each run ends only when all threads are requeued or woken.
     let requeued = format!("Requeued {threads} of {threads} threads");
-    runner.print_unless_json(&in_millis(&requeued, &spread))
+    runner.print_unless_json(&mean_line(&requeued, &spread))
 }

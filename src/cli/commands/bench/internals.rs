@@ -60,7 +60,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 /// The kernel's symbols.
 const KALLSYMS: &str = "/proc/kallsyms";
 
-/// Calls `run` `iterations` times, and returns the distribution of the durations in microseconds.
+/// Calls `run` `iterations` times, and returns the distribution of the durations of the calls in microseconds.
 fn times(iterations: u64, mut run: impl FnMut() -> io::Result<()>) -> io::Result<Spread> {
     let mut spread = Spread::default();
     for _ in 0..iterations {
@@ -112,8 +112,8 @@ fn synthesize_command() -> Command {
 
 fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let options = BenchOptions(matches);
-    let multiple = options.is_on("mt");
-    if options.is_on("st") || !multiple {
+    let multi_threaded = options.is_on("mt");
+    if options.is_on("st") || !multi_threaded {
         let iterations = options.positive("single-iterations", 10_000)?;
         runner.print_unless_json(
             "Computing performance of single threaded perf event synthesis by\n\
@@ -129,7 +129,7 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
             measure_synthesis(&synthesis, iterations, name, "  ", runner)?;
         }
     }
-    if multiple {
+    if multi_threaded {
         let iterations = options.positive("multi-iterations", 1000)?;
         let cpus = u32::try_from(parallelism()).unwrap_or(1);
         let fewest = options.positive_count("min-threads", 1)?;
@@ -151,7 +151,7 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
     Ok(())
 }
 
-/// Measures the synthesis of records, and prints the result with this name; `indent` precedes each line.
+/// Measures the synthesis of records, and prints the result as that of `name`; `indent` precedes each line.
 fn measure_synthesis(
     synthesis: &TaskSynthesis,
     iterations: u64,
@@ -166,18 +166,18 @@ fn measure_synthesis(
     };
     runner.measure(
         || {
-            let mut records = Spread::default();
+            let mut record_counts = Spread::default();
             let taken = times(iterations, || {
-                records.add(synthesis.run(&proc)? as f64);
+                record_counts.add(synthesis.run(&proc)? as f64);
                 Ok(())
             });
             Ok((
                 taken.map_err(system("failed to synthesize records"))?,
-                records,
+                record_counts,
             ))
         },
-        |(taken, records)| {
-            let each = taken.mean() / records.mean().max(1.0);
+        |(taken, record_counts)| {
+            let each = taken.mean() / record_counts.mean().max(1.0);
             RunOutput {
                 text: format!(
                     "{indent}Average {name} took: {:.3} usec (+- {:.3} usec)\n\
@@ -185,8 +185,8 @@ fn measure_synthesis(
                      {indent}Average time per event {each:.3} usec\n",
                     taken.mean(),
                     taken.standard_error(),
-                    records.mean(),
-                    records.standard_error()
+                    record_counts.mean(),
+                    record_counts.standard_error()
                 ),
                 simple: None,
                 values: vec![Value::lower_is_better("usec/event", each).with_variant(&*variant)],
@@ -209,7 +209,8 @@ fn kallsyms_parse(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
     runner.measure(
         || {
             let parse = || {
-                black_box(kallsyms::parse(&kernel_file(KALLSYMS)?, None));
+                let relocation = None;
+                black_box(kallsyms::parse(&kernel_file(KALLSYMS)?, relocation));
                 Ok(())
             };
             times(iterations, parse).map_err(system("failed to read /proc/kallsyms"))

@@ -87,6 +87,7 @@ fn block(
         operation,
         size: bytes,
         chunk: match options.word("chunk") {
+            // 0 is all of the memory, too.
             Some("0") | None => bytes,
             Some(word) => size(word)?,
         },
@@ -122,7 +123,7 @@ fn announce(
     runner.print(&format!("# Copying {size} bytes ...\n\n"))
 }
 
-/// Returns the names of the functions to run.
+/// Returns the names of the functions to run. `functions` are the names and descriptions of all.
 ///
 /// # Errors
 ///
@@ -207,8 +208,8 @@ fn speed(function: &str, cost: Cost, bytes: f64) -> RunOutput {
     }
 }
 
-/// Returns the value of a function, in a unit that does not depend on the size of the value. `number` is in bytes per second if
-/// `cost` is a time, otherwise in cycles per byte.
+/// Returns `number` as the value of a function, in a unit that does not depend on its size. `number` is in bytes per second if
+/// `cost` is a time, otherwise in cycles per byte; `cost` has no other use.
 fn speed_value(function: &str, cost: Cost, number: f64) -> Value {
     let value = match cost {
         Cost::Time(_) => Value::higher_is_better("GB/sec", number / KILO.powi(3)),
@@ -278,6 +279,7 @@ fn mmap(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
 /// Returns the result of a function in several threads for output.
 fn threads_speed(function: &str, costs: &MmapCosts, bench: &Mmap) -> RunOutput {
     let spread = costs.speed(bench.bytes());
+    // Only selects the unit: the costs of all threads are times, or all are cycles.
     let cost = costs.0.first().copied().unwrap_or(Cost::Cycles(0));
     let mut text = match cost {
         Cost::Time(_) => scaled(spread.mean()),

@@ -65,13 +65,14 @@ fn command() -> Command {
             'I',
             "initialize memory with random numbers",
         ));
-    command.args(sizes_and_times())
+    command.args(options_from_l())
 }
 
-/// The advice for options that concern the convergence of tasks on nodes.
+/// Why options that concern the convergence of tasks on nodes are not supported.
 const CONVERGENCE: &str = "it needs automatic NUMA balancing between nodes";
 
-fn sizes_and_times() -> Vec<clap::Arg> {
+/// The options from `-L` on; all options are in the order of their letters.
+fn options_from_l() -> Vec<clap::Arg> {
     vec![
         numeric(
             "mb_proc_locked",
@@ -142,7 +143,8 @@ fn mem(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     if !quiet {
         runner.print_unless_json(&text::introduction(&bench, &machine))?;
     }
-    measure(&bench, "", quiet, runner)
+    let no_name = "";
+    measure(&bench, no_name, quiet, runner)
 }
 
 /// Refuses options that the tests of `-a` would ignore.
@@ -211,7 +213,7 @@ fn read(options: BenchOptions<'_>) -> Result<NumaMem, CliError> {
 }
 
 fn sizes(options: BenchOptions<'_>) -> Result<MemorySizes, CliError> {
-    let bytes = |id: &str, default: u64| match options.number(id).unwrap_or(default) {
+    let bytes = |id: &str, default_mb: u64| match options.number(id).unwrap_or(default_mb) {
         megabytes if megabytes <= MOST_MB => Ok((megabytes << 20) as usize),
         _ => Err(CliError::usage(format!(
             " Error: option `{id}' expects at most {MOST_MB} megabytes"
@@ -254,7 +256,8 @@ fn access(options: BenchOptions<'_>) -> MemoryAccess {
     }
 }
 
-/// Returns whether `--thp` requests or prevents transparent huge pages; `None` for the kernel's default.
+/// Returns `Some(true)` if `--thp` requests transparent huge pages, `Some(false)` if it prevents them; `None` for the kernel's
+/// default.
 fn huge_pages(options: BenchOptions<'_>) -> Result<Option<bool>, CliError> {
     let Some(word) = options.word("thp") else {
         return Ok(None);
@@ -271,7 +274,8 @@ fn huge_pages(options: BenchOptions<'_>) -> Result<Option<bool>, CliError> {
 /// The maximum number of CPUs or nodes in a list.
 const MOST_PLACES: usize = 1 << 16;
 
-/// Parses a list of CPUs or nodes: numbers and ranges, which `xN` repeats N times. The list is empty if the option is not given.
+/// Parses a list of CPUs or nodes: numbers and ranges. `xN` after an item repeats each of its numbers N times in succession. The
+/// list is empty if the option is not given.
 fn numbers(options: BenchOptions<'_>, id: &str) -> Result<Vec<u32>, CliError> {
     let Some(word) = options.word(id) else {
         return Ok(Vec::new());

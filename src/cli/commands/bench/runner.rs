@@ -133,14 +133,15 @@ impl<'a> Runner<'a> {
         self.print_unless_json(&format!("Run summary [PID {}]: {what}.\n\n", process::id()))
     }
 
-    /// Runs a benchmark that perf runs once if `-r` is not given, and prints the results in the requested format, with the means
-    /// of several runs.
+    /// Runs a benchmark that perf runs once if `-r` is not given, and prints the results in the requested format, with their
+    /// means if there are several runs.
     pub(super) fn measure<T>(
         &mut self,
         run: impl FnMut() -> Result<T, BenchError>,
         show: impl FnMut(&T) -> RunOutput,
     ) -> Result<(), CliError> {
-        let (runs, series) = self.repeat(1, run, show)?;
+        let default_runs = 1;
+        let (runs, series) = self.repeat(default_runs, run, show)?;
         if runs > 1 {
             self.print(&means(runs, &series))?;
         }

@@ -10,7 +10,7 @@ pub(super) fn listed(name: &str, summary: &str) -> String {
     format!("{name:>14}: {summary}\n")
 }
 
-/// Returns the line with the total time, which ends with a newline.
+/// Returns the line with the total time, with its newline.
 pub(super) fn total_time(time: Duration) -> String {
     let millis = time.as_millis();
     format!(
@@ -33,7 +33,7 @@ pub(super) fn rates(time: Duration, operations: u64) -> String {
     format!(" {micros:>14.6} usecs/op\n {rate:>14} ops/sec\n")
 }
 
-/// Returns the value of a time per operation.
+/// Returns the time per operation as a value for repetitions.
 pub(super) fn time_each(time: Duration, operations: u64) -> Value {
     Value::lower_is_better("usecs/op", micros_each(time, operations))
 }

@@ -12,37 +12,46 @@ use crate::cli::error::CliError;
 /// The benchmark that the others are compared with.
 const BASELINE: &str = "uprobe/baseline";
 
+/// The probe of the baseline.
+const NO_PROBE: Option<UsleepProbe> = None;
+/// [`UsleepProbe::at_return`] of a uprobe.
+const AT_ENTRY: bool = false;
+/// [`UsleepProbe::at_return`] of a uretprobe.
+const AT_RETURN: bool = true;
+
 /// The benchmarks of the collection.
 pub(super) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "baseline",
         summary: "Baseline libc usleep(1000) call",
         build: command,
-        run: |matches, runner| measure(None, matches, runner),
+        run: |matches, runner| measure(NO_PROBE, matches, runner),
     },
     Benchmark {
         name: "empty",
         summary: "Attach empty BPF prog to uprobe on usleep, system wide",
         build: command,
-        run: |matches, runner| measure(probe(ProbeProgram::Empty, false), matches, runner),
+        run: |matches, runner| measure(probe(ProbeProgram::Empty, AT_ENTRY), matches, runner),
     },
     Benchmark {
         name: "trace_printk",
         summary: "Attach trace_printk BPF prog to uprobe on usleep syswide",
         build: command,
-        run: |matches, runner| measure(probe(ProbeProgram::TracePrintk, false), matches, runner),
+        run: |matches, runner| measure(probe(ProbeProgram::TracePrintk, AT_ENTRY), matches, runner),
     },
     Benchmark {
         name: "empty_ret",
         summary: "Attach empty BPF prog to uretprobe on usleep, system wide",
         build: command,
-        run: |matches, runner| measure(probe(ProbeProgram::Empty, true), matches, runner),
+        run: |matches, runner| measure(probe(ProbeProgram::Empty, AT_RETURN), matches, runner),
     },
     Benchmark {
         name: "trace_printk_ret",
         summary: "Attach trace_printk BPF prog to uretprobe on usleep syswide",
         build: command,
-        run: |matches, runner| measure(probe(ProbeProgram::TracePrintk, true), matches, runner),
+        run: |matches, runner| {
+            measure(probe(ProbeProgram::TracePrintk, AT_RETURN), matches, runner)
+        },
     },
 ];
 
@@ -75,7 +84,8 @@ fn measure(
             let micros = time.as_micros() as f64;
             let each = text::micros_each(*time, loops);
             let of_total = earlier.differences(micros, loops as f64, |number| format!("{number:+.0}"));
-            let of_call = earlier.differences(each, 1.0, |number| format!("{number:.3} usecs/op"));
+            let one_call = 1.0;
+            let of_call = earlier.differences(each, one_call, |number| format!("{number:.3} usecs/op"));
             RunOutput {
                 text: format!(
                     "# Executed {loops} usleep(1000) calls\n {:>14}: {micros:.0} usecs{of_total}\n\n {each:.3} usecs/op{of_call}\n",

@@ -35,7 +35,7 @@ const MAX_OBJECTS: usize = 1000;
 const MAX_DEPTH: usize = 10;
 /// Page size in bytes.
 const PAGE: u64 = 4096;
-/// Size of each mapping in bytes. Each sample hits the next page of its mapping; the first page follows the last one.
+/// Size of each mapping in bytes. The samples of a mapping hit its pages in turn, then the first page again.
 const MAPPING: u64 = 256 * PAGE;
 /// The process in the recording.
 const PID: u32 = 1;
@@ -125,14 +125,15 @@ impl MeasuredInjection {
         )
     }
 
-    /// Returns the time only. Memory varies so little between runs that every difference from a baseline would be significant.
+    /// Returns the time per event. The memory is not a value: it varies so little between runs that every difference from a
+    /// baseline would be significant.
     fn value(&self, name: &str, event_count: f64) -> Value {
         Value::lower_is_better("usec/event", self.micros.mean() / event_count).with_variant(name)
     }
 }
 
-/// Injects build-ids into the recording, each time in a new process, so that nothing is cached and the memory is that of one
-/// injection.
+/// Injects build-ids into the recording `iterations` times, each time in a new process: it starts with nothing cached, and its
+/// peak of memory is that of one injection.
 fn measure(
     recording: &[u8],
     objects: InjectedObjects,
@@ -142,14 +143,15 @@ fn measure(
     for _ in 0..iterations {
         let start = Instant::now();
         let mut children = Children::default();
-        let injection = || u8::from(inject(recording, objects).is_none());
-        children.fork(injection).map_err(system("fork"))?;
-        let (failed, peak) = children.wait_with_memory().map_err(system("wait"))?;
-        if let Some(status) = failed {
+        // The exit status of the child: 1 if the injection fails.
+        let run_child = || u8::from(inject(recording, objects).is_none());
+        children.fork(run_child).map_err(system("fork"))?;
+        let (failed_status, peak_kb) = children.wait_with_memory().map_err(system("wait"))?;
+        if let Some(status) = failed_status {
             return Err(BenchError::Child(status));
         }
         micros.add(start.elapsed().as_secs_f64() * 1e6);
-        memory.add(peak as f64);
+        memory.add(peak_kb as f64);
     }
     Ok(MeasuredInjection { micros, memory })
 }
@@ -166,22 +168,24 @@ impl BuildIdSource for FileBuildIds {
     }
 }
 
-/// Copies the recording with build-ids; returns the size of the copy in bytes, `None` if that fails.
+/// Copies the recording with build-ids; returns the size of the copy in bytes, `None` if the copy fails or is incomplete.
 fn inject(recording: &[u8], objects: InjectedObjects) -> Option<u64> {
-    let header = usize::try_from(FileHeader::PIPE_SIZE).ok()?;
-    let (first, rest) = recording.split_at_checked(header)?;
-    let copy = StreamCopy::begin(PipeReader::new(first.to_vec(), rest).ok()?).ok()?;
+    let header_size = usize::try_from(FileHeader::PIPE_SIZE).ok()?;
+    let (header, rest) = recording.split_at_checked(header_size)?;
+    let copy = StreamCopy::begin(PipeReader::new(header.to_vec(), rest).ok()?).ok()?;
     let events = copy.head().events().to_vec();
     let mut pipeline = Pipeline::new();
     pipeline.add(BuildIdInjector::new(
         Endian::NATIVE,
         &events,
+        // The metadata of the generated recording contain no build-ids.
         &[],
         objects,
         FileBuildIds,
     ));
     let summary = copy.copy(&events, pipeline, &mut sink()).ok()?;
-    summary.end.is_none().then_some(summary.bytes)
+    let is_complete = summary.end.is_none();
+    is_complete.then_some(summary.bytes)
 }
 
 /// Returns this program and libraries of this machine that have a build-id; at most [`MAX_OBJECTS`].
@@ -196,7 +200,8 @@ fn objects() -> Vec<PathBuf> {
     found
 }
 
-/// Adds the files of a folder and those below it that are named like shared libraries. Folders that can't be read are skipped.
+/// Adds the files of a folder, and of the folders at most `depth` levels below it, that are named like shared libraries. Folders
+/// that can't be read are skipped.
 fn add_objects(path: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     let Ok(folder) = Folder::open(path) else {
         return;
@@ -216,7 +221,8 @@ fn add_objects(path: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Generates a stream of one process with this many mappings, of the objects in turn, and this many samples in each mapping.
+/// Generates a recording of one process in pipe mode. The process has `mappings` mappings, which map the objects in turn; each
+/// mapping has `samples` samples.
 fn recording(objects: &[PathBuf], mappings: u32, samples: u32) -> Result<Vec<u8>, CliError> {
     let attr = Attr {
         kind: EventType::SOFTWARE,
@@ -238,7 +244,8 @@ fn recording(objects: &[PathBuf], mappings: u32, samples: u32) -> Result<Vec<u8>
         records.add_finished_round();
     }
     let mut stream = Vec::new();
-    let events = [EventDesc::new(attr, vec![1])];
+    let ids = vec![1];
+    let events = [EventDesc::new(attr, ids)];
     let features = FeatureSet::new(Endian::NATIVE);
     PipeWriter::new(&mut stream, &events, &features)
         .and_then(|mut writer| writer.write_data(&records.bytes))
@@ -266,6 +273,7 @@ impl GeneratedRecords {
         }
     }
 
+    /// Adds a record. If the record has a time, `body` encodes it; the caller took it from `self.time` before.
     fn add(&mut self, kind: RecordKind, misc: Misc, body: impl FnOnce(&mut Encoder<'_>)) {
         self.time += 1;
         // The result is ignored: only a path longer than PATH_MAX would make a record too large.

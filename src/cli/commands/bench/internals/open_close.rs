@@ -20,6 +20,9 @@ use crate::cli::vendor::report_problems;
 /// The options that select tasks, of which at most one can be given.
 const TARGETS: [&str; 4] = ["all-cpus", "pid", "tid", "uid"];
 
+/// Each event is opened as a group of its own.
+const NO_LEADER: Option<&Counter> = None;
+
 pub(super) fn command() -> Command {
     let id = |name: &'static str, letter: char| -> Arg {
         value(name, name).short(letter).value_parser(number)
@@ -63,6 +66,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
     let EventsToOpen { attrs, specs } = EventsToOpen::new(matches, runner)?;
     let cpus = observed_cpus(options)?;
     let tasks = observed_tasks(options)?;
+    // perf_event_open(2) refuses to open an event for all tasks on any CPU.
     if tasks == [-1] && cpus == [-1] {
         let message = "--all-cpus and --per-thread exclude each other";
         return Err(CliError::usage(message));
@@ -74,7 +78,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
         tasks.len(),
         cpus.len() * tasks.len() * events
     ))?;
-    let open = || {
+    let open_and_close = || {
         let mut opened = Vec::new();
         for attr in attrs
             .iter()
@@ -86,7 +90,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
                         pid: *pid,
                         cpu: *cpu,
                     };
-                    match Counter::open(attr, observed, None) {
+                    match Counter::open(attr, observed, NO_LEADER) {
                         Ok(counter) => opened.push(counter),
                         // The task exited after the list of tasks was read.
                         Err(error) if *pid > 0 && error.raw_os_error() == Some(libc::ESRCH) => {}
@@ -99,7 +103,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
         Ok(())
     };
     let measured = runner.measure(
-        || times(iterations, open).map_err(system("perf_event_open")),
+        || times(iterations, open_and_close).map_err(system("perf_event_open")),
         |taken| RunOutput {
             text: format!(
                 "  Average open-close took: {:.3} usec (+- {:.3} usec)\n",
@@ -110,7 +114,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
             values: vec![Value::lower_is_better("usec", taken.mean())],
         },
     );
-    drop(specs);
+    drop(specs); // Until here, `attrs` may point to paths in them.
     measured
 }
 
@@ -154,7 +158,7 @@ impl EventsToOpen {
     }
 }
 
-/// Returns the CPUs that events are opened for; -1 is any.
+/// Returns the CPUs that events are opened on; -1 is any CPU.
 fn observed_cpus(options: BenchOptions<'_>) -> Result<Vec<i32>, CliError> {
     let list = options.word("cpu");
     if options.is_on("per-thread") {

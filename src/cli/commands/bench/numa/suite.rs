@@ -12,7 +12,7 @@ use crate::cli::error::CliError;
 /// Memory of each process in bytes.
 const SIZE: usize = 1 << 30;
 
-/// A test with a process for each CPU.
+/// A test with one process for each of `cpus`.
 struct Test {
     /// The name of the test, as in perf.
     name: &'static str,
@@ -37,6 +37,7 @@ const TESTS: &[Test] = &[
     test("RAM-bw-cross", &[0, 8], &[1, 0]),
 ];
 
+/// Returns a test with huge pages.
 const fn test(name: &'static str, cpus: &'static [u32], nodes: &'static [u32]) -> Test {
     Test {
         name,
@@ -53,6 +54,7 @@ pub(super) fn run(
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
     let seconds = options.positive_count("nr_secs", 20)?;
+    let quiet = true;
     for test in TESTS {
         let bench = NumaMem {
             processes: u32::try_from(test.cpus.len()).unwrap_or(1),
@@ -78,7 +80,7 @@ pub(super) fn run(
         };
         runner.print_unless_json(&format!("\n # Running {}, {seconds} seconds\n", test.name))?;
         match machine.check(&bench) {
-            Ok(()) => measure(&bench, test.name, true, runner)?,
+            Ok(()) => measure(&bench, test.name, quiet, runner)?,
             Err(error) => runner.print_unless_json(&format!("\n{}\n", error.text().trim_end()))?,
         }
     }

@@ -6,7 +6,7 @@ use rperf_bench::numa::{NumaMem, NumaResult};
 
 use super::NumaMachine;
 
-/// Number of bytes in a gigabyte, as results use it.
+/// Number of bytes in a gigabyte of the results. Megabytes of sizes are powers of two instead.
 const GIGA: f64 = 1e9;
 
 /// Speeds in gigabytes per second, over the run time of the slowest task.
@@ -48,6 +48,7 @@ pub(super) fn introduction(bench: &NumaMem, machine: &NumaMachine) -> String {
     );
     let loops = match bench.loops {
         Some(loops) => loops.to_string(),
+        // As in perf: no limit.
         None => "-1".to_owned(),
     };
     for (bytes, kind) in [
