@@ -106,7 +106,7 @@ impl LoadedPrograms {
         self.set(map, &index.to_ne_bytes(), &descriptor)
     }
 
-    /// Adds threads; with `from_exec`, each is observed from its next successful exec on.
+    /// Adds threads to the map of tasks. With `from_exec`, each is observed from its next successful exec on.
     pub(crate) fn add_threads(&self, threads: &[u32], from_exec: bool) -> Result<(), Error> {
         for thread in threads {
             let mut value = [0; slot::SIZE];
@@ -131,13 +131,13 @@ impl LoadedPrograms {
         }
     }
 
-    /// Sets the only value of `map`, which programs copy for each new sum: `size` bytes of 0, except for the 8 bytes of the
-    /// minimum at the offset `min`, which are `u64::MAX`.
+    /// Sets the only value of `map`, which programs copy for each new key of another map: `size` bytes, all 0 except for the
+    /// minimum at the offset `min`, which is `u64::MAX`.
     pub(crate) fn set_template(&self, map: MapId, size: usize, min: i16) -> Result<(), Error> {
         let mut template = vec![0; size];
         let min = usize::try_from(min).unwrap_or_default();
-        if let Some(min) = template.get_mut(min..min + 8) {
-            min.fill(0xff);
+        if let Some(minimum) = template.get_mut(min..min + 8) {
+            minimum.fill(0xff);
         }
         self.set(map, &0_u32.to_ne_bytes(), &template)
     }
@@ -196,7 +196,7 @@ impl LoadedPrograms {
         self.links.clear();
     }
 
-    /// Loads a program, and runs it each time another program is entered or left, depending on `place`.
+    /// Loads a program, and runs it each time `target`, another program, is entered or left, depending on `place`.
     pub(crate) fn attach_to(
         &mut self,
         target: &TracedBpfProgram,
@@ -269,6 +269,7 @@ impl LoadedPrograms {
 
     /// Returns the counters of [`tasks::LOSSES`].
     pub(crate) fn losses(&self) -> Result<LossCounts, Error> {
+        // The map is an array, whose keys are returned in ascending order.
         let entries = self.entries(tasks::LOSSES)?;
         let sums = entries.iter().map(|entry| {
             let (per_cpu, _) = entry.value.as_chunks();

@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-/// A register in `struct pt_regs` by which calls of 32-bit programs are recognized: of these, `register & mask == value`.
+/// A register in `struct pt_regs` by which calls of 32-bit programs are recognized: for these calls, `register & mask == value`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CompatMark {
     /// The offset in bytes.

@@ -96,7 +96,8 @@ mod tests {
             shape("more stacks", StackTrace, [4, 8 * 16, 1]),
             shape("numbers", Hash, [4, 4, 64]),
         ])?;
-        loaded.add_threads(&[this_thread()], false)?;
+        let from_exec = false;
+        loaded.add_threads(&[this_thread()], from_exec)?;
         let mut b = ProgramBuilder::new();
         let out = b.label();
         b.set(R6, R1);

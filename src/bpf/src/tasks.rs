@@ -71,7 +71,7 @@ pub(crate) mod slot {
     pub(crate) const BIRTH: i16 = 8;
     /// The number of the open call, or `NONE`.
     pub(crate) const CALL: i16 = 16;
-    /// Not 0 while the task is not observed yet, but from its next successful exec on.
+    /// Not 0 while the task waits for its next successful exec, from which on it is observed.
     pub(crate) const AWAITS_EXEC: i16 = 20;
     pub(crate) const SIZE: usize = 24;
     /// The value of `CALL` without an open call.
@@ -108,7 +108,7 @@ pub(crate) fn look_up(b: &mut ProgramBuilder, map: MapId, offset: i16) {
 }
 
 /// Leaves the address of the slot of the task at [`TASK`] in `R0`; goes to `out` if the task has none, or waits for its exec.
-/// Changes `R1`.
+/// Changes `R1` to `R5`.
 pub(crate) fn find_slot(b: &mut ProgramBuilder, out: Label) {
     look_up(b, TASKS, TASK);
     b.jump_if(Equal, R0, 0, out);
@@ -193,7 +193,7 @@ pub(crate) fn add_copy(
     b.place(done);
 }
 
-/// At `sched_process_fork`: the child of a task with a slot gets one, too, unless the task waits for its exec.
+/// At `sched_process_fork(parent, child)`: the child of a task with a slot gets one, too, unless the parent waits for its exec.
 pub(crate) fn fork(task_pid: i16) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
@@ -212,8 +212,9 @@ pub(crate) fn fork(task_pid: i16) -> ProgramBuilder {
     b
 }
 
-/// At `sched_process_exec`: a task that waits for its exec is observed from now on. A thread other than the leader of its process
-/// takes over the leader's id: if it had a slot under its old id, that is removed, and it gets a new one under its new id.
+/// At `sched_process_exec(task, old_pid, binary)`: a task that waits for its exec is observed from now on. A thread other than
+/// the leader of its process takes over the leader's id: if the thread had a slot under its old id, that slot is removed, and the
+/// thread gets a new one under its new id.
 pub(crate) fn exec() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (found, out) = (b.label(), b.label());
@@ -224,7 +225,7 @@ pub(crate) fn exec() -> ProgramBuilder {
     b.store(Word, R10, INDEX, R6);
     look_up(&mut b, TASKS, INDEX);
     b.jump_if(Equal, R0, 0, out);
-    // The old id may be used again; its slot is not removed at exit, when the task has the new one.
+    // The old id may be used again. Its slot would not be removed when the task exits, since the task then has the new id.
     key(&mut b, TASKS, INDEX);
     b.call(Helper::MapDeleteElem);
     new_slot(&mut b);

@@ -60,6 +60,7 @@ enum LayoutKind {
     Enumeration(Enumeration),
     Pointer,
     Array(Box<TypeLayout>),
+    /// A structure or union.
     Record(Vec<MemberLayout>),
     /// Floating point, unknown, or nested too deeply.
     Opaque,
@@ -317,8 +318,8 @@ fn write_record(members: &[MemberLayout], bytes: &[u8], with_names: bool, to: &m
 }
 
 impl MemberLayout {
-    /// Returns the bytes of the member, those of a bit field moved to the lowest bits of its type; `None` if `record` is too
-    /// short, or the type of a bit field too large.
+    /// Returns the bytes of the member in `record`, the value of the structure or union; for a bit field, its bits are moved to
+    /// the lowest bits of its type. `None` if `record` is too short, or the type of a bit field too large.
     fn bytes(&self, record: &[u8]) -> Option<Vec<u8>> {
         let start = self.offset / 8;
         if self.width == 0 {
@@ -328,7 +329,7 @@ impl MemberLayout {
                     .to_vec(),
             );
         }
-        // Damaged types have bit fields of types of any size.
+        // Damaged data may have bit fields of types of any size.
         if self.layout.size > MAX_BIT_FIELD {
             return None;
         }

@@ -38,7 +38,7 @@ pub enum BtfError {
 /// The types of the kernel, or of the kernel and one of its modules.
 #[derive(Debug, Clone)]
 pub struct Btf<'a> {
-    /// That of vmlinux, and that of the module if there is one.
+    /// The BTF of vmlinux, then that of the module if there is one.
     blobs: Vec<BtfBlob<'a>>,
     is_little_endian: bool,
 }
@@ -77,7 +77,8 @@ impl<'a> Btf<'a> {
             is_little_endian: is_little_endian(bytes)?,
         };
         // Type 0 is void.
-        btf.add(bytes, 1, 0)?;
+        let (first_type, first_string) = (1, 0);
+        btf.add(bytes, first_type, first_string)?;
         Ok(btf)
     }
 
@@ -106,8 +107,9 @@ impl<'a> Btf<'a> {
             let value = bytes.map(|bytes| self.word(*bytes) as usize);
             value.ok_or_else(|| damaged(at))
         };
-        let header = field(4)?;
-        let body = bytes.get(header..).filter(|_| header >= HEADER);
+        // Offsets in `struct btf_header`: 4 is `hdr_len`, 8 `type_off` and `type_len`, 16 `str_off` and `str_len`.
+        let header_len = field(4)?;
+        let body = bytes.get(header_len..).filter(|_| header_len >= HEADER);
         let body = body.ok_or_else(|| damaged(4))?;
         let section = |at: usize| {
             let (start, len) = (field(at)?, field(at + 4)?);
@@ -116,7 +118,7 @@ impl<'a> Btf<'a> {
             section.ok_or_else(|| damaged(at))
         };
         let (types, strings) = (section(8)?, section(16)?);
-        let types_start = header + field(8)?;
+        let types_start = header_len + field(8)?;
         let mut starts = Vec::new();
         let mut at = 0;
         while at < types.len() {
@@ -206,7 +208,7 @@ impl<'a> Btf<'a> {
     }
 
     /// Returns the offset in bytes of a member of `record`. `depth` is the maximum number of nested anonymous
-    /// members that it may be in.
+    /// members in which the member may be.
     fn offset_within(&self, record: &BtfType<'a>, member: &str, depth: usize) -> Option<u32> {
         let members = (0..record.members()).filter_map(|index| {
             let word = |at: usize| record.detail(index * 3 + at);

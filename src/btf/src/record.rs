@@ -66,7 +66,7 @@ pub struct BtfType<'a> {
     pub refers_to: u32,
     /// What follows `struct btf_type`: members, enumerators, parameters, or the data of another kind.
     pub(super) details: &'a [u8],
-    /// `kind_flag`: members have bit widths, enumerations are signed.
+    /// `kind_flag`: if set, members have bit widths, and enumerations are signed.
     pub flag: bool,
     /// The offset of the next type in the section, in bytes.
     pub(super) end: usize,

@@ -5,6 +5,12 @@ use rperf_testkit::btf::{
 
 use super::{Btf, BtfError};
 
+/// The size of a pointer in bytes.
+const POINTER_SIZE: usize = 8;
+// The second argument of `TypeLayout::text`.
+const WITH_NAMES: bool = true;
+const WITHOUT_NAMES: bool = false;
+
 #[test]
 fn functions_have_ids_and_nested_members_offsets() {
     let mut blob = Blob::new();
@@ -65,7 +71,7 @@ fn names_of_enumerations() {
 fn values_of_structures() {
     let bytes = kernel().bytes();
     let btf = Btf::parse(&bytes).unwrap();
-    let found = btf.structures(&["file", "nosuch"].into(), 8);
+    let found = btf.structures(&["file", "nosuch"].into(), POINTER_SIZE);
     assert_eq!(found.len(), 1);
     let file = &found["file"];
     // A text at 8, a table of 3 times 4 numbers at 24, and a flag of the bits 5 to 7 in an anonymous structure at 0.
@@ -75,11 +81,14 @@ fn values_of_structures() {
     value[24] = 1;
     value[44] = 9;
     let expected = r#"{ .name: "a\"b", .table: [[1], [0, 9]], { .flag: 5 } }"#;
-    assert_eq!(file.text(&value, true).as_deref(), Some(expected));
+    assert_eq!(file.text(&value, WITH_NAMES).as_deref(), Some(expected));
     let positional = r#"{"a\"b", [[1], [0, 9]], {5}}"#;
-    assert_eq!(file.text(&value, false).as_deref(), Some(positional));
-    assert_eq!(file.text(&[0; 72], true).as_deref(), Some("{}"));
-    assert_eq!(file.text(&value[1..], true), None);
+    assert_eq!(
+        file.text(&value, WITHOUT_NAMES).as_deref(),
+        Some(positional)
+    );
+    assert_eq!(file.text(&[0; 72], WITH_NAMES).as_deref(), Some("{}"));
+    assert_eq!(file.text(&value[1..], WITH_NAMES), None);
 }
 
 /// Runs queries and ignores their results.
@@ -87,9 +96,12 @@ fn exercise(bytes: &[u8]) {
     let Ok(btf) = Btf::parse(bytes) else {
         return;
     };
-    for layout in btf.structures(&["file", ""].into(), 8).values() {
+    for layout in btf.structures(&["file", ""].into(), POINTER_SIZE).values() {
         let value: Vec<u8> = (0..=255).collect();
-        let _ = (layout.text(&value, true), layout.text(&value, false));
+        let _ = (
+            layout.text(&value, WITH_NAMES),
+            layout.text(&value, WITHOUT_NAMES),
+        );
     }
     let _ = (btf.member_offset("file", "name"), btf.enumeration("mode"));
     for number in 0..32 {
@@ -132,8 +144,10 @@ fn bit_fields_of_huge_types_have_no_value() {
     let members = [&members[..], &[names[2], endless, 3 << 24 | 6]].concat();
     blob.add("work", STRUCT | 1 << 31 | 3, 4, &members);
     let bytes = blob.bytes();
-    let layouts = Btf::parse(&bytes).unwrap().structures(&["work"].into(), 8);
-    let text = layouts["work"].text(&[0xff; 4], true);
+    let layouts = Btf::parse(&bytes)
+        .unwrap()
+        .structures(&["work"].into(), POINTER_SIZE);
+    let text = layouts["work"].text(&[0xff; 4], WITH_NAMES);
     assert_eq!(text.as_deref(), Some("{ .small: 7 }"));
 }
 

@@ -1,5 +1,5 @@
-//! How long tasks wait, summed in the kernel by task and stacks. Long waits are not summed, but written as records to the ring
-//! buffers of an event.
+//! How long tasks wait, summed in the kernel by task and stacks. Long waits are written as records to the ring buffers of events
+//! instead; those that cannot be written are summed, too.
 
 mod programs;
 #[cfg(test)]
@@ -27,7 +27,7 @@ const MAX_WAITS: u32 = 1 << 16;
 pub struct OffCpuOptions {
     /// The offset of `task_struct::pid` in bytes (from BTF).
     pub task_pid: u16,
-    /// Whether all tasks are observed, and not only those added later.
+    /// Whether all tasks are observed, and not only the threads given to [`OffCpuPrograms::begin`].
     pub all_tasks: bool,
     /// Whether tasks that observed ones create are observed, too.
     pub follows: bool,
@@ -46,9 +46,9 @@ pub struct WaitPlace {
     pub process: u32,
     /// The thread.
     pub thread: u32,
-    /// The number of the kernel stack; `None` without one.
+    /// The number of the kernel stack; `None` if there is none, or it could not be stored.
     pub kernel_stack: Option<u32>,
-    /// The number of the user stack; `None` without one.
+    /// The number of the user stack; `None` if there is none, or it could not be stored.
     pub user_stack: Option<u32>,
 }
 
@@ -103,9 +103,10 @@ impl OffCpuPrograms {
         })
     }
 
-    /// Runs the programs. `outputs` are open `bpf-output` events of all tasks by CPU, which receive a record
-    /// ([`OffCpuWait::decode`]) of each long wait; on CPUs without such an event, long waits are added to the sums. `threads` are
-    /// observed, with `from_exec` from their next successful exec on; both are ignored if all tasks are observed.
+    /// Runs the programs. `outputs` has CPUs, each with an open `bpf-output` event of all tasks on it, which receives a record
+    /// ([`OffCpuWait::decode`]) of each long wait. Long waits that cannot be written, for example on a CPU without such an event,
+    /// are added to the sums. `threads` are observed, with `from_exec` from their next successful exec on; `threads` and
+    /// `from_exec` are ignored if all tasks are observed.
     ///
     /// # Errors
     /// [`Error`].

@@ -10,11 +10,11 @@ use crate::tasks::{
 };
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
-/// CPU to the event that long waits are written to.
+/// From the CPU to the event to which long waits on it are written.
 pub(super) const EVENTS: MapId = MapId(2);
-/// Thread id to [`wait`].
+/// From the thread id to the open wait, laid out as [`wait`].
 pub(super) const WAITS: MapId = MapId(3);
-/// [`place`] to nanoseconds.
+/// From [`place`] to nanoseconds.
 pub(super) const SUMS: MapId = MapId(4);
 /// Stacks.
 pub(super) const STACKS: StackMaps = StackMaps {
@@ -101,7 +101,8 @@ pub(super) fn switch(options: ProgramOptions) -> ProgramBuilder {
     b
 }
 
-/// Ends the wait of the task that is switched in, if it has one. Goes to `done`, or continues.
+/// Ends the wait of the task that is switched in, if it has one. Goes to `done`, or continues: the caller places this label
+/// next.
 fn end_wait(b: &mut ProgramBuilder, options: ProgramOptions, done: Label) {
     let short = b.label();
     b.load(Double, R3, R6, 16);
@@ -125,11 +126,12 @@ fn end_wait(b: &mut ProgramBuilder, options: ProgramOptions, done: Label) {
     b.set(R5, RECORD_SIZE);
     b.call(Helper::PerfEventOutput);
     b.jump_if(Equal, R0, 0, done);
+    // The record was not written, for example since this CPU has no event or its ring buffer is full: the wait is summed.
     b.place(short);
     add_up(b);
 }
 
-/// Stores the record of the wait at `R0`, which ends at the time `R9`, on the stack. Leaves its nanoseconds in `R7`.
+/// Stores on the stack the record of the wait at `R0`, which ends at the time `R9`. Leaves the wait's nanoseconds in `R7`.
 pub(super) fn record(b: &mut ProgramBuilder) {
     b.load(Double, R1, R0, wait::START);
     b.set(R7, R9);

@@ -14,6 +14,7 @@ proptest! {
         }
         let now = u64::from(start) + u64::from(nanos);
         run(|b| programs::switched_in(b, thread, now), &mut memory);
+        // As in `is_stack`, the largest positive number is not that of a stack.
         let stack = |number: i32| u32::try_from(number).ok().filter(|number| *number != u32::MAX >> 1);
         let place = WaitPlace {
             process: process.cast_unsigned(),

@@ -92,8 +92,8 @@ impl RunQueueSummary {
         let mut loaded = LoadedPrograms::new(&shapes(options.max_rows.max(1)))?;
         loaded.set_template(programs::TEMPLATE, row::SIZE, row::MIN)?;
         let offsets = options.offsets;
-        // The switches first: otherwise a task that was woken and has run before its first seen switch would seem to
-        // wait all the time.
+        // The switches first: otherwise a task that was woken, and then has run and slept unseen, would seem to wait from that
+        // wakeup until its first seen switch.
         let switch = programs::switch(offsets, options.cpu);
         loaded.attach("switch", "sched_switch", &switch)?;
         let wake = programs::wake(offsets);
@@ -159,7 +159,7 @@ impl RunQueueSummary {
     }
 }
 
-/// Returns the maps by their [`crate::MapId`].
+/// Returns the shapes of the maps, indexed by [`crate::MapId`].
 fn shapes(rows: u32) -> [NamedShape; 5] {
     use BpfMapKind::{Array, Hash, PerCpuArray};
     let shape = NamedShape::new;

@@ -23,11 +23,11 @@ pub(super) const ENDED: MapId = MapId(4);
 
 /// The binary logarithm of the number of buckets of a power of two.
 const SUB_BITS: u32 = 6;
-/// Longer waits are in the last bucket: 137 s.
+/// The end of the last bucket, in ns (137 s). Longer waits are counted in the last bucket, too.
 const LONGEST: u64 = (1 << 37) - 1;
 /// The number of buckets up to that of `LONGEST`.
 pub(super) const BUCKETS: usize = 2048;
-/// The index among losses of waits without a row, after that of tasks.
+/// The index in [`crate::tasks::LOSSES`] of the count of waits without a row, after that of tasks.
 pub(super) const LOST_ROWS: i32 = 1;
 /// `TASK_DEAD`.
 const DEAD: i32 = 0x80;
@@ -107,7 +107,7 @@ pub(super) fn wake_new(offsets: TaskOffsets) -> ProgramBuilder {
     b
 }
 
-/// Adds a state for the task on the stack, which begins to wait.
+/// Adds a state for the task whose id is on the stack and which begins to wait now.
 fn add_waiting(b: &mut ProgramBuilder) {
     b.call(Helper::KtimeGetNs);
     b.set(R9, R0);
@@ -134,11 +134,13 @@ pub(super) fn switch(offsets: TaskOffsets, cpu: Option<u32>) -> ProgramBuilder {
     b
 }
 
-/// Adds the time for which the current task ran, and stores whether it waits for a CPU from now on. Goes to `next`, or continues.
+/// Adds the time for which the current task ran, and stores whether it waits for a CPU from now on. Goes to `next`, or continues:
+/// the caller places this label next.
 fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     let (known, summed, waits) = (b.label(), b.label(), b.label());
     current_task(b);
     b.load(Word, R1, R10, TASK);
+    // The idle task.
     b.jump_if(Equal, R1, 0, next);
     look_up(b, STATES, TASK);
     b.jump_if(NotEqual, R0, 0, known);
@@ -158,11 +160,12 @@ fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     b.operate(Add, R1, R8);
     b.store(Double, R7, state::RUNTIME, R1);
     b.place(summed);
-    own_name(b, R7, state::COMM);
+    store_current_comm(b, R7, state::COMM);
     b.store(Double, R7, state::RUNS, 0);
     b.store(Double, R7, state::SINCE, 0);
     jump_if_preempted(b, waits);
     b.load(Double, R1, R6, 24);
+    // prev_state has 32 bits; the upper half of its word is not defined. 0 is `TASK_RUNNING`.
     b.operate(ShiftLeft, R1, 32);
     b.operate(ShiftRight, R1, 32);
     b.jump_if(Equal, R1, 0, waits);
@@ -174,8 +177,8 @@ fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     b.store(Double, R7, state::SINCE, R9);
 }
 
-/// Stores the run time and the name of the current task, which ends, in its row, and removes its state, which is at `R7`. A task
-/// without waits has no row.
+/// Ends the current task, whose state is at `R7`: stores its run time and its name in its row, adds the key of the row to
+/// `ENDED`, and removes the state. A task without waits has no row.
 fn end_task(b: &mut ProgramBuilder) {
     let no_row = b.label();
     row_key(b);
@@ -184,7 +187,8 @@ fn end_task(b: &mut ProgramBuilder) {
     b.set(R8, R0);
     b.load(Double, R1, R7, state::RUNTIME);
     b.store(Double, R8, row::RUNTIME, R1);
-    own_name(b, R8, row::COMM);
+    store_current_comm(b, R8, row::COMM);
+    // The values of `ENDED` have no meaning.
     b.store(Word, R10, INDEX, 0);
     key(b, ENDED, ROW_KEY);
     b.address(R3, R10, i32::from(INDEX));
@@ -196,13 +200,14 @@ fn end_task(b: &mut ProgramBuilder) {
 }
 
 /// Stores the name of the current task at `offset` from the address in `to`.
-fn own_name(b: &mut ProgramBuilder, to: Register, offset: i16) {
+fn store_current_comm(b: &mut ProgramBuilder, to: Register, offset: i16) {
     b.address(R1, to, i32::from(offset));
     b.set(R2, 16);
     b.call(Helper::GetCurrentComm);
 }
 
-/// Adds the wait of the task at `R6`, whose id is on the stack and which runs from now on. Goes to `out`, or continues.
+/// Adds the wait of the task at `R6`, whose id is on the stack and which runs from now on. Goes to `out`, or continues: the
+/// caller places this label next.
 fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out: Label) {
     let (known, in_order) = (b.label(), b.label());
     look_up(b, STATES, TASK);
@@ -217,6 +222,7 @@ fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out
     b.load(Double, R1, R7, state::SINCE);
     b.jump_if(Equal, R1, 0, out);
     b.store(Double, R7, state::SINCE, 0);
+    // Another CPU may have stored a wakeup after the time of this switch, `R9`, was read.
     b.jump_if(AtLeast, R9, R1, in_order);
     b.jump(out);
     b.place(in_order);
@@ -241,7 +247,8 @@ fn thread_id(b: &mut ProgramBuilder, offsets: TaskOffsets, out: Label) {
     b.jump_if(Equal, R1, 0, out);
 }
 
-/// Adds the state on the stack for the task on the stack, first seen at `R9`; counts a failure.
+/// Completes the state on the stack, for a task first seen at the time `R9`, and adds it for the thread id on the stack; counts a
+/// failure.
 fn add_state(b: &mut ProgramBuilder) {
     b.store(Double, R10, STATE + state::BIRTH, R9);
     for zero in [state::RUNTIME, state::COMM, state::COMM + 8] {
@@ -250,7 +257,7 @@ fn add_state(b: &mut ProgramBuilder) {
     add(b, STATES, [TASK, STATE], LOST_TASKS);
 }
 
-/// Stores the key of the row of the task on the stack, whose state is at `R7`.
+/// Stores on the stack the key of a task's row. The thread id is on the stack, the task's state at `R7`.
 fn row_key(b: &mut ProgramBuilder) {
     b.load(Word, R1, R10, TASK);
     b.store(Double, R10, ROW_KEY, R1);
@@ -266,8 +273,8 @@ fn only_on(b: &mut ProgramBuilder, cpu: Option<u32>, other: Label) {
     }
 }
 
-/// Leaves the address of the row for the key on the stack in `R8`; a new one gets the name of the task at `R6`. Without
-/// room counts a loss and goes to `full`.
+/// Leaves the address of the row for the key on the stack in `R8`; a new row gets the name of the task at `R6`. Without
+/// room, counts a loss and goes to `full`.
 fn find_row(b: &mut ProgramBuilder, offsets: TaskOffsets, full: Label) {
     let (found, done) = (b.label(), b.label());
     look_up(b, ROWS, ROW_KEY);

@@ -1,4 +1,4 @@
-//! Tests the instructions that sum up waits in an interpreter; tests/commands/sched/live runs the programs in the kernel.
+//! Tests in an interpreter the instructions that sum up waits; tests/commands/sched/live runs the programs in the kernel.
 
 use proptest::prelude::*;
 

@@ -12,6 +12,7 @@ use crate::Operation::{ShiftLeft, ShiftRight};
 use crate::Register::{R0, R1, R6};
 use crate::Width::Double;
 use crate::loaded::{LoadedPrograms, NamedShape};
+// Counts samples instead of losses.
 use crate::tasks::count_loss as count;
 use crate::{Condition, Error, Helper, ProgramBuilder};
 
@@ -50,13 +51,14 @@ impl SampleFilterProgram {
     /// Loads a filter: a sample is written if in each of `groups` at least one test holds.
     ///
     /// # Errors
-    /// [`Error::Architecture`] if a test reads the period or the address, whose place is unknown; other [`Error`]s if the filter
-    /// cannot be loaded.
+    /// [`Error::Architecture`] if a test reads the period or the address, whose place is unknown on this
+    /// architecture; other [`Error`]s if the filter cannot be loaded.
     pub fn load(groups: &[Vec<SampleTest>]) -> Result<Self, Error> {
         use BpfMapKind::{Array, PerCpuArray};
         let loaded = LoadedPrograms::new(&[
             // The place of the map of tasks, which this program does not need.
             NamedShape::new("unused", Array, [4, 8, 1]),
+            // The place of the map of losses, which has counts of samples here.
             NamedShape::new("samples", PerCpuArray, [4, 8, 2]),
         ])?;
         let code = loaded.encode(&filter(groups, registers_size())?)?;

@@ -29,7 +29,9 @@ fn no_value(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
 /// Returns whether a sample with this period and address passes.
 fn passes(groups: &[Vec<SampleTest>], period: u64, address: u64) -> bool {
     let program = filter(groups, Some(REGISTERS)).unwrap();
-    let program = program.encode(&[3, 4]).unwrap().concat();
+    // Descriptors of no maps: `no_value` replaces the lookup.
+    let maps = [3, 4];
+    let program = program.encode(&maps).unwrap().concat();
     let mut machine = rbpf::EbpfVmRaw::new(None).unwrap();
     for (helper, function) in [
         (Helper::GetCurrentPidTgid, pid_tgid as rbpf::ebpf::Helper),

@@ -27,7 +27,7 @@ pub struct SummaryOptions {
     pub tasks: TaskSet,
     /// A process whose calls are not counted.
     pub excluded_process: Option<u32>,
-    /// The numbers of the system calls, for calls of 32-bit programs plus 512; `None` for all.
+    /// The numbers of the system calls; 512 is added to those of 32-bit programs. `None` for all calls.
     pub calls: Option<Vec<u32>>,
     /// Whether calls are counted by cgroup (of version 2), too: [`CallKey::birth`] is then the id of the cgroup.
     pub by_cgroup: bool,
@@ -110,20 +110,18 @@ impl SyscallSummary {
         let loaded = &mut summary.0;
         loaded.set_template(programs::TEMPLATE, CALL_SIZE, call::MIN)?;
         select(loaded, options.calls.as_deref())?;
-        // The programs that follow tasks run before threads are added: otherwise, tasks that these create in between would be
-        // missing.
-        tasks::attach(
-            loaded,
-            program_options.task_pid,
-            program_options.known_tasks_only,
-        )?;
+        // The programs that follow tasks run before threads are added: otherwise, tasks that the threads create in between would
+        // be missing. If all tasks are observed, `enter` adds them, also after an exec.
+        let with_execs = program_options.known_tasks_only;
+        tasks::attach(loaded, program_options.task_pid, with_execs)?;
         loaded.attach("exit", "sys_exit", &programs::exit(program_options))?;
         loaded.attach("enter", "sys_enter", &programs::enter(program_options))?;
         summary.0.add_tasks(&options.tasks)?;
         Ok(summary)
     }
 
-    /// Adds threads, with `from_exec` from their next successful exec on, which is their first counted call.
+    /// Adds threads. With `from_exec`, their calls are counted from their next successful exec on, which is the first counted
+    /// call.
     ///
     /// # Errors
     /// [`Error::Map`] if there are too many.
@@ -178,7 +176,7 @@ fn select(loaded: &LoadedPrograms, calls: Option<&[u32]>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the maps by their [`crate::MapId`].
+/// Returns the shapes of the maps, indexed by [`crate::MapId`].
 fn shapes(max_pairs: u32) -> [NamedShape; 6] {
     use BpfMapKind::{Array, Hash, PerCpuArray};
     let value = u32::try_from(CALL_SIZE).unwrap_or(u32::MAX);

@@ -117,7 +117,7 @@ pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     b.jump_if(Equal, R0, 0, out);
     b.set(R8, R0);
     b.load(Word, R1, R8, slot::CALL);
-    // A loaded word is zero-extended.
+    // A loaded word is zero-extended, so the upper half of `NONE` is cleared for the comparison.
     b.set(R2, slot::NONE);
     b.operate(ShiftLeft, R2, 32);
     b.operate(ShiftRight, R2, 32);
