@@ -19,7 +19,7 @@ pub enum Error {
     /// The layout of registers, or the number of a system call, is unknown on this architecture.
     #[error("BPF programs that read registers are not available on this architecture")]
     Architecture,
-    /// This process is in a PID namespace, so its PIDs differ from those that BPF programs see.
+    /// This process is not in the initial PID namespace, so its PIDs differ from those that BPF programs see.
     #[error("process ids in this PID namespace differ from those that BPF programs see")]
     PidNamespace,
     /// The offset of a member that programs read is unknown, or too large for an instruction.

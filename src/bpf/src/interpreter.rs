@@ -7,7 +7,8 @@ pub(crate) fn run(part: impl FnOnce(&mut ProgramBuilder), memory: &mut [u8]) {
     let mut b = ProgramBuilder::new();
     part(&mut b);
     b.exit();
-    let program = b.encode(&[]).unwrap().concat();
+    let no_maps = &[];
+    let program = b.encode(no_maps).unwrap().concat();
     let machine = rbpf::EbpfVmRaw::new(Some(&program)).unwrap();
     machine.execute_program(memory).unwrap();
 }

@@ -61,7 +61,7 @@ mod record {
 /// The offset of `tid` in glibc's `struct pthread` on x86-64.
 const THREAD_ID: i32 = 0x2d0;
 
-/// The value of [`OPEN`]: offsets in bytes.
+/// The value of [`OPEN`]: offsets in bytes. The one of the current thread is also on the stack, at [`WAIT`].
 mod open {
     pub(super) const ADDRESS: i16 = 0;
     pub(super) const OPERATION: i16 = 8;
@@ -154,6 +154,7 @@ fn enter(options: &FutexCaptureOptions, number: u32) -> Result<ProgramBuilder, E
         copy_call(&mut b, wait);
         read_futex(&mut b, wait);
         b.store(Word, R8, record::COUNT, i32::from(index) + 1);
+        // The size of the record up to the end of this wait.
         b.set(R5, i32::from(wait + record::WAIT_SIZE));
         if index + 1 < MAX_WAITS_OF_RECORD {
             b.store(Double, R10, WORD, R5);
@@ -171,6 +172,7 @@ fn enter(options: &FutexCaptureOptions, number: u32) -> Result<ProgramBuilder, E
 /// Writes the record at `R8`, whose size is at [`WORD`].
 fn output(b: &mut ProgramBuilder, out: Label) {
     b.load(Double, R5, R10, WORD);
+    // Neither is ever true: the verifier requires the limits of the size.
     b.jump_if(Above, R5, i32::from(record::SIZE), out);
     b.jump_if(Equal, R5, 0, out);
     b.set(R4, R8);
@@ -191,7 +193,7 @@ fn exit() -> ProgramBuilder {
     b
 }
 
-/// Stores the id of the current thread, as in its own PID namespace, at [`open::OWN_THREAD`] of the value on the stack. Changes
+/// Stores the id of the current thread, as in its own PID namespace, at [`open::OWN_THREAD`] of the value at [`WAIT`]. Changes
 /// `R8`. Goes to `out` if the id cannot be read.
 fn own_thread(b: &mut ProgramBuilder, layout: PidLayout, out: Label) {
     b.call(Helper::GetCurrentTask);
@@ -248,7 +250,7 @@ fn copy_call(b: &mut ProgramBuilder, wait: i16) {
     b.store(Word, R8, wait + record::THREAD, R1);
 }
 
-/// Returns where the wait at this offset of the buffer has its call.
+/// Returns where the call and the memory of the wait at this offset of the buffer are.
 fn place(wait: i16) -> CallPlace {
     CallPlace {
         base: R8,
@@ -270,7 +272,7 @@ fn read_futex(b: &mut ProgramBuilder, wait: i16) {
 
 /// Finds the thread that owns the futex of the wait at this offset of the buffer: stores the thread at [`INDEX`], and leaves the
 /// address of its own open wait in `R0`. Goes to `end` if the owner is unknown, is the current thread, or does not wait for a
-/// futex in this process.
+/// futex in this process. The owner's id is not translated from other PID namespaces, whose threads are therefore not found.
 fn wait_of_owner(b: &mut ProgramBuilder, wait: i16, end: Label) {
     futexes::owner(b, place(wait));
     b.jump_if(Equal, R0, -1, end);

@@ -18,7 +18,8 @@ use super::{MAX_CPUS, OwnerLayout};
 /// The addresses of the locks of run queues.
 const RUN_QUEUES: MapId = MapId(2);
 
-/// The record on the stack, before the name of a slab cache: offsets in bytes. `rperf_analysis` decodes it.
+/// The record on the stack, which ends with the name of a slab cache at [`CACHE`]: offsets in bytes. `rperf_analysis`
+/// decodes it.
 mod record {
     /// The address of the lock.
     pub(super) const ADDRESS: i16 = super::CACHE - 16;
@@ -57,8 +58,9 @@ pub(super) fn load(options: &LockCaptureOptions) -> Result<LoadedPrograms, Error
         let note = lock_names::note_run_queue(layout, RUN_QUEUES);
         loaded.run_on_all_cpus("run_queues", &note)?;
     }
-    // If a tracepoint has several programs, the kernel calls them from a function of its own, which is one more frame of their
-    // stacks. Linux perf skips as many frames at the end of a wait as at its begin, so the end gets a program, too.
+    // If a tracepoint has several probes (that of a perf event, and this program), the kernel calls them from one more function,
+    // which is a frame of the stack that the event records. Linux perf skips as many frames at the end of a wait as at its
+    // begin, so the end gets a program, too.
     loaded.attach("lock_end", "contention_end", &end())?;
     loaded.attach("lock_begin", "contention_begin", &begin(options)?)?;
     Ok(loaded)

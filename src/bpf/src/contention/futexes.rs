@@ -53,7 +53,7 @@ const ON_STACK: CallPlace = CallPlace {
     memory: MEMORY,
 };
 
-/// `FUTEX_WAITERS`, as it is sign-extended.
+/// `FUTEX_WAITERS`. As an operand it is sign-extended to 64 bits, but the numbers that it masks have 32 bits.
 const WAITERS: i32 = i32::MIN;
 /// The value that the futex of a read-write lock of glibc has while threads wait for it: `1 | PTHREAD_RWLOCK_FUTEX_USED`.
 const WAITED_FOR: i32 = 3;
@@ -98,7 +98,8 @@ pub(super) fn enter(options: &ContentionOptions, number: u32) -> Result<ProgramB
     programs::select_task(&mut b, &options.tasks, options.excluded_process, out);
     programs::filter(&mut b, options, out);
     if let Some(locks) = &options.locks {
-        lock_names::select(&mut b, locks, None, out);
+        let no_names = None;
+        lock_names::select(&mut b, locks, no_names, out);
     }
     sum_key(&mut b, options);
     process(&mut b);
@@ -136,7 +137,8 @@ pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
         b.operate(Or, R2, R1);
         b.store(Double, R7, wait::PROCESS_AND_STACK, R2);
     }
-    programs::finish_wait(&mut b, options, None, out);
+    let no_names = None;
+    programs::finish_wait(&mut b, options, no_names, out);
     b.place(out);
     b.exit();
     b
@@ -241,6 +243,7 @@ pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
     b.jump(unknown);
     b.place(no_pi);
     b.load(Word, R2, place.base, place.value);
+    // The value of a contended mutex of glibc.
     b.jump_if(Equal, R2, 2, mutex);
     b.jump_if(Equal, R2, WAITED_FOR, rwlock);
     b.operate(And, R2, R3);
@@ -269,9 +272,9 @@ pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
     b.place(done);
 }
 
-/// Decides whether a word with [`WAITERS`] has the owner's id: it has if the call is private, if the word is that of a robust
-/// mutex of glibc, or if it is that of a musl mutex that processes share. If so, continues or goes to `has_id`, otherwise goes to
-/// `unknown`.
+/// Decides whether a word with [`WAITERS`] has the owner's id: this is so if the call is private, or if the word is that of a
+/// robust mutex of glibc, or of a musl mutex that processes share and that is not a normal one. If so, continues or goes to
+/// `has_id`, otherwise goes to `unknown`.
 fn check_owner_in_word(b: &mut ProgramBuilder, place: CallPlace, has_id: Label, unknown: Label) {
     let musl = b.label();
     b.load(Word, R1, place.base, place.operation);
@@ -285,7 +288,7 @@ fn check_owner_in_word(b: &mut ProgramBuilder, place: CallPlace, has_id: Label, 
     b.operate(And, R1, ROBUST);
     b.jump_if(NotEqual, R1, 0, has_id);
     b.place(musl);
-    // `_m_type` of musl. Without these bits, the mutex is a normal one, whose word does not have the id.
+    // `_m_type` of musl. If all bits of `MUSL_KINDS` are 0, the mutex is a normal one, whose word does not have the id.
     b.load(Word, R1, place.base, place.memory + memory::FUTEX - 4);
     b.set(R2, R1);
     b.operate(And, R2, !MUSL_KINDS);
@@ -329,10 +332,11 @@ fn owner_of_mutex(b: &mut ProgramBuilder, place: CallPlace, unknown: Label) {
 /// `__writers_futex` if `is_writers_futex`, otherwise its `__wrphase_futex`. Goes to `other` if the memory is not such a lock, or
 /// it is not in a write phase.
 fn writer(b: &mut ProgramBuilder, place: CallPlace, is_writers_futex: bool, other: Label) {
-    let (own, second) = if is_writers_futex { (12, 8) } else { (8, 12) };
-    let lock = place.memory + memory::FUTEX - own;
-    // The second futex of the lock: `__wrphase_futex` or `__writers_futex`.
-    b.load(Word, R1, place.base, lock + second);
+    // `__wrphase_futex` is at the offset 8, `__writers_futex` at 12. The call waits for the first of this pair.
+    let (waited_for, other_futex) = if is_writers_futex { (12, 8) } else { (8, 12) };
+    let lock = place.memory + memory::FUTEX - waited_for;
+    // The other futex is 1, or 3 if threads wait for it, too.
+    b.load(Word, R1, place.base, lock + other_futex);
     b.operate(And, R1, !2);
     b.jump_if(NotEqual, R1, 1, other);
     // `__pad3`, `__pad4`, `__rwelision`, `__pad1`, `__pad2`.
@@ -342,14 +346,14 @@ fn writer(b: &mut ProgramBuilder, place: CallPlace, is_writers_futex: bool, othe
         b.operate(Or, R1, R2);
     }
     b.jump_if(NotEqual, R1, 0, other);
-    // `__readers`, of which the first bit is set in a write phase.
+    // `__readers`, whose lowest bit is set in a write phase.
     b.load(Word, R1, place.base, lock);
     b.operate(And, R1, 1);
     b.jump_if(Equal, R1, 0, other);
     // `__flags`.
     b.load(Word, R1, place.base, lock + 48);
     b.jump_if(Above, R1, 2, other);
-    // `__shared`, as in the call.
+    // `__shared`: 0 if the call is private, otherwise 1.
     b.load(Word, R1, place.base, lock + 28);
     b.load(Word, R2, place.base, place.operation);
     b.operate(ShiftRight, R2, 7);

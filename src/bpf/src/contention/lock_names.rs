@@ -46,8 +46,8 @@ pub enum LockName {
     SigLock,
     /// `rq::__lock` of a CPU.
     RunQueue,
-    /// A lock in an object of the slab cache whose name starts with these bytes: the whole name, or the first 31 bytes of a
-    /// longer one; not necessarily UTF-8.
+    /// A lock in an object of the slab cache with this name, of which only the first 31 bytes are read and compared; not
+    /// necessarily UTF-8.
     Slab(Vec<u8>),
 }
 
@@ -68,6 +68,7 @@ pub(super) const CACHE: i16 = NAME - CACHE_SIZE;
 /// The number of bytes of a name of a slab cache that are read, with the NUL.
 pub(super) const CACHE_SIZE: i16 = 32;
 
+// The numbers of names. `rperf_analysis` decodes them, too.
 const MMAP_LOCK: i32 = 1;
 const SIG_LOCK: i32 = 2;
 const RUN_QUEUE: i32 = 3;
@@ -245,6 +246,7 @@ pub(super) fn note_run_queue([cfs_rq, rq, lock]: [u16; 3], run_queues: MapId) ->
     read_pointer(&mut b, i32::from(rq), out);
     b.operate(Add, R3, i32::from(lock));
     b.store(Double, R10, WORD, R3);
+    // `NAME` is not needed here: its place has the value of the entry, which nothing reads.
     b.store(Word, R10, NAME, 1);
     b.map(R1, run_queues);
     b.address(R2, R10, i32::from(WORD));

@@ -111,8 +111,8 @@ pub struct WaitKey {
     /// cgroup; 0 for stacks.
     ///
     /// An owner may be [`UNKNOWN_OWNER`]. That of a futex may have the bits [`SHARED_OWNER`] and [`FOREIGN_OWNER`], and is read
-    /// from memory that may contain any number: it is right only if the process of the futex has such a thread, or, with
-    /// [`SHARED_OWNER`], a process that shares the memory.
+    /// from memory that may contain any number: it is right only if a thread with this id is in the process of the futex, or,
+    /// with [`SHARED_OWNER`], in a process that shares the memory.
     pub value: u64,
     /// The process of a futex; `None` for locks of the kernel.
     pub process: Option<u32>,
@@ -131,9 +131,9 @@ pub struct WaitSummary {
     pub min: u64,
     /// The longest.
     pub max: u64,
-    /// Flags (`LCB_F_*`, [`FUTEX`], [`FUTEX_PI`]) of the first wait.
+    /// Flags (`LCB_F_*`, [`FUTEX`], [`FUTEX_PI`]) of the wait that ended first.
     pub flags: u32,
-    /// The address of the lock of the first wait.
+    /// The address of the lock of the wait that ended first.
     pub lock: u64,
     /// What that lock is, if it was recognized.
     pub name: Option<LockName>,
@@ -180,25 +180,26 @@ impl ContentionSummary {
         loaded.set_template(programs::TEMPLATE, value::SIZE, value::MIN)?;
         select(&loaded, options)?;
         if options.tasks.is_limited() {
-            tasks::attach(&mut loaded, follow, true)?;
+            let with_execs = true;
+            tasks::attach(&mut loaded, follow, with_execs)?;
         }
         if let Some(offset) = options.task_pid {
             let offset = i16::try_from(offset).map_err(|_| Error::NoBtf)?;
             loaded.attach("switch", "sched_switch", &queued::switch(offset))?;
             loaded.attach("wakeup", "sched_wakeup", &queued::wake(offset))?;
         }
-        let is_selected = |is_futex: bool| {
+        let [selects_kernel_locks, selects_futexes] = [false, true].map(|is_futex| {
             let flags = options.flags.as_ref();
             flags.is_none_or(|list| list.iter().any(|flags| (*flags >= FUTEX) == is_futex))
-        };
-        if is_selected(false) {
+        });
+        if selects_kernel_locks {
             note_run_queues(&loaded, options)?;
             let end = programs::end(options);
             let begin = programs::begin(options)?;
             loaded.attach("contention_end", "contention_end", &end)?;
             loaded.attach("contention_begin", "contention_begin", &begin)?;
         }
-        if options.with_futexes && is_selected(true) {
+        if options.with_futexes && selects_futexes {
             let number = syscall_number("futex").ok_or(Error::Architecture)?;
             if let Some(layout) = options.thread_ids() {
                 let program = thread_ids::fork(layout);

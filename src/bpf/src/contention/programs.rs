@@ -238,15 +238,16 @@ pub(super) fn owner(b: &mut ProgramBuilder, layout: OwnerLayout) -> Result<(), E
     b.call(Helper::ProbeReadKernel);
     b.jump_if(SignedLess, R0, 0, unknown);
     b.load(Double, R3, R10, WORD);
-    // The three lowest bits are flags. In a semaphore, bit 0 says that readers hold it: only the last of them is known.
-    let has_writer = b.label();
+    // The three lowest bits are flags. In a semaphore, bit 0 says that readers hold it: only the last of them is known. A mutex
+    // has no such flag.
+    let has_one_owner = b.label();
     b.set(R1, R8);
     b.operate(And, R1, MUTEX);
-    b.jump_if(NotEqual, R1, 0, has_writer);
+    b.jump_if(NotEqual, R1, 0, has_one_owner);
     b.set(R1, R3);
     b.operate(And, R1, 1);
     b.jump_if(NotEqual, R1, 0, unknown);
-    b.place(has_writer);
+    b.place(has_one_owner);
     b.operate(And, R3, -8);
     b.jump_if(Equal, R3, 0, unknown);
     b.operate(Add, R3, i32::from(offset(layout.task_pid)?));
@@ -330,15 +331,15 @@ pub(super) fn finish_wait(
     b.jump(remove);
     b.place(in_order);
     b.operate(Sub, R9, R1);
-    // `R9` is the duration, without the time for which the task waited for CPUs, which is `R7`.
+    // From here on, `R7` is the time for which the task waited for CPUs, and `R9` is the rest of the duration.
     b.set(R7, 0);
     if options.task_pid.is_some() {
-        let waited = b.label();
+        let is_within = b.label();
         queued::since_begin(b);
         b.set(R7, R1);
-        b.jump_if(AtMost, R7, R9, waited);
+        b.jump_if(AtMost, R7, R9, is_within);
         b.set(R7, R9);
-        b.place(waited);
+        b.place(is_within);
         b.operate(Sub, R9, R7);
     }
     look_up(b, SUMS, SUM_KEY);
@@ -377,6 +378,7 @@ fn sum(b: &mut ProgramBuilder) {
     extremes(b);
     let out = b.label();
     power(b);
+    // Never true: the verifier requires the limit.
     b.jump_if(Above, R2, i32::from(BUCKETS) - 1, out);
     b.operate(ShiftLeft, R2, 3);
     b.operate(Add, R2, R8);

@@ -42,13 +42,13 @@ pub(super) fn note_begin(b: &mut ProgramBuilder, at: i16) {
     b.place(done);
 }
 
-/// A new value of [`QUEUED`] on the stack. It overlaps the key of the sum and the address at `ENDED`, which a wait needs at its
-/// end only, except for filters, which are applied before.
+/// A new value of [`QUEUED`] on the stack. It overlaps the key of the sum, which is needed only at the end of a wait, and the
+/// address at `ENDED`, which is needed there and by filters of locks, which run before [`note_begin`].
 const NEW: i16 = SUM_KEY - 8;
 const _: () = assert!(NEW + SIZE <= WAIT);
 
 /// Leaves in `R1` for how long the current task has waited for CPUs since the wait began; 0 if the task has no value of
-/// [`QUEUED`]. `R8` is the number that [`note_begin`] stored.
+/// [`QUEUED`], or one that was created during the wait. `R8` is the number that [`note_begin`] stored.
 pub(super) fn since_begin(b: &mut ProgramBuilder) {
     let (unknown, done) = (b.label(), b.label());
     look_up(b, QUEUED, TASK);
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::interpreter;
 
-    /// Returns the time since a wait began with this total; `None` if it is unknown.
+    /// Returns what [`difference`] leaves if the total was `begin` when the wait began; `None` if it goes to `unknown`.
     fn since(begin: i32, total: u64) -> Option<u64> {
         let mut memory = [0_u64, total, 0].map(u64::to_ne_bytes).concat();
         let program = |b: &mut ProgramBuilder| {

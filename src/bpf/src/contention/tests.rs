@@ -11,7 +11,8 @@ use crate::Register::{R0, R1, R2, R8, R9};
 use crate::testing::running;
 use crate::{ProgramBuilder, interpreter};
 
-/// Runs a part of a program on the sum `bytes` with a duration. The interpreter lacks atomic additions.
+/// Runs a part of a program on the sum `bytes` with a duration. The interpreter lacks atomic additions, so the part may have
+/// none.
 fn run(part: fn(&mut ProgramBuilder), duration: u64, bytes: &mut [u8]) {
     let with_registers = |b: &mut ProgramBuilder| {
         b.set(R8, R1);
@@ -307,15 +308,15 @@ fn waits_for_futexes_have_their_process_and_a_user_stack() {
 fn waits_are_summed_by_stack_and_by_lock() {
     let stacks = options(TaskSet::All, ContentionKey::Stack);
     let locks = options(TaskSet::All, ContentionKey::Lock);
-    let none = ContentionOptions {
+    let no_locks = ContentionOptions {
         locks: Some(LockFilter {
             addresses: vec![(1, 2)],
             names: Vec::new(),
         }),
         ..options(TaskSet::All, ContentionKey::Lock)
     };
-    let [Some(stacks), Some(locks), Some(none)] =
-        [stacks, locks, none].map(|options| start(&options))
+    let [Some(stacks), Some(locks), Some(no_locks)] =
+        [stacks, locks, no_locks].map(|options| start(&options))
     else {
         return;
     };
@@ -325,7 +326,7 @@ fn waits_are_summed_by_stack_and_by_lock() {
             break;
         }
     }
-    assert!(none.read().unwrap().is_empty());
+    assert!(no_locks.read().unwrap().is_empty());
     let sums = locks.read().unwrap();
     assert!(!sums.is_empty());
     for (key, sum) in &sums {

@@ -1,5 +1,5 @@
-//! Ids of threads in PID namespaces. A futex contains the id of its owner in the PID namespace of the program. To translate it, a
-//! map has both ids of each thread outside of the initial namespace: a program adds them when a thread is created.
+//! Ids of threads in PID namespaces. A futex contains the id of its owner in the owner's PID namespace. To translate it, a map
+//! has both ids of each thread outside of the initial namespace: a BPF program adds them when a thread is created.
 
 use crate::Condition::{Above, Equal, NotEqual};
 use crate::Operation::{Add, And, Or, ShiftLeft};

@@ -55,7 +55,7 @@ pub struct CountSum {
     pub value: u64,
     /// Nanoseconds for which the event was enabled while the observed tasks or programs ran.
     pub enabled: u64,
-    /// Nanoseconds of these for which the event was counted.
+    /// Nanoseconds of `enabled` for which the event was counted.
     pub running: u64,
 }
 
@@ -213,7 +213,7 @@ fn attach_tasks(
             ..
         }
     ) {
-        // Counts from before the exec do not belong to the task.
+        // `account` runs first, while the task is not observed yet, and so drops the counts from before the exec.
         loaded.run_at(account, "sched_process_exec")?;
         loaded.attach("exec", "sched_process_exec", &tasks::exec())?;
     }

@@ -27,7 +27,7 @@ const ID: i16 = -48;
 
 /// The value of [`READINGS`].
 pub(super) mod reading {
-    /// Not 0 while a program changes the value, or while a counted program runs.
+    /// Not 0 while [`super::account`] changes the value, or, for a counted BPF program, while that runs.
     pub(in crate::counters) const BUSY: i16 = 0;
     /// The last reading of the first event: count, time enabled and time running.
     pub(in crate::counters) const LAST: i16 = 8;
@@ -86,7 +86,7 @@ fn read_event(b: &mut ProgramBuilder, events: Events, index: i16, failed: Label)
     b.jump_if(NotEqual, R0, 0, failed);
 }
 
-/// Stores the reading on the stack in the readings at `R6`: as the last one of the event, with the difference to the one before.
+/// Copies the reading that is on the stack to those at `R6`: as the last one of the event, with the difference to the one before.
 pub(super) fn advance(b: &mut ProgramBuilder, index: i16) {
     let at = index * reading::NEXT;
     for word in [0, 8, 16] {
@@ -151,7 +151,7 @@ pub(super) fn account(events: Events, groups: &Groups) -> ProgramBuilder {
     // If an interrupt in the middle of this program runs it again, that run does nothing.
     b.load(Double, R1, R6, reading::BUSY);
     b.jump_if(Equal, R1, 0, begin);
-    // Here, as a jump over the code of many events and levels would be too far.
+    // `out` is here, as a jump over the code of many events and levels would be too far.
     b.place(out);
     b.exit();
     b.place(begin);
@@ -228,8 +228,8 @@ pub(super) fn enter(events: Events, program: i32) -> ProgramBuilder {
     b
 }
 
-/// After a counted program: adds the counts since its start. If it did not start on this CPU (the counting has just begun,
-/// or the program slept and moved), nothing is added.
+/// After a counted program: adds the counts since its start. Without a reading of its start on this CPU (it started before the
+/// counting, or slept and moved to this CPU), nothing is added.
 pub(super) fn leave(events: Events, program: i32) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();

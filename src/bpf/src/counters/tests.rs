@@ -87,7 +87,8 @@ fn page_faults() -> Option<Vec<(u32, Counter)>> {
             pid: -1,
             cpu: cpu.cast_signed(),
         };
-        Some((*cpu, Counter::open(&attr, observed, None).ok()?))
+        let no_leader = None;
+        Some((*cpu, Counter::open(&attr, observed, no_leader).ok()?))
     };
     cpus.numbers().iter().map(open).collect()
 }
