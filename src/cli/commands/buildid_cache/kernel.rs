@@ -24,8 +24,9 @@ pub(super) enum KcoreCopy {
     Existing(PathBuf),
 }
 
-/// Copies `kcore` (`/proc/kcore`, or a file of that name in another directory) into the cache at `root`. A copy with the same
-/// build-id and the same addresses of kernel and modules is returned instead, unless `even_if_cached` is set.
+/// Copies `kcore` (`/proc/kcore`, or a file of that name in another directory) into the cache at `root`. If the cache already
+/// has a copy with the same build-id and the same addresses of kernel and modules, returns that one instead, unless
+/// `even_if_cached` is set.
 ///
 /// # Errors
 ///
@@ -40,12 +41,13 @@ pub(super) fn copy_kcore(
     let to_reason = |error: io::Error| reason(&error);
     let root = Folder::open_own_or_create(root, 0o777).map_err(to_reason)?;
     let copies = root.create_below(&copies, 0o777).map_err(to_reason)?;
-    if !even_if_cached && let Some(known) = kernel.existing_copy(&copies) {
-        return Ok(KcoreCopy::Existing(known));
+    if !even_if_cached && let Some(existing) = kernel.existing_copy(&copies) {
+        return Ok(KcoreCopy::Existing(existing));
     }
     let folder = unused_path(|time| copies.path().join(time));
     let name = folder.file_name().unwrap_or_default();
     let ranges = kernel.ranges()?;
+    // The path is unused: nothing is replaced.
     let copied = copies.replace_folder(name, 0o700, |folder| kernel.copy(&ranges, folder));
     copied.map_err(to_reason)?;
     Ok(KcoreCopy::New(folder))

@@ -62,11 +62,11 @@ pub(super) struct CacheLimits {
 /// Returns the objects to remove, least recently used first, so that the others are within the limits.
 pub(super) fn surplus(mut all: Vec<SizedObject>, limits: CacheLimits) -> Vec<SizedObject> {
     all.sort_by(|one, other| (one.used, &one.cached).cmp(&(other.used, &other.cached)));
-    let mut rest = total(&all);
+    let mut remaining_bytes = total(&all);
     all.into_iter()
         .take_while(|object| {
-            let is_surplus = rest > limits.bytes || object.used < limits.since;
-            rest = rest.saturating_sub(object.bytes);
+            let is_surplus = remaining_bytes > limits.bytes || object.used < limits.since;
+            remaining_bytes = remaining_bytes.saturating_sub(object.bytes);
             is_surplus
         })
         .collect()

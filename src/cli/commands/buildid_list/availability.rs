@@ -23,7 +23,7 @@ enum Availability {
     Cached,
     /// At the object's path; for the kernel and the vdso, in the running kernel.
     Installed,
-    /// Another build, or one whose build-id is missing or unreadable, is in that place.
+    /// The place of [`Self::Installed`] has another build, or one whose build-id is missing or unreadable.
     Differs,
     /// No readable file is at the object's path, or the object has no path.
     Gone,

@@ -34,9 +34,9 @@ pub(super) fn print_maps(context: &Context) -> Result<(), CliError> {
         CliError::message(255, "/proc/kallsyms does not show kernel addresses")
             .hint(show_kernel_addresses())
     })?;
-    let library = format!("/lib/modules/{}", uname()?.release);
+    let module_folder = format!("/lib/modules/{}", uname()?.release);
     let modules = proc
-        .modules(Path::new(&library))
+        .modules(Path::new(&module_folder))
         .map_err(|error| CliError::from(anyhow::Error::new(error).context("/proc/modules")))?;
     let kernel = KernelMapRow {
         id: kernel_notes(Path::new(SYSFS))

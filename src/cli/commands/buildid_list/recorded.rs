@@ -27,8 +27,9 @@ pub(super) fn print(matches: &ArgMatches, context: &Context) -> Result<(), CliEr
     let data = input.parse(context)?;
     let verbose = context.verbosity(matches) > 0;
     let header_objects = header_objects(&data);
-    // As in perf, only objects that have samples are listed with -H, for a pipe-mode recording, and if the header lists none. AUX
-    // traces are not decoded here, so the objects that they hit are unknown: with AUX traces, all objects in the header are listed.
+    // As in perf, only objects that have samples are listed in three cases: with -H, for a pipe-mode recording, and if the header
+    // lists no objects. AUX traces are not decoded here, so the objects that they hit are unknown: for a recording with AUX
+    // traces, the objects in the header are listed, if there are any.
     let wants_hits = flag(matches, "with-hits") == Some(true) || data.header().is_pipe();
     let hits_only =
         header_objects.is_empty() || (wants_hits && !data.features().has(FeatureId::AUXTRACE));

@@ -85,7 +85,8 @@ impl fmt::Display for Completion {
 pub(super) fn answer(words: &[OsString], context: &Context) -> Completion {
     let program = globals::options();
     let arguments = words.get(1..).unwrap_or_default();
-    // For the options before the command, the command and its words are a workload. `first` counts without the program's name.
+    // `program` declares only the options before the command. To its parser, the command and the words after it are a workload.
+    // `first` counts without the program's name.
     match WordRole::find(&program, arguments) {
         Some(WordRole::Workload { first }) if first + 1 == arguments.len() => commands().into(),
         Some(WordRole::Workload { first }) => of_command(words, first + 1, context),
@@ -124,9 +125,9 @@ fn of_command(words: &[OsString], position: usize, context: &Context) -> Complet
             .split_last()
             .map(|(_, complete)| complete)
             .unwrap_or_default();
-        let word = argv::first_word(&command, complete_arguments);
+        let word_index = argv::first_word(&command, complete_arguments);
         let found =
-            word.and_then(|at| Some((at, subcommand(entry, arguments.get(at)?.to_str()?)?)));
+            word_index.and_then(|at| Some((at, subcommand(entry, arguments.get(at)?.to_str()?)?)));
         let Some((at, selected)) = found else { break };
         (entry, command) = (selected, (selected.build)());
         arguments.remove(at);
@@ -141,7 +142,8 @@ fn of_command(words: &[OsString], position: usize, context: &Context) -> Complet
         return Completion::default();
     };
     let mut answer = line.answer(&role, context);
-    // The index counts from the first of the remaining arguments: count the removed words, and the words before the arguments.
+    // The index counts from the first of the remaining arguments: add the removed words that precede it, and the words up to the
+    // command's name.
     if let ShellCandidates::Command(first) = &mut answer.from_shell {
         for at in removed.into_iter().rev() {
             *first += usize::from(at <= *first);

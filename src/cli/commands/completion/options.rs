@@ -69,7 +69,8 @@ mod tests {
             .arg(switch("old").hide(true))
             .arg(unsupported("clang-path", ""))
             .arg(value("output", "file").short('o'));
-        let listed = candidates(&command, typed, true).into_iter();
+        let has_negatives = true;
+        let listed = candidates(&command, typed, has_negatives).into_iter();
         let own_options = listed.filter(|candidate| {
             !GLOBAL_OPTIONS
                 .iter()

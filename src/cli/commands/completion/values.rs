@@ -257,7 +257,7 @@ fn event_name(row: &ListedEvent) -> &str {
     }
 }
 
-/// The keys of `--sort`.
+/// The keys of `--sort` of the commands without keys in the tables above: those of histograms, such as `report`.
 fn sort_keys() -> impl Iterator<Item = &'static str> {
     field_names().filter(|name| find_field(name).is_some_and(|field| field.key().is_some()))
 }

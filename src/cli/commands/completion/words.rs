@@ -24,9 +24,9 @@ pub(super) fn of(command: &str, before: usize, typed: &str) -> Completion {
         ("archive", 0) => ShellCandidates::Files(String::new()).into(),
         ("completion", 0) => {
             let shells = super::SCRIPTS.iter();
-            let script = |shell: &str| Candidate::new(shell, format!("the script for {shell}"));
+            let candidate = |shell: &str| Candidate::new(shell, format!("the script for {shell}"));
             shells
-                .map(|(shell, _)| script(shell))
+                .map(|(shell, _)| candidate(shell))
                 .collect::<Vec<_>>()
                 .into()
         }

@@ -67,6 +67,7 @@ pub(super) fn check(data: &PerfData<'_>) -> Result<CheckResult, CliError> {
     };
     for finding in data.findings() {
         match finding {
+            // A newer recorder wrote fields that are unknown here.
             FileFinding::AttrLarger { .. } => checked.notes.push(finding.to_string()),
             _ => checked.faults.push(finding.to_string()),
         }
@@ -159,7 +160,7 @@ impl CheckResult {
         let endian = replay.data().endian();
         for ordered in replay.ordered_records().in_file_order() {
             let (kind, position) = (ordered.record.raw.kind, ordered.record.position);
-            let cannot = |error: &dyn Display| {
+            let undecodable = |error: &dyn Display| {
                 format!("{kind} at offset {position:#x} cannot be decoded: {error}")
             };
             match ordered.content {
@@ -167,25 +168,25 @@ impl CheckResult {
                 RecordContent::UnknownEvent => faults.add(kind, "unknown event", || {
                     format!("{kind} at offset {position:#x} has an unknown event id")
                 }),
-                RecordContent::Broken(error) => faults.add(kind, "broken", || cannot(&error)),
+                RecordContent::Broken(error) => faults.add(kind, "broken", || undecodable(&error)),
                 RecordContent::Kernel { body, .. } => {
                     let raw = RawRecord {
                         body,
                         ..ordered.record.raw
                     };
                     if let Err(error) = Record::decode(&raw, endian) {
-                        faults.add(kind, "broken", || cannot(&error));
+                        faults.add(kind, "broken", || undecodable(&error));
                     }
                 }
                 // `UserRecord` does not decode the body of this type.
                 _ if kind == RecordKind::EVENT_UPDATE => {
                     if let Err(error) = EventUpdate::decode(ordered.record.raw.body, endian) {
-                        faults.add(kind, "broken", || cannot(&error));
+                        faults.add(kind, "broken", || undecodable(&error));
                     }
                 }
                 RecordContent::User(_) => {
                     if let Err(error) = UserRecord::decode(&ordered.record.raw, endian) {
-                        faults.add(kind, "broken", || cannot(&error));
+                        faults.add(kind, "broken", || undecodable(&error));
                     }
                 }
                 _ => {}
@@ -200,7 +201,8 @@ impl CheckResult {
         self.notes.extend(unknown_types.lines());
     }
 
-    /// Adds the number of records, the damage at which reading ended, and notes on lost and late records.
+    /// Adds the number of records, the damage at which reading ended, and notes on lost records and samples, and on
+    /// records out of order.
     fn add_diagnostics(&mut self, diagnostics: &Diagnostics) {
         self.records = diagnostics.records;
         if let Some(end) = &diagnostics.end {

@@ -61,7 +61,8 @@ pub(super) fn options() -> Vec<Arg> {
     options
 }
 
-/// Refuses options that only conversion has, except those on symbols and `-j`: for `data check`.
+/// For `data check`: refuses options that only `data convert` uses, except the options on symbols and `-j`, which are accepted
+/// without effect.
 pub(super) fn refuse_options(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let formats = ConversionFormat::ALL
         .map(ConversionFormat::option)
@@ -160,7 +161,8 @@ struct DataConversion<'c> {
 struct ConversionSummary {
     /// Number of samples.
     samples: u64,
-    /// Size in bytes of the written files, or of the request to a collector; `None` for the standard output.
+    /// Size in bytes of the written files, or of the request to a collector; `None` for the standard output, or if the size of
+    /// the file cannot be read.
     bytes: Option<u64>,
 }
 
@@ -170,9 +172,10 @@ impl DataConversion<'_> {
         let (context, data) = (self.analysis.context, self.analysis.data());
         let symbols = SymbolSources::for_recording(self.matches, context)?;
         let resolver = self.analysis.resolver(&symbols);
-        // Without data that completes callchains there is no limit: nothing is unwound.
+        // The maximum number of unwound frames. It is `None` without data that completes callchains: then nothing is unwound.
         let limit = can_complete_callchains(data.events()).then_some(usize::MAX);
         let stacks = UserStacks::new(&resolver, stack_options(data.metadata(), limit));
+        // Set for the outputs that are not one file (CTF, Parquet, a collector); otherwise the file's size is read below.
         let mut bytes = None;
         let samples = match target.format {
             ConversionFormat::Json => self.write_json(target, &resolver, &stacks)?,

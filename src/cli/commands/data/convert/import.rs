@@ -60,7 +60,7 @@ fn is_text(bytes: &[u8]) -> bool {
     !start.is_empty() && !start.contains(&0)
 }
 
-/// The error of a conversion, with the file and, for some errors, a hint.
+/// The error of a conversion, with the path of the file as the user gave it (`given`) and, for some errors, a hint.
 fn explain(error: Error, given: &str) -> CliError {
     let hint = match &error {
         Error::Clock { .. } => Some("record with a clock in nanoseconds: trace-cmd record -C mono"),

@@ -49,9 +49,9 @@ impl DataConversion<'_> {
             write_start(out, &captured, data.metadata())?;
             let mut written = Ok(());
             let take = &mut |block: &mut JsonBlock| {
-                // The first sample has no comma before it.
-                let comma = usize::from(samples == 0 && block.samples > 0);
-                written = out.write_all(block.text.get(comma..).unwrap_or_default());
+                // In a block, a comma precedes each sample. The comma before the first sample of the output is skipped.
+                let skipped = usize::from(samples == 0 && block.samples > 0);
+                written = out.write_all(block.text.get(skipped..).unwrap_or_default());
                 samples += block.samples;
                 records.append(&mut block.records);
                 match written {

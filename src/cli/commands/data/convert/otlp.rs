@@ -48,6 +48,7 @@ impl DataConversion<'_> {
             body: &body,
             authorities: &authorities(context),
         };
+        // The closure is called before each retry.
         let answer = upload.send(&mut |error, delay| {
             let seconds = delay.as_secs_f64();
             context.warn(format_args!("{error}; trying again in {seconds} s"));
@@ -62,12 +63,13 @@ impl DataConversion<'_> {
         }
     }
 
+    /// Encodes the profile: the content of a file, or the uncompressed body of a request to a collector.
     fn otlp(&self, profile: &Profile) -> Vec<u8> {
         let recording = self.analysis.metadata();
         let features = recording.features;
         let host = features.hostname().unwrap_or_default();
-        let size = self.analysis.data().header().data.size;
-        let id = RecordingInfo::id_of(&host, profile.first_time(), size);
+        let data_bytes = self.analysis.data().header().data.size;
+        let id = RecordingInfo::id_of(&host, profile.first_time(), data_bytes);
         let arch = features.arch().map(|arch| match arch.as_str() {
             "x86_64" => "amd64".to_owned(),
             "aarch64" => "arm64".to_owned(),
