@@ -162,7 +162,7 @@ fn warn_of_files(files: &[SamplesFile], settings: &DiffSettings, context: &Conte
     }
 }
 
-/// Compares each event of the baseline. Warns of files without an event that has samples in the baseline.
+/// Compares each event of the baseline. If the event has samples in the baseline, warns of each file that lacks the event.
 fn compare(
     files: &[SamplesFile],
     settings: &DiffSettings,
@@ -180,8 +180,8 @@ fn compare(
                 context.warn(format_args!("{} has no event '{}'", file.name, event.name));
             }
         }
-        let first = std::iter::once(Some(event));
-        let events: Vec<_> = first.chain(pairs.iter().copied()).collect();
+        let baseline_event = std::iter::once(Some(event));
+        let events: Vec<_> = baseline_event.chain(pairs.iter().copied()).collect();
         let comparison = comparison(&events, settings);
         let has_blocks = settings.compare.method == ComparisonMethod::Cycles;
         compared.push(EventComparison {
@@ -194,7 +194,7 @@ fn compare(
     compared
 }
 
-/// The blocks of each row. Rows have the keys dso and symbol.
+/// The blocks of each row. Rows have the keys dso and symbol, because `-c cycles` excludes `--sort`.
 fn blocks(events: &[Option<&ComparedEvent>], comparison: &Comparison) -> Vec<Vec<BlockLine>> {
     let by_function = events.iter().map(|event| {
         let mut functions: BTreeMap<(&str, &str), Vec<&Block>> = BTreeMap::new();
@@ -212,6 +212,7 @@ fn blocks(events: &[Option<&ComparedEvent>], comparison: &Comparison) -> Vec<Vec
         let files = by_function.iter().zip(&row.periods);
         let files = files.map(|(functions, period)| {
             let blocks = functions.get(&(object, &*row.function));
+            // `None` if the file has no such row.
             period.map(|_| blocks.cloned().unwrap_or_default())
         });
         compare_blocks(&files.collect::<Vec<_>>())
@@ -261,7 +262,8 @@ fn print(
     context.paginate("diff")?;
     let out = &mut context.stdout();
     for (number, event) in events.iter().enumerate() {
-        write_diff(out, event, &settings.layout, number == 0)?;
+        let is_first = number == 0;
+        write_diff(out, event, &settings.layout, is_first)?;
     }
     out.flush()?;
     Ok(())
@@ -277,7 +279,8 @@ fn no_pairs(files: &[SamplesFile]) -> CliError {
         .hint(listed.join("; "))
 }
 
-/// Returns the greatest change of each row's share in percentage points, with the row's name. Files without samples are ignored.
+/// Returns for each row how much its share changed from the baseline, in percentage points, and the row's name: of several files,
+/// the greatest increase (or the smallest decrease) counts. Files without samples are ignored.
 fn changes(compared: &[EventComparison]) -> impl Iterator<Item = (f64, String)> {
     let rows = compared.iter().flat_map(|event| {
         let rows = event.comparison.rows.iter();
@@ -324,7 +327,7 @@ fn check_growth(
     Err(CliError::message(1, message))
 }
 
-/// The row in a message: its function, otherwise all keys.
+/// The name of a row in a message: its function, otherwise all keys.
 fn label(row: &ComparedRow) -> String {
     match row.function.is_empty() {
         true => {

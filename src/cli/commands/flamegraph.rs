@@ -51,6 +51,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         None => Flame::new(&stacks, options.reverse),
         Some(other) => {
             let before = source.read(Some(other.into()), context)?;
+            // Nothing is drawn if `before` is incomplete; `damage`, of the drawn recording, is reported after drawing.
             before.damage?;
             let normalize = flag(matches, "normalize") == Some(true);
             options.compared(&before.stacks, &stacks, normalize)

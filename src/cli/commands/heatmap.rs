@@ -117,11 +117,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    let relative_times = false;
     let source = HeatmapInput {
         replay: &analysis.replay,
         resolver: &analysis.resolver(&symbols),
         input: &input,
-        filter: filters.filter(data.metadata(), false)?,
+        filter: filters.filter(data.metadata(), relative_times)?,
         jobs: analysis.jobs,
         options: &options,
     };

@@ -72,8 +72,8 @@ impl HistogramRequest {
     fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let is_set = |id| flag(matches, id) == Some(true);
         let number = |id: &str| matches.get_one::<u64>(id).copied();
-        let given = text(matches, "edges").map(edges).transpose()?;
-        if given.is_some()
+        let given_edges = text(matches, "edges").map(edges).transpose()?;
+        if given_edges.is_some()
             && let Some(id) = ["power", "max"].into_iter().find(|id| number(id).is_some())
         {
             return Err(CliError::usage(format!(
@@ -97,8 +97,9 @@ impl HistogramRequest {
             return Err(CliError::usage("--title needs --svg"));
         }
         Ok(Self {
-            keeps_empty_ranges: given.is_some() || number("max").is_some(),
-            edges: given.unwrap_or_else(|| power_edges(base, number("max").unwrap_or(u64::MAX))),
+            keeps_empty_ranges: given_edges.is_some() || number("max").is_some(),
+            edges: given_edges
+                .unwrap_or_else(|| power_edges(base, number("max").unwrap_or(u64::MAX))),
             format,
             output: text(matches, "output").map(PathBuf::from),
             title,

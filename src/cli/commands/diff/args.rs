@@ -121,6 +121,7 @@ fn last_options() -> Vec<Arg> {
         value("time", "start,end[:start,end...]").help(
             "only samples of this time range, in seconds or percent of the recording (0%-10%): one range for all files, or one per file, separated by colons",
         ),
+        // No short form: `-C` is `--comms`.
         filter_args::cpu().short(None),
         filter_args::pid(),
         filter_args::tid(),

@@ -68,7 +68,8 @@ impl SamplesFile {
             dump(&analysis)?;
         }
         let filter = settings.filters.of_file(number);
-        let filter = filter.filter(data.metadata(), false)?.non_empty();
+        let relative_times = false;
+        let filter = filter.filter(data.metadata(), relative_times)?.non_empty();
         let unfiltered_criteria = filter
             .as_ref()
             .and_then(|filter| without_tasks_and_code(filter, settings));
@@ -121,6 +122,8 @@ fn without_tasks_and_code(
     filter: &SampleCriteria,
     settings: &DiffSettings,
 ) -> Option<SampleCriteria> {
+    // With `--baseline-only`, the total of the baseline is that of its remaining rows, which have only selected samples. Otherwise
+    // the totals of a histogram already include the samples of other tasks and code, unless `--percentage relative` excludes them.
     let is_needed = settings.compare.baseline_only && !settings.relative;
     is_needed.then(|| SampleCriteria {
         comms: None,
@@ -153,8 +156,10 @@ fn histograms(
 ) -> Result<(Vec<Vec<Histogram>>, Vec<BlockTable>), CliError> {
     let data = analysis.data();
     let context = analysis.context;
+    // `diff` has neither `--raw-trace` nor `--inline`.
+    let (raw, inlines) = (false, None);
     let mut tracepoints =
-        RecordedTracepoints::new(context, &analysis.input.path, data.metadata(), false);
+        RecordedTracepoints::new(context, &analysis.input.path, data.metadata(), raw);
     let mut options = options(settings, &mut tracepoints)?;
     if options.shows_payload() {
         tracepoints.read()?;
@@ -163,10 +168,11 @@ fn histograms(
     let resolver = analysis.resolver(&symbols);
     let limit = unwinding_limit(data.metadata(), &mut options);
     let source = RecordingInfo {
+        // Each event has histograms of its own, also if it was recorded in a group.
         groups: (0..data.events().len()).map(|event| vec![event]).collect(),
         sockets: sockets(data.metadata()),
         payloads: &tracepoints.text(&resolver),
-        ..recording_info(data.metadata(), None)
+        ..recording_info(data.metadata(), inlines)
     };
     let threads: NonZeroUsize = analysis.jobs;
     let histograms = selections.iter().map(|select| {
@@ -187,7 +193,9 @@ fn histograms(
         ComparisonMethod::Cycles => {
             check_branches(analysis)?;
             let select = selections.first().copied().flatten();
-            let blocks = || Blocks::new(&resolver, select, true);
+            // As if branches of all types were recorded.
+            let is_consecutive = true;
+            let blocks = || Blocks::new(&resolver, select, is_consecutive);
             let folded = analysis.replay.fold(threads, blocks);
             folded.tables(data.events().len())
         }
@@ -213,6 +221,7 @@ fn options(
     settings: &DiffSettings,
     tracepoints: &mut RecordedTracepoints<'_>,
 ) -> Result<HistogramOptions, CliError> {
+    // No default columns of shares: the comparison calculates the shares.
     let resolved = settings.columns.resolve(KEYS, &[], &mut |option, word| {
         tracepoints.find(option, word)
     })?;

@@ -62,7 +62,7 @@ impl CountsFile {
     ///
     /// # Errors
     ///
-    /// Status 255 if the recording has no counts; errors of reading it.
+    /// Status 255: no counts could be read. Other errors of reading are in [`Self::damage`].
     pub(super) fn read(
         name: String,
         input: &Input,
@@ -70,14 +70,15 @@ impl CountsFile {
         context: &Context,
     ) -> Result<Self, CliError> {
         let (mut totals, mut intervals, mut rates) = (Vec::new(), Vec::new(), Vec::new());
+        let undivided = 1.0;
         let diagnostics = RecordedStat::new(data).read(&mut |recorded, round| {
             let seconds = round.duration.as_secs_f64();
             if round.is_total {
                 // Of several totals, the last one applies.
                 totals.clear();
-                add(&mut totals, recorded, round, 1.0);
+                add(&mut totals, recorded, round, undivided);
             } else if seconds > 0.0 {
-                add(&mut intervals, recorded, round, 1.0);
+                add(&mut intervals, recorded, round, undivided);
                 add(&mut rates, recorded, round, seconds);
             }
             Ok(())
@@ -226,11 +227,11 @@ fn observation(files: &[CountsFile], settings: &DiffSettings) -> CountObservatio
 fn values(group: &[CountsFile], kind: CountObservation) -> Vec<EventValues> {
     let mut all: Vec<EventValues> = Vec::new();
     for file in group {
-        let own = match kind {
+        let file_events = match kind {
             CountObservation::Interval => &file.rates,
             CountObservation::Run => &file.totals,
         };
-        for event in own {
+        for event in file_events {
             match all.iter_mut().find(|known| known.event == event.event) {
                 Some(known) => known.values.extend(&event.values),
                 None => all.push(event.clone()),
@@ -240,7 +241,7 @@ fn values(group: &[CountsFile], kind: CountObservation) -> Vec<EventValues> {
     all
 }
 
-/// Warns of each event that was not counted in one of the groups.
+/// Warns of each event without a value in one of the groups: such events are not among `rows`.
 fn warn_of_missing(groups: &[Vec<EventValues>; 2], rows: &[ComparedCount], context: &Context) {
     let names = [["baseline", "new files"], ["new files", "baseline"]];
     for (group, [own, other]) in groups.iter().zip(names) {

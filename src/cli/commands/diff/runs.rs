@@ -81,7 +81,8 @@ fn write(
     context.paginate("diff")?;
     let out = &mut context.stdout();
     for (number, event) in events.iter().enumerate() {
-        write_runs(out, event, &settings.layout, number == 0)?;
+        let is_first = number == 0;
+        write_runs(out, event, &settings.layout, is_first)?;
     }
     out.flush()?;
     Ok(())

@@ -90,6 +90,7 @@ impl DiffSettings {
         Ok(Self {
             runs,
             compare,
+            // The setting `report.sort_order` does not apply to `diff`.
             columns: ColumnOptions::with_default_sort(matches, None),
             filters: FileFilters::new(matches, files.len())?,
             relative: is_relative(matches, context)?,
@@ -100,6 +101,7 @@ impl DiffSettings {
                 quiet,
                 lists_files: verbose || files.len() > 2,
                 separator: cell_separator(text("field-separator"))?,
+                // `diff` has no option for colours: no value is given.
                 colors: color_csi(context, "color", None)?,
                 escapes: context.output.is_terminal(),
             },
@@ -146,8 +148,8 @@ fn runs(matches: &ArgMatches) -> Result<Option<RunOptions>, CliError> {
     let switches = ["baseline-only", "formula", "period"];
     let order = matches.get_one::<u64>("order").map(|_| "order");
     let compute = matches.get_one::<String>("compute").map(|_| "compute");
-    let other = switches.into_iter().find(|id| is_on(*id));
-    match other.or(order).or(compute) {
+    let excluded_switch = switches.into_iter().find(|id| is_on(*id));
+    match excluded_switch.or(order).or(compute) {
         Some(option) => Err(CliError::usage(format!(
             "--runs and --{option} exclude each other: means of shares are compared"
         ))),
@@ -298,9 +300,9 @@ impl FileFilters {
 
     /// Returns the filters that apply to the file with this index.
     pub(super) fn of_file(&self, number: usize) -> RequestedFilters {
-        let own = self.times.as_ref().and_then(|times| times.get(number));
+        let file_time = self.times.as_ref().and_then(|times| times.get(number));
         self.filters
-            .at_time(own.map(String::as_str).or(self.filters.time()))
+            .at_time(file_time.map(String::as_str).or(self.filters.time()))
     }
 }
 

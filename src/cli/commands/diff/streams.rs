@@ -24,7 +24,7 @@ use crate::cli::stack_folding::{
     StackFolding, add_branch_chains, fold, has_branches, recording_info, unwinding_limit,
 };
 
-/// The columns of rows, as in perf; heavy rows come first.
+/// The columns of rows, as in perf. Rows are also sorted by them: the greatest overhead comes first.
 const FIELDS: [&str; 4] = ["overhead", "srcline", "symbol", "dso"];
 
 /// Options of tables, which `--stream` does not print.
@@ -95,7 +95,8 @@ pub(super) fn run(settings: &DiffSettings, context: &Context) -> Result<ExitStat
         context.paginate("diff")?;
         let out = &mut context.stdout();
         for event in &compared {
-            write_streams(out, event, context.output.is_terminal())?;
+            let escapes = context.output.is_terminal();
+            write_streams(out, event, escapes)?;
         }
     }
     context.stdout().flush()?;
@@ -131,7 +132,8 @@ impl StreamsFile {
             super::counting::dump(&analysis)?;
         }
         let filter = settings.filters.of_file(number);
-        let filter = filter.filter(data.metadata(), false)?.non_empty();
+        let relative_times = false;
+        let filter = filter.filter(data.metadata(), relative_times)?.non_empty();
         let select = filter.as_ref().map(|filter| filter as &dyn SelectSamples);
         let streams = streams(&analysis, settings, select);
         analysis.end_progress();
@@ -157,9 +159,12 @@ fn streams(
     let resolver = analysis.resolver(&symbols);
     let mut options = options();
     let limit = unwinding_limit(data.metadata(), &mut options);
+    // `diff` has no `--inline`.
+    let inlines = None;
     let mut source = RecordingInfo {
+        // Each event has streams of its own, also if it was recorded in a group.
         groups: (0..data.events().len()).map(|event| vec![event]).collect(),
-        ..recording_info(data.metadata(), None)
+        ..recording_info(data.metadata(), inlines)
     };
     add_branch_chains(&mut source, data.events());
     let naming = NamingContext::new(&options, &source, &resolver, analysis.jobs);

@@ -25,7 +25,7 @@ impl<'n> FieldWeight<'n> {
     ///
     /// # Errors
     ///
-    /// Status 129: the event is not a tracepoint, or has no numeric field of this name.
+    /// Status 129: the event is not a tracepoint, its format is missing or damaged, or it has no numeric field of this name.
     pub(super) fn new(
         recording: Metadata<'_>,
         event: usize,

@@ -174,9 +174,11 @@ impl FlamegraphInput {
             WeightKind::Field(name) => Some(FieldWeight::new(data.metadata(), event, name)?),
             WeightKind::Samples | WeightKind::Period => None,
         };
+        let relative_times = false;
+        let criteria = self.filters.filter(data.metadata(), relative_times)?;
         let selection = OneEvent {
             event: EventIndex(u32::try_from(event).unwrap_or(u32::MAX)),
-            criteria: self.filters.filter(data.metadata(), false)?.non_empty(),
+            criteria: criteria.non_empty(),
         };
         let mut options = self.options();
         let resolver = analysis.resolver(&self.symbols);
@@ -290,7 +292,7 @@ fn read_text(name: &str, text: impl Read) -> Result<TitledStacks, CliError> {
     })
 }
 
-/// Selects samples of one event.
+/// Selects the samples of one event, and of these only those that meet the criteria, if any.
 struct OneEvent {
     event: EventIndex,
     criteria: Option<SampleCriteria>,
@@ -326,13 +328,16 @@ fn kind(origin: CodeOrigin) -> FrameKind {
 
 /// Whether `path` is a regular file that is not empty and begins neither like a recording nor with binary data (a NUL byte).
 fn is_text(path: &Path) -> bool {
-    let mut first = Vec::new();
-    let begin = |file: File| file.take(FileHeader::SIZE as u64).read_to_end(&mut first);
-    let is_read = open_regular(path)
-        .and_then(begin)
+    let mut beginning = Vec::new();
+    let read_beginning = |file: File| {
+        file.take(FileHeader::SIZE as u64)
+            .read_to_end(&mut beginning)
+    };
+    let has_content = open_regular(path)
+        .and_then(read_beginning)
         .is_ok_and(|count| count > 0);
-    let is_no_recording = matches!(FileHeader::decode(&first), Err(Error::Magic { .. }));
-    is_read && is_no_recording && !first.contains(&0)
+    let is_no_recording = matches!(FileHeader::decode(&beginning), Err(Error::Magic { .. }));
+    has_content && is_no_recording && !beginning.contains(&0)
 }
 
 fn root(word: &str) -> Result<RootFrame, CliError> {

@@ -42,8 +42,8 @@ impl Recorded {
         if workload.is_empty() && attached.is_none() && !system {
             return refuse_record_options(matches, context).map(|()| None);
         }
-        let recording = text(matches, "keep").or_else(|| text(matches, "input"));
-        let (path, temporary) = match recording {
+        let given_path = text(matches, "keep").or_else(|| text(matches, "input"));
+        let (path, temporary) = match given_path {
             Some(path) => (PathBuf::from(path), None),
             None => {
                 let folder = TemporaryFolder::create("flamegraph")

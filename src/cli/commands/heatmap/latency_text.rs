@@ -16,7 +16,7 @@ use crate::cli::symbol_options::args as symbol_args;
 /// Options of recordings that are refused with `--latencies`, besides filters of samples, symbol options and `--no-idle`.
 const OF_RECORDINGS: [&str; 5] = ["input", "event", "from", "to", "key"];
 
-/// An option that is declared with the symbol options but does not change which names are shown.
+/// An option that is not refused: it is declared with the symbol options, but does not change which names are shown.
 const JOBS: &str = "jobs";
 
 /// The name of the standard input.
@@ -79,6 +79,7 @@ fn refuse_recording_options(matches: &ArgMatches) -> Result<(), CliError> {
     })
 }
 
+/// Parses a line of two numbers; `None` if it has fewer or more words.
 fn parse(line: &str) -> Option<TimedSpan> {
     let mut words = line.split_whitespace();
     let (end, latency) = (words.next()?, words.next()?);

@@ -21,8 +21,8 @@ impl HeatmapInput<'_> {
         event: Option<&str>,
         context: &Context,
     ) -> Result<HeatMap, CliError> {
-        let number = drawn_event(self.replay, &self.input.path, event, context)?;
-        let event_index = EventIndex(u32::try_from(number).unwrap_or(u32::MAX));
+        let index = drawn_event(self.replay, &self.input.path, event, context)?;
+        let event_index = EventIndex(u32::try_from(index).unwrap_or(u32::MAX));
         let times = sample_times(
             self.replay,
             event_index,
@@ -39,7 +39,7 @@ impl HeatmapInput<'_> {
         }
         let mut heat = HeatMap::of_seconds(*first, *last, self.options.rows);
         times.iter().for_each(|time| heat.add(*time));
-        let event = self.replay.data().events().get(number);
+        let event = self.replay.data().events().get(index);
         let name = event.map_or("", |event| &event.name);
         heat.title = format!("Samples of {name}: subsecond offset");
         heat.unit = "samples".to_owned();

@@ -142,7 +142,7 @@ impl<'m> ConversionTarget<'m> {
     /// # Errors
     ///
     /// No format or several, a format that this build lacks, a collector's address that is not an HTTP URL, an option that the format
-    /// does not support, or an output file that exists without `--force`.
+    /// does not support, or an existing output file that may not be replaced.
     pub(super) fn new(matches: &'m ArgMatches) -> Result<Self, CliError> {
         let path = |option| matches.get_one::<String>(option).map(String::as_str);
         let with_path = |format: ConversionFormat| Some((format, path(format.option())?));
@@ -202,7 +202,7 @@ impl<'m> ConversionTarget<'m> {
             .map(|file| file.len())
     }
 
-    /// Reports the written output, unless it went to the standard output. `from` is the recording.
+    /// Reports the written output; nothing if its size is unknown, as for the standard output. `from` is the recording.
     pub(super) fn report(&self, context: &Context, from: &Path, written: &ConversionSummary) {
         let Self { format, path } = self;
         let program = context.program;
