@@ -122,8 +122,9 @@ fn without_tasks_and_code(
     filter: &SampleCriteria,
     settings: &DiffSettings,
 ) -> Option<SampleCriteria> {
-    // With `--baseline-only`, the total of the baseline is that of its remaining rows, which have only selected samples. Otherwise
-    // the totals of a histogram already include the samples of other tasks and code, unless `--percentage relative` excludes them.
+    // With `--baseline-only`, the total of the baseline is that of its remaining rows, which have only selected samples.
+    // Otherwise the totals of a histogram already include the samples of other tasks and code, unless `--percentage relative`
+    // excludes them.
     let is_needed = settings.compare.baseline_only && !settings.relative;
     is_needed.then(|| SampleCriteria {
         comms: None,
