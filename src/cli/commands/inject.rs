@@ -101,7 +101,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         OpenedInput::Stream(stream) => copy_stream(&plan, stream, &target)?,
         OpenedInput::Whole(input) => {
             target.check_input(&input.path)?;
-            let decoded = itrace::decoded(&input, matches, false, context)?;
+            let decodes_by_default = false;
+            let decoded = itrace::decoded(&input, matches, decodes_by_default, context)?;
             plan.check_decoded(&input, decoded.is_some())?;
             copy_whole(&plan, decoded.as_ref().unwrap_or(&input), &target)?
         }
@@ -123,7 +124,8 @@ fn copy_stream(
     })?;
     let head = copy.head().clone();
     let mut events = head.events().to_vec();
-    let pipeline = plan.pipeline(head.metadata(), None, &mut events)?;
+    let complete_recording = None;
+    let pipeline = plan.pipeline(head.metadata(), complete_recording, &mut events)?;
     target.write_stream(&name, |out| copy.copy(&events, pipeline, out))
 }
 
@@ -136,6 +138,7 @@ fn copy_whole(
     let name = input.path.display().to_string();
     let mut events = data.events().to_vec();
     let pipeline = plan.pipeline(data.metadata(), Some(&data), &mut events)?;
+    // A recording in pipe mode remains in pipe mode, even if it is written to a regular file.
     if data.header().is_pipe() || target.is_stream() {
         return target.write_stream(&name, |out| copy_to_stream(&data, &events, pipeline, out));
     }

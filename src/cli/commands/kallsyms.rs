@@ -44,7 +44,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
     let listing = kernel_file(LISTING)
         .map_err(|error| CliError::from(anyhow::Error::new(error).context(LISTING)))?;
-    let kallsyms = parse(&listing, None);
+    let no_relocation = None;
+    let kallsyms = parse(&listing, no_relocation);
     if kallsyms.hidden {
         return Err(
             CliError::message(255, format!("{LISTING} does not show kernel addresses"))
@@ -81,8 +82,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     })
 }
 
-/// Returns module, file and address range. The range is there twice: perf prints relocated and unrelocated addresses, which are
-/// the same here.
+/// Returns module, file and address range. The range is there twice: Linux perf prints relocated and unrelocated addresses, which
+/// are the same here.
 fn location(name: &str, kallsyms: &Kallsyms, modules: &[Module]) -> Option<String> {
     if let Some(range) = range(name, &kallsyms.kernel) {
         return Some(format!("[kernel] [kernel.kallsyms] {range} ({range})"));

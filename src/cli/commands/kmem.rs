@@ -113,7 +113,7 @@ fn stat_options() -> Vec<Arg> {
     all
 }
 
-/// Returns the complete name of an abbreviated subcommand.
+/// Returns the complete name of an abbreviated subcommand, and any other word unchanged.
 pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, ABBREVIATED)
 }
@@ -153,8 +153,8 @@ impl Allocators {
         selected.map(|(_, allocator)| allocator)
     }
 
-    /// Returns the allocators whose events are read: those of `--slab` and `--page`; if none is given, all that were recorded; if none was, the
-    /// slab allocator.
+    /// Returns the allocators whose events are read: those of `--slab` and `--page`; if none is given, all that were recorded; if
+    /// none was recorded either, the slab allocator.
     fn given_or_recorded(matches: &ArgMatches, layouts: &EventLayouts) -> Self {
         let has = |events: &[&str]| events.iter().any(|event| layouts.has(event));
         match Self::given(matches) {

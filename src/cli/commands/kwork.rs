@@ -73,7 +73,7 @@ fn symbol_options() -> [Arg; 3] {
     [vmlinux, symbol_args::kallsyms(), symbol_args::symfs()]
 }
 
-/// `-b`, which perf refuses too if it is built without BPF.
+/// `-b`, which Linux perf refuses too if it is built without BPF.
 fn use_bpf() -> Arg {
     unsupported("use-bpf", "record with 'kwork record'").short('b')
 }

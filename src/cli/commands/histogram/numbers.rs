@@ -29,7 +29,7 @@ const UNITS: [(&str, u64); 3] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000)];
 pub(super) enum NumberSource {
     Samples {
         event: String,
-        /// A field, or [`PERIOD`].
+        /// The name of a field, or [`PERIOD`].
         number: String,
         seconds: Option<String>,
     },
@@ -38,6 +38,7 @@ pub(super) enum NumberSource {
         to: String,
         /// The fields by which the samples of the two events are paired; if empty, they are paired by thread.
         key: Vec<String>,
+        /// The unit's name and its length in nanoseconds; see [`UNITS`].
         unit: (&'static str, u64),
         seconds: Option<String>,
     },
@@ -78,8 +79,9 @@ impl NumberSource {
                 ));
             }
             [event] => (event, &PERIOD, None),
-            [event, number] if number.starts_with(|letter: char| letter.is_ascii_digit()) => {
-                (event, &PERIOD, Some(*number))
+            // A field's name does not begin with a digit, so the second word is a number of seconds.
+            [event, seconds] if seconds.starts_with(|letter: char| letter.is_ascii_digit()) => {
+                (event, &PERIOD, Some(*seconds))
             }
             [event, number] => (event, number, None),
             [event, number, seconds] => (event, number, Some(*seconds)),
@@ -146,13 +148,13 @@ impl NumberSource {
         }
     }
 
-    /// Counts the values of the temporary recording at `temporary`, otherwise of the recording of `-i`. `empty` is a histogram with
-    /// the requested ranges.
+    /// Counts the values of the temporary recording at `temporary`, otherwise of the recording of `-i`. `empty` is a histogram
+    /// with the requested ranges.
     ///
     /// # Errors
     ///
-    /// Status 129: a filter is invalid. Status 255: the recording cannot be read, lacks the event or the field, or has no value to
-    /// count.
+    /// Status 129: a filter is invalid. Status 255: the recording cannot be read, lacks the event or the field, or has no value
+    /// to count.
     pub(super) fn count(
         &self,
         temporary: Option<PathBuf>,
@@ -163,15 +165,19 @@ impl NumberSource {
         let filters = RequestedFilters::new(matches)?;
         let symbols = SymbolSources::for_recording(matches, context)?;
         let input = match temporary {
-            Some(path) => OpenedInput::named(Some(path), false, context)?.complete(context)?,
+            Some(path) => {
+                let ignore_owner = false;
+                OpenedInput::named(Some(path), ignore_owner, context)?.complete(context)?
+            }
             None => Input::open(matches, context)?,
         };
         let data = input.parse(context)?;
         let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+        let relative_times = false;
         let pass = CountingPass {
             analysis: &analysis,
             resolver: &analysis.resolver(&symbols),
-            filter: &filters.filter(data.metadata(), false)?,
+            filter: &filters.filter(data.metadata(), relative_times)?,
         };
         let histogram = match self {
             Self::Samples { event, number, .. } => pass.samples(event, number, &empty)?,
@@ -272,6 +278,7 @@ impl CountingPass<'_> {
         let events = event_pair(replay, &input.path, names, key)?;
         let Durations { spans, counts } =
             Durations::measure(replay, &events, self.filtered(), *jobs)?;
+        // `repeated` counts start events that were followed by another one with the same key before an end event.
         let without_end = counts.open + counts.repeated;
         if without_end > 0 {
             context.note(format_args!(

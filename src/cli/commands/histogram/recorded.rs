@@ -48,6 +48,7 @@ impl Recorded {
         }
         let folder = TemporaryFolder::create("histogram")?;
         let path = folder.recording();
+        // Quiet, and without build-ids.
         let mut words: Vec<OsString> = vec!["-q".into(), "-B".into(), "-o".into(), (&path).into()];
         for event in source.events() {
             words.extend(["-e".into(), event.into()]);

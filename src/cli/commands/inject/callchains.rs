@@ -14,7 +14,7 @@ use crate::cli::stack_folding::stack_options;
 use crate::cli::symbols::{own_vdso, search_paths};
 use rperf_input::DiskFiles;
 
-/// Maximum number of frames of a kernel stack and of a user stack, so that both fit into one record.
+/// Maximum number of kernel frames, and separately of user frames, of a callchain, so that both together fit into one record.
 const MAX_FRAMES: usize = 2048;
 
 /// Whether the samples of any of the events have stack copies to be unwound.
@@ -43,6 +43,7 @@ impl CallchainConverter {
             paths: search_paths(context, metadata.features),
             vdso: own_vdso(),
             stacks: StackOptions {
+                // Only stack copies are converted, not the branch stacks of `--call-graph lbr`.
                 call_stacks: false,
                 ..stack_options(metadata, Some(MAX_FRAMES))
             },

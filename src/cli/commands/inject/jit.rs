@@ -27,13 +27,14 @@ impl DumpFiles<'_> {
         parse(&bytes).ok_or_else(|| "not a jitdump".to_owned())
     }
 
-    /// Writes the object file of `dump`. `started` is the time of the dump's header, in nanoseconds of the clock of its records.
+    /// Writes the object file of `dump`, the jitdump at `path`. `started` is [`JitDump::started`].
     fn write(&self, path: &Path, dump: &JitDump, started: u64) -> io::Result<DumpedObject> {
         let object = dump.object_file();
         let target = object_path(path);
         write_atomic(&target, |out| out.write_all(&object.bytes))?;
         let functions = dump.functions().iter().zip(&object.offsets);
         let functions = functions.filter_map(|(function, offset)| {
+            // Functions whose code is not in the dump have no offset: they are skipped.
             Some(DumpedCode {
                 time: function.time,
                 start: function.start,
@@ -74,6 +75,7 @@ impl DumpObjects for DumpFiles<'_> {
                 "{name}: the last record is incomplete; the functions before it are used"
             ));
         }
+        // `None` if the times of the dump are from a CPU counter, or if its header has no time.
         let Some(started) = dump.started else {
             self.unrelated_clock(path);
             return None;

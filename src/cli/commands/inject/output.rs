@@ -20,7 +20,8 @@ pub(super) struct InjectOutput<'c> {
     context: &'c Context,
     /// The file; `None` for stdout.
     path: Option<PathBuf>,
-    /// The FIFO or device at this path, which is written to instead of being replaced; otherwise `None`.
+    /// The FIFO or device at this path, or the regular file behind a link such as `/dev/stdout`, which is written to instead of
+    /// being replaced; otherwise `None`.
     in_place: Option<FoundFile>,
 }
 
@@ -62,7 +63,8 @@ impl<'c> InjectOutput<'c> {
         })
     }
 
-    /// Whether the output is written in pipe mode, without seeking: to stdout, a FIFO or a device.
+    /// Whether the output must be written in pipe mode, without seeking: to stdout, or in place. Any other output is a regular
+    /// file, which is written in pipe mode only if the input is in pipe mode.
     pub(super) fn is_stream(&self) -> bool {
         self.path.is_none() || self.in_place.is_some()
     }
@@ -89,7 +91,8 @@ impl<'c> InjectOutput<'c> {
         }
     }
 
-    /// Writes the output with `copy`, which does not seek; `input` is the name of the recording in messages.
+    /// Writes the output, which may be a regular file, with `copy`, which does not seek; `input` is the name of the recording in
+    /// messages.
     ///
     /// # Errors
     ///
@@ -118,7 +121,7 @@ impl<'c> InjectOutput<'c> {
         self.check_summary(input, summary)
     }
 
-    /// Writes a file with `copy`; it replaces an existing file only when it is complete.
+    /// Writes a file with `copy`; the new file replaces an existing one only when it is complete.
     ///
     /// # Errors
     ///
@@ -129,6 +132,7 @@ impl<'c> InjectOutput<'c> {
         copy: impl FnOnce(&mut BufWriter<File>) -> Result<CopySummary, CopyError>,
     ) -> Result<InjectSummary, CliError> {
         let path = self.path.as_deref().unwrap_or(Path::new("-"));
+        // The error of the copy or the damage of the input. The I/O error only keeps the incomplete file from being created.
         let mut failed = None;
         let written = Folder::of(path).and_then(|(folder, name)| {
             folder.write_atomic(name, MODE, |out| {

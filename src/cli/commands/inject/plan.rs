@@ -41,7 +41,7 @@ pub(super) struct InjectPlan<'c> {
 enum BuildIdForm {
     /// Into separate build-id records.
     Records(InjectedObjects),
-    /// Into the mappings of objects that samples hit; mappings of other objects are dropped.
+    /// Into the mappings of objects that samples hit; the host's mappings of other objects are dropped.
     UsedMappings,
     /// Into the mappings of all objects.
     Mappings,
@@ -52,8 +52,8 @@ impl<'c> InjectPlan<'c> {
     ///
     /// # Errors
     ///
-    /// Status 129: options contradict each other, or an option lacks another one or has an invalid value. Status 255: a list of
-    /// build-ids cannot be read.
+    /// Status 129: options contradict each other, an option is given without another one that it needs, or has an invalid value.
+    /// Status 255: a list of build-ids cannot be read.
     pub(super) fn new(matches: &'c ArgMatches, context: &'c Context) -> Result<Self, CliError> {
         let build_ids = build_id_form(matches)?;
         let dependent_options = ["known-build-ids", "vmlinux", "ignore-vmlinux"];
@@ -105,8 +105,8 @@ impl<'c> InjectPlan<'c> {
         Err(CliError::message(255, message).hint("omit --strip: all samples would be dropped"))
     }
 
-    /// Returns the transforms of a recording, and changes `events` to those of the copy. `data` is the complete recording; `None` for a
-    /// stream.
+    /// Returns the transforms of a recording, and changes `events` to those of the copy. `data` is the complete recording; `None`
+    /// for a stream.
     pub(super) fn pipeline(
         &self,
         metadata: Metadata<'_>,
@@ -115,7 +115,7 @@ impl<'c> InjectPlan<'c> {
     ) -> Result<Pipeline<'c>, CliError> {
         let mut pipeline = Pipeline::new();
         if is_given(self.matches, "strip") {
-            // The decoded trace is the last event.
+            // The samples that were decoded from the trace belong to the last event.
             let last = u32::try_from(events.len().saturating_sub(1)).unwrap_or_default();
             pipeline.add(StripSamples::new(metadata.endian, events, EventIndex(last)));
         }
@@ -175,7 +175,7 @@ impl<'c> InjectPlan<'c> {
             let converter = CallchainConverter::new(metadata, events, stacks, self.context);
             pipeline.add(converter);
         }
-        // `AddressShifter` drops these fields as well.
+        // Drops the converted stack copies and user registers. If addresses are moved, `AddressShifter` drops them.
         if converts && !moves {
             let fields = SampleType::REGS_USER | SampleType::STACK_USER;
             pipeline.add(FieldDropper::new(endian, events, fields));
@@ -213,6 +213,7 @@ impl<'c> InjectPlan<'c> {
         let objects = match form {
             BuildIdForm::Records(objects) => objects,
             BuildIdForm::UsedMappings | BuildIdForm::Mappings => {
+                // `None` keeps the mappings of all objects.
                 let used = match data.filter(|_| form == BuildIdForm::UsedMappings) {
                     Some(data) => Some(used_objects(&Replay::open(data)?, threads())),
                     None => None,
@@ -230,7 +231,9 @@ impl<'c> InjectPlan<'c> {
 
     /// Reports incomplete stacks and, if verbose, the size and the path of the output file.
     pub(super) fn report(&self, written: &InjectSummary, context: &Context) {
-        warn_of_truncated(context, &self.stacks.borrow(), None);
+        // Without the size, there is no hint to copy more bytes of each stack.
+        let stack_copy_size = None;
+        warn_of_truncated(context, &self.stacks.borrow(), stack_copy_size);
         if let Some(path) = written
             .path
             .as_deref()
@@ -263,7 +266,7 @@ fn build_id_form(matches: &ArgMatches) -> Result<Option<BuildIdForm>, CliError> 
         .into_iter()
         .filter(|(name, _)| flag(matches, name) == Some(true));
     let first = given.next();
-    // -b with another of these options means the other one.
+    // -b, the last of `forms`, may be given with one of the other options, which then applies instead of -b.
     let second = given.find(|(name, _)| *name != "build-ids");
     match (first, second) {
         (Some((first, _)), Some((second, _))) => Err(CliError::usage(format!(

@@ -34,8 +34,8 @@ const PAGE_ALLOCATORS: &[&str] = &[
     "alloc_contig",
 ];
 
-/// Prefixes of the names of functions through which the slab allocator allocates its pages (SLUB, and SLAB up to Linux 6.7), and of the functions
-/// that call them, without leading `_`.
+/// Prefixes of the names of functions through which the slab allocator allocates its pages (SLUB, and SLAB up to Linux 6.7), and
+/// of the functions that call them, without leading `_`.
 const SLAB_ALLOCATORS: &[&str] = &[
     "alloc_slab_page",
     "allocate_slab",
@@ -83,7 +83,8 @@ impl PrepareSamples for KmemDetails<'_> {
 }
 
 impl KmemDetails<'_> {
-    /// Returns the address of the innermost frame outside the page allocator; of the innermost frame if there is none, and 0 without a callchain.
+    /// Returns the address of the innermost frame outside the page allocator; of the innermost frame if none is outside, and
+    /// 0 without a callchain.
     fn page_caller(&self, sample: &Sample<'_>) -> u64 {
         let Some(chain) = sample.wire.callchain else {
             return 0;
@@ -111,7 +112,7 @@ impl KernelStacks<'_> {
         frames
     }
 
-    /// Returns the addresses from `call_site` outwards; only `call_site` if the callchain does not have it.
+    /// Returns the addresses from `call_site` to the outermost frame; only `call_site` if the callchain does not have it.
     pub(super) fn from(&self, sample: &Sample<'_>, call_site: u64) -> Vec<u64> {
         let frames = self.frames(sample);
         let place = frames.iter().position(|frame| frame.ip == call_site);
@@ -121,7 +122,7 @@ impl KernelStacks<'_> {
         }
     }
 
-    /// Returns the addresses from the innermost function outside the page allocator outwards.
+    /// Returns the addresses from the innermost frame outside the page allocator to the outermost frame.
     pub(super) fn outside_page_allocator(&self, sample: &Sample<'_>) -> Vec<u64> {
         let frames = self.frames(sample);
         let outside = frames.iter();
@@ -129,7 +130,8 @@ impl KernelStacks<'_> {
         outside.map(|frame| frame.ip).collect()
     }
 
-    /// Returns the addresses from the innermost function outside both allocators outwards, and whether the slab allocator allocates the pages.
+    /// Returns the addresses from the innermost frame outside both allocators to the outermost frame, and whether the slab
+    /// allocator allocates the pages.
     pub(super) fn outside_both_allocators(&self, sample: &Sample<'_>) -> (Vec<u64>, bool) {
         let frames = self.frames(sample);
         let callers = frames.iter();
@@ -155,7 +157,8 @@ fn has_prefix(function: &str, prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns the symbol at an address of the kernel at the end of the recording; `None` if there is none.
+/// Returns the symbol at an address of the kernel, with the modules that are loaded at the end of the recording; `None` if no
+/// symbol is there.
 pub(super) fn call_site(resolver: &Resolver<'_>, address: u64) -> Option<CallSite> {
     let at = AddressContext {
         machine: Machine::Host,

@@ -131,10 +131,11 @@ fn recorded_usage(
         world: analysis.replay.world(),
         is_raw: flag(matches, "raw-ip") == Some(true),
     };
+    let all_rows = usize::MAX;
     let usage = RecordedUsage {
         seconds: report.seconds(),
         totals: UsageTotals::of(&report, has_objects),
-        rows: names.named(&report, usize::MAX),
+        rows: names.named(&report, all_rows),
     };
     conclude(&analysis, delivered, &losses, DOUBTFUL, matches)?;
     Ok(usage)

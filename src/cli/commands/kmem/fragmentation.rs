@@ -124,8 +124,8 @@ pub(super) fn migrate_types(analysis: &Analysis<'_>) -> MigrateTypes {
     types.unwrap_or_default()
 }
 
-/// Returns the binary logarithm of the number of pages of a pageblock, which the print format of [`FALLBACK_EVENT`] contains as a constant;
-/// `None` if the event was not recorded, or its format does not contain a plausible one.
+/// Returns the binary logarithm of the number of pages of a pageblock, which the print format of [`FALLBACK_EVENT`] contains as a
+/// constant; `None` if the event was not recorded, or its format does not contain a plausible one.
 fn pageblock_order(analysis: &Analysis<'_>) -> Option<u32> {
     let metadata = analysis.metadata();
     let formats = metadata.formats().ok()?;

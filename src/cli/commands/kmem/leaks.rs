@@ -187,9 +187,11 @@ fn refuse_two_formats(matches: &ArgMatches) -> Result<(), CliError> {
     }
 }
 
-/// Returns the picture of two curves: pages, and objects of the slab allocator, whose memory is a part of the pages. A curve that is always 0 is left out.
+/// Returns the picture of two curves: pages, and objects of the slab allocator. The memory of the objects is part of the pages. A
+/// curve that is always 0 is left out.
 #[expect(clippy::cast_precision_loss, reason = "coordinates of a picture")]
 fn chart(report: &LeakReport, path: &str) -> CurveChart {
+    // The last interval ends after the last event.
     let seconds = |end: &u64| (*end).min(report.end).saturating_sub(report.begin) as f64 / 1e9;
     let curves = [
         ("pages, bytes", &report.pages),

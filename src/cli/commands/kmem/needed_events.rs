@@ -25,12 +25,12 @@ const PAGE: AllocatorEvents = AllocatorEvents {
     events: &PAGE_EVENTS,
 };
 
-/// Returns the events of each selected allocator, after checking that the recording has at least one of them, and that those it has have the
-/// needed fields.
+/// Returns the events of each selected allocator, after checking that the recording has at least one of them, and that the
+/// samples of the recorded ones have time, CPU and raw data.
 ///
 /// # Errors
 ///
-/// Status 255: the recording has no events of a selected allocator, or an event lacks a field.
+/// Status 255: the recording has no events of a selected allocator, or the samples of an event lack one of these fields.
 pub(super) fn require_events(
     analysis: &Analysis<'_>,
     allocators: Allocators,
@@ -49,8 +49,9 @@ pub(super) fn require_events(
             let message = format!(
                 "No {name} allocation events found.  Have you run '{program} kmem record --{name}'?"
             );
-            let other = has(other).then_some(other.name);
-            return Err(CliError::message(255, message).hint(missing_events(analysis, other)?));
+            let recorded_other = has(other).then_some(other.name);
+            let hint = missing_events(analysis, recorded_other)?;
+            return Err(CliError::message(255, message).hint(hint));
         }
         require_fields(analysis, |event| events.contains(&event), "kmem record")?;
         needed.push(events);

@@ -44,7 +44,7 @@ pub(super) fn run(
         )));
     }
     let mut allocators = Allocators::given(matches);
-    // `record` does not have the options of allocators, which may precede the workload.
+    // `record` does not have --page and --slab. They are added so that they are found among the options before the workload.
     let command = (find(context, "record")?.build)().args(super::allocators());
     let mut words = take_allocators(words, &mut allocators, &command);
     let Allocators { slab, page } = allocators.or_default(context);
@@ -63,7 +63,7 @@ pub(super) fn run(
         // For 'kmem fragmentation'; the event is rare.
         wanted.push(FALLBACK_EVENT);
     }
-    // Not every kernel has all of them.
+    // Not every kernel has all of these events.
     wanted.retain(|event| {
         let name = event.strip_prefix("kmem:");
         name.is_some_and(|name| known.iter().any(|known| known == name))
@@ -82,8 +82,8 @@ pub(super) fn run(
     record_events(events, &words, matches, context)
 }
 
-/// Selects the allocators of `--slab` and `--page` after `record`, and returns `words` without these options. Words of the workload are kept.
-/// Linux perf accepts the options only before `record`.
+/// Selects the allocators of `--slab` and `--page` after `record`, and returns `words` without these options. Words of the
+/// workload are kept. Linux perf accepts the options only before `record`.
 fn take_allocators(
     words: &[OsString],
     allocators: &mut Allocators,

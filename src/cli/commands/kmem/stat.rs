@@ -108,7 +108,8 @@ pub(super) fn page_size(analysis: &Analysis<'_>) -> Option<u32> {
     analysis.metadata().formats().ok()?.page_size()
 }
 
-/// Returns the NUMA node of each CPU, by CPU number; `None` for CPUs whose node is not recorded. CPUs after the last recorded one are missing.
+/// Returns the NUMA node of each CPU, by CPU number; `None` for CPUs whose node is not recorded. CPUs after the last recorded one
+/// are missing.
 fn nodes(analysis: &Analysis<'_>) -> Vec<Option<u32>> {
     let mut nodes = Vec::new();
     let recorded = analysis.metadata().features.numa_topology();
@@ -167,7 +168,7 @@ impl StatResult<'_> {
                 requested.push(RequestedTable::Slab(kind, ShownRows { rows, most }));
             }
             if allocators.page {
-                // With --live, the statistics of pages have only live ones.
+                // The rows of pages have only live ones with --live: `PageStatistics::live_only`.
                 let (kind, rows) = match by_caller {
                     true => (PageTable::Callers, pages.by_caller(&table.page_keys)),
                     false => (PageTable::Pages, pages.by_page(&table.page_keys)),

@@ -34,7 +34,8 @@ const SLAB_DEFAULT: [SlabSortKey; 3] = [
 const PAGE_DEFAULT: [PageSortKey; 2] = [PageSortKey::Bytes, PageSortKey::Hits];
 
 impl ShownTables {
-    /// Parses `--caller`, `--alloc`, `-l` and `-s`. `-l` and `-s` apply to the table that precedes them; before both tables, they apply to both.
+    /// Parses `--caller`, `--alloc`, `-l` and `-s`. `-l` and `-s` apply to the table that precedes them; before both tables, they
+    /// apply to both.
     ///
     /// # Errors
     ///
@@ -66,8 +67,9 @@ impl ShownTables {
     }
 }
 
-/// Returns the table that option `id` requests; `None` if the option is not given. Keys are checked in either case. If both
-/// allocators are selected, a list whose keys only one of them has sorts only its table.
+/// Returns the table that option `id` requests; `None` if the option is not given. The keys of `-s` are checked in either case.
+/// If both allocators are selected and some keys of the list are keys of only one of them, the list applies only to the table of
+/// that allocator; the other table is sorted by its default keys.
 fn table(
     id: &str,
     matches: &ArgMatches,
@@ -112,7 +114,8 @@ fn unknown_key(allocator: &str, word: &str) -> CliError {
         .hint(format!("the keys of --{allocator} are {known}"))
 }
 
-/// Returns the last value of `option` that applies to table `id`: given after it and before the other table, if that follows, or before both tables.
+/// Returns the last value of `option` that applies to table `id`. A value applies to the table whose option precedes it most
+/// closely; to both tables if neither precedes it.
 fn last_for<'m, T>(id: &str, option: &str, matches: &'m ArgMatches) -> Option<&'m T>
 where
     T: Clone + Send + Sync + 'static,
@@ -122,13 +125,14 @@ where
         let places = matches.indices_of(id).into_iter().flatten();
         places.last().filter(|_| is_on)
     };
-    let other = if id == "caller" { "alloc" } else { "caller" };
-    let (own, other) = (place(id), place(other));
+    let other_id = if id == "caller" { "alloc" } else { "caller" };
+    let (table_place, other_place) = (place(id), place(other_id));
     let places = matches.indices_of(option).into_iter().flatten();
     let values = matches.get_many::<T>(option).unwrap_or_default();
     let applying = places.zip(values).filter(|(at, _)| {
-        let before = |place: Option<usize>| place.filter(|place| place < at);
-        before(own) >= before(other)
+        // `None` if the table's option follows the value or is not given; `None` is less than every place.
+        let before_value = |place: Option<usize>| place.filter(|place| place < at);
+        before_value(table_place) >= before_value(other_place)
     });
     applying.last().map(|(_, value)| value)
 }

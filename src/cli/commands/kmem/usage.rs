@@ -66,7 +66,10 @@ impl SortKey {
             Self::Hits => row.allocated.requests,
             Self::Live => row.live.bytes,
             Self::Peak => row.peak,
-            Self::Life => row.lifetimes.percentile(500).unwrap_or_default(),
+            Self::Life => {
+                let median = 500; // per mille
+                row.lifetimes.percentile(median).unwrap_or_default()
+            }
         }
     }
 }
@@ -116,7 +119,7 @@ pub(in crate::cli::commands) fn run(
         has_objects,
     } = keys.analyse(&analysis, &resolver, matches)?;
     analysis.end_progress();
-    // The sort is stable: equal rows remain in order of kind and key.
+    // The sort is stable: equal rows remain in the order of the report, by kind, cache and key.
     report
         .rows
         .sort_by_key(|row| std::cmp::Reverse(key.of(row)));
@@ -165,7 +168,8 @@ impl UsageNames<'_> {
         rows.map(|row| self.row(row)).collect()
     }
 
-    /// Names a row, whose key has the numbers that `UsageDetails::key` puts together: those of the stack are at the end, the cache has none.
+    /// Names a row, whose key has the numbers that `UsageDetails::key` puts together: those of the stack are at the end, the
+    /// cache has none.
     fn row(&self, row: &UsageRow) -> NamedUsage {
         let mut parts = row.key.iter().copied();
         let mut names = Vec::new();
@@ -200,6 +204,7 @@ impl UsageNames<'_> {
                 None => "no container".to_owned(),
             },
             KeyPart::Process => self.process(number),
+            // `row` handles stack and cache itself.
             KeyPart::Caller | KeyPart::Stack | KeyPart::Cache => self.address(number),
         }
     }

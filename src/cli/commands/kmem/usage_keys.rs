@@ -157,7 +157,8 @@ impl UsageKeys {
     }
 }
 
-/// Returns for each cgroup the number of its container: the lowest id of the container's cgroups, 0 if the cgroup belongs to none.
+/// Returns for each cgroup the number of its container: the lowest id of the container's cgroups, 0 if the cgroup belongs to
+/// none.
 fn containers(world: &World) -> HashMap<u64, u64> {
     let mut by_name: HashMap<String, u64> = HashMap::new();
     let mut all: Vec<(u64, &str)> = world.cgroups().collect();
@@ -199,6 +200,7 @@ impl PrepareSamples for UsageDetails<'_> {
                 (self.object_stack(sample, event.call_site()), false)
             }
             TypedEvent::MmPageAlloc(_) => self.stacks.outside_both_allocators(sample),
+            // Frees have no key of their own: they belong to the key of the allocation.
             _ => return Some(UsageDetail::default()),
         };
         Some(UsageDetail {
@@ -209,7 +211,7 @@ impl PrepareSamples for UsageDetails<'_> {
 }
 
 impl UsageDetails<'_> {
-    /// Returns the stack of an object, only its caller if the key has no stack.
+    /// Returns the stack of the allocation of an object; only the caller if the key has no stack.
     fn object_stack(&self, sample: &Sample<'_>, call_site: u64) -> Vec<u64> {
         match self.keys.has(KeyPart::Stack) {
             true => self.stacks.from(sample, call_site),
@@ -240,13 +242,14 @@ impl UsageDetails<'_> {
         key
     }
 
-    /// Returns the start of the function of an address; the address itself if it is unknown.
+    /// Returns the start of the function at an address; the address itself if the function is unknown.
     fn function(&self, sample: &Sample<'_>, address: u64) -> u64 {
         let resolver = self.stacks.0;
         let frame = resolver.locate(AddressContext::of(sample), CpuMode::Kernel, address);
         let start = frame
             .symbol
             .and_then(|symbol| Some(resolver.symbol(symbol)?.start));
+        // Both are addresses of the object's symbols, which `address` may not be: only their difference is used.
         let offset = start.map(|start| frame.address.wrapping_sub(start));
         address.wrapping_sub(offset.unwrap_or_default())
     }

@@ -14,7 +14,7 @@ pub(super) struct KworkDetails<'r> {
     pub(super) resolver: &'r Resolver<'r>,
     /// The ranges of `--time`; `None` for all times.
     pub(super) intervals: Option<TimeIntervals>,
-    /// How stacks of entry events are shown; `None` if they are not shown.
+    /// How stacks of the events that begin work are shown; `None` if they are not shown.
     pub(super) stacks: Option<StackLine<'r>>,
 }
 
@@ -50,6 +50,7 @@ impl<'r> PrepareSamples for KworkDetails<'r> {
     }
 }
 
+/// Whether an event is the begin of an interrupt handler, a softirq or a work item.
 fn is_entry(event: &TypedEvent<'_>) -> bool {
     matches!(
         event,

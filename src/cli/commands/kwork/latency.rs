@@ -26,7 +26,8 @@ const DEFAULT_KEYS: [KworkSortKey; 3] = [
 
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
-    LATENCY.options([])
+    let more_options = [];
+    LATENCY.options(more_options)
 }
 
 /// Prints the table.

@@ -32,7 +32,7 @@ pub(super) fn run(
     record_events(names, words, matches, context)
 }
 
-/// Returns the events of a class, all of which this kernel must have.
+/// Returns the events of a class, after checking that this kernel has all of them.
 fn events(
     machine: &MachineTracepoints,
     class: KworkClass,
