@@ -141,7 +141,7 @@ fn print(
         context.paginate("list")?;
     }
     let mut out = context.stdout();
-    // Only a pager shows the title.
+    // As in perf, the title is printed only if there is a pager: nothing else redirects stdout here.
     if context.output.redirected().load(Ordering::Relaxed) {
         let title = "List of pre-defined events (to be used in -e or -M):";
         writeln!(out, "\n{title}\n")?;

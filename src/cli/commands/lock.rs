@@ -54,7 +54,7 @@ const ABBREVIATED: &[&str] = &[
     "deadlock",
 ];
 
-/// The options of `lock`, and of the subcommands that perf also has.
+/// The options of `lock`, and of those subcommands that read a recording and that perf also has. `verbose` is the help of `-v`.
 fn reading_options(verbose: &'static str) -> Vec<Arg> {
     let mut all = vec![
         switch("dump-raw-trace")
@@ -75,13 +75,14 @@ fn common(verbose: &'static str) -> Vec<Arg> {
             .short('q')
             .help("print neither titles nor warnings"),
         counter("verbose").short('v').help(verbose),
+        // -k is the sort key of subcommands that print a table.
         symbol_args::vmlinux().short(None),
         symbol_args::kallsyms(),
         symbol_args::symfs(),
     ]
 }
 
-/// The options of the subcommands that print a table.
+/// The options of the subcommands that print a table. `keys` is the help of `-k`, `verbose` that of `-v`.
 fn table_options(keys: &'static str, verbose: &'static str) -> Vec<Arg> {
     let mut all = vec![
         value("entries", "n")
@@ -113,7 +114,7 @@ pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, ABBREVIATED)
 }
 
-/// Runs `lock record` and `lock script`; refuses unknown subcommands. The others are commands of their own.
+/// Runs `lock record` and `lock script`; refuses unknown subcommands. The other subcommands are commands of their own.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let (name, rest) = split_words("lock", SUBCOMMANDS, matches, context)?;
     match full_name(&name) {

@@ -11,7 +11,7 @@ use crate::cli::shared::recorded_fields::{event_layouts, require_fields, without
 /// The events of each class that a subcommand needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NeededEvents {
-    /// Entry and exit.
+    /// Entry and exit; of tasks, context switches.
     Runs,
     /// Raise and entry.
     Delays,
@@ -20,10 +20,13 @@ pub(super) enum NeededEvents {
 impl NeededEvents {
     /// Returns the events that the analysis of `class` needs; none for delays of a class without a raise event.
     fn of(self, class: KworkClass) -> Vec<&'static str> {
-        let runs = class.begin_and_end();
+        let begin_and_end = class.begin_and_end();
         match (self, class.raise()) {
-            (Self::Runs, _) => runs.to_vec(),
-            (Self::Delays, Some(raise)) => runs.iter().copied().take(1).chain([raise]).collect(),
+            (Self::Runs, _) => begin_and_end.to_vec(),
+            (Self::Delays, Some(raise)) => {
+                let begin = begin_and_end.iter().copied().take(1);
+                begin.chain([raise]).collect()
+            }
             (Self::Delays, None) => Vec::new(),
         }
     }
@@ -37,7 +40,7 @@ pub(super) struct KworkRecording {
 
 impl KworkRecording {
     /// Checks that the recording has the needed events of all `requested` classes (if none are requested, of at least one of the
-    /// `default` classes), and that their samples have time, CPU and raw data.
+    /// `default` classes; classes that lack events are not analysed), and that their samples have time, CPU and raw data.
     ///
     /// # Errors
     ///
@@ -49,18 +52,19 @@ impl KworkRecording {
         default: &[KworkClass],
     ) -> Result<Self, CliError> {
         let layouts = event_layouts(analysis)?;
-        let missing = |class: KworkClass| {
+        let missing_event = |class: KworkClass| {
             let mut events = needed.of(class).into_iter();
             events.find(|event| !layouts.has(event))
         };
         let is_requested = requested.is_some();
         let mut classes = requested.unwrap_or_else(|| default.to_vec());
         if is_requested {
-            if let Some(event) = classes.iter().find_map(|class| missing(*class)) {
+            if let Some(event) = classes.iter().find_map(|class| missing_event(*class)) {
                 return Err(no_event(analysis, event));
             }
         } else {
-            classes.retain(|class| !needed.of(*class).is_empty() && missing(*class).is_none());
+            classes
+                .retain(|class| !needed.of(*class).is_empty() && missing_event(*class).is_none());
         }
         if classes.is_empty() {
             return Err(no_work(analysis, needed, default));
@@ -75,7 +79,8 @@ impl KworkRecording {
 pub(super) fn no_event(analysis: &Analysis<'_>, event: &str) -> CliError {
     let path = analysis.input.path.display();
     let error = CliError::message(255, format!("{path}: the recording has no {event} events"));
-    let hint = record_hint(analysis, event.starts_with("sched:"));
+    let with_switches = event.starts_with("sched:");
+    let hint = record_hint(analysis, with_switches);
     without_event(analysis, error.hint(hint))
 }
 
@@ -98,7 +103,8 @@ fn no_work(analysis: &Analysis<'_>, needed: NeededEvents, default: &[KworkClass]
         }
         false => format!("{path}: No trace sample to read. Did you call '{program} record -R'?"),
     };
-    let hint = record_hint(analysis, default.contains(&KworkClass::Sched));
+    let with_switches = default.contains(&KworkClass::Sched);
+    let hint = record_hint(analysis, with_switches);
     without_event(analysis, CliError::message(255, message).hint(hint))
 }
 

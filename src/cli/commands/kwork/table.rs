@@ -71,23 +71,27 @@ impl TableCommand {
             KworkColumns::Delay => (NeededEvents::Delays, KworkMeasure::Delay),
         };
         let recording = KworkRecording::new(&analysis, needed, requested, &CLASSES)?;
-        let classes = recording.classes.clone();
+        // Rows that are equal by `keys` are in the order of these classes.
+        let class_order = recording.classes.clone();
         let mut selection = selection(matches, recording.classes)?;
         if is_default && self.columns == KworkColumns::Delay {
-            // All classes are read, also interrupts, which have no raise event: each is counted as an entry without a raise.
+            // Interrupts are read, too. They have no raise event, so each of them is counted as an entry without a raise.
             selection.classes = CLASSES.to_vec();
         }
         let is_json = flag(matches, "json") == Some(true);
         let resolver = analysis.resolver(&symbols);
+        let times_printed_by = "kwork timehist";
         let details = KworkDetails {
             resolver: &resolver,
-            intervals: time_intervals(matches, &analysis, "kwork timehist")?,
+            intervals: time_intervals(matches, &analysis, times_printed_by)?,
             stacks: None,
         };
-        let mut runs = KworkRuns::new(measure, selection, KworkTotals::new(is_json));
+        let with_distributions = is_json;
+        let totals = KworkTotals::new(with_distributions);
+        let mut runs = KworkRuns::new(measure, selection, totals);
         let pass = ObserverPass::new(&recording.layouts, details);
         let delivered = pass.run(&analysis.replay, analysis.jobs, &mut runs)?;
-        let table = runs.into_table(keys, &classes);
+        let table = runs.into_table(keys, &class_order);
         analysis.end_progress();
         context.paginate("kwork")?;
         self.print(&table, is_json, matches, &analysis)?;

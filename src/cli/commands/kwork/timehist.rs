@@ -72,9 +72,10 @@ pub(in crate::cli::commands) fn run(
     let recording = KworkRecording::new(&analysis, NeededEvents::Runs, requested, &CLASSES)?;
     let selection = selection(matches, recording.classes)?;
     let resolver = analysis.resolver(&symbols);
+    let times_printed_by = "kwork timehist";
     let details = KworkDetails {
         resolver: &resolver,
-        intervals: time_intervals(matches, &analysis, "kwork timehist")?,
+        intervals: time_intervals(matches, &analysis, times_printed_by)?,
         stacks: stacks(matches, &analysis, &resolver),
     };
     let with_stacks = details.stacks.is_some();
@@ -88,7 +89,7 @@ pub(in crate::cli::commands) fn run(
     let mut runs = KworkRuns::new(KworkMeasure::History, selection, rows);
     let pass = ObserverPass::new(&recording.layouts, details);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut runs)?;
-    let (mut rows, _, losses) = runs.finish();
+    let (mut rows, _skipped, losses) = runs.finish();
     rows.result?;
     rows.stdout.flush()?;
     if with_stacks {
@@ -116,14 +117,17 @@ fn stacks<'r>(
     Some(StackLine {
         resolver,
         hidden: HIDDEN,
+        // A stack without hidden functions may have more frames than `--max-stack`, by the number of these functions.
         max_frames: most.saturating_add(HIDDEN.len()),
     })
 }
 
 /// Writes rows to stdout.
 struct PrintedRows<'a> {
+    /// The buffer of a row.
     line: Vec<u8>,
     stdout: Stdout<'a>,
+    /// The result of the last write; the first error ends the analysis.
     result: io::Result<()>,
 }
 

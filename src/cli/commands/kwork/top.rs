@@ -62,7 +62,8 @@ pub(in crate::cli::commands) fn run(
         return Err(no_event(&analysis, "sched:sched_switch"));
     }
     let mut top = KworkTop::new(selection(matches, recording.classes)?);
-    let samples = SamplesInTime(time_intervals(matches, &analysis, "kwork timehist")?);
+    let times_printed_by = "kwork timehist";
+    let samples = SamplesInTime(time_intervals(matches, &analysis, times_printed_by)?);
     let pass = ObserverPass::new(&recording.layouts, samples);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut top)?;
     let table = top.into_table(&keys);

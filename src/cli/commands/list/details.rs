@@ -55,9 +55,9 @@ impl ShownDetails<'_> {
         }
         if self.verbose && row.kind == EventKind::Sdt {
             let markers = (self.markers)();
-            let own =
+            let is_of_row =
                 |marker: &&UsdtMarker| marker.name == row.name || with_program(marker) == row.name;
-            details.extend(markers.iter().filter(own).flat_map(locations));
+            details.extend(markers.iter().filter(is_of_row).flat_map(locations));
         }
         if self.examples || self.verbose {
             details.extend(self.code(&row));
@@ -252,6 +252,7 @@ fn access(row: &ListedEvent) -> Option<String> {
 /// An example for an event with parameters.
 fn example(row: &ListedEvent) -> Option<String> {
     match row.kind {
+        // A code that the user gave, not a syntax.
         EventKind::Raw if row.config.is_some() => None,
         EventKind::Raw if row.name.starts_with('r') => Some("-e r01d2: config 0x1d2".to_owned()),
         EventKind::Raw => Some("-e cpu/event=0xd2,umask=0x1/u: terms as in the format folder of the PMU in sysfs".to_owned()),

@@ -94,7 +94,8 @@ impl LockQuery {
         user_callers(world, frames.unwrap_or_default())
     }
 
-    /// Returns the kernel's variables if locks have their names; perf names those of `lock report` and `lock info` by callers.
+    /// Returns the kernel's variables if locks are named by variables. As in perf, the locks of `lock report` and `lock info` are
+    /// named by callers.
     pub(super) fn variables<'n, 'r>(
         &self,
         resolver: &'n Resolver<'r>,
@@ -181,6 +182,7 @@ pub(super) fn read(
         ));
     }
     let reads_switches = reads_switches(analysis, &layouts, query.run_queue)?;
+    // Whether events are read, and the events.
     let all: [(bool, &'static [&'static str]); 4] = [
         (reads_switches, &SCHED_EVENTS),
         (has(&CONTENTION_EVENTS), &CONTENTION_EVENTS),
@@ -239,7 +241,7 @@ fn contention(
 ///
 /// # Errors
 ///
-/// They are needed, and the recording has none.
+/// Events of the scheduler are needed, and the recording has none.
 fn reads_switches(
     analysis: &Analysis<'_>,
     layouts: &EventLayouts,
@@ -280,7 +282,8 @@ pub(super) const SCHED_EVENTS: [&str; 3] = [
     "sched:sched_wakeup",
 ];
 
-/// Returns the event of this name, whose samples are captured waits; `None` if there is none, or if the recording has another byte order than this machine.
+/// Returns the event of this name, whose samples are captured waits; `None` if there is none, or if the recording has another
+/// byte order than this machine.
 pub(super) fn capture_event(analysis: &Analysis<'_>, name: &str) -> Option<EventIndex> {
     let recording = analysis.metadata();
     let mut events = recording.events.iter();
@@ -448,6 +451,7 @@ impl RowNames<'_, '_> {
 
     /// Returns the variable at the address of a process; `None` if there is none, or if locks are named by callers.
     fn user_lock(&self, pid: u32, address: u64) -> Option<String> {
+        // `variables` is `None` if locks are named by callers.
         self.variables.as_ref()?;
         user_variable(self.resolver, pid, address)
     }
@@ -461,7 +465,8 @@ impl RowNames<'_, '_> {
     }
 }
 
-/// Returns `symbol+0xOFFSET` of an address of `process`, or of the kernel if `None`; `None` if it has no symbol.
+/// Returns `symbol+0xOFFSET` of an address of a process, or of the kernel if `process` is `None`. Returns `None` if the address
+/// is 0 or has no symbol.
 fn symbol_text(resolver: &Resolver<'_>, process: Option<u32>, address: u64) -> Option<String> {
     let (at, mode) = address_context(process);
     let frame = resolver.locate(at, mode, address);
@@ -476,8 +481,8 @@ pub(super) fn frame_text(resolver: &Resolver<'_>, process: Option<u32>, address:
     format!("{address:#x}  {symbol}")
 }
 
-/// Returns the name of the variable at an address of a process, with an offset unless it begins there. `None` if there is none: a lock on the heap, or in
-/// a mapping that is not recorded.
+/// Returns the name of the variable at an address of a process, with an offset unless the variable begins there. `None` if there
+/// is no variable: a lock on the heap, or in a mapping that is not recorded.
 pub(super) fn user_variable(resolver: &Resolver<'_>, pid: u32, address: u64) -> Option<String> {
     let (at, mode) = address_context(Some(pid));
     let frame = resolver.locate_data(at, mode, address);

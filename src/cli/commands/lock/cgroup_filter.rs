@@ -5,8 +5,8 @@ use std::path::Path;
 use super::analysis::LockQuery;
 use crate::cli::error::CliError;
 
-/// Returns the ids of the cgroups that `-G` names; `None` without this option. `known` are the id and the path of each cgroup; cgroups have the same path
-/// if one was removed before the next was created.
+/// Returns the ids of the cgroups that `-G` names; `None` without this option. `known` are the id and the path of each cgroup.
+/// Several cgroups may have the same path: each was removed before the next was created.
 ///
 /// # Errors
 ///

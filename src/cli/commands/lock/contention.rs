@@ -182,10 +182,10 @@ pub(in crate::cli::commands) fn run(
     if is_live {
         return live::run(matches, context, &query, &layout);
     }
-    print(matches, context, &query, |out, result| {
-        write_rows(out, &layout, &result.rows, context)?;
-        match layout.separator.is_none() && result.shows_checks(matches, context) {
-            true => write_checks(out, &result.checks),
+    print(matches, context, &query, |out, lock_table| {
+        write_rows(out, &layout, &lock_table.rows, context)?;
+        match layout.separator.is_none() && lock_table.shows_checks(matches, context) {
+            true => write_checks(out, &lock_table.checks),
             false => Ok(()),
         }
     })
@@ -199,8 +199,8 @@ fn default_max_stack(matches: &ArgMatches) -> usize {
     }
 }
 
-/// With `--holders` or `--svg`, refuses options of tables; with `--holders` also options that select waits, and the running
-/// system.
+/// With `--holders` or `--svg`, which print no table of waits, refuses the options of this table; with `--svg` also `--json` and
+/// `--output`; with `--holders` also options that select waits, and the running system.
 fn refuse_without_table(
     matches: &ArgMatches,
     query: &LockQuery,
@@ -222,6 +222,7 @@ fn refuse_without_table(
         let message = format!("{option} excludes -t, -l, -o and --lock-cgroup");
         return Err(CliError::usage(message));
     }
+    // The id and the text of an option, and whether it is excluded.
     let mut excluded = [
         ("histogram", "--histogram", true),
         ("json", "--json", has_svg),

@@ -95,8 +95,8 @@ pub(in crate::cli::commands) fn run(
     let proc = Proc::new(PROC);
     let snapshot =
         Snapshot::take(&proc, &pids).map_err(|failure| unreadable(failure.pid, &failure.error))?;
-    let read: Vec<u32> = snapshot.processes.keys().copied().collect();
-    let world = world(&read, matches, context)?;
+    let read_pids: Vec<u32> = snapshot.processes.keys().copied().collect();
+    let world = world(&read_pids, matches, context)?;
     let resolver = symbols.live_resolver(context, world.world());
     let reader = WaitReader {
         proc: &proc,
@@ -145,11 +145,13 @@ fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWo
         Target::Processes(pids.to_vec()),
         vec![EventSpec::task_reports()],
     );
+    // Has no effect on an event without samples.
     observe.sampling = Sampling::Period(1);
-    // Variables are in mappings of data.
+    // Variables are in mappings of data, which are not recorded by default.
     observe.details.samples.data = true;
     let request = RecordRequest::observing(observe, roots);
     let mut reporter = RecordReporter::new(context, matches).detailed_from_second_v();
+    // `EventSpec::task_reports` is an event of this name.
     let explained = |error| explain::explain(context, "bpf-output", error);
     let mut observation = Observation::open(&request, &mut reporter).map_err(explained)?;
     let mut world = LiveWorld::new(Endian::NATIVE, observation.events());
@@ -213,7 +215,7 @@ impl WaitReader<'_, '_> {
         states
     }
 
-    /// Returns the names of the threads that were read; also of holders and of main threads in processes that cannot be read.
+    /// Returns the names of the threads that were read, of all holders, and of the main threads of processes that cannot be read.
     fn names(&self, snapshot: &Snapshot) -> BTreeMap<u32, ThreadName> {
         let mut names = BTreeMap::new();
         for (pid, process) in &snapshot.processes {

@@ -20,10 +20,10 @@ use crate::cli::error::CliError;
 use crate::cli::shared::analysis::Analysis;
 
 /// The kernel's functions of locks and of the scheduler, both called functions of locks here: the address ranges of their
-/// sections. Those of modules are not known.
+/// sections. Such functions in modules are not known.
 pub(super) struct LockFunctions<'n, 'r> {
     resolver: &'n Resolver<'r>,
-    /// By kernel. Found once, since stacks are prepared by all threads.
+    /// The ranges by kernel. The threads that prepare stacks share them: the first that needs them finds them.
     text: OnceLock<Vec<(DsoId, Vec<Range<u64>>)>>,
 }
 
@@ -68,8 +68,8 @@ impl<'n, 'r> LockFunctions<'n, 'r> {
     /// Whether an address in the address space of a DSO's symbols is in a function of locks.
     fn contain_address(&self, dso: DsoId, address: u64) -> bool {
         let text = self.text.get_or_init(|| lock_text(self.resolver));
-        let mut own = text.iter().filter(|(kernel, _)| *kernel == dso);
-        own.any(|(_, ranges)| ranges.iter().any(|range| range.contains(&address)))
+        let mut of_dso = text.iter().filter(|(kernel, _)| *kernel == dso);
+        of_dso.any(|(_, ranges)| ranges.iter().any(|range| range.contains(&address)))
     }
 
     /// Whether there is a list of words, and no function of `frames` has one of them in its name.
@@ -209,12 +209,12 @@ impl<'r> LockDetails<'r> {
         })
     }
 
-    /// Whether cgroups are selected, and that of the sample is unknown or none of them.
+    /// Whether cgroups are selected, and the cgroup of the sample is unknown or none of them.
     fn is_in_other_cgroup(&self, sample: &Sample<'_>) -> bool {
         let selected = self.cgroups.as_ref();
         selected.is_some_and(|selected| {
-            let own = sample.wire.cgroup;
-            own.is_none_or(|own| !selected.contains(&own))
+            let cgroup = sample.wire.cgroup;
+            cgroup.is_none_or(|cgroup| !selected.contains(&cgroup))
         })
     }
 
@@ -234,8 +234,8 @@ impl<'r> LockDetails<'r> {
         self
     }
 
-    /// Returns the pass over the samples of these tracepoints and of captured waits; for `--holders` also those of clocks, but
-    /// not those of captured waits for locks of the kernel.
+    /// Returns the pass over the samples of the `needed` tracepoints and of captured waits; for `--holders` also those of clocks,
+    /// but not those of captured waits for locks of the kernel.
     pub(super) fn pass<'p>(
         self,
         layouts: &'p EventLayouts,
@@ -251,7 +251,7 @@ impl<'r> LockDetails<'r> {
         events.into_iter().fold(pass, ObserverPass::reading_event)
     }
 
-    /// Decodes a sample of an event of captured waits; `None` if it is one of another event, or invalid.
+    /// Decodes a sample of an event of captured waits; `None` if the sample is one of another event, or invalid.
     fn captured(&self, sample: &Sample<'_>) -> Option<LockDetail> {
         let raw = sample.wire.raw?;
         let mut detail = LockDetail::default();

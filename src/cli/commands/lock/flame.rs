@@ -85,7 +85,8 @@ impl FlameFile {
             palette: Palette::default(),
             unit: "ns".to_owned(),
         };
-        let flame = Flame::new(&stacks, false);
+        let from_innermost = false;
+        let flame = Flame::new(&stacks, from_innermost);
         write_picture(&flame, PictureFormat::Svg, &options, Some(&self.0), context)
     }
 }

@@ -63,7 +63,8 @@ pub(super) fn run(
     let namer = StackNamer::new(&resolver);
     let flame = FlameFile::given(matches);
     if table.rows.is_empty() && flag(matches, "json") != Some(true) {
-        note_without_holders(&analysis, flame.is_some())?;
+        let draws = flame.is_some();
+        note_without_holders(&analysis, draws)?;
         return conclude(&analysis, delivered, &lost_stretches, "waits", matches);
     }
     if let Some(file) = flame {
@@ -93,8 +94,10 @@ fn print_sums(matches: &ArgMatches, context: &Context, sums: &HolderSums) -> Res
     if flag(matches, "json") == Some(true) {
         return print_json(matches, context, |out| write_holders_json(out, sums));
     }
-    let is_quiet = context.output.is_quiet();
-    print_text(matches, context, |out| write_holders(out, sums, !is_quiet))
+    let with_titles = !context.output.is_quiet();
+    print_text(matches, context, |out| {
+        write_holders(out, sums, with_titles)
+    })
 }
 
 /// Prints a note that no holder of a futex is known.
@@ -127,7 +130,7 @@ impl HolderNames<'_, '_> {
     fn sums(&self, table: &HolderTable) -> Vec<HolderSum> {
         let mut sums: Vec<HolderSum> = Vec::new();
         let mut by_name: HashMap<(HolderState, String), usize> = HashMap::new();
-        // Rows are sorted by time, so the first row of a sum has its stack.
+        // Rows are sorted by time, so the first row of a sum has the most time: the sum gets the stack of this row.
         for row in &table.rows {
             let name = self.function(row);
             match by_name.get(&(row.state, name.clone())) {

@@ -81,6 +81,7 @@ fn named(
 ) -> RecordedWaits {
     let namer = WaitNamer {
         resolver,
+        // Used only for the names of threads.
         names: RowNames {
             resolver,
             world: analysis.replay.world(),

@@ -1,4 +1,4 @@
-//! The threads of processes that wait for futexes, at one moment.
+//! The threads of processes at one moment, and the futexes that they wait for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,8 +10,8 @@ use rperf_sys::{BlockedCall, Proc, read_process_memory, syscall_number};
 
 use super::super::machine_threads::{FoundThread, MachineThreads};
 
-/// The offset of the thread's id in glibc's `struct pthread` on x86-64; the structure begins with a pointer to itself, and has another one after
-/// 16 bytes.
+/// The offset of the thread's id in glibc's `struct pthread` on x86-64; the structure begins with a pointer to itself, and has
+/// another one at offset 16.
 const GLIBC_TID: u64 = 0x2d0;
 
 /// The threads of processes at one moment.
@@ -83,11 +83,11 @@ impl Snapshot {
                     Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                         hidden.insert(pid);
                     }
-                    // As a rule, it has ended.
+                    // As a rule, the process has ended.
                     Err(_) => {}
                 }
             }
-            // Holders were read at the same time only if all processes were in this round.
+            // If no process was added, this round has read the processes of all holders that can be read.
             if all.len() == count {
                 snapshot.hidden = hidden;
                 return Ok(snapshot);
@@ -95,8 +95,9 @@ impl Snapshot {
         }
     }
 
-    /// Reads the threads of the processes twice, and the memory of the futexes in between. Waits that lasted from the first to the second reading
-    /// are kept, so all of them existed at the same time, with the holders that are returned.
+    /// Reads the threads of `pids` twice, and the memory of the futexes in between. Waits that lasted from the first to the
+    /// second reading are kept, so all of them existed at the same time, with the holders that are returned. Fails only for
+    /// `requested` processes; others that cannot be read are skipped.
     fn at_once(
         proc: &Proc,
         requested: &BTreeSet<u32>,
@@ -131,11 +132,11 @@ impl Snapshot {
         }
         let after = all_threads()?;
         waits.retain(|tid, wait| {
-            let of = |all: &BTreeMap<u32, ThreadStates>| {
+            let state_in = |all: &BTreeMap<u32, ThreadStates>| {
                 let thread = all.get(&wait.pid)?.get(tid)?;
                 Some((thread.switches, thread.call))
             };
-            of(&before).is_some_and(|before| Some(before) == of(&after))
+            state_in(&before).is_some_and(|before| Some(before) == state_in(&after))
         });
         let processes = after.into_iter().map(|(pid, threads)| {
             let names = threads.into_iter().map(|(tid, thread)| (tid, thread.name));
@@ -156,7 +157,7 @@ pub(super) fn still_waits(proc: &Proc, tid: u32, wait: &FoundWait) -> bool {
     status.is_ok_and(|status| status.switches == wait.switches)
 }
 
-/// Reads the state of the threads. Those that end in between are left out.
+/// Reads the state of the threads of a process. Threads that end meanwhile are left out.
 fn threads(proc: &Proc, pid: u32) -> io::Result<ThreadStates> {
     let mut threads = BTreeMap::new();
     for tid in proc.threads(pid)? {
@@ -203,6 +204,7 @@ fn found_waits(
                         .map(|tid| FoundThread { pid, tid: *tid }),
                 }
             });
+            // If no thread is found, the memory may be that of another object.
             let object = holder
                 .filter(|_| holder_thread.is_some())
                 .map_or(FutexObject::Unknown, |holder| holder.object);
@@ -239,6 +241,7 @@ fn futex_call(thread: &ThreadState) -> Option<(u64, FutexWait)> {
 /// # Errors
 /// `EPERM`: this process may not read the memory of the other one.
 fn futex_memory(pid: u32, address: u64) -> io::Result<FutexMemory> {
+    // Returns whether all of `memory` was read.
     let read = |address: u64, memory: &mut [u8]| match read_process_memory(pid, address, memory) {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(error),
         read => Ok(read.is_ok_and(|read| read == memory.len())),
@@ -262,9 +265,9 @@ fn is_thread_id(pid: u32, address: u64) -> bool {
     let read = read_process_memory(pid, start, &mut memory);
     let (words, _) = memory.as_chunks::<8>();
     let pointers = [words.first(), words.last()];
-    let is_own =
+    let is_start =
         |word: Option<&[u8; 8]>| word.is_some_and(|word| u64::from_ne_bytes(*word) == start);
     cfg!(target_arch = "x86_64")
         && read.is_ok_and(|read| read == memory.len())
-        && pointers.into_iter().all(is_own)
+        && pointers.into_iter().all(is_start)
 }
