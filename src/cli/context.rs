@@ -111,7 +111,7 @@ impl Context {
     }
 
     /// Returns the build-id cache: `--buildid-dir`, otherwise `buildid.dir`, otherwise `~/.debug`. `None` if
-    /// neither is given and `HOME` is unset.
+    /// neither the option nor the setting is given, and `HOME` is unset.
     pub(crate) fn buildid_dir(&self) -> Option<PathBuf> {
         let configured = || self.config.text("buildid.dir").map(PathBuf::from);
         self.globals

@@ -18,7 +18,7 @@ use super::error::{CliError, without_error_numbers};
 use super::options::{attached, given_value};
 use super::output::OutputStreams;
 
-/// The value that selects the servers of `DEBUGINFOD_URLS`, as an empty one does.
+/// The value that selects the servers of `DEBUGINFOD_URLS`, as an empty value does.
 const SYSTEM: &str = "system";
 
 /// CA certificate bundles: Debian, Fedora, SUSE, Alpine.
@@ -39,8 +39,8 @@ pub(crate) fn option() -> Arg {
     )
 }
 
-/// Returns a client for the servers that `--debuginfod` selects, or otherwise the setting `setting`; `None` if neither is given,
-/// or if the setting selects no server.
+/// Returns a client for the servers that `--debuginfod` or, without the option, the setting named `setting` selects; `None` if
+/// neither is given, or if the setting selects no server.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub(crate) fn client(
         return Ok(None);
     };
     let list = match value.trim() {
-        "" | SYSTEM => text(context, "DEBUGINFOD_URLS").unwrap_or_default(),
+        "" | SYSTEM => variable_text(context, "DEBUGINFOD_URLS").unwrap_or_default(),
         list => list.to_owned(),
     };
     let servers = Server::list(&list).map_err(|error| CliError::failure(129, error))?;
@@ -80,6 +80,7 @@ pub(crate) fn client(
 /// Returns the cache directory, located as libdebuginfod does.
 fn cache(context: &Context) -> Result<PathBuf, CliError> {
     let home = context.home();
+    // Where older versions of libdebuginfod have their cache; still used if it exists.
     let old = home
         .as_deref()
         .map(|home| home.join(".debuginfod_client_cache"));
@@ -99,7 +100,9 @@ fn cache(context: &Context) -> Result<PathBuf, CliError> {
 
 fn limits(context: &Context) -> DownloadLimits {
     let default = DownloadLimits::default();
-    let seconds = |name, limit| number(context, name).map_or(limit, |n| n.map(Duration::from_secs));
+    let seconds = |name, default_limit| {
+        number(context, name).map_or(default_limit, |limit| limit.map(Duration::from_secs))
+    };
     DownloadLimits {
         stall: seconds("DEBUGINFOD_TIMEOUT", default.stall),
         total_time: seconds("DEBUGINFOD_MAXTIME", default.total_time),
@@ -110,7 +113,7 @@ fn limits(context: &Context) -> DownloadLimits {
 /// Reads a limit from the environment: `Some(None)`, no limit, if it is zero or less. Returns `None` if the variable is unset; an
 /// invalid number is reported and counts as unset.
 fn number(context: &Context, name: &str) -> Option<Option<u64>> {
-    let word = text(context, name)?;
+    let word = variable_text(context, name)?;
     match word.trim().parse::<i64>() {
         Ok(number) => Some(u64::try_from(number).ok().filter(|number| *number > 0)),
         Err(_) => {
@@ -120,7 +123,8 @@ fn number(context: &Context, name: &str) -> Option<Option<u64>> {
     }
 }
 
-fn text(context: &Context, name: &str) -> Option<String> {
+/// Returns an environment variable as text.
+fn variable_text(context: &Context, name: &str) -> Option<String> {
     let value: Option<OsString> = context.var(name);
     value.map(|value| value.to_string_lossy().into_owned())
 }
@@ -134,7 +138,7 @@ pub(crate) fn authorities(context: &Context) -> Vec<PathBuf> {
 /// Shows download progress on stderr.
 struct DownloadProgress {
     quiet: bool,
-    /// Whether a progress line is overwritten on stderr: on a terminal, unless `quiet`.
+    /// Whether progress may be shown, as one line that is overwritten: stderr is a terminal, and not `quiet`.
     live: bool,
     /// Set while stdout is redirected, for example to a pager, or a browser uses the terminal: no progress line is written then.
     terminal_in_use: Arc<AtomicBool>,
@@ -175,6 +179,7 @@ impl DownloadObserver for DownloadProgress {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if refreshed.take().is_some() {
+            // An empty line erases the progress line.
             OutputStreams::status("");
         }
     }

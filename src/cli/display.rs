@@ -22,10 +22,12 @@ pub(crate) struct BrowserTerminal<'c> {
     /// `None` once restored.
     terminal: Option<Terminal>,
     theme: Theme,
+    /// Restores the terminal if memory runs out while this value lives.
     _backup: TerminalBackup,
 }
 
-/// Whether a command opens the browser: if `--tui` is given; or by default on a terminal, if `by_default` is set.
+/// Whether a command opens the browser: with `--tui`, yes; with `--no-tui`, no; with neither, if `by_default` is set and there is
+/// a terminal.
 ///
 /// # Errors
 ///
@@ -132,6 +134,7 @@ fn no_thread(error: io::Error) -> CliError {
 
 impl Drop for BrowserTerminal<'_> {
     fn drop(&mut self) {
+        // Restores the terminal before the held messages are printed.
         self.terminal = None;
         self.context.output.release();
     }

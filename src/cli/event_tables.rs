@@ -31,10 +31,11 @@ pub(crate) fn tables(recording: Metadata<'_>, grouping: Option<bool>) -> Vec<Tab
         }];
     }
     let groups = EventGroups::new(group_descs, events.len());
+    // Unless --no-group is given, the members of a group other than the leader are in the leader's table.
     let table_indices = (0..events.len()).filter(|index| !(grouped && groups.is_member(*index)));
     let table = |index: usize| {
         let group = groups.led_by(index);
-        let (members, name) = match group {
+        let (indices, name) = match group {
             Some(group) if grouped => {
                 let name = if group.name.is_empty() {
                     "anon group"
@@ -53,7 +54,7 @@ pub(crate) fn tables(recording: Metadata<'_>, grouping: Option<bool>) -> Vec<Tab
             }
         };
         TableEvents {
-            events: members,
+            events: indices,
             name,
             plural: group.is_some() || (has_implied_leader && index == 0),
         }

@@ -10,6 +10,8 @@ pub(crate) use self::by_command::of;
 
 /// The width of the page, in columns.
 const WIDTH: usize = 80;
+/// The indentation of a task, in columns.
+const TASK_INDENT: usize = 3;
 
 /// A task and the command lines for it.
 pub(crate) struct Example {
@@ -411,7 +413,7 @@ pub(crate) fn page(program: ProgramName) -> String {
             text.push_str(&format!("{lead}{}\n", section.to_uppercase()));
             last = section;
         }
-        text.push_str(&format!("\n{}", wrap(task, 3, WIDTH)));
+        text.push_str(&format!("\n{}", wrap(task, TASK_INDENT, WIDTH)));
         for line in *lines {
             text.push_str(&format!("       {program} {line}\n"));
         }

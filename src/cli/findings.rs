@@ -14,7 +14,8 @@ use super::missing_names;
 /// The exit status if records could not be decoded.
 const BAD_RECORDS: u8 = 1;
 
-/// Warns about lost, late or skipped records of the recording `path`. Records that could not be decoded are an error.
+/// Warns about lost, late or skipped records of the recording `path`. Records that could not be decoded are an error; they are
+/// only warnings if reading stopped before the end of the recording, which is then the error.
 ///
 /// # Errors
 ///
@@ -132,7 +133,7 @@ pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
     let world = resolver.world();
     let is_replaced = |finding: &rperf_resolve::ObjectFinding<'_>| {
         let is_other = matches!(finding.problem, SymbolFinding::BuildIdMismatch { .. });
-        // Kernels are searched in many places, and symbols may come from elsewhere.
+        // Files of a kernel are looked for in many places, so its symbols may come from a file other than the one that differs.
         is_other && !world.dso(finding.dso).is_kernel() && !resolver.has_file(finding.dso)
     };
     let replaced: Vec<_> = resolver.findings().filter(is_replaced).collect();

@@ -451,8 +451,8 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     names.filter(|name| !name.ends_with('*'))
 }
 
-/// Returns why `command` ignores a setting that the same command of perf reads, or, without a command, why all commands ignore it.
-/// Returns `None` if the setting is read, unknown, or not one of `command`.
+/// Returns why `command` ignores a setting that the same command of perf reads; if `command` is `None`, why all commands ignore
+/// it. Returns `None` if the setting is read, is unknown, or is not one that perf's `command` reads.
 pub(super) fn why_unused(name: &str, command: Option<&str>) -> Option<&'static str> {
     match find(name)?.usage {
         Unused(commands, why) => command
@@ -555,7 +555,7 @@ mod tests {
         assert_eq!(nearest("something.else"), None);
     }
 
-    /// Appends the Rust sources of a folder; skips `cli/config`.
+    /// Appends the Rust sources of a folder; skips `cli/config`, whose table names all settings, read or not.
     fn read_sources(folder: &Path, text: &mut String) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();

@@ -4,7 +4,7 @@
 //! `\n`, `\t`, `\b` are escapes. Names of sections and keys are case-insensitive, those of
 //! subsections are not.
 
-/// One setting: `section.key` and its value, with its first line (from 1).
+/// One setting: its name, `section.key` or `section.sub.key`, its value, and the number of its first line (from 1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ConfigEntry {
     pub(super) name: String,
@@ -29,7 +29,8 @@ pub(super) fn canonical(name: &str) -> String {
     }
 }
 
-/// Returns the name of the section whose header a line begins with, as in [`ConfigEntry::name`]; `None` if there is none.
+/// Returns the name of the section whose header a line begins with, as it is in [`ConfigEntry::name`] before the key; `None` if
+/// the line begins with no valid header.
 pub(super) fn header_of(line: &str) -> Option<String> {
     let inside = line.trim_start().strip_prefix('[')?;
     let (name, _) = section_name(inside).ok()?;
@@ -59,7 +60,7 @@ pub(super) fn parse(text: &str) -> (Vec<ConfigEntry>, Vec<BadLine>) {
     (entries, bad)
 }
 
-/// Whether the next line continues this one: it ends in an odd number of backslashes.
+/// Whether `line` is continued by the next line: `line` ends in an odd number of backslashes.
 pub(super) fn ends_in_continuation(line: &str) -> bool {
     line.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
 }
@@ -127,6 +128,7 @@ fn section_name(inside: &str) -> Result<(String, &str), &'static str> {
 /// Returns the value with quotes and escapes resolved, without a comment and the spaces before it.
 fn unquote(text: &str) -> Result<String, &'static str> {
     let mut value = String::new();
+    // The length of `value` without the unquoted spaces at its end.
     let mut trimmed_len = 0;
     let mut quoted = false;
     let mut chars = text.chars();
