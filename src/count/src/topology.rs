@@ -41,7 +41,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The unit of aggregation that contains a CPU.
+    /// The unit of aggregation that contains a CPU; [`AggregationUnit::All`] for modes that do not divide the CPUs.
     #[must_use]
     pub fn unit(&self, by: Aggregation, cpu: u32) -> AggregationUnit {
         let unknown = CpuLocation::default();

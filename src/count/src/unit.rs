@@ -39,10 +39,11 @@ impl Aggregation {
     /// The number in recordings. Modes unknown to perf 6.1 are stored as global.
     #[must_use]
     pub fn number(self) -> u64 {
+        const GLOBAL: u64 = 1;
         let mut known = Self::NUMBERS.iter();
         known
             .find_map(|(number, by)| (*by == self).then_some(*number))
-            .unwrap_or(1)
+            .unwrap_or(GLOBAL)
     }
 
     /// The mode for a number in a recording; global if the number is unknown.
@@ -54,7 +55,7 @@ impl Aggregation {
     }
 }
 
-/// A unit of aggregation. Numbers unknown to the kernel are -1.
+/// A unit of aggregation. Unknown numbers are -1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AggregationUnit {
     /// Everything that was counted.

@@ -47,7 +47,8 @@ pub struct TaskRow {
     pub parent_pid: Option<u32>,
     /// Its last recorded name; if there is none, that of its parent at the FORK. Empty if neither is recorded.
     pub comm: String,
-    /// Its creation, in nanoseconds of the recording's clock; `None` if it existed before the recording or has no FORK record.
+    /// Its creation, in nanoseconds of the recording's clock; `None` if it existed before the recording, or
+    /// if there is no FORK record with a time in its trailer.
     pub started: Option<u64>,
     /// Its exit, in nanoseconds of the recording's clock; `None` without an EXIT record.
     pub ended: Option<u64>,
@@ -107,13 +108,17 @@ struct RowCollector {
 
 impl RowCollector {
     fn add(&mut self, non_sample: &NonSampleRecord<'_>, endian: Endian) {
-        // Records that can't be decoded were counted when the World was built.
+        // Records that can't be decoded are counted in `Diagnostics::bad_records`, except EXIT records, which the World ignores.
         let Ok(record) = Record::decode(&non_sample.raw, endian) else {
             return;
         };
         let time = non_sample.id.time.filter(|time| *time > 0);
         match record {
-            Record::Mmap(mapped) => self.mapping(time, &mapped, None, None),
+            Record::Mmap(mapped) => {
+                // MMAP has neither.
+                let (build_id, is_executable) = (None, None);
+                self.mapping(time, &mapped, build_id, is_executable);
+            }
             Record::Mmap2(mapped) => {
                 let build_id = match &mapped.id {
                     MmapId::BuildId { size, bytes } => bytes.get(..usize::from(*size)),
@@ -171,7 +176,8 @@ impl RowCollector {
     }
 
     fn fork(&mut self, task: &Task, time: Option<u64>) {
-        // A FORK record without a time describes a thread that existed before the recording.
+        // A FORK record without a time in its trailer describes a thread that existed before the recording, unless times are not
+        // recorded.
         let started = time.map(|_| task.time);
         if started.is_some() {
             // If another thread had this id, its EXIT record was lost.

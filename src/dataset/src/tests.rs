@@ -208,7 +208,8 @@ fn rows_beyond_a_row_group_are_written() {
         .collect();
     let samples = TABLES.iter().find(|table| table.name == "samples").unwrap();
     let mut bytes = Vec::new();
-    parquet::write_groups(samples, &dataset(&profile), &mut bytes, 100).unwrap();
+    let group_rows = 100;
+    parquet::write_groups(samples, &dataset(&profile), &mut bytes, group_rows).unwrap();
     let written = rows_of(bytes);
     assert_eq!(written.len() as u64, row_count);
     for (time, row) in written.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The client cache of debuginfod in the layout of elfutils (debuginfod_find_debuginfo(3), CACHE).
 //!
 //! ```text
-//! ROOT/cache_clean_interval_s      seconds between cleanups; its mtime is that of the last one
+//! ROOT/cache_clean_interval_s      seconds between cleanups; its mtime is the time of the last cleanup
 //!      max_unused_age_s            seconds after their last use until files are removed
 //!      cache_miss_s                seconds for which a miss is cached
 //!      ID/debuginfo                empty for a cached miss: no server has the file
@@ -71,6 +71,7 @@ impl Cache {
             return CacheLookup::Unknown;
         };
         let metadata = entry.metadata();
+        // An empty regular file is a cached miss. `for_reading` refuses other types of files.
         if metadata.len() > 0 || !metadata.is_file() {
             // Cleanup depends on the access time, which not every file system updates.
             let now = FileTimes::new().set_accessed(SystemTime::now());
@@ -153,7 +154,7 @@ impl Cache {
             root => root?,
         };
         let interval = self.duration(&CLEAN_INTERVAL);
-        // `duration` has created this file if it was missing; its modification time is that of the last cleanup.
+        // `duration` has created this file if it was missing; its modification time is the time of the last cleanup.
         let interval_file = root.find(CLEAN_INTERVAL.name.as_ref())?;
         if age(interval_file.metadata().modified()).is_none_or(|age| age < interval) {
             return Ok(());

@@ -37,6 +37,7 @@ struct ClientState {
     queried: HashSet<(String, FilePart)>,
     /// The HTTP agent without https and the one with https, each created on first use.
     agents: [Option<Agent>; 2],
+    /// Whether a cleanup of the cache was attempted.
     cleaned: bool,
 }
 
@@ -92,8 +93,8 @@ impl Client {
         self.query_servers(&mut state, &query)
     }
 
-    /// Queries the servers in turn, until one has the file. Caches a miss if no server has failed, and all answer that they do not
-    /// have it.
+    /// Queries the servers in turn, until one has the file. Caches a miss if no server has failed, and all answer that they do
+    /// not have it.
     fn query_servers(&self, state: &mut ClientState, query: &Query<'_>) -> Option<PathBuf> {
         let mut is_absent = !state.servers.is_empty() && !state.has_failed_server;
         for server in state.servers.clone() {
@@ -136,6 +137,7 @@ impl Client {
         query: &Query<'_>,
     ) -> Result<Option<PathBuf>, Error> {
         let url = server.url_of(&query.id, query.part);
+        // With a time limit, ureq resolves host names in a thread, and panics if it cannot start one.
         rperf_http::check_threads().map_err(|error| explain(error, server))?;
         let agent = self.agent(state, server)?;
         let mut partial = self
@@ -175,7 +177,8 @@ impl Client {
         stored
     }
 
-    /// Checks the build-id of the download and moves the file to its final name in the cache.
+    /// Checks the build-id of the download and moves the file to its final name in the cache. Never returns `Ok(None)`: the type
+    /// is that of [`Client::query_server`].
     fn store(
         &self,
         partial: &PartialFile,

@@ -125,6 +125,7 @@ impl DownloadTransfer<'_> {
         match (error, self.limits.total_time, self.limits.stall) {
             (ureq::Error::Timeout(ureq::Timeout::Global), Some(after), _) => self.too_long(after),
             (ureq::Error::Timeout(_), _, Some(within)) => self.slow(within),
+            // The wrapped error has no `io: ` before its message.
             (ureq::Error::Io(error), ..) => self.unusable(Box::new(error)),
             (error, ..) => self.unusable(Box::new(error)),
         }

@@ -35,6 +35,7 @@ pub struct FunctionCode {
 #[derive(Debug, Clone, Copy)]
 pub struct CodeLocation(Frame);
 
+/// Locations of the same code are equal, also in different processes, which may have mapped it at different addresses.
 impl PartialEq for CodeLocation {
     fn eq(&self, other: &Self) -> bool {
         let place = |location: &Self| (location.0.dso, location.0.symbol, location.0.address);

@@ -106,7 +106,7 @@ pub struct SampledFunctions {
     pub(crate) functions: FxHashMap<SymbolId, FunctionHits>,
     /// Samples with an address, except those that the filters ignore.
     pub(crate) totals: FxHashMap<EventIndex, HitCount>,
-    /// Samples accepted by the filters, in any function or none.
+    /// Samples that have an address and are accepted by the filters, in any function or none.
     pub(crate) accepted: FxHashMap<EventIndex, HitCount>,
     /// Samples by object, at addresses without a symbol.
     pub(crate) unnamed: FxHashMap<DsoId, u64>,
@@ -153,7 +153,7 @@ impl SampledFunctions {
         !self.totals.is_empty()
     }
 
-    /// The samples of an event accepted by the filters, with or without a function.
+    /// The samples of an event that have an address and are accepted by the filters, with or without a function.
     #[must_use]
     pub fn accepted(&self, event: EventIndex) -> HitCount {
         self.accepted.get(&event).copied().unwrap_or_default()

@@ -93,6 +93,7 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
         let is_omitted = |mapping: MappingId| !hot.contains(&world.mapping(mapping).dso);
         for (address, (at, hit)) in self.addresses {
             if address.mapping.is_some_and(is_omitted) {
+                // Objects are omitted only without a filter, so all of their samples are accepted.
                 functions
                     .accepted
                     .entry(address.event)

@@ -180,6 +180,7 @@ fn replace_pc_relative(operands: &str, place: &OperandAddress<'_>) -> Option<Str
 mod tests {
     use super::*;
 
+    /// An address with its symbol and the offset in it; without a symbol if `symbol` is empty.
     fn named(address: u64, symbol: &str, offset: u64) -> Option<OperandAddress<'_>> {
         Some(OperandAddress {
             address,

@@ -66,17 +66,19 @@ impl ColumnBuffer {
     /// Errors of the output, and `to` is of another type than the buffer.
     pub(super) fn write(&mut self, to: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
         let levels = Some(self.levels.as_slice());
+        // No column is a list.
+        let repetition_levels = None;
         match (&mut self.values, to) {
             (Values::Numbers(values), ColumnWriter::Int64ColumnWriter(to)) => {
-                to.write_batch(values, levels, None)?;
+                to.write_batch(values, levels, repetition_levels)?;
                 values.clear();
             }
             (Values::Texts(values), ColumnWriter::ByteArrayColumnWriter(to)) => {
-                to.write_batch(values, levels, None)?;
+                to.write_batch(values, levels, repetition_levels)?;
                 values.clear();
             }
             (Values::Flags(values), ColumnWriter::BoolColumnWriter(to)) => {
-                to.write_batch(values, levels, None)?;
+                to.write_batch(values, levels, repetition_levels)?;
                 values.clear();
             }
             _ => {

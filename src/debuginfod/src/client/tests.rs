@@ -123,8 +123,8 @@ fn the_next_server_is_queried_after_a_404_and_missing_files_are_cached() {
         assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);
     }
     assert_eq!(empty.requested_paths().len(), 2);
-    let note = scratch.path().join(format!("cache/{id}/debuginfo"));
-    assert_eq!(std::fs::metadata(note).unwrap().len(), 0);
+    let miss = scratch.path().join(format!("cache/{id}/debuginfo"));
+    assert_eq!(std::fs::metadata(miss).unwrap().len(), 0);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn misses_are_not_cached_after_a_server_has_failed() {
     let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
     let servers = settings(&[&broken.url(), &empty.url()], &scratch);
     let client = Client::new(servers, callbacks.clone());
-    // The second file is requested from the server that is left.
+    // The second file is requested only from the server that has not failed.
     for part in [FilePart::Debuginfo, FilePart::Executable] {
         assert_eq!(client.find(&wanted(&id, part)), None);
     }
