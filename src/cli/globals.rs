@@ -12,7 +12,8 @@ use super::options::{attached, switch, value};
 use super::pager::Paging;
 use rperf_safefs::Folder;
 
-/// The options before the command, for `--list-opts`, completion and the manual page. They are parsed by [`parse`].
+/// The options before the command, for `--list-opts`, completion and the manual page. Command lines are parsed by [`parse`],
+/// without clap.
 pub(crate) fn options() -> Command {
     Command::new("command")
         .arg(

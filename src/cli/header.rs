@@ -25,6 +25,7 @@ pub(crate) fn print_header(
 /// Returns how the header is printed, for a recording last modified at `changed`, in seconds since 1970.
 pub(crate) fn options(changed: i64) -> HeaderOptions<'static> {
     HeaderOptions {
+        // As in perf, the recording counts as captured when its file was last modified.
         captured: changed,
         zone: &rperf_sys::utc_offset,
         full: false,

@@ -50,7 +50,7 @@ pub(crate) fn overview(context: &Context) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints the manual text of a command.
+/// Prints the manual text of a command. Its synopsis is the usage lines without `or: `.
 pub(crate) fn manual(
     context: &Context,
     title: CommandTitle<'_>,
@@ -69,7 +69,7 @@ pub(crate) fn manual(
         text.push_str("\nDESCRIPTION\n");
         text.push_str(&wrap(&about.to_string(), SECTION_INDENT, WIDTH));
     }
-    let groups = groups::grouped(title.name, command, |_| true);
+    let groups = groups::grouped(title.name, command, |_any_option| true);
     if !groups.is_empty() {
         text.push_str("\nOPTIONS\n");
     }
@@ -96,11 +96,11 @@ pub(crate) fn manual(
             WIDTH,
         ));
     }
-    let lines = examples::of(title.name);
-    if !lines.is_empty() {
+    let examples = examples::of(title.name);
+    if !examples.is_empty() {
         text.push_str("\nEXAMPLES\n");
     }
-    for example in lines {
+    for example in examples {
         push_line(&mut text, format_args!("       {program} {}", example.line));
         text.push_str(&wrap(example.purpose, EXPLANATION_INDENT, WIDTH));
     }

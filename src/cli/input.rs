@@ -60,7 +60,7 @@ impl InputName {
         Self::of(given, flag(matches, "force") == Some(true))
     }
 
-    /// Names a recording of `record`.
+    /// Names the file `given`, by default a pipe on stdin or perf.data; the command that writes it is `record`.
     fn of(given: Option<PathBuf>, force: bool) -> Self {
         Self {
             given,
@@ -83,7 +83,8 @@ pub(crate) struct Input {
     parts: Vec<DirectoryFile>,
     /// The number of threads that decompress records.
     threads: NonZeroUsize,
-    /// The records, if they are compressed or in several files, so that `bytes` does not contain them.
+    /// The records, if they are compressed or in several files, so that `bytes` does not contain them; set by the first
+    /// [`Input::read`].
     unpacked: OnceCell<UnpackedRecords>,
 }
 
@@ -295,10 +296,11 @@ fn on_stdin(given: Option<&Path>, context: &Context) -> Result<Option<RecordingS
     if !is_stdin {
         return Ok(None);
     }
+    let no_recorder = None;
     PipeInput::stdin()
         .and_then(|input| RecordingStream::begin(STDIN.into(), input))
         .map(Some)
-        .map_err(|error| unreadable(context, Path::new(STDIN), None, &error))
+        .map_err(|error| unreadable(context, Path::new(STDIN), no_recorder, &error))
 }
 
 /// A recording, or folded stacks as text.
@@ -308,8 +310,10 @@ pub(crate) enum TextOrRecording {
 }
 
 impl TextOrRecording {
-    /// Opens the recording like [`OpenedInput::named`]. Folded stacks are read from stdin only: if `-` is given; or, if no file is
-    /// given, if stdin is a pipe or was redirected to a file that starts with a folded stack.
+    /// Opens the recording like [`OpenedInput::named`], or folded stacks on stdin:
+    ///
+    /// - If `-` is given, or no file is given and stdin is a pipe: stdin is text if its first bytes look like text.
+    /// - If no file is given and stdin is redirected to a file: stdin is text if the file starts with a folded stack.
     ///
     /// # Errors
     ///

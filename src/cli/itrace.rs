@@ -16,7 +16,7 @@ pub(crate) fn option() -> Arg {
 }
 
 /// Returns a copy of the recording with a sample for each branch of its hardware trace; `None` if there is no trace of intel_bts,
-/// or if the samples are not requested (`by_default` applies without the option).
+/// or if the samples are not requested. If the option is not given, `by_default` tells whether they are requested.
 ///
 /// # Errors
 ///

@@ -176,7 +176,7 @@ pub(crate) fn dispatch(
     for unused in context.config.unused(entry.name) {
         context.warn(unused);
     }
-    // The command reports an invalid number of threads.
+    // An invalid number of threads is ignored here: the command reports it.
     let is_threaded =
         has_jobs && jobs::jobs(&matches, context).is_ok_and(|jobs| jobs != NonZeroUsize::MIN);
     context.memory.set_threaded(is_threaded);
@@ -203,6 +203,7 @@ fn finish(context: &Context, result: Result<ExitStatus, CliError>) -> ExitCode {
         )),
         _ => result,
     };
+    // The error for object files that could not be mapped.
     let result = match unmapped_objects() {
         Some(error) if result.is_ok() => Err(error),
         _ => result,

@@ -29,7 +29,7 @@ impl<W: Write> NameBytes<W> {
         }
     }
 
-    /// Passes everything unchanged once `verbatim` is set: binary data may contain the same bytes.
+    /// Passes everything unchanged once `verbatim` is set: binary data may happen to contain the UTF-8 form of such a character.
     pub(crate) fn unless(mut self, verbatim: &'static AtomicBool) -> Self {
         self.verbatim = Some(verbatim);
         self
@@ -40,13 +40,13 @@ impl<W: Write> NameBytes<W> {
         while let Some(at) = memchr::memchr(LEAD_BYTE, bytes) {
             let (before, rest) = bytes.split_at(at);
             self.inner.write_all(before)?;
-            let Some(letter) = rest.first_chunk::<LENGTH>() else {
+            let Some(character) = rest.first_chunk::<LENGTH>() else {
                 self.started.extend_from_slice(rest);
                 return Ok(());
             };
-            match restored_byte(*letter) {
+            match restored_byte(*character) {
                 Some(byte) => self.inner.write_all(&[byte])?,
-                None => self.inner.write_all(letter)?,
+                None => self.inner.write_all(character)?,
             }
             bytes = rest.get(LENGTH..).unwrap_or_default();
         }

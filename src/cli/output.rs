@@ -1,11 +1,11 @@
 //! The process's two streams: a buffered stdout, and stderr line by line.
 //!
-//! Data goes to [`OutputStreams::stdout`], messages to [`OutputStreams::note`] and [`OutputStreams::warn`]. A closed pipe is detected
-//! here: commands return the write error like any other, and `cli::main` ends the process by SIGPIPE, without a message.
+//! Data goes to [`OutputStreams::stdout`], messages to [`OutputStreams::note`] and [`OutputStreams::warn`]. A closed pipe is
+//! detected here: commands return the write error like any other, and `cli::main` ends the process by SIGPIPE, without a message.
 //!
-//! If a stream leads to a terminal, directly or through a pager, control characters in names are escaped ([`rperf_view::terminal`]). Our
-//! own control sequences on stdout start with [`OutputStreams::csi`]; those on stderr are defined in this file only. In notes and
-//! warnings, newlines in names are always escaped.
+//! If a stream leads to a terminal, directly or through a pager, control characters in names are escaped
+//! ([`rperf_view::terminal`]). Our own control sequences on stdout start with [`OutputStreams::csi`]; those on stderr are defined
+//! in this file only. In notes and warnings, newlines in names are always escaped.
 
 use std::fmt;
 use std::fs::File;
@@ -108,7 +108,8 @@ impl OutputStreams {
         self.csi
     }
 
-    /// Returns a buffered writer to stdout. It locks stdout for each write only, so that any number of writers may exist at a time.
+    /// Returns a buffered writer to stdout. It locks stdout for each write only, so that any number of writers may exist at a
+    /// time.
     pub(crate) fn stdout(&self) -> Stdout<'_> {
         Stdout(self)
     }
@@ -160,7 +161,7 @@ impl OutputStreams {
         io::stderr().is_terminal()
     }
 
-    /// Returns the prefix of a final message on stderr, which erases a line of progress; empty if stderr is no terminal.
+    /// Returns a prefix that erases the progress line before a final message on stderr; empty if stderr is no terminal.
     pub(crate) fn error_start() -> &'static str {
         match Self::shows_errors_on_terminal() {
             true => ERASE,
@@ -168,7 +169,8 @@ impl OutputStreams {
         }
     }
 
-    /// Prints a line on stderr, unless `-q`. Newlines in it come from names, and are escaped. A terminal gets it wrapped.
+    /// Prints a line on stderr, unless `-q`. Newlines in `line` come from names, and are escaped. On a terminal, the line is
+    /// wrapped.
     pub(crate) fn note(&self, line: impl fmt::Display) {
         if !self.quiet.load(Ordering::Relaxed) {
             let line = without_error_numbers(&one_line(&line.to_string()));
@@ -181,7 +183,8 @@ impl OutputStreams {
         self.note(format_args!("Warning: {line}"));
     }
 
-    /// Holds all messages for stderr until [`OutputStreams::release`], while a browser uses the terminal. Progress lines are disabled.
+    /// Holds all messages for stderr until [`OutputStreams::release`], while a browser uses the terminal. Progress lines are
+    /// disabled.
     pub(crate) fn hold_messages(&self) {
         self.redirected.store(true, Ordering::Relaxed);
         let mut held = HELD_MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -236,8 +239,8 @@ impl OutputStreams {
         Self::write_error(CLEAR, text);
     }
 
-    /// Shows a status line on the terminal at stderr, replacing the previous one; an empty one erases it. Not shown while a browser uses
-    /// the terminal.
+    /// Shows a status line on the terminal at stderr, replacing the previous one; an empty `line` only erases the previous one.
+    /// Does nothing while a browser uses the terminal.
     pub(crate) fn status(line: &str) {
         if HELD_MESSAGES
             .lock()
@@ -282,8 +285,9 @@ fn filtered(sink: Box<dyn Write + Send>, is_terminal: bool, csi: Csi) -> Box<dyn
 /// Returns a writer of text to a file named by the user. A terminal gets control characters escaped; any other file gets all
 /// bytes unchanged.
 pub(crate) fn text_file(file: File) -> Box<dyn Write + Send> {
-    match file.is_terminal() {
-        true => filtered(Box::new(file), true, Csi::PLAIN),
+    let is_terminal = file.is_terminal();
+    match is_terminal {
+        true => filtered(Box::new(file), is_terminal, Csi::PLAIN),
         false => Box::new(file),
     }
 }

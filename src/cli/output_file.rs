@@ -9,7 +9,8 @@ use super::context::Context;
 use super::error::CliError;
 use super::output::text_file;
 
-/// Writes a file. Regular and new files are written atomically, others in place; `-` is the standard output.
+/// Writes a file with the content that `write` writes. Regular and new files are written atomically, others in place; `-` is the
+/// standard output.
 ///
 /// # Errors
 ///

@@ -65,6 +65,7 @@ impl Pager {
 
 /// Returns the pager's command line; `None` if paging is off, the pager is `cat`, or there is none.
 fn choose(context: &Context, command: &str) -> Option<OsString> {
+    // A boolean, or the pager's command line.
     let configured = context.config.text(&format!("pager.{command}"));
     let is_enabled = match context.globals.paging {
         Paging::Never => false,

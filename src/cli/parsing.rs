@@ -48,7 +48,7 @@ pub(crate) fn parse(
         }
         Err(error) => return Err(usage_error(context, title, &command, error)),
     };
-    let reads_file = command.get_arguments().any(|arg| arg.get_id() == "input");
+    let has_input_option = command.get_arguments().any(|arg| arg.get_id() == "input");
     let parser = command
         .no_binary_name(true)
         .disable_help_flag(true)
@@ -59,7 +59,9 @@ pub(crate) fn parse(
         .map_err(|error| {
             let explained = clap_error(context, title, &error);
             match unexpected_file(&error) {
-                Some(file) if reads_file => explained.hint(format!("-i {file} reads this file")),
+                Some(file) if has_input_option => {
+                    explained.hint(format!("-i {file} reads this file"))
+                }
                 _ => explained,
             }
         })?;

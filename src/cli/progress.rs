@@ -42,14 +42,14 @@ impl ProgressDisplay {
             pass: 0,
             since: Instant::now(),
         };
-        let show = |ending| {
+        let start_thread = |ending| {
             let bytes_read = bytes_read.clone();
             thread::Builder::new().spawn(move || refresh(line, &bytes_read, &is_redirected, ending))
         };
         let refresher = is_enabled.then(|| {
             let ending = Arc::new(ProgressEnd::default());
-            // Without a thread, no progress is shown.
-            let thread = show(Arc::clone(&ending)).ok()?;
+            // If the thread cannot be started, no progress is shown.
+            let thread = start_thread(Arc::clone(&ending)).ok()?;
             Some((ending, thread))
         });
         Self {
@@ -105,7 +105,7 @@ fn refresh(
         let waited = ending.changed.wait_timeout(has_ended, pause);
         let timeout;
         (has_ended, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-        // Once started, a pager or a browser uses the terminal.
+        // While stdout is redirected, a pager or a browser uses the terminal.
         if timeout.timed_out() && !is_redirected.load(Ordering::Relaxed) {
             let text = line.text(bytes_read.bytes(), Instant::now());
             OutputStreams::status(&text);

@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::options::flag;
 use super::shared::analysis::Analysis;
 
-/// Types of records that perf's report, diff and sched mark as unhandled.
+/// Types of records that perf's report, diff, lock and sched mark as unhandled; diff has further ones.
 pub(crate) const UNHANDLED_RECORDS: &[RecordKind] = &[
     RecordKind::THROTTLE,
     RecordKind::UNTHROTTLE,
@@ -70,6 +70,7 @@ pub(crate) fn print(
 pub(crate) fn write_whole(analysis: &Analysis<'_>, dump: Dump<'_>) -> io::Result<()> {
     let out = &mut analysis.context.stdout();
     dump.write_start(out)?;
+    // No text follows a record.
     write(out, &analysis.replay, dump, |_, _| Ok(()))
 }
 

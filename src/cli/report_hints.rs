@@ -7,7 +7,7 @@ use rperf_hist::{SampleTreatment, SelectSamples};
 use rperf_replay::{DsoId, DsoKind, Replay, Sample, World};
 use rperf_resolve::Resolver;
 
-/// The minimum percentage of samples for a hint.
+/// The minimum percentage of the samples, or of the user callchains, for a hint.
 const MIN_PERCENT: u64 = 5;
 
 /// Examines some of the samples accepted by `select`; returns a line, without a newline, for each problem.
@@ -61,13 +61,15 @@ with -k"
     lines
 }
 
-/// Returns the sum of `counts` in percent of `total`, and the object with the highest count; `None` if the percentage needs no hint.
+/// Returns the sum of `counts` in percent of `total`, and the object with the highest count; `None` if the percentage needs no
+/// hint.
 fn share(counts: &ObjectCounts, total: u64) -> Option<(u64, &DsoId)> {
     let share = percent(counts.values().sum(), total)?;
     let (object, _) = counts.iter().max_by_key(|(_, count)| **count)?;
     Some((share, object))
 }
 
+/// Returns `part` in percent of `total`; `None` if that needs no hint.
 fn percent(part: u64, total: u64) -> Option<u64> {
     let share = (part * 100).checked_div(total)?;
     (share >= MIN_PERCENT).then_some(share)

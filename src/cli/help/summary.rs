@@ -60,6 +60,7 @@ pub(crate) fn lines_of(command: &Command, is_requested: impl Fn(&Arg) -> bool) -
 
 /// Returns the lines of options: those with a letter first, ordered by letter, then the others by name.
 fn lines(mut args: Vec<&Arg>) -> String {
+    // `false` sorts before `true`.
     args.sort_by_key(|arg| match arg.get_short() {
         Some(short) => (false, short.to_ascii_lowercase().to_string()),
         None => (true, arg.get_long().unwrap_or_default().to_owned()),
@@ -107,7 +108,7 @@ pub(crate) fn list_options(command: &Command) -> String {
         .join(" ")
 }
 
-/// Formats the name of an option's value as shown after the option; empty if it takes no value, or is not supported yet.
+/// Formats the name of an option's value as shown after the option; empty if the option takes no value, or is not supported yet.
 pub(super) fn value_text(arg: &Arg) -> String {
     let name = arg
         .get_value_names()

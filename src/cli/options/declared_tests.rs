@@ -49,11 +49,11 @@ fn every_id_that_is_read_is_declared() {
     let mut declared = BTreeMap::new();
     for entry in COMMANDS.iter().chain(SUBCOMMANDS) {
         let command = entry.name.split(' ').next().unwrap_or_default();
-        let own: &mut BTreeSet<String> = declared.entry(command).or_default();
-        ids(&(entry.build)(), own);
+        let command_ids: &mut BTreeSet<String> = declared.entry(command).or_default();
+        ids(&(entry.build)(), command_ids);
     }
-    let own = declared.entry("bench").or_default();
-    benchmark_commands().for_each(|command| ids(&command, own));
+    let bench_ids = declared.entry("bench").or_default();
+    benchmark_commands().for_each(|command| ids(&command, bench_ids));
     let anywhere: BTreeSet<&String> = declared.values().flatten().collect();
     let reads = Regex::new(READS).expect("a regular expression");
     let (mut files, mut places, mut undeclared) = (Vec::new(), 0, Vec::new());
@@ -67,7 +67,7 @@ fn every_id_that_is_read_is_declared() {
         for found in reads.captures_iter(code) {
             let id = found.get(1).map_or("", |id| id.as_str());
             let is_declared = match owner(&path) {
-                Some(command) => declared.get(command).is_some_and(|own| own.contains(id)),
+                Some(command) => declared.get(command).is_some_and(|ids| ids.contains(id)),
                 None => anywhere.iter().any(|known| *known == id),
             };
             places += 1;

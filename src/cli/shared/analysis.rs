@@ -15,7 +15,7 @@ use crate::cli::progress::ProgressDisplay;
 use crate::cli::symbol_options::SymbolSources;
 use crate::cli::symbols::replay;
 
-/// A recording after pass 1, with the progress line of this and later passes.
+/// A recording after pass 1 of [`Replay`], with the progress line of this and later passes.
 pub(crate) struct Analysis<'a> {
     pub(crate) context: &'a Context,
     pub(crate) input: &'a Input,
@@ -56,7 +56,7 @@ impl<'a> Analysis<'a> {
         Self::with_progress(input, data, jobs, progress, context)
     }
 
-    /// Runs pass 1 as [`Analysis::open`] does, with another progress line.
+    /// Runs pass 1 as [`Analysis::open`] does, with the progress line `progress`.
     ///
     /// # Errors
     ///

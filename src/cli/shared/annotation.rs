@@ -29,7 +29,7 @@ pub(crate) struct FunctionCounts<'c, 'w> {
     pub(crate) resolver: &'c Resolver<'w>,
     /// Selects the counted samples; `None` for all.
     pub(crate) select: Option<&'c dyn SelectSamples>,
-    /// How code is shown.
+    /// The parsed options: which functions are shown, and how.
     pub(crate) request: &'c AnnotationRequest,
 }
 
