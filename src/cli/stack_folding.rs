@@ -24,8 +24,8 @@ pub(crate) fn can_complete_callchains(events: &[EventDesc]) -> bool {
     events.iter().any(|event| completes_callchains(&event.attr))
 }
 
-/// Returns how the user stacks of `recording` are unwound. `limit` is the maximum number of kernel and of user frames; without
-/// one nothing is unwound.
+/// Returns how the user stacks of `recording` are unwound. `limit` is the maximum number of kernel and of user frames; `None`
+/// if nothing is unwound.
 pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> StackOptions {
     let machine = recording.features.arch();
     StackOptions {
@@ -82,6 +82,7 @@ impl<F: Fold> Fold for WeightedFold<'_, F> {
     fn fields(&self) -> SampleType {
         match self.weight {
             None => self.inner.fields(),
+            // A weight may depend on any field.
             Some(_) => SampleType::ALL,
         }
     }
@@ -130,7 +131,7 @@ pub(crate) fn fold(
         });
         samples.inner.into_inner().finish(jobs)
     };
-    // With a filter, the kernel's symbols may not be needed: it may drop all samples of the kernel.
+    // With a filter, it may be a waste to load the kernel's symbols in advance: the filter may drop all samples of the kernel.
     let needs_kernel = select.is_none() && replay.has_kernel_samples();
     let samples = match jobs.get() > 1 && needs_kernel {
         true => resolver.while_reading_kernel(fold_samples),

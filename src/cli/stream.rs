@@ -39,7 +39,8 @@ impl Read for PipeInput {
 
 impl StreamInput for PipeInput {
     fn is_ready(&self) -> bool {
-        rperf_sys::poll(&[self.0.as_fd()], 0)
+        let timeout_millis = 0;
+        rperf_sys::poll(&[self.0.as_fd()], timeout_millis)
             .is_ok_and(|ready| ready.iter().any(|ready| ready.readable || ready.closed))
     }
 }
@@ -85,6 +86,7 @@ impl RecordingStream {
     pub(super) fn open(self, context: &Context) -> Result<OpenedInput, CliError> {
         match FileHeader::decode(&self.first) {
             Ok(header) if header.is_pipe() => Ok(OpenedInput::Stream(self)),
+            // A recording that is not in pipe mode has a longer header than the first bytes.
             Ok(_) | Err(Error::HeaderTruncated { .. }) => {
                 self.spool(context).map(OpenedInput::Whole)
             }

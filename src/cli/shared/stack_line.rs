@@ -9,7 +9,8 @@ pub(crate) struct StackLine<'r> {
     pub(crate) resolver: &'r Resolver<'r>,
     /// Functions that are not shown.
     pub(crate) hidden: &'static [&'static str],
-    /// The maximum number of frames to walk: those that are shown, plus those that may be hidden.
+    /// The maximum number of frames to walk: the user's limit plus the number of frames that may be hidden. If fewer frames are
+    /// hidden, more than the user's limit are shown.
     pub(crate) max_frames: usize,
 }
 

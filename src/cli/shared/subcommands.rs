@@ -17,14 +17,14 @@ pub(crate) fn words_option() -> Arg {
         .value_name("word")
 }
 
-/// Returns the first of `names` that begins with `word`, if `word` has at least three letters; otherwise `word`.
+/// Returns the first of `names` that begins with `word`; `word` itself if there is none, or if it has fewer than three letters.
 pub(crate) fn full_name<'w>(word: &'w str, names: &[&'static str]) -> &'w str {
     let mut names = names.iter();
     let name = names.find(|name| word.len() > 2 && name.starts_with(word));
     name.copied().unwrap_or(word)
 }
 
-/// Returns the error for a subcommand that `command` does not have; `known` is the hint.
+/// Returns the error for a subcommand that `command` does not have; `known`, which lists its subcommands, is the hint.
 pub(crate) fn unknown_subcommand(
     command: &str,
     name: &str,
@@ -39,7 +39,7 @@ pub(crate) fn unknown_subcommand(
 ///
 /// # Errors
 ///
-/// Status 129: no subcommand was given; `known` is the hint.
+/// Status 129: no subcommand was given; `known`, which lists the subcommands, is the hint.
 pub(crate) fn split_words(
     command: &str,
     known: &str,

@@ -21,7 +21,8 @@ pub(crate) fn time_intervals(
         return Ok(None);
     };
     let boundaries = analysis.metadata().features.sample_time();
-    let intervals = TimeIntervals::parse(text, boundaries, false);
+    let relative = false;
+    let intervals = TimeIntervals::parse(text, boundaries, relative);
     intervals.map(Some).map_err(|error| {
         CliError::message(255, "Invalid time span")
             .detail(format!("{text}: {error}"))

@@ -25,7 +25,9 @@ pub(crate) struct RecordedTracepoints<'a> {
     recording: Metadata<'a>,
     /// `--raw-trace`: values without `print fmt`.
     raw: bool,
+    /// The formats; `None` until they are read.
     payloads: Option<TracepointPrinter>,
+    /// The fields used as keys, by the number of their key.
     keys: Vec<FieldKey>,
 }
 
@@ -126,9 +128,9 @@ impl<'a> RecordedTracepoints<'a> {
             let number: u32 = number.parse().ok()?;
             return Some(EventIndex(number.saturating_sub(1)));
         }
-        let is_match = |own: &str| match name.contains(':') {
-            true => own == name,
-            false => own.contains(name),
+        let is_match = |event_name: &str| match name.contains(':') {
+            true => event_name == name,
+            false => event_name.contains(name),
         };
         let mut matching = (0..)
             .zip(events.iter())
@@ -138,7 +140,7 @@ impl<'a> RecordedTracepoints<'a> {
         is_unambiguous.then_some(EventIndex(first))
     }
 
-    /// Returns the key of a field; the same field always has the same key.
+    /// Returns the key of a field. Calls for the same field return equal keys.
     fn key(&mut self, key: FieldKey) -> ReportField {
         let same =
             |old: &FieldKey| (old.event, old.raw, &old.member) == (key.event, key.raw, &key.member);
@@ -154,7 +156,9 @@ impl<'a> RecordedTracepoints<'a> {
         ReportField::Key(Key::of_field(event, number, &name, &full_name))
     }
 
-    /// Returns the error for an unknown key, in perf's words, with the existing keys and fields, or tracepoints, the most similar first.
+    /// Returns the error for an unknown key, with perf's message. The hint lists, the most similar first: the recording's
+    /// tracepoints if the key's event is unknown, the fields of this event if it is known, or, for a key without an event, all
+    /// sort keys and fields.
     fn unknown(&self, option: &str, word: &str) -> CliError {
         let error = CliError::usage(format!("Unknown --{option} key: `{word}'"));
         if OF_TYPES.contains(&word) {
@@ -180,13 +184,14 @@ impl<'a> RecordedTracepoints<'a> {
         let all = self.tracepoints_with_format();
         let selected = all.filter(|(event, _)| only.is_none_or(|only| only == *event));
         let members = selected.flat_map(|(_, tracepoint)| &tracepoint.format.fields);
-        let mut fields: Vec<&str> = members.map(|member| member.name.as_str()).collect();
-        fields.sort_unstable();
-        fields.dedup();
+        let mut candidates: Vec<&str> = members.map(|member| member.name.as_str()).collect();
+        candidates.sort_unstable();
+        candidates.dedup();
         if event.is_none() {
-            fields.extend(
+            // The sort keys and columns that are not tracepoint fields.
+            candidates.extend(
                 field_names()
-                    .filter(|name| fields.binary_search(name).is_err())
+                    .filter(|name| candidates.binary_search(name).is_err())
                     .collect::<Vec<_>>(),
             );
         }
@@ -197,7 +202,7 @@ impl<'a> RecordedTracepoints<'a> {
         };
         error.hint(format!(
             "{list}, most similar first: {}",
-            by_distance(field, fields).join(", ")
+            by_distance(field, candidates).join(", ")
         ))
     }
 
@@ -261,6 +266,7 @@ impl PayloadText for TracepointText<'_, '_> {
             self.write(event, raw, &mut text);
         }
         let value_of = |key: &FieldKey| {
+            // Without text, `value` returns the raw value.
             let formatted = if key.raw { &[][..] } else { &text };
             (key.event == event).then(|| value(tracepoint.abi, key, raw, formatted))
         };
@@ -268,7 +274,7 @@ impl PayloadText for TracepointText<'_, '_> {
     }
 }
 
-/// Returns a field's value as formatted in the event's text, otherwise the raw value.
+/// Returns a field's value from the payload `raw`, formatted as in `text`, the event's text; the raw value if the text lacks it.
 fn value(abi: Abi, key: &FieldKey, raw: &[u8], text: &[u8]) -> FieldValue {
     let FieldKey { member, reader, .. } = key;
     let bytes = match member.is_string {
@@ -287,7 +293,7 @@ fn value(abi: Abi, key: &FieldKey, raw: &[u8], text: &[u8]) -> FieldValue {
     }
 }
 
-/// Returns the value after `NAME=` or `NAME:` in an event's text.
+/// Returns the value of the first word `NAME=VALUE` or `NAME:VALUE` in an event's text.
 fn value_in_text<'t>(text: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
     let mut words = text.split(|byte| *byte == b' ');
     words.find_map(|word| match word.strip_prefix(name)? {

@@ -33,7 +33,7 @@ pub struct Aggregator<'a> {
 /// An event in one unit, over all runs in which it was counted.
 #[derive(Debug, Clone, Default)]
 struct RunStatistics {
-    /// Largest number of readings that a run added up, also of runs without a count.
+    /// Largest number of readings that were added up in one run. Runs without a count are included.
     merged: usize,
     value: Spread,
     enabled: Spread,
@@ -155,7 +155,7 @@ impl<'a> Aggregator<'a> {
         };
         if !event.supported {
             row.state = CountState::NotSupported;
-            // perf opens the event on the first CPU only.
+            // As in perf, which tries to open such an event on the first CPU only.
             row.merged = 1;
         } else if statistics.value.number() > 0 {
             let raw = statistics.value.mean();

@@ -15,7 +15,7 @@ pub struct CountedEvent {
     pub scale: f64,
     /// Its role in metrics.
     pub role: Role,
-    /// Privilege levels at which it is counted, and its PMU on hybrid machines.
+    /// What it excludes, such as privilege levels, and its PMU on hybrid machines.
     pub mode: CountingMode,
     /// Path of the cgroup whose tasks are counted; `None` for all tasks.
     pub cgroup: Option<String>,

@@ -17,13 +17,13 @@ pub struct RecordedCounts {
     events: BTreeMap<u64, usize>,
     /// By event: the readings of each counter.
     counters: Vec<BTreeMap<CpuAndThread, RecordedReadings>>,
-    /// The CPUs of events that are not counted on all CPUs.
-    own_cpus: BTreeMap<usize, BTreeSet<u32>>,
+    /// By event: its CPUs, if it is not counted on all CPUs.
+    cpus_by_event: BTreeMap<usize, BTreeSet<u32>>,
     /// The CPUs of the CPU map; one `None` if it has no CPUs.
     cpus: Vec<Option<u32>>,
     /// The threads of the thread map; `None` for all threads.
     threads: Vec<Option<u32>>,
-    /// The time of the last STAT_ROUND record since the start: the end of an interval.
+    /// The time from the start to the last STAT_ROUND record, which ended an interval.
     last_end: Duration,
 }
 
@@ -38,7 +38,7 @@ struct RecordedReadings {
 /// Counts of an interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntervalCounts {
-    /// Time of the interval's end since the start.
+    /// The time from the start to the interval's end.
     pub at: Duration,
     /// Duration of the interval; for totals, the time since the start.
     pub duration: Duration,
@@ -62,7 +62,7 @@ impl RecordedCounts {
         Self {
             events,
             counters: vec![BTreeMap::new(); number],
-            own_cpus: BTreeMap::new(),
+            cpus_by_event: BTreeMap::new(),
             cpus: vec![None],
             threads: vec![None],
             last_end: Duration::ZERO,
@@ -77,7 +77,7 @@ impl RecordedCounts {
 
     /// Sets the CPUs on which an event is counted, from an EVENT_UPDATE record.
     pub fn set_cpus(&mut self, event: usize, cpus: impl IntoIterator<Item = u32>) {
-        self.own_cpus.insert(event, cpus.into_iter().collect());
+        self.cpus_by_event.insert(event, cpus.into_iter().collect());
     }
 
     /// Whether CPUs were counted instead of threads.
@@ -111,8 +111,9 @@ impl RecordedCounts {
             return;
         };
         let cpu = Some(stat.cpu).filter(|cpu| *cpu != u32::MAX);
-        let thread = usize::try_from(stat.thread).ok();
-        let thread = thread.and_then(|thread| *self.threads.get(thread)?);
+        // STAT records have the index of the thread in the thread map.
+        let index = usize::try_from(stat.thread).ok();
+        let thread = index.and_then(|index| *self.threads.get(index)?);
         let readings = counters.entry((cpu, thread)).or_default();
         readings.last = CounterCounts {
             value: stat.value,
@@ -128,7 +129,7 @@ impl RecordedCounts {
         let expected = self.expected_counters();
         let mut readings = Vec::with_capacity(self.counters.len());
         for (event, counters) in self.counters.iter_mut().enumerate() {
-            let event_cpus = self.own_cpus.get(&event);
+            let event_cpus = self.cpus_by_event.get(&event);
             // Counters without a STAT record have a reading, too.
             for (cpu, thread) in &expected {
                 let is_excluded = cpu.is_some_and(|cpu| {
@@ -191,13 +192,11 @@ impl RecordedCounts {
     /// The counters that have a reading even without a STAT record: all CPUs with the first thread, then the other threads with
     /// the first CPU.
     fn expected_counters(&self) -> Vec<CpuAndThread> {
-        let (cpu, thread) = (self.cpus.first(), self.threads.first());
-        let on_cpus = self
-            .cpus
-            .iter()
-            .map(|cpu| (*cpu, thread.copied().flatten()));
+        let first_cpu = self.cpus.first().copied().flatten();
+        let first_thread = self.threads.first().copied().flatten();
+        let on_cpus = self.cpus.iter().map(|cpu| (*cpu, first_thread));
         let in_threads = self.threads.iter().skip(1);
-        let in_threads = in_threads.map(|thread| (cpu.copied().flatten(), *thread));
+        let in_threads = in_threads.map(|thread| (first_cpu, *thread));
         on_cpus.chain(in_threads).collect()
     }
 }
@@ -206,6 +205,10 @@ impl RecordedCounts {
 mod tests {
     use super::*;
     use rperf_wire::{CpuMap, ThreadMap, ThreadMapEntry};
+
+    // Kinds of STAT_ROUND records.
+    const INTERVAL: u64 = 0;
+    const FINAL: u64 = 1;
 
     fn stat(id: u64, cpu: u32, thread: u32, value: u64) -> UserRecord<'static> {
         UserRecord::Stat(Stat {
@@ -242,7 +245,7 @@ mod tests {
         ] {
             assert!(counts.process(&record).is_none());
         }
-        let first = counts.process(&end(0, 100)).unwrap();
+        let first = counts.process(&end(INTERVAL, 100)).unwrap();
         assert_eq!(
             (first.duration, first.is_total),
             (Duration::from_nanos(100), false)
@@ -258,7 +261,7 @@ mod tests {
         );
         assert_eq!(values(&first.readings[2]), [(Some(2), None, 3)]);
         counts.process(&stat(5, 0, 0, 10));
-        let second = counts.process(&end(0, 150)).unwrap();
+        let second = counts.process(&end(INTERVAL, 150)).unwrap();
         assert_eq!(second.duration, Duration::from_nanos(50));
         assert_eq!(
             values(&second.readings[0]),
@@ -270,7 +273,7 @@ mod tests {
             [(Some(0), None, 10), (Some(2), None, 8)]
         );
         assert_eq!(counts.totals(7), []);
-        let last = counts.process(&end(1, 200)).unwrap();
+        let last = counts.process(&end(FINAL, 200)).unwrap();
         assert_eq!(last.duration, Duration::from_nanos(200));
         assert_eq!(values(&last.readings[0])[0].2, 10);
     }
@@ -284,11 +287,12 @@ mod tests {
         };
         let threads = vec![entry(70), entry(80)];
         counts.process(&UserRecord::ThreadMap(ThreadMap { threads }));
-        counts.process(&UserRecord::CpuMap(CpuMap::List(vec![u16::MAX])));
+        let any_cpu = u16::MAX;
+        counts.process(&UserRecord::CpuMap(CpuMap::List(vec![any_cpu])));
         assert!(!counts.is_per_cpu());
         counts.process(&stat(2, u32::MAX, 1, 4));
         counts.process(&stat(1, u32::MAX, 77, 5));
-        let round = counts.process(&end(1, 1)).unwrap();
+        let round = counts.process(&end(FINAL, 1)).unwrap();
         assert_eq!(
             values(&round.readings[0]),
             [(None, None, 5), (None, Some(70), 0), (None, Some(80), 4)],

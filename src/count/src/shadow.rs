@@ -73,9 +73,9 @@ impl UnitCounts<'_> {
         base: Role,
         unit: &'static str,
     ) -> Option<MetricValue> {
-        let base = self.base(base, event)?;
+        let base_count = self.base(base, event)?;
         Some(MetricValue::new(
-            100.0 * raw / base,
+            100.0 * raw / base_count,
             NumberFormat::Percent,
             unit,
         ))

@@ -10,7 +10,8 @@ pub(crate) fn bytes(word: &str) -> Option<u64> {
     word.parse().ok().or_else(|| with_unit(word))
 }
 
-/// Parses a number with a suffix; the outer `None` is for a word without a suffix, the inner one for an invalid or too large number.
+/// Parses a number with a suffix, in upper or lower case, into bytes. The outer `None` is for a word without a suffix, the inner
+/// one for an invalid or too large number.
 #[expect(
     clippy::option_option,
     reason = "a word without a suffix differs from one with an invalid number"

@@ -42,7 +42,8 @@ fn kinds(matches: &ArgMatches) -> Result<SynthesizedRecords, CliError> {
     }
 }
 
-/// Parses a list of kinds; the first `no`, `none` or `all` overrides all other words. `None` for an unknown word before it.
+/// Parses a list of kinds. The first `no`, `none` or `all` replaces the kinds before it, and the words after it are ignored, even
+/// unknown ones; any other unknown word gives `None`.
 fn parse(words: &str) -> Option<SynthesizedRecords> {
     let mut kinds = SynthesizedRecords::default();
     for word in words.split(',') {
@@ -59,7 +60,8 @@ fn parse(words: &str) -> Option<SynthesizedRecords> {
     Some(kinds)
 }
 
-/// Returns the time limit for reading the mappings of one process, by default the setting `core.proc-map-timeout`.
+/// Returns the time limit for reading the mappings of one process: the option's value, otherwise the setting
+/// `core.proc-map-timeout`, otherwise [`MAPS_TIMEOUT`].
 pub(crate) fn maps_timeout(matches: &ArgMatches, context: &Context) -> Duration {
     let given = matches.get_one::<u64>("proc-map-timeout").copied();
     let configured = || context.config.text("core.proc-map-timeout")?.parse().ok();

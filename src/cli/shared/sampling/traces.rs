@@ -85,11 +85,11 @@ pub(crate) fn traces(
     let pages = ring_size::area_pages(matches, context)?;
     let snapshots = snapshots(matches)?;
     let Some(event) = events.iter().find(|event| event.tracer().is_some()) else {
-        let given = [
+        let trace_options = [
             (snapshots.is_some(), "--snapshot"),
             (pages.is_some(), "the second size of -m"),
         ];
-        return match given.into_iter().find(|(is_given, _)| *is_given) {
+        return match trace_options.into_iter().find(|(given, _)| *given) {
             Some((_, option)) => Err(CliError::usage(format!(
                 "{option} needs a hardware trace among the events"
             ))),
@@ -136,9 +136,10 @@ fn snapshots(matches: &ArgMatches) -> Result<Option<SnapshotOptions>, CliError> 
     parsed.transpose()
 }
 
+/// Parses `[e][SIZE]`; `None` if the size is invalid or 0.
 fn parse(word: &str) -> Option<SnapshotOptions> {
-    let rest = word.strip_prefix('e');
-    let size = rest.unwrap_or(word);
+    let after_e = word.strip_prefix('e');
+    let size = after_e.unwrap_or(word);
     let size = match size {
         "" => None,
         size => Some(
@@ -149,7 +150,7 @@ fn parse(word: &str) -> Option<SnapshotOptions> {
     };
     Some(SnapshotOptions {
         size,
-        at_end: rest.is_some(),
+        at_end: after_e.is_some(),
     })
 }
 

@@ -291,8 +291,9 @@ fn multiplexed_counters_are_scaled_separately() {
     };
     // 100 and 10 in 200 ns; the third counter never ran, so its 100 ns are extrapolated from the
     // others.
-    assert_eq!(aggregate(false), (165.0, 50.0));
-    assert_eq!(aggregate(true).0, 60.0);
+    let [scaled, unscaled] = [false, true].map(aggregate);
+    assert_eq!(scaled, (165.0, 50.0));
+    assert_eq!(unscaled.0, 60.0);
 }
 
 #[test]
