@@ -171,6 +171,7 @@ fn request(
 /// Whether waits for futexes are summed: with `--user`, or if `-Y` names a type of futex.
 fn with_futexes(matches: &ArgMatches, query: &LockQuery) -> bool {
     let flags = query.selection.flags.iter().flatten();
+    // The flags of futexes are above those of the kernel's locks (`LCB_F_*`).
     let mut futexes = flags.filter(|flags| **flags >= lock::FUTEX);
     flag(matches, "user") == Some(true) || futexes.next().is_some()
 }
@@ -197,6 +198,7 @@ fn watch(
     context: &Context,
 ) -> Result<Watched, CliError> {
     let mut reporter = RecordReporter::new(context, matches).detailed_from_second_v();
+    // The only event of the request is a `bpf-output` event.
     let explained = |error| explain::explain(context, "bpf-output", error);
     let mut observation = Observation::open(request, &mut reporter).map_err(explained)?;
     let mut world = LiveWorld::new(Endian::NATIVE, observation.events());
@@ -271,17 +273,17 @@ fn options(
     })
 }
 
-/// Returns the offset of `task_struct.pid`, which BPF programs need to keep the time in run queues apart; `None` if that is not
-/// requested.
+/// Returns the offset of `task_struct.pid`, which BPF programs need to sum the time in run queues separately from the waits;
+/// `None` if separate sums are not requested.
 fn task_pid(query: &LockQuery) -> Result<Option<u16>, Error> {
     if query.run_queue != RunQueueUse::Separate {
         return Ok(None);
     }
-    let [pid] = member_offsets([("task_struct", "pid")])?;
-    Ok(Some(pid))
+    let [pid_offset] = member_offsets([("task_struct", "pid")])?;
+    Ok(Some(pid_offset))
 }
 
-/// Returns the flags of a wait as BPF programs have them; `None` if they have no such flags.
+/// Converts the flags of a wait from those in rows to those of the BPF programs; `None` if the programs have no such flags.
 fn bpf_flags(flags: u64) -> Option<u32> {
     let futex = FUTEX_FLAGS.iter().find(|(in_rows, _)| *in_rows == flags);
     futex.map_or_else(|| flags.try_into().ok(), |(_, bpf)| Some(*bpf))
@@ -308,10 +310,11 @@ fn start(
             Target::Cpus(None) => {}
             Target::Cpus(Some(cpus)) => options.cpus = Some(cpus.numbers().to_vec()),
             _ => {
-                let [pid] = member_offsets([("task_struct", "pid")])?;
+                // The threads are added once the programs have started.
+                let [pid_offset] = member_offsets([("task_struct", "pid")])?;
                 options.tasks = TaskSet::Threads {
                     threads: Vec::new(),
-                    follow: Some(pid),
+                    follow: Some(pid_offset),
                     from_exec: false,
                 }
             }
@@ -322,16 +325,18 @@ fn start(
             let threads = namespaced_threads(&proc).unwrap_or_default();
             summary.add_thread_ids(&threads)?;
         }
+        // The process of the workload still runs this program until its exec.
+        let from_exec = matches!(request.observe.target, Target::Workload);
         match &request.observe.target {
             Target::Workload => {
                 let threads: Vec<u32> = observation.workload().into_iter().collect();
-                summary.add_threads(&threads, true)?;
+                summary.add_threads(&threads, from_exec)?;
             }
-            Target::Threads(threads) => summary.add_threads(threads, false)?,
+            Target::Threads(threads) => summary.add_threads(threads, from_exec)?,
             Target::Processes(processes) => {
                 for process in processes {
                     let threads = proc.threads(*process).unwrap_or_default();
-                    summary.add_threads(&threads, false)?;
+                    summary.add_threads(&threads, from_exec)?;
                 }
             }
             _ => {}
@@ -378,8 +383,11 @@ impl LiveNames<'_, '_> {
                 process: key.process,
                 frames: match key.process {
                     Some(_) => self.query.user_callers(self.world, &frames),
-                    // The BPF programs have skipped the innermost frames.
-                    None => functions.callers(&frames, 0),
+                    None => {
+                        // The BPF programs have skipped the innermost frames.
+                        let skip = 0;
+                        functions.callers(&frames, skip)
+                    }
                 },
             };
             let row_key = self.key(key, sum.lock, &callers);

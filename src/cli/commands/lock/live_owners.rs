@@ -48,11 +48,11 @@ impl LiveOwners {
                     if let Some(place) = self.machine.place(pid, address) {
                         // The BPF programs have replaced an id of the process's PID namespace by that of the initial one.
                         let is_translated = waiting.namespaces > 1 && !is_foreign;
-                        let own = match is_translated {
+                        let own_tid = match is_translated {
                             true => self.own_id(tid)?,
                             false => tid,
                         };
-                        let owner = self.machine.sharing(place, pid, own);
+                        let owner = self.machine.sharing(place, pid, own_tid);
                         return owner.map(|owner| owner.tid);
                     }
                 }

@@ -1,4 +1,5 @@
-//! Names of locks of the kernel: those of variables, and of locks that BPF programs recognize. Selection by name or address: `-L`.
+//! Names of locks of the kernel: those of variables, and of locks that BPF programs recognize. Selection by name or address
+//! (`-L`).
 
 use std::io::{BufRead as _, BufReader};
 use std::ops::Range;
@@ -61,7 +62,8 @@ impl<'n, 'r> KernelVariables<'n, 'r> {
     /// Returns the name of the variable that contains an address, or only of one that starts there if not all variables are
     /// known; `None` if there is none.
     pub(super) fn at(&self, address: u64) -> Option<String> {
-        let (at, mode) = address_context(None);
+        let kernel = None;
+        let (at, mode) = address_context(kernel);
         let frame = self.resolver.locate(at, mode, address);
         let symbol = self.resolver.symbol(frame.symbol?)?;
         let is_variable = symbol.kind == SymbolKind::Variable
@@ -124,8 +126,8 @@ pub(super) fn names(matches: &ArgMatches) -> Vec<String> {
         .collect()
 }
 
-/// Returns the query's selection for a recording: also the addresses of the variables, and the names of other locks, that `-L`
-/// names. `has_lock_records` is whether the recording has captured waits, which have these names.
+/// Returns the query's selection, extended for a recording by what `-L` names: the addresses of variables, and the names of other
+/// locks. `has_lock_records` is whether the recording has captured waits, which have the names of these other locks.
 ///
 /// # Errors
 ///
@@ -148,6 +150,7 @@ pub(super) fn selection(
                 return Err(CliError::message(255, message)
                     .hint("record with 'lock record --owners', as root; -L also takes addresses"));
             }
+            // Names are only used if there is a list of addresses, which may be empty.
             selection.addresses.get_or_insert_default();
             selection.names.push(name.clone());
             continue;
@@ -222,7 +225,7 @@ fn unknown(name: &str, of_kernel: &str) -> CliError {
     CliError::usage(message).hint("'lock contention -l' shows the addresses and names of locks; kernels without CONFIG_KALLSYMS_ALL list few variables. Of the running system, and of recordings with 'lock record --owners', mmap_lock, siglock, rq_lock and '&CACHE' are known, too")
 }
 
-/// A symbol of `/proc/kallsyms`, in order of addresses.
+/// A symbol of `/proc/kallsyms`; symbols are sorted by address.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct ListedSymbol {
     address: u64,

@@ -1,5 +1,5 @@
-//! Threads by their ids in their PID namespaces, and the processes that map the memory of a futex: the holder of a lock in shared memory may be a
-//! thread of any of these processes.
+//! Threads by their ids in their PID namespaces, and the processes that map the memory of a futex: the holder of a lock in
+//! shared memory may be a thread of any of these processes.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -72,8 +72,9 @@ impl MachineThreads {
     /// maps `place`.
     ///
     /// Returns `None` if there is no such thread, or several, as the memory of a lock has an id without its namespace. If no
-    /// process is known to map `place`, and this user may not read the mappings of exactly one candidate, that process is assumed
-    /// to map `place` if both it and `pid` are in the initial PID namespace.
+    /// thread with this id is known to be in a process that maps `place`, and this user may not read the mappings of exactly one
+    /// of these threads, the process of that thread is assumed to map `place` if both it and `pid` are in the initial PID
+    /// namespace.
     pub(super) fn sharing(
         &self,
         place: SharedPlace,

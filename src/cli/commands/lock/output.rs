@@ -33,8 +33,8 @@ pub(super) fn refuse_dump_with_json(matches: &ArgMatches) -> Result<(), CliError
     }
 }
 
-/// Prints text: to the file of `--output`; otherwise on stdout, through the pager if one is enabled, if stdout and stderr are
-/// terminals; otherwise on stderr.
+/// Prints text: to the file of `--output`; otherwise, if stdout and stderr are terminals, on stdout, through the pager if one is
+/// enabled; otherwise on stderr.
 pub(super) fn print_text(
     matches: &ArgMatches,
     context: &Context,

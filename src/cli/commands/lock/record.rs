@@ -136,7 +136,8 @@ fn without_events(machine: &MachineTracepoints, with_owners: bool) -> CliError {
     }
 }
 
-/// Removes a switch that `record` does not have from the options before the workload; returns whether it was given.
+/// Removes a switch of [`with_switches`] from the options before the workload, as `record` does not have it. Returns the other
+/// words, and whether the switch was given.
 fn without_switch(id: &str, words: &[OsString], command: &Command) -> (Vec<OsString>, bool) {
     let (words, state) = take_switch(command, words, id);
     (words, state == Some(true))
@@ -157,7 +158,7 @@ fn events(known: &[String], with_owners: bool) -> Vec<&'static str> {
     }
 }
 
-/// Runs `script` with these words, after the options given before `script`.
+/// Runs `script` with the options given before the word `script`, followed by `words`.
 pub(super) fn script(
     words: &[OsString],
     matches: &ArgMatches,
@@ -207,14 +208,18 @@ mod tests {
         ];
         let waits = ["contention_begin", "contention_end"];
         let both = names(&[&all[..], &waits[..]].concat());
-        assert_eq!(events(&both, false).len(), 4);
+        let (without_owners, with_owners) = (false, true);
+        assert_eq!(events(&both, without_owners).len(), 4);
         let expected = ["lock:contention_begin", "lock:contention_end"];
-        assert_eq!(events(&both, true), expected);
+        assert_eq!(events(&both, with_owners), expected);
         // CONFIG_LOCKDEP without CONFIG_LOCK_STAT.
         let incomplete = ["lock_acquire", "lock_release"];
-        let chosen = events(&names(&[&incomplete[..], &waits[..]].concat()), false);
+        let chosen = events(
+            &names(&[&incomplete[..], &waits[..]].concat()),
+            without_owners,
+        );
         assert_eq!(chosen, expected);
-        assert!(events(&names(&incomplete), false).is_empty());
-        assert!(events(&names(&all), true).is_empty());
+        assert!(events(&names(&incomplete), without_owners).is_empty());
+        assert!(events(&names(&all), with_owners).is_empty());
     }
 }

@@ -75,6 +75,7 @@ pub(in crate::cli::commands) fn run(
         combines: flag(matches, "combine-locks") == Some(true),
         shows_waiting: false,
         aggregation,
+        // Has no effect here: only `lock contention` uses it.
         table: ContentionTable::Addresses,
         selection: LockSelection::default(),
         run_queue: run_queue_use(matches, &shown_columns),

@@ -130,7 +130,8 @@ impl LiveUnwinding {
 
 impl BuildRewriter for LiveUnwinding {
     fn describe(&self, events: &mut [EventDesc]) {
-        // The copies of registers and stacks remain fields of the samples, but are empty.
+        // Unwound samples have user callchains. The copies of registers and stacks remain fields of the samples, but are empty
+        // if a sample was unwound.
         for event in events {
             let flags = event.attr.flags;
             event.attr.flags = flags.with(AttrFlags::EXCLUDE_CALLCHAIN_USER, false);

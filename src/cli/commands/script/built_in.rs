@@ -65,7 +65,8 @@ fn run_installed(
 ///
 /// # Errors
 ///
-/// Status 129: an unknown name, `-a` without a script to record, or arguments that the script does not take.
+/// Status 129: an unknown name, `-a` without a script to record, `-i` with a script that makes its own recording, no command to
+/// record, or arguments that the script does not take.
 /// Otherwise the errors of the script.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<ExitStatus>, CliError> {
     let words = matches.get_many::<OsString>("script-word");
@@ -111,7 +112,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     .map(Some)
 }
 
-/// Prints the table of a recording, or writes its database.
+/// Prints the table of a recording, or writes its database. [`run`] handles [`ScriptKind::Flamegraph`] and
+/// [`ScriptKind::Firefox`] itself.
 fn report(
     script: &BuiltInScript,
     mut words: Vec<OsString>,
@@ -136,29 +138,29 @@ fn report(
     dispatch(context, OsStr::new("script"), &call)
 }
 
-/// Records to a pipe, and prints the table of the samples or writes their database.
+/// Records to a pipe, and prints the table of the samples or writes their database. For the same kinds of scripts as [`report`].
 fn live(
     script: &BuiltInScript,
     words: Vec<OsString>,
     all_cpus: bool,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let (report_words, mut rest) = split(script.name, script.arguments, words)?;
+    let (report_words, mut record_words) = split(script.name, script.arguments, words)?;
     // Wrong arguments are refused before anything is recorded.
     match script.kind {
         ScriptKind::Native(native) => drop(NativeTable::new(native, &report_words)?),
         ScriptKind::PhysicalMemory => native_memory::check(&report_words)?,
         _ => drop(sqlite_export::check(&report_words)?),
     }
-    if rest.is_empty() || all_cpus {
-        rest.insert(0, "-a".into());
+    if record_words.is_empty() || all_cpus {
+        record_words.insert(0, "-a".into());
     }
     let program = std::env::current_exe()?;
     let mut recorder = Command::new(&program);
     recorder
         .arg("record")
         .args(record_options(script, context)?);
-    recorder.args(["-q", "-o", "-"]).args(rest);
+    recorder.args(["-q", "-o", "-"]).args(record_words);
     let mut reporter = Command::new(&program);
     reporter.args(["script", "-i", "-", "report", script.name]);
     reporter.args(report_words);
@@ -174,7 +176,8 @@ fn record_options(script: &BuiltInScript, context: &Context) -> Result<Vec<OsStr
     Ok(words)
 }
 
-/// Runs a script that `flamegraph` implements.
+/// Runs a script that `flamegraph` implements. `call` has the options that are always given to `flamegraph`; `verb` and `rest`
+/// are those of [`run_installed`].
 fn flamegraph(
     script: &BuiltInScript,
     mut call: Vec<OsString>,

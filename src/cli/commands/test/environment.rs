@@ -193,6 +193,7 @@ impl TestFolder {
         let create = || {
             let parent = Folder::open(path)?;
             let name = rperf_safefs::temporary_name("rperf-test".as_ref())?;
+            // `PERF_CONFIG` names this empty file, so the user's configuration has no influence on tests.
             parent
                 .create_folder(&name, 0o700)?
                 .create_file("config".as_ref(), 0o600)?;

@@ -45,6 +45,8 @@ pub(super) const RAW_TRACEPOINT_LEVEL: i64 = -1;
 const NOT_AVAILABLE: &str = "perf_event_open(2) is not available: the kernel lacks CONFIG_PERF_EVENTS, or a seccomp filter blocks the call";
 /// The calling thread on any CPU.
 const OWN: ObservedTask = ObservedTask { pid: 0, cpu: -1 };
+/// The group leader of an event that is opened alone.
+const NO_LEADER: Option<&Counter> = None;
 
 /// Logs the versions of this program and the kernel, the processor, the CPUs and the page size.
 pub(super) fn kernel(run: &mut TestRun<'_>) -> TestResult {
@@ -109,7 +111,7 @@ fn open(
     observed: ObservedTask,
     refused: impl FnOnce() -> String,
 ) -> TestResult {
-    match Counter::open(attr, observed, None) {
+    match Counter::open(attr, observed, NO_LEADER) {
         Ok(_) => {
             run.log("perf_event_open(2): opened");
             Ok(())
@@ -144,8 +146,8 @@ pub(super) fn needed_for_level(level: i64) -> String {
 
 /// Returns why perf_event_open(2) is refused although perf_event_paranoid permits the event.
 fn refusal_of_calls() -> String {
-    let own = std::process::id();
-    let status = Proc::new("/proc").status(own, own);
+    let pid = std::process::id();
+    let status = Proc::new("/proc").status(pid, pid);
     match status.is_ok_and(|status| status.is_filtered) {
         true => "a seccomp filter forbids perf_event_open(2): start the container with --cap-add PERFMON or \
                  --security-opt seccomp=unconfined",
@@ -156,7 +158,7 @@ fn refusal_of_calls() -> String {
 
 /// Returns why the user may not even observe own threads in user space; `None` if the event opens or fails for another reason.
 fn refusal_of_all() -> Option<String> {
-    let error = Counter::open(&clock(AttrFlags::EXCLUDE_KERNEL), OWN, None).err()?;
+    let error = Counter::open(&clock(AttrFlags::EXCLUDE_KERNEL), OWN, NO_LEADER).err()?;
     let is_refusal = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
     is_refusal.then(|| needed_for_level(OWN_USER_LEVEL))
 }

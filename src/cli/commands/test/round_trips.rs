@@ -71,6 +71,7 @@ fn expect_chain(run: &mut TestRun<'_>, text: &str, chain: &str) -> TestResult {
     match has_chain {
         true => Ok(()),
         false => {
+            // If the output lacks one of the functions, fails with its name.
             run.expect(text, &["leaf", "parent", "leafloop"])?;
             failed(format!("no sample has the callchain {chain}"))
         }
@@ -148,7 +149,7 @@ pub(super) fn annotation(run: &mut TestRun<'_>) -> TestResult {
 pub(super) fn probe(run: &mut TestRun<'_>) -> TestResult {
     require_events(run)?;
     match machine::uprobes(run) {
-        // Without tracefs, record uses the PMU.
+        // If tracefs is not mounted, record uses the PMU. If this user may not read tracefs, record fails below.
         Err(_) if machine::has_uprobe_pmu() => {}
         result => result?,
     }

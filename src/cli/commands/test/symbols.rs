@@ -81,7 +81,8 @@ pub(super) fn of_program(run: &mut TestRun<'_>) -> TestResult {
     let program = run.environment.program.clone();
     run.log(format_args!("Testing {}", program.display()));
     let request = ObjectRequest::new(&program, ObjectKind::User);
-    let loaded = load(&DiskFiles, &SearchPaths::new(None), &request);
+    let build_id_cache = None;
+    let loaded = load(&DiskFiles, &SearchPaths::new(build_id_cache), &request);
     for finding in &loaded.findings {
         run.log(finding);
     }
