@@ -95,7 +95,8 @@ impl Config {
         self.text(&parse::canonical(name))
     }
 
-    /// Returns the value of `name`, a `section.key` in lower case; the value of a key without one (`[tui] report`) is empty.
+    /// Returns the value of `name`, a `section.key` in lower case (a subsection has the file's case). A key without a value
+    /// (`[tui] report`) has an empty one.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.entries
             .iter()
@@ -115,7 +116,7 @@ impl Config {
     }
 
     /// Returns a message for each setting that has an effect in perf's `command` but not in rperf's, and for each unknown setting
-    /// in the section `command`. Only the last setting of a name has a message.
+    /// in the section `command`. If a setting is set several times, only the last time has a message.
     pub(crate) fn unused(&self, command: &str) -> Vec<String> {
         let mut lines = Vec::new();
         for (index, entry) in self.entries.iter().enumerate() {
@@ -123,15 +124,18 @@ impl Config {
             if later.any(|later| later.name == entry.name) {
                 continue;
             }
-            let of_command = entry.name.split('.').next() == Some(command);
+            let is_in_section = entry.name.split('.').next() == Some(command);
             let problem = match keys::why_unused(&entry.name, Some(command)) {
                 Some(why) => format!("{} has no effect: {why}", entry.name),
                 None => match Self::unknown(&entry.name) {
-                    Some(unknown) if of_command => unknown,
+                    Some(unknown) if is_in_section => unknown,
                     _ => continue,
                 },
             };
-            let file = self.files.iter().rfind(|(first, _)| *first <= index);
+            let file = self
+                .files
+                .iter()
+                .rfind(|(first_entry, _)| *first_entry <= index);
             let file = file.map_or("", |(_, file)| file);
             lines.push(format!("{file} line {}: {problem}", entry.line));
         }
@@ -213,8 +217,8 @@ pub(crate) const MAX_SIZE: u64 = 1 << 20;
 fn read_trusted(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let found = FoundFile::find(path)?;
     match found.is_users() {
-        // /dev/null is commonly used for an empty configuration.
         true if found.metadata().is_file() => read_all(found.for_reading()?, MAX_SIZE).map(Some),
+        // /dev/null is commonly used for an empty configuration.
         true if path == Path::new("/dev/null") => Ok(Some(Vec::new())),
         true => Err(Refusal::NotRegular.into()),
         false => Ok(None),

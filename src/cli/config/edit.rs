@@ -6,8 +6,8 @@ use super::parse::{BadLine, canonical, ends_in_continuation, header_of, parse};
 const FILE_HEADER: &str = "# this file is auto-generated.\n";
 
 /// Returns the text with the setting `name` (`section.key`) set to `value`: where it was last set, otherwise after the last
-/// setting of its section or the section's last header, otherwise in a new section. `Err` holds the number of the first line
-/// that cannot be parsed, and why.
+/// setting of its section, otherwise after the last header of the section, otherwise in a new section.
+/// `Err` holds the number of the first line that cannot be parsed, and why.
 pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize, &'static str)> {
     let (entries, bad) = parse(text);
     if let Some(BadLine { line, cause }) = bad.first() {
@@ -55,6 +55,7 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
         }
         (None, None) => lines.extend([title(section), setting]),
     }
+    // For the line break at the end.
     lines.push(String::new());
     Ok(lines.join("\n"))
 }

@@ -89,7 +89,8 @@ impl ProcessMemory for ChildMemory {
     }
 }
 
-/// Returns the capture plans of the recorded calls, by number: calls that are shown, and calls that change descriptors.
+/// Returns the numbers and capture plans of the recorded calls (those that are shown, and those that change descriptors) from
+/// which something is to be captured.
 fn plans(settings: &TraceSettings) -> Vec<(u32, CapturePlan)> {
     let calls = settings.recorded_syscalls().into_iter();
     let structures = settings.options.structures.as_deref();
@@ -106,6 +107,7 @@ fn tasks(target: &Target, follows: bool) -> Result<TaskSet, Error> {
             Ok(TaskSet::Threads {
                 threads: Vec::new(),
                 follow: kernel_summary::task_pid_offset(follows)?,
+                // Has no effect without threads: `add_threads` sets it for each one.
                 from_exec: false,
             })
         }
@@ -126,13 +128,15 @@ impl LiveCapture {
 
     fn try_connect(&self, observation: &Observation, request: &RecordRequest) -> Result<(), Error> {
         for (cpu, event) in observation.counters(self.event) {
+            // Fails only for -1, a counter that is not limited to one CPU. The event of the records has none.
             if let Ok(cpu) = u32::try_from(cpu) {
                 self.capture.write_to(cpu, event)?;
             }
         }
-        let is_command = request.observe.target == Target::Workload;
+        // The first thread of a command runs this program until its exec.
+        let from_exec = request.observe.target == Target::Workload;
         let threads = observed_threads(observation, request);
-        self.capture.add_threads(&threads, is_command)
+        self.capture.add_threads(&threads, from_exec)
     }
 
     /// Returns the number of tasks whose memory was not captured.
@@ -141,8 +145,8 @@ impl LiveCapture {
     }
 }
 
-/// Returns the first thread of a command, or the running threads of a target that is processes, threads or a user; none for
-/// other targets.
+/// Returns the first thread of a command, or the running threads of a target that is processes, threads or a user. The list is
+/// empty for other targets.
 pub(super) fn observed_threads(observation: &Observation, request: &RecordRequest) -> Vec<u32> {
     let proc = Proc::new(&request.roots.proc);
     match &request.observe.target {
@@ -156,7 +160,7 @@ pub(super) fn observed_threads(observation: &Observation, request: &RecordReques
     }
 }
 
-/// Returns the observed processes of a target that is processes, threads or a user; none for other targets.
+/// Returns the observed processes of a target that is processes, threads or a user. The list is empty for other targets.
 fn processes(target: &Target, proc: &Proc) -> Vec<u32> {
     match target {
         Target::Processes(processes) => processes.clone(),
@@ -173,10 +177,10 @@ fn processes(target: &Target, proc: &Proc) -> Vec<u32> {
     }
 }
 
-/// Opens the cgroups of `-G` in which system calls are traced. Returns none if calls are traced in all cgroups. A missing
+/// Opens the cgroups of `-G` in which system calls are traced. The list is empty if calls are traced in all cgroups. A missing
 /// cgroup is skipped here, and reported when the events are opened.
 fn open_cgroups(names: &[Option<String>]) -> Vec<OpenCgroup> {
-    // The first two events are entries and returns of calls. The result is `None` if one of them has no cgroup.
+    // The first two events are entries and returns of calls. If one of them has no cgroup, this is `None`.
     let names: Option<BTreeSet<&str>> = names.iter().take(2).map(Option::as_deref).collect();
     let mounts = rperf_sys::kernel_text("/proc/self/mounts").unwrap_or_default();
     let folder = CgroupFolder::find(&mounts);
@@ -208,6 +212,7 @@ pub(super) fn open_files(
 /// Reads the open files and the working directory of a process from its folder in /proc. Files and directories that this user
 /// may not see are missing.
 fn files_of(folder: &Path) -> ProcessFiles {
+    // The names of the entries are the numbers of the descriptors.
     let numbers = rperf_sys::kernel_folder(folder.join("fd")).unwrap_or_default();
     let open = numbers.into_iter().filter_map(|number| {
         let name = link_target(folder.join("fd").join(&number)).ok()?;

@@ -41,8 +41,8 @@ struct Process {
     pid: u32,
     /// The parent's index in [`ExecTree::processes`].
     parent: Option<usize>,
-    /// The time in nanoseconds of the parent's call that created the process; if that call was not seen, the time at which the
-    /// process returned from its first call.
+    /// The time in nanoseconds at which the parent began the call that created the process; if that call was not seen,
+    /// [`LineDetails::moment`] of the first call of the process.
     begin: u64,
     /// The time of the exit in nanoseconds; `None` if no exit was seen.
     end: Option<u64>,
@@ -52,7 +52,7 @@ struct Process {
     status: Option<String>,
     /// The threads that have not ended, as far as they were seen.
     threads: BTreeSet<u32>,
-    /// The exit status of the main thread, whose tid is the pid. It is that of the process if all threads end one by one.
+    /// The exit status of the main thread, whose tid is the pid. If all threads end one by one, the process has this status.
     main_thread_status: Option<String>,
     /// Whether `end` is only assumed, because all known threads exited one by one.
     is_end_assumed: bool,
@@ -66,8 +66,9 @@ impl ExecTree {
             if !command.is_empty() {
                 command.extend(b", ");
             }
+            let is_truncated = false;
             // Writing to memory does not fail.
-            let _ = write_quoted(&mut command, word.as_encoded_bytes(), false);
+            let _ = write_quoted(&mut command, word.as_encoded_bytes(), is_truncated);
         }
         Self {
             command: String::from_utf8_lossy(&command).into_owned(),
@@ -206,18 +207,20 @@ impl ExecTree {
         )?;
         // The processes that are still to be written, the next one last.
         let mut pending: Vec<PendingProcess> = Vec::new();
-        let push = |pending: &mut Vec<PendingProcess>, parent: Option<usize>, depth: usize| {
-            let siblings = children.get(&parent).into_iter().flatten().rev();
-            pending.extend(siblings.map(|index| PendingProcess {
-                index: *index,
-                depth,
-            }));
-        };
-        push(&mut pending, None, 0);
+        let push_children =
+            |pending: &mut Vec<PendingProcess>, parent: Option<usize>, depth: usize| {
+                let siblings = children.get(&parent).into_iter().flatten().rev();
+                pending.extend(siblings.map(|index| PendingProcess {
+                    index: *index,
+                    depth,
+                }));
+            };
+        let no_parent = None;
+        push_children(&mut pending, no_parent, 0);
         while let Some(PendingProcess { index, depth }) = pending.pop() {
             if let Some(process) = self.processes.get(index) {
                 process.write(to, base.unwrap_or_default(), depth)?;
-                push(&mut pending, Some(index), depth + 1);
+                push_children(&mut pending, Some(index), depth + 1);
             }
         }
         Ok(())
@@ -232,17 +235,17 @@ struct PendingProcess {
 }
 
 impl Process {
-    /// Whether a call is one of a later process with the same pid. Other threads of this process may return from
-    /// calls and exit after its exit_group(2).
+    /// Whether a call was made by a later process with the same pid. Not every call after the end was: other threads of this
+    /// process may return from calls and exit after its exit_group(2).
     fn is_followed_by(&self, line: &TraceLine<'_>, details: &LineDetails) -> bool {
         let Some(end) = self.end else { return false };
-        // The call is by a thread of this process that was not seen before.
+        // The end was assumed wrongly: this thread of the process was not seen before.
         if self.is_end_assumed && line.tid != self.pid {
             return false;
         }
         match (details.name.as_str(), line.time) {
             ("exit" | "exit_group", _) => false,
-            // The first return of a new process.
+            // A new process returns from the call with which its parent created it.
             ("clone" | "clone3" | "fork" | "vfork", None) => details.result == Some(0),
             (_, begin) => begin.is_some_and(|begin| begin > end),
         }
@@ -363,6 +366,8 @@ mod tests {
         });
     }
 
+    /// Returns a call whose first argument has the value `first`. `argument` is the name and the text of one argument, empty if
+    /// the text does not matter.
     fn call(name: &str, first: u64, result: Option<i64>, argument: (&str, &str)) -> LineDetails {
         LineDetails {
             name: name.to_owned(),

@@ -16,7 +16,7 @@ use crate::cli::live::cgroups;
 use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::options::flag;
 
-/// The maximum number of pairs of thread and system call. Their map takes 24 MB.
+/// The maximum number of pairs of thread and system call. The map of all pairs takes 24 MB.
 const MAX_PAIRS: u32 = 16384;
 
 /// Starts the summary of a command, of running tasks or of the whole machine. Returns `None` if the options need
@@ -47,6 +47,7 @@ pub(super) fn start(
         _ => task_pid_offset(follows).map(|follow| TaskSet::Threads {
             threads: Vec::new(),
             follow,
+            // Has no effect without threads: `add_threads` sets it for each one.
             from_exec: true,
         }),
     };
@@ -107,9 +108,10 @@ struct Sums {
     squares: u128,
 }
 
-/// The tables of cgroups, by cgroup id.
+/// The tables of a summary by cgroup, by cgroup id.
 struct CgroupTables(BTreeMap<u64, CgroupTable>);
 
+/// What takes the place of the id and the name of a thread in the table of a cgroup.
 struct CgroupTable {
     /// The number that replaces the thread id: 0 for the first path, and so on.
     number: u32,
@@ -147,7 +149,7 @@ pub(super) fn read(
     });
     let mut result = CallSummary::default();
     let mut sums: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
-    let mut last: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut last_calls: BTreeMap<u32, u64> = BTreeMap::new();
     let mut compat = 0;
     for (mut key, call) in calls {
         if key.is_compat {
@@ -157,7 +159,8 @@ pub(super) fn read(
         let cgroup = tables.as_ref().and_then(|tables| tables.0.get(&key.birth));
         key.thread = cgroup.map_or(key.thread, |cgroup| cgroup.number);
         let thread = result.threads.entry(key.thread).or_default();
-        let latest = last.entry(key.thread).or_default();
+        // The name of a thread is the one that it had in its last call.
+        let latest = last_calls.entry(key.thread).or_default();
         if call.last >= *latest {
             *latest = call.last;
             let comm = || String::from_utf8_lossy(&call.comm).into_owned();

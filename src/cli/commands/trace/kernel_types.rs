@@ -1,4 +1,5 @@
-//! Enumerations and structures of the running kernel (BTF), for arguments and fields for which rperf has no table.
+//! Enumerations and structures of the running kernel (BTF), for arguments and fields for which rperf has no table, and with
+//! `--force-btf` for all structures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,9 +34,10 @@ impl KernelTypes {
         let named = enumerations
             .iter()
             .filter_map(|name| Some((name.clone(), btf.enumeration(name)?)));
+        let pointer_size = size_of::<usize>();
         Self {
             enumerations: named.collect(),
-            structures: btf.structures(&structures, size_of::<usize>()),
+            structures: btf.structures(&structures, pointer_size),
             is_preferred: settings.prefers_kernel_types,
         }
     }

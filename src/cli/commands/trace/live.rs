@@ -1,6 +1,7 @@
 //! Traces of running programs.
 
 use std::collections::BTreeSet;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,8 +31,10 @@ use crate::cli::live::{events, explain};
 /// The maximum time between two reads of the rings. Lines are printed one read later, so that earlier records of other
 /// CPUs can arrive.
 const MAX_READ_INTERVAL: Duration = Duration::from_millis(50);
-/// The maximum time between two reads of the rings if memory is read without BPF: the earlier, the less it has changed.
+/// The maximum time between two reads of the rings if memory is read without BPF: memory that is read earlier has changed less.
 const LATE_READ_INTERVAL: Duration = Duration::from_millis(1);
+/// The input of [`Observation::wait`]: a trace reads no commands.
+const NO_INPUT: Option<BorrowedFd<'static>> = None;
 
 /// Traces until the command or all tasks end, a limit of lines is reached, no more can be written, or a signal is received.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
@@ -87,15 +90,15 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             trace.follow(&mut observation)?
         }
     };
-    let ended = end_command(&mut observation, &request, stopped)?;
+    let command_status = end_command(&mut observation, &request, stopped)?;
     let lost = trace.print_rest(&mut observation, &settings)?;
-    let unread = capture.map_or(0, |capture| capture.lost_tasks());
-    warn_of_losses(context, lost, unread);
-    Ok(status(stopped, ended))
+    let lost_tasks = capture.map_or(0, |capture| capture.lost_tasks());
+    warn_of_losses(context, lost, lost_tasks);
+    Ok(status(stopped, command_status))
 }
 
-/// Returns the status of the command if the trace ended with it. Otherwise, a traced command continues to run, and one
-/// that only sets the duration is ended.
+/// Returns the status of the command if it has ended and the trace with it. Otherwise, a traced command continues to run; one
+/// that only sets the duration is ended when `observation` is dropped.
 fn end_command(
     observation: &mut Observation,
     request: &RecordRequest,
@@ -103,8 +106,9 @@ fn end_command(
 ) -> Result<Option<WaitStatus>, CliError> {
     let is_traced = request.observe.target == Target::Workload;
     if stopped == StopReason::Ended {
-        // The counters of a traced command may end just before the command, so its end is waited for.
-        return Ok(observation.workload_status(is_traced)?);
+        // The counters of a traced command may end just before the command.
+        let waits = is_traced;
+        return Ok(observation.workload_status(waits)?);
     }
     if is_traced {
         observation.detach_workload();
@@ -112,12 +116,12 @@ fn end_command(
     Ok(None)
 }
 
-/// Reports lost records and tasks whose memory was not read.
-fn warn_of_losses(context: &Context, lost: u64, unread: u64) {
-    if unread > 0 {
+/// Reports lost records, and tasks whose memory was not captured.
+fn warn_of_losses(context: &Context, lost: u64, lost_tasks: u64) {
+    if lost_tasks > 0 {
         context.warn(format_args!(
             "too many threads: memory of {} was not read, so strings are addresses",
-            counted(unread, "thread")
+            counted(lost_tasks, "thread")
         ));
     }
     if lost > 0 {
@@ -125,7 +129,8 @@ fn warn_of_losses(context: &Context, lost: u64, unread: u64) {
     }
 }
 
-/// Runs `-s` with the programs of `summary`; the rings are only read to notice when tasks end.
+/// Runs `-s` with the programs of `summary`. The `dummy` event of `request` serves only to notice when tasks end: the records in
+/// its rings are discarded.
 fn sum_up(
     request: &RecordRequest,
     settings: &TraceSettings,
@@ -138,13 +143,14 @@ fn sum_up(
     let explained = |error| explain_start(context, "dummy", error);
     let mut observation = Observation::open(request, &mut reporter).map_err(explained)?;
     let failed = |error: rperf_bpf::Error| CliError::message(255, error.to_string());
-    let is_command = request.observe.target == Target::Workload;
+    // The first thread of a command runs this program until its exec.
+    let from_exec = request.observe.target == Target::Workload;
     let threads = capture::observed_threads(&observation, request);
-    summary.add_threads(&threads, is_command).map_err(failed)?;
+    summary.add_threads(&threads, from_exec).map_err(failed)?;
     let started = observation.start(request, &mut |_| {});
     started.map_err(explained)?;
     let stopped = loop {
-        let woken = observation.wait(MAX_READ_INTERVAL, None)?;
+        let woken = observation.wait(MAX_READ_INTERVAL, NO_INPUT)?;
         observation.drain(&mut |_| {});
         match (woken.signal, woken.ended) {
             (Some(signal), _) => break StopReason::Signal(signal),
@@ -152,11 +158,11 @@ fn sum_up(
             (None, false) => {}
         }
     };
-    let ended = end_command(&mut observation, request, stopped)?;
+    let command_status = end_command(&mut observation, request, stopped)?;
     let calls = kernel_summary::read(summary, settings.summary.mode, context).map_err(failed)?;
     let table = SyscallTable::of(settings.options.abi);
     printer.finish(Some((&calls, table, settings.summary)))?;
-    Ok(status(stopped, ended))
+    Ok(status(stopped, command_status))
 }
 
 /// The reason for the end of a trace.
@@ -170,8 +176,9 @@ enum StopReason {
     Signal(i32),
 }
 
-fn status(stopped: StopReason, ended: Option<WaitStatus>) -> ExitStatus {
-    match (stopped, ended) {
+/// Returns the exit status of this program. `command_status` is the result of [`end_command`].
+fn status(stopped: StopReason, command_status: Option<WaitStatus>) -> ExitStatus {
+    match (stopped, command_status) {
         // ^C is the ordinary way to end a trace.
         (StopReason::Signal(libc::SIGINT), _) => ExitStatus::Ok,
         (StopReason::Signal(signal), _) | (_, Some(WaitStatus::Signaled(signal))) => {
@@ -221,7 +228,8 @@ impl LiveTrace<'_> {
         }
     }
 
-    /// Waits until a delayed trace begins. Returns a reason if the trace ends before it begins.
+    /// Waits until a delayed trace is to begin, and returns `None`. Returns the reason if the trace ends before. Without a delay,
+    /// returns `None` at once.
     fn wait_for_begin(
         &mut self,
         observation: &mut Observation,
@@ -235,7 +243,7 @@ impl LiveTrace<'_> {
             if left.is_zero() {
                 return Ok(None);
             }
-            let woken = observation.wait(left.min(self.read_interval), None)?;
+            let woken = observation.wait(left.min(self.read_interval), NO_INPUT)?;
             self.read(observation);
             match (woken.signal, woken.ended) {
                 (Some(signal), _) => return Ok(Some(StopReason::Signal(signal))),
@@ -252,7 +260,7 @@ impl LiveTrace<'_> {
         request: &RecordRequest,
         settings: &TraceSettings,
     ) -> Result<(), CliError> {
-        // Records are delivered one read later.
+        // Records are delivered one read later, so the second read delivers what the first one has found.
         self.read(observation);
         self.read(observation);
         self.observer.forget_memory();
@@ -263,7 +271,7 @@ impl LiveTrace<'_> {
     /// Prints lines until the trace ends; returns the reason.
     fn follow(&mut self, observation: &mut Observation) -> Result<StopReason, CliError> {
         loop {
-            let woken = observation.wait(self.read_interval, None)?;
+            let woken = observation.wait(self.read_interval, NO_INPUT)?;
             self.read(observation);
             if let Some(signal) = woken.signal {
                 return Ok(StopReason::Signal(signal));
@@ -318,7 +326,7 @@ fn addresses(
     context: &Context,
 ) -> AddressOptions {
     let features = Features::none(Endian::NATIVE);
-    let recording = Metadata {
+    let metadata = Metadata {
         endian: Endian::NATIVE,
         events: observation.events(),
         features: &features,
@@ -330,7 +338,7 @@ fn addresses(
         .then(|| {
             let paths = SearchPaths::new(context.buildid_dir());
             let names =
-                AddressSymbolizer::new(world.world(), recording, paths, settings.stacks.max_stack);
+                AddressSymbolizer::new(world.world(), metadata, paths, settings.stacks.max_stack);
             Box::new(names) as Box<dyn AddressNames>
         });
     AddressOptions {
@@ -355,7 +363,7 @@ fn enumerations(request: &RecordRequest) -> BTreeSet<String> {
     names
 }
 
-/// Returns the formats of the tracepoints among `events`.
+/// Returns the formats of the tracepoints among `events`, the opened events. An event has the same index there and in `request`.
 fn formats(request: &RecordRequest, events: &[EventDesc]) -> Formats {
     let mut formats = Formats::default();
     let tracefs: &Tracefs = &request.roots.tracefs;

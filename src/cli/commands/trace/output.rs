@@ -28,7 +28,7 @@ pub(super) struct TracePrinter {
     layout: TraceLayout,
     /// The tree that is printed at the end instead of lines.
     tree: Option<ExecTree>,
-    /// The time of the first event.
+    /// The time of the first selected call or other event.
     base: Option<u64>,
     pending: Vec<u8>,
     /// `None` for the standard error.
@@ -105,6 +105,7 @@ impl TraceSink for TracePrinter {
             tree.add(line);
             return true;
         }
+        // Only a line of lost records can precede the first event.
         let base = self.base.or(line.time).unwrap_or_default();
         // Writing to memory does not fail.
         let _ = match self.layout.is_json {

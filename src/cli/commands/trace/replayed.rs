@@ -56,11 +56,12 @@ const LIMITS: &[&str] = &[
     "--overwrite",
     "--cgroup",
 ];
-/// The letters of such options, which may be combined in one word.
+/// The letters of the short options of `record` with which calls or threads are missing. One word may combine several letters.
 const SHORT_LIMITS: &[char] = &['C', 't', 'i', 'G'];
 
 /// Whether the recording seems to have all calls of all threads of its processes: otherwise, file descriptors get no names.
-/// A recording does not store the filters of events, so this looks for them in the recorded command line.
+/// A recording does not store the filters of events, so the recorded command line is searched for filters and for the other
+/// options with which calls are missing.
 fn has_all_calls(metadata: &Metadata<'_>) -> bool {
     let mut call_events = metadata
         .events
@@ -161,7 +162,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         None => request::native_abi()?,
     };
     let table = SyscallTable::of(abi);
-    let selection = Selection::new(matches, table, None)?;
+    // `-e` does not select other events of a recording.
+    let catalogue = None;
+    let selection = Selection::new(matches, table, catalogue)?;
     let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
     if settings.summary.mode == SummaryMode::Cgroup {
         return Err(kernel_summary::no_cgroups());

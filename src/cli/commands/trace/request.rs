@@ -44,7 +44,7 @@ pub(super) struct TraceSettings {
     pub(super) traces_calls: bool,
     /// The stacks and page faults that are shown.
     pub(super) stacks: StackSettings,
-    /// Whether structures are shown by the kernel's types, even if this program has a table of them.
+    /// Whether structures are formatted with the kernel's types even if rperf has a table for them.
     pub(super) prefers_kernel_types: bool,
     /// Ids of threads that are not traced.
     pub(super) excluded_threads: Vec<u32>,
@@ -97,7 +97,8 @@ impl TraceSettings {
     }
 }
 
-/// Returns the options of the observer, which prints lines and counts calls.
+/// Returns the options of the observer, which prints lines and counts calls. The caller sets `names_files`, and for a live trace
+/// `hidden_process` and `structures`.
 fn options(
     matches: &ArgMatches,
     abi: Abi,
@@ -182,8 +183,8 @@ fn check_combination(
         return Err(CliError::usage("--exec-tree prints no lines and no sums")
             .hint("leave out -s, -S, --errno-summary, --json and --max-events"));
     }
-    let hides_calls = ["failure", "duration", "switch-on", "switch-off"];
-    if let Some(option) = hides_calls
+    let hiding_options = ["failure", "duration", "switch-on", "switch-off"];
+    if let Some(option) = hiding_options
         .into_iter()
         .find(|id| is_tree && is_given(matches, id))
     {
@@ -338,7 +339,7 @@ pub(super) fn build(
     selection.attach_filters(matches, &machine.0)?;
     let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
     settings.options.names_files = sees_all_threads(&target, matches);
-    // The kernel's filter excludes only the first thread of this process, but others read /proc.
+    // The kernel's filter excludes only the first thread of this process, but its other threads read /proc.
     settings.options.hidden_process =
         matches!(target, Target::Cpus(_) | Target::User(_)).then(std::process::id);
     let events = all_events(&selection, &settings, &target, &catalogue)?;

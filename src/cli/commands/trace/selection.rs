@@ -21,9 +21,9 @@ pub(super) struct Selection {
     pub(super) traces_calls: bool,
     /// The numbers of the calls to show; `None` for all.
     pub(super) calls: Option<BTreeSet<u32>>,
-    /// By name of an event that is no call and has a limit (`nr=`): the maximum number of its lines.
+    /// The maximum number of lines of each event that is no call and has a limit (`nr=`), by the event's [`shown_name`].
     pub(super) limits: BTreeMap<String, u64>,
-    /// The other events, by `-e` option.
+    /// The events that are no calls: a list for each `-e` option, empty if the option names only calls.
     lists: Vec<ListedEvents>,
 }
 
@@ -97,8 +97,8 @@ impl Selection {
         tracefs: &Tracefs,
     ) -> Result<(), CliError> {
         for index in matches.indices_of("filter").into_iter().flatten() {
-            let mut before = self.lists.iter().rev();
-            let list = before.find(|list| list.index < index);
+            let mut from_last = self.lists.iter().rev();
+            let list = from_last.find(|list| list.index < index);
             if list.is_some_and(|list| list.events.is_empty()) {
                 let message = "--filter: system calls have no fields to filter";
                 return Err(CliError::usage(message).hint(
@@ -144,7 +144,7 @@ impl Listed {
                 (true, true, _) => self.excluded.extend(numbers),
                 (true, false, _) => self.calls.extend(numbers),
                 (false, true, _) => return Err(not_excluded(word, table)),
-                // A name without a colon that is not an event is probably a misspelled call.
+                // A word that is not an event, and has not the syntax of one, is probably a misspelled call.
                 (false, false, Some(catalogue)) => match self.add_event(word, catalogue) {
                     Ok(()) => {}
                     Err(error) if word.contains([':', '/', '{']) => return Err(error),

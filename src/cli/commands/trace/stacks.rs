@@ -16,6 +16,7 @@ const DEFAULT_MAX_STACK: usize = 127;
 /// The stacks and page faults that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StackSettings {
+    /// The stacks that are recorded.
     chains: CallchainOptions,
     /// The maximum number of frames of a stack that are shown.
     pub(super) max_stack: usize,
@@ -43,6 +44,7 @@ impl StackSettings {
                     Some(_) if !matches.contains_id("input") => default_mode(),
                     _ => CallGraph::None,
                 },
+                // The kernel's limit: `--max-stack` limits only the frames that are shown.
                 max_stack: 0,
             },
         };
@@ -127,6 +129,7 @@ fn default_mode() -> CallGraph {
     match USER_REGISTERS {
         Some(_) => CallGraph::Dwarf {
             stack_size: StackSize::default(),
+            // Data addresses, as with `--call-graph dwarf`.
             with_data: true,
         },
         None => CallGraph::FramePointers,
