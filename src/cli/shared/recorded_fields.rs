@@ -90,8 +90,8 @@ fn hint_for(findings: &[FileFinding]) -> &'static str {
     }
 }
 
-/// Checks that samples have time, CPU and raw data; only samples of the events with names accepted by `is_read` are checked.
-/// `recorder` is the subcommand that records them.
+/// Checks that samples have time, CPU and raw data; only samples of the events whose names `is_read` accepts are checked, those
+/// that the analysis reads. `recorder` is the subcommand that records these samples.
 ///
 /// # Errors
 ///

@@ -33,7 +33,8 @@ pub(crate) fn hit_objects(
     data: &PerfData<'_>,
     context: &Context,
 ) -> Result<Objects, CliError> {
-    objects(input, data, true, context)
+    let hits_only = true;
+    objects(input, data, hits_only, context)
 }
 
 /// Returns the mapped objects, or only those that samples hit if `hits_only` is set. Objects without a file, such as JIT code
@@ -54,12 +55,12 @@ pub(crate) fn objects(
         false => None,
     };
     let is_listed = |(id, dso): &(DsoId, &Dso)| {
-        let hit = hits.as_ref().is_none_or(|hits| hits.has(*id));
+        let is_selected = hits.as_ref().is_none_or(|hits| hits.has(*id));
         let is_fileless = matches!(
             dso.kind,
             DsoKind::Memory | DsoKind::PerfMap(_) | DsoKind::Bpf
         );
-        hit && !is_fileless && &*dso.long_name != UPROBES
+        is_selected && !is_fileless && &*dso.long_name != UPROBES
     };
     let objects = (0..)
         .map(DsoId)
@@ -82,7 +83,7 @@ pub(crate) fn objects(
 /// The page in which the kernel executes copies of instructions that uprobes replaced (`xol_add_vma`, kernel/events/uprobes.c).
 const UPROBES: &str = "[uprobes]";
 
-/// For each object, whether it contains the address of a sample; callers are ignored.
+/// For each object, whether it contains the address of a sample; callchains are ignored.
 #[derive(Default)]
 struct SampledObjects(Vec<bool>);
 

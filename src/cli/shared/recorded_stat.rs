@@ -27,6 +27,7 @@ impl<'d> RecordedStat<'d> {
         let mut events: Vec<CountedEvent> = Vec::with_capacity(described.len());
         for (index, event) in described.iter().enumerate() {
             let mut counted = counted_event(&event.name, &event.attr);
+            // Without counter ids, no counter of the event was opened.
             counted.supported = !event.ids.is_empty();
             // Uncore PMUs of one kind are recorded as several events of one name.
             counted.merged_into = described
@@ -44,7 +45,8 @@ impl<'d> RecordedStat<'d> {
         }
     }
 
-    /// Passes the counts of each round to `on_round`, with the metadata read so far. Returns what could not be read.
+    /// Passes the counts of each round (up to a STAT_ROUND record) to `on_round`, with the metadata read so far. Returns what
+    /// could not be read.
     ///
     /// # Errors
     ///
@@ -75,7 +77,7 @@ impl<'d> RecordedStat<'d> {
         Ok(diagnostics)
     }
 
-    /// Processes the next record; returns the counts of a round at its end.
+    /// Processes the next record; returns the counts of the round that the record ends, if it ends one.
     fn process(&mut self, record: &RecordAt<'_>) -> Result<Option<IntervalCounts>, DecodeError> {
         let decoded = UserRecord::decode(&record.raw, self.data.endian())?;
         match &decoded {

@@ -38,6 +38,7 @@ fn destination(matches: &ArgMatches) -> OutputDestination<'_> {
         Some(STDOUT) => OutputDestination::Stdout,
         Some(name) => match pipe(name) {
             None => OutputDestination::File,
+            // A path of stdout itself, such as `/dev/stdout`.
             named if named == stdout => OutputDestination::Stdout,
             Some(_) => OutputDestination::Fifo(name),
         },
@@ -64,9 +65,9 @@ pub(crate) fn stream(
     match destination(matches) {
         OutputDestination::File => return Ok(None),
         OutputDestination::Fifo(name) => {
-            // Blocks until a reader opens it.
             let fifo = find_in_place(Path::new(name), PathOrigin::Given);
             let opened = fifo.and_then(|fifo| match fifo {
+                // Blocks until a reader opens the FIFO.
                 Some(fifo) => fifo.for_writing(),
                 None => Err(io::Error::from_raw_os_error(libc::ENOENT)),
             });

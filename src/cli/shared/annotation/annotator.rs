@@ -61,7 +61,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
         ))
     }
 
-    /// Serves a request about functions; `None` for any other.
+    /// Serves a request about functions; returns `None` for any other request.
     pub(crate) fn answer(
         &self,
         request: &BrowserRequest,
@@ -83,7 +83,8 @@ impl<'a, 'w> Annotator<'a, 'w> {
         self.open(table, function)
     }
 
-    /// Lists the symbols of the object that `shown` names, or else of the object of its function: start, end, binding and name.
+    /// Lists the symbols of the object that `shown` names, otherwise of the object that contains the function of `shown`: start,
+    /// end, binding and name.
     fn map(&self, shown: &ShownFunction) -> Result<ReaderMessage, CliError> {
         let resolver = self.printer.resolver;
         let name = shown.dso.as_ref();
@@ -181,7 +182,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
     /// Returns the table of an event.
     fn table(&self, event: usize) -> Result<&ChosenFunctions, CliError> {
         let is_in =
-            |table: &&ChosenFunctions| table.events.iter().any(|found| found.0 as usize == event);
+            |table: &&ChosenFunctions| table.events.iter().any(|index| index.0 as usize == event);
         let found = self.tables.iter().find(is_in);
         found.ok_or_else(|| CliError::message(1, "this event has no samples in functions"))
     }

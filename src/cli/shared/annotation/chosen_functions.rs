@@ -23,8 +23,8 @@ pub(crate) struct ChosenFunctions {
     pub(crate) functions: Vec<SampledFunction>,
 }
 
-/// Returns the functions to show, for each table of events. A table is empty if all of its functions are below the minimum
-/// percentage.
+/// Returns the functions to show, for each table of events. A table is empty if its events have no samples in the requested
+/// function, or if all of its functions are below the minimum percentage.
 ///
 /// # Errors
 ///
@@ -77,8 +77,8 @@ pub(crate) fn choose(
         let events = table.events.iter();
         let totals: Vec<HitCount> = events.map(|event| functions.total(*event)).collect();
         let is_hot = |function: &SampledFunction| {
-            let mut parts = function.sums.iter().zip(&totals);
-            parts.any(|(sum, total)| sum.share_of(*total) >= request.limit)
+            let mut by_event = function.sums.iter().zip(&totals);
+            by_event.any(|(sum, total)| sum.share_of(*total) >= request.limit)
         };
         table.functions.retain(is_hot);
     }

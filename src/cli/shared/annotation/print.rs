@@ -78,6 +78,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
         }
     }
 
+    /// Returns a function's listing for text output, or why there is none.
     fn list(&self, function: &SampledFunction) -> Result<Result<Listing<'p>, NoCode>, CliError> {
         let listing = self.request.objdump_listing(self.resolver, function)?;
         let options = self.request.list_options(listing.as_ref());
@@ -94,7 +95,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
         Ok(FunctionCode::new(self.resolver, function, options))
     }
 
-    /// Returns `count` for each event of a table.
+    /// Returns the result of `count` for each event of a table.
     pub(crate) fn totals(
         &self,
         table: &ChosenFunctions,
@@ -117,6 +118,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
         }
         let leader = table.events.first();
         let attr = leader.and_then(|event| Some(&self.events.get(event.0 as usize)?.attr));
+        // With this flag, `sample_period` is the frequency.
         let attr = attr.filter(|attr| attr.flags.contains(AttrFlags::FREQ));
         AnnotatedEvents {
             name: &table.name,

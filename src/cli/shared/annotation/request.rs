@@ -65,7 +65,7 @@ pub(crate) struct AnnotationRequest {
     /// The function to show; `None` for all.
     pub(crate) symbol: Option<String>,
     pub(crate) percent_type: PercentType,
-    /// The minimum percentage of an event's total: a function is shown if it has as much for any event of its table.
+    /// The minimum percentage of an event's total: a function is shown if it has at least this share of any event of its table.
     pub(crate) limit: f64,
     pub(crate) syntax: Syntax,
     pub(crate) looks: AnnotateOptions,
@@ -89,7 +89,7 @@ impl AnnotationRequest {
         refuse(matches)?;
         let percent_type = PercentType::new(matches)?;
         let directory: Option<PathBuf> = text("output").map(Into::into);
-        let has_browser = context.output.is_terminal() && !is_set("stdio");
+        let may_browse = context.output.is_terminal() && !is_set("stdio");
         let colors = color_csi(context, "stdio-color", text("stdio-color"))?;
         Ok(Self {
             symbol: symbol(matches, context)?,
@@ -104,7 +104,7 @@ impl AnnotationRequest {
                 column: column(matches, context),
                 by_samples: percent_type.hits,
                 raw: is_set("asm-raw"),
-                source: shows_source(matches, context, is_set("stdio2") || has_browser),
+                source: shows_source(matches, context, is_set("stdio2") || may_browse),
                 lines: is_set("print-line"),
                 full_paths: is_set("full-paths"),
                 colors: colors.filter(|_| directory.is_none()),
@@ -152,13 +152,14 @@ impl AnnotationRequest {
         let defaults = Self::defaults();
         let objdump = given_value::<String>(matches, "objdump");
         let percent_type = PercentType::new(matches)?;
+        let can_hide_source = true;
         Ok(Self {
             percent_type,
             objdump: objdump.map(Into::into),
             syntax: syntax(matches, context)?,
             looks: AnnotateOptions {
                 raw: flag(matches, "asm-raw") == Some(true),
-                source: shows_source(matches, context, true),
+                source: shows_source(matches, context, can_hide_source),
                 column: column(matches, context),
                 by_samples: percent_type.hits,
                 ..defaults.looks

@@ -26,7 +26,7 @@ const PROC: &str = "/proc";
 
 /// The symbols, types and image of the running kernel or one of its modules.
 pub(crate) struct RunningKernel {
-    /// `/proc/kallsyms`, which the kernel takes a while to generate.
+    /// The content of `/proc/kallsyms`. Read on demand: the kernel takes a while to generate it.
     listing: OnceCell<FileBytes>,
     /// BTF of the kernel, then of the module if there is one.
     types: OnceCell<Vec<FileBytes>>,
@@ -79,12 +79,13 @@ impl RunningKernel {
         self.module.as_deref()
     }
 
-    /// Returns the kernel's and the module's BTF from sysfs, as far as they can be read.
+    /// Returns the kernel's and the module's BTF from sysfs, as far as they can be read. Without the kernel's BTF, the module's
+    /// is not read: it refers to the kernel's types.
     fn types(&self) -> &[FileBytes] {
         self.types.get_or_init(|| {
             let btf = Path::new(SYSFS).join("kernel/btf");
-            let own = self.module.as_ref().map(|module| btf.join(module));
-            let files = [Some(btf.join("vmlinux")), own].into_iter().flatten();
+            let of_module = self.module.as_ref().map(|module| btf.join(module));
+            let files = [Some(btf.join("vmlinux")), of_module].into_iter().flatten();
             files.map_while(|path| DiskFiles.read(&path).ok()).collect()
         })
     }
@@ -99,7 +100,7 @@ impl RunningKernel {
         let mut types = self.types().iter().map(|bytes| &bytes[..]);
         let base = types.next().and_then(|bytes| Btf::parse(bytes).ok());
         let types = base.map(|base| match types.next() {
-            Some(own) => base.clone().with_module(own).unwrap_or(base),
+            Some(of_module) => base.clone().with_module(of_module).unwrap_or(base),
             None => base,
         });
         work(&Kernel {
@@ -134,17 +135,17 @@ impl RunningKernel {
                 loaded.debug?.path().to_owned()
             }
             Some(module) => {
-                let library = format!("/lib/modules/{}", self.release);
-                let modules = Proc::new(PROC).modules(Path::new(&library)).ok()?;
-                let own = modules.into_iter().find(|other| other.name == *module);
-                own?.file?
+                let directory = format!("/lib/modules/{}", self.release);
+                let modules = Proc::new(PROC).modules(Path::new(&directory)).ok()?;
+                let found = modules.into_iter().find(|entry| entry.name == *module);
+                found?.file?
             }
         };
         let image = ProbedBinary::at_kernel(path, &self.paths).ok()?;
         image.has_debug_info().then_some(image)
     }
 
-    /// Returns the error for a kernel without an image that has debug information. It lists the searched paths; `action` is what
+    /// Returns the error if no kernel image with debug information is found. The hint lists the searched paths; `action` is what
     /// failed, such as `add events`.
     pub(crate) fn no_image(&self, action: &str) -> CliError {
         let tried = self.paths.vmlinux_candidates.iter();
@@ -155,8 +156,8 @@ impl RunningKernel {
         ))
     }
 
-    /// Finds the probe points of a definition: in the image given by the user, if any, otherwise with the running kernel's symbols and BTF, or
-    /// in its image if these are not sufficient.
+    /// Finds the probe points of a definition: in the image given by the user, if any, otherwise with the running kernel's
+    /// symbols and BTF, or in the image that [`Self::image`] finds if these are not sufficient.
     pub(crate) fn find(
         &self,
         definition: &Definition,
@@ -167,9 +168,9 @@ impl RunningKernel {
             error => problem(&error, "add events"),
         };
         if let Some(image) = &self.given_image {
-            return self
-                .in_image(image, definition, options, false)
-                .map_err(failed);
+            let is_running = false;
+            let in_image = self.in_image(image, definition, options, is_running);
+            return in_image.map_err(failed);
         }
         let resolved = self.with_symbols(|kernel| {
             let points = kernel.find(definition, options)?;
@@ -181,7 +182,8 @@ impl RunningKernel {
         match resolved {
             Err(error) if needs_image(&error, definition) => match self.image() {
                 Some(image) => {
-                    let in_image = self.in_image(&image, definition, options, true);
+                    let is_running = true;
+                    let in_image = self.in_image(&image, definition, options, is_running);
                     in_image.map_err(failed)
                 }
                 None => Err(failed(error)),

@@ -44,6 +44,7 @@ pub(crate) enum ProbedObject {
 
 pub(crate) enum OpenedObject {
     Program(Box<ProbedBinary>),
+    /// The kernel or one of its modules.
     Kernel(Box<RunningKernel>),
 }
 
@@ -96,11 +97,12 @@ pub(crate) struct ProbedBinary {
     path: PathBuf,
     bytes: FileBytes,
     located: ObjectFiles,
-    /// Read on demand: debug information has nearly all symbols.
+    /// Read on demand: rarely needed, because debug information has nearly all symbols.
     table: OnceCell<SymbolTable>,
     paths: SearchPaths,
     /// Opened on demand: sections may have to be decompressed.
     info: OnceCell<Option<DebugInfo>>,
+    /// Whether this is the kernel's image or a module's file.
     is_kernel: bool,
 }
 
@@ -223,8 +225,8 @@ pub(crate) fn resolved_target(
 }
 
 /// Returns the absolute path of a file. With `--target-ns`, this is a path below `/proc/PID/root`. Otherwise a name without a
-/// slash is searched in the working directory, `PATH` and the library directories, and links are resolved. The path of a link is
-/// kept if the kernel can parse it, but not the path of its target.
+/// slash is searched in the working directory, `PATH` and the library directories, and links are resolved. The links of a path or
+/// of a name in the working directory are kept if the kernel can parse the path with links, but not the resolved path.
 fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(pid) = matches.get_one::<u64>("target-ns") {
         let inside = target.strip_prefix("/").unwrap_or(target);
@@ -266,8 +268,8 @@ fn locate(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
 }
 
 /// Whether the kernel parses this path as one word: blanks separate words in the lists of events, and `#` starts a comment
-/// (kernel/trace/trace.c, `trace_parse_run_command`). The kernel takes bytes for Latin-1: the no-break space is a blank, and
-/// also the second byte of an `à` in UTF-8 (lib/ctype.c).
+/// (kernel/trace/trace.c, `trace_parse_run_command`). The kernel reads bytes as Latin-1 (lib/ctype.c), in which 0xa0 is a
+/// no-break space and thus a blank; in UTF-8, it is the second byte of `à`.
 pub(crate) fn is_readable_word(path: &Path) -> bool {
     // Not in `is_ascii_whitespace`.
     const VERTICAL_TAB: u8 = 0x0b;

@@ -61,8 +61,8 @@ struct TemporaryEvent {
 }
 
 impl OwnProbes {
-    /// Creates the events of a definition, given as words of the `probe` command, and returns their names (`GROUP:EVENT`). If a name is
-    /// taken, the new event gets a numeric suffix; several places share a name if their arguments are the same.
+    /// Creates the events of a definition, given as words of the `probe` command, and returns their names (`GROUP:EVENT`). If a
+    /// name is taken, the new event gets a numeric suffix; several places share a name if their arguments are the same.
     ///
     /// # Errors
     /// Those of `probe --add`. Events created before the error are kept until [`Self::remove`].
@@ -89,8 +89,8 @@ impl OwnProbes {
         Ok(names)
     }
 
-    /// Creates the events of `[PROGRAM:]DEFINITION`, by default in the kernel. If tracefs is not mounted, events of programs use the
-    /// uprobe PMU.
+    /// Creates the events of `[PROGRAM:]DEFINITION`, by default in the kernel. If tracefs is not mounted, events of programs use
+    /// the uprobe PMU.
     ///
     /// # Errors
     /// Those of [`Self::make`].
@@ -117,6 +117,7 @@ impl OwnProbes {
     /// Whether the build-id cache has `%[GROUP:]EVENT`.
     pub(crate) fn are_cached(&self, text: &str, context: &Context) -> bool {
         let spec = ProbeSpec {
+            // As without `-x` and `-m`: the event is searched for every object in the cache.
             target: ProbedObject::Kernel,
             definition: text.to_owned(),
         };
@@ -154,7 +155,9 @@ impl OwnProbes {
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         for (mut event, _) in events {
             let (requested, base) = (event.full_name(), event.name.clone());
-            let described = described(&definition, None, &event.target);
+            // An event's line names no place; it only has the number of places, if there are several.
+            let place = None;
+            let described = described(&definition, place, &event.target);
             if let Some((name, line)) = shared.get(&requested) {
                 event.name.clone_from(name);
                 // If an event of this name with the same arguments exists, the kernel adds the place to that event.
@@ -167,6 +170,7 @@ impl OwnProbes {
                 }
             }
             let taken = taken.entry(event.group.clone()).or_default();
+            // The attempt above may have changed the name.
             event.name = base;
             create(&mut event, taken, &tables)?;
             shared.insert(requested, (event.name.clone(), lines.len()));
@@ -275,8 +279,9 @@ fn delete_event(tables: &EventLists, list: &str, removal: &str) -> io::Result<()
     }
 }
 
-/// Splits `./calc:middle n` into program and definition. The text before a colon is the program if it names a file or contains a slash,
-/// unless a decimal number follows: then it is a function or a source file, and the number is that of a line.
+/// Splits `./calc:middle n` into program and definition. The text before a colon is the program if it names a file or contains a
+/// slash, unless a decimal number follows the colon: then the text is a function or a source file, and the number is that of a
+/// line.
 fn split(text: &str, is_file: impl Fn(&str) -> bool) -> (Option<&str>, &str) {
     let end = text.find([' ', '=', ';']).unwrap_or(text.len());
     let colons = text.match_indices(':').take_while(|(at, _)| *at < end);

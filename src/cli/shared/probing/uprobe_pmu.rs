@@ -14,15 +14,15 @@ use rperf_sys::kernel_text;
 /// The file with the type number of the PMU.
 const PMU_TYPE: &str = "/sys/bus/event_source/devices/uprobe/type";
 
-/// Returns the events of definitions, and prints notes on them. `error` says why they cannot be created in tracefs. It is returned if the
-/// kernel lacks the PMU, or if a definition has arguments or is not of a program, which the PMU does not support.
+/// Returns the events of definitions, and prints notes on them. `error` says why they cannot be created in tracefs. It is
+/// returned if the kernel lacks the PMU, or if a definition has arguments or is not of a program, which the PMU does not support.
 pub(crate) fn specs(
     results: Vec<DefinitionResult>,
     error: CliError,
     context: &Context,
 ) -> Result<Vec<EventSpec>, CliError> {
-    let pmu_type = kernel_text(PMU_TYPE).ok();
-    let Some(pmu) = pmu_type.and_then(|number| number.trim().parse().ok()) else {
+    let text = kernel_text(PMU_TYPE).ok();
+    let Some(pmu_type) = text.and_then(|number| number.trim().parse().ok()) else {
         return Err(error);
     };
     let mut specs = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn specs(
     } in results
     {
         for (event, place) in events {
-            let Some(probe) = uprobe(&event, pmu) else {
+            let Some(probe) = uprobe(&event, pmu_type) else {
                 return Err(error.hint(
                     "tracefs is not needed for probes of programs that record no arguments: --probe PROGRAM:FUNCTION",
                 ));
@@ -57,7 +57,7 @@ pub(crate) fn specs(
 }
 
 /// Returns the uprobe of an event; `None` if the PMU does not support the event.
-fn uprobe(event: &ProbeEvent, pmu: u32) -> Option<Uprobe> {
+fn uprobe(event: &ProbeEvent, pmu_type: u32) -> Option<Uprobe> {
     let ProbeTarget::Program {
         object,
         file_offset,
@@ -71,7 +71,7 @@ fn uprobe(event: &ProbeEvent, pmu: u32) -> Option<Uprobe> {
     }
     let semaphore = semaphore.map(u32::try_from).transpose().ok()?;
     Some(Uprobe {
-        pmu,
+        pmu: pmu_type,
         path: CString::new(object.as_str()).ok()?,
         offset: *file_offset,
         semaphore,

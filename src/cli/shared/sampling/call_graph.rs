@@ -16,12 +16,12 @@ pub(crate) struct CallchainOptions {
 }
 
 impl CallchainOptions {
-    /// Parses the options. `-g` alone uses the mode of the command's setting `own`, otherwise of `call-graph.record-mode`, otherwise
-    /// `fp`. `--unwind live` copies stacks unless `--call-graph` gives a mode.
+    /// Parses the options. `-g` alone uses the mode of the command's setting `command_setting`, otherwise of the setting
+    /// `call-graph.record-mode`, otherwise `fp`. `--unwind live` copies stacks unless `--call-graph` gives a mode.
     pub(crate) fn new(
         matches: &ArgMatches,
         context: &Context,
-        own: &'static str,
+        command_setting: &'static str,
     ) -> Result<Self, CliError> {
         if let Some(words) = matches.get_one::<String>("call-graph") {
             return Self::parse(words);
@@ -36,15 +36,16 @@ impl CallchainOptions {
         let from = |name: &'static str| {
             move |error: CliError| error.detail(format!("(from the setting {name})"))
         };
-        let configured = [own, "call-graph.record-mode"].into_iter();
+        let configured = [command_setting, "call-graph.record-mode"].into_iter();
         let mut configured = configured.filter_map(|name| Some((name, setting(name)?)));
-        let (name, words) = configured.next().unwrap_or((own, "fp"));
+        let (name, words) = configured.next().unwrap_or((command_setting, "fp"));
         let mut chains = Self::parse(words).map_err(from(name))?;
         if let CallGraph::Dwarf {
             stack_size,
             with_data,
         } = &mut chains.mode
         {
+            // As in perf: only a mode given as an option adds data addresses.
             *with_data = false;
             if let Some(size) = setting("call-graph.dump-size")
                 && !words.contains(',')

@@ -14,7 +14,7 @@ const BAD_RATE: u8 = 234;
 const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 
 /// Returns the sampling rate given by `-F` or `-c`, otherwise the default. `-c 0` counts as not given. A frequency above the
-/// kernel's limit is lowered to it with a warning; `--strict-freq` refuses such a `-F`.
+/// kernel's limit is lowered to the limit with a warning; with `--strict-freq`, it is refused if given by `-F`.
 pub(crate) fn sampling(
     matches: &ArgMatches,
     context: &Context,

@@ -68,6 +68,7 @@ pub(crate) fn flush(matches: &ArgMatches) -> Result<u64, CliError> {
 /// Parses a number of pages, or of bytes with the suffix `B`, `K`, `M` or `G`, rounded up to pages.
 fn parse(word: &str) -> Option<usize> {
     match size::scaled(word) {
+        // A word without a suffix; `bytes` is `None` if the number before a suffix is invalid.
         None => word.parse().ok(),
         Some(bytes) => Some(usize::try_from(bytes?).ok()?.div_ceil(page_size())),
     }
