@@ -44,7 +44,7 @@ pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, &["record"])
 }
 
-/// Draws the chart, or writes the events in Perfetto's format if the output file has its extension.
+/// Draws the chart, or writes the events in Perfetto's format if the output file has an extension of that format.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let request = TimechartRequest::new(matches)?;
     let symbols = SymbolSources::for_recording(matches, context)?;
@@ -77,7 +77,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         context,
     );
     if recording.has_stacks {
-        report_symbol_problems(context, &resolver, context.verbosity(matches) > 0);
+        let is_verbose = context.verbosity(matches) > 0;
+        report_symbol_problems(context, &resolver, is_verbose);
     }
     recording.warn(&chart, delivered, &request, context);
     analysis.conclude()?;

@@ -54,7 +54,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         let browser = TopBrowser {
             matches,
             context,
-            observed: &request,
+            request: &request,
             settings: &settings,
             delay,
             intervals,
@@ -80,7 +80,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
                 code: symbol.is_some().then_some(code),
             };
             if let Some(symbol) = symbol {
-                session.watch(WatchedFunction::named(symbol, None));
+                let any_object = None;
+                session.watch(WatchedFunction::named(symbol, any_object));
             }
             let signal = write_batches(&mut session, context, &mut batch, intervals)?;
             warn_of_truncated_stacks(context, &session, &request);
@@ -139,9 +140,10 @@ fn write_batches(
     batch: &mut BatchOutput,
     intervals: Option<u64>,
 ) -> Result<Option<i32>, CliError> {
+    let (no_input, no_timeout) = (None, None);
     let mut left = intervals;
     while left != Some(0) {
-        match session.step(None, None)? {
+        match session.step(no_input, no_timeout)? {
             StepEnd::Signal(signal) => return Ok(Some(signal)),
             StepEnd::Input | StepEnd::Idle => continue,
             StepEnd::Refreshed => {}

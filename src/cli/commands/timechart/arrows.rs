@@ -13,11 +13,12 @@ const MAX_ARROWS: usize = 600;
 /// arrow to another. While there are too many arrows, the length of the parts is doubled.
 const PARTS: u64 = 400;
 
-/// Returns at most [`MAX_ARROWS`] wakeups between different tasks that are drawn; `first` is the row of the first drawn task.
+/// Returns wakeups as arrows between the rows of drawn tasks, at most [`MAX_ARROWS`]. `first` is the row of the first drawn task.
 pub(super) fn arrows(chart: &Timechart, shown: &ShownTasks, first: usize) -> Vec<ChartArrow> {
     let order = shown.order().iter();
+    // Rows by task.
     let rows: BTreeMap<usize, usize> = order.copied().zip(first..).collect();
-    let place = |wakeup: &Wakeup| {
+    let drawn = |wakeup: &Wakeup| {
         let (from, to) = (
             *rows.get(&wakeup.waker.get())?,
             *rows.get(&wakeup.woken.get())?,
@@ -28,20 +29,21 @@ pub(super) fn arrows(chart: &Timechart, shown: &ShownTasks, first: usize) -> Vec
             to,
         })
     };
-    let mut arrows: Vec<ChartArrow> = chart.wakeups.iter().filter_map(place).collect();
+    let mut arrows: Vec<ChartArrow> = chart.wakeups.iter().filter_map(drawn).collect();
     let span = chart.end.saturating_sub(chart.start).max(1);
     let mut part = (span / PARTS).max(1);
     loop {
         let mut seen = BTreeSet::default();
         arrows.retain(|arrow| {
-            let number = arrow.time.saturating_sub(chart.start) / part;
-            seen.insert((number, arrow.from, arrow.to))
+            let part_number = arrow.time.saturating_sub(chart.start) / part;
+            seen.insert((part_number, arrow.from, arrow.to))
         });
         if arrows.len() <= MAX_ARROWS || part >= span {
             break;
         }
         part = part.saturating_mul(2);
     }
+    // If too many remain even with one arrow from one task to another, the earliest are kept.
     arrows.truncate(MAX_ARROWS);
     arrows
 }

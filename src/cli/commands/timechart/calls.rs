@@ -21,7 +21,8 @@ enum CallPlace {
     Both,
 }
 
-/// Returns the colour and the place in a row of a state of [`TaskCalls::timeline`](rperf_analysis::timechart::TaskCalls).
+/// Returns how a state of [`TaskCalls::timeline`](rperf_analysis::timechart::TaskCalls) is drawn: its colour, and the part of the
+/// row.
 fn look(state: usize) -> (Paint, CallPlace) {
     match CallKind::ALL.get(state) {
         Some(CallKind::Read) => (Paint::Read, CallPlace::Above),
@@ -44,6 +45,7 @@ pub(super) fn call_row(lane: &TaskLane) -> ChartRow {
         let (mut above, mut below) = (MIDDLE, MIDDLE);
         for (state, nanos) in piece.sums().nanos.into_iter().enumerate() {
             let (paint, place) = look(state);
+            // In percent: 100 fills the half of the row above or below the middle, or both halves.
             let share = share(nanos, whole);
             let (low, high) = match place {
                 CallPlace::Above => {

@@ -16,11 +16,12 @@ const POWER: [&str; 2] = ["power:cpu_idle", "power:cpu_frequency"];
 /// The prefix of the events of system calls.
 const CALLS: &str = "syscalls:sys_";
 
-/// The events of a recording.
+/// The events of a recording, checked by [`TimechartRecording::new`].
 pub(super) struct TimechartRecording {
     pub(super) layouts: EventLayouts,
     /// Whether context switches have callchains.
     pub(super) has_stacks: bool,
+    /// Whether idle states or frequencies of CPUs can be read.
     has_power: bool,
 }
 
@@ -45,6 +46,7 @@ impl TimechartRecording {
             context.warn(format_args!("{path}: {name} is skipped: {error}"));
         }
         let mut checked = Self {
+            // Set after the checks.
             has_stacks: false,
             has_power: POWER.iter().any(|name| layouts.has(name)),
             layouts,

@@ -170,6 +170,7 @@ impl<'c> ChartBuilder<'c> {
                 low,
                 high,
                 paint,
+                // Only boxes of merged runs have no name.
                 is_merged: name.is_none(),
                 name,
             };
@@ -201,7 +202,7 @@ impl<'c> ChartBuilder<'c> {
     }
 
     /// Returns the frequency changes of a CPU: the time in nanoseconds, and the new frequency in percent of the highest frequency
-    /// of all CPUs.
+    /// of all CPUs, but at least [`MIN_FREQUENCY`].
     fn frequencies(&self, lane: &CpuLane) -> Vec<(u64, u8)> {
         let all = self.chart.cpus.values();
         let steps = all.flat_map(|cpu| &cpu.power.frequencies);
@@ -218,6 +219,7 @@ impl<'c> ChartBuilder<'c> {
     fn gaps(&self) -> Vec<ChartGap> {
         let rows: BTreeMap<u32, usize> = self.cpus.iter().copied().zip(0..).collect();
         let mut merged: Vec<LostStretch> = Vec::new();
+        // The index in `merged` of the last stretch of each CPU.
         let mut last: BTreeMap<Option<u32>, usize> = BTreeMap::default();
         let cell = self.chart.grid.cell();
         for stretch in self.chart.losses.stretches() {
@@ -249,6 +251,7 @@ impl<'c> ChartBuilder<'c> {
         let gaps = merged.iter().map(|stretch| ChartGap {
             from: stretch.from,
             to: stretch.to,
+            // `None` marks all rows: also if the CPU is known, but not drawn.
             row: stretch.cpu.and_then(|cpu| rows.get(&cpu).copied()),
             name: {
                 let (count, verb) = (

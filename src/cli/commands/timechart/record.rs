@@ -114,7 +114,7 @@ pub(in crate::cli::commands) fn run(
         events(&machine, parts, is_io)?.join(",").into(),
     ]);
     if is_io {
-        // Writing the recording would cause events forever.
+        // Otherwise, each write of the recording would cause events to be recorded, without end.
         arguments.push("--exclude-perf".into());
     }
     let workload = matches.get_many::<OsString>("workload").unwrap_or_default();
@@ -182,7 +182,7 @@ fn has(known: &[String], event: &str) -> bool {
     known.iter().any(|known| known == name)
 }
 
-/// Returns the error if the kernel does not have `tracepoints`: a tracepoint, or all tracepoints of a kind.
+/// Returns the error for a kernel without `tracepoints`: a tracepoint, or all tracepoints of a kind.
 fn missing(machine: &MachineTracepoints, tracepoints: &str) -> CliError {
     let folder = machine.folder().display();
     CliError::message(

@@ -49,7 +49,7 @@ impl<'c> SleepStacks<'c> {
     pub(super) fn name(&self, stack: StackId) -> Option<String> {
         let stack = self.chart.stacks.get(stack.get())?;
         let mut frames = Vec::new();
-        // A stack is assumed to have each hidden function at most once.
+        // A stack with each hidden function at most once has enough frames to show; others may show fewer than `FRAMES`.
         let limit = FRAMES + HIDDEN.len();
         self.resolver
             .callchain(stack.at, stack.chain(), limit, &mut frames);

@@ -38,9 +38,9 @@ pub(super) struct ShownTasks {
 }
 
 impl ShownTasks {
-    /// Chooses the tasks with most run time or, with `by_calls`, most time in system calls: all selected tasks with at least
-    /// [`LONG`], but not fewer than `-n` requests if there are as many, and not more than [`MOST_TASKS`] unless `-n` requests
-    /// more.
+    /// Chooses, of the tasks that `-p` selects, those with most run time or, with `by_calls`, most time in system calls. Their
+    /// number is that of tasks with at least [`LONG`], but at least that of `-n` if there are as many tasks, and at most
+    /// [`MOST_TASKS`] or, if it is higher, that of `-n`.
     pub(super) fn choose(chart: &Timechart, request: &TimechartRequest, by_calls: bool) -> Self {
         let weight = |lane: &TaskLane| match by_calls {
             true => lane.calls.nanos,
@@ -91,7 +91,7 @@ impl ShownTasks {
     }
 }
 
-/// Returns the process, or the thread if that is unknown.
+/// Returns the process id, or the thread id if the process is unknown.
 fn process(lane: &TaskLane) -> i32 {
     match lane.pid {
         ..0 => lane.tid,
@@ -132,6 +132,7 @@ impl<'s, 'c> TaskRows<'s, 'c> {
             line: Vec::new(),
         };
         let mut names: BTreeMap<StackId, Option<u32>> = BTreeMap::default();
+        // Other stacks are not named.
         let named = self.stacks.longest_slept(lane);
         for piece in lane.states.pieces() {
             match &piece.content {

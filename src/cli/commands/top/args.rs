@@ -98,7 +98,7 @@ fn event_options() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options with a letter that concern neither targets nor events, after `--debuginfod`.
+/// Returns `--debuginfod`, and options with a letter that concern neither targets nor events.
 fn other_short_options() -> Vec<Arg> {
     vec![
         debuginfod::option(),
@@ -204,10 +204,10 @@ fn remaining_options_i_to_z() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options that perf does not have.
+/// Returns the options that perf does not have, or only in newer releases.
 fn rperf_options() -> Vec<Arg> {
     vec![
-        // Known to newer releases of perf.
+        // Newer releases of perf have it.
         unsupported(
             "branch-history",
             "use 'record -b' and 'report --branch-history'",

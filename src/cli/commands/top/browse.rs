@@ -52,7 +52,8 @@ pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool,
 pub(super) struct TopBrowser<'b> {
     pub(super) matches: &'b ArgMatches,
     pub(super) context: &'b Context,
-    pub(super) observed: &'b RecordRequest,
+    /// The events and the target to observe.
+    pub(super) request: &'b RecordRequest,
     pub(super) settings: &'b TopSettings,
     pub(super) delay: Duration,
     pub(super) intervals: Option<u64>,
@@ -79,9 +80,11 @@ impl TopBrowser<'_> {
         let mut display = BrowserTerminal::open(self.context)?;
         let (requests, requests_in) = channel();
         let (messages, receiver) = channel();
+        // Not read: in `top`, nothing follows the session.
         let outcome = SharedSessionEnd::default();
-        let mut screen =
-            ReportScreen::new(requests, Rc::clone(&outcome), false, display.theme()).live();
+        let is_verbose = false;
+        let theme = display.theme();
+        let mut screen = ReportScreen::new(requests, Rc::clone(&outcome), is_verbose, theme).live();
         if let Some(symbol) = self.matches.get_one::<String>("sym-annotate") {
             screen = screen.asking(BrowserRequest::Annotate(ShownFunction {
                 symbol: symbol.clone(),
@@ -115,6 +118,8 @@ impl TopBrowser<'_> {
         })
     }
 
+    /// Observes the target and handles requests until the browser exits, the intervals are over or a signal is received; returns
+    /// the signal, if any.
     fn observe(
         &self,
         set_up: impl FnOnce(&mut TopSession),
@@ -127,13 +132,16 @@ impl TopBrowser<'_> {
             ..
         } = *self;
         let BrowserConnection { messages, .. } = browser;
-        let mut session = TopSession::begin(matches, context, self.observed, settings, self.delay)?;
+        let mut session = TopSession::begin(matches, context, self.request, settings, self.delay)?;
         set_up(&mut session);
         let mut code = LiveCode::new(self.matches, self.context)?;
+        // Whether the browser waits for the annotation of the function that was watched last.
         let mut has_open_request = false;
+        // The screen's thread reads the keys.
+        let no_input = None;
         let mut left = self.intervals;
         while left != Some(0) && !browser.is_over.load(Ordering::Acquire) {
-            match session.step(None, Some(MAX_REQUEST_DELAY))? {
+            match session.step(no_input, Some(MAX_REQUEST_DELAY))? {
                 StepEnd::Signal(signal) => {
                     // The screen may be waiting for keys on a terminal that is gone.
                     (browser.end_process)(signal);
@@ -157,7 +165,8 @@ impl TopBrowser<'_> {
                 if let BrowserRequest::Follow(seen, address) = request
                     && session.follow(seen, address)
                 {
-                    has_open_request = send_annotations(&mut session, &mut code, messages, true);
+                    let is_open = true;
+                    has_open_request = send_annotations(&mut session, &mut code, messages, is_open);
                     continue;
                 }
                 if let Some(answer) = handle_request(&mut session, request)? {
@@ -170,7 +179,7 @@ impl TopBrowser<'_> {
 }
 
 /// Sends the annotations of the watched functions. If `has_open_request`, the annotation of the last one answers the browser's
-/// request. Returns whether the request is still open, because the last function has no samples yet.
+/// request. Returns whether the request is still open: the last function has no samples yet, so its location is unknown.
 fn send_annotations(
     session: &mut TopSession,
     code: &mut LiveCode,
@@ -178,17 +187,18 @@ fn send_annotations(
     has_open_request: bool,
 ) -> bool {
     let mut functions = code.functions(session);
-    let count = session.tables();
+    // `functions` has an annotation for each table of a known function.
+    let table_count = session.tables();
     let is_known = session
         .live
         .watched_mut()
         .last()
         .is_some_and(|last| last.frame().is_some());
-    if has_open_request && is_known && functions.len() >= count {
+    if has_open_request && is_known && functions.len() >= table_count {
         // The answer has the counts of the first table, which may not be the displayed one.
-        let last = functions.swap_remove(functions.len() - count);
+        let answer = functions.swap_remove(functions.len() - table_count);
         // The browser may have exited.
-        let _ = messages.send(match last {
+        let _ = messages.send(match answer {
             AnnotatedCode::Code(code) => ReaderMessage::Code(code),
             AnnotatedCode::Unavailable(text) => ReaderMessage::Notice(text),
         });
@@ -201,7 +211,7 @@ fn send_annotations(
     has_open_request && !is_known
 }
 
-/// Handles a request of the browser.
+/// Handles a request of the browser; returns the answer, if there is one now.
 fn handle_request(
     session: &mut TopSession,
     request: BrowserRequest,
@@ -229,7 +239,7 @@ fn handle_request(
             session.stop_watching(seen);
             None
         }
-        // The caller has tried to find the function.
+        // The caller looks for the function first: it was not found.
         BrowserRequest::Follow(_, address) => {
             Some(ReaderMessage::Notice(format!("No symbol at {address:#x}.")))
         }

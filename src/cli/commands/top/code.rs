@@ -87,7 +87,8 @@ impl LiveCode {
         self.request.view_options()
     }
 
-    /// Returns the watched functions that have samples, in the order in which they were first watched, once for each table.
+    /// Returns the annotations of the watched functions whose location is known, in the order in which they were added; of each
+    /// function, one for each table.
     pub(super) fn functions(&mut self, session: &mut TopSession) -> Vec<AnnotatedCode> {
         let tables: Vec<TableTotals> = (0..session.tables())
             .map(|number| TableTotals::of(session, number))
@@ -235,7 +236,7 @@ impl TopSession {
     pub(super) fn follow(&mut self, seen: FunctionKey, address: u64) -> bool {
         let symbol = seen.begin.symbol();
         let found = self.live.with_watched(|watched, resolver| {
-            // The location in `seen` may no longer exist in the World.
+            // Starts at a frame of the watched function, because the location in `seen` may no longer exist in the World.
             let frames = watched.iter().filter_map(WatchedFunction::frame);
             let frame = frames.into_iter().find(|frame| frame.symbol == symbol)?;
             WatchedFunction::at(resolver, resolver.frame_in_object(frame, address)?)

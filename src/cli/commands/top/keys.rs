@@ -156,7 +156,7 @@ mod tests {
             "\t[qQ]    quit.",
             "\tCPU usage of top: 0.4%",
         ] {
-            assert!(text.lines().any(|own| own == line), "{line}");
+            assert!(text.lines().any(|menu_line| menu_line == line), "{line}");
         }
         assert!(!text.contains("[E]"));
         menu.event = Some("cs");

@@ -30,13 +30,15 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     }
     let sampling = sampling(matches, context, &Sysctl::new(PROC))?;
     let ring_pages = ring_size::pages(matches, context)?;
+    let all_cpus = Target::Cpus(None);
     let target = match is_system_wide(matches) {
-        true => Target::Cpus(None),
+        true => all_cpus,
         false => target::target(matches, context, "observing")?,
     };
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = machine_pmus(context);
     let events = events_to_record(matches, context, &target, &pmus, &machine)?;
+    // Only `record` supports AUX area traces and sample filters.
     traces::refuse(matches, context, &events)?;
     events::refuse_sample_filters(&events)?;
     let level = events::level(matches)?;

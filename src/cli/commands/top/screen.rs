@@ -7,6 +7,7 @@ use rperf_hist::WatchedFunction;
 use rperf_sys::KeyInput;
 use rperf_view::annotate::expand_tabs;
 use rperf_view::report::ReportLayout;
+use rperf_view::terminal::Csi;
 use rperf_view::top::{RowLimits, write_first_rows, write_truncated};
 
 use super::LOST;
@@ -25,6 +26,9 @@ const DEFAULT_SIZE: (usize, usize) = (25, 80);
 const DEFAULT_COUNT: u64 = 5;
 /// The default minimum percentage of an annotated instruction, as in perf.
 pub(super) const DEFAULT_PERCENT: u8 = 5;
+
+/// For lines without colours.
+const NO_COLORS: Option<Csi> = None;
 
 /// The screen's state, which keys change.
 pub(super) struct TopScreen<'a> {
@@ -87,11 +91,12 @@ impl<'a> TopScreen<'a> {
         session: &mut TopSession,
         intervals: Option<u64>,
     ) -> Result<Option<i32>, CliError> {
+        let no_timeout = None;
         let mut left = intervals;
         self.draw(session)?;
         while left != Some(0) {
             let input = self.keys.as_ref().map(std::os::fd::AsFd::as_fd);
-            match session.step(input, None)? {
+            match session.step(input, no_timeout)? {
                 StepEnd::Signal(signal) => return Ok(Some(signal)),
                 StepEnd::Idle => {}
                 StepEnd::Refreshed => {
@@ -125,13 +130,13 @@ impl<'a> TopScreen<'a> {
         out.clear()?;
         out.write_all(b"\n")?;
         session.status(self.table, |status| {
-            write_truncated(out, &status.to_string(), columns, None)
+            write_truncated(out, &status.to_string(), columns, NO_COLORS)
         })?;
         writeln!(out, "{}", "-".repeat(columns.saturating_sub(1)))?;
         let mut warning_lines = 0;
         if session.interval().has_losses() {
             let line = format!("WARNING: {LOST}");
-            write_truncated(out, &line, columns.saturating_sub(1), None)?;
+            write_truncated(out, &line, columns.saturating_sub(1), NO_COLORS)?;
             warning_lines = 1;
         }
         out.write_all(b"\n")?;
@@ -147,7 +152,7 @@ impl<'a> TopScreen<'a> {
             let histogram = table.histogram();
             if histogram.rows.is_empty() {
                 let text = format!("   {}", session.why_empty());
-                write_truncated(out, &text, columns.saturating_sub(1), None)?;
+                write_truncated(out, &text, columns.saturating_sub(1), NO_COLORS)?;
             }
             write_first_rows(out, histogram, &self.layout, limits)?;
         }
@@ -168,7 +173,12 @@ impl<'a> TopScreen<'a> {
         let text = String::from_utf8_lossy(&text);
         let mut lines = text.lines().take(lines);
         lines.try_for_each(|line| {
-            write_truncated(out, &expand_tabs(line), columns.saturating_sub(1), None)
+            write_truncated(
+                out,
+                &expand_tabs(line),
+                columns.saturating_sub(1),
+                NO_COLORS,
+            )
         })
     }
 
@@ -279,16 +289,18 @@ impl<'a> TopScreen<'a> {
             PromptedValue::Percent => {
                 self.percent = u8::try_from(number.min(100)).unwrap_or(self.percent)
             }
+            // Handled above.
             PromptedValue::Symbol => {}
         }
     }
 
-    /// Annotates a function instead of showing rows, or shows rows again.
+    /// Annotates the function `symbol` instead of showing rows; if `None`, shows rows again.
     pub(super) fn show_code(&mut self, symbol: Option<&str>, session: &mut TopSession) {
         session.live.watched_mut().clear();
         self.symbol = symbol.map(str::to_owned);
         if let Some(symbol) = symbol {
-            session.watch(WatchedFunction::named(symbol, None));
+            let any_object = None;
+            session.watch(WatchedFunction::named(symbol, any_object));
         }
     }
 
@@ -310,11 +322,13 @@ impl<'a> TopScreen<'a> {
         menu.text()
     }
 
+    /// The maximum number of rows: as given, otherwise as many as fit.
     fn entries(&self) -> usize {
         let fit = self.size().0.saturating_sub(OTHER_LINES);
         self.most.unwrap_or(fit).max(1)
     }
 
+    /// The lines and columns of the terminal.
     fn size(&self) -> (usize, usize) {
         let of_output = self.context.output.window_size();
         of_output.unwrap_or(DEFAULT_SIZE)

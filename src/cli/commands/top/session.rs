@@ -100,10 +100,10 @@ impl TopSession {
         let groups = setup.source.groups.clone();
         let live_world = LiveWorld::new(Endian::NATIVE, observation.events());
         let mut live = LiveHistograms::new(live_world, setup);
-        // Samples arrive from the start on, also while records of running processes are synthesized.
+        // The interval begins before the start: samples arrive also while the start synthesizes records of running processes.
         let interval = IntervalResult::begin();
-        let taken = observation.start(request, &mut |records| live.add_records(records));
-        taken.map_err(explained)?;
+        let started = observation.start(request, &mut |records| live.add_records(records));
+        started.map_err(explained)?;
         Ok(Self {
             scope: scope(matches, observation.cpus()),
             observation,
@@ -163,6 +163,7 @@ impl TopSession {
         self.due = Instant::now();
     }
 
+    /// Reads all available records, and ends the round if there are any.
     fn drain(&mut self) {
         let live = &mut self.live;
         if self
@@ -177,8 +178,8 @@ impl TopSession {
         // The second pass over the rings reads records that were written to one ring while others were read.
         self.drain();
         self.drain();
-        // A round is folded when the next one has ended: empty rounds follow, so that all records read so far are in the
-        // tables.
+        // The records of a round are used only after the next round has ended. The first call ends a round that is still open, if
+        // any; the second ends an empty round: then all records read so far are used.
         self.live.end_round();
         self.live.end_round();
         // Ends the interval before the symbol lookup, whose time belongs to the next one.
@@ -243,7 +244,8 @@ impl TopSession {
         })
     }
 
-    /// The frequency of the only event, or its period if `-c` gave it. `None` for other periods, and if there are several events.
+    /// The frequency of the only event, or its period if `-c` gave it. `None` for other periods, if there are several events,
+    /// and if `number` is not that event's table.
     pub(super) fn rate(&self, number: usize) -> Option<DisplayedRate> {
         let [events] = &self.groups[..] else {
             return None;

@@ -57,7 +57,9 @@ impl TopSettings {
         let configured = || context.config.flag("top.children");
         let children = flag(matches, "children").or_else(configured);
         let children = callchains && children != Some(false) && !hierarchy;
-        let columns = ColumnOptions::with_default_sort(matches, None);
+        // The setting `report.sort_order` does not apply to `top`.
+        let configured_sort = None;
+        let columns = ColumnOptions::with_default_sort(matches, configured_sort);
         let shares: &[NumberField] = match children {
             true => &[NumberField::Total, NumberField::Own],
             false => &[NumberField::Own],
@@ -79,6 +81,7 @@ impl TopSettings {
             graph_value: BranchValue::Percent,
             graph_limit: None,
             hierarchy,
+            // `top` has no option for colours.
             colors: color_csi(context, "", None)?,
             escapes: context.output.is_terminal(),
             skip_symbol: columns.begins_with_symbol(),
@@ -111,6 +114,7 @@ impl TopSettings {
             is_pipe: false,
         };
         let mut options = self.options.clone();
+        // If stacks are unwound, takes the limit on frames out of `options`.
         let limit = unwinding_limit(metadata, &mut options);
         let sampled = (0..)
             .zip(events)
@@ -120,10 +124,11 @@ impl TopSettings {
             true => vec![sampled],
             false => sampled.into_iter().map(|event| vec![event]).collect(),
         };
+        let no_inline_option = None;
         LiveSetup {
             source: RecordingInfo {
                 groups,
-                ..recording_info(metadata, None)
+                ..recording_info(metadata, no_inline_option)
             },
             stacks: StackOptions {
                 keeps_outermost: options.order == Direction::Caller,
@@ -192,6 +197,7 @@ fn sample_filter(matches: &ArgMatches) -> Option<Box<dyn SelectSamples>> {
     Some(Box::new(filter.non_empty()?))
 }
 
+/// Refuses a word that is not a built-in sort key or field.
 fn unknown_key(option: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
     let error = CliError::usage(format!("Unknown --{option} key: `{word}'"));
     Err(error.hint("sort keys of tracepoint fields are available in 'report'"))

@@ -17,7 +17,7 @@ use rperf_input::DiskFiles;
 
 /// Names addresses by the symbol tables of objects. An object is loaded when one of its addresses is to be named.
 pub(super) struct AddressSymbolizer {
-    /// `None` only while a resolver uses them.
+    /// Objects loaded so far; `None` while a resolver uses them, and after a panic meanwhile.
     loaded: Mutex<Option<LoadedObjects>>,
     stacks: StackOptions,
     max_stack: usize,
@@ -39,6 +39,7 @@ impl AddressSymbolizer {
         }
     }
 
+    /// Calls `read` with a resolver and returns its result; `None` if an earlier use of the resolver panicked.
     fn with_resolver<R>(&self, world: &World, read: impl FnOnce(&Resolver<'_>) -> R) -> Option<R> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let resolver = Resolver::resume(world, &DiskFiles, loaded.take()?);

@@ -34,7 +34,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(workload::words())
 }
 
-/// Returns the options that select tasks and CPUs, and those of the ring buffers.
+/// Returns the options that select tasks and CPUs, and those for the delay and the ring buffers.
 fn observed() -> Vec<Arg> {
     vec![
         switch("all-cpus")
@@ -158,6 +158,7 @@ fn unimplemented_options() -> Vec<Arg> {
     vec![
         unsupported("libtraceevent_print", "use 'trace record' and 'script'"),
         unsupported("map-dump", "'bpftool map' shows the maps of BPF programs"),
+        // No other command is named instead.
         unsupported("tool_stats", ""),
         unsupported("print-sample", "'script -D' prints samples"),
         unsupported(
