@@ -62,7 +62,7 @@ impl<'r, 'w> ProfileFold<'r, 'w> {
     #[must_use]
     pub fn worker(&self) -> GatheredProfile<'_, 'w> {
         GatheredProfile {
-            gather: self,
+            conversion: self,
             recent: ThreadCache::default(),
             code: CodeTables::new(self.resolver),
             callers: FxHashMap::default(),
@@ -98,7 +98,7 @@ struct TrackKey {
 
 /// The converted samples of a part of a recording.
 pub struct GatheredProfile<'r, 'w> {
-    gather: &'r ProfileFold<'r, 'w>,
+    conversion: &'r ProfileFold<'r, 'w>,
     recent: ThreadCache,
     code: CodeTables<'r, 'w>,
     /// Results of [`GatheredProfile::callers()`] by their inputs: epochs, mode, inlines and raw callers.
@@ -109,7 +109,7 @@ pub struct GatheredProfile<'r, 'w> {
     path: Vec<(CpuMode, u64)>,
     cache: CallerCache,
     stacks: Interner<ProfileStack>,
-    /// Indices in `rows`.
+    /// Index of each track in `rows`.
     tracks: FxHashMap<TrackKey, usize>,
     /// The samples of each track.
     rows: Vec<(TrackKey, Vec<ProfileSample>)>,
@@ -187,9 +187,9 @@ impl GatheredProfile<'_, '_> {
         }
         let mut path = std::mem::take(&mut self.path);
         path.clear();
-        let entries = U64s::new(callers, self.gather.endian);
-        let is_complete =
-            chain::walk_on(mode, entries, usize::MAX, |mode, ip| path.push((mode, ip)));
+        let entries = U64s::new(callers, self.conversion.endian);
+        let no_limit = usize::MAX;
+        let is_complete = chain::walk_on(mode, entries, no_limit, |mode, ip| path.push((mode, ip)));
         let mut stack = None;
         if is_complete {
             let common = self.cache.keep(at, path.iter().rev().copied());
@@ -228,10 +228,10 @@ impl GatheredProfile<'_, '_> {
 
     /// Returns the samples of a track; adds the track if it is new.
     fn rows(&mut self, key: TrackKey) -> Option<&mut Vec<ProfileSample>> {
-        let tracks = &mut self.rows;
+        let rows = &mut self.rows;
         let index = *self.tracks.entry(key).or_insert_with(|| {
-            tracks.push((key, Vec::new()));
-            tracks.len() - 1
+            rows.push((key, Vec::new()));
+            rows.len() - 1
         });
         self.rows.get_mut(index).map(|(_, rows)| rows)
     }
@@ -239,8 +239,8 @@ impl GatheredProfile<'_, '_> {
 
 impl Fold for GatheredProfile<'_, '_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        let gather = self.gather;
-        let Some(event) = gather.events.get(sample.event.0 as usize) else {
+        let conversion = self.conversion;
+        let Some(event) = conversion.events.get(sample.event.0 as usize) else {
             return;
         };
         let moment = self.recent.moment(world, sample.who(), sample.order);

@@ -80,7 +80,7 @@ impl CtfLayout {
     /// The layout of a recording's samples, and of other records if `with_records`.
     #[must_use]
     pub fn new(recording: Metadata<'_>, with_records: bool) -> Self {
-        // Raw data without a readable format of a tracepoint is one field.
+        // If the tracepoint formats cannot be read or have none for an event, the event's raw data is one field.
         let formats = recording.formats().unwrap_or_default();
         let mut classes: Vec<CtfClass> = recording
             .events
@@ -148,7 +148,7 @@ impl CtfClass {
         }
     }
 
-    /// Appends the payload of a sample. `chain` is its callchain.
+    /// Appends the payload of a sample. `chain` is its unwound or recorded callchain.
     pub(super) fn encode(&self, sample: &Sample<'_>, chain: Option<U64s<'_>>, out: &mut Vec<u8>) {
         for field in &self.fields {
             field.encode(sample, chain, out);
@@ -156,7 +156,7 @@ impl CtfClass {
     }
 }
 
-/// Fields of samples. Each exists if `sample_type` has any of its bits; the period always exists.
+/// Fields of samples. Each exists if `sample_type` has any of its bits; the period, unless `sample_type` is 0.
 const SAMPLE_FIELDS: [(SampleType, &str, CtfType, SampleField); 12] = [
     (SampleType::IP, "perf_ip", CtfType::HEX64, SampleField::Ip),
     (SampleType::TID, "perf_tid", CtfType::S32, SampleField::Tid),

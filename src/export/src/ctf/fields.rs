@@ -86,6 +86,7 @@ impl CtfType {
         if reader.is_text() {
             return Self::Text;
         }
+        // `bytes` is 1, 2, 4 or 8, so that it always fits.
         let size = |bytes: usize| u8::try_from(bytes).unwrap_or(1);
         if reader.is_number() {
             return Self::Number {
@@ -162,7 +163,7 @@ impl CtfField {
         }
     }
 
-    /// Appends the field's value. A missing value is 0 or empty.
+    /// Appends the field's value. A missing value is 0 or empty. `chain` is the unwound or recorded callchain.
     pub(super) fn encode(&self, sample: &Sample<'_>, chain: Option<U64s<'_>>, out: &mut Vec<u8>) {
         let wire = &sample.wire;
         let number = match self.source {
@@ -203,7 +204,7 @@ impl CtfField {
             (CtfType::Sequence { size, .. }, Some(Value::Bytes(bytes))) => {
                 put_sequence(out, size, bytes.iter().map(|byte| u64::from(*byte)));
             }
-            (CtfType::Sequence { .. }, _) => put_sequence(out, 1, std::iter::empty()),
+            (CtfType::Sequence { size, .. }, _) => put_sequence(out, size, std::iter::empty()),
         }
     }
 
@@ -241,7 +242,7 @@ fn put_sequence(out: &mut Vec<u8>, size: u8, numbers: impl Iterator<Item = u64>)
     }
 }
 
-/// Appends raw data as a sequence of 32-bit words, the last one padded with zeros.
+/// Appends raw data as a sequence of 32-bit words. Their bytes stay in order; the last word is padded with zeros.
 fn put_words(out: &mut Vec<u8>, bytes: &[u8]) {
     let words = bytes.chunks(4).map(|chunk| {
         let reversed = chunk.iter().rev();
@@ -257,9 +258,9 @@ pub(super) struct FieldNames {
 }
 
 impl FieldNames {
-    /// Returns `name` as an identifier that the class does not have yet: other characters become underscores, a repeated name
-    /// gets a number. Keywords, type aliases, and names that do not begin with a letter, get a leading underscore: readers remove
-    /// one.
+    /// Returns `name` as an identifier that the class does not have yet: characters other than ASCII letters, digits and
+    /// underscores become underscores, and a repeated name gets a number. Keywords, type aliases, and names that do not begin
+    /// with a letter get a leading underscore: readers remove one.
     fn unique(&mut self, name: &str) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let mut name: String = name
@@ -283,7 +284,7 @@ impl FieldNames {
     }
 }
 
-/// Whether the metadata declare a type of this name: `u8` to `x64`.
+/// Whether the metadata declare an integer type of this name: `u`, `s` or `x`, and the number of bits.
 fn is_alias(name: &str) -> bool {
     let rest = name.strip_prefix(['u', 's', 'x']);
     rest.is_some_and(|bits| matches!(bits, "8" | "16" | "32" | "64"))

@@ -12,7 +12,8 @@ pub struct CtfRender<'r, 'w> {
     layout: &'r CtfLayout,
     stacks: &'r UserStacks<'r, 'w>,
     endian: Endian,
-    /// The types of records, other than samples, that are encoded.
+    /// The types of records, other than samples, that are used: those with an event class, and `LOST`, whose losses are
+    /// reported.
     kinds: Vec<RecordKind>,
 }
 
@@ -33,7 +34,7 @@ pub(super) struct CtfEvent {
     pub(super) time: u64,
     pub(super) cpu: u32,
     pub(super) content: CtfContent,
-    /// Where the payload ends in [`CtfBlock::payloads`]; that of a loss is empty.
+    /// Where the payload ends in [`CtfBlock::payloads`]; the payload of a loss is empty.
     pub(super) end: usize,
 }
 
@@ -106,8 +107,9 @@ impl Render for CtfRender<'_, '_> {
         let chain = unwound.or(sample.wire.callchain);
         class.encode(sample, chain, &mut block.payloads);
         block.samples += 1;
-        let class = CtfContent::Event(sample.event.0);
-        block.push(sample.order.time, sample.cpu, class);
+        // The id of the event's class is the event's index.
+        let content = CtfContent::Event(sample.event.0);
+        block.push(sample.order.time, sample.cpu, content);
     }
 
     fn record(

@@ -114,7 +114,7 @@ fn losses_are_packets_without_events() {
         packet((400, 400), 7, 1, &[]),
     ];
     assert_eq!(files[&1], expected.concat());
-    // Readers compare the counts of lost events in consecutive packets, so an empty packet precedes the first loss.
+    // Readers compare the counts of lost events in consecutive packets, so an empty packet precedes a loss before any event.
     let expected = [packet((400, 400), 0, 0, &[]), packet((400, 400), 3, 0, &[])];
     assert_eq!(files[&0], expected.concat());
 }
@@ -140,6 +140,7 @@ fn names_are_identifiers_and_unique() {
 
 #[test]
 fn text_of_the_environment_is_escaped() {
+    let with_records = true;
     let layout = CtfLayout::new(
         rperf_perfdata::Metadata {
             endian: rperf_wire::Endian::Little,
@@ -147,7 +148,7 @@ fn text_of_the_environment_is_escaped() {
             features: &rperf_perfdata::Features::none(rperf_wire::Endian::Little),
             is_pipe: false,
         },
-        true,
+        with_records,
     );
     let environment = CtfEnvironment {
         properties: vec![("host", "a\"b\\c\nd\u{1}".to_owned())],

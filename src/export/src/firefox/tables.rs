@@ -116,8 +116,8 @@ impl<'p> Tables<'p> {
         self.strings.number(text)
     }
 
-    /// The index of a stack, which is added with its callers if necessary; `None` if the profile
-    /// lacks the stack, or one that it refers to.
+    /// The index of a stack, which is added with its callers if necessary; `None` if the profile lacks the stack, or a
+    /// stack, frame or function that it refers to.
     pub(super) fn stack(&mut self, stack: u32) -> Option<usize> {
         if let Some(known) = self.stacks.get(&stack) {
             return Some(*known);

@@ -90,9 +90,9 @@ impl<'p> Tracks<'p> {
         // Tracks are sorted by thread.
         let from = tracks.partition_point(|track| track.thread < thread);
         let tracks = tracks.get(from..).unwrap_or_default().iter();
-        let own = tracks.take_while(|track| track.thread == thread);
+        let of_thread = tracks.take_while(|track| track.thread == thread);
         let (main, others): (Vec<_>, Vec<_>) =
-            own.partition(|track| Some(track.event) == view.main);
+            of_thread.partition(|track| Some(track.event) == view.main);
         Self {
             view,
             main: main.first().map_or(&[], |track| &track.rows),

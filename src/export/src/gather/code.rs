@@ -110,6 +110,7 @@ impl<'r, 'w> CodeTables<'r, 'w> {
 
     /// Adds the frames of another worker. Returns the new index of each.
     pub(super) fn merge(&mut self, later: Self) -> Vec<u32> {
+        // Paths contain no indices to renumber.
         let files = self.files.merge(later.files.items(), |path| path);
         self.frames.merge(later.frames.items(), |frame| FrameKey {
             location: frame.location.map(|(file, line)| {

@@ -21,7 +21,7 @@ pub(super) fn finish(gathered: GatheredProfile<'_, '_>) -> Profile {
         functions: FxHashMap::default(),
         profile: Profile::default(),
     };
-    let events = gathered.gather.events.iter();
+    let events = gathered.conversion.events.iter();
     tables.profile.events = events.map(|known| known.event.clone()).collect();
     let files = gathered.code.files.items().iter();
     tables.profile.files = files.map(|path| (*path).to_owned()).collect();

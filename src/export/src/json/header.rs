@@ -9,9 +9,9 @@ use super::{push_key, push_line, push_string};
 /// Properties of the recording's file.
 #[derive(Debug, Clone, Copy)]
 pub struct CaptureInfo<'a> {
-    /// Modification time: `2026-11-21T15:50:16Z`.
+    /// Modification time, such as `2026-11-21T15:50:16Z`.
     pub time: &'a str,
-    /// The file's header, with the locations of its sections.
+    /// The file's header, with the locations of the file's sections.
     pub header: &'a FileHeader,
 }
 

@@ -55,7 +55,7 @@ pub struct JsonCache {
 struct KnownTexts {
     /// Single frames.
     frames: TextCache,
-    /// The parts of callchains between context markers.
+    /// The parts into which [`chain::parts`] splits the callers of callchains.
     parts: TextCache,
 }
 
@@ -164,7 +164,8 @@ impl<'r, 'w> JsonText<'r, 'w> {
         // Removes the comma before the first frame.
         out.remove(start);
         let callers = U64s::new(split.callers, self.endian);
-        let is_complete = chain::parts(split.mode, callers, usize::MAX, |mode, part| {
+        let no_limit = usize::MAX;
+        let is_complete = chain::parts(split.mode, callers, no_limit, |mode, part| {
             let key = TextKey {
                 words: [context.epoch.user, context.epoch.kernel, mode as u64],
                 bytes: part.as_bytes(),
@@ -173,7 +174,8 @@ impl<'r, 'w> JsonText<'r, 'w> {
                 return out.extend_from_slice(text);
             }
             let from = out.len();
-            chain::walk_on(mode, part, part.len(), |mode, ip| {
+            // The result is always `true`: `chain::parts` has checked the markers.
+            chain::walk_on(mode, part, no_limit, |mode, ip| {
                 self.frame(context, mode, ip, frames, out);
             });
             parts.insert(&key, out.get(from..).unwrap_or_default());
@@ -184,8 +186,8 @@ impl<'r, 'w> JsonText<'r, 'w> {
         }
     }
 
-    /// Appends the frames of a callchain without frames or with invalid context markers, with commas between them. As in perf's
-    /// JSON, invalid markers are skipped.
+    /// Appends the frames of a callchain that has invalid context markers, with commas between them; nothing for a callchain
+    /// without frames. As in perf's JSON, invalid markers are skipped.
     #[cold]
     fn corrupted(
         &self,
@@ -274,6 +276,7 @@ impl Render for JsonText<'_, '_> {
     }
 
     fn wanted(&self) -> &[RecordKind] {
+        // Event names are given with `--all` only.
         match self.event_names {
             Some(_) => &WRITTEN,
             None => &[],
