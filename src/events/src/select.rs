@@ -40,6 +40,7 @@ pub(crate) fn select(
     if !selected.is_empty() {
         return Ok(selected);
     }
+    // Nothing is found if the names are unknown, but also if tracefs is missing: listing the systems tells the cases apart.
     match tracepoints.systems() {
         Ok(_) => Err(MissingTracepoint::Unknown),
         Err(error) => Err(MissingTracepoint::Unreadable(error)),
@@ -98,6 +99,7 @@ impl MissingTracepoint {
     }
 }
 
+/// Describes [`MissingTracepoint::Unknown`] in one line, with a suggestion if there is one.
 fn unknown(system: &str, event: &str, catalogue: &Catalogue<'_>) -> String {
     let word = format!("{system}:{event}");
     if event.is_empty() {

@@ -83,7 +83,7 @@ const UNSUPPORTED_TERMS: [(&str, &str); 4] = [
     ("metric-id", "the events of metrics are given by -M"),
 ];
 
-/// Why a value is invalid for its key.
+/// Why a term is refused: its key is not supported, or its value is invalid.
 type Reason = String;
 
 impl EventSettings {
@@ -111,6 +111,7 @@ impl EventSettings {
             "time" => self.time = Some(switch(term)?),
             "inherit" => self.inherit = Some(switch(term)?),
             "no-inherit" => self.inherit = Some(!switch(term)?),
+            // The default, and the only setting, since `overwrite` is refused: the value is only checked.
             "no-overwrite" => drop(switch(term)?),
             "max-stack" => self.max_stack = Some(frame_count(term)?),
             "call-graph" => self.call_graph = Some(call_graph(term, self.call_graph)?),
@@ -150,7 +151,8 @@ impl EventSettings {
         }
     }
 
-    /// Applies the settings except `call_graph` and `per_core` to an attr whose other fields are set.
+    /// Applies the settings except `call_graph` and `per_core` to an attr that already has the command's options, which they
+    /// override.
     pub(crate) fn apply(&self, attr: &mut Attr) {
         if let Some(rate) = self.rate {
             let (value, is_frequency) = match rate {
@@ -203,6 +205,8 @@ fn switch(term: &Term<'_>) -> Result<bool, Reason> {
     }
 }
 
+/// Parses a mode. `before` is the mode from the terms before this one: `dwarf` keeps the size that a `stack-size` term
+/// has set.
 fn call_graph(term: &Term<'_>, before: Option<CallGraph>) -> Result<CallGraph, Reason> {
     match term.value {
         Some("no") => Ok(CallGraph::None),

@@ -24,7 +24,7 @@ pub struct EventSpec {
     /// The name as typed, modifiers included, or the value of the term `name`; shown in files and tables.
     pub name: String,
     /// Settings from the selector only: type, the config words, `bp_type`, a default period, the `exclude_*` bits, `precise_ip`,
-    /// `pinned` and `exclusive`. Settings of commands are 0.
+    /// `pinned` and `exclusive`. The other fields are 0: commands set them.
     pub attr: Attr,
     /// `:P` and the default event: the highest precision supported by the kernel, found by lowering
     /// `precise_ip` from 3 while the kernel refuses it.
@@ -237,9 +237,9 @@ pub fn fallback_to_cpu_clock(event: &EventSpec) -> Option<EventSpec> {
 #[must_use]
 pub fn user_only(event: &EventSpec) -> Option<EventSpec> {
     let flags = event.attr.flags;
-    let is_settled =
+    let excludes_kernel_or_user =
         flags.contains(AttrFlags::EXCLUDE_KERNEL) || flags.contains(AttrFlags::EXCLUDE_USER);
-    if is_settled || event.tracepoint.is_some() {
+    if excludes_kernel_or_user || event.tracepoint.is_some() {
         return None;
     }
     let separator = if event.name.contains([':', '/']) {
@@ -260,7 +260,7 @@ pub fn user_only(event: &EventSpec) -> Option<EventSpec> {
 
 /// Whether the kernel raises this event only from its own code, so that it never counts with
 /// `exclude_kernel`: context switches, migrations and cgroup switches, which the scheduler counts
-/// with its own registers (`perf_sw_event_sched`).
+/// with kernel registers (`perf_sw_event_sched`).
 #[must_use]
 pub fn fires_only_in_kernel(attr: &Attr) -> bool {
     attr.kind == EventType::SOFTWARE && SCHEDULER.contains(&attr.config)
@@ -306,13 +306,13 @@ mod tests {
         assert_eq!(new_name("cycles:uk").as_deref(), Some("cpu-clock:kuH"));
         assert_eq!(new_name("cycles:P").as_deref(), Some("cpu-clock:ppp"));
         assert_eq!(new_name("cycles:D").as_deref(), Some("cpu-clock:HG"));
-        for (kernel, cpuid, name) in [
+        for (may_profile_kernel, cpuid, name) in [
             (true, AMD, "cpu-clock:ppp"),
             (false, AMD, "cpu-clock:uhppp"),
             (true, "GenuineIntel,6,85,4", "cpu-clock:pppH"),
             (true, "", "cpu-clock:pppH"),
         ] {
-            let event = default_event(kernel, cpuid);
+            let event = default_event(may_profile_kernel, cpuid);
             assert_eq!(fallback(&event).as_deref(), Some(name), "{cpuid}");
         }
         assert_eq!(new_name("instructions"), None);
@@ -327,7 +327,9 @@ mod tests {
         assert_eq!(new_name("cpu-clock:H").as_deref(), Some("cpu-clock:Hu"));
         assert_eq!(new_name("cs:u"), None);
         assert_eq!(new_name("cs:k"), None, "no privilege level would be left");
-        assert_eq!(user_only(&default_event(false, AMD)), None);
+        let may_profile_kernel = false;
+        let without_kernel = default_event(may_profile_kernel, AMD);
+        assert_eq!(user_only(&without_kernel), None);
     }
 
     /// The sequence for `cycles` of an unprivileged user on a machine without a PMU: first the

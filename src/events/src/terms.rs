@@ -35,14 +35,14 @@ impl SlashedWord {
         })
     }
 
-    /// The terms in order, without empty ones, as in `cpu//`.
+    /// The terms in order. Empty terms are skipped: `cpu//` has none.
     pub(crate) fn terms<'a>(&self, word: &'a str) -> Vec<Term<'a>> {
         let inside = word.get(self.inside.clone()).unwrap_or_default();
         split_terms(inside, self.inside.start)
     }
 }
 
-/// The terms of a text at offset `start` of a word.
+/// The terms of `text`, which starts at offset `start` of a word. Empty terms are skipped.
 pub(crate) fn split_terms(text: &str, start: usize) -> Vec<Term<'_>> {
     let mut offset = start;
     let mut terms = Vec::new();

@@ -1,5 +1,5 @@
-//! Uprobes as events of the `uprobe` PMU (perf_event_open(2), "uprobe"), which do not need tracefs. Their
-//! samples have no fields.
+//! Uprobes as events of the `uprobe` PMU (perf_event_open(2), "uprobe"), which do not need tracefs. These
+//! events cannot record arguments.
 
 use std::ffi::{CStr, CString};
 use std::sync::Arc;

@@ -388,7 +388,8 @@ fn processor_vendor() -> String {
 /// replaces `cycles`.
 fn opened_by_rperf(case: &Case, has_pmu: bool) -> Vec<String> {
     let mut specs: Vec<EventSpec> = if case.events.is_empty() {
-        vec![default_event(true, &processor_vendor())]
+        let may_profile_kernel = true;
+        vec![default_event(may_profile_kernel, &processor_vendor())]
     } else {
         parse(case.events, &machine()).unwrap()
     };
@@ -432,6 +433,7 @@ fn opened_by_perf(case: &Case, sleeper_pid: u32, file: &Path) -> Vec<String> {
         .args([file])
         .finish()
         .unwrap();
+    // Other lines are perf's tips, not events.
     let lines = listed
         .stdout
         .lines()

@@ -107,9 +107,10 @@ impl MemoryPart {
     /// Returns the value of this part of the data source `source`.
     pub(super) fn of(&self, source: u64) -> u64 {
         let (first, count) = self.bits;
+        let lower = field(source, first, count);
         let upper = self.upper_bits;
         let upper = upper.map_or(0, |(first, count)| field(source, first, count));
-        field(source, first, count) | upper << count
+        lower | upper << count
     }
 
     /// Returns the value with this name.
@@ -124,6 +125,7 @@ impl MemoryPart {
     }
 }
 
+/// Returns the `count` bits of the data source from the bit `first` on.
 fn field(source: u64, first: u32, count: u32) -> u64 {
     source >> first & ((1 << count) - 1)
 }

@@ -12,9 +12,9 @@ pub(super) fn processor(cpuid: &str) -> Option<u64> {
     Some(implementer << 12 | part)
 }
 
-/// Whether a file whose member `cpuid` has this value describes `processor`, a result of [`processor`].
-pub(super) fn is_of(cpuid: &str, processor: u64) -> bool {
-    let digits = cpuid.trim().trim_start_matches("0x");
+/// Whether a file describes `processor`, a result of [`processor`]. `file_cpuid` is the value of the file's member `cpuid`.
+pub(super) fn is_of(file_cpuid: &str, processor: u64) -> bool {
+    let digits = file_cpuid.trim().trim_start_matches("0x");
     u64::from_str_radix(digits, 16).is_ok_and(|number| number == processor)
 }
 

@@ -39,7 +39,8 @@ const FILES: [(&str, &str); 6] = [
 /// Metrics of generic events, named as in perf's tables for all architectures (`common/metrics.json`).
 const DEFAULT_METRICS: &str = include_str!("../../tables/common/metrics.json");
 
-/// The PMU that the default metrics name: every machine has it, so they are listed on every machine.
+/// The PMU given to all default metrics, also to those of hardware events: every machine has it, so they are listed on every
+/// machine.
 const SOFTWARE: &str = "software";
 
 /// Returns the metrics that do not need vendor tables: rates of software events and generic hardware

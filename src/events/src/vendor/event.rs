@@ -9,8 +9,8 @@ use super::{TableFinding, UnitScale};
 pub struct VendorEvent {
     /// The name in lower case: `mem_load_retired.l3_hit`.
     pub name: String,
-    /// Name of the PMU without the instance number (`uncore_cha`); `None` for the PMU of the processor cores: the table names
-    /// no PMU, or `cpu`.
+    /// Name of the PMU without the instance number (`uncore_cha`). `None` for the PMU of the processor cores: the table names
+    /// no PMU, or `cpu`; on hybrid processors, `cpu_core` or `cpu_atom` instead.
     pub pmu: Option<String>,
     /// The terms in the syntax of `-e`: `event=0xd1,period=0xc365,umask=0x4`.
     pub terms: String,
@@ -130,7 +130,7 @@ fn description(row: &Row, key: &str) -> Option<String> {
     let mut description = description_text(row, key)?;
     let says_precise = description.contains("(Precise Event)");
     let errata = row.text("Errata");
-    // Intel's own tables write 0 in the fields of events without the property.
+    // In Intel's own tables, `Data_LA` and `PEBS` are not missing but 0 in events without these properties.
     if row.is_set("Data_LA") {
         let stop = if errata.is_some() { "." } else { "" };
         description.push_str(&format!(" Supports address when precise{stop}"));

@@ -124,6 +124,7 @@ impl Loader<'_> {
         }
     }
 
+    /// Loads a JSON file; `pmu` is used for rows without a unit, or with the unit `cpu`.
     fn load_file(&mut self, path: &str, topic: &str, pmu: Option<&str>) {
         let Some(document) = self.document(path) else {
             return;
@@ -173,11 +174,12 @@ impl Loader<'_> {
         }
     }
 
-    /// Loads the files of a processor from a folder in Arm's layout.
+    /// Loads the files of a processor in Arm's layout: from the folder itself, its `pmu`, and the `pmu` of its other subfolders.
     fn load_arm(&mut self, processor: u64) {
         let mut subfolders = vec![String::new(), "pmu".to_owned()];
         let folders = self.folder.names("").into_iter();
         let folders = folders.filter(|name| name.ends_with('/') && name != "pmu/");
+        // The inner `join` removes the slash at the end of the name.
         subfolders.extend(folders.map(|name| join(&join("", &name), "pmu")));
         for subfolder in subfolders {
             for name in self.folder.names(&subfolder) {

@@ -1,4 +1,4 @@
-//! Synthetic tables in the layouts of the three publishers: perf's tree, Intel and Arm.
+//! Synthetic tables in the layouts of the three publishers (perf's tree, Intel and Arm), and the built-in tables.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -262,12 +262,14 @@ proptest! {
     ) {
         let complete = serde_json::Value::from(rows).to_string();
         let truncated: String = complete.chars().take(length).collect();
+        // The truncated table also serves as lines of the mapfile.
         let map = format!("{HEADING}.*,1,t,core\n.*,1,complete.json,core\n{truncated}\n");
         let arm = format!("{{\"cpuid\": \"{cpuid}\", \"events\": {complete}}}");
         let mapped = MemoryFolder::new(&[
             ("mapfile.csv", &map),
             ("complete.json", &complete),
             ("t/truncated.json", &truncated),
+            // Defines only standard events: it is next to the mapfile, but not listed in it.
             ("x.json", &complete),
         ]);
         let loaded = load(&mapped, &cpuid);
@@ -276,7 +278,7 @@ proptest! {
         for event in loaded.tables.events() {
             prop_assert!(loaded.tables.events_named(&event.name).contains(event));
         }
-        // Arm's tables do not panic either.
+        // Loading the same rows in Arm's layout does not panic either.
         let _ = load(&MemoryFolder::new(&[("pmu/a.json", &arm)]), &cpuid);
     }
 }
