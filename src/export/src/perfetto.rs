@@ -65,14 +65,14 @@ impl<W: Write> Writer<'_, W> {
     /// Writes the names of processes and threads. Readers use the last name of a thread, so the names of a thread are in order of
     /// their last samples.
     fn write_threads(&mut self) -> io::Result<()> {
-        let mut last = vec![0; self.profile.threads.len()];
+        let mut last_times = vec![0; self.profile.threads.len()];
         for track in &self.profile.tracks {
-            if let Some(last) = last.get_mut(track.thread as usize) {
+            if let Some(last) = last_times.get_mut(track.thread as usize) {
                 *last = track.rows.last().map_or(0, |row| row.time).max(*last);
             }
         }
-        let mut threads: Vec<_> = self.profile.threads.iter().zip(last).collect();
-        threads.sort_by_key(|(thread, last)| (thread.pid, thread.tid, *last));
+        let mut threads: Vec<_> = self.profile.threads.iter().zip(last_times).collect();
+        threads.sort_by_key(|(thread, last_time)| (thread.pid, thread.tid, *last_time));
         let names = threads.into_iter().map(|(thread, _)| Thread {
             tid: thread.tid.cast_signed(),
             tgid: thread.pid.cast_signed(),
@@ -82,13 +82,14 @@ impl<W: Write> Writer<'_, W> {
             pid: process.pid.cast_signed(),
             cmdline: vec![process.name.clone()],
         });
+        let (first_time, _) = self.profile.span();
         let tree = ProcessTree {
             processes: processes.collect(),
             threads: names.collect(),
         };
         self.put(&Packet {
             process_tree: Some(tree),
-            timestamp: Some(self.profile.span().0),
+            timestamp: Some(first_time),
             sequence: NAMES_SEQUENCE,
             ..Packet::default()
         })
@@ -185,7 +186,9 @@ fn sample(
 
 /// The stacks of one event's samples, numbered from 1.
 struct Callstacks {
+    /// The number of each stack, by its index in [`Profile::stacks`].
     numbers: FxHashMap<u32, u64>,
+    /// The index of each stack in [`Profile::stacks`], by number.
     stacks: Vec<u32>,
 }
 
@@ -224,7 +227,7 @@ impl Callstacks {
     }
 }
 
-/// Chunks of a table, with numbers from 1.
+/// Chunks of a table, each entry with its number in the whole table, from 1.
 fn numbered_chunks<T>(table: &[T]) -> impl Iterator<Item = impl Iterator<Item = (u64, &T)>> {
     let chunks = table.chunks(CHUNK).enumerate();
     chunks.map(|(chunk, items)| ((chunk * CHUNK) as u64 + 1..).zip(items))
@@ -249,6 +252,7 @@ fn tables(profile: &Profile) -> impl Iterator<Item = InternedData> + '_ {
     let objects = numbered_chunks(&profile.objects).map(move |chunk| {
         let mut data = InternedData::default();
         for (iid, object) in chunk {
+            // An object's path, build-id and mapping have the same number: each kind is numbered separately.
             data.mapping_paths.push(string((iid, &object.path)));
             let build_id = object.build_id.as_deref().map(hex);
             let build_id = build_id.inspect(|id| data.build_ids.push(string((iid, id))));
@@ -322,7 +326,7 @@ mod tests {
         }
     }
 
-    /// Two threads in `main`, which calls `leaf`.
+    /// Threads 7 and 8 in `main`, which calls `leaf`. Thread 8 changes its name from `before` to `after`.
     fn profile() -> Profile {
         let function = |name: &str| ProfileFunction {
             name: name.to_owned(),

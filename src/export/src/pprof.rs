@@ -1,7 +1,7 @@
 //! The pprof format: `profile.proto` of github.com/google/pprof, compressed with gzip.
 //!
-//! Samples with equal stacks in one thread are summed up. Each event with samples has two values: number of samples, and sum of
-//! periods.
+//! Samples with equal stacks in one thread become one sample, which has two values for each event with samples: the number of
+//! the samples, and the sum of their periods.
 
 mod proto;
 
@@ -30,8 +30,10 @@ pub fn write(profile: &Profile, start: Option<i64>, out: impl Write) -> io::Resu
     writer.write_samples()?;
     writer.write_mappings()?;
     writer.write_functions()?;
+    // The locations are those of the samples above.
     writer.write_locations()?;
     writer.write_times(start)?;
+    // Everything above adds strings.
     writer.write_strings()?;
     writer.out.finish()?.flush()
 }
@@ -81,7 +83,8 @@ impl<'p, W: Write> Writer<'p, W> {
         self.out.write_all(&self.buffer)
     }
 
-    /// Writes the types of the values. The periods of the first event are the default type; their mean is the period.
+    /// Writes the types of the values, and the default type: the periods of the first event with samples. The period of the
+    /// profile is the mean of these periods.
     fn write_types(&mut self) -> io::Result<()> {
         let events: Vec<_> = self.profile.sampled().collect();
         let single = events.len() == 1;
@@ -157,8 +160,8 @@ impl<'p, W: Write> Writer<'p, W> {
         sums
     }
 
-    /// Writes a mapping for each object, from 0 to its highest frame address: addresses are file offsets, or the kernel's
-    /// addresses. The mapping of the program is first; if the program is unknown, a mapping without a file.
+    /// Writes a mapping for each object, from 0 to its highest frame address (`ProfileFrame::address`). The mapping of the program
+    /// is first; if the program is unknown, a mapping without a file.
     fn write_mappings(&mut self) -> io::Result<()> {
         let mut contents = vec![ObjectFrames::default(); self.profile.objects.len()];
         for frame in &self.profile.frames {
@@ -299,7 +302,7 @@ impl<'p, W: Write> Writer<'p, W> {
 struct ObjectFrames {
     /// The highest address, plus one.
     limit: u64,
-    /// Whether the source location of a frame is known.
+    /// Whether the source location of at least one frame is known.
     has_lines: bool,
     /// Whether there are inlined functions.
     has_inlined: bool,

@@ -64,11 +64,11 @@ pub enum CodeKind {
     User,
     /// A kernel, the host's or a guest's.
     Kernel,
-    /// JIT-compiled, in memory without a file, with symbols from `/tmp/perf-PID.map`.
+    /// JIT-compiled: code in memory without a file, whose symbols are in `/tmp/perf-PID.map`.
     Jit,
 }
 
-/// A function, or a placeholder for code without one.
+/// A function, or a placeholder for code without a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileFunction {
     /// Its name; if unknown, the object's short name in brackets, or `[unknown]`.
@@ -77,7 +77,8 @@ pub struct ProfileFunction {
     pub object: Option<u32>,
     /// Type of its code.
     pub kind: CodeKind,
-    /// Its start and size in the object; `None` for placeholders, and if the function is inlined where it is first used.
+    /// Its start and size in the object; `None` for placeholders, and if the function is inlined in the first frame that refers
+    /// to it.
     pub range: Option<(u64, u64)>,
 }
 
@@ -86,8 +87,9 @@ pub struct ProfileFunction {
 pub struct ProfileFrame {
     /// The function.
     pub function: u32,
-    /// Its address in the object: a file offset. For kernels, JIT code and code without an object the sampled address; in a
-    /// kernel module without a symbol, the offset from its start.
+    /// Its address in the object, as in [`rperf_resolve::Frame::address`]: for most user objects a file offset; for kernels,
+    /// their modules, JIT code and code without an object the sampled address. If no symbol covers an address in a kernel
+    /// module, the offset from the module's start.
     pub address: u64,
     /// Number of enclosing functions at this address: 0 for a function that is not inlined.
     pub inline_depth: u32,

@@ -37,7 +37,7 @@ pub fn write(profile: &Profile, name: &str, exporter: &str, mut out: impl Write)
             profile
                 .tracks
                 .iter()
-                .map(|track| sampled(profile, track, has_several_events))
+                .map(|track| sampled_profile(profile, track, has_several_events))
         }),
     };
     serde_json::to_writer(&mut out, &file)?;
@@ -92,7 +92,7 @@ struct SampledProfile<S, W> {
 }
 
 /// Returns the profile of one thread and event. Its name contains the event if several events have samples.
-fn sampled(profile: &Profile, track: &Track, has_several_events: bool) -> impl Serialize {
+fn sampled_profile(profile: &Profile, track: &Track, has_several_events: bool) -> impl Serialize {
     let event = profile.events.get(track.event as usize);
     let thread = profile.threads.get(track.thread as usize);
     let mut name = thread.map_or_else(String::new, |thread| {

@@ -117,7 +117,8 @@ fn java(name: &str, kind: FrameKind) -> Hue {
     }
 }
 
-/// `java.lang.Thread.run`, not `libc.so.6`.
+/// Whether a name has at least three parts, separated by dots, that all begin with a letter or `<`: `java.lang.Thread.run`, but
+/// not `libc.so.6`.
 fn is_dotted(name: &str) -> bool {
     let mut parts = name.split('.');
     parts.clone().count() >= 3

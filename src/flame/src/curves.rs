@@ -14,9 +14,9 @@ const LEFT: f64 = 130.0;
 const RIGHT: f64 = WIDTH - 40.0;
 const TOP: f64 = 96.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
-/// The number of intervals between the horizontal lines, and between the times below the plot; there is one more line
-/// and one more time.
+/// The number of intervals between the horizontal lines: one less than the number of lines.
 const LINES: u64 = 4;
+/// The number of intervals between the times below the plot: one less than the number of times.
 const TIMES: u64 = 6;
 /// The maximum number of curves that are drawn: the style sheet has a color for each.
 const COLORS: usize = 2;
@@ -28,9 +28,10 @@ pub struct CurveChart {
     pub title: String,
     /// A second, smaller line.
     pub subtitle: String,
-    /// Seconds from the start, ascending: the end of each interval.
+    /// The times of the amounts, in seconds from the start, ascending.
     pub times: Vec<f64>,
-    /// The name of each curve, and its amount at each of `times`. Curves start at 0; only the first two are drawn.
+    /// The name of each curve, and its amount at each of `times`. A curve starts with the amount 0 at time 0. Only the
+    /// first two curves are drawn.
     pub curves: Vec<(String, Vec<u64>)>,
 }
 

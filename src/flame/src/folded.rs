@@ -61,8 +61,8 @@ fn split(line: &str) -> Option<(&str, u64)> {
     }
 }
 
-/// Writes the stacks sorted by their text; weights of equal text are summed up. A line that would begin with `#` begins with `_`
-/// before it. With `marks`, names have suffixes for kernel, inlined and JIT code.
+/// Writes the stacks sorted by their text; weights of equal text are summed up. A line that would begin with `#` begins with
+/// `_#`. With `marks`, names have suffixes for kernel, inlined and JIT code.
 ///
 /// # Errors
 ///
@@ -117,6 +117,10 @@ fn push(label: &Label, marks: bool, line: &mut String) {
 mod tests {
     use super::*;
 
+    /// Values of `marks`.
+    const WITH_MARKS: bool = true;
+    const WITHOUT_MARKS: bool = false;
+
     fn text(stacks: &Stacks, marks: bool) -> String {
         let mut out = Vec::new();
         write(stacks, marks, &mut out).expect("writing to memory succeeds");
@@ -132,15 +136,15 @@ mod tests {
         let folded =
             "bash;main;[unknown] 3\nload;main;std::sort<int, 2>_[i] 12\nswapper;do_idle_[k] 1\n";
         let stacks = parse(folded).expect("folded text");
-        assert_eq!(text(&stacks, true), folded);
+        assert_eq!(text(&stacks, WITH_MARKS), folded);
         let plain = folded.replace("_[i]", "").replace("_[k]", "");
-        assert_eq!(text(&stacks, false), plain);
+        assert_eq!(text(&stacks, WITHOUT_MARKS), plain);
     }
 
     #[test]
     fn other_tools_forms_are_understood() {
         let stacks = parse("# comment\n\n a;b 2.6 \r\na;b 1 5\na;c x 4\n").expect("folded text");
-        assert_eq!(text(&stacks, true), "a;b 8\na;c x 4\n");
+        assert_eq!(text(&stacks, WITH_MARKS), "a;b 8\na;c x 4\n");
     }
 
     #[test]
@@ -155,7 +159,7 @@ mod tests {
         let mut stacks = Stacks::default();
         let frame = stacks.label("a;b\nc", FrameKind::User);
         stacks.add(&[frame], 1);
-        assert_eq!(text(&stacks, false), "a:b c 1\n");
+        assert_eq!(text(&stacks, WITHOUT_MARKS), "a:b c 1\n");
     }
 
     #[test]
@@ -163,8 +167,11 @@ mod tests {
         let mut stacks = Stacks::default();
         let frame = stacks.label("#1 worker", FrameKind::User);
         stacks.add(&[frame], 3);
-        let written = text(&stacks, false);
+        let written = text(&stacks, WITHOUT_MARKS);
         assert_eq!(written, "_#1 worker 3\n");
-        assert_eq!(text(&parse(&written).expect("folded text"), false), written);
+        assert_eq!(
+            text(&parse(&written).expect("folded text"), WITHOUT_MARKS),
+            written
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Heat maps: counts by time from left to right, and by a second scale from bottom to top.
+//! Heat maps: counts by time from left to right, and by another scale ([`HeatScale`]) from bottom to top.
 
 mod svg;
 
@@ -129,9 +129,9 @@ impl HeatMap {
 /// Returns the lower edges of `rows` rows of equal size up to `most` nanoseconds, and of one more row for longer durations.
 #[must_use]
 pub fn linear_edges(most: u64, rows: u32) -> Vec<u64> {
-    let row = most / u64::from(rows.max(1)) + 1;
+    let row_size = most / u64::from(rows.max(1)) + 1;
     (0..=u64::from(rows))
-        .map(|number| number.saturating_mul(row))
+        .map(|row| row.saturating_mul(row_size))
         .collect()
 }
 

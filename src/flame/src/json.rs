@@ -73,7 +73,8 @@ mod tests {
             all.add(&frames, *weight);
         }
         let mut out = Vec::new();
-        write(&Flame::new(&all, false), &mut out).expect("writing to memory succeeds");
+        let reverse = false;
+        write(&Flame::new(&all, reverse), &mut out).expect("writing to memory succeeds");
         String::from_utf8(out).expect("text")
     }
 

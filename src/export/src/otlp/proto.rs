@@ -104,7 +104,7 @@ pub(super) struct Sample {
     pub(super) stack: i32,
     #[prost(int32, repeated, tag = "2")]
     pub(super) attributes: Vec<i32>,
-    /// One for each time.
+    /// The periods: one for each of `times`.
     #[prost(int64, repeated, tag = "4")]
     pub(super) values: Vec<i64>,
     /// Nanoseconds since 1970.

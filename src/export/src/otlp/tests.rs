@@ -1,4 +1,4 @@
-//! The encoded messages, as an independent decoder reads them.
+//! The encoded messages, as an independent decoder reads them. Numbers of fields are the tags in `proto.rs`.
 
 use rperf_testkit::protobuf::{messages, number, packed, packed_fixed};
 
@@ -140,6 +140,7 @@ fn each_event_with_samples_is_a_profile() {
     );
     assert_eq!(number(profile, 6), (1100 + 1150 + 1220) / 3);
     assert_eq!(only(profile, 7).len(), 16);
+    // A second encoding has the same profile id.
     assert_eq!(
         only(profile, 7),
         only(only(only(only(&encoded(), 1), 2), 2), 7)
@@ -215,11 +216,13 @@ fn a_stack_leads_to_functions_files_and_lines() {
 #[test]
 fn rejections_are_read_from_the_answer() {
     assert_eq!(rejection(b""), None);
+    // An empty `partial_success`.
     assert_eq!(rejection(&[0x0a, 0]), None);
     // 2 rejected profiles, and the message "full".
     let answer = [0x0a, 8, 8, 2, 0x12, 4, b'f', b'u', b'l', b'l'];
     let expected = "2 profiles rejected: full".to_owned();
     assert_eq!(rejection(&answer), Some(expected));
+    // Cannot be decoded.
     assert_eq!(rejection(b"no message"), None);
     assert_eq!(warning(&answer), None);
     // Only the message "slow".

@@ -159,6 +159,7 @@ pub(super) struct Frame {
     pub(super) function: u64,
     #[prost(uint64, optional, tag = "3")]
     pub(super) mapping: Option<u64>,
+    /// `rel_pc`: the address in the mapping.
     #[prost(uint64, optional, tag = "4")]
     pub(super) address: Option<u64>,
     #[prost(uint64, optional, tag = "5")]

@@ -169,7 +169,8 @@ impl<W: Write> SchedTraceWriter<W> {
         self.add(at.cpu, event)
     }
 
-    /// Adds a change of the idle state of `cpu`: the index of the state, or `u32::MAX` when the CPU leaves it.
+    /// Adds a change of the idle state of `cpu`. `state` is the index of the state that the CPU enters, or `u32::MAX` when it
+    /// leaves its state.
     ///
     /// # Errors
     ///

@@ -81,7 +81,7 @@ impl HeatMap {
             (LEFT + grid_width + RIGHT).max(640),
             HEADER_HEIGHT + grid_height + FOOTER_HEIGHT,
         );
-        // The selectable times of a column: those of its cells, or only the whole column.
+        // The number of selectable time slots of a column, and the duration of a slot: a cell, or the whole column.
         let (slots, slot) = match self.scale {
             HeatScale::Offset => (self.rows, self.slot()),
             HeatScale::Duration => (1, self.column_duration),
