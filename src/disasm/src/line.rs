@@ -50,7 +50,7 @@ pub struct InstructionLine<'r> {
     pub flow: InsnFlow,
     /// The target of a direct jump or call.
     pub target: Option<OperandAddress<'r>>,
-    /// The address that an operand refers to relative to the program counter.
+    /// The address of an operand that is relative to the program counter, other than [`InstructionLine::target`].
     pub refers: Option<OperandAddress<'r>>,
     /// Samples by event, indexed as [`SampledFunction::sums`](crate::SampledFunction::sums).
     pub hits: Vec<HitCount>,
@@ -59,19 +59,23 @@ pub struct InstructionLine<'r> {
 }
 
 impl InstructionLine<'_> {
-    /// The text with symbols of addresses, as in objdump.
+    /// The text as in objdump: with the symbol of the target, and with the referred address and its symbol as a comment.
     #[must_use]
     pub fn full_text(&self) -> String {
         let mut text = self.text.clone();
-        let suffix = |named: &OperandAddress| match named.symbol {
-            Some(_) => format!(" <{named}>"),
+        let suffix = |operand: &OperandAddress| match operand.symbol {
+            Some(_) => format!(" <{operand}>"),
             None => String::new(),
         };
         if let Some(target) = &self.target {
             text.push_str(&suffix(target));
         }
-        if let Some(place) = &self.refers {
-            text.push_str(&format!("        # {:x}{}", place.address, suffix(place)));
+        if let Some(referred) = &self.refers {
+            text.push_str(&format!(
+                "        # {:x}{}",
+                referred.address,
+                suffix(referred)
+            ));
         }
         text
     }

@@ -55,18 +55,20 @@ impl<'r> Listing<'r> {
         function: &SampledFunction,
         options: ListOptions<'_>,
     ) -> Result<Self, NoCode> {
-        let (first, size) = start_and_size(resolver, function)?;
+        let (start_frame, size) = start_and_size(resolver, function)?;
         let length = usize::try_from(size).map_err(|_| NoCode::Empty)?;
-        let code = resolver.code(&first, Order::MAX, length);
+        // The kernel may modify its code: the code at the end of the recording is listed.
+        let at_end = Order::MAX;
+        let code = resolver.code(&start_frame, at_end, length);
         let code = code.ok_or(NoCode::Missing)?;
         let isa = Isa::of_elf(code.file);
         if isa.is_none() && options.objdump.is_none() {
             return Err(NoCode::Foreign);
         }
-        let start = resolver.object_address(&first);
+        let start = resolver.object_address(&start_frame);
         let walk = Walk {
             resolver,
-            first,
+            start_frame,
             start,
             options,
         };
@@ -75,7 +77,7 @@ impl<'r> Listing<'r> {
         for part in walk.parts(code.bytes.len()) {
             walk.list(&code.bytes, part, printer.as_mut(), &mut lines);
         }
-        assign_hits(&mut lines, function, first.address, start);
+        assign_hits(&mut lines, function, start_frame.address, start);
         let end = start.saturating_add(size);
         Ok(Self { start, end, lines })
     }
@@ -89,13 +91,13 @@ impl<'r> Listing<'r> {
         resolver: &Resolver<'_>,
         function: &SampledFunction,
     ) -> Result<Range<u64>, NoCode> {
-        let (first, size) = start_and_size(resolver, function)?;
-        let start = resolver.object_address(&first);
+        let (start_frame, size) = start_and_size(resolver, function)?;
+        let start = resolver.object_address(&start_frame);
         Ok(start..start.saturating_add(size))
     }
 }
 
-/// Start of a function, and the number of bytes listed.
+/// The frame at the start of a function, and the number of bytes listed.
 pub(crate) fn start_and_size(
     resolver: &Resolver<'_>,
     function: &SampledFunction,
@@ -105,10 +107,11 @@ pub(crate) fn start_and_size(
         .end
         .saturating_sub(symbol.start)
         .min(MAX_FUNCTION_BYTES);
-    let before = symbol.start.wrapping_sub(function.frame.address);
+    // Wraps around if the frame is after the start; `moved` then wraps back.
+    let to_start = symbol.start.wrapping_sub(function.frame.address);
     match size {
         0 => Err(NoCode::Empty),
-        size => Ok((moved(&function.frame, before), size)),
+        size => Ok((moved(&function.frame, to_start), size)),
     }
 }
 
@@ -148,8 +151,8 @@ fn assign_hits(
 struct Walk<'r, 'w, 'o> {
     resolver: &'r Resolver<'w>,
     /// The frame at the start of the function.
-    first: Frame,
-    /// The address of `first` in the object.
+    start_frame: Frame,
+    /// The address of `start_frame` in the object.
     start: u64,
     options: ListOptions<'o>,
 }
@@ -158,11 +161,11 @@ impl<'r> Walk<'r, '_, '_> {
     /// The parts of the function's `size` bytes that are in code sections; all of them if the sections are unknown. A symbol
     /// without a size extends to the next symbol, which may be in another section.
     fn parts(&self, size: usize) -> Vec<Range<usize>> {
-        let Some(sections) = self.resolver.code_sections(&self.first) else {
+        let Some(sections) = self.resolver.code_sections(&self.start_frame) else {
             return std::iter::once(0..size).collect();
         };
         let offset = |address: u64| {
-            let offset = address.saturating_sub(self.first.address);
+            let offset = address.saturating_sub(self.start_frame.address);
             usize::try_from(offset).map_or(size, |offset| offset.min(size))
         };
         let parts = sections
@@ -221,7 +224,7 @@ impl<'r> Walk<'r, '_, '_> {
         };
         text.clear();
         match printed.filter(|printed| printed.len == len) {
-            // objdump's symbol is removed: it is added later, as for text of `printer`.
+            // objdump's symbol and comment are removed: `full_text` adds them, as for text of `printer`.
             Some(printed) if printed.target.or(printed.refers).is_some() => {
                 let without_symbol = instruction.split(" <").next().unwrap_or(instruction);
                 let without_comment = without_symbol.split("  #").next();
@@ -242,7 +245,7 @@ impl<'r> Walk<'r, '_, '_> {
 
     /// An address of the object with its symbol.
     fn operand_address(&self, address: u64) -> OperandAddress<'r> {
-        let frame = self.resolver.frame_in_object(&self.first, address);
+        let frame = self.resolver.frame_in_object(&self.start_frame, address);
         let symbol = frame.and_then(|frame| {
             let symbol = frame.symbol?;
             let offset = frame.address - self.resolver.symbol(symbol)?.start;
@@ -254,7 +257,8 @@ impl<'r> Walk<'r, '_, '_> {
     /// The source location at an offset in the function; `None` if no function is known there. `calls` is a buffer.
     fn site(&self, offset: u64, calls: &mut Vec<CallFrame<'r>>) -> Option<LineSite<'r>> {
         calls.clear();
-        self.resolver.expand(&moved(&self.first, offset), calls);
+        self.resolver
+            .expand(&moved(&self.start_frame, offset), calls);
         let innermost = calls.first()?;
         let symbol = innermost.frame.symbol?;
         let line = innermost.source_line.filter(|line| line.line > 0);

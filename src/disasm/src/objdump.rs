@@ -40,6 +40,7 @@ impl ObjdumpListing {
     /// The instruction at an address: its size in bytes and its text.
     pub(crate) fn at(&self, address: u64) -> Option<(usize, &str)> {
         let (length, text) = self.0.get(&address)?;
+        // A line that is not an instruction may also begin with hexadecimal digits and a colon, usually without bytes.
         (*length > 0).then_some((*length, text.as_str()))
     }
 

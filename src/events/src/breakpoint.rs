@@ -19,7 +19,7 @@ const DEFAULT_ACCESS: u32 = READ | WRITE;
 const DATA_LENGTH: u64 = 4;
 /// Default length of code in bytes: that of a `long`, the only length that x86 accepts for execute breakpoints.
 const CODE_LENGTH: u64 = 8;
-/// Lengths in bytes that the kernel supports on x86; arm64 also has 3, 5, 6 and 7.
+/// The accepted lengths in bytes: those that the kernel supports on x86. 3, 5, 6 and 7, which arm64 also has, are refused.
 const LENGTHS: [u64; 4] = [1, 2, 4, 8];
 
 /// A breakpoint and its modifiers.
@@ -45,16 +45,16 @@ impl<'a> Breakpoint<'a> {
     pub(crate) fn parse(word: &'a str, catalogue: &Catalogue<'_>) -> Result<Self, InvalidPart> {
         let start = Self::PREFIX.len();
         let rest = word.get(start..).unwrap_or_default();
-        let (place, after) = match rest.split_once(':') {
-            Some((place, after)) => (place, Some(after)),
+        let (place, suffix) = match rest.split_once(':') {
+            Some((place, suffix)) => (place, Some(suffix)),
             None => (rest, None),
         };
         let (address, length) = match place.split_once('/') {
             Some((address, length)) => (address, Some(length)),
             None => (place, None),
         };
-        let after_place = start + place.len() + 1;
-        let (access, modifiers) = split_access(after, after_place)?;
+        let suffix_offset = start + place.len() + 1;
+        let (access, modifiers) = split_access(suffix, suffix_offset)?;
         let is_code = access & EXECUTE != 0;
         let length = match length {
             Some(text) => parse_length(text, start + address.len() + 1)?,
@@ -96,6 +96,7 @@ fn parse_length(text: &str, offset: usize) -> Result<u64, InvalidPart> {
 /// The access, or [`DEFAULT_ACCESS`], and the modifiers with their offset in the word; `None` without modifiers.
 type AccessSuffix<'a> = (u32, Option<(usize, &'a str)>);
 
+/// Splits `access:modifiers`, `access` or `modifiers`, which are at `offset` in the word.
 fn split_access(text: Option<&str>, offset: usize) -> Result<AccessSuffix<'_>, InvalidPart> {
     let Some(text) = text else {
         return Ok((DEFAULT_ACCESS, None));

@@ -104,14 +104,14 @@ pub(crate) fn config_of(name: &str) -> Option<u64> {
 /// The number of the cache at the start of a name, and the rest of the name. The longest spelling that fits is used.
 fn cache(name: &str) -> Option<(usize, &str)> {
     let spellings = CACHE_NAMES.iter().zip(CACHES).enumerate();
-    let begins = spellings.flat_map(|(number, (first, others))| {
-        let all = std::iter::once(first).chain(others);
+    let begins = spellings.flat_map(|(number, (default_name, alternatives))| {
+        let all = std::iter::once(default_name).chain(alternatives);
         all.filter_map(move |spelling| Some((number, rest_after(spelling, name)?)))
     });
     begins.min_by_key(|(_, rest)| rest.len())
 }
 
-/// The index of the first list with a word that `text` starts with, and the text after the longest such word.
+/// The index of the first list with a word that `text` starts with, and the text after the longest such word of that list.
 fn word<'a>(lists: &[&[&str]], text: &'a str) -> Option<(usize, &'a str)> {
     let lists = lists.iter().enumerate();
     lists

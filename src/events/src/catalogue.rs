@@ -17,7 +17,7 @@ pub struct Catalogue<'a> {
     pub pmus: Vec<(String, u32)>,
     /// The PMU to select if a name matches several (`--cputype`, `--pmu`).
     pub only: Option<String>,
-    /// Formats and events of the PMUs, symbols of the kernel and vendor tables, queried on demand.
+    /// Formats and events of the PMUs, kernel symbols, and vendor tables, queried on demand.
     pub machine: &'a dyn EventSources,
     /// The tracepoints, queried on demand.
     pub tracepoints: &'a dyn Tracepoints,
@@ -193,6 +193,7 @@ impl Catalogue<'_> {
     /// The definition of a PMU's named event in sysfs, otherwise in vendor tables.
     pub(crate) fn definition(&self, pmu: &str, name: &str) -> Option<EventDefinition> {
         if let Some(terms) = self.machine.event(pmu, name) {
+            // sysfs has the files `NAME.scale`, `NAME.unit` and `NAME.per-pkg` beside the event's file.
             let file = |suffix: &str| self.machine.event(pmu, &format!("{name}.{suffix}"));
             return Some(EventDefinition {
                 terms,

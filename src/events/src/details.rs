@@ -291,8 +291,8 @@ impl RecordDetails {
         }
     }
 
-    /// Adds registers other than those for unwinding; side-band events have none. On arm64 the
-    /// caller of a leaf function is not found by frame pointers but in the link register.
+    /// Adds registers other than those for unwinding of [`CallGraph::Dwarf`]; not called for dummy events, which never sample. On
+    /// arm64 the caller of a leaf function is not found by frame pointers but in the link register.
     pub(crate) fn add_registers(&self, call_graph: CallGraph, attr: &mut Attr) {
         let mut user_regs = self.samples.user_regs;
         if cfg!(target_arch = "aarch64")
@@ -330,7 +330,8 @@ impl RecordDetails {
             attr.sample_regs_user = USER_REGISTERS.unwrap_or_default();
             attr.sample_stack_user = stack_size.bytes();
         }
-        // Call stack mode records user space only, and uses the same hardware as other branch stacks.
+        // Call stack mode records user space only, and uses the same hardware as other branch stacks: it is not added to an event
+        // that excludes user space, or has a branch filter.
         let has_branches = !attr.branch_sample_type.is_empty();
         if call_graph == CallGraph::BranchRecords
             && !has_branches

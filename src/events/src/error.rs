@@ -58,8 +58,10 @@ pub(crate) fn write_block(
     let column = before.chars().count();
     let skipped = column.saturating_sub(MAX_INDENT);
     let dots = if skipped > 0 { ".." } else { "" };
+    // The dots replace characters, so that the columns of the rest don't change.
     let shown: String = text.chars().skip(skipped + dots.len()).collect();
-    let indent = title.len() + 1 + column - skipped;
+    let quote = 1;
+    let indent = title.len() + quote + column - skipped;
     let [title, shown, reason] = [title, &shown, reason].map(|text| text.replace('\n', " "));
     writeln!(f, "{title}'{dots}{shown}'")?;
     write!(f, "{:indent$}\\___ {reason}", "")

@@ -38,7 +38,7 @@ const MINOR_BITS: u32 = 20;
 /// A filter that is valid for an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFilter {
-    /// The text for the kernel: device numbers are replaced by the kernel's.
+    /// The text for the kernel: devices in the form `major:minor` are replaced by the kernel's number for them.
     kernel_text: String,
 }
 
@@ -47,8 +47,9 @@ impl EventFilter {
     ///
     /// # Errors
     /// [`FilterError`] for a filter that the kernel would refuse, such as one with an unknown field, an invalid operator or text
-    /// compared as a number; and for text compared with a pointer to user memory, which never matches. Comparisons with pointers
-    /// to text, arrays and stack traces are left to the kernel to check.
+    /// compared as a number; and for text compared with a system call's pointer to user memory, which never matches. Other
+    /// comparisons with pointers to text, and those with arrays, stack traces and fields with a suffix, are left to the kernel to
+    /// check.
     pub fn parse(text: &str, event: &str, format: &Format) -> Result<Self, FilterError> {
         let mut parser = Parser {
             text,
@@ -58,7 +59,8 @@ impl EventFilter {
             kernel_text: String::new(),
             copied: 0,
         };
-        parser.expression(0)?;
+        let depth = 0;
+        parser.expression(depth)?;
         let (token, position) = parser.tokens.next();
         match token {
             Token::End => {}
@@ -231,7 +233,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether the field is a pointer to text in the memory of a system call's caller, which the kernel reads only with the suffix
-    /// `.ustring`.
+    /// `.ustring`. False for a name with a suffix, which is not the name of a field.
     fn is_user_text(&self, name: &str) -> bool {
         let field = self.format.field(name);
         let is_text = |field: &Field| field.is_pointer && field.type_name.contains("char");
@@ -248,7 +250,7 @@ impl<'a> Parser<'a> {
             (Kind::Number, Token::Cpus(list)) if list.trim().is_empty() => {
                 "expected CPU numbers and ranges, such as CPUS{0-3,5}".to_owned()
             }
-            // The kernel checks lists of CPUs: these must exist.
+            // The kernel checks that the CPUs of a list exist.
             (Kind::Number, Token::Cpus(_))
             | (Kind::Any, Token::Word(_) | Token::Text | Token::Cpus(_))
             | (Kind::Text, Token::Text) => return Ok(()),
@@ -274,12 +276,12 @@ impl<'a> Parser<'a> {
     /// The type of the field `name`. A suffix such as `.ustring` overrides it.
     fn kind(&self, name: &str, position: &Range<usize>) -> Result<Kind, FilterError> {
         let (field, suffix) = name.split_once('.').unwrap_or((name, ""));
-        let own = self.format.field(field).map(Kind::of);
+        let of_event = self.format.field(field).map(Kind::of);
         let common = || {
             let known = COMMON_FIELDS.iter().find(|(known, _)| *known == field);
             known.map(|(_, kind)| *kind)
         };
-        match own.or_else(common) {
+        match of_event.or_else(common) {
             Some(_) if !suffix.is_empty() => Ok(Kind::Any),
             Some(kind) => Ok(kind),
             None => Err(self.unknown(field, position)),

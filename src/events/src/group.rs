@@ -36,7 +36,7 @@ pub(crate) fn group(
     let part = |from: usize, to: usize| word.text.get(from..to).unwrap_or_default();
     let modifiers = match part(close + 1, word.text.len()).strip_prefix(':') {
         Some(letters) => Modifiers::parse(letters)
-            .map_err(|bad| vec![word.fault(close + 2 + bad.offset, bad.reason)])?,
+            .map_err(|bad| vec![word.fault(close + "}:".len() + bad.offset, bad.reason)])?,
         None => Modifiers::default(),
     };
     let mut events: Vec<EventSpec> = Vec::new();
@@ -58,7 +58,8 @@ pub(crate) fn group(
     let mut groups = by_cores(events, catalogue);
     for event_group in &mut groups {
         for (index, event) in event_group.iter_mut().enumerate() {
-            modifiers.add_to(event, index == 0);
+            let is_leader = index == 0;
+            modifiers.add_to(event, is_leader);
             event.group = match index {
                 0 => GroupPosition::Leader {
                     name: part(0, open).to_owned(),
@@ -84,12 +85,19 @@ fn by_cores(events: Vec<EventSpec>, catalogue: &Catalogue<'_>) -> Vec<Vec<EventS
             others.push(pmu);
         }
     }
-    let events_on = |pmu: &String, has_general: bool| -> Vec<EventSpec> {
-        let is_on = |event: &&EventSpec| event.pmu.as_ref().map_or(has_general, |own| own == pmu);
+    let events_on = |wanted: &String, with_no_pmu: bool| -> Vec<EventSpec> {
+        let is_on =
+            |event: &&EventSpec| event.pmu.as_ref().map_or(with_no_pmu, |pmu| pmu == wanted);
         events.iter().filter(is_on).cloned().collect()
     };
-    let of_cores = cores.into_iter().map(|(core, _)| events_on(core, true));
-    let of_others = others.into_iter().map(|pmu| events_on(pmu, false));
+    let of_cores = cores.into_iter().map(|(core, _)| {
+        let with_no_pmu = true;
+        events_on(core, with_no_pmu)
+    });
+    let of_others = others.into_iter().map(|pmu| {
+        let with_no_pmu = false;
+        events_on(pmu, with_no_pmu)
+    });
     of_cores.chain(of_others).collect()
 }
 

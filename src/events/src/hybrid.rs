@@ -25,16 +25,16 @@ pub(crate) fn core_pmus<'a>(catalogue: &'a Catalogue<'_>) -> Vec<&'a (String, u3
     }
 }
 
-/// Returns the event, or one event per kind of cores: `cycles:u` becomes `cpu_core/cycles/u` and
-/// `cpu_atom/cycles/u`.
+/// Returns one event per kind of cores for a hardware, cache or raw event of no particular PMU on a hybrid machine: `cycles:u`
+/// becomes `cpu_core/cycles/u` and `cpu_atom/cycles/u`. Returns any other event unchanged.
 #[must_use]
 pub fn on_all_cores(event: EventSpec, catalogue: &Catalogue<'_>) -> Vec<EventSpec> {
-    let is_general = matches!(
+    let is_of_cores = matches!(
         event.attr.kind,
         EventType::HARDWARE | EventType::HW_CACHE | EventType::RAW
     );
     let pmus = core_pmus(catalogue);
-    if !is_general || event.pmu.is_some() || pmus.is_empty() {
+    if !is_of_cores || event.pmu.is_some() || pmus.is_empty() {
         return vec![event];
     }
     let on = |pmu: &(String, u32)| EventSpec {

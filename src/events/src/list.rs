@@ -191,6 +191,7 @@ impl EventSelection {
         })
     }
 
+    /// Whether the selection can contain events of this type; in a selection by name, only those whose names match.
     fn takes(&self, kind: EventKind) -> bool {
         match self {
             Self::All => true,
@@ -204,6 +205,7 @@ impl EventSelection {
         }
     }
 
+    /// Whether the tracepoint system `candidate` is selected; true if the selection restricts no system.
     fn takes_system(&self, candidate: &str) -> bool {
         match self {
             Self::Named {
@@ -215,6 +217,7 @@ impl EventSelection {
         }
     }
 
+    /// Whether the name `candidate` is selected; true if the selection is not by name.
     fn takes_name(&self, candidate: &str) -> bool {
         match self {
             Self::Named {
@@ -443,7 +446,7 @@ fn tracepoints(
     let mut rows = Vec::new();
     for system in systems {
         let mut names = match catalogue.tracepoints.names(&system) {
-            // Probes may be removed while they are listed.
+            // The system's folder disappears if its last event, such as a probe, is removed meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             names => names?,
         };

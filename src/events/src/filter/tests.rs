@@ -2,6 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// Bytes of a `long` of the kernel.
+const LONG_SIZE: usize = 8;
+
 const FORMAT: &str = "name: made_up\nID: 7\nformat:\n\
 \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
 \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
@@ -13,7 +16,7 @@ const FORMAT: &str = "name: made_up\nID: 7\nformat:\n\
 print fmt: \"%d\", REC->prev_pid\n";
 
 fn parse(text: &str) -> Result<EventFilter, FilterError> {
-    let format = Format::parse(FORMAT, 8).expect("a format file");
+    let format = Format::parse(FORMAT, LONG_SIZE).expect("a format file");
     EventFilter::parse(text, "sys:made_up", &format)
 }
 
@@ -95,7 +98,7 @@ fn errors_have_the_position_of_the_word() {
 
 #[test]
 fn text_of_user_pointers_needs_the_ustring_suffix() {
-    let format = Format::parse(FORMAT, 8).expect("a format file");
+    let format = Format::parse(FORMAT, LONG_SIZE).expect("a format file");
     let parse = |text| EventFilter::parse(text, "syscalls:sys_enter_made_up", &format);
     for text in [
         r#"filename ~ "*passwd*""#,

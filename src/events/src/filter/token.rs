@@ -5,8 +5,8 @@ use std::ops::Range;
 /// A token of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// The name of a field, a number, or other text up to a blank, an operator, a parenthesis or a quote; or text without a
-    /// closing quote.
+    /// The name of a field, a number, or other text up to a blank, an operator, a parenthesis or a quote; a single
+    /// `|`; or text without a closing quote.
     Word(&'a str),
     /// A quoted text.
     Text,
@@ -55,10 +55,12 @@ impl<'a> Tokens<'a> {
         Self { text, at: 0 }
     }
 
+    /// The next token and its byte range, without advancing.
     pub(super) fn peek(&self) -> (Token<'a>, Range<usize>) {
         Self { ..*self }.next()
     }
 
+    /// The next token and its byte range; [`Token::End`] at the end, in each further call too.
     pub(super) fn next(&mut self) -> (Token<'a>, Range<usize>) {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let start = self.text.len() - rest.trim_start().len();

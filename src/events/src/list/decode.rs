@@ -62,7 +62,8 @@ fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
 fn names(config: u64, pmu: &str, kind: u32, catalogue: &Catalogue<'_>) -> Vec<String> {
     let mut names = catalogue.event_names(pmu);
     names.retain(|name| {
-        let event = PmuEvent::named(pmu, kind, name, &[], catalogue);
+        let no_terms = [];
+        let event = PmuEvent::named(pmu, kind, name, &no_terms, catalogue);
         event.is_ok_and(|event| {
             event.attr.config == config && (event.attr.config1, event.attr.config2) == (0, 0)
         })

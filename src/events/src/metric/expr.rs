@@ -65,7 +65,7 @@ pub enum Operator {
 
 /// Properties of the machine that are known before counting.
 pub trait MachineProperties {
-    /// The value of a literal, in lower case without `#`; `None` if unknown.
+    /// The value of the literal `name`, which is in lower case without `#`; `None` if the value is unknown.
     fn literal(&self, name: &str) -> Option<f64>;
 
     /// Whether the machine has an event.
@@ -91,6 +91,7 @@ impl Expr {
         names
     }
 
+    /// Calls `take` for this expression and its parts, which are in the order of the formula's text.
     fn visit<'a>(&'a self, take: &mut dyn FnMut(&'a Self)) {
         take(self);
         match self {

@@ -4,10 +4,11 @@
 //! computes the value.
 //!
 //! ```text
-//! choice := bits [ "if" bits "else" choice ]
-//! bits   := binary operators by precedence, loosest first:  |  ^  &  < >  + -  * / %  unary -
-//! value  := number | name | "#" literal | "(" choice ")" | min(a, b) | max(a, b) | d_ratio(a, b)
-//!         | source_count(event) | has_event(event) | strcmp_cpuid_str(pattern)
+//! choice    := operation [ "if" operation "else" choice ]
+//! operation := values with operators, loosest first:  |  ^  &  < >  + -  * / %  unary -
+//! value     := number | name | "#" literal | "(" choice ")"
+//!            | min(choice, choice) | max(choice, choice) | d_ratio(choice, choice)
+//!            | source_count(event) | has_event(event) | strcmp_cpuid_str(pattern)
 //! ```
 //!
 //! A name is that of an event or metric. In names of events `@` is a slash, and a backslash escapes characters that would end
