@@ -115,6 +115,7 @@ impl<'d> TraceDat<'d> {
         let rest = bytes.get(head.end..).unwrap_or_default();
         let mut descriptions = head.tracing_data_start();
         let prefix_size = descriptions.len();
+        // The end of the descriptions is known only after parsing them: until then, the rest of the file follows them.
         descriptions.extend_from_slice(rest);
         let (data, end) = TracingData::parse_prefix(&descriptions).map_err(Error::Formats)?;
         let layout = PageLayout::parse(data.header_page, head.endian, head.page_size);

@@ -22,8 +22,8 @@ pub struct MachineTables {
 }
 
 impl MachineTables {
-    /// The tables in `folder` for the processor `cpuid`, which is its name in tables. `None` selects this machine's processor, whose
-    /// name some architectures read from `sysfs`.
+    /// The tables in `folder` for the processor with the name `cpuid` in tables. `None` selects this machine's processor; on some
+    /// architectures, its name is read from `sysfs`.
     #[must_use]
     pub fn new(folder: PathBuf, cpuid: Option<String>, sysfs: &Path) -> Self {
         Self {

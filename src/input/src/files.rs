@@ -92,6 +92,7 @@ fn is_large_and_sparse(metadata: &Metadata) -> bool {
 /// Opens a regular file on a disk, or a file of the kernel that may be read ([`is_readable_kernel_file`]).
 fn open_regular(found: &FoundFile, path: &Path) -> io::Result<File> {
     match found.metadata().is_file() && is_readable_kernel_file(path) {
+        // for_reading() refuses files of procfs and sysfs.
         true => found.for_reading_any_type(),
         false => found.for_reading(),
     }
@@ -127,15 +128,15 @@ mod tests {
 
     #[test]
     fn reads_mapped_and_proc_files_but_no_devices() {
-        let own = DiskFiles.read(Path::new("/proc/self/exe")).unwrap();
-        assert!(own.starts_with(b"\x7fELF"));
+        let executable = DiskFiles.read(Path::new("/proc/self/exe")).unwrap();
+        assert!(executable.starts_with(b"\x7fELF"));
         let status = DiskFiles.read(Path::new("/proc/self/status")).unwrap();
         assert!(status.starts_with(b"Name:"));
         let mut magic = [0; 4];
         let exe = Path::new("/proc/self/exe");
         assert_eq!(DiskFiles.read_at(exe, 0, &mut magic).unwrap(), 4);
         assert_eq!(&magic, b"\x7fELF");
-        let last = own.len() as u64 - 1;
+        let last = executable.len() as u64 - 1;
         assert_eq!(DiskFiles.read_at(exe, last, &mut magic).unwrap(), 1);
         let listed = DiskFiles.list(Path::new("/proc/self")).unwrap();
         assert!(listed.contains(&exe.to_path_buf()));

@@ -68,7 +68,9 @@ impl EventSources for MachinePmus {
 
     /// Whether `pmu` is a PMU of the cores. On hybrid machines and on Arm, such PMUs list their CPUs in `cpus`.
     fn is_core(&self, pmu: &str) -> bool {
-        pmu == "cpu" || self.sysfs.pmu_file(pmu, "", "cpus").is_some()
+        // `cpus` is in the PMU's own folder, not in a subfolder.
+        let no_subfolder = "";
+        pmu == "cpu" || self.sysfs.pmu_file(pmu, no_subfolder, "cpus").is_some()
     }
 
     fn vendor(&self) -> &VendorTables {

@@ -47,7 +47,7 @@ pub(super) struct TextSample<'t> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TextItem<'t> {
     Sample(TextSample<'t>),
-    /// A line that begins with `#`, as in `perf script --header`: name and value, which is empty without a colon.
+    /// A line that begins with `#`, as in `perf script --header`: name and value. The value is empty if the line has no colon.
     Header(&'t str, &'t str),
     /// A record that is not a sample, such as PERF_RECORD_MMAP2.
     Other,
@@ -73,7 +73,8 @@ impl<'t> Items<'t> {
     fn frames(&mut self) -> Result<Vec<TextFrame<'t>>, LineProblem> {
         let mut frames = Vec::new();
         while let Some(line) = self.lines.peek().copied() {
-            // Frames begin with a tab, which may have become blanks when the text was copied.
+            // Frames begin with a tab, which may have become blanks when the text was copied. Lines of samples can begin with
+            // blanks, too.
             let is_frame = line.starts_with('\t')
                 || (line.starts_with(' ') && parse_head(line).is_none() && !line.trim().is_empty());
             if !is_frame {
@@ -233,7 +234,7 @@ impl<'t> TextHead<'t> {
         };
         let event = name.strip_suffix(':').filter(|name| !name.is_empty())?;
         let rest = rest.trim();
-        // Samples of tracepoints are printed without their period; it is taken as 1.
+        // Samples of tracepoints are printed without their period: after a period, the text is not the fields of a tracepoint.
         let fields = (period.is_none() && is_tracepoint(event, rest)).then_some(rest);
         let head = Self {
             period,

@@ -234,7 +234,8 @@ fn written(text: &str) -> (Vec<u8>, ImportedText) {
 
 #[test]
 fn callchains_lead_to_functions() {
-    // Offsets in two objects that overlap, as perf 6.1 prints them; and an address of the kernel.
+    // Frames in /a and /b with offsets instead of addresses, as perf 6.1 prints them, whose ranges overlap; a frame in /c with an
+    // address; and an address of the kernel.
     let text = "# hostname : there\n# arch : aarch64\n\
         a 7 1.000001: 5 cycles: \n\tffffffff81000110 sys+0x10 ([kernel.kallsyms])\n\t1010 f+0x10 (/a)\n\t1020 g+0x10 (/b)\n\n\
         a 7 1.000002: 5 cycles: \n\t7fff00001010 h+0x10 (/c)\n\n";
@@ -243,6 +244,7 @@ fn callchains_lead_to_functions() {
     assert_eq!(data.features().hostname().as_deref(), Some("there"));
     assert_eq!(data.features().arch().as_deref(), Some("aarch64"));
     let layout = SampleLayout::new(&data.events()[0].attr);
+    // Name, start address, size and offset in the object (`pgoff`) of each mapping.
     let mut maps = Vec::new();
     let mut chains = Vec::new();
     for record in data.records() {
@@ -270,7 +272,7 @@ fn callchains_lead_to_functions() {
         ]
     );
     assert!(a.1 + a.2 <= b.1 || b.1 + b.2 <= a.1, "{a:?} {b:?}");
-    // Only the second object gets other addresses.
+    // The offsets in /a are also its addresses; only /b, the second object, gets other addresses.
     assert_eq!((a.1, a.3, b.3), (0x1000, 0x1000, 0x1000));
     assert_eq!((c.1, c.2), (0x7fff_0000_1000, 0x11));
     let names: Vec<&str> = imported.symbols.iter().map(|file| &*file.name).collect();

@@ -25,9 +25,10 @@ const MAX_TEXT: usize = 32_000;
 /// The common pattern of all texts of a tracepoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FieldPattern<'t> {
-    /// Keys in their order; empty if `is_free`.
+    /// The field of each key, in the order of the keys in the texts; empty if `is_free` or `is_empty`.
     fields: Vec<FieldTexts<'t>>,
-    /// Whether the keys of the texts differ, are missing or occur twice: then each text is stored as a whole.
+    /// Whether the keys, or the parts before the first key, differ between texts, or keys are missing or occur twice: then each
+    /// text is stored as a whole.
     is_free: bool,
     /// Whether no text was added yet.
     is_empty: bool,
@@ -57,9 +58,9 @@ struct FieldTexts<'t> {
     is_hexadecimal: bool,
     /// Whether all values are states of tasks up to their first blank.
     is_state: bool,
-    /// The text from the first blank on, if it is the same in all values.
+    /// The part of the value from the first blank on; `None` if it is not the same in all values.
     tail: Option<&'t str>,
-    /// Length of the longest value in bytes.
+    /// Length of the longest value in bytes, with its tail.
     longest: usize,
 }
 

@@ -89,8 +89,8 @@ impl ScriptText<'_> {
         }
         samples.flush()?;
         let features = survey.features(&events, &symbols, command);
-        // A kernel without names needs no file: its build-id in the recording keeps readers from using the running kernel's
-        // functions.
+        // A kernel without names needs no file. Its build-id, which is already in `features`, keeps readers from using the
+        // running kernel's functions.
         if !survey.objects.kernel.has_names() {
             symbols.retain(|file| file.kind != SymbolFileKind::Kernel);
         }

@@ -22,14 +22,15 @@ pub struct KernelSymbols<'d> {
 }
 
 impl<'d> KernelSymbols<'d> {
-    /// Finds the code of the kernel; `None` if the addresses of its start or end are missing, or hidden (0).
+    /// Finds the code of the kernel; `None` if the address of its start or end is missing or hidden (0), or if the end is not
+    /// above the start.
     pub(crate) fn new(text: &'d [u8]) -> Option<Self> {
         let lines = text.split(|byte| *byte == b'\n');
         let address_of = |symbol: &[u8]| {
             let mut lines = lines.clone();
             lines.find_map(|line| {
                 let line = line.trim_ascii();
-                // The name, with the blank before it.
+                // `name` is the end of the line, as long as `symbol` and the blank before it.
                 let (rest, name) =
                     line.split_at_checked(line.len().checked_sub(symbol.len() + 1)?)?;
                 let address = rest.split(|byte| *byte == b' ').next()?;

@@ -33,7 +33,8 @@ pub(super) struct Options {
     pub(super) instances: Vec<String>,
     /// The option BUFFER of the top instance: offset of the section that contains the option, and the option's content.
     top: Option<(u64, Vec<u8>)>,
-    /// Id and first 8 bytes of each option of another kind. In options that refer to a section, the bytes are its offset.
+    /// Id and first 8 bytes of each option other than BUFFER, TRACECLOCK and UNAME. In options that refer to a section, the bytes
+    /// are the section's offset.
     sections: Vec<(u16, u64)>,
     /// Whether the clock's name follows the table of CPUs. Only in version 6.
     has_clock_after_cpus: bool,
@@ -52,7 +53,8 @@ impl Options {
         }
     }
 
-    /// Reads the options of version 6, up to the last one.
+    /// Reads the options of version 6, up to the last one. In this version, only instances have the option BUFFER: the table of
+    /// CPUs has the pages of the top instance.
     pub(super) fn read_version_6(&mut self, from: &mut Cursor<'_>) -> Result<(), Error> {
         loop {
             let failed = at(from.offset(), "option");

@@ -116,6 +116,7 @@ impl<'p> RingEvents<'p> {
         }
     }
 
+    /// The error for a problem at the offset `at` of the current page.
     fn error(&self, problem: String) -> Error {
         Error::Part {
             offset: self.origin + (self.page + self.at) as u64,
@@ -178,30 +179,32 @@ impl<'p> RingEvents<'p> {
                 header & ((1 << TIME_DELTA_BITS) - 1),
             ),
         };
-        let first = self.at + 4;
-        let word = endian.u32_at(events, first);
-        let long_delta = word.map(|word| (u64::from(word) << TIME_DELTA_BITS) + u64::from(delta));
+        // The word after the header: a part of a time, a length, or data.
+        let word_at = self.at + 4;
+        let word = endian.u32_at(events, word_at);
+        // For a TIME_STAMP, the time; for a TIME_EXTEND, the difference to the time of the last entry.
+        let extended = word.map(|word| (u64::from(word) << TIME_DELTA_BITS) + u64::from(delta));
         let (start, length) = match kind {
             PADDING if delta == 0 => {
                 self.at = self.end;
                 return Ok(None);
             }
             TIME_EXTEND | TIME_STAMP => {
-                let Some(value) = long_delta else {
+                let Some(value) = extended else {
                     return Err(self.error("a time is truncated".to_owned()));
                 };
                 self.time = match kind {
                     TIME_EXTEND => self.time.wrapping_add(value),
                     _ => complete_time(value, self.time),
                 };
-                self.at = first + 4;
+                self.at = word_at + 4;
                 return Ok(None);
             }
             0 | PADDING => {
                 let length = word.and_then(|word| word.checked_sub(4));
-                (first + 4, length.map(|length| length as usize))
+                (word_at + 4, length.map(|length| length as usize))
             }
-            words => (first, Some(words as usize * 4)),
+            words => (word_at, Some(words as usize * 4)),
         };
         self.time = self.time.wrapping_add(u64::from(delta));
         let raw = length.and_then(|length| events.get(start..)?.get(..length));

@@ -114,7 +114,7 @@ impl<'d> Sections<'d> {
         }
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let failed = at(start, "compressed pages of a CPU");
-        // The size in the file's table of CPUs does not include the count of chunks.
+        // The size in the file's table of CPUs does not include the count of chunks: the last chunk ends 4 bytes after `stored`.
         let mut from = self.cursor_at(offset);
         let count = from.u32("count of chunks").map_err(failed)?;
         let mut pages = Vec::new();

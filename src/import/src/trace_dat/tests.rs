@@ -117,7 +117,8 @@ fn pages(endian: Endian) -> [Vec<u8>; 2] {
     let other_cpu = bytes().u32(word(3, 50)).raw(&tick(endian, 8, 4));
     let other_cpu = other_cpu.u32(word(8, 0)).raw(&stack).1;
     let last = bytes().u32(word(3, 0)).raw(&tick(endian, 7, 5)).1;
-    // The number of the events that were lost before the page follows the events.
+    // The flags of the commit tell that events were lost before the page, and that their number follows the page's 16 bytes of
+    // events.
     let mut second = page(endian, 1 << 29, 1 << 31 | 1 << 30, &last);
     let count = bytes().u64(12).1;
     second[16 + 16..16 + 24].copy_from_slice(&count);
@@ -164,15 +165,16 @@ fn version_6(endian: Endian) -> Vec<u8> {
     file = file.u16(options::TRACECLOCK).u32(0);
     file = file.u16(options::DONE).raw(b"flyrecord\0");
     let clock = b"local [mono] boot\0";
-    let table = file.1.len() + 2 * 16 + 8 + clock.len();
-    let first = table.next_multiple_of(PAGE);
+    // The end of the table of CPUs, with an offset and a size for each of two, and of the clock.
+    let end = file.1.len() + 2 * 16 + 8 + clock.len();
+    let pages_at = end.next_multiple_of(PAGE);
     let pages = pages(endian);
-    file = file.u64(first as u64).u64(pages[0].len() as u64);
+    file = file.u64(pages_at as u64).u64(pages[0].len() as u64);
     file = file
-        .u64((first + pages[0].len()) as u64)
+        .u64((pages_at + pages[0].len()) as u64)
         .u64(pages[1].len() as u64);
     file = file.u64(clock.len() as u64).raw(clock);
-    file.1.resize(first, 0);
+    file.1.resize(pages_at, 0);
     file.raw(&pages.concat()).1
 }
 
@@ -197,11 +199,12 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
     let mut file = start(endian, "7")
         .raw(compression.as_bytes())
         .raw(b"\x001\0");
-    // The offset of the options is written at the end.
+    // The offset of the options is not known yet; it is written at the end.
     let offset_at = file.1.len();
     file = file.u64(0);
     let uname = bytes().u16(options::UNAME).u32(UNAME.len() as u32);
     let mut options = uname.raw(UNAME);
+    // The ids are those of `sections::DESCRIPTIONS`.
     for (id, content) in (16..).zip(descriptions(endian)) {
         options = options.u16(id).u32(8).u64(file.1.len() as u64);
         file = file.raw(&section(id, &content));
@@ -213,13 +216,14 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
             false => pages,
         };
         let place = bytes().u32(cpu).u64(file.1.len() as u64);
+        // The size does not include the count of chunks.
         let size = data.len() - if is_packed { 4 } else { 0 };
         table.extend(place.u64(size as u64).1);
         file = file.raw(&data);
     }
     let mut buffer = bytes().u64(1).raw(b"\0mono\0");
     if endian == Endian::Little {
-        // As trace-cmd 3.1.6 does.
+        // The size of a page, which trace-cmd 3.1.6 writes before the count of CPUs.
         buffer = buffer.u32(PAGE as u32);
     }
     let buffer = buffer.u32(2).raw(&table).1;
@@ -228,8 +232,8 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
     let instance = bytes().u64(1).raw(b"other\0mono\0").u32(0).1;
     options = options.u16(options::BUFFER).u32(instance.len() as u32);
     options = options.raw(&instance).u16(options::DONE).u32(8).u64(0);
-    let first = bytes().u64(file.1.len() as u64).1;
-    file.1[offset_at..offset_at + 8].copy_from_slice(&first);
+    let options_offset = bytes().u64(file.1.len() as u64).1;
+    file.1[offset_at..offset_at + 8].copy_from_slice(&options_offset);
     file.raw(&section(options::DONE, &options.1)).1
 }
 
@@ -363,7 +367,7 @@ fn refusals_name_their_cause() {
         error(&file),
         "times are from the clock 'uptm', which does not count nanoseconds"
     );
-    // An event without a description.
+    // An event without a description: the first one of CPU 1, whose page is the file's last.
     let mut file = version_6(Endian::Little);
     let id_at = file.len() - PAGE + 16 + 4;
     file[id_at] = 0xee;
@@ -372,7 +376,7 @@ fn refusals_name_their_cause() {
         "{}",
         error(&file)
     );
-    // Events that do not fit into their page.
+    // A commit with more bytes of events than fit into the page.
     let mut file = version_6(Endian::Little);
     let commit = file.len() - PAGE + 8;
     file[commit + 1] = 0xff;

@@ -162,7 +162,8 @@ impl Tracepoints {
             let short = || endian.u32_at(address, 0).map(u64::from);
             endian.u64_at(address, 0).or_else(short).unwrap_or_default()
         });
-        // The addresses end at an element that is 0 or all ones, or at a marker (`PERF_CONTEXT_*`).
+        // The addresses end at an element that is 0 or all ones; with 64 bits also at any element from PERF_CONTEXT_KERNEL on,
+        // which readers would take for a marker.
         let limit: u64 = match long {
             4 => u32::MAX.into(),
             _ => PERF_CONTEXT_KERNEL,
@@ -500,7 +501,6 @@ impl<'k, O: Output> SampleWriter<'k, O> {
         };
         let tracepoint = self.tracepoints.by_id.get(&tracepoint_id);
         let tid = tracepoint.and_then(|counted| counted.common_pid?.u64(event.raw));
-        // A trace.dat has threads, but not the processes that they belong to.
         let tid = tid.map_or(0, |tid| tid as u32);
         let callchain = event.stack.map(|stack| self.tracepoints.callchain(stack));
         let callchain = callchain.filter(|chain| !chain.is_empty());
@@ -517,6 +517,7 @@ impl<'k, O: Output> SampleWriter<'k, O> {
         let sample = SampleRecord {
             id: self.ids.get(&tracepoint_id).copied(),
             ip: Some(ip.unwrap_or_default()),
+            // A trace.dat has threads, but not the processes that they belong to.
             pid_tid: Some((tid, tid)),
             time: Some(event.time),
             cpu: Some(cpu),
