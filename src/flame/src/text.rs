@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-/// Displays text escaped for XML, with control characters and non-characters replaced.
+/// Displays text escaped for XML. Control characters and non-characters are replaced: a tab by a blank, others by U+FFFD.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl Display for Escaped<'_> {

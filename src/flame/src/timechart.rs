@@ -26,7 +26,8 @@ pub struct TimeChart {
     pub gaps: Vec<ChartGap>,
 }
 
-/// The kind of a row; rows of a kind should be together.
+/// The kind of a row. Rows of a kind should be together: a heading is drawn above each row that differs in kind from the
+/// previous row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowKind {
     /// A CPU. Names of boxes are written into boxes that are wide enough.

@@ -22,8 +22,8 @@ pub struct FlameFrame {
     /// The weight of the stacks through the frame in the recording that the displayed one is compared with, scaled if requested;
     /// 0 without a comparison.
     pub before: u64,
-    /// The frame's own weight (without its children) in the displayed recording, minus that in the recording it is compared with.
-    /// Without a comparison, the own weight.
+    /// The frame's own weight (without its children) in the displayed recording, minus its own weight in the recording that the
+    /// displayed one is compared with, scaled if requested. Without a comparison, the own weight.
     pub growth: i64,
 }
 
@@ -68,7 +68,7 @@ impl Weights {
     }
 }
 
-/// The paths of all stacks, in drawing order once sorted by rank.
+/// The paths of all stacks. Sorted by the ranks of their frames, they are in drawing order.
 #[derive(Default)]
 struct Paths {
     /// All labels, sorted; the index is the rank, which orders siblings.
@@ -91,7 +91,8 @@ impl Flame {
     pub fn new(stacks: &Stacks, reverse: bool) -> Self {
         let mut paths = Paths::with_labels(&[stacks]);
         paths.add(stacks, reverse, |after| Weights { before: 0, after });
-        paths.finish(FrameWidths::After, false)
+        let compares = false;
+        paths.finish(FrameWidths::After, compares)
     }
 
     /// The flame graph of `after` compared with `before`. With `normalize` the weights of `before`
@@ -118,7 +119,8 @@ impl Flame {
             after: 0,
         });
         paths.add(after, reverse, |after| Weights { before: 0, after });
-        paths.finish(widths, true)
+        let compares = true;
+        paths.finish(widths, compares)
     }
 
     /// Name and type of code of a frame.
@@ -160,8 +162,10 @@ impl Paths {
         }
     }
 
-    /// Adds the path of each stack; `weights` converts the weight of a stack to weights in both recordings: one of them is 0.
+    /// Adds the path of each stack of one recording. `weights` converts the weight of a stack to weights in both recordings,
+    /// with 0 for the other recording.
     fn add(&mut self, stacks: &Stacks, reverse: bool, weights: impl Fn(u64) -> Weights) {
+        // The rank of each label of `stacks`.
         let ranks: Vec<Option<u32>> = stacks
             .labels()
             .iter()
@@ -269,7 +273,7 @@ impl Tree {
 
     /// The frames with their positions: siblings are placed side by side from the start of their parent.
     fn into_frames(self, widths: FrameWidths) -> Vec<FlameFrame> {
-        // Position of the next frame at each depth, up to the children of the last frame.
+        // At each depth the position of the next frame; the last element is for the children of the last frame.
         let mut next: Vec<u64> = vec![0];
         let place = |node: &Node| {
             next.truncate(node.depth + 1);

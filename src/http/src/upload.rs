@@ -19,7 +19,7 @@ const DELAYS: [Duration; 4] = [
 ];
 /// Maximum delay; a longer `Retry-After` is shortened to it.
 const MAX_DELAY: Duration = Duration::from_secs(30);
-/// Maximum size of an answer in bytes; a larger one is ignored.
+/// Maximum size of an answer in bytes; a larger one is taken as empty.
 const MAX_ANSWER: u64 = 64 << 10;
 /// Maximum length of the line of an answer in [`UploadError::Refused`], in characters.
 const MAX_LINE_LENGTH: usize = 200;
@@ -133,7 +133,8 @@ impl Upload<'_> {
         }
     }
 
-    /// Sends the data once. `attempts` is the number of attempts, with this one.
+    /// Sends the data once. `attempts` is the number of attempts, with this one. An error ends the upload; after
+    /// [`Attempt::Failed`] another attempt may follow.
     fn attempt(&self, agent: &Agent, attempts: usize) -> Result<Attempt, UploadError> {
         check_threads()?;
         let mut request = agent.post(self.url);
@@ -157,7 +158,7 @@ impl Upload<'_> {
             }
         };
         let status = response.status().as_u16();
-        // The status is enough: an answer that cannot be read is ignored.
+        // The status is enough: an answer that cannot be read is taken as empty.
         let body = response.body_mut().with_config().limit(MAX_ANSWER);
         let answer = body.read_to_vec().unwrap_or_default();
         match status {

@@ -23,8 +23,8 @@ pub enum Error {
         offset: u64,
         /// Name of the part.
         part: &'static str,
-        /// The field. Its offset counts from the start of the file in the header and in version 6, otherwise from the start of
-        /// the part.
+        /// The field. Its offset counts from the start of the file if the field is in the file's header or the file has version
+        /// 6, otherwise from the start of the part.
         source: DecodeError,
     },
     /// A part of the file cannot be used.

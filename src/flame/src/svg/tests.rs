@@ -40,6 +40,12 @@ fn stacks() -> Stacks {
     stacks
 }
 
+/// The flame graph of [`stacks`], merged from the outermost frame.
+fn flame() -> Flame {
+    let reverse = false;
+    Flame::new(&stacks(), reverse)
+}
+
 fn drawn(flame: &Flame, options: &SvgOptions) -> String {
     let mut out = Vec::new();
     write(flame, options, &mut out).expect("writing to memory succeeds");
@@ -54,7 +60,7 @@ fn frames(svg: &str) -> Vec<&str> {
 
 #[test]
 fn a_frame_is_as_wide_as_its_share() {
-    let svg = drawn(&Flame::new(&stacks(), false), &options());
+    let svg = drawn(&flame(), &options());
     let frames = frames(&svg);
     let has = |text: &str| frames.iter().filter(|frame| frame.contains(text)).count();
     assert_eq!(frames.len(), 5);
@@ -77,7 +83,7 @@ fn a_frame_is_as_wide_as_its_share() {
 
 #[test]
 fn the_root_is_below_or_above() {
-    let flame = Flame::new(&stacks(), false);
+    let flame = flame();
     let y = |svg: &str| {
         frames(svg)[0]
             .split(" y=\"")
@@ -99,7 +105,7 @@ fn narrow_frames_are_left_out() {
         min_width: 5.0,
         ..options()
     };
-    let svg = drawn(&Flame::new(&stacks(), false), &narrow);
+    let svg = drawn(&flame(), &narrow);
     assert_eq!(frames(&svg).len(), 4);
     assert!(!svg.contains("std::less"));
 }
@@ -109,10 +115,10 @@ fn differences_show_the_previous_weight() {
     let mut before = Stacks::default();
     let load = before.label("load", FrameKind::User);
     before.add(&[load], 500_000);
-    let svg = drawn(
-        &Flame::compare(&before, &stacks(), crate::FrameWidths::After, false, false),
-        &options(),
-    );
+    let (normalize, reverse) = (false, false);
+    let widths = crate::FrameWidths::After;
+    let flame = Flame::compare(&before, &stacks(), widths, normalize, reverse);
+    let svg = drawn(&flame, &options());
     assert!(
         svg.contains("<title>load (250,000 samples, 100.00%; before 500,000, 100.00%)</title>"),
         "{svg}"
@@ -121,6 +127,7 @@ fn differences_show_the_previous_weight() {
         .into_iter()
         .find(|frame| frame.contains(">load"))
         .expect("load");
+    // The weight of `load` without its children declines from 500,000 to 0.
     assert!(load.contains("fill=\"rgb(70,70,255)\""), "{load}");
 }
 

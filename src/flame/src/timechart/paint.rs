@@ -14,9 +14,9 @@ pub enum Paint {
     Blocked,
     /// A task waits for a CPU.
     Waiting,
-    /// A task runs.
+    /// In the row of a task: the task runs. In a merged box of a CPU: tasks run.
     Running,
-    /// A task runs on a CPU; the number selects one of [`Paint::TASK_COLORS`] colours.
+    /// In the row of a CPU: one task runs; the number selects one of [`Paint::TASK_COLORS`] colours.
     Task(u8),
     /// A task runs, and is highlighted.
     Highlighted,
@@ -40,7 +40,7 @@ impl Paint {
     /// The number of colours of tasks on CPUs.
     pub const TASK_COLORS: u8 = 8;
 
-    /// Returns the class in the style sheet.
+    /// Returns the classes in the style sheet, separated by blanks. The first is that of the paint in the legend.
     pub(super) fn class(self) -> String {
         match self {
             Self::Idle(depth) => format!("i{}", depth.min(IDLE_PAINTS - 1)),

@@ -280,13 +280,13 @@ impl<'c> ChartWriter<'c> {
             let box_width = to.saturating_sub(from).max(1);
             let y = |percent: u8| f64::from(height) * (1.0 - f64::from(percent.min(100)) / 100.0);
             let (upper, lower) = (y(item.high), y(item.low));
-            let high = (lower - upper).max(0.0);
+            let box_height = (lower - upper).max(0.0);
             // Writing to a String cannot fail.
             let _written = write!(
                 path,
                 "M{from} {}h{box_width}v{}h-{box_width}z",
                 Short(upper),
-                Short(high)
+                Short(box_height)
             );
         }
         paths
@@ -319,6 +319,7 @@ impl<'c> ChartWriter<'c> {
             let Some(((waker, start), (woken, end))) = ends else {
                 continue;
             };
+            // The tip is a line without length: its round ends are drawn as a dot at the woken task.
             let (mut line, mut tip) = (String::new(), String::new());
             for x in &times {
                 let _written = write!(line, "M{x} {start}V{end}");

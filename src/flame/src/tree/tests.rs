@@ -22,6 +22,12 @@ fn stacks(given: &WeightedPaths) -> Stacks {
     stacks
 }
 
+/// The flame graph of these paths, merged from the outermost frame.
+fn flame(given: &WeightedPaths) -> Flame {
+    let reverse = false;
+    Flame::new(&stacks(given), reverse)
+}
+
 /// Every path with its total and own weight.
 fn oracle(given: &WeightedPaths) -> BTreeMap<Vec<String>, (u64, u64)> {
     let mut sums: BTreeMap<Vec<String>, (u64, u64)> = BTreeMap::new();
@@ -59,7 +65,7 @@ fn given() -> impl Strategy<Value = WeightedPaths> {
 proptest! {
     #[test]
     fn frames_are_all_paths_with_their_sums(given in given()) {
-        let flame = Flame::new(&stacks(&given), false);
+        let flame = flame(&given);
         let found: BTreeMap<_, _> = paths(&flame).into_iter().map(|(path, frame)| (path, frame.total)).collect();
         let expected: BTreeMap<_, _> = oracle(&given).into_iter().map(|(path, (total, _))| (path, total)).collect();
         prop_assert_eq!(found, expected);
@@ -68,7 +74,7 @@ proptest! {
 
     #[test]
     fn children_do_not_overlap_within_their_parents(given in given()) {
-        let flame = Flame::new(&stacks(&given), false);
+        let flame = flame(&given);
         let mut open: Vec<(u64, u64)> = Vec::new();
         for frame in &flame.frames {
             open.truncate(frame.depth);
@@ -85,12 +91,13 @@ proptest! {
     fn the_order_of_stacks_makes_no_difference(given in given()) {
         let mut reversed = given.clone();
         reversed.reverse();
-        prop_assert_eq!(Flame::new(&stacks(&given), false).frames, Flame::new(&stacks(&reversed), false).frames);
+        prop_assert_eq!(flame(&given).frames, flame(&reversed).frames);
     }
 
     #[test]
     fn growth_is_the_difference_of_self_weights(before in given(), after in given()) {
-        let flame = Flame::compare(&stacks(&before), &stacks(&after), FrameWidths::After, false, false);
+        let (normalize, reverse) = (false, false);
+        let flame = Flame::compare(&stacks(&before), &stacks(&after), FrameWidths::After, normalize, reverse);
         let (was, is) = (oracle(&before), oracle(&after));
         let all: BTreeSet<_> = was.keys().chain(is.keys()).collect();
         prop_assert_eq!(flame.frames.len(), all.len());
@@ -104,7 +111,9 @@ proptest! {
 
 #[test]
 fn reverse_merges_from_the_innermost() {
-    let flame = Flame::new(&stacks(&vec![(vec![1, 2], 3), (vec![3, 2], 4)]), true);
+    let given = stacks(&vec![(vec![1, 2], 3), (vec![3, 2], 4)]);
+    let reverse = true;
+    let flame = Flame::new(&given, reverse);
     let shown: Vec<_> = paths(&flame)
         .into_iter()
         .map(|(path, frame)| (path.join(";"), frame.total))
@@ -120,7 +129,8 @@ fn reverse_merges_from_the_innermost() {
 fn normalized_recordings_weigh_the_same() {
     let before = stacks(&vec![(vec![1], 10), (vec![2], 30)]);
     let after = stacks(&vec![(vec![1], 50), (vec![2], 30)]);
-    let flame = Flame::compare(&before, &after, FrameWidths::Before, true, false);
+    let (normalize, reverse) = (true, false);
+    let flame = Flame::compare(&before, &after, FrameWidths::Before, normalize, reverse);
     assert_eq!(flame.frames[0].before, 80);
     let growth: Vec<i64> = flame.frames.iter().map(|frame| frame.growth).collect();
     assert_eq!(growth, [0, 30, -30]);
@@ -129,6 +139,7 @@ fn normalized_recordings_weigh_the_same() {
 #[test]
 fn huge_weights_saturate_in_comparisons() {
     let huge = stacks(&vec![(vec![1], u64::MAX), (vec![2], 5)]);
-    let flame = Flame::compare(&huge, &huge, FrameWidths::After, true, false);
+    let (normalize, reverse) = (true, false);
+    let flame = Flame::compare(&huge, &huge, FrameWidths::After, normalize, reverse);
     assert_eq!(flame.frames[0].total, u64::MAX);
 }

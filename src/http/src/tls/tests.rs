@@ -43,7 +43,7 @@ fn server() -> SocketAddr {
     address
 }
 
-/// The response received by a client that trusts these certificates.
+/// The body of the response that a client receives if it trusts the certificates in `trusted`; otherwise the error.
 fn get(address: SocketAddr, trusted: &[u8]) -> Result<String, String> {
     let scratch = Scratch::new();
     let missing = scratch.path().join("missing.pem");

@@ -17,7 +17,7 @@ struct ProcessMappings {
     pieces: BTreeMap<u64, (u64, usize, u64)>,
 }
 
-/// The first address given to inlined functions: each needs a separate mapping and thus a separate address.
+/// The first address given to inlined functions of user space: each needs a separate mapping and thus a separate address.
 const INLINED_BASE: u64 = 0x0f00_0000_0000;
 
 /// The mappings of all processes so far.

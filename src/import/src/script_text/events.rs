@@ -131,10 +131,10 @@ impl<'t> TextEvents<'t> {
     /// Describes the tracepoints, and returns descriptions of all events for the perf.data.
     pub(super) fn finish(&mut self) -> Vec<EventDesc> {
         let mut descriptions = Vec::new();
-        for ((number, event), id) in (0..).zip(&mut self.list).zip(FIRST_TRACEPOINT..) {
+        for ((number, event), tracepoint_id) in (0..).zip(&mut self.list).zip(FIRST_TRACEPOINT..) {
             if let Some(pattern) = &event.pattern {
                 let (_, name) = event.name.split_once(':').unwrap_or(("", event.name));
-                event.tracepoint = Some(pattern.tracepoint(name, id));
+                event.tracepoint = Some(pattern.tracepoint(name, tracepoint_id));
             }
             descriptions.push(EventDesc {
                 attr: event.attr(number),
@@ -147,6 +147,7 @@ impl<'t> TextEvents<'t> {
 }
 
 impl TextEvent<'_> {
+    /// Returns the event's attribute; `number` is its index in [`TextEvents::list`].
     fn attr(&self, number: u64) -> Attr {
         let sample_type = SampleType::IDENTIFIER
             | SampleType::IP

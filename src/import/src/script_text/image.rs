@@ -70,8 +70,9 @@ struct SectionHeader {
     entry: u64,
 }
 
-/// Builds an ELF file (System V ABI, 64 bits, little-endian) with these functions: address, size, name. Addresses are the same as
-/// offsets in mappings of the file, but the section of the code has no bytes (`SHT_NOBITS`). Returns the file and its build-id.
+/// Builds an ELF file (System V ABI, 64 bits, little-endian) with these functions: address, size, name. Mappings refer to a
+/// function by its address as file offset, although the file has no code: `.text` has no bytes (`SHT_NOBITS`). Returns the file
+/// and its build-id.
 pub(super) fn object(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
     let mut strings = vec![0];
     let mut symbols = vec![0; SYMBOL as usize];
@@ -90,13 +91,13 @@ pub(super) fn object(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
         end = end.max(address.saturating_add(*size));
     }
     let build_id = digest(&[&symbols[..], &strings].concat());
-    let headers = FILE_HEADER + 2 * PROGRAM_HEADER;
-    let symbols_at = (headers + NOTE).next_multiple_of(8);
+    let note_at = FILE_HEADER + 2 * PROGRAM_HEADER;
+    let symbols_at = (note_at + NOTE).next_multiple_of(8);
     let strings_at = symbols_at + symbols.len() as u64;
     let names_at = strings_at + strings.len() as u64;
     let sections_at = (names_at + NAMES.len() as u64).next_multiple_of(8);
     let mut file = Vec::new();
-    put_headers(&mut file, headers, sections_at, end);
+    put_headers(&mut file, note_at, sections_at, end);
     put_note(&mut file, &build_id);
     file.resize(symbols_at as usize, 0);
     file.extend_from_slice(&symbols);
@@ -105,7 +106,7 @@ pub(super) fn object(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
     file.resize(sections_at as usize, 0);
     let places = SectionPlaces {
         end,
-        note_at: headers,
+        note_at,
         symbols: (symbols_at, symbols.len() as u64),
         strings: (strings_at, strings.len() as u64),
         names_at,
@@ -200,6 +201,7 @@ fn put_headers(file: &mut Vec<u8>, note_at: u64, sections_at: u64, end: u64) {
 
 fn put_note(file: &mut Vec<u8>, build_id: &[u8; 20]) {
     let mut to = Encoder::new(file, Endian::Little);
+    // Size of the name `GNU`, size of the build-id, type.
     to.u32(4);
     to.u32(build_id.len() as u32);
     to.u32(NT_GNU_BUILD_ID);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::frame::TextFrame;
 
-/// Names of the kernel itself begin like this.
+/// Names of the kernel itself as an object begin like this.
 const CORE: &str = "[kernel";
 const PAGE: u64 = 0x1000;
 /// Distance in bytes between the addresses that inlined functions get: the text has only the addresses of the functions that
@@ -56,7 +56,7 @@ impl<'t> KernelCode<'t> {
         match self.ranges.values().map(|(_, last)| *last).max() {
             Some(highest) if !self.inlined.is_empty() => self.place_inlined(highest),
             Some(_) => {}
-            // No frame of a containing function is known: the frames keep their addresses.
+            // Only inlined frames are known to be the kernel's: they keep their addresses.
             None => self.inlined.clear(),
         }
         let core = self.ranges.get(&None).copied();
@@ -81,7 +81,7 @@ impl<'t> KernelCode<'t> {
 
     /// Gives inlined functions addresses after `highest`, and extends the kernel itself to them.
     fn place_inlined(&mut self, highest: u64) {
-        // A frame may have the highest possible address.
+        // A frame may have an address near the highest possible one: leave 4 GiB for the inlined functions.
         let start = highest.saturating_add(1).min(u64::MAX - (1 << 32));
         let mut next = start;
         for (name, address) in &mut self.inlined {

@@ -108,8 +108,8 @@ impl<'t> Objects<'t> {
         let mut taken: Vec<Range<u64>> = Vec::new();
         for object in &mut self.user {
             let low = object.low.clone();
-            let is_free = |other: &Range<u64>| other.end <= low.start || low.end <= other.start;
-            if taken.iter().all(is_free) {
+            let is_separate = |other: &Range<u64>| other.end <= low.start || low.end <= other.start;
+            if taken.iter().all(is_separate) {
                 taken.push(low);
             } else {
                 object.base = base;
@@ -179,7 +179,7 @@ impl<'t> UserObject<'t> {
         let by_name: HashMap<&str, u64> = by_name.collect();
         let mut next = LOW_END;
         for (name, size) in &self.named {
-            // A function that is also in `placed`, and large enough there, has that place; another one is placed at `next`.
+            // A function that is also in `placed`, and large enough there, has that place; any other one is placed at `next`.
             let low_place = by_name.get(name).copied();
             let fits = |start: &u64| self.placed.get(start).is_some_and(|(_, room)| room >= size);
             let place = low_place.filter(fits).unwrap_or_else(|| {
@@ -192,7 +192,7 @@ impl<'t> UserObject<'t> {
         }
     }
 
-    /// Moves `marks` to `placed`: consecutive addresses of one function are one piece of code.
+    /// Moves `marks` to `placed`: addresses of one function without one of another function between them are one piece of code.
     fn place_marks(&mut self) {
         // Start, name and end of the current piece.
         let mut run: Option<(u64, &'t str, u64)> = None;
@@ -245,6 +245,7 @@ impl<'t> UserObject<'t> {
     pub(super) fn functions(&self) -> Vec<(u64, u64, &'t str)> {
         let placed = self.placed.iter();
         let placed = placed.map(|(start, (name, size))| (*start, *size, *name));
+        // A place below `LOW_END` is that of a function in `placed`.
         let named = self.named.iter().filter_map(|(name, size)| {
             let place = self.place(name).filter(|place| *place >= LOW_END)?;
             Some((place, *size, *name))

@@ -3,6 +3,7 @@
 use super::*;
 use crate::timechart::{ChartArrow, ChartGap};
 
+/// A box from the bottom of its row; it is merged unless it is as high as the row.
 fn item(from: u64, to: u64, high: u8, paint: Paint, name: Option<u32>) -> ChartBox {
     ChartBox {
         from,
@@ -29,7 +30,7 @@ fn row(kind: RowKind, label: &str, boxes: Vec<ChartBox>) -> ChartRow {
 
 /// A CPU and two tasks, over [`UNITS`] nanoseconds, so that a unit of the drawing is a nanosecond.
 fn chart() -> TimeChart {
-    let cpu = vec![
+    let cpu_boxes = vec![
         item(1_000, 1_000 + (UNITS >> 1), 100, Paint::Task(1), Some(0)),
         item(
             1_000 + (UNITS >> 1),
@@ -39,7 +40,7 @@ fn chart() -> TimeChart {
             None,
         ),
     ];
-    let first = vec![
+    let task_boxes = vec![
         item(1_000, 1_100, 100, Paint::Running, None),
         item(1_100, 1_300, 100, Paint::Waiting, None),
         item(1_300, 1_301, 100, Paint::Running, None),
@@ -53,9 +54,9 @@ fn chart() -> TimeChart {
         rows: vec![
             ChartRow {
                 line: vec![(1_000, 50), (2_000, 100)],
-                ..row(RowKind::Cpu, "CPU 0", cpu)
+                ..row(RowKind::Cpu, "CPU 0", cpu_boxes)
             },
-            row(RowKind::Task, "a&b:7 (1 ms)", first),
+            row(RowKind::Task, "a&b:7 (1 ms)", task_boxes),
             row(RowKind::Task, "\"c\":8", Vec::new()),
         ],
         arrows: vec![
@@ -96,7 +97,7 @@ fn assert_has(svg: &str, part: &str) {
 #[test]
 fn boxes_of_one_colour_are_one_path() {
     let svg = svg_of(&chart());
-    // Below title, note, legend, times and heading, the row of the CPU begins at y = 110 and is 26 pixels high.
+    // Paths are relative to their row. The row of the CPU is 26 pixels high.
     let task_path =
         "<path class=\"ru t1\" d=\"M0 0h2097152v26h-2097152z\"><title>a&amp;b:7</title></path>";
     assert_has(&svg, task_path);
@@ -107,6 +108,7 @@ fn boxes_of_one_colour_are_one_path() {
     );
     assert_has(&svg, "<path class=\"wa\" d=\"M100 0h200v15h-200z\"/>");
     assert_has(&svg, "<path class=\"freq\" d=\"M0 13H1000V0H4194304\"/>");
+    // The row of the CPU is below title, note, legend, times and heading.
     assert_has(
         &svg,
         "<g class=\"row box\" transform=\"translate(0,110)\" data-y=\"110\" data-h=\"26\" data-w=\"7\" data-n=\"CPU 0\">",
