@@ -160,8 +160,8 @@ impl<'p, W: Write> Writer<'p, W> {
         sums
     }
 
-    /// Writes a mapping for each object, from 0 to its highest frame address (`ProfileFrame::address`). The mapping of the program
-    /// is first; if the program is unknown, a mapping without a file.
+    /// Writes a mapping for each object, from 0 to its highest frame address (`ProfileFrame::address`). The mapping of the
+    /// program is first; if the program is unknown, a mapping without a file.
     fn write_mappings(&mut self) -> io::Result<()> {
         let mut contents = vec![ObjectFrames::default(); self.profile.objects.len()];
         for frame in &self.profile.frames {
