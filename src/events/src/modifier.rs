@@ -7,8 +7,8 @@ use crate::EventSpec;
 /// Letters that are modifiers. `X` (do not reorder the event) has no effect: events are never reordered.
 const LETTERS: &str = "ukhGHpPSDIWebX";
 
-/// Splits the name of an event at the colon before its modifiers, which may include `R`, as in recordings of perf. `None` if
-/// there is no colon, or if the last one is followed by anything else.
+/// Splits the name of an event at its last colon, if only modifiers, or nothing, follow; otherwise returns `None`. The modifiers
+/// may include `R`, which recordings of perf contain.
 #[must_use]
 pub fn split_modifiers(name: &str) -> Option<(&str, &str)> {
     let is_modifier = |letter: char| letter == 'R' || LETTERS.contains(letter);
@@ -93,6 +93,8 @@ impl Modifiers {
     /// (`is_leader`), which determines whether a group is pinned or exclusive.
     pub(crate) fn add_to(&self, event: &mut EventSpec, is_leader: bool) {
         let flags = &mut event.attr.flags;
+        // Levels: if the group has any, an event without its own counts only at the group's, so first all are excluded. The loop
+        // below then includes the group's levels, in addition to any of the event. Guests and hosts likewise.
         let all_levels =
             AttrFlags::EXCLUDE_USER | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
         let has_level = self.has('u') || self.has('k') || self.has('h');

@@ -4,8 +4,9 @@
 pub(crate) fn number(text: &str) -> Option<u64> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let parse = |digits: &str, radix| {
-        let begins = digits.starts_with(|digit: char| digit.is_digit(radix));
-        begins.then(|| u64::from_str_radix(digits, radix).ok())?
+        // `from_str_radix` would also accept a plus sign.
+        let starts_with_digit = digits.starts_with(|digit: char| digit.is_digit(radix));
+        starts_with_digit.then(|| u64::from_str_radix(digits, radix).ok())?
     };
     hex.map_or_else(|| parse(text, 10), |digits| parse(digits, 16))
 }

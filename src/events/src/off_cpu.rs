@@ -58,7 +58,8 @@ impl EventSpec {
     }
 }
 
-/// Sets the rate to one sample per switch, with a period field, regardless of other events' rate.
+/// Sets the rate to one sample per event (a switch, or a write of the BPF program), with a period field, regardless of the
+/// recording's rate.
 pub(crate) fn set_rate(attr: &mut Attr) {
     attr.sample_period = 1;
     attr.flags = attr.flags.with(AttrFlags::FREQ, false);
@@ -79,7 +80,11 @@ mod tests {
             raw_samples: false,
             details: crate::RecordDetails::default(),
         };
-        let specs = [default_event(true, ""), off_cpu_event(CallGraph::None)];
+        let (may_profile_kernel, cpuid) = (true, "");
+        let specs = [
+            default_event(may_profile_kernel, cpuid),
+            off_cpu_event(CallGraph::None),
+        ];
         let events = record_events(&specs, &options);
         let attr = &events[1].attr;
         assert_eq!((attr.config, attr.sample_period), (CONTEXT_SWITCHES, 1));

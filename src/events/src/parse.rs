@@ -49,7 +49,8 @@ pub fn parse(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Pa
     }
 }
 
-/// Splits at commas outside `{…}` and `/…/`. The single slash of a breakpoint, also of one in braces, doesn't count.
+/// Splits at commas outside `{…}` and `/…/`. The single slash of a breakpoint (`mem:0x1000/4`) doesn't count; the breakpoint may
+/// be in braces.
 pub(crate) fn split(text: &str) -> Vec<Range<usize>> {
     let mut words = Vec::new();
     // The start of the current word, and that of the current event, which may be in braces.
@@ -112,15 +113,17 @@ impl ListWord<'_> {
             let modifiers = self.modifiers(name.len(), after)?;
             return Ok(on_all_cores(self.modified(event, &modifiers), catalogue));
         }
+        // Tool events take no modifiers: the whole word is the name.
         if let Some(tool) = Tool::named(self.text) {
             return Ok(vec![EventSpec::of_tool(name, tool)]);
         }
         let pmus = catalogue.pmus_with(name);
         if !pmus.is_empty() {
             let modifiers = self.modifiers(name.len(), after)?;
+            let no_terms: &[Term<'_>] = &[];
             let event = |(pmu, kind): &(String, u32)| {
-                let event = PmuEvent::named(pmu, *kind, name, &[], catalogue);
-                self.of_pmu(event, &modifiers)
+                let event = PmuEvent::named(pmu, *kind, name, no_terms, catalogue);
+                self.spec_of(event, &modifiers)
             };
             return pmus.into_iter().map(event).collect();
         }
@@ -164,12 +167,12 @@ impl ListWord<'_> {
         }))
     }
 
-    /// Parses numeric `type:config` with modifiers.
+    /// Creates the event of a numeric `type:config` with this attr; modifiers may follow a second colon.
     fn numbered_event(&self, attr: Attr) -> Result<EventSpec, SelectorFault> {
         let mut parts = self.text.splitn(3, ':');
         let numbers = parts.by_ref().take(2);
-        let after_colon = numbers.map(|part| part.len() + 1).sum::<usize>();
-        let modifiers = self.modifiers(after_colon.saturating_sub(1), parts.next())?;
+        let modifiers_start = numbers.map(|part| part.len() + 1).sum::<usize>();
+        let modifiers = self.modifiers(modifiers_start.saturating_sub(1), parts.next())?;
         let event = EventSpec::new(self.text.to_owned(), attr);
         Ok(self.modified(event, &modifiers))
     }
@@ -199,7 +202,7 @@ impl ListWord<'_> {
         let modifiers = self.modifiers(parts.modifiers.start - 1, letters)?;
         let name = self.text.get(..parts.open).unwrap_or_default();
         if let Some(attr) = self.plain(name)? {
-            let event = self.of_pmu(PmuEvent::general(attr, &terms), &modifiers)?;
+            let event = self.spec_of(PmuEvent::general(attr, &terms), &modifiers)?;
             return Ok(on_all_cores(event, catalogue));
         }
         if let Some(event) = self.of_software_or_tool(name, &terms, &modifiers)? {
@@ -209,7 +212,7 @@ impl ListWord<'_> {
         if !pmus.is_empty() {
             let event = |(pmu, kind): &(String, u32)| {
                 let event = PmuEvent::of(pmu, *kind, &terms, catalogue);
-                self.of_pmu(event, &modifiers)
+                self.spec_of(event, &modifiers)
             };
             return pmus.into_iter().map(event).collect();
         }
@@ -217,7 +220,7 @@ impl ListWord<'_> {
         if !pmus.is_empty() {
             let event = |(pmu, kind): &(String, u32)| {
                 let event = PmuEvent::named(pmu, *kind, name, &terms, catalogue);
-                self.of_pmu(event, &modifiers)
+                self.spec_of(event, &modifiers)
             };
             return pmus.into_iter().map(event).collect();
         }
@@ -241,17 +244,19 @@ impl ListWord<'_> {
             position: self.position.start..self.position.start + name.len(),
         };
         let events = inner.events(catalogue)?;
-        let (kind, rest) = name.split_once(':').unwrap_or((name, ""));
+        // Before the colon is a system or a type, or, if modifiers follow the colon, the whole name.
+        let (before_colon, after_colon) = name.split_once(':').unwrap_or((name, ""));
         let is_tracepoint = events.iter().all(|event| event.tracepoint.is_some());
-        let name_needs_colon = is_tracepoint || numbered(kind, Some(rest)).is_some();
-        // Modifiers before the terms: `cycles:u/terms/` and `sched:sched_switch:u/terms/`.
-        if !name_needs_colon || rest.contains(':') {
+        let name_needs_colon = is_tracepoint || numbered(before_colon, Some(after_colon)).is_some();
+        // Modifiers before the terms are invalid: `cycles:u/terms/` and `sched:sched_switch:u/terms/`.
+        if !name_needs_colon || after_colon.contains(':') {
             let colon = name.rfind(':').unwrap_or_default();
             return Err(self.fault(colon, "modifiers come after the terms".to_owned()));
         }
         let add_terms = |event: EventSpec| {
             let changed = PmuEvent::general(event.attr.clone(), terms);
-            let changed = self.of_pmu(changed, modifiers)?;
+            let changed = self.spec_of(changed, modifiers)?;
+            // Unless a term `name` is given, each tracepoint that a pattern matches keeps its own name.
             let name = match terms.iter().any(|term| term.key == "name") {
                 true => changed.name,
                 false => format!(
@@ -288,7 +293,7 @@ impl ListWord<'_> {
                     ..Attr::default()
                 };
                 let event = PmuEvent::general(attr, rest);
-                self.of_pmu(event, modifiers).map(Some)
+                self.spec_of(event, modifiers).map(Some)
             }
             (TOOL_PMU, ..) => {
                 let Some(tool) = Tool::named(first.key) else {
@@ -312,7 +317,7 @@ impl ListWord<'_> {
     }
 
     /// Creates the event that was built from terms. Its name is the value of the term `name`, otherwise the word as given.
-    fn of_pmu(
+    fn spec_of(
         &self,
         built: Result<PmuEvent, BadTerm>,
         modifiers: &Modifiers,
@@ -395,12 +400,17 @@ impl ListWord<'_> {
         }
     }
 
-    /// Parses the modifiers after the colon at offset `colon` of the word.
-    fn modifiers(&self, colon: usize, letters: Option<&str>) -> Result<Modifiers, SelectorFault> {
+    /// Parses the modifiers after the separator, a colon or the closing slash, at offset `separator` of the word. If `letters` is
+    /// `None`, the event has no modifiers.
+    fn modifiers(
+        &self,
+        separator: usize,
+        letters: Option<&str>,
+    ) -> Result<Modifiers, SelectorFault> {
         let Some(letters) = letters else {
             return Ok(Modifiers::default());
         };
-        Modifiers::parse(letters).map_err(|bad| self.fault(colon + 1 + bad.offset, bad.reason))
+        Modifiers::parse(letters).map_err(|bad| self.fault(separator + 1 + bad.offset, bad.reason))
     }
 
     /// A fault from `offset` in the word to its end.
@@ -430,6 +440,7 @@ fn is_program(word: &str) -> bool {
     word.ends_with(".c") || word.ends_with(".o")
 }
 
+/// The reason for a word with slashes whose name is neither an event nor a PMU.
 fn no_pmu(pmu: &str, catalogue: &Catalogue<'_>) -> String {
     if is_program(pmu) {
         return unknown(pmu, catalogue);
@@ -446,6 +457,7 @@ fn no_pmu(pmu: &str, catalogue: &Catalogue<'_>) -> String {
     format!("cannot find PMU `{pmu}': {advice}")
 }
 
+/// The reason for a word that is no event.
 fn unknown(word: &str, catalogue: &Catalogue<'_>) -> String {
     if is_program(word) {
         return format!("`{word}': BPF programs are not supported as events");

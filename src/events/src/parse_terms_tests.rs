@@ -35,8 +35,8 @@ fn raw_codes_caches_and_numbers_give_type_and_config() {
             "{text}"
         );
         assert_eq!(event.name, text);
-        let user = event.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL);
-        assert_eq!(user, text.ends_with(":u"));
+        let is_user_only = event.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL);
+        assert_eq!(is_user_only, text.ends_with(":u"));
     }
     assert_eq!(
         reasons("r11111111111111111"),
@@ -130,7 +130,7 @@ fn terms_of_a_pmu_set_its_bits() {
         assert_eq!(kinds(several), [21, 20], "{several}");
     }
     assert_eq!(kinds("uncore_imc_0/event=1/"), [20]);
-    let only = crate::Catalogue {
+    let restricted = crate::Catalogue {
         only: Some("uncore_imc_1".to_owned()),
         ..catalogue(&FakeTracefs)
     };
@@ -139,7 +139,7 @@ fn terms_of_a_pmu_set_its_bits() {
         ("uncore_imc_0/event=1/", 20),
         ("msr/tsc/", 9),
     ] {
-        let events = parse(text, &only).unwrap();
+        let events = parse(text, &restricted).unwrap();
         let kinds: Vec<u32> = events.iter().map(|event| event.attr.kind.0).collect();
         assert_eq!(kinds, [kind], "{text}");
     }

@@ -27,7 +27,7 @@ pub(crate) struct PmuEvent {
     pub(crate) per_package: bool,
 }
 
-/// An invalid term, by its offset in the word.
+/// An invalid term. The offset in the word is that of its key or its value.
 #[derive(Debug)]
 pub(crate) struct BadTerm {
     pub(crate) offset: usize,
@@ -77,6 +77,7 @@ impl PmuEvent {
         terms: &[Term<'_>],
         catalogue: &Catalogue<'_>,
     ) -> Result<Self, BadTerm> {
+        // The word starts with the name of the event, which is looked up like a term.
         let first = Term {
             key: name,
             value: None,
@@ -102,11 +103,9 @@ impl PmuEvent {
                     Some(near) => format!("unknown term `{}', did you mean `{near}'?", term.key),
                     None => format!("unknown term `{}'", term.key),
                 };
+                let all_but_config = KEYS.get(1..).unwrap_or_default();
                 return Err(BadTerm {
-                    hint: Some(format!(
-                        "this event takes {}",
-                        KEYS.get(1..).unwrap_or_default().join(",")
-                    )),
+                    hint: Some(format!("this event takes {}", all_but_config.join(","))),
                     ..BadTerm::new(term.offset, reason)
                 });
             }
@@ -114,6 +113,7 @@ impl PmuEvent {
         Ok(event)
     }
 
+    /// Applies a term of an event of `pmu`, whose type is `kind`.
     fn take(
         &mut self,
         term: &Term<'_>,
@@ -176,7 +176,9 @@ impl PmuEvent {
         pmu: &str,
         catalogue: &Catalogue<'_>,
     ) -> Result<(), BadTerm> {
-        for term in split_terms(definition.trim(), 0) {
+        // Faults are reported at the term `event`, since the definition is not part of the word.
+        let unused_offset = 0;
+        for term in split_terms(definition.trim(), unused_offset) {
             let wrong = |reason: &str| {
                 let text = definition.trim();
                 let reason = format!("{reason} in `{text}', the definition of `{}'", event.key);
@@ -194,7 +196,7 @@ impl PmuEvent {
         Ok(())
     }
 
-    /// Sets the bits of `format` to the value of the term, or to 1 if it has none.
+    /// Sets the bits of `format` to the value of the term, or to 1 if the term has no value.
     fn set(&mut self, term: &Term<'_>, format: &str) -> Result<(), BadTerm> {
         let at = term.value_offset();
         let bits = FieldBits::parse(format).ok_or_else(|| {
@@ -228,6 +230,7 @@ impl PmuEvent {
     }
 }
 
+/// The error for a term that `pmu` does not have.
 fn unknown(term: &Term<'_>, pmu: &str, catalogue: &Catalogue<'_>) -> BadTerm {
     if term.key.starts_with('@') {
         let reason = format!("terms for drivers are not available yet: `{}'", term.key);

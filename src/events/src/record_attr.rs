@@ -42,7 +42,7 @@ pub struct RecordOptions {
     pub sampling: Sampling,
     /// How callchains are recorded.
     pub call_graph: CallGraph,
-    /// Whether all samples have raw data (`-R`); those of tracepoints always do.
+    /// Whether all samples have raw data (`-R`); those of tracepoints and `bpf-output` always do.
     pub raw_samples: bool,
     /// Further options for all events.
     pub details: RecordDetails,
@@ -56,28 +56,28 @@ pub struct RecordEvent {
     /// The complete attr. If `spec.precise_max` is set and the kernel refuses the attr, retry with
     /// lower `precise_ip`.
     pub attr: Attr,
-    /// Whether it generates the MMAP, COMM, FORK and EXIT records of the recording.
+    /// Whether the event generates the side-band records of the recording: MMAP, COMM, FORK, EXIT and others.
     pub tracking: bool,
     /// Index of the group leader; `None` for leaders and without a group.
     pub leader: Option<usize>,
 }
 
-/// Returns the events to open, in the order of `specs`. A `dummy` follows for side-band records if these
-/// must not depend on the other events: on CPUs, with a delayed start, with `--overwrite` and for
-/// hardware traces. Otherwise, or if the first event is a `dummy`, the first event generates them.
+/// Returns the events to open, in the order of `specs`. The first event generates the side-band records. If they must not depend
+/// on it (on CPUs, with a delayed start, with `--overwrite` and for hardware traces), and it isn't a `dummy`, a `dummy` that
+/// generates them is added at the end.
 ///
 /// For settings that perf 6.1 has, the attrs are those that its `record` opens.
 #[must_use]
 pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<RecordEvent> {
     let on_cpus = options.target == SamplingTarget::Cpus;
     let mut specs = specs.to_vec();
-    let mut tracker = 0;
+    let mut tracking_index = 0;
     let details = &options.details;
     let traced = specs.iter().any(|spec| spec.tracer().is_some());
     // `--overwrite` keeps only the last samples, but they may need any mapping, so side-band records are not overwritten.
-    let is_separate = on_cpus || details.scope.delayed || details.overwrite || traced;
-    if is_separate && !specs.first().is_some_and(EventSpec::is_dummy) {
-        tracker = specs.len();
+    let needs_dummy = on_cpus || details.scope.delayed || details.overwrite || traced;
+    if needs_dummy && !specs.first().is_some_and(EventSpec::is_dummy) {
+        tracking_index = specs.len();
         specs.push(match traced {
             true => side_band_of_trace(),
             false => side_band_dummy(options.details.scope.level),
@@ -86,7 +86,7 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     let mut events: Vec<RecordEvent> = Vec::with_capacity(specs.len());
     let mut leader = 0;
     for (index, spec) in specs.into_iter().enumerate() {
-        let tracking = index == tracker;
+        let tracking = index == tracking_index;
         let is_member = spec.group == GroupPosition::Member;
         if !is_member {
             leader = index;
@@ -98,10 +98,12 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
             leader: is_member.then_some(leader),
         });
     }
+    // Each chunk is a leader with its members, or an event without a group.
     for group in events.chunk_by_mut(|_, next| next.leader.is_some()) {
         set_up_group(group);
     }
-    identify(&mut events, options.details.samples.identifier || traced);
+    let always_identifier = options.details.samples.identifier || traced;
+    identify(&mut events, always_identifier);
     events
 }
 
@@ -148,7 +150,8 @@ fn side_band_dummy(level: Option<PrivilegeLevel>) -> EventSpec {
     EventSpec::new(event_name(&attr), attr)
 }
 
-/// The side-band event of a hardware trace, `dummy:u`: the event that writes the trace records no mappings.
+/// The side-band event of a recording with a hardware trace, `dummy:u`. The event that writes the trace cannot replace it, since
+/// that event records no mappings.
 fn side_band_of_trace() -> EventSpec {
     let mut spec = side_band_dummy(Some(PrivilegeLevel::User));
     spec.attr.flags |= AttrFlags::EXCLUDE_HV | AttrFlags::EXCLUDE_GUEST;

@@ -78,7 +78,7 @@ const FIELDS: [(&str, ComparedField); 23] = [
     ("gid", ComparedField::Group),
 ];
 
-/// A comparison that programs in the kernel can make.
+/// A comparison that BPF programs can make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelTest {
     /// The field.
@@ -349,6 +349,9 @@ fn unknown(name: &str, text: &str) -> SampleFilterError {
 mod tests {
     use super::*;
 
+    /// The event's fixed period, for samples without a period.
+    const FIXED_PERIOD: u64 = 1;
+
     fn sample() -> SampleRecord<'static> {
         SampleRecord {
             ip: Some(0xffff_0000),
@@ -361,7 +364,8 @@ mod tests {
     }
 
     fn matches(text: &str) -> bool {
-        SampleFilter::parse(text).unwrap().matches(&sample(), 1)
+        let filter = SampleFilter::parse(text).unwrap();
+        filter.matches(&sample(), FIXED_PERIOD)
     }
 
     #[test]
@@ -397,7 +401,7 @@ mod tests {
             [41, 42].map(|fixed| filter.matches(&without, fixed)),
             [false, true]
         );
-        assert!(!SampleFilter::all_but(7).matches(&sample(), 1));
+        assert!(!SampleFilter::all_but(7).matches(&sample(), FIXED_PERIOD));
         let both = SampleFilter::all_but(8).and(filter);
         assert_eq!(
             [41, 42].map(|fixed| both.matches(&without, fixed)),
@@ -426,8 +430,11 @@ mod tests {
             ("mem_dtlb == l1_hit || mem_blk != 0", false),
         ] {
             let filter = SampleFilter::parse(text).unwrap();
-            assert_eq!(filter.matches(&sample, 1), expected, "{text}");
-            assert!(!filter.matches(&SampleRecord::default(), 1), "{text}");
+            assert_eq!(filter.matches(&sample, FIXED_PERIOD), expected, "{text}");
+            assert!(
+                !filter.matches(&SampleRecord::default(), FIXED_PERIOD),
+                "{text}"
+            );
             let mut details = RecordDetails::default();
             filter.enable_fields(&mut details);
             assert!(details.samples.data, "{text}");
@@ -459,7 +466,7 @@ mod tests {
             assert_eq!(filter(text).kernel_tests(), None, "{text}");
             assert_eq!(filter(text).kernel_only(), only);
         }
-        assert!(!filter("uid == 0 || gid == 0").matches(&sample(), 1));
+        assert!(!filter("uid == 0 || gid == 0").matches(&sample(), FIXED_PERIOD));
     }
 
     #[test]

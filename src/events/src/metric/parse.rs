@@ -29,7 +29,8 @@ const FUNCTIONS: [(&str, Operator); 3] = [
 
 /// Maximum nesting of brackets, arguments, signs and conditionals.
 const MAX_DEPTH: usize = 100;
-/// Maximum number of tokens, with the end marker: the tree of `1 + 1 + ...` is as deep as the sum is long.
+/// Maximum number of tokens, including the end marker. It limits the depth of trees without nesting, too: that of
+/// `1 + 1 + ...` is as deep as the sum is long.
 const MAX_TOKENS: usize = 1024;
 
 impl Expr {
@@ -79,6 +80,7 @@ impl Parser {
         }
     }
 
+    /// Parses `then if condition else otherwise`, or an expression without a condition.
     fn choice(&mut self) -> Result<Expr, FormulaFault> {
         self.deeper()?;
         let then = self.level(&LEVELS)?;
@@ -115,6 +117,7 @@ impl Parser {
         Ok(left)
     }
 
+    /// Parses a value with any number of minus signs.
     fn signed(&mut self) -> Result<Expr, FormulaFault> {
         if !self.takes('-') {
             return self.value();
@@ -125,6 +128,7 @@ impl Parser {
         Ok(Expr::Negative(Box::new(inner)))
     }
 
+    /// Parses a number, a literal, an expression in brackets, a name or a function call.
     fn value(&mut self) -> Result<Expr, FormulaFault> {
         let PlacedToken { token, position } = self.placed();
         match token {
@@ -203,6 +207,7 @@ impl Parser {
         placed.map_or(&Token::End, |placed| &placed.token)
     }
 
+    /// The next token with its position; does not consume it.
     fn placed(&self) -> PlacedToken {
         self.tokens.get(self.at).cloned().unwrap_or(PlacedToken {
             token: Token::End,

@@ -41,7 +41,7 @@ pub struct MetricResult {
 }
 
 impl MetricPlan {
-    /// The plans of all metrics that a word of `-M` selects: the name of a metric or of a group.
+    /// The plans of all metrics that `word` of `-M`, the name of a metric or of a group, selects.
     ///
     /// # Errors
     /// [`MetricError::Unknown`] if there is none; otherwise those of [`MetricPlan::new`].
@@ -106,15 +106,16 @@ impl MetricPlan {
         };
         let mut missing = Vec::new();
         let mut value = f64::NAN;
+        // After the loop, `value` and `missing` are those of the last formula, that of this metric.
         for (name, formula) in &self.formulas {
             missing.clear();
             let mut undefined = Vec::new();
             value = formula.value(&computed, &mut undefined);
-            for name in undefined {
-                // A metric that this one depends on is undefined because of names missing in it.
-                match computed.missing_of(&name) {
+            for undefined_name in undefined {
+                // If the name is that of a metric, the names that are missing in that metric are the cause.
+                match computed.missing_of(&undefined_name) {
                     Some(inner) => missing.extend(inner.iter().cloned()),
-                    None => missing.push(name),
+                    None => missing.push(undefined_name),
                 }
             }
             missing.sort_unstable();
@@ -211,7 +212,7 @@ impl<'a> Resolver<'a> {
             return Ok(());
         }
         let referred = self.tables.metric_of(name, within.pmu.as_deref());
-        // A metric may have the same name as its event.
+        // A formula that contains its own metric's name refers to the event of that name.
         match referred.filter(|metric| metric.name != within.name) {
             Some(metric) => match self.chain.iter().position(|known| *known == metric.name) {
                 Some(first) => {

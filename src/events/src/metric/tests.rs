@@ -30,6 +30,9 @@ impl MetricCounts for FixedCounts {
 /// A machine with (`true`) or without SMT.
 struct Machine(bool);
 
+const WITH_SMT: Machine = Machine(true);
+const WITHOUT_SMT: Machine = Machine(false);
+
 impl MachineProperties for Machine {
     fn literal(&self, name: &str) -> Option<f64> {
         match name {
@@ -59,7 +62,7 @@ fn value(formula: &str) -> f64 {
     let mut missing = Vec::new();
     let value = Expr::parse(formula)
         .unwrap_or_else(|error| panic!("{error}"))
-        .with(&Machine(true))
+        .with(&WITH_SMT)
         .value(&counts, &mut missing);
     assert_eq!(missing, [""; 0], "{formula}");
     value
@@ -118,7 +121,7 @@ fn names_are_unescaped() {
     assert_eq!(expr.names(), names);
     let chosen = Expr::parse("a if #smt_on else b")
         .unwrap()
-        .with(&Machine(false));
+        .with(&WITHOUT_SMT);
     assert_eq!(chosen.names(), ["b"]);
 }
 
@@ -164,7 +167,7 @@ fn syntax_errors_have_positions() {
     );
 }
 
-/// Tables of metrics, each with its formula.
+/// Tables of metrics, given by name and formula. All are in percent, in the group `all`, and have the threshold `ipc > 1`.
 fn tables(metrics: &[(&str, &str)]) -> VendorTables {
     let metrics = metrics.iter().map(|(name, formula)| VendorMetric {
         name: (*name).to_owned(),
@@ -189,8 +192,7 @@ fn metrics_are_computed_from_each_other() {
         ("both", "ipc + cpi + cycles * 0 + TSC * 0"),
         ("lacking", "both + nosuch"),
     ]);
-    let plan =
-        |name| MetricPlan::new(tables.metric(name).unwrap(), &tables, &Machine(true)).unwrap();
+    let plan = |name| MetricPlan::new(tables.metric(name).unwrap(), &tables, &WITH_SMT).unwrap();
     let both = plan("both");
     assert_eq!(both.events, ["insn", "cycles", "msr/tsc/"]);
     let counts = FixedCounts::new(&[("insn", 400.0), ("cycles", 200.0), ("msr/tsc/", 1.0)]);
@@ -204,13 +206,8 @@ fn metrics_are_computed_from_each_other() {
         plan("lacking").evaluate(&FixedCounts::new(&[("cycles", 1.0), ("msr/tsc/", 1.0)]));
     assert!(outcome.value.is_nan());
     assert_eq!(outcome.missing, ["insn", "nosuch"]);
-    assert_eq!(
-        MetricPlan::all("ALL", &tables, &Machine(true))
-            .unwrap()
-            .len(),
-        4
-    );
-    let error = MetricPlan::all("cpo", &tables, &Machine(true)).unwrap_err();
+    assert_eq!(MetricPlan::all("ALL", &tables, &WITH_SMT).unwrap().len(), 4);
+    let error = MetricPlan::all("cpo", &tables, &WITH_SMT).unwrap_err();
     assert_eq!(
         error.to_string(),
         "Cannot find metric or group `cpo', did you mean `cpi'?"
@@ -226,7 +223,7 @@ fn circular_metrics_are_rejected() {
         ("d", "d / 2"),
         ("e", "1 +"),
     ]);
-    let plan = |name| MetricPlan::new(tables.metric(name).unwrap(), &tables, &Machine(true));
+    let plan = |name| MetricPlan::new(tables.metric(name).unwrap(), &tables, &WITH_SMT);
     let circle = plan("a").unwrap_err().to_string();
     assert_eq!(circle, "metrics refer to each other: b -> c -> b");
     assert_eq!(
@@ -264,7 +261,7 @@ fn built_in_metrics_can_be_planned() {
         }
     }
     let tables = load(&BuiltIn, "GenuineIntel-6-55-4").tables;
-    let top = MetricPlan::all("TopdownL1", &tables, &Machine(false)).unwrap();
+    let top = MetricPlan::all("TopdownL1", &tables, &WITHOUT_SMT).unwrap();
     let counts = FixedCounts::new(&[
         ("CPU_CLK_UNHALTED.THREAD", 100.0),
         ("IDQ_UOPS_NOT_DELIVERED.CORE", 40.0),
@@ -323,7 +320,8 @@ fn tree() -> impl Strategy<Value = Tree> {
 }
 
 impl Tree {
-    /// Precedence: 0 for conditionals, then the levels of operators; 8 for numbers, events and functions, which need no brackets.
+    /// Precedence: 0 for conditionals, 1 to 6 for binary operators, 7 for negation; 8 for numbers, events and functions, which
+    /// need no brackets.
     fn level(&self) -> usize {
         match self {
             Self::If(..) => 0,
@@ -338,7 +336,7 @@ impl Tree {
         }
     }
 
-    /// The text with the minimal brackets for a precedence of at least `least`.
+    /// The text with as few brackets as possible; it is itself in brackets if its precedence is below `least`.
     fn text(&self, least: usize) -> String {
         let level = self.level();
         let inside = match self {
@@ -406,6 +404,7 @@ impl Tree {
                             right
                         }
                     }
+                    // `d_ratio`.
                     _ => {
                         if right == 0.0 {
                             0.0
@@ -431,7 +430,7 @@ proptest! {
         let expected = tree.oracle().unwrap_or(f64::NAN);
         prop_assert!(value == expected || value.is_nan() && expected.is_nan(), "{} is {}, not {}", formula, value, expected);
         // Substituting constants first does not change the value.
-        let early = expr.with(&Machine(true)).value(&counts, &mut missing);
+        let early = expr.with(&WITH_SMT).value(&counts, &mut missing);
         prop_assert!(early == expected || early.is_nan() && expected.is_nan());
     }
 
@@ -439,7 +438,7 @@ proptest! {
     fn any_text_is_parsed_or_has_an_error_position(text in "[ab01.e#@\\\\()+*/%<>|&^, ifelsmn-]{0,24}|.{0,12}") {
         match Expr::parse(&text) {
             Ok(expr) => {
-                let _any = expr.with(&Machine(false)).value(&FixedCounts::new(&EVENTS), &mut Vec::new());
+                let _any = expr.with(&WITHOUT_SMT).value(&FixedCounts::new(&EVENTS), &mut Vec::new());
             }
             Err(MetricError::Syntax { position, .. }) => {
                 prop_assert!(text.get(position).is_some());

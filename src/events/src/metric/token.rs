@@ -45,6 +45,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<PlacedToken>, FormulaFault> {
             mark if MARKS.contains(mark) => (Token::Mark(mark), 1),
             _ => number_or_name(rest),
         };
+        // If no token begins here (a length of 0), the range is that of the invalid character.
         let end = start + length.max(first.len_utf8());
         if length == 0 {
             return Err(FormulaFault {
@@ -77,8 +78,8 @@ fn literal(text: &str) -> (Token, usize) {
     }
 }
 
-/// The longer one of a number and a name at the beginning of `text`, or the number if they are equally long. Names may begin
-/// with digits, and exponents may have a sign.
+/// The longer one of a number and a name at the beginning of `text`, or the number if they are equally long, and its length: 0 if
+/// there is neither. Names may begin with digits, and exponents may have a sign.
 fn number_or_name(text: &str) -> (Token, usize) {
     let (name, name_length) = name(text);
     match number(text) {
@@ -115,7 +116,8 @@ fn number(text: &str) -> Option<(f64, usize)> {
     Some((value, end))
 }
 
-/// The unescaped name at the beginning of `text`, and its length in the text; a length of 0 if there is none.
+/// The unescaped name at the beginning of `text`, and its length in the text; a length of 0 if there is none. In formulas, `@` is
+/// written for `/`, and a backslash before any other character that would end the name.
 fn name(text: &str) -> (String, usize) {
     let (mut name, mut length) = (String::new(), 0);
     let mut letters = text.chars();
