@@ -62,6 +62,7 @@ impl Spool {
     /// [`IN_MEMORY`] is not reached.
     fn make_room(&mut self, more: usize) -> bool {
         let held = self.memory.len();
+        // At least doubles the memory, so that the bytes are seldom copied.
         self.memory.capacity() - held >= more || reserve(&mut self.memory, more.max(held)).is_ok()
     }
 

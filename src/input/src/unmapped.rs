@@ -1,14 +1,14 @@
-//! A list of the files that could not be mapped for lack of memory.
+//! A list of the object files that could not be mapped for lack of memory.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Objects that could not be mapped for lack of memory.
+/// Object files that could not be mapped for lack of memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnmappedObjects {
-    /// The message about the first object: its path and the system's error.
+    /// The message about the object that failed first: its path and the system's error.
     pub first: String,
     /// The paths of all objects.
     pub paths: BTreeSet<PathBuf>,

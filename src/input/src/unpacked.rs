@@ -45,8 +45,8 @@ impl std::error::Error for PartError {
 }
 
 impl DirectoryFile {
-    /// Returns the files `data.0`, `data.1` and so on, by number. Empty ones are skipped; `check` can refuse the others by
-    /// their metadata.
+    /// Returns the files `data.0`, `data.1` and so on, in the order of their numbers. Empty files are skipped; for each other
+    /// file, `check` is called with its metadata.
     ///
     /// # Errors
     /// Errors of `check` and of listing the directory; [`PartError`] for files that can't be opened or mapped, or are not
@@ -86,19 +86,20 @@ fn part_number(name: &OsStr) -> Option<u32> {
     name.strip_prefix('.')?.parse().ok()
 }
 
-/// The records of a recording and all files of its directory in one slice, decompressed.
+/// The decompressed records of a recording and of all files of its directory, in one slice.
 #[derive(Debug)]
 pub struct UnpackedRecords {
     /// The records.
     pub records: RecordingBytes,
-    /// The numbers of compressed records, and the first error.
+    /// How many records were compressed, and the first error.
     pub summary: UnpackSummary,
     /// The message about the first error if it is in a [`DirectoryFile`], with the path of that file.
     pub damage: Option<String>,
 }
 
 impl UnpackedRecords {
-    /// Collects the records of `data` and its parts in `spool`, on up to `threads` threads.
+    /// Collects the records of `data`, and of `parts`, the other files of its directory, in `spool`. Decompresses on up to
+    /// `threads` threads.
     ///
     /// # Errors
     /// The unpacked records cannot be stored.
@@ -111,6 +112,7 @@ impl UnpackedRecords {
         let bytes: Vec<&[u8]> = parts.iter().map(|part| &*part.bytes).collect();
         let summary = data.unpack_on(threads, &bytes, &mut spool)?;
         let damage = match &summary.end {
+            // The parts are numbered from 1.
             Some(Error::Part { part, source }) => parts
                 .get((*part as usize).wrapping_sub(1))
                 .map(|part| format!("{}: {source}", part.path.display())),

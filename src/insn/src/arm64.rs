@@ -65,11 +65,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Insn> {
     })
 }
 
-/// Returns a field's signed number of words, in bytes.
+/// Returns the offset in bytes that `field` encodes as a signed number of words (instructions).
 fn byte_offset(word: u32, field: BitField) -> i64 {
     let BitField { low, width } = field;
-    let shifted = (word << (32 - low - width)).cast_signed() >> (32 - width);
-    i64::from(shifted) * 4
+    // The shift to the right extends the sign.
+    let words = (word << (32 - low - width)).cast_signed() >> (32 - width);
+    i64::from(words) * 4
 }
 
 #[cfg(test)]

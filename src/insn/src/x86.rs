@@ -27,7 +27,8 @@ pub(crate) fn decode(bits: u32, bytes: &[u8]) -> Option<Insn> {
     })
 }
 
-/// The target of a near branch at address 0, as a signed number: in 32-bit mode the target has 32 bits.
+/// The target of a near branch, sign-extended if it has only 16 or 32 bits. As [`instruction`] decodes at address 0, the target
+/// is the displacement.
 fn displacement(insn: &Instruction) -> i64 {
     match insn.op0_kind() {
         OpKind::NearBranch16 => insn.near_branch16().cast_signed().into(),
@@ -36,6 +37,7 @@ fn displacement(insn: &Instruction) -> i64 {
     }
 }
 
+/// Decodes the instruction at the start of `bytes` as located at address 0; `None` if it is invalid or truncated.
 fn instruction(bits: u32, bytes: &[u8]) -> Option<Instruction> {
     let bits = match bytes.first() {
         Some(opcode) if ONLY_32.contains(opcode) => 32,
@@ -43,7 +45,8 @@ fn instruction(bits: u32, bytes: &[u8]) -> Option<Instruction> {
     };
     let bytes = &bytes[..bytes.len().min(MAX_LEN)];
     // Executed code was accepted by the processor, so reserved encodings must be decoded too.
-    let mut decoder = Decoder::with_ip(bits, bytes, 0, DecoderOptions::NO_INVALID_CHECK);
+    let address = 0;
+    let mut decoder = Decoder::with_ip(bits, bytes, address, DecoderOptions::NO_INVALID_CHECK);
     let insn = decoder.decode();
     (decoder.last_error() == DecoderError::None).then_some(insn)
 }
@@ -165,14 +168,15 @@ mod tests {
 
     #[test]
     fn modes_differ() {
-        // A prefix in 64-bit mode, an instruction in 32-bit mode.
+        // 0x48 is a prefix in 64-bit mode, but an instruction in 32-bit mode.
         let bytes = [0x48, 0x89, 0xe5];
         assert_eq!(decode64(&bytes).unwrap().len, 3);
         assert_eq!(decode(32, &bytes).unwrap().len, 1);
+        // More prefixes than an instruction can have.
         assert_eq!(decode64(&[0x66; 16]), None);
         // A jump backwards, by its 32-bit target.
         assert_eq!(decode(32, &[0xeb, 0xfc]).unwrap().displacement, Some(-2));
-        // pop ss, aam
+        // pop ss and aam are invalid in 64-bit mode: they are decoded as in 32-bit mode.
         assert_eq!(decode64(&[0x17]).unwrap().len, 1);
         assert_eq!(decode64(&[0xd4, 0x0a]).unwrap().len, 2);
     }

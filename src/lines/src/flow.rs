@@ -16,7 +16,7 @@ use crate::{LineBuilder, ResolvedAddress, SourceFileLine, SourceFiles};
 /// 16 KiB.
 const MAX_CODE_RANGE: u64 = 16384 - MAX_LEN as u64;
 /// Maximum number of bytes searched for the next branch, from the target of the newest branch on, if the sample is before this
-/// target: then another branch was not recorded.
+/// target: then a later branch was not recorded.
 const MAX_SEARCHED_BYTES: u64 = 128;
 /// Bit of [`BranchEntry::flags`]: the branch is the abort of a transaction.
 const ABORTED: u64 = 1 << 3;
@@ -32,7 +32,8 @@ pub enum FlowStep<'s> {
     Branch(FlowInstruction<'s>, TakenBranch),
     /// The source line of the previous instruction.
     Source(SourceFileLine),
-    /// No instruction starts at the address of the branch: the recorded branches do not match the code.
+    /// The instructions of a block do not lead to its branch: the code is invalid or incomplete, or does not match the recorded
+    /// branches.
     Mismatch,
     /// An instruction before the sample may be a branch: the code between it and the sample is unknown.
     NotReaching,
@@ -81,9 +82,10 @@ pub struct BranchFlow<'a, 'r, 'w> {
     options: FlowOptions<'a>,
     disassembler: Disassembler<'a, 'r, 'w>,
     at: AddressContext,
-    /// The mode of the block last read.
+    /// The mode of the start of the block last read.
     mode: CpuMode,
-    /// Start and end of the function last passed to `step`, as addresses in its object.
+    /// Start and end of the function last passed to `step`, as addresses in its object. As in perf, the object itself is not
+    /// compared.
     function: (u64, u64),
     total_cycles: u64,
 }
@@ -149,7 +151,9 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         // The code before the oldest branch is unknown: only the branch instruction is shown.
         if let Ok(block) = self.read_block(oldest.from, oldest.from) {
             self.pass_function(oldest.from, step);
-            self.pass_branch(block.isa, block.at(0).0, oldest, 0, step);
+            let (branch, _) = block.at(0);
+            let unknown = 0;
+            self.pass_branch(block.isa, branch, oldest, unknown, step);
         }
         // From the oldest branch on: each block begins at the target of one branch and ends with the next newer branch.
         let mut index = entries.len() - 1;
@@ -164,8 +168,8 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
                 && let Some(next) = index.checked_sub(1)
                 && let Some(newer) = entries.get(next)
             {
-                // `taken` returns from the kernel, but the branch into the kernel was filtered out: the block ends at the next
-                // branch.
+                // Probably `taken` returns from the kernel, but the branch into the kernel was filtered out: the block should end
+                // at the next newer branch.
                 (index, taken) = (next, newer);
                 block = self.read_block(before.to, taken.from);
             }
@@ -173,6 +177,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
                 self.pass_block(&block, taken, step);
             }
         }
+        // If the sample is at the newest branch, the target of this branch has not been executed yet.
         let is_abort = newest.flags & ABORTED != 0;
         if newest.from != ip && !is_abort {
             self.pass_up_to_sample(newest.to, ip, step);
@@ -186,7 +191,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         taken: &BranchEntry,
         step: &mut dyn FnMut(FlowStep<'_>),
     ) {
-        let length = taken.from.wrapping_sub(block.start);
+        let branch_offset = taken.from.wrapping_sub(block.start);
         let mut offset = 0;
         let mut instructions = 0;
         while offset < block.bytes.len() {
@@ -204,7 +209,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
             self.pass_source(code.ip, step);
             offset += bytes.len();
         }
-        if offset as u64 != length {
+        if offset as u64 != branch_offset {
             step(FlowStep::Mismatch);
         }
     }
@@ -222,6 +227,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
         let block = self.read_block(start, end);
         self.pass_function(start, step);
         let Ok(block) = block else {
+            // As in perf, the sampled instruction is shown without its function, after the function at `start`.
             if let Ok(sampled) = self.read_block(ip, ip) {
                 step(FlowStep::Insn(self.with_text(sampled.isa, sampled.at(0).0)));
                 self.pass_source(ip, step);

@@ -159,7 +159,8 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
         }
     }
 
-    /// Resolves names and the source location of `frame`, which is [`SourceLocation::None`] for code without line information.
+    /// Resolves the names and the source location of `frame`. For code without line information, the source location is
+    /// [`SourceLocation::None`].
     #[must_use]
     pub fn resolved_with_line(&self, frame: &Frame) -> ResolvedAddress<'r> {
         let resolved = self.resolved_at(frame, self.resolver.source_line(frame));
@@ -185,7 +186,7 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
         }
     }
 
-    /// Resolves the names of `frame`, whose source line is `line`; `None` without a file.
+    /// Resolves the names of `frame`. `line` is its source line; `None` for code without an object file, and for PLT entries.
     fn resolved_at(&self, frame: &Frame, line: Option<SourceLine<'r>>) -> ResolvedAddress<'r> {
         let dso = frame.dso.map(|dso| self.resolver.world().dso(dso));
         let source = match (line, dso) {

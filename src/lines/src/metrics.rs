@@ -10,8 +10,8 @@ use rperf_wire::{Attr, AttrFlags};
 #[derive(Debug, Clone, Default)]
 pub struct GroupMetrics {
     events: Vec<RecordedEvent>,
-    /// The counts since the latest sample that was the first one of its group: as in perf, such a sample clears the counts of all
-    /// groups.
+    /// The counts of all groups since they were last cleared. As in perf, they are cleared by the first sample of any group or
+    /// single event, and by a group's first sample after its metrics were reported.
     counts: Vec<RoleCount>,
 }
 
@@ -24,7 +24,7 @@ pub struct GroupMetric {
     pub form: MetricFormat,
     /// Its unit.
     pub unit: String,
-    /// Whether perf starts another line before it, which prints the start of the line twice.
+    /// Whether perf starts another line for it; this line then begins with its prefix twice.
     pub starts_another_line: bool,
 }
 
@@ -60,6 +60,7 @@ struct RecordedEvent {
     /// The bits `exclude_kernel`, `_user`, `_hv`, `_host` and `_idle`, as in perf. Only counts of events with equal bits are
     /// combined.
     excluded: u64,
+    /// The index of its group's leader, or its own if it has no group.
     leader: usize,
     /// For a leader, the indices of its group; empty for a single event.
     group: Range<usize>,
@@ -69,7 +70,7 @@ struct RecordedEvent {
     value: f64,
 }
 
-/// Counts of one role on one CPU.
+/// Counts of events with equal role, CPU and [`RecordedEvent::excluded`].
 #[derive(Debug, Clone)]
 struct RoleCount {
     role: Role,
@@ -198,7 +199,7 @@ impl GroupMetrics {
     }
 }
 
-/// An event with the counts of its group.
+/// An event of a group, with the counts of all groups.
 struct GroupEvent<'m> {
     event: &'m RecordedEvent,
     cpu: u32,
@@ -235,6 +236,7 @@ impl GroupEvent<'_> {
         ))
     }
 
+    /// Returns the metric of an event that does not count misses.
     fn metric(&self) -> Option<GroupMetric> {
         let cycles = self.mean(Role::Cycles).filter(|cycles| *cycles != 0.0);
         let of_cycles = self.fraction(cycles.unwrap_or_default(), 100.0);
@@ -267,7 +269,9 @@ impl GroupEvent<'_> {
                 ))
             }
             _ => {
-                let (rate, prefix) = scaled(self.fraction(self.mean(Role::Clock)?, 1e9));
+                // Clocks count nanoseconds.
+                let per_second = 1e9;
+                let (rate, prefix) = scaled(self.fraction(self.mean(Role::Clock)?, per_second));
                 Some(GroupMetric::new(
                     rate,
                     MetricFormat::Rate,
@@ -297,7 +301,7 @@ impl GroupEvent<'_> {
     }
 }
 
-/// Scales a rate; returns the prefix of its unit.
+/// Returns the scaled rate and the prefix of its unit.
 fn scaled(mut rate: f64) -> (f64, &'static str) {
     let mut prefix = "";
     for next in ["K", "M", "G"] {

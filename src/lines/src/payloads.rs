@@ -77,8 +77,8 @@ impl TracepointPrinter {
                     None
                 }
             };
-            let text = tracepoint.as_ref().map(|tracepoint| tracepoint.print_fmt());
-            if let Some(warning) = text.and_then(PrintFmt::warning) {
+            let print_fmt = tracepoint.as_ref().map(|tracepoint| tracepoint.print_fmt());
+            if let Some(warning) = print_fmt.and_then(PrintFmt::warning) {
                 printer.note(&event.name, PayloadProblem::Generic(warning.clone()));
             }
             printer.events.push(tracepoint);

@@ -4,7 +4,7 @@ use rperf_wire::{Attr, BranchSampleType, SampleType};
 
 use crate::{Error, EventClass, LineField, LineFields};
 
-/// The default fields.
+/// The default fields of all classes but tracepoints.
 const DEFAULT_FIELDS: [LineField; 10] = [
     LineField::Comm,
     LineField::Tid,
@@ -62,7 +62,7 @@ pub enum FieldWarning {
 #[derive(Debug, Clone, Copy)]
 struct ClassFields {
     fields: LineFields,
-    /// Fields named in a `-F` for all classes: an error if not recorded.
+    /// Fields named, but not removed, in a `-F` for all classes: an error if not recorded.
     requested: LineFields,
     /// Fields removed with `-`.
     removed: LineFields,
@@ -183,12 +183,13 @@ impl FieldSelection {
     #[must_use]
     pub fn shows_targets(&self, attr: &Attr) -> bool {
         let choice = self.of(EventClass::of(attr.kind));
-        let usual = !choice.replaced && !choice.removed.has(LineField::Addr);
-        choice.fields.has(LineField::Addr) || usual
+        let by_default = !choice.replaced && !choice.removed.has(LineField::Addr);
+        choice.fields.has(LineField::Addr) || by_default
     }
 
     /// Compares the selection with the events of a file: removes fields that the first event of each class lacks, unless a
-    /// `-F` for all classes names them, and by default adds frames to tracepoints with callchains.
+    /// `-F` for all classes names them. If any tracepoint has callchains, adds the fields of frames to tracepoints, unless a
+    /// `-F` applied to them or callchains are hidden.
     ///
     /// # Errors
     ///
@@ -203,6 +204,7 @@ impl FieldSelection {
             let first = first_of(events.clone(), class);
             let choice = self.choice(class);
             match first {
+                // Recordings have no events of the class `Synthesized`.
                 None if choice.user_set && !choice.wildcard && class != EventClass::Synthesized => {
                     return Err(Error::NoSuchEvents { class });
                 }
@@ -268,7 +270,7 @@ impl FieldSelection {
         &mut self.choices[class.index()]
     }
 
-    /// Clears the selection of one class or all.
+    /// Clears the fields of one class, or if `class` is `None`, of all classes.
     fn clear(&mut self, class: Option<EventClass>) {
         match class {
             Some(class) => {
@@ -398,13 +400,9 @@ impl ClassFields {
         let (data, code) = (SampleType::DATA_PAGE_SIZE, SampleType::CODE_PAGE_SIZE);
         need(LineField::DataPageSize, data, "DATA_PAGE_SIZE")?;
         need(LineField::CodePageSize, code, "CODE_PAGE_SIZE")?;
-        need(
-            LineField::InsLat,
-            SampleType::WEIGHT_STRUCT,
-            "WEIGHT_STRUCT",
-        )?;
-        let parts = SampleType::WEIGHT_STRUCT;
-        need(LineField::RetireLat, parts, "WEIGHT_STRUCT")?;
+        let weight_struct = SampleType::WEIGHT_STRUCT;
+        need(LineField::InsLat, weight_struct, "WEIGHT_STRUCT")?;
+        need(LineField::RetireLat, weight_struct, "WEIGHT_STRUCT")?;
         need(LineField::Cgroup, SampleType::CGROUP, "CGROUP")
     }
 

@@ -121,10 +121,10 @@ impl Operands<'_> {
         }
     }
 
-    /// Adds an extension of the last register that only the encoding shows, and abbreviates register lists.
+    /// Adds the extension `uxtw` of the last register, which the decoder omits, if `word`, the encoded instruction, has it.
+    /// Abbreviates register lists.
     fn finish(&mut self, word: u32) {
-        // Additions and subtractions, "add/subtract (extended register)" in the manual, of a 64-bit and an
-        // unsigned 32-bit operand.
+        // "Add/subtract (extended register)" in the manual, of 64 bits. Its option 0b010 is an unsigned 32-bit operand.
         let extends = word & 0x9fe0_0000 == 0x8b20_0000;
         if extends && word >> 13 & 7 == 0b010 {
             match self.text.rsplit_once(", lsl ") {
@@ -149,8 +149,10 @@ impl Operands<'_> {
             self.text.push_str(extension);
             self.text.push(']');
         } else if let Some(distance) = part.strip_prefix('$') {
+            // A program-counter-relative operand: `$+0x10`.
             self.distance(distance);
         } else if matches!(part, "hs" | "lo") {
+            // objdump has other names for these conditions.
             self.text.push_str(if part == "hs" { "cs" } else { "cc" });
         } else if let Some((before, number)) = part.split_once("#")
             && (is_memory || WITH_DECIMALS.contains(&self.name))
@@ -169,7 +171,8 @@ impl Operands<'_> {
         }
     }
 
-    /// Appends the address at the distance in `text` from the instruction or its page.
+    /// Appends the absolute address of a program-counter-relative operand. `text` is its distance from the instruction, or for
+    /// `adrp` from the page of the instruction.
     fn distance(&mut self, text: &str) {
         const PAGE: u64 = 4096;
         let from = match self.name {

@@ -9,14 +9,14 @@ use super::x86::{
 
 impl Style for GasFormatter {
     fn fix_name(&self, insn: &Instruction, name: &mut String) {
-        // objdump prints no suffix for the default size: 64 bits for these instructions in 64-bit mode, 32 bits for a far
-        // return.
-        let has_default_size = matches!(
+        // objdump prints no suffix for an instruction's default size: in 64-bit mode, 64 bits for the following ones; 32 bits
+        // for a far return.
+        let is_64_bit_by_default = matches!(
             insn.mnemonic(),
             Mnemonic::Jmp | Mnemonic::Call | Mnemonic::Push | Mnemonic::Pop
         );
-        let has_suffix = has_default_size && name.ends_with('q');
-        if has_suffix || insn.mnemonic() == Mnemonic::Retf && name.ends_with('l') {
+        let has_default_q = is_64_bit_by_default && name.ends_with('q');
+        if has_default_q || insn.mnemonic() == Mnemonic::Retf && name.ends_with('l') {
             name.pop();
         }
     }
@@ -45,8 +45,9 @@ impl Style for GasFormatter {
     }
 }
 
-/// Adds the implied segment registers to the memory operands of a string instruction.
+/// Adds the implied segment registers to the memory operands of a string instruction, unless they are already printed.
 fn add_segments(insn: &Instruction, operands: &mut String) {
+    // AT&T syntax has the operands in reverse order.
     let kinds = (0..insn.op_count()).rev().map(|index| insn.op_kind(index));
     let has_segment_prefix = insn.segment_prefix() != Register::None;
     let parts = operands.split(',').zip(kinds).map(|(part, kind)| {

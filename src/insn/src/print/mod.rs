@@ -37,7 +37,7 @@ pub struct Printed {
     pub len: usize,
     /// The control flow.
     pub flow: InsnFlow,
-    /// The target of a direct jump or call; the text ends with this address.
+    /// The target of a direct jump or call, or of `xbegin`, whose flow is [`InsnFlow::Next`]; the text ends with this address.
     pub target: Option<u64>,
     /// The absolute address of an operand that is relative to the program counter.
     pub refers: Option<u64>,
@@ -63,8 +63,8 @@ impl Printer {
     }
 
     /// Appends the instruction at the start of `bytes`, located at `address`, to `text`. If it has operands, its mnemonic is
-    /// padded to six characters. Invalid and truncated instructions are printed as `(bad)`, complete
-    /// invalid ones of Arm as their encoding. Returns `None` if `bytes` is empty.
+    /// padded to six characters. Truncated and invalid instructions are printed as `(bad)`, but invalid ones of Arm, if not
+    /// truncated, as their encoding. Returns `None` if `bytes` is empty.
     pub fn print(&mut self, address: u64, bytes: &[u8], text: &mut String) -> Option<Printed> {
         if bytes.is_empty() {
             return None;

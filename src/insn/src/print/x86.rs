@@ -86,6 +86,7 @@ impl X86 {
         style.fix_name(insn, name);
     }
 
+    /// Sets `self.operands`.
     fn operands(&mut self, insn: &Instruction, bytes: &[u8]) {
         self.operands.clear();
         if is_direct(insn) {
@@ -111,7 +112,7 @@ fn flow(insn: &Instruction) -> InsnFlow {
     }
 }
 
-/// Whether the first operand is the target of a near branch.
+/// Whether the first operand is the target of a near branch or of `xbegin`.
 fn is_direct(insn: &Instruction) -> bool {
     matches!(
         insn.op0_kind(),
