@@ -21,7 +21,7 @@ pub enum Error {
         /// The cause.
         reason: String,
     },
-    /// No function, line or file of that name.
+    /// Nothing matches the probe point: no function, source line, source file or USDT marker.
     #[error("Probe point '{point}' not found.")]
     NoPoint {
         /// The probe point as written.

@@ -162,8 +162,9 @@ pub fn base_name(definition: &Definition, probe: &Probe) -> String {
     name_for(definition, &probe.name)
 }
 
-/// Returns the base name: the definition's event name, otherwise a name derived from the function's name and
-/// the line. `function` is the function's name if the definition does not have it.
+/// Returns the base name: the definition's event name, otherwise a name derived from the function's name, with a suffix for the
+/// line or for a return probe. `function` is the name of the function found, used if the definition has only a pattern or no
+/// function name.
 pub(crate) fn name_for(definition: &Definition, function: &str) -> String {
     if let Some(event) = &definition.event {
         return user_event_name(event, definition.point.is_return());
@@ -192,7 +193,7 @@ pub(crate) fn name_for(definition: &Definition, function: &str) -> String {
     clean + &suffix
 }
 
-/// Returns the event name for a user's name: as in perf, that of a return probe gets a suffix.
+/// Returns the event name for the name that the user chose: as in perf, a return probe's name gets a suffix if it lacks it.
 fn user_event_name(event: &str, is_return: bool) -> String {
     if !is_return || event.ends_with(RETURN_SUFFIX) {
         return event.to_owned();
@@ -251,6 +252,7 @@ impl ExistingEvent {
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();
         let (kind, name) = words.next()?.split_once(':')?;
+        // A return probe may have its maximum number of instances after the letter: `r8`.
         let is_return = match kind.get(..1)? {
             "p" => false,
             "r" => true,

@@ -12,11 +12,11 @@ const SIGNED: u32 = 1 << 24;
 /// `BTF_INT_CHAR`, in the same word.
 const CHARACTER: u32 = 1 << 25;
 
-/// A type, or a parameter or member with one.
+/// A type, or a parameter, return value or member, which has a type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BtfShape<'b> {
     btf: &'b Btf<'b>,
-    /// The name of the parameter or member; `None` for a type.
+    /// The name of the parameter or member, `$retval` for a return value; `None` for a type.
     name: Option<&'b str>,
     type_id: u32,
     /// The size of a pointer in bytes.
@@ -27,7 +27,7 @@ pub(crate) struct BtfShape<'b> {
 pub(crate) type Parameter<'b> = BtfShape<'b>;
 
 impl<'b> BtfShape<'b> {
-    /// Returns the parameters of a prototype in order, and the return type (`None` for void); `None` if the type is no prototype.
+    /// Returns the parameters of a prototype in order, and the return value (`None` for void); `None` if the type is no prototype.
     pub(crate) fn signature(
         btf: &'b Btf<'b>,
         prototype: u32,
@@ -54,7 +54,7 @@ impl<'b> BtfShape<'b> {
 }
 
 impl<'b> BtfShape<'b> {
-    /// Returns the type, or that of the parameter or member; `None` for void.
+    /// Returns the type itself, or the type of the parameter, return value or member; `None` for void.
     fn btf_type(&self) -> Option<BtfType<'b>> {
         self.btf.type_with_id(self.type_id)
     }
@@ -96,14 +96,14 @@ impl<'b> BtfShape<'b> {
     }
 
     fn members(&self, btf_type: BtfType<'b>) -> impl Iterator<Item = RecordMember<Self>> {
-        let own = *self;
+        let record = *self;
         (0..btf_type.members()).filter_map(move |index| {
             let word = |at: usize| btf_type.detail(index * 3 + at);
             let (name, type_id, place) = (word(0)?, word(1)?, word(2)?);
             let member = Self {
-                name: Some(own.btf.text(name)),
+                name: Some(record.btf.text(name)),
                 type_id,
-                ..own
+                ..record
             };
             // With `kind_flag`, the upper 8 bits are the width of a bit field (`BTF_MEMBER_BITFIELD_SIZE`).
             let (width, bit) = match btf_type.flag {

@@ -15,10 +15,12 @@ type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
 /// The call frame information of one object.
 #[derive(Debug)]
 pub(crate) struct Frames<'a> {
+    /// The content of the object.
     file: &'a [u8],
     endian: RunTimeEndian,
     /// The size of an address in bytes.
     address_size: u8,
+    /// The content of `.eh_frame`; empty if the object has none or is not linked.
     eh_frame: &'a [u8],
     /// The content of `.debug_frame`, read on demand, since it may have to be decompressed.
     debug_frame: OnceCell<Vec<u8>>,
@@ -26,7 +28,7 @@ pub(crate) struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Reads the tables of `file`, which is the executed file with these bytes: those of a separate debug file are not used.
+    /// Finds the tables of `file`, parsed from `bytes`. It is the executed file: the tables of a separate debug file are not used.
     pub(crate) fn new(file: &object::File<'a>, bytes: &'a [u8]) -> Self {
         let endian = match file.is_little_endian() {
             true => RunTimeEndian::Little,
@@ -36,7 +38,7 @@ impl<'a> Frames<'a> {
             let section = file.section_by_name(name);
             section.map_or(0, |section| section.address())
         };
-        // In a file that is not linked, its addresses are relative to places that are not known yet.
+        // Before linking, the addresses in `.eh_frame` still need relocation, which only `.debug_frame` gets (`section_content`).
         let is_linked = file.kind() != ObjectKind::Relocatable;
         let eh_frame = file.section_by_name(".eh_frame").filter(|_| is_linked);
         let eh_frame = eh_frame.and_then(|section| section.data().ok());

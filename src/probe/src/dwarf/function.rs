@@ -29,12 +29,13 @@ struct FunctionRange {
 }
 
 impl<'w, 'u> Functions<'w, 'u> {
-    /// Finds the functions with code; [`named`](Self::named) returns none. If the unit is damaged, those before the damage are
-    /// found.
+    /// Finds the functions with code, but none by name: [`named`](Self::named) returns none. If the unit is damaged, the functions
+    /// before the damage are found.
     pub(crate) fn read(compile_unit: &'w CompileUnit<'u>) -> Self {
+        let wanted_names = None;
         Self {
             compile_unit,
-            entries: compile_unit.function_entries(None),
+            entries: compile_unit.function_entries(wanted_names),
             code: OnceCell::new(),
         }
     }
@@ -93,6 +94,7 @@ impl<'w, 'u> Functions<'w, 'u> {
             let range = move |(start, end)| FunctionRange {
                 start,
                 end,
+                // Set below, when the ranges are sorted.
                 reach: 0,
                 function,
             };
@@ -109,7 +111,7 @@ impl<'w, 'u> Functions<'w, 'u> {
     }
 }
 
-/// The instances in one unit of the requested functions.
+/// Those instances of the requested functions that are in one unit.
 pub(crate) struct FunctionInstances<'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
     /// The index of the requested function, and the instance's offset; in the order of the instances' DIEs.
@@ -122,7 +124,8 @@ impl<'w, 'u> FunctionInstances<'w, 'u> {
         let indexed = functions.iter().enumerate();
         let in_this_unit = indexed.filter_map(|(index, die)| Some((die.offset_here()?, index)));
         let in_this_unit: FxHashMap<UnitOffset, usize> = in_this_unit.collect();
-        let origin_in_other_unit = |offset| {
+        // The index of the requested function whose instance is at `offset`, if that function is in another unit.
+        let index_of_origin_elsewhere = |offset| {
             let origin = compile_unit
                 .at(offset)?
                 .reference(gimli::DW_AT_abstract_origin)?;
@@ -132,7 +135,7 @@ impl<'w, 'u> FunctionInstances<'w, 'u> {
         let mut add = |offset, origin| {
             let index = match origin {
                 DieReference::SameUnit(origin) => in_this_unit.get(&origin).copied(),
-                DieReference::OtherUnit => origin_in_other_unit(offset),
+                DieReference::OtherUnit => index_of_origin_elsewhere(offset),
             };
             instances.extend(index.map(|index| (index, offset)));
         };

@@ -120,9 +120,9 @@ impl Die<'_, '_> {
             return member.record_member();
         }
         // Members of anonymous members and of base classes belong to the containing record.
-        let unnamed = parts()
+        let nested = parts()
             .filter(|child| child.name().is_none() || child.tag() == gimli::DW_TAG_inheritance);
-        unnamed.into_iter().find_map(|part| {
+        nested.into_iter().find_map(|part| {
             let outer = part.record_member()?;
             let inner = part.real_type()?.member_within(name, layers, records)?;
             Some(RecordMember {
@@ -146,9 +146,10 @@ impl Die<'_, '_> {
         let size = self.byte_size();
         let size = size.or_else(|| self.real_type()?.byte_size())?;
         let container = size.checked_mul(8).filter(|bits| *bits > 0)?;
+        // The byte offset of the container, and the distance in bits from its lowest bit to the lowest bit of the field.
         let (start, low) = match self.number(gimli::DW_AT_data_bit_offset) {
             Some(distance) => (distance / container * size, distance % container),
-            // Before DWARF 4: relative to the highest bit of the container.
+            // Before DWARF 4: the distance from the highest bit of the container to the highest bit of the field.
             None => {
                 let high = self.number(gimli::DW_AT_bit_offset).unwrap_or(0);
                 let start = u64::try_from(offset).ok()?;
@@ -165,7 +166,7 @@ impl Die<'_, '_> {
     /// Returns the offset of this member in its record; `None` if it is computed at run time, as for a virtual base class.
     fn member_offset(&self) -> Option<i64> {
         let Some((holder, value)) = self.find(gimli::DW_AT_data_member_location) else {
-            // Members of a union may have no offset.
+            // Members of a union may have no offset, and bit fields may have `DW_AT_data_bit_offset` instead.
             return Some(0);
         };
         let offset = match value {

@@ -77,8 +77,9 @@ impl FetchPoint<'_, '_> {
     /// Returns the type of the return value, if BTF has it.
     fn kind_of_return(&self) -> Option<String> {
         let returned = self.kernel.signature(self.function).ok()?.1?;
-        let mut path = PathValue::new(returned, "$retval", Vec::new(), false);
-        path.finish_with_type(None).ok()?.0
+        let (no_reads, is_user, cast) = (Vec::new(), false, None);
+        let mut path = PathValue::new(returned, "$retval", no_reads, is_user);
+        path.finish_with_type(cast).ok()?.0
     }
 
     /// Returns the function's parameters; an error for the requested value `name` if the probe point is not the entry.
@@ -146,6 +147,7 @@ impl FetchPoint<'_, '_> {
         index: usize,
     ) -> Result<ProbeField, Error> {
         let ArgumentValue::Variable { name, members } = &argument.value else {
+            // Callers only pass variables.
             return Err(Error::NoKernelImage);
         };
         let (base, reads) = self

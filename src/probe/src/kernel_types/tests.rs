@@ -5,12 +5,15 @@ use rperf_testkit::btf::{ARRAY, Blob, FUNCTION, PROTOTYPE, STRUCT, kernel};
 use super::BtfShape;
 use crate::shape::{TypeCategory, TypeShape as _};
 
+/// The size of a pointer in bytes.
+const POINTER_SIZE: u64 = 8;
+
 #[test]
 fn functions_have_parameters_with_members() {
     let bytes = kernel().bytes();
     let btf = Btf::parse(&bytes).unwrap();
     let prototype = *btf.prototypes("vfs_read").first().unwrap();
-    let (parameters, returned) = BtfShape::signature(&btf, prototype, 8).unwrap();
+    let (parameters, returned) = BtfShape::signature(&btf, prototype, POINTER_SIZE).unwrap();
     let listed: Vec<_> = parameters
         .iter()
         .map(|parameter| (parameter.spelled(), parameter.name().unwrap()))
@@ -48,13 +51,14 @@ fn module_type_ids_continue_the_kernels() {
     let base = kernel();
     let mut module = base.module();
     let name = module.text("how");
-    // Refers to a type of the kernel.
-    let prototype = module.add("", PROTOTYPE | 1, 0, &[name, 1]);
+    // The id of a type in the kernel's own BTF.
+    let int = 1;
+    let prototype = module.add("", PROTOTYPE | 1, 0, &[name, int]);
     module.add("start", FUNCTION, prototype, &[]);
     let (base, module) = (base.bytes(), module.bytes());
     let btf = Btf::parse(&base).unwrap().with_module(&module).unwrap();
     let prototype = *btf.prototypes("start").first().unwrap();
-    let (parameters, returned) = BtfShape::signature(&btf, prototype, 8).unwrap();
+    let (parameters, returned) = BtfShape::signature(&btf, prototype, POINTER_SIZE).unwrap();
     assert!(returned.is_none());
     let parameter = parameters.first().unwrap();
     assert_eq!(parameter.spelled(), "int");
@@ -69,10 +73,10 @@ fn nested_records_are_searched_up_to_a_limit() {
     // Ten anonymous members, each of the type of the structure itself.
     let members: Vec<u32> = [0, 1, 0].repeat(10);
     let record = blob.add("", STRUCT | 10, 8, &members);
-    blob.add("", PROTOTYPE | 1, record, &[name, record]);
+    let prototype = blob.add("", PROTOTYPE | 1, record, &[name, record]);
     let bytes = blob.bytes();
     let btf = Btf::parse(&bytes).unwrap();
-    let (parameters, _) = BtfShape::signature(&btf, 2, 8).unwrap();
+    let (parameters, _) = BtfShape::signature(&btf, prototype, POINTER_SIZE).unwrap();
     let record = parameters[0].real_type().unwrap();
     assert_eq!(record.kind(), TypeCategory::Record);
     assert!(record.member("nosuch").is_none());
@@ -84,7 +88,7 @@ fn exercise(bytes: &[u8]) {
         return;
     };
     for number in 0..32 {
-        let Some((parameters, returned)) = BtfShape::signature(&btf, number, 8) else {
+        let Some((parameters, returned)) = BtfShape::signature(&btf, number, POINTER_SIZE) else {
             continue;
         };
         for parameter in parameters.iter().chain(&returned) {

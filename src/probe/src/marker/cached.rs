@@ -15,8 +15,9 @@ use crate::object::ProbeObject;
 pub fn cached_list(object: &ProbeObject<'_>, path: &Path) -> String {
     let mut listed: Vec<(String, BTreeSet<String>)> = Vec::new();
     for marker in markers(object) {
-        // A marker's own arguments are always valid; only requested ones can be wrong.
-        let Ok(Some(probe)) = probe(object, &marker, &[]) else {
+        // Without requested arguments, there are no errors. `None` means that the marker's address is not in the file.
+        let no_requested_arguments = &[];
+        let Ok(Some(probe)) = probe(object, &marker, no_requested_arguments) else {
             continue;
         };
         let event = ProbeEvent {

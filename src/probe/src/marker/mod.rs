@@ -105,16 +105,17 @@ impl NoteReader {
         }
     }
 
-    /// Decodes three addresses and three strings.
+    /// Decodes the content of a note: three addresses and three strings.
     fn marker(&self, content: &[u8]) -> Option<Marker> {
         let address = |index: usize| {
             let bytes = content.get(index * self.size..(index + 1) * self.size)?;
             Some(self.number(bytes))
         };
-        let (location, base, semaphore) = (address(0)?, address(1)?, address(2)?);
+        let (location, base_in_note, semaphore) = (address(0)?, address(1)?, address(2)?);
         let mut texts = content.get(3 * self.size..)?.split(|byte| *byte == 0);
         let mut text = || Some(String::from_utf8_lossy(texts.next()?).into_owned());
-        let moved = self.base.map_or(0, |own| own.wrapping_sub(base));
+        // How far the object was relocated after the note was written.
+        let moved = self.base.map_or(0, |base| base.wrapping_sub(base_in_note));
         Some(Marker {
             provider: text()?,
             name: text()?,
@@ -125,7 +126,7 @@ impl NoteReader {
     }
 }
 
-/// Finds the markers of this name or pattern, with their own or the requested arguments.
+/// Finds the markers of this name or pattern, with the requested arguments, or with all of their own if `arguments` is empty.
 pub(crate) fn find(
     object: &ProbeObject<'_>,
     provider: Option<&str>,
@@ -155,7 +156,7 @@ pub(crate) fn find(
     })
 }
 
-/// Returns the probe point of a marker; `None` if its address is in no segment of the file.
+/// Returns the probe point of a marker, with arguments as in [`find`]; `None` if its address is in no segment of the file.
 fn probe(
     object: &ProbeObject<'_>,
     marker: &Marker,

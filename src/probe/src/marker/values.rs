@@ -140,8 +140,8 @@ fn typed(mut field: ProbeField, argument: &Argument) -> ProbeField {
             is_user: argument.is_user,
         });
     }
-    let own = field.kind.unwrap_or_default();
-    let size = own.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+    let marker_kind = field.kind.unwrap_or_default();
+    let size = marker_kind.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
     field.kind = Some(match element {
         "u" | "s" | "x" => format!("{element}{size}{length}"),
         _ => kind.clone(),
