@@ -28,7 +28,7 @@ pub(crate) struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Finds the tables of `file`, parsed from `bytes`. It is the executed file: the tables of a separate debug file are not used.
+    /// Finds the tables of `file`, parsed from `bytes`. It is the executed file: tables of a separate debug file are not used.
     pub(crate) fn new(file: &object::File<'a>, bytes: &'a [u8]) -> Self {
         let endian = match file.is_little_endian() {
             true => RunTimeEndian::Little,

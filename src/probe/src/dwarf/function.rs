@@ -29,8 +29,8 @@ struct FunctionRange {
 }
 
 impl<'w, 'u> Functions<'w, 'u> {
-    /// Finds the functions with code, but none by name: [`named`](Self::named) returns none. If the unit is damaged, the functions
-    /// before the damage are found.
+    /// Finds the functions with code, but none by name: [`named`](Self::named) returns none. If the unit is damaged, the
+    /// functions before the damage are found.
     pub(crate) fn read(compile_unit: &'w CompileUnit<'u>) -> Self {
         let wanted_names = None;
         Self {

@@ -26,7 +26,7 @@ pub(crate) struct LineRow {
 #[derive(Debug, Default)]
 pub(crate) struct LineTable<'u> {
     program: Option<IncompleteLineProgram<Slice<'u>>>,
-    /// Sorted by address; of rows with the same address, the ends of sequences are first, and otherwise the table's order is kept.
+    /// Sorted by address; of rows with the same address, ends of sequences are first, and otherwise the table's order is kept.
     rows: OnceCell<Vec<LineRow>>,
     files: Vec<String>,
 }
