@@ -86,7 +86,8 @@ impl SampleColumn {
             .collect()
     }
 
-    /// The type of its items, as in the module `struct`. The items of text columns are indexes of the column's categories.
+    /// The type of its items, as a character of Python's module `struct`. The items of text columns are indexes into the column's
+    /// categories.
     pub(crate) fn format(&self) -> char {
         match self {
             Self::Number(number) => {
@@ -118,6 +119,7 @@ impl SampleColumn {
             },
             Self::Event | Self::Comm => SampleType::default(),
             Self::Dso | Self::Symbol => SampleType::IP,
+            // Completing a callchain may take registers, the stack copy and the branch stack.
             Self::Stack => SampleType::ALL,
             Self::FieldNumber(_) | Self::FieldText(_) => SampleType::RAW,
         }
@@ -149,7 +151,7 @@ impl SampleNumber {
 /// The items of a column for a block of samples.
 #[derive(Debug, Clone)]
 pub(crate) enum ColumnItems {
-    /// Bytes of the final column, in native byte order.
+    /// Numbers, or indexes of events: bytes of the table's column as they are, in native byte order.
     Final(Vec<u8>),
     /// Threads' names.
     Comms(Vec<CommId>),
@@ -252,7 +254,7 @@ pub(crate) struct ColumnRenderer<'r, 'w> {
 /// A worker's caches.
 #[derive(Default)]
 pub(crate) struct ColumnScratch {
-    recent: ThreadCache,
+    threads: ThreadCache,
     unwinding: StackScratch,
     frames: RecentFrames,
 }
@@ -266,8 +268,8 @@ impl ColumnRenderer<'_, '_> {
         frames: &mut Vec<FoldedFrame>,
     ) {
         let sample = row.sample;
-        let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
-        let Some(callchain) = unwound.or(sample.wire.callchain) else {
+        let completed = self.stacks.chain(sample, &mut scratch.unwinding);
+        let Some(callchain) = completed.or(sample.wire.callchain) else {
             return;
         };
         let start = frames.len();
@@ -332,12 +334,12 @@ impl ColumnRenderer<'_, '_> {
     }
 }
 
-/// A sample, and values that several columns need.
+/// A sample, and values that columns need besides its fields.
 struct SampleRow<'a, 's> {
     sample: &'a Sample<'s>,
     comm: CommId,
     epoch: Epoch,
-    /// The frame of the instruction pointer, if a column needs it.
+    /// The frame of the instruction pointer, if a column needs it and the pointer is recorded.
     frame: Option<Frame>,
 }
 
@@ -366,7 +368,8 @@ impl Render for ColumnRenderer<'_, '_> {
         scratch: &mut ColumnScratch,
         block: &mut ColumnBlock,
     ) {
-        // If an event has the modifier `S`, a sample may count for several events, and samples of all events are delivered.
+        // If any event has the modifier `S`, a sample may count for several events: then samples are delivered whatever `reads`
+        // returns.
         if !self.reads(sample.event) {
             return;
         }
@@ -378,7 +381,7 @@ impl Render for ColumnRenderer<'_, '_> {
             columns.any(|column| matches!(column, SampleColumn::Dso | SampleColumn::Symbol));
         let ip = sample.wire.ip.filter(|_| needs_frame);
         let at = AddressContext::of(sample);
-        let moment = scratch.recent.moment(world, sample.who(), sample.order);
+        let moment = scratch.threads.moment(world, sample.who(), sample.order);
         let mode = sample.cpu_mode();
         let row = SampleRow {
             sample,

@@ -70,7 +70,8 @@ impl Evlist {
         Ok(inner.evsels.len())
     }
 
-    /// Opens each event on its CPUs and threads; with `group`, all events as one group.
+    /// Opens each event on its CPUs and threads, and groups of `parse_events` (`{a,b}`) as groups; with `group`, all events as
+    /// one group.
     #[pyo3(signature = (group = 0))]
     fn open(&self, py: Python<'_>, group: i32) -> PyResult<()> {
         let evsels = self.evsels(py);
@@ -120,8 +121,8 @@ impl Evlist {
         Ok(())
     }
 
-    /// Waits until a ring has records or `timeout` milliseconds have passed (-1: no limit); returns the number of rings that
-    /// are ready.
+    /// Waits until a ring has records, the thread of a ring has ended, or `timeout` milliseconds have passed (-1: no limit);
+    /// returns the number of rings that have records or whose thread has ended.
     #[pyo3(signature = (timeout = -1))]
     fn poll(&self, py: Python<'_>, timeout: i32) -> PyResult<usize> {
         let counters = {
@@ -187,10 +188,10 @@ impl Evlist {
         self.each_counter(py, Counter::disable)
     }
 
-    /// Applies settings like those of `record`: samples have instruction pointer, thread, time, CPU and period, and those of
-    /// tracepoints their fields. Events with neither a rate nor a period are sampled 4000 times per
-    /// second; such tracepoints are sampled each time. The first event records mappings, names, and the start and end of
-    /// threads. Events are opened disabled: call `enable`.
+    /// Applies settings like those of `record`: samples have instruction pointer, thread, time, CPU and period, and samples of
+    /// tracepoints also the tracepoint's fields. An event with neither a rate nor a period is sampled 4000 times per second, or
+    /// each time it occurs if it is a tracepoint. The first event records mappings, names, and the start and end of threads.
+    /// Events are opened disabled: call `enable`.
     fn config(&self, py: Python<'_>) {
         let evsels = self.evsels(py);
         let several = evsels.len() > 1;
@@ -252,8 +253,7 @@ impl Evlist {
     }
 }
 
-/// Waits until a counter's ring has records or `timeout` milliseconds have passed (-1: no limit); returns the number of counters
-/// that are ready.
+/// Waits as [`Evlist::poll`] does, for the rings of `counters`, and returns the same number.
 fn wait(counters: &[Counter], timeout: i32) -> io::Result<usize> {
     let fds: Vec<_> = counters.iter().map(|counter| counter.as_fd()).collect();
     let states = rperf_sys::poll(&fds, timeout)?;
@@ -291,7 +291,7 @@ impl Evlist {
     }
 }
 
-/// The events of a list as for `-e`, on these CPUs and threads: by default all online CPUs and all threads.
+/// The events of `event_string`, a list as for `-e`, on these CPUs and threads: by default all online CPUs and all threads.
 #[pyfunction]
 #[pyo3(signature = (event_string, cpus = None, threads = None))]
 pub(crate) fn parse_events(
@@ -304,6 +304,7 @@ pub(crate) fn parse_events(
     let specs = refused(parse(event_string, &machine.catalogue()))?;
     let cpus = match cpus {
         Some(cpus) => cpus,
+        // `cpu_map()`: all online CPUs.
         None => py.get_type::<PyCpuMap>().call0()?.extract()?,
     };
     let threads = match threads {

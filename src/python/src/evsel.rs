@@ -107,7 +107,7 @@ pub(crate) struct EvselCounter {
 /// The part of an event that changes after its creation.
 #[derive(Debug)]
 pub(crate) struct EvselState {
-    /// As parsed, or from the attr.
+    /// As parsed or recorded; derived from the attr if the event was created from settings.
     pub(crate) name: String,
     pub(crate) attr: Attr,
     pub(crate) cpus: Vec<i32>,
@@ -115,18 +115,20 @@ pub(crate) struct EvselState {
     pub(crate) counters: Vec<EvselCounter>,
 }
 
-/// An event that can be counted or sampled. Programs may derive classes from it, with other arguments.
+/// An event that can be counted or sampled. Programs may derive classes from it, whose constructors take other arguments.
 #[pyclass(frozen, subclass, name = "evsel", module = "perf")]
 #[derive(Debug)]
 pub(crate) struct Evsel {
     state: Mutex<EvselState>,
-    /// The parsed event, if it was created from a name; it owns memory that the attr may refer to.
+    /// The parsed event, if it was created from an event string. Kept for its group and its tracepoint, and because it owns the
+    /// path that the attr of a uprobe refers to by its address.
     spec: Option<EventSpec>,
 }
 
 #[pymethods]
 impl Evsel {
-    /// Creates an event with default settings: arguments are those of `__init__`, which a derived class may override.
+    /// Creates an event with default settings. The arguments are for `__init__`, which a derived class may override: they are
+    /// ignored here.
     #[new]
     #[pyo3(signature = (*_settings, **_keywords))]
     fn new(_settings: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Self {
@@ -340,7 +342,7 @@ fn default_attr() -> Attr {
     }
 }
 
-/// The name of an event without modifiers, which repeat its settings.
+/// The name that is derived from an attr, without modifiers: they only repeat other settings of the attr.
 fn bare_name(attr: &Attr) -> String {
     // `event_name` adds no modifiers if this flag alone is set.
     event_name(&Attr {
@@ -407,8 +409,8 @@ impl Evsel {
         }
     }
 
-    /// Opens the event on its CPUs and threads. If `leader` is given, the event joins its group on the CPUs and threads for which
-    /// `leader` is open.
+    /// Opens the event on its CPUs and threads. If `leader` is given, the event joins the group of `leader` on the CPUs and
+    /// threads for which `leader` is open.
     pub(crate) fn open_all(&self, leader: Option<&Self>) -> PyResult<()> {
         let leader = leader.map(Self::state);
         let mut state = self.state();

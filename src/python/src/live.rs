@@ -22,7 +22,7 @@ use crate::sample::{OwnedFields, SampleEvent, SampleNames};
 struct LiveRing {
     cpu: i32,
     map: RingMap,
-    /// The counter for which it was mapped; other counters write to it, too.
+    /// The counter for which the ring was mapped; other counters write to this ring, too.
     owner: Counter,
     waiting: VecDeque<LiveRecord>,
 }
@@ -144,7 +144,7 @@ impl LiveRings {
 }
 
 impl LiveDecoder {
-    /// The event of a record; `None` if it cannot be decoded.
+    /// The event of a record; `None` if the record cannot be decoded, or is a sample of an event that is not in the list.
     pub(crate) fn event(&self, py: Python<'_>, record: &LiveRecord) -> PyResult<Option<Py<PyAny>>> {
         let raw = RawRecord {
             kind: record.kind,
@@ -155,7 +155,9 @@ impl LiveDecoder {
             let (_, id) = self.table.split(&raw);
             return record_event(py, &raw, &id, Endian::NATIVE);
         }
-        let Ok(Some(sample)) = self.table.sample(&raw, |_| Order::default()) else {
+        // Events are returned in the order of their ring.
+        let unused_order = |_time: Option<u64>| Order::default();
+        let Ok(Some(sample)) = self.table.sample(&raw, unused_order) else {
             return Ok(None);
         };
         let EventIndex(index) = sample.event;

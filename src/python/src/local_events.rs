@@ -17,10 +17,12 @@ pub(crate) struct LocalEvents {
 impl LocalEvents {
     pub(crate) fn find() -> Self {
         let sysfs = Sysfs::new("/sys");
-        let tables = MachineTables::new(EVENT_TABLES.into(), None, sysfs.root());
+        let of_this_processor = None;
+        let tables = MachineTables::new(EVENT_TABLES.into(), of_this_processor, sysfs.root());
+        let at_mount_point = None;
         Self {
             pmus: MachinePmus::new(sysfs, tables),
-            tracepoints: MachineTracepoints::find(None),
+            tracepoints: MachineTracepoints::find(at_mount_point),
         }
     }
 

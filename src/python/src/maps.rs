@@ -67,6 +67,7 @@ impl PyThreadMap {
     #[pyo3(signature = (pid = -1, tid = -1, uid = None))]
     fn new(pid: i32, tid: i32, uid: Option<u32>) -> PyResult<Self> {
         let proc = Proc::new("/proc");
+        // Below, a negative id other than -1 becomes one that does not exist, which is an error.
         if let Some(uid) = uid {
             return Ok(Self::of(of_user(&proc, uid)?));
         }
@@ -79,6 +80,7 @@ impl PyThreadMap {
         }
         if tid != -1 {
             let thread = u32::try_from(tid).unwrap_or(u32::MAX);
+            // Only checks that the thread exists.
             proc.process_of(thread)
                 .map_err(|error| system_error(&format!("thread {tid}"), &error))?;
         }

@@ -8,9 +8,9 @@ use rperf_replay::{CommId, DsoId, World};
 use rperf_resolve::{Frame, Resolver, SymbolId};
 use rustc_hash::FxHashMap;
 
-/// The name and addresses of a function.
+/// The name and addresses of a symbol: of a function, or for a data address also of a variable.
 #[derive(Debug)]
-pub(crate) struct NamedFunction {
+pub(crate) struct NamedSymbol {
     pub(crate) name: Py<PyString>,
     /// First address, in the address space of [`NamedAddress::address`].
     pub(crate) start: u64,
@@ -34,20 +34,20 @@ pub(crate) struct NamedAddress {
     pub(crate) ip: u64,
     /// [`Frame::address`].
     pub(crate) address: u64,
-    pub(crate) symbol: Option<Arc<NamedFunction>>,
+    pub(crate) symbol: Option<Arc<NamedSymbol>>,
     pub(crate) dso: Option<Arc<NamedDso>>,
 }
 
 /// The names of one recording so far.
 #[derive(Default)]
 pub(crate) struct PythonNames {
-    symbols: FxHashMap<SymbolId, Arc<NamedFunction>>,
+    symbols: FxHashMap<SymbolId, Arc<NamedSymbol>>,
     dsos: FxHashMap<DsoId, Arc<NamedDso>>,
     comms: FxHashMap<CommId, Py<PyString>>,
 }
 
 impl PythonNames {
-    /// The address of a frame, with its function and object.
+    /// The address of a frame, with its symbol and object.
     pub(crate) fn named_address(
         &mut self,
         py: Python<'_>,
@@ -69,12 +69,12 @@ impl PythonNames {
         py: Python<'_>,
         resolver: &Resolver<'_>,
         id: SymbolId,
-    ) -> Option<Arc<NamedFunction>> {
+    ) -> Option<Arc<NamedSymbol>> {
         if let Some(known) = self.symbols.get(&id) {
             return Some(Arc::clone(known));
         }
         let symbol = resolver.symbol(id)?;
-        let named = Arc::new(NamedFunction {
+        let named = Arc::new(NamedSymbol {
             name: PyString::new(py, resolver.symbol_name(id)).unbind(),
             start: symbol.start,
             end: symbol.end,

@@ -66,6 +66,7 @@ impl Pmu {
             catalogue: &catalogue,
             // Events are listed without a test whether the kernel can open them.
             opens: &|_| true,
+            // Without SDT markers, which belong to no PMU.
             markers: &Vec::new,
         };
         let mut rows = EventList::new(&EventSelection::All, sources).rows;
@@ -75,7 +76,8 @@ impl Pmu {
         rows
     }
 
-    /// Whether a row of the kind `EventKind::Pmu` belongs to this PMU.
+    /// Whether a row of the kind `EventKind::Pmu` belongs to this PMU. A name without slashes is an event of a vendor's table,
+    /// whose description has the PMU, or an event in sysfs of the PMU `cpu`, which has no description and belongs to none here.
     fn has(&self, row: &ListedEvent) -> bool {
         match (&row.description, row.name.split_once('/')) {
             (_, Some((pmu, _))) => pmu == self.name,
@@ -168,6 +170,7 @@ pub(crate) fn pmus() -> Vec<Pmu> {
         .map(|(name, _)| name.clone())
         .collect();
     names.push(TOOL.to_owned());
+    // PMUs of the processor's cores first.
     names.sort_by_key(|name| (!machine.pmus.is_core(name), name.clone()));
     names.into_iter().map(|name| Pmu { name }).collect()
 }

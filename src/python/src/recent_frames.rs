@@ -36,7 +36,7 @@ impl RecentFrames {
     ) -> Frame {
         let ModeAddress { mode, ip } = address;
         let epoch = epoch.of_mode(mode);
-        // All unknown processes and kernels have the same epoch.
+        // All unknown processes and kernels have this epoch: it does not identify their mappings.
         if epoch == Epoch::UNKNOWN {
             return resolver.locate(at, mode, ip);
         }
@@ -52,7 +52,7 @@ impl RecentFrames {
             return known.frame;
         }
         let frame = resolver.locate(at, mode, ip);
-        // Frames in code of run-time compilers are not kept: its functions are replaced without a change of the mappings.
+        // Frames in JIT-compiled functions are not kept, although the epoch changes when such functions are replaced.
         let dso = frame.dso.map(|dso| resolver.world().dso(dso));
         if let Some(slot) = slot
             && !dso.is_some_and(|dso| dso.has_functions)

@@ -29,7 +29,7 @@ const STDIN_PATH: &str = "/proc/self/fd/0";
 pub(crate) struct RecordingFile {
     pub(crate) path: PathBuf,
     bytes: RecordingBytes,
-    /// The further files of a directory; none for a file or pipe.
+    /// The files of a directory other than the one with the header; none for a file or pipe.
     parts: Vec<DirectoryFile>,
     /// Folder for temporary files.
     temporary: PathBuf,
@@ -96,7 +96,7 @@ impl Data {
     }
 }
 
-/// An error of [`DirectoryFile::of_directory`].
+/// The exception for an error of [`DirectoryFile::of_directory`], which requires these conversions.
 struct OpenError(PyErr);
 
 impl From<PartError> for OpenError {
@@ -115,15 +115,15 @@ impl RecordingFile {
     fn open(path: PathBuf, temporary: PathBuf, force: bool) -> PyResult<Self> {
         // A file that is truncated while it is read must not end the interpreter.
         rperf_sys::handle_truncated_files()?;
-        let real = match path.to_str() == Some(STDIN) {
+        let path_to_open = match path.to_str() == Some(STDIN) {
             true => PathBuf::from(STDIN_PATH),
             false => path.clone(),
         };
         let failed = |error: &io::Error| file_error(&path, error);
-        let mut file = FoundFile::find(&real).map_err(|error| failed(&error))?;
+        let mut file = FoundFile::find(&path_to_open).map_err(|error| failed(&error))?;
         let mut parts = Vec::new();
         if file.metadata().is_dir() {
-            let folder = Folder::open(&real).map_err(|error| failed(&error))?;
+            let folder = Folder::open(&path_to_open).map_err(|error| failed(&error))?;
             let header = path.join(DIRECTORY_HEADER);
             file = folder
                 .find(DIRECTORY_HEADER.as_ref())

@@ -100,7 +100,7 @@ impl MmapEvent {
     }
 }
 
-/// A thread's new name.
+/// A thread's new name: COMM.
 #[pyclass(extends = Event, frozen, get_all, name = "comm_event", module = "perf")]
 #[derive(Debug)]
 pub(crate) struct CommEvent {
@@ -269,7 +269,7 @@ pub(crate) fn record_event(
     event.map(Some)
 }
 
-/// An event of a class derived from `perf.event`.
+/// Creates an event of a class derived from `perf.event`, from the common attributes `base` and the `own` ones of that class.
 pub(crate) fn object<T: PyClass<BaseType = Event>>(
     py: Python<'_>,
     base: PyClassInitializer<Event>,

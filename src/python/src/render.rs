@@ -21,7 +21,7 @@ pub(crate) struct EventRenderer<'r, 'w> {
     pub(crate) inlines: Vec<bool>,
     /// Whether samples are wanted.
     pub(crate) samples: bool,
-    /// Types of other records that are wanted.
+    /// Types of the records other than samples that are wanted.
     pub(crate) record_kinds: Vec<RecordKind>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct RecordBytes {
 /// A worker's caches.
 #[derive(Default)]
 pub(crate) struct RenderScratch {
-    recent: ThreadCache,
+    threads: ThreadCache,
     unwinding: StackScratch,
     frames: RecentFrames,
 }
@@ -73,15 +73,15 @@ impl EventRenderer<'_, '_> {
         epoch: Epoch,
         scratch: &mut RenderScratch,
     ) -> Option<Vec<Frame>> {
-        let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
-        let callchain = unwound.or(sample.wire.callchain)?;
+        let completed = self.stacks.chain(sample, &mut scratch.unwinding);
+        let callchain = completed.or(sample.wire.callchain)?;
         let at = AddressContext::of(sample);
         let mut frames = Vec::new();
-        let is_complete = chain::walk(callchain, self.max_stack, |mode, ip| {
+        let is_valid = chain::walk(callchain, self.max_stack, |mode, ip| {
             let address = ModeAddress { mode, ip };
             frames.push(scratch.frames.locate(self.resolver, at, epoch, address));
         });
-        if !is_complete {
+        if !is_valid {
             frames.clear();
         }
         let inlines = self.inlines.get(sample.event.0 as usize).copied();
@@ -147,10 +147,11 @@ impl Render for EventRenderer<'_, '_> {
         scratch: &mut RenderScratch,
         out: &mut Vec<RenderedEvent>,
     ) {
+        // If any event has the modifier `S`, samples are delivered although `reads` returns `false`.
         if !self.samples {
             return;
         }
-        let moment = scratch.recent.moment(world, sample.who(), sample.order);
+        let moment = scratch.threads.moment(world, sample.who(), sample.order);
         let at = AddressContext::of(sample);
         let mode = sample.cpu_mode();
         let wire = &sample.wire;

@@ -202,19 +202,20 @@ impl SampleEvent {
         symbol_of(self.names.ip.as_ref(), py)
     }
 
-    /// The first address of that function, in the address space of a frame's `address`: a file address in user space.
+    /// The first address of the function at `sample_ip`, in the address space of a frame's `address`: a file address in user
+    /// space.
     #[getter]
     fn sym_start(&self) -> Option<u64> {
         Some(self.names.ip.as_ref()?.symbol.as_ref()?.start)
     }
 
-    /// The end of that function, exclusive, in the same address space.
+    /// The end of the function at `sample_ip`, exclusive, in the address space of `sym_start`.
     #[getter]
     fn sym_end(&self) -> Option<u64> {
         Some(self.names.ip.as_ref()?.symbol.as_ref()?.end)
     }
 
-    /// Bytes from the start of that function.
+    /// Bytes from the start of the function at `sample_ip` to `sample_ip`.
     #[getter]
     fn sym_offset(&self) -> Option<u64> {
         offset_of(self.names.ip.as_ref())
@@ -226,14 +227,14 @@ impl SampleEvent {
         dso_of(self.names.ip.as_ref(), py)
     }
 
-    /// The path of that object; its name if it has no file.
+    /// The path of the object at `sample_ip`; its name if it has no file.
     #[getter]
     fn dso_long_name(&self, py: Python<'_>) -> Option<Py<PyString>> {
         let dso = self.names.ip.as_ref()?.dso.as_ref()?;
         Some(dso.long_name.clone_ref(py))
     }
 
-    /// The build-id of that object, in hexadecimal digits; empty if not recorded.
+    /// The build-id of the object at `sample_ip`, in hexadecimal digits; empty if not recorded.
     #[getter]
     fn dso_bid(&self, py: Python<'_>) -> Option<Py<PyString>> {
         let dso = self.names.ip.as_ref()?.dso.as_ref()?;
@@ -246,7 +247,7 @@ impl SampleEvent {
         symbol_of(self.names.addr.as_ref(), py)
     }
 
-    /// Bytes from the start of that symbol.
+    /// Bytes from the start of the symbol at `sample_addr` to `sample_addr`.
     #[getter]
     fn addr_sym_offset(&self) -> Option<u64> {
         offset_of(self.names.addr.as_ref())
