@@ -20,7 +20,7 @@ pub trait Files: Send + Sync {
     fn read(&self, path: &Path) -> io::Result<FileBytes>;
 
     /// Opens the file for sequential reading: for files that are generated while being read and
-    /// need not be in memory as a whole.
+    /// need not be in memory as a whole. By default, it is read by [`Files::read`].
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ pub trait Files: Send + Sync {
     }
 
     /// Reads into `into` from `offset` on, for files too large to be read as a whole; returns the
-    /// number of bytes read.
+    /// number of bytes read. By default, each call reads the whole file by [`Files::read`].
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
-//! Non-fatal problems while loading symbols.
+//! Non-fatal problems while loading symbols or looking up source lines.
 
 use std::path::{Path, PathBuf};
 
 use crate::build_id::BuildId;
 
-/// A non-fatal problem found by [`load`](crate::load()), which can be displayed to the user.
+/// A non-fatal problem found by [`load`](crate::load()) or [`LineIndex`](crate::LineIndex), which can be displayed to the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SymbolFinding {
@@ -93,7 +93,7 @@ pub enum SymbolFinding {
         /// The perf map or jitdump file.
         path: PathBuf,
     },
-    /// Split DWARF whose `.dwo` files are missing.
+    /// Split DWARF whose `.dwo` files are missing, damaged, or of another build.
     #[error("{}: not found, so inlined functions of {count} units are unknown", path.display())]
     MissingSplit {
         /// Path of the first missing file, as in the object.

@@ -22,6 +22,7 @@ pub struct ObjectImages {
 /// If no file has the code of a user object, it is fetched from a server. Files that cannot be read or parsed are skipped.
 pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> ObjectImages {
     let own = paths.under_symfs(request.path);
+    // The caller may have the content of the object's own file already.
     let read = |path: &Path| match request.image {
         Some(image) if path == own => Some(image.clone()),
         _ => files.read(path).ok(),
@@ -80,7 +81,8 @@ mod tests {
         let mut files = MemoryFiles::new();
         files.insert("/bin/own", own);
         files.insert("/bin/text", b"no ELF".to_vec());
-        let paths = SearchPaths::new(None);
+        let no_cache = None;
+        let paths = SearchPaths::new(no_cache);
         let code = |path: &str, id| {
             let request = ObjectRequest::new(Path::new(path), ObjectKind::User);
             let images = images(&files, &paths, &request.with_build_id(id));

@@ -2,8 +2,8 @@
 //! parsing entries.
 //!
 //! Inline names, and the offsets of names in `.debug_str`, are searched as byte strings. A match may be a false positive, so
-//! the unit must be parsed; without a match the name is not there. Units with string indices, or with references to other
-//! units, are always parsed.
+//! the unit must be parsed; without a match the name is not there. Skeleton units, and units with string indices or with
+//! references to other units or files, are always parsed.
 
 use std::iter;
 
@@ -14,17 +14,18 @@ use super::abbreviations::{AttributeSpec, FormSizes};
 use super::leb;
 use super::sections::Slice;
 
-/// Maximum number of strings to search for. Short names, which linkers merge as suffixes of many
-/// strings, and patterns have more. Then parsing the entries is faster.
+/// Maximum number of strings to search for. With more, parsing the entries is faster. A pattern may match more names, and a
+/// short name is often found more than once, at the ends of longer strings: linkers let names refer to such suffixes.
 const MAX_STRINGS: usize = 4;
 
 /// Minimum length of a name prefix to search for in all strings.
 const MIN_START: usize = 3;
 
-/// Offsets of a function's names, and byte strings to search for if they are few.
+/// Offsets of a function's names and, if there are few offsets, byte strings to search for.
 pub(super) struct NameSearch<'n> {
     /// In `.debug_str`, ascending.
     offsets: Vec<usize>,
+    /// `None` if there are more than [`MAX_STRINGS`] offsets.
     terms: Option<SearchTerms<'n>>,
 }
 
@@ -64,7 +65,7 @@ impl<'n> NameSearch<'n> {
         &self.offsets
     }
 
-    /// Whether a unit may have entries with these names.
+    /// Whether a unit may have entries with these names. `is_name` must be the one given to [`Self::find`].
     pub(super) fn may_be_in(
         &self,
         dwarf: &Dwarf<Slice<'_>>,
@@ -78,6 +79,7 @@ impl<'n> NameSearch<'n> {
         let start = header.debug_info_offset().map_or(0, |offset| offset.0);
         let len = header.length_including_self();
         let narrowed = unit.skip(start).and_then(|()| unit.truncate(len));
+        // The names of a skeleton unit's entries are in another file.
         if narrowed.is_err() || matches!(header.type_(), UnitType::Skeleton(_)) {
             return true;
         }
@@ -123,8 +125,8 @@ fn low_half(offset: usize, endian: RunTimeEndian) -> [u8; 4] {
     }
 }
 
-/// Whether names in the entries of a unit, including entries they refer to in the same unit, are
-/// inline or string offsets. `None` if the abbreviations are damaged.
+/// Whether the names of a unit's entries are all inline or string offsets, and no entry may have its name in another unit or
+/// file. `None` if the abbreviations are damaged.
 fn has_searchable_names(dwarf: &Dwarf<Slice<'_>>, header: &UnitHeader<Slice<'_>>) -> Option<bool> {
     let table = dwarf.debug_abbrev.reader().slice();
     let mut at = header.debug_abbrev_offset().0;
@@ -134,6 +136,7 @@ fn has_searchable_names(dwarf: &Dwarf<Slice<'_>>, header: &UnitHeader<Slice<'_>>
         let _has_children = *table.get(at)?;
         at += 1;
         while let Some(spec) = AttributeSpec::read(table, &mut at, &sizes)? {
+            // `DW_AT_GNU_dwo_id` marks a skeleton unit before DWARF 5.
             if spec.name == gimli::DW_AT_GNU_dwo_id || is_unsearchable(spec.form) {
                 return Some(false);
             }
@@ -172,7 +175,8 @@ mod tests {
         let is_name = |text: &str| text == "read" || text.starts_with("read<");
         let found: Vec<usize> = named(&Finder::new("read"), texts, &is_name).collect();
         assert_eq!(found, [4, 9, 25]);
-        let found: Vec<usize> = named(&Finder::new("abab"), b"ababab\0", &|_| true).collect();
+        let any_name = |_: &str| true;
+        let found: Vec<usize> = named(&Finder::new("abab"), b"ababab\0", &any_name).collect();
         assert_eq!(found, [0, 2]);
         assert_eq!(low_half(0x1_0203_0405, RunTimeEndian::Big), [2, 3, 4, 5]);
         assert_eq!(low_half(0x1_0203_0405, RunTimeEndian::Little), [5, 4, 3, 2]);

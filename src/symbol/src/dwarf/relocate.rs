@@ -4,7 +4,8 @@ use object::read::{File, Relocation, RelocationTarget};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, RelocationKind, SectionKind};
 
 /// A relocatable file. `.text` gets the address 0, as addresses of a module are relative to its
-/// load address; all other code sections get the same distant address, and other sections 0.
+/// load address. All other code sections get one distant address, so that their code is not taken for that of `.text`.
+/// Sections without code get the address 0.
 pub(super) struct Relocatable<'a>(File<'a>);
 
 impl<'a> Relocatable<'a> {
@@ -52,7 +53,7 @@ impl<'a> Relocatable<'a> {
         put(field, value, little)
     }
 
-    /// The address assigned to a section. References to debug sections become offsets, as these have address 0.
+    /// The address assigned to a section. References to debug sections become offsets, as debug sections have address 0.
     fn base(&self, index: object::SectionIndex) -> u64 {
         let section = self.0.section_by_index(index).ok();
         let is_far = section.is_some_and(|section| {

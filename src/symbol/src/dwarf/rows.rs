@@ -4,7 +4,7 @@ use gimli::{IncompleteLineProgram, LineProgramHeader, UnitRef};
 
 use super::sections::Slice;
 
-/// The first address of consecutive instructions of the same line.
+/// The source line of the instructions from `address` up to the next row.
 #[derive(Debug, Clone, Copy)]
 struct LineRow {
     address: u64,
@@ -14,7 +14,7 @@ struct LineRow {
     line: u32,
 }
 
-/// Consecutive rows without gaps, up to `end`.
+/// Rows that cover the addresses from `start` to `end` without gaps.
 #[derive(Debug)]
 struct Sequence {
     start: u64,
@@ -37,6 +37,7 @@ impl LineRows {
     /// Runs a line program. Stops at damaged parts.
     pub(super) fn read(program: IncompleteLineProgram<Slice<'_>>) -> Self {
         let mut table = Self::default();
+        // Index of the first row of the current sequence.
         let mut first = 0;
         let mut machine = program.rows();
         while let Ok(Some((_, row))) = machine.next_row() {
@@ -58,6 +59,7 @@ impl LineRows {
                 _ => table.rows.push(new),
             }
         }
+        // The rows of a sequence without an end are dropped.
         table.rows.truncate(first);
         table
             .sequences
@@ -126,8 +128,8 @@ pub(super) fn files(unit: UnitRef<'_, Slice<'_>>) -> Vec<String> {
     let header = program.header();
     let mut files: Vec<_> = (0..)
         .map(|index| header.file(index))
-        // Before DWARF 5, index 0 may be unused.
         .enumerate()
+        // Before DWARF 5, index 0 may have no file. Any other index without a file is after the end of the table.
         .take_while(|(index, file)| *index == 0 || file.is_some())
         .map(|(_, file)| file.map_or_else(String::new, |file| path(unit, header, file)))
         .collect();

@@ -21,7 +21,7 @@ use crate::unpack::{check_memory, unpack_section};
 /// gimli's reader: bytes of a section in the file's byte order.
 pub type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// The sections with names, lines and inlined functions.
+/// The sections needed for names, lines and inlined functions, and the indexes of a package.
 const SECTIONS: [SectionId; 12] = [
     SectionId::DebugAbbrev,
     SectionId::DebugAddr,
@@ -73,7 +73,8 @@ enum SectionBytes {
 }
 
 impl SectionBytes {
-    /// The section's bytes after applying the relocations of `file`, which is not linked yet.
+    /// The section's bytes after applying the relocations of `file`, which is not linked yet. `bytes` are those of the whole
+    /// file.
     fn relocated(self, file: &Relocatable<'_>, name: &str, bytes: &[u8]) -> Self {
         let mut content = match self {
             Self::Unpacked(content) => content,
@@ -201,12 +202,13 @@ pub fn section_content<'a>(file: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>> 
     })
 }
 
-/// Returns the file for relocation; `None` if it is linked.
+/// Returns the file for relocation; `None` if it is linked, or can't be parsed.
 fn relocatable<'a>(image: &ElfImage<'_>, file: &'a [u8]) -> Option<Relocatable<'a>> {
     (image.kind == ET_REL).then(|| Relocatable::parse(file))?
 }
 
-/// The section `name`, or its old compressed form `.zdebug_…`.
+/// The section `name`, or its old compressed form `.zdebug_…`. `None` if there is neither, or if the bytes of the section
+/// `name` are not in the file. An error describes a compressed section that can't be decompressed.
 fn find(image: &ElfImage<'_>, name: &str) -> Result<Option<SectionBytes>, String> {
     if let Some((_, section)) = image.section_by_name(name.as_bytes()) {
         let Some(data) = image.section_data(section) else {

@@ -62,7 +62,8 @@ impl SplitEntries {
                 package.find_cu(*id, main).ok()?
             }
             Self::File(_, file) => {
-                let mut dwarf = file.dwarf(None);
+                let no_alternate = None;
+                let mut dwarf = file.dwarf(no_alternate);
                 dwarf.make_dwo(main);
                 Some(dwarf)
             }
@@ -105,9 +106,9 @@ fn path(units: &Units<'_, '_>, skeleton: &Unit<Slice<'_>>) -> PathBuf {
 }
 
 fn candidates(object: &Path, skeleton: &Unit<Slice<'_>>, name: &Path) -> Vec<PathBuf> {
-    let compiled_in = skeleton.comp_dir.map(to_path).unwrap_or_default();
+    let compilation_dir = skeleton.comp_dir.map(to_path).unwrap_or_default();
     let beside = object.parent().zip(name.file_name());
-    [compiled_in.join(name)]
+    [compilation_dir.join(name)]
         .into_iter()
         .chain(beside.map(|(dir, file)| dir.join(file)))
         .collect()

@@ -1,5 +1,5 @@
-//! Tests without a compiler: objects without debug information, and the conversion of file offsets in
-//! and after segments to addresses.
+//! Tests that need no compiler: an object without debug information, and the conversion of file offsets (in and after segments)
+//! and of run-time addresses of the kernel to addresses in the file.
 
 use std::path::Path;
 
@@ -13,7 +13,8 @@ fn an_object_without_debug_information_has_no_lines() {
     let path = Path::new("/tiny");
     let mut files = MemoryFiles::new();
     files.insert(path, FileBytes::from(TinyElf::default().build()));
-    let paths = SearchPaths::new(None);
+    let no_cache = None;
+    let paths = SearchPaths::new(no_cache);
     let loaded = load(&files, &paths, &ObjectRequest::new(path, ObjectKind::User));
     let debug = loaded.debug.expect("it has a file");
     assert_eq!(debug.path(), path);

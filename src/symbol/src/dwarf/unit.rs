@@ -42,7 +42,7 @@ pub(super) struct StringInterners<'a> {
 }
 
 impl ReadUnit {
-    /// Reads a unit. Also returns the path of a missing `.dwo` file.
+    /// Reads a unit. Also returns the path of its `.dwo` file if that is missing, damaged, or of another build.
     pub(super) fn read(
         files: &dyn Files,
         object: &DebugObject,
@@ -85,7 +85,8 @@ impl ReadUnit {
         let row = self.rows.find(address);
         let mut functions = self.functions.find(address).peekable();
         if functions.peek().is_none() {
-            frames.extend(row.map(|(file, line)| self.frame(None, file, line)));
+            let no_function = None;
+            frames.extend(row.map(|(file, line)| self.frame(no_function, file, line)));
             return row.is_some();
         }
         let mut units = Units::new(object);
@@ -98,12 +99,14 @@ impl ReadUnit {
         let (mut file, mut line) = row.unwrap_or((u32::MAX, 0));
         for function in functions {
             frames.push(self.frame(name(function), file, line));
+            // The next function is the caller, whose location is the call.
             (file, line) = (function.call_file, function.call_line);
         }
         true
     }
 
-    /// Returns the unit with the entries of functions (this unit or its split unit) and the file that has the unit.
+    /// Returns the unit with the entries of functions (this unit or its split unit) and the file that has the unit. Makes a
+    /// split unit the current one of `units`.
     fn open<'a>(
         &'a self,
         object: &'a DebugObject,
@@ -119,6 +122,7 @@ impl ReadUnit {
         Some((entries?, DwarfFile::Split))
     }
 
+    /// Reads the functions of the split unit in `file`.
     fn read_split(
         &mut self,
         file: SplitEntries,
@@ -132,6 +136,7 @@ impl ReadUnit {
         unit.copy_relocated_attributes(skeleton);
         self.functions = UnitFunctions::read(UnitRef::new(&dwarf, &unit));
         let (offset, basics) = (unit.header.debug_info_offset(), UnitBasics::of(&unit));
+        // They borrow `file`.
         drop((unit, dwarf));
         self.split = offset.map(|offset| SplitUnit {
             file,
@@ -165,9 +170,10 @@ impl StringInterners<'_> {
     }
 
     fn file(&self, path: &str) -> Option<FileId> {
+        let displayed_as_is = |_: &str| None;
         match path {
             "" => None,
-            _ => self.files.intern(path, |_| None).map(FileId),
+            _ => self.files.intern(path, displayed_as_is).map(FileId),
         }
     }
 }

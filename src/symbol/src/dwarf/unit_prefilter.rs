@@ -45,14 +45,14 @@ pub struct UnitPrefilter<'s> {
     pub keep: Option<&'s (dyn Fn(DebugUnit<'_>) -> bool + Sync)>,
 }
 
-/// The selected units.
+/// The selected units: all of them, or those selected by one thread.
 #[derive(Debug, Default)]
 pub(super) struct SelectedUnits {
     /// Their numbers, ascending.
     pub(super) selected: Vec<UnitNumber>,
     /// Number of units whose entries are in missing files, so that they could not be searched.
     pub(super) missing: usize,
-    /// A cache of whether names match, for the caller's own search; `None` without a function.
+    /// A cache of whether names match, for the caller's own search; `None` without a function, and in the result of one thread.
     pub(super) known: Option<CachedNames>,
 }
 
@@ -104,7 +104,7 @@ impl UnitPrefilter<'_> {
 }
 
 impl PrefilterState<'_> {
-    /// Creates a thread's cache of names.
+    /// Creates a cache of names, for a thread or for the caller.
     fn initial_names(&self) -> NameCache {
         match &self.name_search {
             Some(name_search) => NameCache::of_offsets(name_search.offsets()),
@@ -156,9 +156,11 @@ impl PrefilterState<'_> {
             return Some(false);
         };
         let mut is_kept = false;
+        // Only units for the caller's own search have cached names.
+        let no_cached_names = None;
         let visited = self
             .info
-            .visit(self.files, units, &skeleton, None, &mut |unit| {
+            .visit(self.files, units, &skeleton, no_cached_names, &mut |unit| {
                 is_kept = self.has_function(verdict, &unit)
                     && self.prefilter.keep.is_none_or(|keep| keep(unit));
                 ControlFlow::Continue(())
@@ -185,13 +187,15 @@ impl PrefilterState<'_> {
         }
     }
 
-    /// Whether the function is in this unit. The entries of the unit must be available.
+    /// Whether the function is in this unit. `verdict` is that of the unit in the object's file; `unit` has the entries, which
+    /// may be in a `.dwo` file.
     fn has_function(&self, verdict: UnitMatch, unit: &DebugUnit<'_>) -> bool {
         let Some(function) = self.prefilter.function else {
             return true;
         };
         let verdict = match verdict {
             UnitMatch::Split => {
+                // The threads' caches are for the strings of the object's file.
                 let known = &mut NameCache::disabled();
                 defines(unit.dwarf, &unit.unit.header, function.is_name, known)
             }

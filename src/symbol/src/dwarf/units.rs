@@ -55,7 +55,7 @@ impl<'a> UnitEntries<'a> {
             .entries_raw(&self.basics.abbreviations, Some(entry))
     }
 
-    /// The string referenced by an attribute.
+    /// The string that an attribute contains or refers to; `None` if it has another kind of value, or is damaged.
     pub(super) fn text(
         &self,
         dwarf: &Dwarf<Slice<'a>>,
@@ -77,8 +77,8 @@ impl<'a> UnitEntries<'a> {
     }
 }
 
-/// Returns an entry of `.debug_str_offsets`; `None` if the section ends before it. gimli's multiplication would overflow for a huge
-/// index of a damaged file.
+/// Returns an entry of `.debug_str_offsets`; `None` if the section ends before it. The index is checked first because gimli's
+/// multiplication would overflow for a huge index of a damaged file.
 pub(super) fn str_offset(
     dwarf: &Dwarf<Slice<'_>>,
     format: Format,
@@ -112,7 +112,8 @@ impl DebugObject {
     ) -> (Self, Option<gimli::Error>) {
         let (index, damage) = UnitIndex::build(&main.dwarf(alternate.as_ref()));
         let alternate = alternate.map(|file| {
-            let (index, _) = UnitIndex::build(&file.dwarf(None));
+            let no_alternate = None;
+            let (index, _) = UnitIndex::build(&file.dwarf(no_alternate));
             (file, index)
         });
         let object = Self {
@@ -212,6 +213,7 @@ impl<'a> Units<'_, 'a> {
         UnitEntries::at(self.dwarf(file)?, offset, basics)
     }
 
+    /// Reads and caches the basics of the unit at `offset`.
     fn basics(&self, file: DwarfFile, offset: usize) -> Option<UnitBasics> {
         let basics = UnitBasics::of(&self.at(file, offset)?);
         let mut cache = self

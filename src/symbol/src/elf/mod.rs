@@ -113,8 +113,14 @@ impl<'a> ElfImage<'a> {
     /// Parses the headers. The error is a text for a [`SymbolFinding`](crate::SymbolFinding).
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         match FileKind::parse(bytes) {
-            Ok(FileKind::Elf32) => Self::parse_class::<FileHeader32<Endianness>>(bytes, false),
-            Ok(FileKind::Elf64) => Self::parse_class::<FileHeader64<Endianness>>(bytes, true),
+            Ok(FileKind::Elf32) => {
+                let is_64 = false;
+                Self::parse_class::<FileHeader32<Endianness>>(bytes, is_64)
+            }
+            Ok(FileKind::Elf64) => {
+                let is_64 = true;
+                Self::parse_class::<FileHeader64<Endianness>>(bytes, is_64)
+            }
             _ => Err("not an ELF file".to_owned()),
         }
     }

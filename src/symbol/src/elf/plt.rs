@@ -16,6 +16,7 @@ pub(super) fn add_entries(image: &ElfImage<'_>, builder: &mut TableBuilder) {
     let Some((_, plt)) = image.section_by_name(b".plt") else {
         return;
     };
+    // Sizes of the header and of an entry.
     let (header, entry) = match image.machine {
         EM_ARM => (20, 12),
         EM_AARCH64 => (32, 16),

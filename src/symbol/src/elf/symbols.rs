@@ -54,9 +54,11 @@ pub(crate) fn load_symbols(
     let tables = symtab
         .into_iter()
         .chain(dynsym.map(|section| (&exports, section)));
+    // All symbols are in one region.
+    let never_separates = |_: u32, _: u32| false;
     for (source, section) in tables {
         source.load_section(section, builder)?;
-        builder.fix_ends(|_, _| false);
+        builder.fix_ends(never_separates);
         builder.drop_duplicates();
     }
     if !builder.is_empty() && matches!(source.relocation, AddressRelocation::FileOffset) {
@@ -157,6 +159,7 @@ impl<'a> SymbolSource<'_, 'a> {
         let endian = self.symbols.endian;
         let entries: &[S] = slice_from_all_bytes(data)
             .map_err(|()| "the symbol table is not a whole number of entries".to_owned())?;
+        // The names, if they need no validation.
         let plain = builder.plain_names(strings);
         for entry in entries {
             // st_name 0 is the empty name at the start of the string table.

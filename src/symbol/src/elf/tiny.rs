@@ -195,6 +195,7 @@ impl TinyElf {
     fn file_headers(&self, section_headers_at: u64, sections: u64) -> Vec<u8> {
         let mut file = b"\x7fELF".to_vec();
         let big = self.endian == Endianness::Big;
+        // Class, byte order, version.
         file.extend([1 + u8::from(self.is_64), 1 + u8::from(big), 1]);
         file.resize(16, 0);
         let (header_size, segment_size, section_size) = if self.is_64 {

@@ -50,6 +50,7 @@ struct Section {
     name: u32,
     kind: u32,
     flags: u32,
+    /// The file range, which is also the address range.
     at: Range<usize>,
 }
 
@@ -80,6 +81,7 @@ impl ImageInputs<'_> {
         out.part(text.start, self.code);
         out.part(frames_start, self.frames);
         out.part(names.start, NAMES);
+        // Only the zeros before the section headers.
         out.part(headers, &[]);
         for section in &sections {
             out.section_header(section);
@@ -165,10 +167,12 @@ impl Writer {
         let order = if self.big { ELFDATA2MSB } else { ELFDATA2LSB };
         self.bytes.extend(ELFMAG);
         self.bytes.extend([ELFCLASS64, order, EV_CURRENT]);
+        // The rest of `e_ident`.
         self.bytes.extend([0; 9]);
         self.half(ET_DYN);
         self.half(machine);
         self.word(u32::from(EV_CURRENT));
+        // Entry point, offsets of the program and section headers, flags.
         self.long(TEXT);
         self.long(usize::from(FILE_HEADER));
         self.long(section_headers);

@@ -61,7 +61,7 @@ impl<'a> LineProgram<'a> {
             return;
         }
         rows.sort_by_key(|(offset, _)| *offset);
-        // An extended opcode follows 0 and its length, including the operand.
+        // Before an extended opcode: 0, and the length of the opcode with its operand.
         self.opcodes.bytes.extend([0, 9, SET_ADDRESS]);
         self.opcodes.long(function.address);
         // The offset from the start of the function, and the initial line and file of a sequence.
@@ -132,7 +132,7 @@ pub(super) const ABBREVIATIONS: &[u8] = &[
     0x10, 0x17, // DW_AT_stmt_list, DW_FORM_sec_offset
     0x11, 0x01, // DW_AT_low_pc, DW_FORM_addr
     0x12, 0x07, // DW_AT_high_pc, DW_FORM_data8
-    0, 0, 0,
+    0, 0, 0, // end of the attributes, end of the abbreviations
 ];
 
 /// The content of `.debug_info`: one unit with the code at these addresses.

@@ -13,6 +13,8 @@ use super::reader::DumpReader;
 const FORMAT_BITS: u8 = 0x0f;
 /// The bits of an encoding with the origin of the address.
 const ORIGIN_BITS: u8 = 0x70;
+/// `DW_EH_PE_absptr`, the encoding if the CIE does not have one.
+const ABSOLUTE: u8 = 0x00;
 /// `DW_EH_PE_pcrel`.
 const PC_RELATIVE: u8 = 0x10;
 /// Formats of four bytes: `DW_EH_PE_udata4` and `_sdata4`.
@@ -184,18 +186,20 @@ fn encoding(cie: &[u8]) -> Option<u8> {
         _ => after_leb(rest)?,
     };
     let Some(letters) = augmentation.strip_prefix(b"z") else {
-        return augmentation.is_empty().then_some(0);
+        return augmentation.is_empty().then_some(ABSOLUTE);
     };
     rest = after_leb(rest)?;
     for letter in letters {
         match letter {
             b'R' => return rest.first().copied(),
+            // The encoding of the address of language-specific data.
             b'L' => rest = rest.get(1..)?,
+            // Signal frame, signed return addresses: no data.
             b'S' | b'B' => {}
             _ => return None,
         }
     }
-    Some(0)
+    Some(ABSOLUTE)
 }
 
 /// The bytes after the LEB128 number at the start of `bytes`.
