@@ -21,20 +21,21 @@ enum SchedEvent {
     Switch,
     /// The task of the sample ends.
     Exit,
-    /// A `sched_stat_*` event; the reader of the field with the id of its task.
+    /// A `sched_stat_*` event, with the reader of the field that has the thread id of the task.
     Stat(FieldReader),
     Other,
 }
 
-/// Merges the samples of one recording. Samples of `sched_switch` and `sched_process_exit`, and those that are not merged, are
-/// dropped.
+/// Merges the samples of one recording. Samples of `sched_switch` and `sched_process_exit` are dropped, and so are `sched_stat_*`
+/// samples of tasks without an earlier `sched_switch` sample. All other records are copied.
 #[derive(Debug)]
 pub struct SchedStatMerger {
     events: EventTable,
-    /// The kinds of the events.
+    /// The kinds of the events, by event.
     kinds: Vec<SchedEvent>,
     endian: Endian,
     order: Rounds,
+    /// Size in bytes of the records so far.
     position: u64,
     /// Samples of events that are not [`SchedEvent::Other`], to be handled in the order of time.
     waiting: Vec<(Order, Vec<u8>)>,
@@ -71,10 +72,12 @@ impl SchedStatMerger {
         }
     }
 
+    /// Handles the next sample in the order of time.
     fn handle(&mut self, record: &[u8], to: &mut Vec<u8>) {
         let Some((raw, _)) = RawRecord::split(record, self.endian) else {
             return;
         };
+        // The sample is in order already: its position is not used.
         let Ok(Some(sample)) = self.events.sample(&raw, |_| Order::default()) else {
             return;
         };
@@ -85,8 +88,8 @@ impl SchedStatMerger {
             Some(SchedEvent::Exit) => {
                 self.switches.remove(&sample.tid);
             }
-            Some(SchedEvent::Stat(pid)) => {
-                let task = sample.wire.raw.and_then(|raw| pid.u64(raw));
+            Some(SchedEvent::Stat(reader)) => {
+                let task = sample.wire.raw.and_then(|raw| reader.u64(raw));
                 let task = task.and_then(|task| u32::try_from(task).ok());
                 let switch = task.and_then(|task| self.switches.get(&task));
                 if let Some(switch) = switch {
@@ -102,6 +105,7 @@ impl SchedStatMerger {
         let Some((raw, _)) = RawRecord::split(switch, self.endian) else {
             return;
         };
+        // The sample's position in the order is not used.
         let Ok(Some(sample)) = self.events.sample(&raw, |_| Order::default()) else {
             return;
         };

@@ -77,6 +77,7 @@ impl LiveUnwinder {
     /// cannot be decoded are kept unchanged.
     fn unwind(&mut self, records: &[u8], to: &mut Vec<u8>) {
         self.live.complete();
+        // Not reached unless an earlier call panicked.
         let Some(known) = self.known.take() else {
             return to.extend_from_slice(records);
         };
@@ -110,7 +111,7 @@ impl LiveUnwinder {
         let mut known = resolver.into_loaded();
         if self.live.forget() {
             known.discard_mappings(self.live.world());
-            // They have numbers of objects.
+            // The scratches have numbers of objects, which are no longer valid.
             let scratches = self.workers.iter_mut().map(|worker| &mut worker.scratch);
             scratches.for_each(|scratch| *scratch = StackScratch::default());
         }

@@ -18,14 +18,14 @@ pub struct RecordRuns<'a> {
     pub straddling: &'a [u8],
     /// The records of the second piece.
     pub second: &'a [u8],
-    /// The number of bytes after these records: 0 unless the ring's content is damaged, since the head
+    /// The number of bytes after the three runs: 0 unless the ring's content is damaged, since the head
     /// is always at the end of a complete record.
     pub left: usize,
 }
 
 impl RecordWalker {
-    /// Calls `each` for the records of the two pieces in order, before the first that is damaged or incomplete. Returns the bytes
-    /// of these records.
+    /// Calls `each` for the records of the two pieces in order, and stops before the first damaged or incomplete record. Returns
+    /// the bytes of the records for which `each` was called.
     pub fn walk<'a>(
         &'a mut self,
         pieces: [&'a [u8]; 2],

@@ -53,7 +53,7 @@ pub struct Folder {
 /// Maximum depth of folders that [`Folder::remove_tree`] removes.
 const MAX_DEPTH: u32 = 8;
 
-/// Flags for opening folders, which also work without read permission.
+/// Flags for opening folders: `O_PATH` does not require read permission.
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Folder {
@@ -109,7 +109,7 @@ impl Folder {
         Ok((Self::open(parent)?, name))
     }
 
-    /// The path used to open it.
+    /// The path used to open the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -140,6 +140,7 @@ impl Folder {
         })
     }
 
+    /// Calls `step` for each name in `path`, with the folder that the previous call returned; returns the last folder.
     fn walk(
         &self,
         path: &Path,
@@ -239,6 +240,7 @@ impl Folder {
         }
     }
 
+    /// The stat of the folder itself.
     pub(crate) fn own_stat(&self) -> io::Result<Stat> {
         Ok(fstat(&self.descriptor)?)
     }
@@ -381,6 +383,7 @@ impl Folder {
         Ok(file)
     }
 
+    /// Opens the folder again for reading: the descriptor opened with `O_PATH` can be neither listed nor locked.
     fn readable(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(openat(&self.descriptor, ".", flags, Mode::empty())?)

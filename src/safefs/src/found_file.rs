@@ -13,8 +13,9 @@ use rustix::io::Errno;
 
 use crate::{Refusal, is_users};
 
-/// Number of attempts, and delay between them, while a lease blocks opening.
+/// Number of attempts to open a file while a lease blocks opening.
 const LEASE_TRIES: u32 = 100;
+/// Delay after each such attempt.
 const LEASE_WAIT: Duration = Duration::from_millis(10);
 
 /// `f_type` (statfs(2), `linux/magic.h`) of the virtual file systems from which [`FoundFile::for_reading`] refuses files.

@@ -41,9 +41,9 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 ///
 /// What this process has open already, such as its `/dev/stdout`, is found regardless of the owner: with `sudo`, the terminal is
 /// that of another user. Links owned by root or the user are followed. What the user owns is found. What root owns is found by
-/// other users only if they gave its path. What a third user owns is found only if the path was given and is not a link, and the
-/// folder is not writable by others or belongs to that third user. This is similar to `fs.protected_fifos` (sysctl), but
-/// regardless of its setting and of the folder's sticky bit.
+/// other users only if they gave its path. What a third user owns is found only if the path was given and is not a link, and only
+/// root and the user may create files in the folder, or it belongs to that third user. This is similar to `fs.protected_fifos`
+/// (sysctl), but regardless of its setting and of the folder's sticky bit.
 ///
 /// # Errors
 /// [`Refusal::ForeignLink`], [`Refusal::ForeignPipe`], [`Refusal::NotRegular`] for a socket, and errors of open(2).
@@ -60,7 +60,7 @@ pub fn find_in_place(path: &Path, origin: PathOrigin) -> io::Result<Option<Found
         return Ok(None);
     };
     let kind = found.found_file.metadata().file_type();
-    if kind.is_dir() || kind.is_file() && !found.is_descriptor {
+    if kind.is_dir() || kind.is_file() && !found.by_dev_or_proc_link {
         return Ok(None);
     }
     if kind.is_socket() {
@@ -77,10 +77,10 @@ struct FoundOutput {
     found_file: FoundFile,
     /// Whether it was found through a link, so that its folder is unknown.
     by_link: bool,
-    /// Whether it was found through a link such as `/dev/stdout` or `/proc/self/fd/1`, which can't be replaced, regardless
-    /// of its target.
-    is_descriptor: bool,
-    /// Whether that link is to a descriptor of this process.
+    /// Whether it was found through a link of root or the user below `/dev` or `/proc`, such as `/dev/stdout` or
+    /// `/proc/self/fd/1`. Such a link isn't replaced, even if its target is a regular file.
+    by_dev_or_proc_link: bool,
+    /// Whether it was found through a link to a descriptor of this process.
     is_own_descriptor: bool,
 }
 
@@ -93,6 +93,7 @@ fn is_own_descriptor(path: &Path) -> bool {
 }
 
 impl FoundOutput {
+    /// Finds `name`, the last component of `path`, in `folder`; `None` if there is no file.
     fn at(folder: &Folder, name: &OsStr, path: &Path) -> io::Result<Option<Self>> {
         let Some(stat) = folder.stat(name)? else {
             return Ok(None);
@@ -109,7 +110,7 @@ impl FoundOutput {
         };
         let kind = found_file.metadata().file_type();
         let is_trusted_link = by_link && is_users(stat.st_uid);
-        // A link of another user to a file or a folder is not followed, but replaced.
+        // A link of another user to a file or a folder is not refused here: callers replace or refuse the link itself.
         if by_link && !is_trusted_link && !kind.is_file() && !kind.is_dir() {
             return Err(Refusal::ForeignLink.into());
         }
@@ -117,7 +118,7 @@ impl FoundOutput {
         Ok(Some(Self {
             found_file,
             by_link,
-            is_descriptor: is_trusted_link && is_below_dev_or_proc,
+            by_dev_or_proc_link: is_trusted_link && is_below_dev_or_proc,
             is_own_descriptor: is_trusted_link && is_own_descriptor(path),
         }))
     }
@@ -183,10 +184,10 @@ pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {
 /// that another user made to a file of this user.
 fn may_write_regular(file: &FoundFile, folder: &Folder) -> io::Result<bool> {
     let (owner, stat) = (file.metadata().uid(), folder.own_stat()?);
-    let is_own = owner == geteuid().as_raw() && file.metadata().nlink() == 1;
+    let is_own_only_link = owner == geteuid().as_raw() && file.metadata().nlink() == 1;
     // For example, root writes a user's file in that user's folder.
-    let is_of_folder = owner == stat.st_uid && !is_users(owner);
-    Ok(!is_exposed(&stat) || is_own || is_of_folder)
+    let is_of_folder_owner = owner == stat.st_uid && !is_users(owner);
+    Ok(!is_exposed(&stat) || is_own_only_link || is_of_folder_owner)
 }
 
 /// Whether users other than root and the effective user may create files in the folder.

@@ -25,14 +25,14 @@ pub enum Refusal {
     #[error("a link of another user; give the path it points to")]
     ForeignLink,
     /// A FIFO or device of another user: at the default output path (the user gave no path), behind a
-    /// link, or in a folder that others may write.
+    /// link, or in a folder that others may write. Also a regular file of another user behind a link below `/dev` or `/proc`.
     #[error("another user's FIFO or device; name another output with -o")]
     ForeignPipe,
     /// An existing file of another user, or with several hard links, in a folder that others may
     /// write.
     #[error("a file of another user or with several hard links, in a folder that others may write")]
     ForeignFile,
-    /// A file that is trusted only if it belongs to root or the user.
+    /// A file of another user, where only a file of root or the user is trusted.
     #[error("it belongs to neither root nor the current user")]
     ForeignOwner,
     /// A path component is a link, or isn't a folder.

@@ -73,8 +73,8 @@ fn virtual_files_are_refused() {
     }
     // The target of the link is on a disk file system.
     let mut magic = [0; 4];
-    let mut own = open_regular(Path::new("/proc/self/exe")).expect("a program");
-    own.read_exact(&mut magic).expect("four bytes");
+    let mut program = open_regular(Path::new("/proc/self/exe")).expect("a program");
+    program.read_exact(&mut magic).expect("four bytes");
     assert_eq!(&magic, b"\x7fELF");
 }
 
@@ -283,6 +283,7 @@ fn replacing_replaces_the_link_and_not_its_target() {
 fn a_file_being_written_has_no_name() {
     let scratch = Scratch::new();
     let folder = Folder::open(scratch.path()).expect("a folder");
+    // Without O_TMPFILE the file has a temporary name.
     let temporary_names = usize::from(folder.create_unnamed(0o600).is_none());
     let seen = folder.write_atomic("file".as_ref(), 0o640, |out| {
         out.write_all(&[7; 100_000])?;

@@ -31,8 +31,8 @@ pub enum CallKind {
     Handler,
     /// `trace_unhandled`: the tracepoint's fields are a dict.
     Unhandled,
-    /// Its arguments are the encoded values only, without the event's name and the context. In Perl: there is no handler,
-    /// only `process_event`.
+    /// `process_event` of a script in Python: its argument is the sample's dict only, without the event's name and the context.
+    /// In Perl: there is no handler, only `process_event`.
     Direct,
     /// No function: the samples are rows of a database.
     Database,
@@ -41,7 +41,7 @@ pub enum CallKind {
 /// The call for the samples of one event.
 #[derive(Debug, Clone)]
 pub struct EventCall {
-    /// The function.
+    /// The function; an empty one for [`CallKind::Database`].
     pub function: ScriptFunction,
     /// The kind of the call.
     pub kind: CallKind,
@@ -95,8 +95,9 @@ pub(crate) struct CallField {
 pub struct ScriptCalls {
     /// The language of the script.
     pub(crate) language: ScriptLanguage,
-    /// By event; `None` if the script has no function for it.
+    /// The call for each event; `None` if the script has no function for the event.
     pub(crate) events: Vec<Option<EventCall>>,
+    /// The calls for records other than samples.
     pub(crate) records: Vec<RecordCall>,
     /// Types of the records for which a function is called, or that are exported to a database.
     pub(crate) kinds: Vec<RecordKind>,
@@ -111,9 +112,13 @@ pub struct ScriptCalls {
 /// Which values of the current event the functions of `perf_trace_context` return to the script.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContextUse {
+    /// The preemption count, the flags or the lock depth.
     pub(crate) common: bool,
+    /// The bytes of the instruction.
     pub(crate) insn: bool,
+    /// The source file and line.
     pub(crate) source: bool,
+    /// The text of the source line; then `source` is true, too.
     pub(crate) source_text: bool,
 }
 
@@ -140,7 +145,7 @@ impl ScriptCalls {
         let database = DatabaseCalls::new(functions);
         let mut records = record_calls(functions);
         if database.is_some() {
-            // Switches are rows.
+            // Context switches are then rows of a table, and `context_switch` is not called.
             records.retain(|call| !DATABASE_RECORDS.contains(&call.kind));
         }
         let mut kinds: Vec<RecordKind> = records.iter().map(|call| call.kind).collect();
@@ -152,6 +157,7 @@ impl ScriptCalls {
             source: uses("perf_sample_srcline") || uses("perf_sample_srccode"),
             source_text: uses("perf_sample_srccode"),
         };
+        // Columns have no place for the values of `perf_trace_context`.
         let in_columns = language == ScriptLanguage::Python && !context.any();
         let call_of_event = |event| {
             let mut call = event_call(functions, event, formats, endian)?;
@@ -217,12 +223,12 @@ impl ScriptCalls {
             (SampleType::BRANCH_STACK, dicts),
         ];
         let unread = large.iter().filter(|(_, read)| !read);
-        unread.fold(SampleType::ALL, |fields, (field, _)| {
-            fields.with(*field, false)
+        unread.fold(SampleType::ALL, |fields, (field, is_read)| {
+            fields.with(*field, *is_read)
         })
     }
 
-    /// The description of all calls for the shim, in the order of their numbers.
+    /// The description of all calls for the shim, in the order of the calls' numbers.
     #[must_use]
     pub fn description(&self) -> Vec<u8> {
         match self.language {
@@ -273,6 +279,7 @@ impl ScriptCalls {
             writer.tuple(5);
             writer.text(b"direct");
             writer.text(function.as_bytes());
+            // No name of an event, no arrays, no values for `perf_trace_context`.
             writer.none();
             writer.tuple(0);
             writer.boolean(false);
@@ -300,7 +307,7 @@ fn describe_columns(call: &EventCall, columns: &[ArgumentColumn], writer: &mut M
     }
 }
 
-/// Writes the description of an event or table without a function.
+/// Writes the description of an event or table for which no function is called.
 fn write_no_call(writer: &mut MarshalWriter) {
     writer.tuple(5);
     writer.text(b"none");
@@ -331,7 +338,7 @@ impl EventCall {
     }
 
     /// Positions of arrays among the encoded values of a handler. For `trace_unhandled`, whose fields are a dict, the shim
-    /// only uses whether there are any.
+    /// only uses whether there are arrays.
     fn arrays(&self) -> impl Iterator<Item = usize> {
         let fields = self.fields.iter().enumerate();
         let arrays = fields.filter(|(_, field)| field.is_array && field.is_read);
@@ -398,11 +405,14 @@ fn perl_event_call(
             ..call_of(event, Some(tracepoint), function, kind, endian)
         },
     };
+    // In Perl, `process_event` gets the record and its decoded fields instead.
     call.has_sample_dict = false;
     call.passes_record = process.is_some();
     Some(call)
 }
 
+/// Creates the call of `function` for the samples of an event. `tracepoint` has the fields that are passed; `None` for kinds of
+/// calls that pass no fields.
 fn call_of(
     event: &EventDesc,
     tracepoint: Option<&Arc<Tracepoint>>,
@@ -473,9 +483,11 @@ fn has_stack_copies(attr: &Attr) -> bool {
 /// may be the sample's dict. If another parameter is not the name of a field, the tracepoint's order is kept, too.
 fn fields_for_handler(fields: Vec<CallField>, function: &ScriptFunction) -> Vec<CallField> {
     let usual = COMMON_PARAMETERS + fields.len();
+    // An unknown number, -1, counts as one that fits.
     let argument_count = usize::try_from(function.arguments).unwrap_or(usual);
-    let own = function.parameters.get(COMMON_PARAMETERS..);
-    let Some(own) = own.filter(|_| argument_count != usual && argument_count != usual + 1) else {
+    let is_usual = argument_count == usual || argument_count == usual + 1;
+    let after_common = function.parameters.get(COMMON_PARAMETERS..);
+    let Some(after_common) = after_common.filter(|_| !is_usual) else {
         return fields;
     };
     let find = |(index, name): (usize, &String)| {
@@ -486,10 +498,18 @@ fn fields_for_handler(fields: Vec<CallField>, function: &ScriptFunction) -> Vec<
             ..field.clone()
         })
     };
-    let named = |own: &[String]| own.iter().enumerate().map(find).collect::<Option<Vec<_>>>();
-    let before_last = own.split_last().map(|(_, before)| before);
+    let named = |names: &[String]| {
+        names
+            .iter()
+            .enumerate()
+            .map(find)
+            .collect::<Option<Vec<_>>>()
+    };
+    let before_last = after_common.split_last().map(|(_, before)| before);
     let before_last = before_last.filter(|before| !before.is_empty());
-    named(own).or_else(|| named(before_last?)).unwrap_or(fields)
+    named(after_common)
+        .or_else(|| named(before_last?))
+        .unwrap_or(fields)
 }
 
 /// The bytes of an attr, zero-padded to the size in perf 6.1, 128 bytes.

@@ -25,7 +25,7 @@ pub(crate) enum ColumnSource {
     Pid,
     Comm,
     Callchain,
-    /// The field of the tracepoint at this index.
+    /// The field at this index of [`EventCall::fields`].
     Field(usize, FieldFormat),
 }
 

@@ -1,5 +1,6 @@
-//! Removes data that identify a machine and its users from a recording: names, paths, command lines, texts. The processor and
-//! build-ids are kept.
+//! Removes data that identify a machine and its users from a recording: names, paths, command lines, texts, and the addresses in
+//! raw data and of breakpoints. The processor's description and build-ids are kept; other addresses are left to
+//! [`AddressShifter`](crate::AddressShifter).
 //!
 //! Records and features that are neither known to be harmless nor redacted are dropped.
 
@@ -58,8 +59,8 @@ impl Redactor {
         }
     }
 
-    /// Returns the names of the events whose raw data have numbers that may be addresses without being declared as such. Numbers
-    /// outside of the usual address ranges of 64-bit programs and of the kernel are kept.
+    /// Returns the names of the events whose raw data have numbers that may be addresses without being declared as such. Of these
+    /// numbers, only those in the usual address ranges of 64-bit programs and of the kernel are replaced.
     #[must_use]
     pub fn uncertain_events(&self) -> Vec<&str> {
         let events = self.descriptions.iter().zip(&self.raws);
@@ -67,8 +68,10 @@ impl Redactor {
         uncertain.map(|(event, _)| event.name.as_str()).collect()
     }
 
-    /// Appends a sample with redacted raw data, or nothing if it cannot be decoded.
+    /// Appends a sample with redacted raw data, or unchanged if it has no raw data. Drops it if it cannot be decoded or its
+    /// event is unknown.
     fn sample(&mut self, raw: &RawRecord<'_>, record: &[u8], to: &mut Vec<u8>) {
+        // The sample's position in the order is not used.
         let Ok(Some(sample)) = self.events.sample(raw, |_| Order::default()) else {
             return;
         };
@@ -100,6 +103,7 @@ impl Redactor {
             Record::Mmap2(mmap2) => names.of_mapping(mmap2.mmap.filename, is_kernel),
             Record::Ksymbol(symbol) => names.of(NameKind::Symbol, symbol.name),
             Record::Cgroup(cgroup) => names.of(NameKind::Cgroup, cgroup.path),
+            // It has no name, but a tag, which is removed below.
             Record::BpfEvent(_) => String::new(),
             _ => return,
         };
@@ -125,17 +129,19 @@ impl Redactor {
                 tag: [0; 8],
                 ..event
             }),
+            // Not reached: records of other types are dropped above.
             other => other,
         };
-        let fields = self.events.split(raw).0.len();
-        let trailer = raw.body.get(fields..).unwrap_or_default();
+        let fields_size = self.events.split(raw).0.len();
+        let trailer = raw.body.get(fields_size..).unwrap_or_default();
         RecordHeader::encode_record(raw.kind, raw.misc, to, self.endian, |to| {
             redacted.encode_body(to);
             to.bytes(trailer);
         });
     }
 
-    /// Copies an EVENT_UPDATE record; the cgroup in a name and the name of a breakpoint are replaced.
+    /// Copies an EVENT_UPDATE record; the cgroup in an event's name and the name of a breakpoint are replaced. Drops a record
+    /// that cannot be decoded.
     fn event_update(&mut self, raw: &RawRecord<'_>, record: &[u8], to: &mut Vec<u8>) {
         let endian = self.endian;
         let Ok(update) = EventUpdate::decode(raw.body, endian) else {
@@ -154,6 +160,7 @@ impl Redactor {
         };
         // Type and id precede the name.
         let head = raw.body.get(..2 * size_of::<u64>()).unwrap_or_default();
+        // At least one 0 byte ends the name.
         let padding = vec![0; size_of::<u64>() - name.len() % size_of::<u64>()];
         RecordHeader::encode_record(raw.kind, raw.misc, to, endian, |to| {
             to.bytes(head);
@@ -175,6 +182,7 @@ impl Redactor {
 
     /// The redacted content of a feature; `None` if it is dropped.
     fn feature(&mut self, feature: FeatureId, content: &[u8]) -> Option<Vec<u8>> {
+        // Encodes this one feature.
         let mut set = FeatureSet::new(self.endian);
         match feature {
             FeatureId::ARCH
@@ -298,6 +306,7 @@ impl Transform for Redactor {
             return;
         };
         match raw.kind {
+            // The attr in it is replaced by the redacted one when the record is copied to the output (`AttrRewriter`).
             RecordKind::HEADER_ATTR => to.extend_from_slice(record),
             RecordKind::EVENT_UPDATE => self.event_update(&raw, record, to),
             RecordKind::HEADER_TRACING_DATA => {

@@ -10,7 +10,8 @@ use crate::addresses::PAGE;
 /// Bytes of the common fields: type, flags, preemption count, thread.
 const COMMON: usize = 8;
 
-/// Addresses that the kernel chooses for mappings of 64-bit programs, on x86-64 and arm64. Lower ones are also numbers of other kinds.
+/// Addresses that the kernel chooses for mappings of 64-bit programs, on x86-64 and arm64. A number below this range may be an
+/// address, too, but is more likely a number of another kind.
 const USER: std::ops::Range<u64> = 0x0000_5000_0000_0000..0x0001_0000_0000_0000;
 /// Addresses of the kernel. Negative error numbers are above them.
 const KERNEL: std::ops::Range<u64> = 0xffff_0000_0000_0000..0xffff_ffff_ffff_f000;
@@ -146,18 +147,18 @@ fn copy(raw: &[u8], to: &mut [u8], offset: usize, size: usize) {
     }
 }
 
-/// Writes the number of 8 bytes at `offset`, or the number that `replaced` returns for it.
+/// Writes the number of 8 bytes at `offset`, or the replacement that `replacement` returns for it.
 fn long_number(
     raw: &[u8],
     to: &mut [u8],
     offset: usize,
     endian: Endian,
-    replaced: impl FnOnce(u64) -> Option<u64>,
+    replacement: impl FnOnce(u64) -> Option<u64>,
 ) {
     let Some(number) = endian.u64_at(raw, offset) else {
         return;
     };
-    let number = replaced(number).unwrap_or(number);
+    let number = replacement(number).unwrap_or(number);
     let bytes = match endian {
         Endian::Little => number.to_le_bytes(),
         Endian::Big => number.to_be_bytes(),
@@ -194,6 +195,7 @@ fn text(field: &RawField, kind: NameKind, raw: &[u8], to: &mut [u8], names: &mut
     let (Some(text), Some(bytes)) = (field.reader.text(raw), field.reader.bytes(raw)) else {
         return;
     };
+    // The offset of the text in the raw data, of which `bytes` is a part.
     let Some(start) = (bytes.as_ptr().addr()).checked_sub(raw.as_ptr().addr()) else {
         return;
     };

@@ -7,9 +7,11 @@ use rperf_wire::CpuMode;
 
 use crate::addresses::PAGE;
 
-/// First addresses of the areas of replacements, in the kernel and in programs, and their number of pages.
+/// First address of the replacements of kernel addresses.
 const KERNEL_AREA: u64 = 0xffff_8880_0000_0000;
+/// First address of the replacements of addresses in programs.
 const USER_AREA: u64 = 0x1000_0000_0000;
+/// Number of pages of each of the two areas.
 const AREA_PAGES: u64 = 1 << 26;
 /// Replacements of 32-bit addresses are in the pages from 1 up to this one, the last below 2 GiB.
 const LAST_SHORT_PAGE: u64 = 0x7_ffff;
@@ -25,11 +27,15 @@ pub(super) enum NameKind {
     Text,
 }
 
-/// The replacements so far. The same name always has the same one; those of each kind of name are numbered from 1.
+/// The replacements so far. The same name of the same kind always has the same replacement; the replacements of each kind are
+/// numbered from 1.
 #[derive(Debug)]
 pub(super) struct Replacements {
+    /// The number of each name.
     names: HashMap<(NameKind, Vec<u8>), usize>,
+    /// The number of different names of each kind.
     counts: HashMap<NameKind, usize>,
+    /// The replacement of each inode, by the device's major and minor number and the inode number.
     inodes: HashMap<(u32, u32, u64), u64>,
     /// The key of the hashes of pages. It differs in each run, so that the original addresses cannot be computed.
     key: RandomState,
@@ -117,7 +123,7 @@ impl Replacements {
         }
     }
 
-    /// Like [`Self::of_address`], for an address of 32 bits.
+    /// Like [`Self::of_address`], for an address of 32 bits: the replacement is below 2 GiB even if the address is not.
     pub(super) fn of_short_address(&self, address: u32) -> u32 {
         let address = u64::from(address);
         let page = 1 + self.key.hash_one(address / PAGE) % LAST_SHORT_PAGE;
