@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! texts   short texts, each once; the values below refer to them
-//! calls   general calls, with all arguments, in order: number of the function, tuple of arguments
+//! calls   general calls, which are not in columns, in order: number of the function, tuple of all arguments
 //! groups  calls of handlers by function: number of the function, number of calls, one column for each argument that is
 //!         read: bytes of numbers, or a list
 //! order   the group of each call, from 1, or 0 for a general one; None if all calls are general or all are in one group
@@ -45,6 +45,7 @@ pub(crate) struct EncodedCalls {
     group_of_function: Vec<u16>,
     /// The group of each call, from 1; 0 for a general call.
     order: Vec<u16>,
+    /// The last block that [`EncodedCalls::bytes`] returned.
     message: MarshalWriter,
 }
 

@@ -78,7 +78,7 @@ pub struct EventBlock {
 }
 
 impl EventBlock {
-    /// Passes the encoded calls to `send`, which returns whether the interpreter still reads. Returns whether it does.
+    /// Passes the encoded calls to `send`, and returns what `send` returns: whether the interpreter still reads.
     /// `exporter` is given for a script that exports to a database.
     pub fn deliver(
         &mut self,
@@ -211,7 +211,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         Arc::clone(text)
     }
 
-    /// Resolves the callchain of a sample into `scratch.frames`, which is empty before.
+    /// Resolves the callchain of a sample into `scratch.frames`, which must be empty.
     fn resolve_chain(&self, sample: &Sample<'_>, scratch: &mut EncoderScratch) {
         let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
         let Some(chain) = unwound.or(sample.wire.callchain) else {
@@ -240,17 +240,17 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
                 _ => writer.none(),
             }
         }
-        let frame = || {
+        let locate = || {
             let ip = sample.wire.ip.unwrap_or_default();
             let at = AddressContext::of(sample);
             self.resolver.locate(at, sample.cpu_mode(), ip)
         };
-        let insn = used.insn.then(|| self.lines.insn(&frame(), sample.order));
+        let insn = used.insn.then(|| self.lines.insn(&locate(), sample.order));
         match insn.flatten() {
             Some(insn) => writer.byte_string(&insn.bytes),
             None => writer.none(),
         }
-        let frame = used.source.then(frame);
+        let frame = used.source.then(locate);
         let line = frame.and_then(|frame| {
             let line = self.resolver.source_line(&frame)?;
             // As in perf: code with neither a function nor a line has no values, code with only a function has an empty path.
@@ -323,21 +323,22 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
     fn callers(&self, call: &EventCall, frames: &[Frame]) -> Vec<Frame> {
         let inlines = self.inlines.unwrap_or(call.has_stack_copies);
         let mut callers = Vec::with_capacity(frames.len());
-        let mut calls = Vec::new();
+        let mut expanded = Vec::new();
         for frame in frames {
             if !inlines || frame.symbol.is_none() {
                 callers.push(*frame);
                 continue;
             }
-            calls.clear();
-            self.resolver.expand(frame, &mut calls);
-            callers.extend(calls.iter().map(|call| call.frame));
+            expanded.clear();
+            self.resolver.expand(frame, &mut expanded);
+            callers.extend(expanded.iter().map(|function| function.frame));
         }
         callers.reverse();
         callers
     }
 
-    /// Writes the arguments of a call as a tuple.
+    /// Writes a tuple: the values for `perf_trace_context`, if the script uses any, then the arguments of a call. The shim
+    /// adds the first arguments of calls that are not direct: the event's name and the context.
     fn arguments(&self, call: &EventCall, input: &ArgumentSample<'_>, writer: &mut MarshalWriter) {
         let ArgumentSample {
             sample,

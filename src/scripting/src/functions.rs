@@ -94,8 +94,10 @@ impl ScriptFunction {
     #[must_use]
     pub fn reads_inner_key(&self, outer: &str, key: &str) -> bool {
         match self.keys.as_ref().map(|keys| keys.get(outer)) {
+            // All keys of the dict, or of the inner dict, count as read.
             None | Some(Some(None)) => true,
             Some(Some(Some(inner))) => inner.iter().any(|read| read == key),
+            // `outer` is not read.
             Some(None) => false,
         }
     }

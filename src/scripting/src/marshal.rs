@@ -52,7 +52,7 @@ impl MarshalWriter {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Appends the values that `write` writes to `to` instead of to this writer. They refer to this writer's texts.
+    /// Calls `write`, but appends its values to `to` instead of to this writer. They refer to this writer's texts.
     pub(crate) fn write_to(&mut self, to: &mut Vec<u8>, write: impl FnOnce(&mut Self)) {
         std::mem::swap(&mut self.bytes, to);
         write(self);
@@ -87,7 +87,10 @@ impl MarshalWriter {
     pub fn unsigned(&mut self, value: u64) {
         match i32::try_from(value) {
             Ok(small) => self.small(small),
-            Err(_) => self.long(value, false),
+            Err(_) => {
+                let is_negative = false;
+                self.long(value, is_negative);
+            }
         }
     }
 
@@ -142,7 +145,8 @@ impl MarshalWriter {
 
     /// Writes a str in full; later ones do not refer to it.
     pub fn plain_text(&mut self, text: &[u8]) {
-        self.flagged_text(text, 0);
+        let no_flag = 0;
+        self.flagged_text(text, no_flag);
     }
 
     fn flagged_text(&mut self, text: &[u8], flag: u8) {

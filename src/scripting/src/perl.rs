@@ -24,8 +24,8 @@ pub const PERL_SHIM: &str = concat!(
 /// The template of a handler's call up to the fields of the tracepoint: number of the call, which is skipped; three common
 /// fields, CPU, seconds, nanoseconds, process, command name, callchain.
 const COMMON: &str = "x4 l< l< l< L< Q< Q< l< L</a L</a";
-/// The template of a call of `process_event`: number of the call, which is skipped; the record; the sample; whether it has
-/// raw data, and these.
+/// The template of a call of `process_event`: number of the call, which is skipped; the record; the sample; whether the
+/// sample has raw data, and this data.
 const RECORD: &str = "x4 L</a L</a C L</a";
 /// Size of `struct perf_sample` of perf 6.1 on x86-64, in bytes.
 const SIZE_OF_SAMPLE: usize = 1368;
@@ -91,6 +91,8 @@ impl PerlWriter {
 
 impl ScriptCalls {
     /// The description of all calls for the shim. Each event has two calls: one of its handler and one of `process_event`.
+    /// The description of a call has a kind, the names of the function and the event, a template, and for `process_event` the
+    /// attr; it is empty if the script does not have the function.
     pub(crate) fn perl_description(&self) -> Vec<u8> {
         let mut to = PerlWriter {
             bytes: vec![DESCRIPTION],
@@ -157,6 +159,7 @@ impl EventEncoder<'_, '_> {
         if call.passes_record {
             to.call(2 * number + 1, |to| {
                 to.nested(|to| {
+                    // The record: a header of 8 bytes, and the body.
                     let size = sample.body.len() + 8;
                     to.u32(RecordKind::SAMPLE.0);
                     let misc = sample.misc.0.to_le_bytes();
@@ -197,8 +200,8 @@ impl EventEncoder<'_, '_> {
         if field.is_array && field.reader.is_text() {
             return to.string(field.reader.text(raw).unwrap_or_default());
         }
-        // For a dynamic array that is not text, the value of `__data_loc` is passed. Other arrays are passed as a number if
-        // they have the size of a number, otherwise as 0.
+        // Numbers, and arrays that are not text, are passed as a number if they have the size of a number, otherwise as 0.
+        // For a dynamic array, this is the value of `__data_loc`.
         let end = field.offset.saturating_add(field.size);
         let bytes = raw.get(field.offset..end).unwrap_or_default();
         let mut value = [0; 8];

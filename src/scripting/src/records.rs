@@ -119,6 +119,7 @@ fn write_trace_error(error: &AuxTraceError<'_>, misc: Misc, writer: &mut Marshal
     }
     writer.unsigned(error.ip);
     writer.unsigned(error.time.unwrap_or_default());
+    // Plain: the arguments are appended to other values, in which references to texts have other numbers.
     writer.plain_text(error.message);
     writer.unsigned(u64::from(misc.mode_bits().0));
     let (machine, cpu) = error.machine.unwrap_or_default();

@@ -272,7 +272,9 @@ impl EventEncoder<'_, '_> {
         let mut count = 0;
         for entry in branch_entries(sample) {
             count += 1;
-            let has = |bit: u32| entry.flags >> bit & 1 != 0;
+            let bits: [u32; 4] = [0, 1, 2, 3];
+            let [is_mispredicted, is_predicted, is_in_tx, is_abort] =
+                bits.map(|bit| entry.flags >> bit & 1 != 0);
             writer.dict();
             for (key, address) in [("from", entry.from), ("to", entry.to)] {
                 let frame = self.branch_end(sample, address);
@@ -283,15 +285,15 @@ impl EventEncoder<'_, '_> {
                 writer.text(key.as_bytes());
                 writer.text(text.as_bytes());
             }
-            let prediction = match (has(0), has(1)) {
+            let prediction = match (is_mispredicted, is_predicted) {
                 (false, false) => "-",
                 (true, _) => "M",
                 (false, true) => "P",
             };
             let values = [
                 ("pred", prediction),
-                ("in_tx", if has(2) { "X" } else { "-" }),
-                ("abort", if has(3) { "A" } else { "-" }),
+                ("in_tx", if is_in_tx { "X" } else { "-" }),
+                ("abort", if is_abort { "A" } else { "-" }),
             ];
             for (key, text) in values {
                 writer.text(key.as_bytes());
@@ -302,6 +304,7 @@ impl EventEncoder<'_, '_> {
         writer.set_length(start, count);
     }
 
+    /// Resolves the source or the target of a branch.
     fn branch_end(&self, sample: &Sample<'_>, address: u64) -> Frame {
         let at = AddressContext::of(sample);
         self.resolver.locate_data(at, sample.cpu_mode(), address)

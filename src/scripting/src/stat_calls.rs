@@ -52,6 +52,7 @@ impl StatCalls {
                 None => b"none",
             });
             writer.text(function.as_deref().unwrap_or_default().as_bytes());
+            // No event name, no arrays among the arguments, and no values for `perf_trace_context`.
             writer.none();
             writer.tuple(0);
             writer.boolean(false);
@@ -69,7 +70,7 @@ impl StatCalls {
         let mut writer = MarshalWriter::default();
         let list = writer.open_list();
         let mut calls = 0;
-        let is_called = |event: usize| matches!(self.functions.get(event), Some(Some(_)));
+        let is_called = |function: usize| matches!(self.functions.get(function), Some(Some(_)));
         for count in counts {
             if !is_called(count.event) {
                 continue;
@@ -86,11 +87,11 @@ impl StatCalls {
                 writer.unsigned(value);
             }
         }
-        let last = self.functions.len() - 1;
-        if is_called(last) {
+        let interval = self.functions.len() - 1;
+        if is_called(interval) {
             calls += 1;
             writer.tuple(2);
-            writer.unsigned(last as u64);
+            writer.unsigned(interval as u64);
             writer.tuple(1);
             writer.unsigned(time);
         }

@@ -66,13 +66,13 @@ impl DatabaseCalls {
         self.functions.get(table as usize) == Some(&true)
     }
 
-    /// The names of the functions in the order of [`FUNCTIONS`], in which they are numbered after all other calls; `None` for
-    /// a function that the script does not have.
+    /// The names of the functions in the order of [`FUNCTIONS`]; `None` for a function that the script does not have. The
+    /// numbers of these functions follow those of all other calls, in the same order.
     pub(crate) fn names(&self) -> impl Iterator<Item = Option<&'static str>> {
-        let has = self.functions.into_iter();
+        let defined = self.functions.into_iter();
         FUNCTIONS
             .into_iter()
-            .zip(has)
-            .map(|(name, has)| has.then_some(name))
+            .zip(defined)
+            .map(|(name, is_defined)| is_defined.then_some(name))
     }
 }

@@ -12,7 +12,7 @@ use crate::encoder::EventEncoder;
 use crate::marshal::MarshalWriter;
 use crate::sample_dict::binding;
 
-/// Kinds of branches: their flags, as in [`BranchFlags`](rperf_lines::BranchFlags), and names.
+/// Kinds of branches: their flags, as in [`BranchFlags`](rperf_lines::BranchFlags), which are also their ids, and their names.
 const BRANCHES: [(i64, &str); 16] = [
     (0, "no branch"),
     (3, "call"),
@@ -49,7 +49,7 @@ enum SymbolKey {
 #[derive(Debug, Clone, Copy)]
 struct Address {
     object: DsoId,
-    /// The symbol, or the key under which the address has been exported without one; `None` if there is neither.
+    /// The symbol; for an address without one, the key under which it has been exported; `None` if it has not been.
     key: Option<SymbolKey>,
     /// The address in the object, as in its symbol table.
     address: u64,
@@ -57,7 +57,7 @@ struct Address {
     ip: u64,
 }
 
-/// A node in the tree of callers: its parent, and a symbol or an address.
+/// A node in the tree of callers: the id of its parent, then the id of its symbol and 0, or 0 and its address.
 type PathKey = (u64, u64, u64);
 
 /// The ids of an address's object and symbol, and the offset in the symbol in bytes.
@@ -77,11 +77,12 @@ pub struct DatabaseExporter {
     has_begun: bool,
     tasks: Tasks,
     events: FxHashMap<usize, u64>,
-    has_machine: bool,
+    has_exported_machine: bool,
     objects: FxHashMap<DsoId, u64>,
     symbols: FxHashMap<SymbolKey, u64>,
     paths: FxHashMap<PathKey, u64>,
-    // The last assigned ids of tables whose rows are not counted by a map above; 0 if none.
+    // The last assigned ids of tables whose rows are not counted by a map above; 0 if none. `symbols` has only the first id
+    // of a symbol that was exported more than once.
     last_symbol: u64,
     last_thread: u64,
     last_comm: u64,
@@ -100,7 +101,7 @@ impl DatabaseExporter {
             has_begun: false,
             tasks: Tasks::default(),
             events: FxHashMap::default(),
-            has_machine: false,
+            has_exported_machine: false,
             objects: FxHashMap::default(),
             symbols: FxHashMap::default(),
             paths: FxHashMap::default(),
@@ -114,7 +115,7 @@ impl DatabaseExporter {
         }
     }
 
-    /// Numbers the functions of tables from `first_function` on. The number grows if a stream describes further events.
+    /// Numbers the functions of tables from `first_function` on, which grows if a stream describes further events.
     /// `marks_exec`: whether COMM records mark names of executed programs.
     pub(crate) fn set_calls(&mut self, first_function: usize, marks_exec: bool) {
         self.first_function = first_function;
@@ -178,7 +179,7 @@ impl DatabaseExporter {
     fn branch_types(&mut self) {
         let mut kinds: Vec<(i64, String)> = BRANCHES.map(|(id, name)| (id, name.to_owned())).into();
         for (id, name) in BRANCHES {
-            // `BRANCHES` has the kinds of a jump at the beginning and at the end of a trace.
+            // For a jump, `BRANCHES` already has the kinds at the beginning and at the end of a trace.
             if id == JUMP || id & (TRACE_BEGIN | TRACE_END) != 0 {
                 continue;
             }
@@ -194,11 +195,12 @@ impl DatabaseExporter {
     }
 
     fn machine(&mut self) {
-        if std::mem::replace(&mut self.has_machine, true) {
+        if std::mem::replace(&mut self.has_exported_machine, true) {
             return;
         }
         if let Some(to) = self.row(Table::Machine, 3) {
             to.signed(MACHINE);
+            // No guest: the process id is -1, and the root directory is empty.
             to.signed(-1);
             to.text(b"");
         }
@@ -214,16 +216,17 @@ impl DatabaseExporter {
         let comm = self.task(thread);
         self.last_sample += 1;
         let data_address = sample.data.as_ref().and_then(|frame| self.look_up(frame));
-        let own_address = self.look_up(frame);
-        let own = self.address(own_address, |own| own.address, encoder);
+        let sampled_address = self.look_up(frame);
+        let unknown_start: fn(&Address) -> u64 = |address| address.address;
+        let sampled = self.address(sampled_address, unknown_start, encoder);
         let path = self.path(&sample.callers, encoder);
-        let data = self.address(data_address, |data| data.address, encoder);
+        let data = self.address(data_address, unknown_start, encoder);
         let ids = SampleIds {
             sample: self.last_sample,
             event,
             thread: self.tasks.get(thread).map_or(0, |thread| thread.id),
             comm,
-            own,
+            sampled,
             data,
             path,
         };
@@ -261,16 +264,16 @@ impl DatabaseExporter {
         if let Some(main) = main {
             self.thread(main, Some(main));
             let position = self.tasks.program(main);
-            let is_new = self.is_new_comm(main, position);
+            let is_new_program = self.is_new_comm(main, position);
             program = self.comm(main, position);
-            if is_new {
+            if is_new_program {
                 self.comm_thread(program, main);
             }
         }
         if main != Some(thread) {
-            let is_new = self.tasks.get(thread).is_some_and(|thread| thread.id == 0);
+            let is_new_thread = self.tasks.get(thread).is_some_and(|thread| thread.id == 0);
             self.thread(thread, main);
-            if is_new && program != 0 {
+            if is_new_thread && program != 0 {
                 self.comm_thread(program, thread);
             }
         }
@@ -342,9 +345,9 @@ impl DatabaseExporter {
         }
     }
 
-    /// Looks up the object and the symbol of an address; `None` if it has no object or mapping. As in perf, the addresses of
-    /// a sample, or of its callchain, are all looked up before one of them is exported: none of these look-ups finds the
-    /// symbol that is exported for another of the addresses.
+    /// Looks up the object and the symbol of an address; `None` if it has no object or mapping. As in perf, both addresses of
+    /// a sample are looked up before one of them is exported, and so are all addresses of a callchain: if one of them is
+    /// exported without a symbol, the look-ups of the others do not find its key.
     fn look_up(&self, frame: &Frame) -> Option<Address> {
         let object = frame.dso.filter(|_| frame.mapping.is_some())?;
         let known = |key| self.symbols.get(&key).map(|_| key);
@@ -376,7 +379,9 @@ impl DatabaseExporter {
             Some(key) => (key, !self.symbols.contains_key(&key)),
             None => {
                 let start = unknown_start(&address);
-                (SymbolKey::Unknown(address.object, start), true)
+                // Even if the key has been exported since the look-up.
+                let is_new = true;
+                (SymbolKey::Unknown(address.object, start), is_new)
             }
         };
         let symbol = match key {
@@ -445,6 +450,7 @@ impl DatabaseExporter {
         }
         let addresses: Vec<Option<Address>> =
             callers.iter().map(|frame| self.look_up(frame)).collect();
+        let unknown_start: fn(&Address) -> u64 = |address| address.ip;
         let mut nodes = Vec::with_capacity(callers.len());
         for (frame, mut address) in callers.iter().zip(addresses) {
             // perf also looks up the sampled address as if it were an address in the object.
@@ -452,12 +458,11 @@ impl DatabaseExporter {
                 let key = SymbolKey::Unknown(address.object, address.ip);
                 address.key = self.symbols.get(&key).map(|_| key);
             }
-            nodes.push(
-                match self.address(address, |address| address.ip, encoder).symbol {
-                    0 => (0, frame.ip),
-                    symbol => (symbol, 0),
-                },
-            );
+            let ids = self.address(address, unknown_start, encoder);
+            nodes.push(match ids.symbol {
+                0 => (0, frame.ip),
+                symbol => (symbol, 0),
+            });
         }
         let root = self.path_node((0, 0, 0));
         nodes.into_iter().fold(root, |parent, (symbol, ip)| {
@@ -496,7 +501,7 @@ impl DatabaseExporter {
         self.machine();
         let own = self.switched(Some(tid));
         let other = self.switched(other_tid);
-        // As in perf, switches between idle and unknown threads are not exported.
+        // As in perf, a switch is not exported if each of its two threads is idle or unknown.
         if own.is_none_or(|own| own.is_idle) && other.is_none_or(|other| other.is_idle) {
             return;
         }
@@ -543,7 +548,7 @@ struct SampleIds {
     event: u64,
     thread: u64,
     comm: u64,
-    own: AddressIds,
+    sampled: AddressIds,
     data: AddressIds,
     path: u64,
 }
@@ -557,7 +562,7 @@ fn write_sample(sample: &ExportedSample, ids: &SampleIds, ip: u64, to: &mut Mars
         object,
         symbol,
         offset,
-    } = ids.own;
+    } = ids.sampled;
     for value in [
         ids.thread,
         ids.comm,

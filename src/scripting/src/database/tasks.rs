@@ -57,7 +57,8 @@ impl Default for Tasks {
             marks_exec: false,
         };
         let idle = TaskIds { pid: 0, tid: 0 };
-        tasks.set_name(idle, "swapper".to_owned(), 0, false);
+        let (start, is_exec) = (0, false);
+        tasks.set_name(idle, "swapper".to_owned(), start, is_exec);
         tasks
     }
 }
@@ -123,7 +124,7 @@ impl Tasks {
         }
     }
 
-    /// Processes a FORK record. An earlier thread with the same thread id is no longer found, and neither is one with the
+    /// Processes a FORK record. An earlier thread with the child's thread id is no longer found, nor is a thread with the
     /// parent's thread id but another process id.
     pub(super) fn fork(&mut self, task: TaskIds, parent: TaskIds, time: u64) {
         let mut parent_index = self.find_or_create(parent);
@@ -140,7 +141,8 @@ impl Tasks {
             .filter(|thread| thread.is_named);
         let name = named_parent.and_then(|thread| Some(thread.comms.last()?.name.clone()));
         if let (Some(name), Some(thread)) = (name, self.threads.get_mut(child)) {
-            thread.set_name(name, time, false);
+            let is_exec = false;
+            thread.set_name(name, time, is_exec);
         }
     }
 
@@ -156,8 +158,8 @@ impl Tasks {
         if let Some(exec) = thread.comms.iter().rposition(|comm| comm.is_exec) {
             return exec;
         }
-        // The first name of a process that was running before the recording may be the name of its parent: then the second
-        // name is that of the program.
+        // Without an exec, the program has the first name. But the first name of a process that was running before the
+        // recording, whose time is 0, may be that of its parent: then the second name, if any, is that of the program.
         let has_no_time = thread.comms.first().is_some_and(|comm| comm.start == 0);
         usize::from(has_no_time && newest > 0 && thread.pid == thread.tid)
     }
@@ -166,6 +168,7 @@ impl Tasks {
 impl Thread {
     fn set_name(&mut self, name: String, start: u64, is_exec: bool) {
         if !self.is_named {
+            // The first name was made from the thread id, and is replaced.
             self.is_named = true;
             if let Some(first) = self.comms.first_mut() {
                 (first.name, first.start) = (name, start);

@@ -2,7 +2,7 @@
 //!
 //! [`LineIndex`] is the debug information of one object, shared by all threads: an index of its
 //! compilation units, built once; the units, parsed when the first address in them is looked up and
-//! freed within [`Budget`]; and a cache of results.
+//! freed to keep within the [`Budget`]; and a cache of results.
 //!
 //! **Invariant.** Nested entries are read without recursion, so they can't exhaust the stack.
 
@@ -93,9 +93,10 @@ pub struct LineIndex {
     findings: Mutex<LookupFindings>,
 }
 
-/// Problems found during lookups.
+/// Problems found when the object is opened, and during lookups.
 #[derive(Debug, Default)]
 struct LookupFindings {
+    /// Found when the object is opened.
     damage: Option<SymbolFinding>,
     /// The first `.dwo` file that is missing.
     missing: Option<PathBuf>,
@@ -177,7 +178,7 @@ impl LineIndex {
         let (unit, missing) = ReadUnit::read(files, &self.object, number, interners);
         if let Some(path) = missing {
             let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-            // A unit that was freed is read again.
+            // A set, as a unit that was freed is read again.
             findings.missing_units.insert(number);
             findings.missing.get_or_insert(path);
         }

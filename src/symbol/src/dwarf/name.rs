@@ -45,12 +45,12 @@ pub(super) fn of<'a>(
     let mut other_unit: Option<UnitEntries<'a>> = None;
     for _ in 0..MAX_REFERENCES {
         let current = other_unit.as_ref().unwrap_or(unit);
-        let (next, entry) = follow(units, current, &mut file, reference)?;
-        other_unit = next.or(other_unit);
+        let (next_unit, entry) = follow(units, current, &mut file, reference)?;
+        other_unit = next_unit.or(other_unit);
         match name_attributes(units, other_unit.as_ref().unwrap_or(unit), file, entry).ok()? {
             NameAttributes::Name(name) => return Some(name),
             NameAttributes::Nothing => return None,
-            NameAttributes::Elsewhere(next) => reference = next,
+            NameAttributes::Elsewhere(next_reference) => reference = next_reference,
         }
     }
     None

@@ -12,7 +12,7 @@ pub(super) enum NameCache {
         /// Whether an offset with this hash is among them.
         hashes: Vec<bool>,
     },
-    /// Direct-mapped cache: (offset + 1) * 2 + result.
+    /// Direct-mapped cache: (offset + 1) * 2 + result; 0 in an empty slot.
     Slots(Vec<usize>),
 }
 
@@ -23,7 +23,7 @@ impl Default for NameCache {
 }
 
 impl NameCache {
-    /// Creates the cache for these ascending offsets.
+    /// Creates the cache of a predicate that accepts exactly the strings at these offsets, which must be ascending.
     pub(super) fn of_offsets(offsets: &[usize]) -> Self {
         let mut hashes = vec![false; SLOTS];
         for offset in offsets {
