@@ -15,16 +15,18 @@ use crate::table::{PyTable, TableCollector};
 const DEFAULT_COLUMNS: [&str; 10] = [
     "time", "event", "cpu", "pid", "tid", "comm", "period", "ip", "dso", "symbol",
 ];
-/// Prefix of the name of a tracepoint's field, needed only if a column has the name of the field.
+/// Optional prefix of a column that is a tracepoint's field; needed only if the field has the name of another column.
 const FIELD_PREFIX: &str = "fields.";
 /// The default number of rows of each table of `process_tables`.
 pub(crate) const DEFAULT_ROWS: usize = 1 << 20;
+/// The number of rows for one table of all samples.
+const ALL_ROWS: usize = usize::MAX;
 
 /// The samples and columns of a table.
 pub(crate) struct TableRequest {
     /// Names of columns; [`DEFAULT_COLUMNS`] if `None`.
     pub(crate) columns: Option<Vec<String>>,
-    /// The name of the events, which may omit their modifiers; `None` for all events.
+    /// The name of the events whose samples are rows, with or without their modifiers; `None` for all events.
     pub(crate) event: Option<String>,
 }
 
@@ -32,7 +34,7 @@ impl TableRequest {
     /// Reads all samples into one table.
     pub(crate) fn whole(&self, session: &Bound<'_, PySession>) -> PyResult<PyTable> {
         let mut whole = None;
-        self.collect(session, usize::MAX, &mut |_, table| {
+        self.collect(session, ALL_ROWS, &mut |_, table| {
             whole = Some(table);
             Ok(())
         })?;
@@ -55,7 +57,7 @@ impl TableRequest {
     }
 
     /// Reads the samples and passes them to `each` in tables of at least `rows` rows; the last may have fewer. Without samples,
-    /// one empty table is passed if `rows` is `usize::MAX`, otherwise none.
+    /// one empty table is passed if `rows` is [`ALL_ROWS`], otherwise none.
     fn collect(
         &self,
         session: &Bound<'_, PySession>,
@@ -91,7 +93,7 @@ impl TableRequest {
                     return Err(error);
                 }
                 refused(ordered)?;
-                Python::attach(|py| match collector.rows() > 0 || rows == usize::MAX {
+                Python::attach(|py| match collector.rows() > 0 || rows == ALL_ROWS {
                     true => each(py, collector.take(py)?),
                     false => Ok(()),
                 })?;
@@ -166,8 +168,8 @@ impl TableRequest {
     }
 }
 
-/// The column of the field `name` of tracepoints: text if the field of the first tracepoint that has it is text, otherwise
-/// numbers. `None` if no tracepoint of the recording has the field, or if it is neither text nor a number.
+/// The column of the field `name` of tracepoints: text if the field is text in the first tracepoint that has it, otherwise
+/// numbers if it is a number in any tracepoint. Otherwise `None`, also if no tracepoint of the recording has the field.
 fn field_column(analysis: &RecordingPass<'_>, name: &str) -> Option<SampleColumn> {
     let readers = analysis.events().iter().map(|event| {
         let tracepoint = analysis.formats.of_event(&event.attr).ok()?;

@@ -87,7 +87,7 @@ impl PyTable {
     }
 }
 
-/// Codes of the texts of keys, such as ids of symbols.
+/// The codes of texts by the keys of these texts, for example by the ids of symbols.
 struct Codes<K> {
     by_key: FxHashMap<K, u32>,
     /// The last key with its code: consecutive samples often have the same key.
@@ -189,10 +189,10 @@ impl Collected {
             ColumnItems::Texts { bytes, ends } => {
                 let mut start = 0;
                 for end in ends {
-                    let own: Box<[u8]> = bytes.get(start..*end).unwrap_or_default().into();
+                    let field: Box<[u8]> = bytes.get(start..*end).unwrap_or_default().into();
                     start = *end;
-                    let text = || name_text(&own).into_owned();
-                    let code = self.fields.code(&own, &mut self.texts, text);
+                    let text = || name_text(&field).into_owned();
+                    let code = self.fields.code(&field, &mut self.texts, text);
                     self.push_code(code);
                 }
             }
@@ -207,13 +207,14 @@ impl Collected {
         };
         let mut start = 0;
         for end in ends {
-            let own: Box<[FoldedFrame]> = frames.get(start..*end).unwrap_or_default().into();
+            let stack: Box<[FoldedFrame]> = frames.get(start..*end).unwrap_or_default().into();
             start = *end;
+            // The frames are innermost first, the names in the text outermost first.
             let text = || {
-                let names: Vec<String> = own.iter().rev().map(name).collect();
+                let names: Vec<String> = stack.iter().rev().map(name).collect();
                 names.join(";")
             };
-            let code = self.stacks.code(&own, &mut self.texts, text);
+            let code = self.stacks.code(&stack, &mut self.texts, text);
             self.push_code(code);
         }
     }
@@ -264,6 +265,7 @@ impl<'a> TableCollector<'a> {
         for ((name, column), collected) in self.columns.iter().zip(&mut self.collected) {
             let collected = std::mem::take(collected);
             let bytes = PyByteArray::new(py, &collected.bytes);
+            // The array is a copy: only one copy is kept while the other columns are converted.
             drop(collected.bytes);
             let view = PyMemoryView::from(&bytes)?;
             let view = view.call_method1("cast", (column.format().to_string(),))?;

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 /// The names of the host's threads.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadNames {
-    /// By thread id, in order: the position after which a name applies, and the index of the name in `texts`; `None` for a new
-    /// thread without a name.
+    /// By thread id, its changes in order: the position after which a name applies, and the index of the name in `texts`; `None`
+    /// from the start of a new thread until it has a name.
     changes: FxHashMap<u32, Vec<(Order, Option<usize>)>>,
     texts: Vec<String>,
 }

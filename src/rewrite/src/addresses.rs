@@ -1,8 +1,8 @@
 //! Moves mappings to other addresses, and the addresses in samples with them.
 //!
 //! Each mapping of user space gets a separate address range while there is room; all of kernel space is shifted by one
-//! distance. Offsets within mappings are unchanged, so that the same functions are found. Addresses outside of mappings
-//! keep only their offset within the page; addresses in the first page are unchanged.
+//! distance. Offsets within mappings are unchanged, so that the same functions are found. All other addresses, such as those
+//! of user space outside of mappings, keep only their offset within the page; addresses in the first page are unchanged.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use crate::context_mode::chain_entries;
 use crate::pipeline::Transform;
 
-/// Fields of samples that reveal addresses or memory and cannot be moved.
+/// Fields of samples that reveal addresses or memory and are dropped, since their addresses cannot be moved.
 const UNMOVABLE_FIELDS: SampleType = SampleType(
     SampleType::REGS_USER.0
         | SampleType::STACK_USER.0
@@ -56,7 +56,7 @@ struct AddressMap {
     kernel_shift: u64,
 }
 
-/// The machine and process that an address belongs to, and the time.
+/// The process, mode and time of an address. Its machine follows from the process and the mode.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     pid: u32,
@@ -127,9 +127,9 @@ impl AddressMap {
         UNMAPPED + page * PAGE + address % PAGE
     }
 
-    /// Appends a callchain with new addresses. `place` is its task and time; the mode in it is ignored.
+    /// Appends a callchain with new addresses. `place` has the process and time of the callchain; `place.mode` is ignored.
     fn moved_chain(&mut self, place: Place, chain: U64s<'_>, to: &mut Vec<u64>) {
-        // Addresses before the first marker are in user space.
+        // Addresses before the first context marker are in user space.
         for (word, mode) in chain_entries(CpuMode::User, &chain) {
             to.push(match mode {
                 Some(mode) => self.moved(Place { mode, ..place }, word),
@@ -145,9 +145,9 @@ pub struct AddressShifter {
     endian: Endian,
     /// Layouts of the new samples, by event.
     layouts: Vec<SampleLayout>,
-    /// Orders of the MMAP and MMAP2 records that were noted and are not rewritten yet.
+    /// Orders of the MMAP and MMAP2 records that were noted and have not been rewritten yet.
     orders: VecDeque<Order>,
-    /// Position of the next record to be rewritten, as [`LiveWorld::add`] counts.
+    /// Position of the next record to be rewritten, counted as in [`LiveWorld`]: the bytes of the records before it.
     position: u64,
 }
 
@@ -237,7 +237,8 @@ impl AddressShifter {
         }
     }
 
-    /// The process and time of a record; `None` if it has no process id.
+    /// The process and time of a CALLCHAIN_DEFERRED record; `None` if it has no process id. The mode is only a placeholder:
+    /// [`AddressMap::moved_chain`] ignores it.
     fn place_of(&self, raw: &RawRecord<'_>) -> Option<Place> {
         let order = Order {
             time: self.map.live.limit(),
@@ -263,7 +264,8 @@ impl AddressShifter {
     ) -> Mmap<'a> {
         let mode = raw.misc.cpu_mode();
         if matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel) {
-            // In the mapping of the kernel itself, the file offset is the address of its first symbol.
+            // In the mapping of the kernel itself, the file offset is the address of its first symbol, whose highest bit is set.
+            // Other file offsets are not addresses.
             let shift = self.map.kernel_shift;
             let pgoff = match mmap.pgoff.cast_signed() < 0 {
                 true => mmap.pgoff.wrapping_sub(shift),
@@ -277,7 +279,7 @@ impl AddressShifter {
             };
         }
         let pid = mmap.pid.cast_unsigned();
-        // The World finds the mapping itself only after the record.
+        // The World has the mapping of this record only at positions after the record.
         let after = order.map(|order| Order {
             position: order.position + 1,
             ..order

@@ -48,12 +48,13 @@ pub trait BuildIdSource {
     fn find(&mut self, object: ObjectName<'_>) -> Option<BuildId>;
 }
 
-/// The objects whose build-ids are looked up, unless they are known.
+/// The objects whose build-ids are looked up, except those whose build-ids are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InjectedObjects {
-    /// Objects of the host that samples and their callchains hit; each has its record before the first sample that hits it.
+    /// Objects of the host that the instruction pointers and callchains of samples hit; the HEADER_BUILD_ID record of an object
+    /// is inserted before the first sample that hits it.
     Hit,
-    /// All mapped objects of the host; each has its record before its first mapping.
+    /// All mapped objects of the host; the HEADER_BUILD_ID record of an object is inserted before its first mapping.
     Mapped,
 }
 
@@ -67,7 +68,7 @@ pub struct BuildIdInjector<S> {
     known: FxHashSet<String>,
     /// The build-ids in the inserted records.
     entries: Vec<BuildIdEntry>,
-    /// Pages that were looked up, with the state of the mappings ([`Epoch::of_mode`]).
+    /// For each page that was looked up: the state of the mappings ([`Epoch::of_mode`]) and the number of the page.
     pages: FxHashSet<(u64, u64)>,
     position: u64,
 }
@@ -84,7 +85,7 @@ struct HitAddress {
 const MAX_PAGES: usize = 1 << 16;
 
 impl<S: BuildIdSource> BuildIdInjector<S> {
-    /// Creates an injector for a recording with these events, whose metadata contain the build-ids `recorded`.
+    /// Creates an injector for a recording with these events; `recorded` are the build-ids in the metadata of the recording.
     pub fn new(
         endian: Endian,
         events: &[EventDesc],
@@ -107,7 +108,7 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
         }
     }
 
-    /// Appends the records of the objects that a sample hits.
+    /// Appends the HEADER_BUILD_ID records of the objects that a sample hits.
     fn add_sample(&mut self, raw: &RawRecord<'_>, position: u64, to: &mut Vec<u8>) {
         let Ok(Some(sample)) = self.live.sample(raw, position) else {
             return;
@@ -118,6 +119,7 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
         let mut hit = HitAddress {
             epoch: world.epoch(host, sample.pid, sample.order),
             mode,
+            // Replaced by each address.
             address: 0,
         };
         if let Some(address) = sample.wire.ip {
@@ -166,7 +168,7 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
         };
         let entry = match dso.build_id {
             None => entry(&mut self.source, object),
-            // The mapping already has it.
+            // The build-id is in the record of a mapping.
             Some(_) => None,
         };
         self.known.insert(dso.long_name.clone());
@@ -180,7 +182,7 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
         }
     }
 
-    /// Appends the record of a mapping's object.
+    /// Appends the HEADER_BUILD_ID record of a mapping's object, unless the mapping has a build-id or the object is known.
     fn add_mapping(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) {
         let mapping = RecordedMapping::decode(raw, self.endian).filter(|mapping| !mapping.has_id);
         let Some(named) = mapping.and_then(|mapping| mapping.object(raw.misc)) else {
@@ -195,8 +197,8 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
     }
 }
 
-/// The mode of the mappings of an object of the host that can have a build-id; `None` for memory without a file, names of files
-/// that are not a path, and BPF programs.
+/// The mode of the mappings of an object of the host, if the object can have a build-id; `None` for memory without a file, names
+/// of files that are not a path, and BPF programs.
 fn mode_of(object: ObjectName<'_>) -> Option<Misc> {
     match object.kind {
         DsoKind::Kernel | DsoKind::KernelModule => Some(Misc::KERNEL),
@@ -229,7 +231,7 @@ struct RecordedMapping<'a> {
 impl<'a> RecordedMapping<'a> {
     fn decode(raw: &RawRecord<'a>, endian: Endian) -> Option<Self> {
         match Record::decode(raw, endian).ok()? {
-            // Protection and flags follow from whether data is mapped.
+            // MMAP records have neither protection nor flags: only mappings of data are not executable, and all are private.
             Record::Mmap(mmap) => Some(Self {
                 mmap,
                 prot: match raw.misc.contains(Misc::MMAP_DATA) {
@@ -249,7 +251,7 @@ impl<'a> RecordedMapping<'a> {
         }
     }
 
-    /// The object that the mapping names in the World; `None` if there is none, and for guests.
+    /// The object of the mapping, with the name that it has in the World; `None` if there is none, and for guests.
     fn object(&self, misc: Misc) -> Option<DsoName> {
         let filename = name_text(self.mmap.filename);
         let filename = &*filename;
@@ -379,6 +381,7 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
         });
     }
 
+    /// The build-id of an object of the host; `None` if it cannot have one, or it is not found.
     fn id(&mut self, object: ObjectName<'_>) -> Option<BuildId> {
         mode_of(object)?;
         if let Some(id) = self.ids.get(object.name) {
@@ -392,6 +395,7 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
 
 /// The mapping with a build-id.
 fn with_build_id<'a>(mapping: RecordedMapping<'a>, id: &BuildId) -> Mmap2<'a> {
+    // Only for the size and the padded bytes of the build-id; mode and name are not used.
     let entry = BuildIdEntry::of_host(Misc::USER, id.as_bytes(), String::new());
     Mmap2 {
         mmap: mapping.mmap,

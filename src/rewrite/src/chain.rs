@@ -62,7 +62,8 @@ impl Rewriter for RewriterPair {
     fn end(&mut self, to: &mut Vec<u8>) {
         self.between.clear();
         self.first.end(&mut self.between);
-        self.second.rewrite(&self.between, false, to);
+        let is_behind = false;
+        self.second.rewrite(&self.between, is_behind, to);
         self.second.end(to);
     }
 }
@@ -113,7 +114,8 @@ mod tests {
         assert_eq!(events[0].name, "abc");
         let mut rewriter = chain.build(&events);
         let mut to = Vec::new();
-        rewriter.rewrite(b"1", false, &mut to);
+        let is_behind = false;
+        rewriter.rewrite(b"1", is_behind, &mut to);
         assert_eq!(to, b"1abc");
         to.clear();
         rewriter.end(&mut to);

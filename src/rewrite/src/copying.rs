@@ -86,8 +86,10 @@ pub fn copy_to_stream<'a>(
     output: &mut dyn Write,
 ) -> Result<CopySummary, CopyError> {
     let mut writer = if data.header().is_pipe() {
+        // The metadata of a stream are records, which are copied with the others.
         PipeWriter::without_metadata(output, data.endian())?
     } else {
+        // Without an index of AUX traces: a stream has none.
         let mut features = features(data, events, &[]);
         pipeline.features(&mut features);
         PipeWriter::with_endian(output, events, &features, data.endian())?
@@ -124,7 +126,9 @@ fn note_trace<W: Output>(
 
 /// The feature sections of the copy.
 fn features(data: &PerfData<'_>, events: &[EventDesc], traces: &[AuxIndexEntry]) -> FeatureSet {
-    let mut features = data.features_for(None);
+    // `None` omits the sections that hold only for unchanged records.
+    let data_offset = None;
+    let mut features = data.features_for(data_offset);
     if events != data.events() {
         features.event_desc(events);
     }
@@ -310,7 +314,7 @@ struct StreamFeed<'p, 'o> {
 }
 
 impl StreamFeed<'_, '_> {
-    /// Passes on all records; returns the error that ends the reading, if any.
+    /// Passes on all further records; returns the error that ends the reading, if any.
     fn copy<R: StreamInput>(
         &mut self,
         reader: &mut PipeReader<R>,

@@ -17,8 +17,8 @@ pub(crate) fn drop_fields(events: &mut [EventDesc], fields: SampleType) -> Vec<S
         if had_user_registers && fields.contains(SampleType::REGS_USER) {
             attr.sample_regs_user = 0;
             attr.sample_stack_user = 0;
-            // Events with stack copies have this flag, since unwinding adds the user frames; the copies are unwound before they
-            // are dropped.
+            // Events with stack copies are recorded with this flag, since unwinding the copies yields the user frames. The copies
+            // have been converted before they are dropped here, so that the callchains now contain user frames.
             attr.flags = attr.flags.with(AttrFlags::EXCLUDE_CALLCHAIN_USER, false);
         }
         if fields.contains(SampleType::REGS_INTR) {
@@ -32,7 +32,9 @@ pub(crate) fn drop_fields(events: &mut [EventDesc], fields: SampleType) -> Vec<S
 /// Drops fields of samples.
 #[derive(Debug)]
 pub struct FieldDropper {
+    /// The events with all fields.
     before: EventTable,
+    /// Layouts of the new samples, by event.
     after: Vec<SampleLayout>,
     endian: Endian,
 }
@@ -58,6 +60,7 @@ impl Transform for FieldDropper {
                 to.extend_from_slice(record);
                 continue;
             }
+            // The position in the order is not used.
             if let Ok(Some(sample)) = self.before.sample(&raw, |_| Order::default())
                 && let Some(layout) = self.after.get(sample.event.0 as usize)
             {

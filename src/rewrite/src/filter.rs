@@ -23,6 +23,7 @@ impl<K: FnMut(EventIndex, &SampleRecord<'_>) -> bool + Send> Rewriter for Filter
     /// Appends `records` without the dropped samples. Undecodable samples are kept.
     fn rewrite(&mut self, records: &[u8], _is_behind: bool, to: &mut Vec<u8>) {
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
+            // The sample's position in the order is not used.
             if raw.kind == RecordKind::SAMPLE
                 && let Ok(Some(sample)) = self.events.sample(&raw, |_| Order::default())
                 && !(self.is_kept)(sample.event, &sample.wire)
@@ -42,7 +43,7 @@ mod tests {
     /// Returns a record of this kind with words as its body.
     fn record(kind: RecordKind, words: &[u64]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        RecordHeader::encode_record(kind, Misc(2), &mut bytes, Endian::NATIVE, |to| {
+        RecordHeader::encode_record(kind, Misc::USER, &mut bytes, Endian::NATIVE, |to| {
             for word in words {
                 to.u64(*word);
             }
@@ -81,7 +82,8 @@ mod tests {
                 (event.0, sample.ip) != (1, Some(2))
             });
         let mut to = b"before".to_vec();
-        filter.rewrite(&parts.concat(), false, &mut to);
+        let is_behind = false;
+        filter.rewrite(&parts.concat(), is_behind, &mut to);
         let accepted = [0, 1, 2, 4, 5, 6, 8].map(|index: usize| parts[index].clone());
         assert_eq!(to, [&b"before"[..], &accepted.concat()].concat());
         let expected = [(0, 1), (1, 1), (1, 2), (0, 2), (1, 2), (0, 2)];

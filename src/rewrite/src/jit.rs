@@ -123,6 +123,7 @@ impl<S: DumpObjects> JitInjector<S> {
         };
         let ahead = match (self.is_monotonic, time) {
             (true, _) => 0,
+            // A process maps its dump when it begins it: both clocks tell the time of that moment.
             (false, Some(time)) => object.started.wrapping_sub(time),
             (false, None) => return self.objects.unrelated_clock(&path),
         };
@@ -291,7 +292,7 @@ mod tests {
             filename: name,
         });
         let mut bytes = Vec::new();
-        RecordHeader::encode_record(RecordKind::MMAP, Misc(2), &mut bytes, endian, |to| {
+        RecordHeader::encode_record(RecordKind::MMAP, Misc::USER, &mut bytes, endian, |to| {
             mmap.encode_body(to);
             to.u32(7);
             to.u32(7);
@@ -331,7 +332,8 @@ mod tests {
                 mapping(endian, b"/bin/sh", 30),
                 round,
             ];
-            let mut jit = JitInjector::new(endian, &[event], false, OneObject);
+            let is_monotonic = false;
+            let mut jit = JitInjector::new(endian, &[event], is_monotonic, OneObject);
             let mut to = Vec::new();
             jit.note(&records.concat());
             jit.rewrite(&records.concat(), &mut to);

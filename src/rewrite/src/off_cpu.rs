@@ -1,11 +1,13 @@
 //! Off-CPU time of tasks, from samples of context switches and SWITCH records.
 //!
 //! ```text
-//! CPU 0:  sample of 7 | SWITCH out 7                                 becomes
-//! CPU 1:                              ...  SWITCH in 7               sample of 7, whose period is the time from it to SWITCH in
+//! CPU 0:  sample of 7 | SWITCH out 7
+//! CPU 1:                              ...  SWITCH in 7
+//!
+//! become:  sample of 7, whose period is the time from the sample of CPU 0 to SWITCH in
 //! ```
 //!
-//! The sample gets the time at which its task was switched in, so that it is not older than the records written before it.
+//! The new sample has the time at which its task was switched in, so that it is not older than the records written before it.
 
 use rperf_perfdata::{EventDesc, Rewriter};
 use rperf_replay::{EventIndex, EventTable, Order, Rounds, take_up_to};
@@ -61,6 +63,7 @@ enum StateChange {
 /// A task that is off its CPU.
 #[derive(Debug)]
 struct SleepingTask {
+    /// The time at which it was switched out, or of the end of the previous file if that is later.
     since: u64,
     /// The sample at which it was switched out.
     record: Vec<u8>,
@@ -119,6 +122,7 @@ impl OffCpu {
                     true if raw.misc.contains(Misc::SWITCH_OUT_PREEMPT) => {
                         Some(StateChange::Preempted { tid })
                     }
+                    // The sample of the event has the time at which the task was switched out.
                     true => None,
                 };
                 self.pending.extend(change.map(|change| (order, change)));
@@ -136,6 +140,7 @@ impl OffCpu {
     /// Returns the thread id of a sample; `None` for the idle task and kernel threads, which wait most of the time, and if the
     /// sample cannot be decoded.
     fn task_of(&self, raw: &RawRecord<'_>) -> Option<u32> {
+        // The position in the order is not used.
         let sample = self.events.sample(raw, |_| Order::default()).ok()??;
         let wire = &sample.wire;
         let mut chain = wire.callchain.iter().flat_map(|chain| chain.iter());
@@ -178,11 +183,12 @@ impl OffCpu {
             return;
         }
         let mut key = Vec::new();
+        let (no_time, no_period) = (0, 0);
         sample(
             self.events.layout(self.event),
             &asleep.record,
-            0,
-            0,
+            no_time,
+            no_period,
             &mut key,
         );
         let first = ShortWaits { asleep, nanos: 0 };
@@ -224,8 +230,8 @@ impl Rewriter for OffCpu {
         }
     }
 
-    /// Appends the sums of short waits, and samples for tasks that are still off their CPUs, with the time until the latest
-    /// record. Their later samples have the time from then on.
+    /// Appends the sums of short waits, and samples for tasks that are still off their CPUs: their period is the time until the
+    /// latest record. If another file follows, the next period of these tasks starts there.
     fn end(&mut self, to: &mut Vec<u8>) {
         self.order.finish_all();
         let now = self.order.limit();
@@ -242,8 +248,8 @@ impl Rewriter for OffCpu {
     }
 }
 
-/// Appends the sample in `record` with this time, and with `nanos` as its period. Time 0 also sets the CPU to 0. A sample that
-/// cannot be decoded is dropped.
+/// Appends the sample in `record` with this time, and with `nanos` as its period. Time 0, for keys of [`OffCpu::short`], also
+/// sets the CPU to 0. A sample that cannot be decoded is dropped.
 fn sample(layout: Option<&SampleLayout>, record: &[u8], time: u64, nanos: u64, to: &mut Vec<u8>) {
     let split = RawRecord::split(record, Endian::NATIVE);
     let (Some(layout), Some((raw, size))) = (layout, split) else {
@@ -258,7 +264,7 @@ fn sample(layout: Option<&SampleLayout>, record: &[u8], time: u64, nanos: u64, t
         wire.cpu = wire.cpu.map(|_| 0);
     }
     let start = to.len();
-    // The same fields as in the record, so the size does not change.
+    // The header is that of `record`: the fields are the same, so the size is too. Otherwise the sample is dropped.
     to.extend_from_slice(record.get(..RecordHeader::SIZE).unwrap_or_default());
     layout.encode(&wire, &mut Encoder::new(to, Endian::NATIVE));
     if to.len() - start != size {
@@ -318,7 +324,9 @@ mod tests {
             ..SampleRecord::default()
         };
         let layout = SampleLayout::new(&events()[0].attr);
-        record(RecordKind::SAMPLE, 1, |to| layout.encode(&sample, to))
+        record(RecordKind::SAMPLE, Misc::KERNEL.0, |to| {
+            layout.encode(&sample, to);
+        })
     }
 
     fn switch(misc: Misc, tid: u32, time: u64) -> Vec<u8> {
@@ -348,6 +356,8 @@ mod tests {
         samples_of_event
     }
 
+    /// `is_behind` of [`Rewriter::rewrite`].
+    const NOT_BEHIND: bool = false;
     const USER: &[u64] = &[PERF_CONTEXT_USER, 0x1000];
     const OUT: Misc = Misc::SWITCH_OUT;
     const PREEMPTED: Misc = Misc(Misc::SWITCH_OUT.0 | Misc::SWITCH_OUT_PREEMPT.0);
@@ -358,7 +368,8 @@ mod tests {
     }
 
     fn off_cpu() -> OffCpu {
-        OffCpu::new(&events(), EventIndex(1), false)
+        let keeps_switches = false;
+        OffCpu::new(&events(), EventIndex(1), keeps_switches)
     }
 
     #[test]
@@ -372,14 +383,14 @@ mod tests {
             round_end(),
         ]
         .concat();
-        off.rewrite(&first, false, &mut out);
+        off.rewrite(&first, NOT_BEHIND, &mut out);
         let second = [
             sample_of(EVENT, 7, 40, USER),
             switch(OUT, 7, 41),
             round_end(),
         ]
         .concat();
-        off.rewrite(&second, false, &mut out);
+        off.rewrite(&second, NOT_BEHIND, &mut out);
         assert_eq!(samples(&out, EVENT), [(7, 100, 60)]);
         assert_eq!(
             samples(&out, OTHER),
@@ -406,7 +417,7 @@ mod tests {
             switch(OUT, 8, 13),
             switch(IN, 8, 30),
         ];
-        off.rewrite(&records.concat(), false, &mut out);
+        off.rewrite(&records.concat(), NOT_BEHIND, &mut out);
         off.end(&mut out);
         assert!(samples(&out, EVENT).is_empty());
     }
@@ -417,12 +428,12 @@ mod tests {
         let mut out = Vec::new();
         off.rewrite(
             &[sample_of(EVENT, 7, 10, USER), sample_of(OTHER, 9, 50, USER)].concat(),
-            false,
+            NOT_BEHIND,
             &mut out,
         );
         off.end(&mut out);
         // Another file continues where this one ends.
-        off.rewrite(&switch(IN, 7, 80), false, &mut out);
+        off.rewrite(&switch(IN, 7, 80), NOT_BEHIND, &mut out);
         off.end(&mut out);
         assert_eq!(samples(&out, EVENT), [(7, 50, 40), (7, 80, 30)]);
     }
@@ -445,7 +456,7 @@ mod tests {
         ];
         off.rewrite(
             &[&records.concat()[..], &round_end(), &round_end()].concat(),
-            false,
+            NOT_BEHIND,
             &mut out,
         );
         assert_eq!(samples(&out, EVENT), [(7, 100, 50)]);
@@ -462,10 +473,11 @@ mod tests {
 
     #[test]
     fn switch_records_are_kept_on_request() {
-        let mut off = OffCpu::new(&events(), EventIndex(1), true);
+        let keeps_switches = true;
+        let mut off = OffCpu::new(&events(), EventIndex(1), keeps_switches);
         let mut out = Vec::new();
         let switch = switch(OUT, 7, 11);
-        off.rewrite(&switch, false, &mut out);
+        off.rewrite(&switch, NOT_BEHIND, &mut out);
         assert_eq!(out, switch);
     }
 }

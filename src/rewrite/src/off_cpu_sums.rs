@@ -1,7 +1,7 @@
 //! Off-CPU time that BPF programs summed up, as samples.
 //!
-//! The programs report each long wait as the raw data of a sample, which an off-CPU sample replaces. The sums of the other
-//! waits are appended at the end.
+//! The programs report each long wait as the raw data of a sample; the rewriter replaces that sample by an off-CPU sample. The
+//! sums of the other waits are appended at the end.
 
 use rperf_perfdata::{EventDesc, Rewriter};
 use rperf_replay::{EventIndex, EventTable, Rounds};
@@ -37,8 +37,8 @@ pub struct OffCpuSums<S> {
     /// The event whose samples report long waits.
     event: EventIndex,
     /// The layout of the samples with raw data, as the kernel writes them.
-    raw: SampleLayout,
-    /// An id of the event.
+    kernel_layout: SampleLayout,
+    /// An id of the event, for the samples of sums.
     id: u64,
     order: Rounds,
     position: u64,
@@ -54,7 +54,7 @@ impl<S: WaitSource> OffCpuSums<S> {
         Self {
             events: EventTable::new(Endian::NATIVE, events),
             event,
-            raw: SampleLayout::new(&Attr {
+            kernel_layout: SampleLayout::new(&Attr {
                 sample_type: attr.sample_type.with(SampleType::CALLCHAIN, false) | SampleType::RAW,
                 ..attr
             }),
@@ -83,8 +83,8 @@ impl<S: WaitSource> OffCpuSums<S> {
         if head.event != self.event {
             return false;
         }
-        if let Ok(written) = self.raw.decode(raw.body, Endian::NATIVE)
-            && let Some(wait) = written.raw.and_then(|raw| self.source.wait(raw))
+        if let Ok(written) = self.kernel_layout.decode(raw.body, Endian::NATIVE)
+            && let Some(wait) = written.raw.and_then(|data| self.source.wait(data))
         {
             let layout = self.events.layout(self.event);
             let like = SampleRecord {
@@ -177,6 +177,9 @@ mod tests {
     use super::*;
     use rperf_wire::{AttrFlags, EventType, PERF_CONTEXT_USER};
 
+    /// `is_behind` of [`Rewriter::rewrite`].
+    const NOT_BEHIND: bool = false;
+
     /// A source whose raw data are the process, the thread, nanoseconds and one address.
     struct Listed(Vec<KernelWait>);
 
@@ -234,7 +237,7 @@ mod tests {
         let mut bytes = Vec::new();
         assert!(RecordHeader::encode_record(
             RecordKind::SAMPLE,
-            Misc(1),
+            Misc::KERNEL,
             &mut bytes,
             Endian::NATIVE,
             |to| layout.encode(&sample, to)
@@ -271,7 +274,7 @@ mod tests {
         };
         let mut sums = OffCpuSums::new(&described(), EventIndex(0), Listed(vec![sum.clone()]));
         let mut out = Vec::new();
-        sums.rewrite(&written(50, &[5, 6, 700, 0x30]), false, &mut out);
+        sums.rewrite(&written(50, &[5, 6, 700, 0x30]), NOT_BEHIND, &mut out);
         let long = (2, 50, 700, (5, 6), vec![PERF_CONTEXT_USER, 0x30]);
         assert_eq!(decoded(&out), std::slice::from_ref(&long));
         sums.end(&mut out);
@@ -285,7 +288,7 @@ mod tests {
     fn data_of_another_size_are_dropped() {
         let mut sums = OffCpuSums::new(&described(), EventIndex(0), Listed(Vec::new()));
         let mut out = Vec::new();
-        sums.rewrite(&written(50, &[5, 6]), false, &mut out);
+        sums.rewrite(&written(50, &[5, 6]), NOT_BEHIND, &mut out);
         assert_eq!(out, []);
     }
 }

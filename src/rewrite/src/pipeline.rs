@@ -37,7 +37,8 @@ pub trait Transform {
     fn end(&mut self, _to: &mut Vec<u8>) {}
 
     /// Changes the feature sections of a recording that is read from a file: for an output file after the last record, for an
-    /// output stream before the first. The features of a stream are metadata records ([`Transform::special`]).
+    /// output stream before the first. Not called for a recording that is read from a stream: its features are metadata
+    /// records, which are passed to [`Transform::special`].
     fn features(&mut self, _features: &mut FeatureSet) {}
 }
 
@@ -233,6 +234,10 @@ mod tests {
         }
     }
 
+    const ORDERED: bool = true;
+    const UNORDERED: bool = false;
+
+    /// The output of three rounds, passed through a watcher for each of `stages`, which says whether it is ordered.
     fn result(stages: &[bool]) -> String {
         let mut pipeline = Pipeline::new();
         for is_ordered in stages {
@@ -259,14 +264,14 @@ mod tests {
     #[test]
     fn an_ordered_stage_sees_the_next_round_first() {
         assert_eq!(result(&[]), "aSbc");
-        assert_eq!(result(&[false]), "a()Sb()c()!");
-        assert_eq!(result(&[true]), "a(ab)Sb(abc)c(abc.)!");
+        assert_eq!(result(&[UNORDERED]), "a()Sb()c()!");
+        assert_eq!(result(&[ORDERED]), "a(ab)Sb(abc)c(abc.)!");
     }
 
     #[test]
     fn a_second_ordered_stage_is_a_round_later() {
         assert_eq!(
-            result(&[true, true]),
+            result(&[ORDERED, ORDERED]),
             "a(ab)(a(ab)b(abc))Sb(abc)(a(ab)b(abc)c(abc.)!.)c(abc.)(a(ab)b(abc)c(abc.)!.)!(a(ab)b(abc)c(abc.)!.)!"
         );
     }

@@ -1,4 +1,5 @@
-//! Tests: both ways of naming objects agree, and every state of a page is looked up.
+//! Tests: mappings have the names and kinds of the World's objects, and an address is looked up again after its mapping was
+//! replaced.
 
 use rperf_replay::{Order, WorldBuilder};
 use rperf_wire::{Attr, AttrFlags, SampleType};
@@ -42,9 +43,9 @@ fn mmap2(start: u64, filename: &[u8]) -> Mmap2<'_> {
 
 /// The bytes of a record, with `PID` and `time` as its trailer.
 fn bytes(misc: Misc, record: &Record<'_>, time: u64) -> Vec<u8> {
-    let (kind, own) = record.kind_and_misc();
+    let (kind, misc_of_record) = record.kind_and_misc();
     let mut bytes = Vec::new();
-    let misc = Misc(misc.0 | own.0);
+    let misc = Misc(misc.0 | misc_of_record.0);
     assert!(RecordHeader::encode_record(
         kind,
         misc,
@@ -72,6 +73,7 @@ fn mappings_name_the_objects_of_the_world() {
         prot: PROT_READ,
         ..mmap2(high, b"//anon")
     };
+    // Each mapping with the kind of its object, and whether the object can have a build-id.
     let cases = [
         (of_user(high, b"/bin/ls"), DsoKind::User, true),
         (of_user(high, b"[vdso]"), DsoKind::Vdso, true),
