@@ -46,13 +46,13 @@ pub struct ObjectInputs<'a> {
     pub files: &'a dyn Files,
     /// The object's path, for messages.
     pub path: &'a Path,
-    /// The executed file.
+    /// The contents of the executed file, which may differ from that with the debug information.
     pub bytes: &'a [u8],
-    /// Provides its symbols, by file offset.
+    /// Provides the object's symbols, whose addresses are file offsets.
     pub symbols: &'a dyn Symbols,
-    /// Its debug information.
+    /// The object's debug information.
     pub info: Option<&'a DebugInfo>,
-    /// Whether it is the image of the kernel or a module, where memory is addressed by symbols.
+    /// Whether the object is the image of the kernel or a module. Its probes address memory by symbols (`@SYMBOL`).
     pub is_kernel: bool,
 }
 
@@ -116,22 +116,27 @@ impl<'a> ProbeObject<'a> {
 
     /// Returns the file offset of an address; `None` if the file has no contents for it.
     pub(crate) fn offset_of(&self, address: u64) -> Option<u64> {
-        self.segments().find_map(|(first, (start, size))| {
-            let distance = address.checked_sub(first)?;
-            (distance < size).then(|| start.wrapping_add(distance))
-        })
+        self.segments()
+            .find_map(|(first_address, (first_offset, size))| {
+                let distance = address.checked_sub(first_address)?;
+                (distance < size).then(|| first_offset.wrapping_add(distance))
+            })
     }
 
     /// Returns the address of a file offset.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
-        self.segments().find_map(|(first, (start, size))| {
-            let distance = offset.checked_sub(start).filter(|far| *far < size)?;
-            first.checked_add(distance)
-        })
+        self.segments()
+            .find_map(|(first_address, (first_offset, size))| {
+                let distance = offset
+                    .checked_sub(first_offset)
+                    .filter(|distance| *distance < size)?;
+                first_address.checked_add(distance)
+            })
     }
 
-    /// Returns the offset of the memory at `address` in the kernel's syntax `@+OFFSET`, for a probe at `code`: relative to the
-    /// file's start, as if the whole file were mapped like the code. `None` if `address` is before that start.
+    /// Returns the `OFFSET` with which a probe at the address `code` reads the memory at `address`, in the kernel's syntax
+    /// `@+OFFSET`: relative to the address that the file's start would have if the whole file were mapped like the code. `None`
+    /// if `address` is below the address of the file's start.
     pub(crate) fn memory(&self, address: u64, code: u64) -> Option<u64> {
         let bias = code.checked_sub(self.offset_of(code)?)?;
         address.checked_sub(bias)
@@ -151,8 +156,8 @@ impl<'a> ProbeObject<'a> {
         })
     }
 
-    /// Returns the name and the address of the symbol that contains `address`, or of the last one before it in sections such as
-    /// `.bss`.
+    /// Returns the name and the address of the symbol that contains `address`. If the file has no contents for `address`, returns
+    /// those of the last variable at or before it in sections such as `.bss`.
     fn variable_at(&self, address: u64) -> Option<(&str, u64)> {
         let table = self.table();
         let Some(offset) = self.offset_of(address) else {
@@ -167,9 +172,9 @@ impl<'a> ProbeObject<'a> {
         ))
     }
 
-    /// Returns the symbol and the offset in it of a probe whose code has a variant of its function's name: cold parts are placed
-    /// elsewhere (`vfs_read.cold`), and variants are created for some callers (`do_execveat_common.isra.0`). `None` if the symbol
-    /// has the function's name.
+    /// Returns the symbol that contains a probe, and the probe's offset in it, if the symbol's name is a variant of the
+    /// function's name: cold parts are placed elsewhere (`vfs_read.cold`), and variants are created for some callers
+    /// (`do_execveat_common.isra.0`). `None` if the symbol has another name, such as the function's own.
     pub(crate) fn variant_symbol(&self, probe: &Probe) -> Option<(String, u64)> {
         let variants = format!("{}.", probe.symbol);
         if !self.sources.symbols.may_have(&variants) {
@@ -243,8 +248,8 @@ impl<'a> ProbeObject<'a> {
         self.address_of(symbol.start)
     }
 
-    /// Returns the names and addresses of variables in sections such as `.bss`, which have no contents in the file. None for a
-    /// file of a kernel module, whose symbols have no addresses.
+    /// Returns the names and addresses of variables in sections such as `.bss`, which have no contents in the file. Empty for
+    /// a kernel module's file, whose symbols have no addresses.
     fn zeroed_variables(&self) -> impl Iterator<Item = (&str, u64)> {
         let has_addresses = self.file.kind() != ObjectKind::Relocatable;
         let symbols = self.file.symbols().chain(self.file.dynamic_symbols());
@@ -264,8 +269,8 @@ impl<'a> ProbeObject<'a> {
         nearest(name, &names)
     }
 
-    /// Returns the instruction boundaries in the `size` bytes at the file offset `offset`, relative to it: all up to `last`, and
-    /// the next one. `None` if the code is not in the file or cannot be decoded.
+    /// Returns the instruction boundaries in the `size` bytes at the file offset `offset`: all up to `last`, and the next one.
+    /// The boundaries and `last` are relative to `offset`. `None` if the code is not in the file or cannot be decoded.
     pub(crate) fn instructions(&self, offset: u64, size: u64, last: u64) -> Option<Vec<u64>> {
         let isa = self.isa?;
         let start = usize::try_from(offset).ok()?;

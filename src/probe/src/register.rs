@@ -14,7 +14,7 @@ const X86_SPECIAL: [&str; 5] = ["%ip", "%cs", "%ss", "%flags", "%orig_ax"];
 const X86_SEGMENTS: [&str; 4] = ["%ds", "%es", "%fs", "%gs"];
 /// The registers of the first integer and pointer parameters in the calling convention, in parameter order.
 const X86_64_PARAMETERS: [&str; 6] = ["%di", "%si", "%dx", "%cx", "%r8", "%r9"];
-/// Like [`X86_64_PARAMETERS`].
+/// Like [`X86_64_PARAMETERS`], for arm64.
 const ARM64_PARAMETERS: [&str; 8] = ["%x0", "%x1", "%x2", "%x3", "%x4", "%x5", "%x6", "%x7"];
 
 /// Returns the kernel's name of the register with this DWARF number; `None` if probes cannot read it or the architecture's
@@ -104,8 +104,9 @@ pub(crate) fn is_known(architecture: Architecture, name: &str) -> bool {
 /// `%rip`; `None` if the kernel knows no such register.
 pub(crate) fn kernel_name(architecture: Architecture, name: &str) -> Option<String> {
     let bare = name.strip_prefix('%')?;
-    // The prefix of the size is removed from rax and eax: ax. The suffix is removed from r8d and dil: r8, di. From al, that
-    // leaves a, to which an x is added. The first result that the kernel knows is the name.
+    // The prefix of the size is removed from rax and eax: ax. The suffix is removed from r8d and dil: r8, di. Each result
+    // and the unchanged text are tried as they are and with an added x: al leaves a, which becomes ax. The first one that the
+    // kernel knows is the name.
     let candidates = [
         bare.strip_prefix(['r', 'e']),
         bare.strip_suffix(['d', 'w', 'b', 'l']),

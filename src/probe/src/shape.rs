@@ -39,12 +39,12 @@ pub(crate) trait TypeShape: Clone {
 
     fn kind(&self) -> TypeCategory;
 
-    /// Whether members are accessed with `.` although it is a pointer.
+    /// Whether it is a C++ reference: a pointer whose members are accessed with `.`.
     fn is_reference(&self) -> bool {
         false
     }
 
-    /// Returns the size of a value in bytes; `None` if the type does not have it, like most arrays.
+    /// Returns the size of a value in bytes; `None` if the type does not state it, like most arrays.
     fn byte_size(&self) -> Option<u64>;
 
     /// Returns the dimensions of an array, the outermost first; `None` for unknown ones.
@@ -59,7 +59,7 @@ pub(crate) trait TypeShape: Clone {
     /// Returns the member of this name, including members of anonymous members and of base classes.
     fn member(&self, name: &str) -> Option<RecordMember<Self>>;
 
-    /// Returns the names of the members of the record itself.
+    /// Returns the names of the members of the record itself, without those of anonymous members and of base classes.
     fn member_names(&self) -> Vec<String>;
 
     /// Returns the size of a value in bytes, computed for arrays; `None` if unknown.

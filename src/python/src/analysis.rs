@@ -26,7 +26,7 @@ const MAX_STACK: usize = 127;
 pub(crate) struct AnalysisOptions {
     /// Number of threads.
     pub(crate) jobs: NonZeroUsize,
-    /// The build-id cache; not used with `symfs`.
+    /// The build-id cache; with `symfs`, the folder `.debug` below it is used instead.
     pub(crate) cache: PathBuf,
     pub(crate) vmlinux: Option<PathBuf>,
     pub(crate) kallsyms: Option<PathBuf>,
@@ -57,6 +57,7 @@ impl AnalysisOptions {
         self.with_data(recording, |data| {
             let replay = self.replay(data)?;
             let files = DiskFiles;
+            // With `symfs`, the files are of another machine, which has another vdso.
             let vdso = match self.symfs {
                 Some(_) => None,
                 None => rperf_sys::vdso_image().ok().map(FileBytes::from),
@@ -152,7 +153,7 @@ impl<'a> RecordingPass<'a> {
             keeps_outermost: false,
             call_stacks: attrs.any(has_call_stacks),
         };
-        // The limit of the completion applies to kernel and user frames separately.
+        // `options.limit` applies to completed callchains, separately to kernel and user frames: no further limit is needed.
         let max_stack = match completes {
             true => usize::MAX,
             false => MAX_STACK,
@@ -164,8 +165,8 @@ impl<'a> RecordingPass<'a> {
     pub(crate) fn inlines(&self) -> Vec<bool> {
         let copies = [SampleType::STACK_USER, SampleType::REGS_USER];
         let unwound = |event: &EventDesc| {
-            let recorded = event.attr.sample_type;
-            copies.iter().all(|bit| recorded.contains(*bit))
+            let sample_type = event.attr.sample_type;
+            copies.iter().all(|bit| sample_type.contains(*bit))
         };
         self.events().iter().map(unwound).collect()
     }

@@ -14,7 +14,7 @@ pub(crate) struct PathValue<T> {
     /// The dereferences so far.
     pub(crate) reads: Vec<Dereference>,
     /// The variable or member, or, for an element, the pointer or array type: its [`TypeShape::real_type`] is the type of the
-    /// value. Until all dimensions of a multi-dimensional array are indexed, it is still that of the whole array.
+    /// value. Until all dimensions of a multi-dimensional array are indexed, the real type is still that of the whole array.
     shape: T,
     /// The number of indices applied so far to a multi-dimensional array; 0 again when all its dimensions are indexed.
     depth: usize,
@@ -22,7 +22,8 @@ pub(crate) struct PathValue<T> {
     bits: Option<(u64, u64, u64)>,
     /// The name of the variable or of the last member.
     name: String,
-    /// Whether dereferences of the access path read user memory.
+    /// Whether dereferences of the access path read user memory. This includes the last dereference of the variable's location if
+    /// `.member` or `[index]` changes its offset.
     is_user: bool,
 }
 

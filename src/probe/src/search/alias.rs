@@ -33,6 +33,7 @@ pub(super) fn find(
         return Ok(ProbePoints::default());
     };
     let described = object.sources.info.and(describe(object, symbol.offset));
+    // An empty suffix: the symbol is at the entry of the described function.
     let other_name = described
         .filter(|entry| entry.suffix.is_empty() && entry.function != *name)
         .map(|entry| entry.function);

@@ -126,8 +126,10 @@ pub(super) fn values(
             ArgumentValue::Parameters | ArgumentValue::Variables if context.is_return => {
                 return Err(convert::not_at_return(&argument.text));
             }
-            ArgumentValue::Parameters => expand(context, argument, index, true, &mut values),
-            ArgumentValue::Variables => expand(context, argument, index, false, &mut values),
+            ArgumentValue::Parameters | ArgumentValue::Variables => {
+                let only_parameters = matches!(argument.value, ArgumentValue::Parameters);
+                expand(context, argument, index, only_parameters, &mut values);
+            }
         }
     }
     Ok(values)
@@ -202,7 +204,7 @@ pub(super) fn complete(
     candidates: &mut [Candidate],
     notes: &mut Vec<SearchNote>,
 ) -> Result<(), Error> {
-    for (number, argument) in arguments.iter().enumerate() {
+    for (argument_index, argument) in arguments.iter().enumerate() {
         let mut first_field = None;
         let mut is_truncated_somewhere = false;
         let mut missing_count = 0;
@@ -213,11 +215,11 @@ pub(super) fn complete(
                     index,
                     field,
                     is_truncated,
-                } if *index == number => {
+                } if *index == argument_index => {
                     first_field = first_field.or(Some(field.clone()));
                     is_truncated_somewhere |= is_truncated;
                 }
-                FetchedValue::Missing { index, error } if *index == number => {
+                FetchedValue::Missing { index, error } if *index == argument_index => {
                     missing_count += 1;
                     first_error = first_error.or(Some(error.clone()));
                 }
@@ -239,7 +241,7 @@ pub(super) fn complete(
             argument: text,
             places: missing_count,
         });
-        // The placeholder is a number, not a string.
+        // The placeholder is a number, which cannot be recorded as a string.
         let is_string = |kind: &String| kind.contains("string");
         let placeholder = ProbeField {
             base: PLACEHOLDER.to_owned(),
@@ -247,20 +249,20 @@ pub(super) fn complete(
             kind: field.kind.filter(|kind| !is_string(kind)),
             name: field.name,
         };
-        replace_missing(candidates, number, &placeholder);
+        replace_missing(candidates, argument_index, &placeholder);
     }
     Ok(())
 }
 
-/// Replaces the missing values of the argument `number` by `placeholder`.
-fn replace_missing(candidates: &mut [Candidate], number: usize, placeholder: &ProbeField) {
+/// Replaces the missing values of the argument with this index by `placeholder`.
+fn replace_missing(candidates: &mut [Candidate], argument_index: usize, placeholder: &ProbeField) {
     let values = candidates
         .iter_mut()
         .flat_map(|candidate| &mut candidate.values);
     for value in values {
-        if matches!(value, FetchedValue::Missing { index, .. } if *index == number) {
+        if matches!(value, FetchedValue::Missing { index, .. } if *index == argument_index) {
             *value = FetchedValue::Ready {
-                index: number,
+                index: argument_index,
                 field: placeholder.clone(),
                 is_truncated: false,
             };

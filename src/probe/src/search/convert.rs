@@ -55,7 +55,8 @@ pub(super) fn not_at_return(name: &str) -> Error {
     ))
 }
 
-/// Returns the location of an external variable defined in another unit, by its symbol; an error with `cause` if there is none.
+/// Returns the location of an external variable defined in another unit: the address of its symbol. If there is no symbol, the
+/// error has `cause`.
 fn in_other_unit(
     context: &ProbeContext<'_, '_, '_>,
     variable: &Die<'_, '_>,

@@ -57,7 +57,7 @@ struct LineSearch<'p, 'w, 'u> {
 }
 
 impl UnitSearch<'_> {
-    /// Searches lines of the function `root`, which are relative to its declaration.
+    /// Searches lines of the function `root`. Line numbers in `place` are relative to the function's declaration.
     pub(super) fn by_source<'w, 'u>(
         &mut self,
         compile_unit: &'w CompileUnit<'u>,
@@ -93,7 +93,8 @@ impl UnitSearch<'_> {
         let Some(path) = files.find(|path| is_path_end(path, file)) else {
             return Ok(());
         };
-        let lines = self.requested_lines(place, path, 0)?;
+        let file_base = 0;
+        let lines = self.requested_lines(place, path, file_base)?;
         let search = LineSearch {
             is_file: &|path| is_path_end(path, file),
             function: None,
@@ -109,7 +110,8 @@ impl UnitSearch<'_> {
         )
     }
 
-    /// Returns the requested lines of the file at `path`. A line number in `place` is relative to `base`.
+    /// Returns the requested lines of the file at `path`, counted from 1. A line number in `place` is relative to `base`: the
+    /// line of the function's declaration, or 0 for a file.
     fn requested_lines(
         &self,
         place: &SourcePlace,
@@ -177,9 +179,9 @@ impl UnitSearch<'_> {
         let Some(requested) = search.lines.first().filter(|_| search.is_number) else {
             return Vec::new();
         };
-        let first = search.function.and_then(Die::declared_line).unwrap_or(0);
+        let base = search.function.and_then(Die::declared_line).unwrap_or(0);
         let inside = places.iter().filter(|(line, address)| {
-            *line >= first
+            *line >= base
                 && search
                     .function
                     .is_none_or(|function| function.covers(*address))
@@ -188,13 +190,13 @@ impl UnitSearch<'_> {
         lines.sort_unstable_by_key(|line| (line.abs_diff(*requested), *line));
         lines.dedup();
         lines.truncate(MAX_SUGGESTIONS);
-        lines.iter().map(|line| line - first).collect()
+        lines.iter().map(|line| line - base).collect()
     }
 }
 
-/// Returns the function to which a line belongs at `address`: `function`, which contains the code, or one inlined there. If a
-/// function was requested, this is the requested one, or `None` if it is not at `address`. Otherwise it is the one declared
-/// nearest above the line in the file of the line, or, if there is none, the innermost one.
+/// Returns the function to which a line belongs at `address`: `function`, which contains the code, or one inlined there.
+/// - If a function was requested: the requested one, or `None` if it is not at `address`.
+/// - If a file was requested: the one declared nearest above the line in that file or, if there is none, the innermost one.
 fn scope<'w, 'u>(
     function: &Die<'w, 'u>,
     search: &LineSearch<'_, 'w, 'u>,
@@ -223,7 +225,7 @@ fn scope<'w, 'u>(
 }
 
 /// Returns the file and line that represent `address`: at the entry of `function` its declaration, otherwise the first line for
-/// the address in the line table. `None` if unknown, if the line's number is `line`, or if the file is not that in which
+/// the address in the line table. `None` if unknown, if this line's number is `line`, or if this file is not that in which
 /// `scope` is declared.
 fn representative(
     compile_unit: &CompileUnit<'_>,

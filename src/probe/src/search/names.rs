@@ -23,10 +23,13 @@ pub(crate) fn is_wanted(wanted: &str, name: &str) -> bool {
         })
 }
 
-/// Returns whether the demangled `name` may end in `path`: mangled Rust names contain the last component of their path.
+/// Returns whether the demangled `name` may end in `path`: mangled Rust names contain the last component of their path, so
+/// other names need not be demangled.
 fn may_end_in(name: &str, path: &str) -> bool {
+    // Rust's older mangling ends names with `17h` and a hash.
     let is_rust = name.starts_with("_R") || name.starts_with("_ZN") && name.contains("17h");
     let last = path.rsplit("::").next().unwrap_or_default();
+    // Other characters are encoded in mangled names.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !is_rust || !last.chars().all(is_plain) || name.contains(last)
 }

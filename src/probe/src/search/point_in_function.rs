@@ -21,9 +21,10 @@ impl<'w, 'u> PointInFunction<'w, 'u> {
     ) -> Option<Self> {
         let function = Functions::read(compile_unit).containing(address)?;
         let is_named = |die: &Die<'w, 'u>| die.name().as_deref() == Some(name);
-        let at = InlinedInstances::at(&function, address);
-        let mut named = at.iter().find(|die| is_named(die)).cloned();
-        // An instance's ranges need not contain its entry.
+        // From `function` itself to the innermost.
+        let nested = InlinedInstances::at(&function, address);
+        let mut named = nested.iter().find(|die| is_named(die)).cloned();
+        // An instance's ranges need not contain its entry, so instances with their entry at `address` are searched, too.
         function.walk(&mut |die| {
             let is_inlined = die.tag() == gimli::DW_TAG_inlined_subroutine;
             if named.is_none()
@@ -35,7 +36,7 @@ impl<'w, 'u> PointInFunction<'w, 'u> {
             }
             named.is_none()
         });
-        let scope = named.or_else(|| at.last().cloned())?;
+        let scope = named.or_else(|| nested.last().cloned())?;
         Some(Self {
             function,
             scope,

@@ -8,13 +8,13 @@ use crate::field::ProbeField;
 use crate::object::{ProbeObject, nearest};
 use crate::register;
 
-/// The address at which values are fetched.
+/// Where values are fetched.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FetchAddress {
     pub(crate) file_offset: u64,
-    /// Whether it is a function's first instruction, where parameters are located by the calling convention.
+    /// Whether this is a function's first instruction, where parameters are located by the calling convention.
     pub(crate) is_entry: bool,
-    /// Whether it is a return probe.
+    /// Whether a return probe fetches the values.
     pub(crate) is_return: bool,
 }
 
@@ -68,11 +68,12 @@ pub(crate) fn kernel_text(
     text: &str,
     is_return: bool,
 ) -> Result<String, Error> {
-    checked(architecture, parts(text).1, is_return)?;
+    let (_, core, _) = parts(text);
+    checked(architecture, core, is_return)?;
     Ok(text.to_owned())
 }
 
-/// Rejects registers that the kernel doesn't know, and `$retval` without a return probe.
+/// Rejects registers that the kernel doesn't know, and `$retval` without a return probe. Returns other `core` unchanged.
 fn checked(architecture: Architecture, core: &str, is_return: bool) -> Result<&str, Error> {
     if core.starts_with('%') && !register::is_known(architecture, core) {
         return Err(Error::NoRegister {
@@ -125,7 +126,7 @@ fn parameter(
     }
 }
 
-/// Converts `@SYMBOL[+-OFFSET]` to `@+OFFSET`, the kernel's syntax for memory of the probed file.
+/// Converts `@SYMBOL[+OFFSET|-OFFSET]` to `@+OFFSET`, the kernel's syntax for memory of the probed file.
 fn memory(object: &ProbeObject<'_>, text: &str, fetch: FetchAddress) -> Result<String, Error> {
     let end = text.find(['+', '-']).unwrap_or(text.len());
     let (symbol, offset) = text.split_at(end);

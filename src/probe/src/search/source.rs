@@ -9,7 +9,7 @@ use super::SearchOptions;
 use crate::error::Error;
 use crate::object::ProbeObject;
 
-/// Whether `path` equals `end`, or ends in it after a slash.
+/// Whether `path` ends in `end`, and `end` begins at a component of `path` or at the slash before one.
 pub(crate) fn is_path_end(path: &str, end: &str) -> bool {
     path.strip_suffix(end)
         .is_some_and(|before| before.is_empty() || before.ends_with('/') || end.starts_with('/'))

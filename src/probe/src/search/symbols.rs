@@ -12,7 +12,8 @@ pub(super) fn by_symbol(
     object: &ProbeObject<'_>,
     definition: &Definition,
 ) -> Result<Vec<Probe>, Error> {
-    in_symbol_table(object, definition, false)
+    let is_plt = false;
+    in_symbol_table(object, definition, is_plt)
 }
 
 /// Returns probe points in the matching PLT entries, which call functions of other objects.
@@ -20,7 +21,8 @@ pub(super) fn plt_entries(
     object: &ProbeObject<'_>,
     definition: &Definition,
 ) -> Result<Vec<Probe>, Error> {
-    in_symbol_table(object, definition, true)
+    let is_plt = true;
+    in_symbol_table(object, definition, is_plt)
 }
 
 /// Searches the PLT entries if `is_plt`, otherwise the other functions.
@@ -38,7 +40,7 @@ fn in_symbol_table(
     };
     let mut probes: Vec<Probe> = Vec::new();
     for function in object.functions() {
-        // The version of a symbol (`name@@GLIBC_2.2.5`) is removed.
+        // The version of a symbol (`name@@GLIBC_2.2.5`) or `@plt` is removed.
         let plain = function.name.split('@').next().unwrap_or_default();
         if function.name.ends_with(PLT_SUFFIX) != is_plt || !is_wanted(name, plain) {
             continue;
@@ -140,6 +142,7 @@ pub(super) fn check_offset(
     let Some(starts) = starts.filter(|starts| !starts.contains(&offset)) else {
         return Ok(());
     };
+    // The last two boundaries are the nearest: the one before `offset`, and the next one, if any.
     let second_last = starts.len().saturating_sub(2);
     Err(Error::NoInstruction {
         function: name(),

@@ -62,7 +62,7 @@ impl<'s> UnitSearch<'s> {
         }
     }
 
-    /// Searches the functions that `name` selects, if given only those declared in `file`.
+    /// Searches the functions that `name` selects. If `file` is given, functions declared in other files are skipped.
     fn by_name(
         &mut self,
         compile_unit: &CompileUnit<'_>,
@@ -77,6 +77,7 @@ impl<'s> UnitSearch<'s> {
                 declared.is_some_and(|declared| is_path_end(&declared, file))
             })
         };
+        // Each function once, without its instances.
         let mut roots: Vec<Die<'_, '_>> = Vec::new();
         for die in functions.named() {
             let root = abstract_origin(&die);
@@ -195,8 +196,8 @@ impl<'s> UnitSearch<'s> {
         known.any(|candidate| Some(candidate.probe.file_offset) == offset)
     }
 
-    /// Adds a probe point with its values. Skips a point that has no file offset or is already known, and a return probe that
-    /// is not at a function's entry.
+    /// Adds a probe point with its values. Skips a point that has no file offset or is already known, and a return probe in an
+    /// inlined function or not at the function's entry.
     pub(super) fn add<'w, 'u>(
         &mut self,
         compile_unit: &'w CompileUnit<'u>,
@@ -282,7 +283,8 @@ impl<'s> UnitSearch<'s> {
         }
     }
 
-    /// Returns the probe points with all their values. If there are none, the error is the reason or the nearest lines, if known.
+    /// Returns the probe points with all their values. If there are none, the error is why the first one was skipped, or else the
+    /// nearest lines; the result is empty if neither is known.
     pub(super) fn finish(self) -> Result<ProbePoints, Error> {
         let Self {
             definition,

@@ -11,7 +11,7 @@ pub(crate) struct VisibleVariable<'w, 'u> {
     pub(crate) name: Option<String>,
     /// Whether it belongs to the scope's function, and not to one inlined into it.
     pub(crate) is_own: bool,
-    /// Whether its name refers to it, and not to another variable of that name; true if it has no name.
+    /// Whether its name refers to it, and not to another variable of that name; true if it has no name. Set by [`all`].
     pub(crate) is_meant: bool,
 }
 
@@ -24,10 +24,11 @@ pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleV
 /// Returns the variables and parameters of `scope`, and of the blocks and inlined functions in it that cover `address`, outermost
 /// first. As in the source, a name refers to the innermost declaration, but at the entry of `scope` to the outermost one of
 /// `scope`, since only parameters are valid there. Variables of functions inlined into `scope` are used for names that `scope`
-/// does not declare.
+/// does not declare. Variables that cannot have a value are omitted.
 pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
     let mut declared = declared(scope, address);
     let is_entry = scope.entry_address() == Some(address);
+    // For each name, the variable to which it refers: whether it is own, and its index.
     let mut meant: BTreeMap<&str, (bool, usize)> = BTreeMap::new();
     for (index, variable) in declared.iter().enumerate() {
         let Some(name) = &variable.name else {
@@ -36,7 +37,7 @@ pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVaria
         let is_own = variable.is_own;
         let replaces = match meant.get(name.as_str()) {
             None => true,
-            Some((outer_is_own, _)) if *outer_is_own != is_own => is_own,
+            Some((previous_is_own, _)) if *previous_is_own != is_own => is_own,
             Some(_) => !(is_entry && is_own),
         };
         if replaces {
@@ -45,7 +46,7 @@ pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVaria
     }
     let meant: BTreeSet<usize> = meant.into_values().map(|(_, index)| index).collect();
     // A variable of `scope` that was optimised out may only be in the abstract origin: its name does not refer to a variable of
-    // an inlined function either.
+    // an inlined function either. If there are no variables of inlined functions, the origin need not be read.
     let hidden = match declared.iter().all(|variable| variable.is_own) {
         true => BTreeSet::new(),
         false => names_of_origin(scope),
@@ -64,10 +65,10 @@ pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVaria
 /// first.
 fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
     let is_lexical_block = |die: &Die<'_, '_>| die.tag() == gimli::DW_TAG_lexical_block;
-    let mut own = BTreeSet::new();
+    let mut own_offsets = BTreeSet::new();
     scope.walk(&mut |die| {
         if is_variable(die) {
-            own.insert(die.offset().0);
+            own_offsets.insert(die.offset().0);
         }
         is_lexical_block(die) && die.covers(address)
     });
@@ -76,7 +77,7 @@ fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w
         if is_variable(die) {
             variables.push(VisibleVariable {
                 name: die.name(),
-                is_own: own.contains(&die.offset().0),
+                is_own: own_offsets.contains(&die.offset().0),
                 is_meant: false,
                 die: die.clone(),
             });

@@ -67,6 +67,7 @@ impl LineRange {
         if name.is_empty() {
             return Err(SyntaxError::new(0, "no function or file given"));
         }
+        // The position of the range, for errors in it.
         let at = text.len() - range.len();
         let line = |text: &str| {
             let line = number(text).and_then(|line| u32::try_from(line).ok());
@@ -191,6 +192,7 @@ fn in_unit(compile_unit: &CompileUnit<'_>, range: &LineRange) -> Option<MatchedR
         Some(file) => is_path_end(path, file),
         None => true,
     };
+    // For a function, this only skips units that do not have the file.
     let path = compile_unit
         .lines()
         .files()
@@ -251,7 +253,7 @@ fn instances<'w, 'u>(
 
 /// Returns the lines of `places` that can be probed: lines that represent one of their addresses. The entry of a function is
 /// represented by the line of its declaration; another address by the first line that the line table has for it, or, if that
-/// line is in another file, by all its lines in `file`.
+/// line is unknown or in another file, by all its lines in `file`.
 fn representatives(
     compile_unit: &CompileUnit<'_>,
     functions: &Functions<'_, '_>,
@@ -263,8 +265,8 @@ fn representatives(
         .filter_map(|function| Some((function.entry_address()?, function.declared_line())))
         .collect();
     let represents = |line: u32, address: u64| {
-        let mut at = entries.range((address, None)..=(address, Some(u32::MAX)));
-        match at.next() {
+        let mut at_address = entries.range((address, None)..=(address, Some(u32::MAX)));
+        match at_address.next() {
             Some((_, declared)) => *declared == Some(line),
             None => compile_unit.lines().at(address).is_none_or(|row| {
                 row.line == line || compile_unit.lines().file(row.file) != Some(file)

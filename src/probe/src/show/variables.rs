@@ -74,7 +74,7 @@ pub fn variables(
 ) -> Result<Vec<ListedPoint>, Error> {
     let Some(info) = object.sources.info else {
         return match definition.point {
-            Point::Marker { .. } => marked(object, definition, options),
+            Point::Marker { .. } => marker_points(object, definition, options),
             _ => Err(Error::NoDebugInfo {
                 path: object.sources.path.to_owned(),
             }),
@@ -115,7 +115,7 @@ fn listed_point<'w, 'u>(
     wanted: &VariableOptions,
 ) -> ListedPoint {
     let entry = point.function.entry_address().unwrap_or(point.address);
-    let located = AccessPoint {
+    let access_point = AccessPoint {
         function: &point.function,
         frames: &object.frames,
         address: point.address,
@@ -127,7 +127,7 @@ fn listed_point<'w, 'u>(
         let Some(name) = die.name().filter(is_wanted) else {
             return;
         };
-        let place = locate(die, located).ok().filter(|_| !is_external);
+        let place = locate(die, access_point).ok().filter(|_| !is_external);
         let unreadable = place
             .as_ref()
             .and_then(|place| unreadable_at(object, place));
@@ -149,11 +149,13 @@ fn listed_point<'w, 'u>(
         }
     };
     for VisibleVariable { die, is_meant, .. } in all_variables(&point.scope, point.address) {
-        add(&die, false, is_meant);
+        let is_external = false;
+        add(&die, is_external, is_meant);
     }
     if wanted.externs {
         for die in globals(compile_unit) {
-            add(&die, true, true);
+            let (is_external, is_meant) = (true, true);
+            add(&die, is_external, is_meant);
         }
     }
     ListedPoint {
@@ -167,7 +169,7 @@ fn listed_point<'w, 'u>(
 }
 
 /// Returns the probe points of USDT markers with the markers' values, for an object without debug information.
-fn marked(
+fn marker_points(
     object: &ProbeObject<'_>,
     definition: &Definition,
     options: &SearchOptions,
