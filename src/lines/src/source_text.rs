@@ -17,7 +17,8 @@ pub struct SourceFiles<'f> {
 /// One file.
 #[derive(Debug)]
 struct SourceFile {
-    /// Number of the files loaded before it; part of the ids of its lines.
+    /// Number of paths in [`SourceFiles::loaded`] before this one, including files that can't be read; part of the ids of its
+    /// lines.
     number: u32,
     bytes: FileBytes,
     /// Offsets in bytes at which the lines begin.
@@ -57,6 +58,7 @@ impl<'f> SourceFiles<'f> {
             return known.clone();
         }
         drop(loaded);
+        // Read without the lock: if another thread has added the file meanwhile, that one is returned.
         let bytes = self.files.read(Path::new(path)).ok();
         let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
         let number = u32::try_from(loaded.len()).unwrap_or(u32::MAX);
@@ -67,6 +69,7 @@ impl<'f> SourceFiles<'f> {
 
 impl SourceFile {
     fn new(number: u32, bytes: FileBytes) -> Self {
+        // No line begins after a newline at the end of the file.
         let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         let after = ends.map(|(end, _)| end + 1);
         let starts = std::iter::once(0)
@@ -80,6 +83,7 @@ impl SourceFile {
         }
     }
 
+    /// The text of line `line`, counted from 1; `None` if the file has no such line.
     fn line(&self, line: u32) -> Option<&[u8]> {
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
         let rest = self.bytes.get(*self.starts.get(index)?..)?;

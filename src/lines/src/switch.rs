@@ -3,10 +3,13 @@
 /// Implements `--switch-on` and `--switch-off`. Samples must be passed in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventSwitch {
+    /// Index of the event whose samples switch the display on.
     on: Option<usize>,
+    /// Index of the event whose samples switch the display off.
     off: Option<usize>,
     /// Whether the switching samples are shown themselves.
     shows_switch_events: bool,
+    /// Whether the display is off now.
     is_off: bool,
 }
 
@@ -46,6 +49,7 @@ impl EventSwitch {
     pub fn shows(&mut self, event: usize) -> bool {
         let switching_event = match self.is_off {
             true if self.on.is_some() => self.on,
+            // Without `on`, the display stays off.
             true => return false,
             false => self.off,
         };
@@ -69,16 +73,18 @@ mod tests {
     fn from_one_event_to_another() {
         let events = [0, 1, 0, 2, 0, 2, 1, 0];
         let (no, yes) = (false, true);
+        let (on, off) = (Some(1), Some(2));
+        let switch = |off, shows_switch_events| EventSwitch::new(on, off, shows_switch_events);
         assert_eq!(
-            are_shown(EventSwitch::new(Some(1), Some(2), false), &events),
+            are_shown(switch(off, no), &events),
             [no, no, yes, no, no, no, no, yes]
         );
         assert_eq!(
-            are_shown(EventSwitch::new(Some(1), Some(2), true), &events),
+            are_shown(switch(off, yes), &events),
             [no, yes, yes, yes, no, no, yes, yes]
         );
         assert_eq!(
-            are_shown(EventSwitch::new(Some(1), None, false), &events),
+            are_shown(switch(None, no), &events),
             [no, no, yes, yes, yes, yes, yes, yes]
         );
         assert_eq!(are_shown(EventSwitch::default(), &events), [yes; 8]);

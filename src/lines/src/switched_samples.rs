@@ -11,7 +11,7 @@ use crate::EventSwitch;
 pub struct SwitchedSamples {
     /// Samples of switching events in ascending order, including those that change nothing.
     switch_samples: Vec<SwitchSample>,
-    /// Whether samples before the first one are shown.
+    /// Whether samples before the first of `switch_samples` are shown.
     starts_on: bool,
 }
 
@@ -74,6 +74,7 @@ impl SwitchedSamples {
 /// The samples of switching events.
 struct SwitchCollector<'s> {
     switch: &'s EventSwitch,
+    /// The position of each sample, and the index of its event.
     samples: Vec<(Order, usize)>,
 }
 

@@ -133,16 +133,17 @@ impl TextCache {
         self.place(slot);
     }
 
+    /// The position at which the search for a slot with this hash begins.
     fn home(&self, hash: u32) -> usize {
         hash as usize & self.slots.len().wrapping_sub(1)
     }
 
-    /// Stores `slot` in the next free position.
+    /// Stores `slot` in the first free position from its home on.
     fn place(&mut self, slot: TextSlot) {
         let mut at = self.home(slot.hash);
-        while let Some(taken) = self.slots.get_mut(at) {
-            if taken.number == 0 {
-                *taken = slot;
+        while let Some(current) = self.slots.get_mut(at) {
+            if current.number == 0 {
+                *current = slot;
                 return;
             }
             at = (at + 1) & (self.slots.len() - 1);
@@ -189,6 +190,7 @@ mod tests {
         let mut texts = TextCache::default();
         texts.insert(&key(1, b"chain"), b"first");
         let other = key(7, b"chain");
+        // As if the first key had the same hash as `other`.
         texts.place(TextSlot {
             hash: other.hash(),
             number: 1,

@@ -58,6 +58,7 @@ pub fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {
     Ok(())
 }
 
+/// Doubles the capacity of a full `list`; an empty or short one gets space for 4 more items.
 #[cold]
 fn double<T>(list: &mut Vec<T>) -> Result<(), OutOfMemory> {
     reserve(list, list.capacity().max(4))
@@ -83,7 +84,7 @@ pub fn read_to_end(mut reader: impl Read, to: &mut Vec<u8>) -> io::Result<()> {
         if to.len() == to.capacity() {
             reserve(to, to.capacity().max(MIN_GROWTH))?;
         }
-        // The standard library allocates nothing while there is spare capacity.
+        // This `read_to_end` allocates nothing: the spare capacity has room for all that it may read.
         let room = to.capacity() - to.len();
         if reader.by_ref().take(room as u64).read_to_end(to)? < room {
             return Ok(());

@@ -5,8 +5,8 @@
 
 use strsim::osa_distance;
 
-/// The name closest to `word`, the first of several. `None` if all names need more than one edit for each three characters of
-/// `word`, rounded up.
+/// The name with the fewest edits from `word`; of several such names, the first. `None` if all names need more edits than the
+/// limit: a third of the number of characters in `word`, rounded up, and at least 1.
 #[must_use]
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = word.chars().count().div_ceil(3).max(1);

@@ -8,12 +8,12 @@ pub fn is_pattern(text: &str) -> bool {
 
 /// Whether `pattern` matches all of `name`: `*` matches any run of bytes, `?` any byte, `[a-c]` one of a set, and `[!a-c]` any
 /// byte outside a set; `\` escapes the next byte outside of sets. A `]` at the start of a set is one of its bytes. A `[` whose
-/// set has no end is literal.
+/// set has no end is literal, and so is a `\` at the end.
 #[must_use]
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     let (mut pattern, mut name) = (pattern.as_bytes(), name.as_bytes());
-    // The pattern after the last star, and the part of the name that it was last compared with. After a mismatch, the
-    // star matches one more byte.
+    // The pattern after the last star, and the rest of the name, at whose start the last comparison with that pattern began.
+    // After a mismatch, the star matches one more byte.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         if let [b'*', rest @ ..] = pattern {
@@ -40,13 +40,14 @@ pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The pattern after its first element, a byte, `?` or a set, if that element matches `byte`.
+/// The pattern after its first element (a byte, an escaped byte, `?` or a set), if that element matches `byte`.
 fn match_element(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     match pattern {
         [b'?', rest @ ..] => Some(rest),
         [b'\\', escaped, rest @ ..] => (*escaped == byte).then_some(rest),
         [b'[', inside @ ..] => match set_size(inside) {
             Some(size) => {
+                // The `]` that ends the set is the first byte of `rest`.
                 let (set, rest) = inside.split_at(size);
                 in_set(set, byte).then_some(rest.get(1..)?)
             }
@@ -57,14 +58,16 @@ fn match_element(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     }
 }
 
-/// The number of bytes before the `]` that ends the set; `None` if it has no end. A `]` at the start, also after `!`, does not
-/// end it.
+/// The size of the set in bytes, without the `]` that ends it; `None` if it has no end. `inside` is the pattern after the `[`. A
+/// `]` at the start, also after `!`, does not end the set.
 fn set_size(inside: &[u8]) -> Option<usize> {
-    let first = usize::from(inside.first() == Some(&b'!'));
-    let end = inside.iter().skip(first + 1).position(|end| *end == b']')?;
-    Some(first + 1 + end)
+    let start = usize::from(inside.first() == Some(&b'!'));
+    let mut after_first = inside.iter().skip(start + 1);
+    let distance = after_first.position(|byte| *byte == b']')?;
+    Some(start + 1 + distance)
 }
 
+/// Whether `byte` matches a set, given without its brackets.
 fn in_set(set: &[u8], byte: u8) -> bool {
     let (negated, mut set) = match set {
         [b'!', rest @ ..] => (true, rest),
@@ -98,7 +101,7 @@ mod tests {
             ([], []) => true,
             ([b'*', rest @ ..], _) => (0..=name.len()).any(|taken| naive(rest, &name[taken..])),
             ([b'?', rest @ ..], [_, after @ ..]) => naive(rest, after),
-            ([own, rest @ ..], [first, after @ ..]) => own == first && naive(rest, after),
+            ([plain, rest @ ..], [first, after @ ..]) => plain == first && naive(rest, after),
             _ => false,
         }
     }

@@ -15,12 +15,12 @@ use crate::pipe_writer::encode_attr_record;
 use crate::writer::Preamble;
 use crate::{EventDesc, FileHeader, PerfData, WriteError, Writer};
 
-/// Index of the word of AUXTRACE_INFO with the type of the PMU whose event was traced.
+/// Index of the private word of AUXTRACE_INFO that is the type of the PMU whose event was traced.
 const PMU_TYPE: usize = 0;
-/// Index of the word of AUXTRACE_INFO that is 1 if the trace consists of snapshots.
+/// Index of the private word of AUXTRACE_INFO that is 1 if the trace consists of snapshots.
 const SNAPSHOT_MODE: usize = 5;
 /// Size of an entry in bytes.
-const ENTRY: usize = AuxTraceInfo::BTS_BRANCH;
+const ENTRY_SIZE: usize = AuxTraceInfo::BTS_BRANCH;
 /// Difference between the branch event's id and the id of the traced event, as in perf.
 const ID_OFFSET: u64 = 1_000_000_000;
 /// Sample fields of the branch event.
@@ -36,19 +36,21 @@ const FIELDS: SampleType = SampleType(
 struct TraceConversion {
     /// The id of the branch event's samples.
     id: u64,
-    /// Whether the part of the trace in each AUXTRACE record is a snapshot of the end of the ring, so that parts overlap.
+    /// Whether the part of the trace in each AUXTRACE record is a snapshot of the ring's end, so that successive parts of a ring
+    /// may overlap.
     overlaps: bool,
-    /// The process of each thread.
+    /// Process ids by thread id.
     processes: HashMap<u32, u32>,
-    /// The last part of each ring, if parts overlap.
+    /// The last part of each ring by the ring's index, if parts overlap.
     last_parts: HashMap<u32, Vec<u8>>,
 }
 
 impl PerfData<'_> {
-    /// Converts the recording to a file or stream in memory in which each branch of the trace is a
-    /// sample of an event `branches`. The instruction pointer of a sample is the source of the branch, its address the
-    /// target. `None` if the recording has no Intel BTS trace, if none of its events belongs to the trace or that event has no
-    /// id, or if an event has no IDENTIFIER, by which samples of the new event are recognized.
+    /// Converts the recording to a file or stream in memory in which each branch of the trace is a sample of a new event,
+    /// `branches`. The instruction pointer of a sample is the source of the branch, its address the target.
+    ///
+    /// `None` if the recording has no Intel BTS trace, if it has no traced event or that event has no id, or if the samples of
+    /// any event have no IDENTIFIER, by which samples of the new event are recognized.
     ///
     /// # Errors
     /// [`WriteError`] of writing to memory.
@@ -58,6 +60,7 @@ impl PerfData<'_> {
         };
         if self.header().is_pipe() {
             let mut stream = FileHeader::encode_pipe(self.endian());
+            // In a stream, a record describes the new event.
             trace.replace(self, Some(&event), &mut stream);
             return Ok(Some(stream));
         }
@@ -72,15 +75,19 @@ impl PerfData<'_> {
             },
         )?;
         let mut records = Vec::new();
-        trace.replace(self, None, &mut records);
+        // The file's attrs, written above, describe the new event.
+        let event_of_record = None;
+        trace.replace(self, event_of_record, &mut records);
         writer.write_data(&records)?;
-        let (_, file) = writer.finish(&self.features_for(None))?;
+        // Without the offset of unchanged records, features that locate or describe the old data are omitted.
+        let data_offset = None;
+        let (_, file) = writer.finish(&self.features_for(data_offset))?;
         Ok(Some(file.into_inner()))
     }
 
     /// The trace described by AUXTRACE_INFO, and the event of its branches.
     fn branch_trace(&self) -> Option<(TraceConversion, EventDesc)> {
-        // A trace belongs to an event of a dynamic PMU. If there is none, the records needn't be read.
+        // Only to save work: a trace belongs to an event of a dynamic PMU. Without such an event, the records needn't be read.
         let is_of_dynamic_pmu = |event: &EventDesc| event.attr.kind.is_dynamic();
         if !self.events().iter().any(is_of_dynamic_pmu) {
             return None;
@@ -101,8 +108,9 @@ impl PerfData<'_> {
         let pmu = info.private.get(PMU_TYPE)?;
         let is_traced = |event: &&EventDesc| u64::from(event.attr.kind.0) == pmu;
         let traced = self.events().iter().find(is_traced)?;
-        let has_id = |event: &EventDesc| event.attr.sample_type.contains(SampleType::IDENTIFIER);
-        if !self.events().iter().all(has_id) {
+        let has_identifier =
+            |event: &EventDesc| event.attr.sample_type.contains(SampleType::IDENTIFIER);
+        if !self.events().iter().all(has_identifier) {
             return None;
         }
         let id = traced.ids.first()?.wrapping_add(ID_OFFSET);
@@ -150,8 +158,8 @@ impl TraceConversion {
                     }
                 }
                 Ok(UserRecord::AuxTrace(aux_trace)) => {
-                    let new = self.new_part(aux_trace.index, record.payload);
-                    for entry in new.chunks_exact(ENTRY) {
+                    let new_part = self.new_part(aux_trace.index, record.payload);
+                    for entry in new_part.chunks_exact(ENTRY_SIZE) {
                         self.sample(aux_trace.tid, entry, to, endian);
                     }
                 }
@@ -190,9 +198,9 @@ impl TraceConversion {
             .last_parts
             .insert(ring, part.to_vec())
             .unwrap_or_default();
-        let entries = |bytes: &[u8]| bytes.as_chunks::<ENTRY>().0.to_vec();
+        let entries = |bytes: &[u8]| bytes.as_chunks::<ENTRY_SIZE>().0.to_vec();
         let common = overlap(&entries(&before), &entries(part));
-        part.get(common * ENTRY..).unwrap_or_default()
+        part.get(common * ENTRY_SIZE..).unwrap_or_default()
     }
 
     /// Appends the sample of one branch, unless both addresses are 0.
@@ -215,6 +223,7 @@ impl TraceConversion {
             to,
             endian,
             |to: &mut Encoder<'_>| {
+                // The values of `FIELDS`; the period is 1.
                 to.u64(self.id);
                 to.u64(from);
                 to.u32(pid);
@@ -236,12 +245,13 @@ fn overlap<T: PartialEq>(before: &[T], part: &[T]) -> usize {
         }
         matched + usize::from(part.get(matched) == Some(entry))
     };
+    // The failure function: for each prefix of `part`, the length of its longest proper suffix that is a prefix of `part`.
     let mut borders = vec![0; part.len().min(1)];
     for entry in part.iter().skip(1) {
         let matched = borders.last().copied().unwrap_or_default();
         borders.push(step(&borders, matched, entry));
     }
-    // Earlier entries cannot be in the overlap: it is not longer than `part`.
+    // Only to save work: the overlap is not longer than `part`, so entries of `before` before this tail are not in it.
     let tail = before.get(before.len().saturating_sub(part.len())..);
     let tail = tail.unwrap_or_default().iter();
     tail.fold(0, |matched, entry| step(&borders, matched, entry))
@@ -254,7 +264,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn overlaps_are_the_longest(before in proptest::collection::vec(0..3_u8, 0..20), part in proptest::collection::vec(0..3_u8, 0..20)) {
+        fn overlaps_are_the_longest(
+            before in proptest::collection::vec(0..3_u8, 0..20),
+            part in proptest::collection::vec(0..3_u8, 0..20),
+        ) {
             let most = before.len().min(part.len());
             let slow = (0..=most).rev().find(|size| before.ends_with(&part[..*size]));
             prop_assert_eq!(Some(overlap(&before, &part)), slow);

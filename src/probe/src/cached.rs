@@ -38,7 +38,7 @@ impl CachedEntry {
     #[must_use]
     pub fn new(definition: &Definition, group: &str, events: &[ProbeEvent]) -> Self {
         let lines = events.iter().map(|event| numbered(event).to_string());
-        // Sorted and deduplicated like perf.
+        // Sorted and deduplicated, as in perf.
         let lines: BTreeSet<String> = lines.collect();
         Self {
             is_marker: false,
@@ -64,7 +64,7 @@ impl CachedEntry {
         matches_pattern(pattern, &self.text) || self.events().any(is_named)
     }
 
-    /// Returns `GROUP:EVENT` if the definition names its event.
+    /// Returns `GROUP:EVENT` if the text begins with `GROUP:EVENT=`.
     fn name(&self) -> Option<&str> {
         let (name, _) = self.text.split_once('=')?;
         let is_name_char = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
@@ -89,7 +89,7 @@ impl fmt::Display for CachedEntry {
     }
 }
 
-/// Parses a cache's `probes`; empty lines and lines before the first heading are skipped.
+/// Parses the text of a cache's file `probes`; empty lines and lines before the first heading are skipped.
 #[must_use]
 pub fn cached_entries(text: &str) -> Vec<CachedEntry> {
     let mut entries: Vec<CachedEntry> = Vec::new();
@@ -113,8 +113,9 @@ pub fn keep_entry(entries: &mut Vec<CachedEntry>, new: CachedEntry) {
     entries.push(new);
 }
 
-/// Formats the heading of a definition, without its prefix. It begins with `group:event=` if the definition names its event or
-/// is a line of a function. A source file is preceded by `@`. Arguments that are members get a name (`name=it->name`).
+/// Formats the heading of a definition, without the heading's prefix. It begins with `group:event=` if the definition names its
+/// event or its point is a line of a function. The file of a point in a file is preceded by `@`. Arguments that are members get
+/// a name (`name=it->name`).
 #[must_use]
 pub fn heading(definition: &Definition, group: &str) -> String {
     let group = definition.group.as_deref().unwrap_or(group);
@@ -125,9 +126,11 @@ pub fn heading(definition: &Definition, group: &str) -> String {
             ..
         }
     );
+    // No search has found a function: the only name is the one in the definition.
+    let found_function = "";
     let name = match &definition.event {
         Some(event) => Some(event.clone()),
-        None => is_line.then(|| name_for(definition, "")),
+        None => is_line.then(|| name_for(definition, found_function)),
     };
     let assignment = name.map(|name| format!("{group}:{name}="));
     let file_prefix = match definition.point {
@@ -156,7 +159,7 @@ fn argument_text(argument: &Argument) -> String {
     }
 }
 
-/// Gives unnamed arguments the kernel's default name (`arg1`), since perf expects a name.
+/// Gives unnamed arguments the kernel's default names (`arg1`, `arg2`), since perf expects names.
 fn numbered(event: &ProbeEvent) -> ProbeEvent {
     let fields = event
         .fields

@@ -20,7 +20,7 @@ pub struct ProbeDescription {
 /// Describes the location at `file_offset` of the object; `None` if no function is known there.
 #[must_use]
 pub fn describe(object: &ProbeObject<'_>, file_offset: u64) -> Option<ProbeDescription> {
-    let in_source = object.address_of(file_offset).and_then(|address| {
+    let from_debug_info = object.address_of(file_offset).and_then(|address| {
         let mut description = None;
         let info = object.sources.info?;
         info.for_units_at(object.sources.files, address, &mut |unit| {
@@ -33,7 +33,7 @@ pub fn describe(object: &ProbeObject<'_>, file_offset: u64) -> Option<ProbeDescr
         });
         description
     });
-    in_source.or_else(|| by_symbol(object, file_offset))
+    from_debug_info.or_else(|| by_symbol(object, file_offset))
 }
 
 fn by_symbol(object: &ProbeObject<'_>, file_offset: u64) -> Option<ProbeDescription> {
@@ -66,6 +66,7 @@ fn in_unit(compile_unit: &CompileUnit<'_>, address: u64) -> Option<ProbeDescript
     }
     let (inner, call_line) = innermost(&outer, address);
     let location = match call_line {
+        // The call is taken to be in the file that declares the caller.
         Some(line) => Some((inner.declared_file(), line)),
         None => compile_unit.lines().at(address).map(|row| {
             let path = compile_unit.lines().file(row.file).map(str::to_owned);
@@ -91,9 +92,10 @@ fn in_unit(compile_unit: &CompileUnit<'_>, address: u64) -> Option<ProbeDescript
 }
 
 /// Returns the innermost function that contains `address`. If an inlined function begins at `address`, returns its
-/// caller and the line of the call.
+/// caller and, if known, the line of the call.
 fn innermost<'w, 'u>(outer: &Die<'w, 'u>, address: u64) -> (Die<'w, 'u>, Option<u32>) {
     let mut innermost = outer.clone();
+    // The first function returned is `outer` itself.
     for inlined in InlinedInstances::at(outer, address).into_iter().skip(1) {
         if inlined.entry_address() == Some(address) {
             return (innermost, inlined.call_line());

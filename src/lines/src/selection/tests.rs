@@ -3,11 +3,12 @@ use rperf_wire::EventType;
 use super::*;
 
 fn attr(kind: EventType, bits: &[SampleType]) -> Attr {
+    let is_set = true;
     Attr {
         kind,
         sample_type: bits
             .iter()
-            .fold(SampleType::default(), |all, bit| all.with(*bit, true)),
+            .fold(SampleType::default(), |all, bit| all.with(*bit, is_set)),
         ..Attr::default()
     }
 }
@@ -30,7 +31,7 @@ fn applied(lists: &[&str]) -> Result<FieldSelection, Error> {
     Ok(selection)
 }
 
-/// The names of the selected fields of `attr` after `lists` and the check.
+/// The names of the fields selected for a file's only event, `attr`: `lists` are applied, then checked against the event.
 fn fields(lists: &[&str], attr: &Attr) -> Result<Vec<&'static str>, Error> {
     let mut selection = applied(lists)?;
     selection.check([(attr, "an-event")].into_iter())?;
@@ -55,7 +56,8 @@ fn default_fields_exclude_unrecorded_ones() {
     ];
     assert_eq!(fields(&[], &clock()).unwrap(), all);
     let mut with_cpu = clock();
-    with_cpu.sample_type = with_cpu.sample_type.with(SampleType::CPU, true);
+    let is_set = true;
+    with_cpu.sample_type = with_cpu.sample_type.with(SampleType::CPU, is_set);
     assert!(fields(&[], &with_cpu).unwrap().contains(&"cpu"));
 }
 
@@ -145,6 +147,7 @@ fn memory_fields_of_raw_events_must_be_recorded() {
     assert!(fields(&["retire_lat"], &weighed).is_err());
     assert!(fields(&["+retire_lat"], &load).is_ok());
     assert!(fields(&["+cgroup"], &load).is_err());
+    // `dsoff` selects `dso` too.
     let offsets = fields(&["ip,dsoff"], &weighed).unwrap();
     assert_eq!(offsets, ["ip", "dso", "dsoff"]);
 }
@@ -231,7 +234,8 @@ fn tracepoints_show_fields_and_callchains_by_default_only() {
     assert_eq!(fields(&["ip,trace"], &clock).unwrap(), ["ip"]);
 }
 
-/// The selected fields after these lists, for events of a stream.
+/// The names of the fields selected for the first of `events`: `lists` are applied, then checked against these events of a
+/// stream.
 fn streamed(lists: &[&str], events: &[&Attr]) -> Vec<&'static str> {
     let mut selection = applied(lists).unwrap();
     let named = events.iter().map(|attr| (*attr, "event"));
@@ -250,7 +254,7 @@ fn a_stream_shows_frames_unless_removed_by_name() {
     let has = |field| selected.contains(&field);
     assert!(has("trace") && has("ip") && has("sym") && !has("dso") && !has("symoff"));
     assert_eq!(streamed(&["time"], &[&clock]), ["time"]);
-    // As in perf, a callchain of one event adds the frames to all events.
+    // As in perf, if one event has callchains, the fields of frames are added to all events.
     assert_eq!(
         streamed(&["time"], &[&clock, &tracepoint]),
         ["time", "ip", "sym"]

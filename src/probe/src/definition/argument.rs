@@ -90,6 +90,7 @@ impl Argument {
         let name = match (last_member, &self.kind) {
             (Some(member), _) => member.clone(),
             (None, Some(kind)) if members.is_empty() => {
+                // The `[` of an array type is replaced below: `n_u8_4` for `u8[4]`.
                 format!("{name}_{}", kind.trim_end_matches(']'))
             }
             (None, _) => name.clone(),
@@ -108,24 +109,27 @@ pub(super) fn parse(word: &Word) -> Result<Argument, SyntaxError> {
         None => (None, word.clone()),
     };
     let (rest, is_user) = split_user(rest);
-    let (source, kind) = match rest.find(&[':']) {
+    let (value_word, kind) = match rest.find(&[':']) {
         Some(colon) => {
-            let (source, kind) = rest.split_at(colon);
+            let (value_word, kind) = rest.split_at(colon);
             check_kind(&kind)?;
-            (source, Some(kind.text()))
+            (value_word, Some(kind.text()))
         }
         None => (rest, None),
     };
-    if source.is_empty() {
-        return Err(SyntaxError::new(source.start(), "no argument to record"));
+    if value_word.is_empty() {
+        return Err(SyntaxError::new(
+            value_word.start(),
+            "no argument to record",
+        ));
     }
-    let source_text = source.source();
+    let source_text = value_word.source();
     let is_variable = source_text.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let value = match source_text.as_str() {
         "$vars" => ArgumentValue::Variables,
         "$params" => ArgumentValue::Parameters,
-        _ if is_variable => variable(&source)?,
-        _ => raw(source_text, source.start())?,
+        _ if is_variable => variable(&value_word)?,
+        _ => raw(source_text, value_word.start())?,
     };
     if matches!(value, ArgumentValue::Variables | ArgumentValue::Parameters) && name.is_some() {
         return Err(SyntaxError::new(
@@ -153,7 +157,7 @@ fn checked_name(name: &Word) -> Result<String, SyntaxError> {
     }
 }
 
-/// Strips `@user` from the end; returns whether it was there.
+/// Strips `@user` from the end; returns the rest, and whether `@user` was there.
 fn split_user(word: Word) -> (Word, bool) {
     // The first character may be the `@` of `@SYMBOL`.
     let Some(at) = word.find_from(1, &['@']) else {
@@ -172,9 +176,9 @@ fn check_kind(kind: &Word) -> Result<(), SyntaxError> {
     let element = text
         .split_once('[')
         .map_or(text.as_str(), |(element, _)| element);
-    let count = text.strip_prefix(element).unwrap_or_default();
-    let is_count_valid = count.is_empty()
-        || count
+    let array_suffix = text.strip_prefix(element).unwrap_or_default();
+    let is_count_valid = array_suffix.is_empty()
+        || array_suffix
             .strip_prefix('[')
             .and_then(|count| count.strip_suffix(']'))
             .is_some_and(|count| {
@@ -234,6 +238,7 @@ fn variable(word: &Word) -> Result<ArgumentValue, SyntaxError> {
                     return Err(SyntaxError::new(word.position(at), message));
                 };
                 members.push(Member::Element(index));
+                // The next step, if any, must begin directly after the `]`.
                 next = word.char_at(after).map(|_| after);
                 if word.find_from(after, &STEPS) != next {
                     let message = "expected '.', '->' or '[' after an element";
@@ -264,7 +269,7 @@ fn variable(word: &Word) -> Result<ArgumentValue, SyntaxError> {
     Ok(ArgumentValue::Variable { name, members })
 }
 
-/// Accepts kernel syntax; only the first character is checked.
+/// Accepts kernel syntax; only the first character is checked. `at` is the position for the error.
 fn raw(text: String, at: usize) -> Result<ArgumentValue, SyntaxError> {
     if text.starts_with(['%', '$', '@', '+', '-', '\\']) {
         return Ok(ArgumentValue::Raw(text));

@@ -332,6 +332,7 @@ pub(crate) fn number(text: &str) -> Option<u64> {
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return u64::from_str_radix(digits, 16).ok();
     }
+    // `parse` would also accept a `+` before the digits.
     let is_plain = text.starts_with(|first: char| first.is_ascii_digit());
     match text.strip_prefix('0') {
         Some(digits) if !digits.is_empty() => u64::from_str_radix(digits, 8).ok(),

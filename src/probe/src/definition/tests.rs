@@ -62,7 +62,7 @@ fn points_are_parsed() {
 }
 
 impl Point {
-    /// Returns the same function with the lines given by `pattern`.
+    /// Returns a point in the same function, at the lines that match `pattern`.
     fn with_pattern(self, pattern: &str) -> Self {
         match self {
             Self::Function { name, file, .. } => Self::Function {

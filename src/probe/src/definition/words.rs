@@ -9,7 +9,7 @@ struct Character {
     char: char,
     /// Offset in the definition in bytes.
     at: usize,
-    /// Whether it is escaped, and so not a separator.
+    /// Whether it is not a separator: a backslash precedes it, or [`Word::with_escaped_paths`] escaped it.
     is_escaped: bool,
 }
 
@@ -61,12 +61,12 @@ impl Word {
         text
     }
 
-    /// Returns the index of the first of these characters that is not escaped.
+    /// Returns the index of the first character that is one of `separators` and not escaped.
     pub(crate) fn find(&self, separators: &[char]) -> Option<usize> {
         self.find_from(0, separators)
     }
 
-    /// Returns the index of the first of these characters, from `start` on, that is not escaped.
+    /// Like [`find`](Self::find), from index `start` on.
     pub(crate) fn find_from(&self, start: usize, separators: &[char]) -> Option<usize> {
         let rest = self.characters.iter().enumerate().skip(start);
         let mut unescaped = rest.filter(|(_, character)| !character.is_escaped);
@@ -85,12 +85,13 @@ impl Word {
         let end = self.find(&[';']).unwrap_or(self.characters.len());
         let mut at = 0;
         while at + 1 < end {
-            let is_separator = self.char_at(at) == Some(':') && self.char_at(at + 1) == Some(':');
-            if is_separator {
+            let is_path_separator =
+                self.char_at(at) == Some(':') && self.char_at(at + 1) == Some(':');
+            if is_path_separator {
                 let pair = word.characters.iter_mut().skip(at).take(2);
                 pair.for_each(|character| character.is_escaped = true);
             }
-            at += if is_separator { 2 } else { 1 };
+            at += if is_path_separator { 2 } else { 1 };
         }
         word
     }
@@ -115,6 +116,7 @@ impl Word {
 pub(super) fn split(text: &str) -> Result<Vec<Word>, SyntaxError> {
     let mut words = Vec::new();
     let mut characters = Vec::new();
+    // The quote that is open, and its offset.
     let mut quote: Option<(char, usize)> = None;
     let mut after_backslash = false;
     for (at, char) in text.char_indices() {

@@ -18,19 +18,20 @@ use super::lines::{LineTable, has_file};
 pub(crate) struct UnitReader<'u> {
     pub(super) dwarf: &'u Dwarf<Slice<'u>>,
     pub(super) unit: Rc<Unit<Slice<'u>>>,
-    /// Whether the unit is in the supplementary file, and its offset in `.debug_info`.
+    /// Whether the unit is in the supplementary file, and the unit's offset in `.debug_info`.
     pub(super) key: (bool, usize),
 }
 
 /// The unit that is searched.
 #[derive(Debug)]
 pub(crate) struct CompileUnit<'u> {
+    /// The debug information of the object.
     info: &'u DebugInfo,
     /// The searched unit itself.
     pub(super) home: Rc<UnitReader<'u>>,
     /// Sections used by the line table.
     line_dwarf: &'u Dwarf<Slice<'u>>,
-    /// The unit with the line table: the same, or the skeleton unit of split DWARF.
+    /// The unit with the line table: the searched unit, or for split DWARF its skeleton unit.
     skeleton: Rc<Unit<Slice<'u>>>,
     lines: OnceCell<LineTable<'u>>,
     /// The other units read so far, by their keys.
@@ -43,7 +44,8 @@ pub(crate) struct CompileUnit<'u> {
 
 impl<'u> CompileUnit<'u> {
     pub(crate) fn new(unit: DebugUnit<'u>) -> Self {
-        let key = (false, offset_of(&unit.unit));
+        let is_supplementary = false;
+        let key = (is_supplementary, offset_of(&unit.unit));
         Self {
             info: unit.info,
             line_dwarf: unit.lines,
@@ -102,10 +104,11 @@ impl<'u> CompileUnit<'u> {
 
     /// Whether an entry of the unit has a location list: only optimised code has them.
     pub(crate) fn is_optimised(&self) -> bool {
-        let Ok(mut entries) = self.home.unit.entries_raw(None) else {
+        let from_root = None;
+        let Ok(mut entries) = self.home.unit.entries_raw(from_root) else {
             return false;
         };
-        // Before DWARF 4, location lists have the forms of constants, which locations cannot be.
+        // Before DWARF 4, a location list is referred to by a form for constants, which a single location never has.
         let is_before_4 = self.home.unit.header.version() < 4;
         let mut has_list = false;
         while !has_list && !entries.is_empty() {
@@ -142,7 +145,8 @@ impl<'u> CompileUnit<'u> {
         };
         let at = match (is_supplementary, self.home.unit.dwo_id) {
             (false, None) => self.info.unit_containing(offset)?,
-            // The supplementary file has no index, and a split file has a single compilation unit.
+            // `unit_containing` is only for the main file. The supplementary file has no index; a split file needs none, since
+            // it has a single compilation unit.
             _ => containing(dwarf, offset)?,
         };
         let home = self.unit_at(dwarf, is_supplementary, at.0)?;
@@ -150,7 +154,7 @@ impl<'u> CompileUnit<'u> {
         Die::read(self, &home, entry)
     }
 
-    /// Returns the unit at an offset of `dwarf`, cached.
+    /// Returns the unit at `offset` in the `.debug_info` of `dwarf`, cached.
     fn unit_at(
         &self,
         dwarf: &'u Dwarf<Slice<'u>>,
@@ -177,7 +181,8 @@ impl<'u> CompileUnit<'u> {
         let dwarf = self.home.dwarf;
         let types = self.types.get_or_init(|| type_units(dwarf));
         let (at, entry) = *types.get(&signature)?;
-        let home = self.unit_at(dwarf, false, at.0)?;
+        let is_supplementary = false;
+        let home = self.unit_at(dwarf, is_supplementary, at.0)?;
         Die::read(self, &home, entry)
     }
 }

@@ -93,6 +93,7 @@ impl<'w, 'u> Die<'w, 'u> {
 
     /// Returns the entry that an attribute of this entry itself refers to.
     pub(crate) fn reference(&self, name: DwAt) -> Option<Self> {
+        // References to `.debug_info` stay in the file of the entry.
         let is_supplementary = self.home.key.0;
         match self.own(name)? {
             AttributeValue::UnitRef(offset) => Self::read(self.compile_unit, &self.home, offset),
@@ -100,7 +101,9 @@ impl<'w, 'u> Die<'w, 'u> {
                 .compile_unit
                 .at_debug_info_offset(offset, is_supplementary),
             AttributeValue::DebugInfoRefSup(offset) => {
-                self.compile_unit.at_debug_info_offset(offset, true)
+                let is_supplementary = true;
+                self.compile_unit
+                    .at_debug_info_offset(offset, is_supplementary)
             }
             AttributeValue::DebugTypesRef(signature) => {
                 self.compile_unit.type_with_signature(signature)
@@ -246,12 +249,13 @@ impl<'w, 'u> Die<'w, 'u> {
         let Ok(mut entries) = self.home.unit.entries_at_offset(self.entry.offset) else {
             return;
         };
-        // A single pass at any depth; the first entry is this one.
+        // A single pass without recursion; its first entry is `self`.
         let mut descends = true;
         let mut own_depth = None;
         loop {
             let moved = match descends {
                 true => entries.next_entry(),
+                // Without a sibling, the pass continues at the null entry or ends.
                 false => entries.next_sibling().map(|_| true),
             };
             if !matches!(moved, Ok(true)) {

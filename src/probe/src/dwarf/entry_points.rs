@@ -11,9 +11,9 @@ use super::function::is_function_or_instance;
 pub(crate) struct EntryPoint<'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
     offset: UnitOffset,
-    /// The line of the call, if it is in a wanted file.
+    /// The line of the call, if the call is in a wanted file.
     pub(crate) call_line: Option<u32>,
-    /// The line of the declaration, if it is in a wanted file.
+    /// The line of the declaration, if the declaration is in a wanted file.
     pub(crate) declared_line: Option<u32>,
 }
 
@@ -65,7 +65,8 @@ impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
 
     fn next_in(&mut self, entries: &mut DieScanner<'u, 'u>) -> Option<EntryPoint<'w, 'u>> {
         loop {
-            // For most inlined instances, neither the call nor the declaration is in a wanted file.
+            // Only to save work: this skips most instances of which neither the call nor the declaration is in a wanted file.
+            // The others are checked below.
             let entry = entries.next_unless(&mut |call| {
                 !(self.is_wanted_file)(call.file)
                     && !self.declaration_of_origin(call.origin).is_wanted
@@ -157,6 +158,7 @@ impl<'w, 'u> Iterator for EntryPoints<'_, 'w, 'u> {
     type Item = EntryPoint<'w, 'u>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        // Taken out, so that `next_in` can borrow both the scanner and `self`.
         let mut entries = self.entries.take()?;
         let found = self.next_in(&mut entries);
         self.entries = Some(entries);
