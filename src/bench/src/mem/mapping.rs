@@ -8,7 +8,7 @@ use rperf_sys::{AnonymousMap, PageOptions, page_size};
 
 use super::{Clock, Cost};
 use crate::BenchError;
-use crate::random::next_random;
+use crate::random::{first_state, next_random};
 
 /// A function that maps memory. The functions differ in when the kernel allocates the pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,8 +137,7 @@ impl Mmap {
         let mut map = AnonymousMap::new(self.size, pages)?;
         let page = self.huge_bits.map_or_else(page_size, |bits| 1 << bits);
         let count = self.size.div_ceil(page);
-        // `| 1`: the state of `next_random` must not be 0.
-        let mut state = self.seed.map(|seed| seed.wrapping_add(number) | 1);
+        let mut state = self.seed.map(|seed| first_state(seed.wrapping_add(number)));
         let bytes = map.bytes_mut();
         for index in 0..count {
             let chosen = match &mut state {

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::random::next_random;
+use crate::random::{first_state, next_random};
 
 /// The operations of a pass on each word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +49,7 @@ impl MemoryAccess {
             PassOrder::Alternating if round % 2 == 1 => self.visit(words.iter().rev()),
             PassOrder::Forward | PassOrder::Alternating => self.visit(words.iter()),
             PassOrder::Random => {
-                // The state must not be 0.
-                let mut state = round | 1;
+                let mut state = first_state(round);
                 let chosen = || words.get(next_random(&mut state) as usize % words.len().max(1));
                 self.visit(std::iter::repeat_with(chosen).take(words.len()).flatten());
             }

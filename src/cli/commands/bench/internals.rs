@@ -134,6 +134,10 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
         let cpus = u32::try_from(parallelism()).unwrap_or(1);
         let fewest = options.positive_count("min-threads", 1)?;
         let most = options.positive_count("max-threads", cpus)?;
+        if fewest > most {
+            let message = format!("--min-threads {fewest} is greater than --max-threads {most}");
+            return Err(CliError::usage(message));
+        }
         runner.print_unless_json(
             "Computing performance of multi threaded perf event synthesis by\n\
              synthesizing events on CPU 0:\n",
