@@ -219,6 +219,18 @@ fn futexes_of_a_recording_of_lockdep_are_shown_with_a_warning() {
 }
 
 #[test]
+fn waits_for_kernel_locks_beside_lockdep_are_shown_without_a_warning() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording::lockdep_with_waits())
+        .expect("a file");
+    let table = run(&scratch, "lock contention").stderr;
+    assert!(!table.contains("only waits for futexes"), "{table}");
+    let rows = table.lines().filter(|row| row.contains(" us ")).count();
+    assert_eq!(rows, 2, "{table}");
+}
+
+#[test]
 fn options_before_script_apply_to_it() {
     const NAME: &str = "commands::lock::options_before_script_apply_to_it";
     let scratch = folder_with_waits();

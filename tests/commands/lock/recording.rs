@@ -367,6 +367,25 @@ pub(crate) fn lockdep_with_futex() -> Vec<u8> {
     file.finish()
 }
 
+/// Returns the events of lockdep and of futex(2) of [`lockdep_with_futex`], and a wait for a lock of the kernel.
+pub(crate) fn lockdep_with_waits() -> Vec<u8> {
+    let events = [LOCKDEP, WAITS, &[FutexEnter, FutexExit]].concat();
+    let mut file = LockFile::with(&events, &[(1, "alpha")]);
+    let place = |lock: u64| Place {
+        tid: 1,
+        lock,
+        class: "&pool->lock",
+        flags: 0,
+    };
+    file.event(1000, Acquire, place(1 << 63));
+    file.event(1000, Begin, place(1 << 63));
+    file.event(1500, End, place(1 << 63));
+    file.event(1000, Acquired, place(1 << 63));
+    file.event(1000, FutexEnter, place(0x5000));
+    file.event(2500, FutexExit, place(0));
+    file.finish()
+}
+
 /// Returns waits of two threads for three locks. One wait begins twice and ends twice, which is an impossible order, and one
 /// never ends. One end has no begin.
 pub(crate) fn waits() -> Vec<u8> {

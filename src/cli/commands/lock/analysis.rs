@@ -167,7 +167,8 @@ pub(super) fn read(
     let has = |events: &[&str]| events.iter().all(|event| layouts.has(event));
     let with_lockdep = query.events == LockEvents::All && layouts.has("lock:lock_acquire");
     let with_user = has(&FUTEX_EVENTS);
-    if !with_lockdep && !with_user && !has(&CONTENTION_EVENTS) {
+    let with_kernel = has(&CONTENTION_EVENTS);
+    if !with_lockdep && !with_user && !with_kernel {
         return Err(without_events(analysis, |event| layouts.has(event)));
     }
     let is_of_kernel = |flags: &u64| *flags < FUTEX;
@@ -176,7 +177,7 @@ pub(super) fn read(
         .flags
         .as_ref()
         .is_none_or(|flags| flags.iter().any(is_of_kernel));
-    if !with_lockdep && wants_kernel && layouts.has("lock:lock_acquire") {
+    if !with_lockdep && !with_kernel && wants_kernel && layouts.has("lock:lock_acquire") {
         analysis.context.warn(format_args!(
             "only waits for futexes are shown: locks of the kernel were recorded with the events of lockdep, which 'lock report' shows"
         ));
