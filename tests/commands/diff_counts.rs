@@ -1,5 +1,7 @@
 //! `rperf diff` of files of `stat record`.
 
+use std::fs;
+
 use rperf_testkit::{Outcome, Scratch};
 
 use crate::kernel::rperf_in;
@@ -97,6 +99,17 @@ fn single_counts_are_compared_without_an_interval() {
         &["diff", "-q", "--fail-above", "50%", "new", "old"],
     );
     assert_eq!(shrunk.status, 0, "{shrunk:?}");
+    // Damage takes precedence over growth: the counts may be incomplete.
+    let whole = fs::read(scratch.path().join("new")).expect("the file");
+    // The header has the offset and the size of the records at 40 and 48.
+    let number = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().expect("8 bytes"));
+    let end = usize::try_from(number(40) + number(48)).expect("a size");
+    scratch.write("damaged", &whole[..end - 4]).expect("a file");
+    let damaged = run(
+        &scratch,
+        &["diff", "-q", "--fail-above", "50%", "old", "damaged"],
+    );
+    assert_eq!(damaged.status, 255, "{damaged:?}");
 }
 
 #[test]

@@ -93,9 +93,11 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             return Err(CliError::message(255, message).hint("compare files of one kind"));
         }
         (None, Some(_)) => {
-            counts::print(&counts_files, &settings, matches, context)?;
-            let damages = counts_files.into_iter().map(|file| file.damage);
-            return damages.collect::<Result<(), _>>().map(|()| ExitStatus::Ok);
+            let printed = counts::print(&counts_files, &settings, matches, context);
+            for file in counts_files {
+                file.damage?;
+            }
+            return printed.map(|()| ExitStatus::Ok);
         }
         _ => {}
     }
