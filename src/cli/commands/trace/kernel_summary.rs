@@ -36,7 +36,9 @@ pub(super) fn start(
         || settings.delay.is_some()
         || flag(matches, "bpf-summary") == Some(false)
         || !request.observe.cgroups.is_empty();
-    let follows = flag(matches, "no-inherit") != Some(true);
+    // As for events: those of single threads (-t) do not count tasks that the threads create.
+    let follows = flag(matches, "no-inherit") != Some(true)
+        && !matches!(request.observe.target, Target::Threads(_));
     if !only_sums_up || is_ruled_out || !has_only_call_events(request) {
         return None;
     }
