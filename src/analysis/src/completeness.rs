@@ -125,7 +125,7 @@ impl SurveyCounts<'_> {
         // The object of the outermost user frame that is in one.
         let mut outermost_object = None;
         let max_stack = usize::MAX;
-        chain::walk(chain, max_stack, |mode, ip| {
+        let is_valid = chain::walk(chain, max_stack, |mode, ip| {
             if mode == CpuMode::User {
                 let frame = self.survey.resolver.locate(at, mode, ip);
                 outermost_object = frame.dso.or(outermost_object);
@@ -135,7 +135,7 @@ impl SurveyCounts<'_> {
                 outermost = Some(frame);
             }
         });
-        let Some(outermost) = outermost else {
+        let Some(outermost) = outermost.filter(|_| is_valid) else {
             return;
         };
         self.found.stacks += 1;

@@ -487,7 +487,10 @@ impl<R: TimeRows> Observer<String> for TimeHistory<R> {
 
     fn lost(&mut self, at: &EventContext, loss: Loss) {
         self.losses.lost(at, loss);
-        self.flow = self.rows.lost(at.time(), at.cpu, loss.records);
+        let flow = self.rows.lost(at.time(), at.cpu, loss.records);
+        if flow == FoldControl::Stop {
+            self.flow = flow;
+        }
     }
 
     fn flow(&self) -> FoldControl {

@@ -1,6 +1,6 @@
 //! Callchains of tasks that are switched out.
 
-use rperf_replay::{Sample, World};
+use rperf_replay::{Machine, Sample, World};
 use rperf_resolve::AddressContext;
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_wire::{Endian, U64s};
@@ -66,10 +66,10 @@ impl PrepareSamples for SwitchCallchains {
     }
 }
 
-/// The different stacks of each process, with their ids.
+/// The different stacks of each process of each machine, with their ids.
 #[derive(Debug, Default)]
 pub(super) struct StackTable {
-    ids: FxHashMap<(u32, Box<[u8]>), StackId>,
+    ids: FxHashMap<(Machine, u32, Box<[u8]>), StackId>,
     stacks: Vec<StackChain>,
 }
 
@@ -79,7 +79,7 @@ impl StackTable {
 
     /// Returns the id of a stack, which is added if it is new; `None` if there is no room for it.
     pub(super) fn id(&mut self, chain: StackChain) -> Option<StackId> {
-        let key = (chain.at.pid, chain.bytes.clone());
+        let key = (chain.at.machine, chain.at.pid, chain.bytes.clone());
         if let Some(id) = self.ids.get(&key) {
             return Some(*id);
         }
