@@ -129,7 +129,9 @@ impl OffCpuPrograms {
         if !self.options.all_tasks {
             let follow = i16::try_from(self.options.task_pid).ok();
             let follow = follow.filter(|_| self.options.follows);
-            tasks::attach(&mut loaded, follow, from_exec)?;
+            // Also without `from_exec`: a thread that is not the leader has the leader's id after an exec.
+            let with_execs = true;
+            tasks::attach(&mut loaded, follow, with_execs)?;
             loaded.add_threads(threads, from_exec)?;
         }
         loaded.run_at(&self.switch, "sched_switch")
