@@ -69,10 +69,11 @@ impl<'c> BrowserTerminal<'c> {
         let out = context.output.terminal()?;
         let backup = TerminalBackup::save(&io::stdin(), &out, Terminal::restoring_text())?;
         let terminal = Terminal::enter(Box::new(out))?;
-        context.output.hold_messages();
         let restorer = terminal.restorer();
         let thread = thread::Builder::new().spawn(move || restore_and_die(signals, &restorer));
         thread.map_err(no_thread)?;
+        // The drop of `BrowserTerminal` releases them: nothing may fail in between.
+        context.output.hold_messages();
         Ok(Self {
             context,
             terminal: Some(terminal),

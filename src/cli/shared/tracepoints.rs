@@ -126,7 +126,7 @@ impl<'a> RecordedTracepoints<'a> {
         let events = &self.recording.events;
         if let Some(number) = name.strip_prefix('%') {
             let number: u32 = number.parse().ok()?;
-            return Some(EventIndex(number.saturating_sub(1)));
+            return Some(EventIndex(number.checked_sub(1)?));
         }
         let is_match = |event_name: &str| match name.contains(':') {
             true => event_name == name,

@@ -104,14 +104,18 @@ impl CheckResult {
 
     /// Checks that no id is listed twice and, if there are several events, that the samples of each have an id.
     fn check_ids(&mut self, events: &[EventDesc]) {
-        let mut owners: BTreeMap<u64, &str> = BTreeMap::new();
-        for event in events {
+        let mut owners: BTreeMap<u64, (usize, &str)> = BTreeMap::new();
+        for (index, event) in events.iter().enumerate() {
             for id in &event.ids {
-                if let Some(owner) = owners.insert(*id, &event.name) {
-                    self.fault(format_args!(
+                match owners.insert(*id, (index, &event.name)) {
+                    None => {}
+                    Some((owner, name)) if owner == index => {
+                        self.fault(format_args!("event id {id} is listed twice by {name}"));
+                    }
+                    Some((_, owner)) => self.fault(format_args!(
                         "event id {id} is used by two events, {owner} and {}",
                         event.name
-                    ));
+                    )),
                 }
             }
         }

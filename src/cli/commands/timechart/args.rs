@@ -171,7 +171,7 @@ impl TimechartRequest {
         let format = OutputFormat::of(&output);
         let mut picture_options = PICTURE_OPTIONS.iter();
         if format == OutputFormat::Perfetto
-            && let Some(option) = picture_options.find(|id| matches.contains_id(id))
+            && let Some(option) = picture_options.find(|id| is_given(matches, id))
         {
             let message = format!("--{option} applies to pictures, not to Perfetto's format");
             return Err(CliError::usage(message));

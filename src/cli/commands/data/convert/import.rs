@@ -17,6 +17,7 @@ use super::ConversionSummary;
 use super::target::{ConversionTarget, STDOUT};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
+use crate::cli::shared::namespace::NO_CACHE;
 use crate::cli::shared::sampling::command_line;
 
 /// Number of bytes at the start of a file that decide whether it is text.
@@ -202,7 +203,8 @@ fn write<T>(
 
 /// Adds files with symbols to the build-id cache, where 'report' finds them.
 fn keep_symbols(files: &[SymbolFile], context: &Context) {
-    let Some(root) = context.buildid_dir().filter(|_| !files.is_empty()) else {
+    let root = context.buildid_dir().filter(|_| !files.is_empty());
+    let Some(root) = root.filter(|root| root != Path::new(NO_CACHE)) else {
         return;
     };
     let cache = Cache::new(root);
