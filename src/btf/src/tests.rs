@@ -130,7 +130,13 @@ fn recursive_types_terminate() {
     // An array of itself, which is also a parameter.
     let array = blob.add("", ARRAY, 0, &[1, 1, u32::MAX]);
     blob.add("", PROTOTYPE | 1, array, &[name, array]);
-    exercise(&blob.bytes());
+    // Structures whose members are this array, and themselves.
+    let member = blob.add("", STRUCT | 2, 8, &[name, array, 0, name, array + 2, 0]);
+    assert_eq!(member, array + 2);
+    let bytes = blob.bytes();
+    let btf = Btf::parse(&bytes).unwrap();
+    assert!(!btf.structures(&[""].into(), POINTER_SIZE).is_empty());
+    exercise(&bytes);
 }
 
 #[test]
