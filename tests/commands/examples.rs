@@ -20,6 +20,9 @@ struct ExampleFolder {
     process: Child,
 }
 
+/// What [`ExampleFolder::reset`] keeps.
+const KEPT: [&str; 4] = ["program", "workload", "usual.data", "usual.debug"];
+
 /// The pid in documented lines.
 const PID: &str = "1234";
 
@@ -98,9 +101,37 @@ impl ExampleFolder {
         let record = "record -q -F 4000 -e cpu-clock -g -o usual.data -- ./program";
         let recorded = folder.run(record);
         assert_eq!(recorded.status, 0, "{}", recorded.stderr);
-        folder.copy("usual.data", "perf.data.old");
-        folder.copy("usual.data", "perf.data");
+        folder.restore_recordings();
+        folder.copy_folder(".debug", "usual.debug");
         Some(folder)
+    }
+
+    /// Copies the recording of the program to `perf.data` and `perf.data.old`.
+    fn restore_recordings(&self) {
+        self.copy("usual.data", "perf.data");
+        self.copy("usual.data", "perf.data.old");
+    }
+
+    fn copy_folder(&self, from: &str, to: &str) {
+        let copy = Run::new("cp").args(["-a", from, to]);
+        let copied = copy.within(self.scratch.path()).finish();
+        assert_eq!(copied.expect("cp starts").status, 0, "{from}");
+    }
+
+    /// Removes what the lines of a command left, and restores the recordings and the build-id cache.
+    fn reset(&self) {
+        for entry in fs::read_dir(self.scratch.path()).expect("the folder") {
+            let path = entry.expect("an entry").path();
+            let kept = KEPT.map(|name| path.ends_with(name));
+            let removed = match path.is_dir() {
+                _ if kept.contains(&true) => Ok(()),
+                true => fs::remove_dir_all(&path),
+                false => fs::remove_file(&path),
+            };
+            removed.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
+        self.restore_recordings();
+        self.copy_folder("usual.debug", ".debug");
     }
 
     fn copy(&self, from: &str, to: &str) {
@@ -160,7 +191,7 @@ impl ExampleFolder {
     }
 }
 
-/// A documented line, with shorter times, and with this pid in place of [`PID`]. `top` ends after one interval unless the line
+/// A documented line, with shorter times and less precision, and with this pid in place of [`PID`]. `top` ends after one interval unless the line
 /// has `--intervals`.
 fn adapted(line: &str, pid: &str) -> String {
     let is_top = line.starts_with("top");
@@ -170,6 +201,8 @@ fn adapted(line: &str, pid: &str) -> String {
             (Some(&"sleep"), _) => "0.2",
             (Some(&"-I"), interval) if interval.parse::<u64>().is_ok() => "100",
             (Some(&"-d"), _) if is_top => "0.2",
+            // A precision of 10 % takes long on a busy machine.
+            (Some(&"--precision"), _) => "60",
             (_, PID) => pid,
             (_, word) => word,
         });
@@ -203,8 +236,7 @@ fn lines_of_help_examples_run() {
         let lines = lines(task, "       ");
         let first = lines.first().and_then(|line| line.split(' ').next());
         if first.is_some_and(|command| READERS.contains(&command)) {
-            folder.copy("usual.data", "perf.data");
-            folder.copy("usual.data", "perf.data.old");
+            folder.restore_recordings();
         }
         lines.iter().for_each(|line| folder.check(line));
         checked += lines.len();
@@ -214,11 +246,12 @@ fn lines_of_help_examples_run() {
 
 #[test]
 fn examples_of_each_command_run() {
+    let Some(folder) = ExampleFolder::new("commands::examples::examples_of_each_command_run")
+    else {
+        return;
+    };
     for command in commands() {
-        let Some(folder) = ExampleFolder::new("commands::examples::examples_of_each_command_run")
-        else {
-            return;
-        };
+        folder.reset();
         // The lines that make the recordings. Comparisons need two: the second line renames the first file to `perf.data.old`.
         let before = match command.as_str() {
             "stat report" => &[

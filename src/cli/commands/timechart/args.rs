@@ -7,7 +7,7 @@ use rperf_analysis::timechart::{CallOptions, ChartRange, Highlight, TimechartOpt
 
 use crate::cli::error::CliError;
 use crate::cli::filter::parse_seconds;
-use crate::cli::options::{counter, flag, list, number, switch, value};
+use crate::cli::options::{counter, flag, is_given, list, number, switch, value};
 use crate::cli::symbol_options::args as symbol_args;
 use crate::cli::{input, jobs};
 
