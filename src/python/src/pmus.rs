@@ -77,12 +77,12 @@ impl Pmu {
     }
 
     /// Whether a row of the kind `EventKind::Pmu` belongs to this PMU. A name without slashes is an event of a vendor's table,
-    /// whose description has the PMU, or an event in sysfs of the PMU `cpu`, which has no description and belongs to none here.
+    /// whose description has the PMU, or an event in sysfs of the PMU `cpu`, which has no description.
     fn has(&self, row: &ListedEvent) -> bool {
         match (&row.description, row.name.split_once('/')) {
             (_, Some((pmu, _))) => pmu == self.name,
             (Some(description), None) => self.is_instance(&description.pmu),
-            (None, None) => false,
+            (None, None) => self.name == "cpu",
         }
     }
 

@@ -52,11 +52,7 @@ impl RecentFrames {
             return known.frame;
         }
         let frame = resolver.locate(at, mode, ip);
-        // Frames in JIT-compiled functions are not kept, although the epoch changes when such functions are replaced.
-        let dso = frame.dso.map(|dso| resolver.world().dso(dso));
-        if let Some(slot) = slot
-            && !dso.is_some_and(|dso| dso.has_functions)
-        {
+        if let Some(slot) = slot {
             *slot = Some(CachedFrame {
                 ip,
                 mode,

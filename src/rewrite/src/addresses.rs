@@ -129,8 +129,7 @@ impl AddressMap {
 
     /// Appends a callchain with new addresses. `place` has the process and time of the callchain; `place.mode` is ignored.
     fn moved_chain(&mut self, place: Place, chain: U64s<'_>, to: &mut Vec<u64>) {
-        // Addresses before the first context marker are in user space.
-        for (word, mode) in chain_entries(CpuMode::User, &chain) {
+        for (word, mode) in chain_entries(&chain) {
             to.push(match mode {
                 Some(mode) => self.moved(Place { mode, ..place }, word),
                 None => word,

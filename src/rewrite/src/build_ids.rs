@@ -126,7 +126,7 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
             self.add_address(&sample, HitAddress { address, ..hit }, to);
         }
         let chain = sample.wire.callchain.iter();
-        for (address, mode) in chain.flat_map(|chain| chain_entries(mode, chain)) {
+        for (address, mode) in chain.flat_map(chain_entries) {
             if let Some(mode) = mode {
                 (hit.mode, hit.address) = (mode, address);
                 self.add_address(&sample, hit, to);
@@ -448,12 +448,19 @@ impl UsedObjects {
 
 impl Fold for UsedObjects {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        let mode = sample.cpu_mode();
-        for address in sample.wire.ip.into_iter().chain(sample.wire.addr) {
+        if let Some(address) = sample.wire.ip {
+            self.hit(world, sample, sample.cpu_mode(), address);
+        }
+        if let Some(address) = sample.wire.addr {
+            // A data address of the kernel can be in user space.
+            let mode = match sample.cpu_mode() {
+                CpuMode::GuestKernel | CpuMode::GuestUser => sample.cpu_mode(),
+                _ => CpuMode::of_address(address),
+            };
             self.hit(world, sample, mode, address);
         }
         let chain = sample.wire.callchain.iter();
-        for (word, mode) in chain.flat_map(|chain| chain_entries(mode, chain)) {
+        for (word, mode) in chain.flat_map(chain_entries) {
             if let Some(mode) = mode {
                 self.hit(world, sample, mode, word);
             }

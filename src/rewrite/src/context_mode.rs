@@ -5,14 +5,11 @@ use rperf_wire::{
     PERF_CONTEXT_KERNEL, PERF_CONTEXT_MAX, PERF_CONTEXT_USER, PERF_CONTEXT_USER_DEFERRED, U64s,
 };
 
-/// The entries of a callchain, each with its mode if it is an address; `first_mode` is that of addresses before the first marker.
+/// The entries of a callchain, each with its mode if it is an address; addresses before the first marker are in user space.
 /// The other entries are the markers, and the cookie after `PERF_CONTEXT_USER_DEFERRED`, which identifies the CALLCHAIN_DEFERRED
 /// record with the user frames.
-pub(crate) fn chain_entries(
-    first_mode: CpuMode,
-    chain: &U64s<'_>,
-) -> impl Iterator<Item = (u64, Option<CpuMode>)> {
-    let mut mode = first_mode;
+pub(crate) fn chain_entries(chain: &U64s<'_>) -> impl Iterator<Item = (u64, Option<CpuMode>)> {
+    let mut mode = CpuMode::User;
     let mut is_cookie = false;
     chain.iter().map(move |word| {
         let is_address = !is_cookie && word < PERF_CONTEXT_MAX;
