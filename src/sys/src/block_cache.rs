@@ -74,6 +74,7 @@ struct ThreadBlocks {
     classes: [Cell<Blocks>; SMALL],
 }
 
+/// An empty list.
 const NONE: Blocks = Blocks {
     first: ptr::null_mut(),
     count: 0,
@@ -113,7 +114,7 @@ fn class(layout: Layout) -> Option<usize> {
 const fn class_size(class: usize) -> usize {
     match class.checked_sub(FINE) {
         None => (class + 1) * 16,
-        // 5, 6, 7 or 8 quarters of a power of two, the first of which is 128 with quarters of 32 = 2^5 bytes.
+        // 5, 6, 7 or 8 quarters of a power of two. The lowest power is 128; a quarter of it is 32 = 2^5 bytes.
         Some(above) => (STEPS + 1 + above % STEPS) << (above / STEPS + 5),
     }
 }
@@ -225,6 +226,7 @@ unsafe impl GlobalAlloc for BlockCache {
                     moved
                 }
             }
+            // `System` can resize a large block without copying it.
             _ => {
                 let old_layout = old.map_or(layout, class_layout);
                 // SAFETY: `System` returned the block for that layout.
@@ -369,10 +371,11 @@ fn key() -> Option<libc::pthread_key_t> {
     }
     match KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Some(key),
-        Err(other) => {
-            // SAFETY: this thread created the key, and no other thread knows it.
+        Err(key_plus_one) => {
+            // Another thread has created a key meanwhile.
+            // SAFETY: this thread created `key`, and no other thread knows it.
             unsafe { libc::pthread_key_delete(key) };
-            other.checked_sub(1)
+            key_plus_one.checked_sub(1)
         }
     }
 }

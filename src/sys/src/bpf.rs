@@ -12,8 +12,8 @@ const PROG_GET_NEXT_ID: libc::c_int = 11;
 const TYPE_KPROBE: u32 = 2;
 /// `BPF_FUNC_trace_printk`.
 const TRACE_PRINTK: i32 = 6;
-/// The text that [`BpfProgram::trace_printk`] writes, padded to whole words, since the program stores it on its stack word by
-/// word.
+/// The text that [`BpfProgram::trace_printk`] writes. `bpf_trace_printk` requires a NUL at its end; further NULs pad it to
+/// whole words, since the program stores it on its stack word by word.
 const TEXT: &[u8; 16] = b"rperf uprobe\0\0\0\0";
 
 /// The part of `union bpf_attr` for `BPF_PROG_GET_NEXT_ID`.
@@ -138,7 +138,8 @@ impl BpfProgram {
             kind: TYPE_KPROBE,
             ..LoadOptions::default()
         };
-        load_program(&options, &encoded, &mut []).map(Self)
+        let no_log: &mut [u8] = &mut [];
+        load_program(&options, &encoded, no_log).map(Self)
     }
 }
 

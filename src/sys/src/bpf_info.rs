@@ -20,7 +20,7 @@ const BTF_SIZE: usize = 8;
 
 /// An array that `struct bpf_prog_info` points to, and the offsets of the structure's fields that describe it.
 struct InfoArray {
-    /// The array's number in `enum perf_bpil_array_types`.
+    /// The array's number in `enum perf_bpil_array_types`: its bit in [`BpfProgramInfo::arrays`].
     bit: u32,
     /// The offset of the field with the number of elements.
     count: usize,
@@ -36,7 +36,8 @@ enum ElementSize {
     Field(usize),
 }
 
-/// The arrays that are read, in the order of their numbers. BPF instructions (1) and ids of maps (2) are not read.
+/// The arrays that are read, in the order of their numbers. BPF instructions (1) and ids of maps (2) are not read. Arguments
+/// are in the order of the fields of [`InfoArray`].
 const ARRAYS: [InfoArray; 7] = [
     // Machine code.
     InfoArray::new(0, 16, ElementSize::Fixed(1), 24),
@@ -117,6 +118,7 @@ pub fn bpf_program_info(id: u32) -> io::Result<Option<BpfProgramInfo>> {
     let mut without_arrays = vec![0; INFO_SIZE];
     // SAFETY: without sizes of arrays, the kernel writes to the structure only.
     unsafe { object_info(&program, &mut without_arrays) }?;
+    // The structure for the second call: zeros, except the counts, element sizes and addresses of the arrays that are read.
     let mut info = vec![0; without_arrays.len()];
     let (mut arrays, mut length, mut places) = (0, 0_usize, Vec::new());
     for array in &ARRAYS {
@@ -211,7 +213,7 @@ unsafe fn object_info(object: &OwnedFd, info: &mut Vec<u8>) -> io::Result<()> {
 
 /// Returns the BTF id of the type of a program's first function; `None` without type information (BTF).
 pub(crate) fn function_type(program: &BpfProgramInfo) -> Option<u32> {
-    // `btf_id`, `nr_func_info` and `func_info`.
+    // `btf_id`, `nr_func_info`, and `func_info`, which is an offset in `data`.
     let (btf, count) = (number(&program.info, 128)?, number(&program.info, 144)?);
     let functions = number(&program.info, 136)?;
     if btf == 0 || count == 0 {

@@ -326,7 +326,8 @@ impl TracedBpfProgram {
             target: Some((self.fd.as_fd(), self.function)),
         };
         let program = load_logged(&options, instructions)?;
-        link(&program, 0).map_err(|error| BpfLoadError {
+        let no_tracepoint = 0;
+        link(&program, no_tracepoint).map_err(|error| BpfLoadError {
             error,
             log: String::new(),
         })

@@ -23,7 +23,8 @@ pub enum BpfMapKind {
     PerCpuHash,
     /// `BPF_MAP_TYPE_PERCPU_ARRAY`.
     PerCpuArray,
-    /// `BPF_MAP_TYPE_STACK_TRACE`: stacks by id. The helper `bpf_get_stackid` adds a program's stack and returns its id.
+    /// `BPF_MAP_TYPE_STACK_TRACE`: stacks by id. The helper `bpf_get_stackid` adds the kernel or user stack of the
+    /// current task and returns the stack's id.
     StackTrace,
     /// `BPF_MAP_TYPE_LRU_HASH`: if it is full, the least recently used entries are removed.
     LruHash,
@@ -107,8 +108,8 @@ pub(crate) unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i3
 pub struct BpfMap {
     fd: OwnedFd,
     key_size: usize,
-    /// Size in bytes of the result of a look-up: for maps per CPU, the values of all possible CPUs, each padded to 8
-    /// bytes.
+    /// Size in bytes of the value that [`BpfMap::get`] returns and [`BpfMap::set`] takes: for maps per CPU, the values of all
+    /// possible CPUs, each padded to 8 bytes.
     result_size: usize,
 }
 

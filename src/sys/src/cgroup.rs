@@ -40,7 +40,7 @@ impl CgroupFolder {
     /// hierarchy of version 2.
     ///
     /// # Errors
-    /// What reading the folders reports; [`io::ErrorKind::Other`] for a folder outside the hierarchy.
+    /// What reading the folders reports; [`io::ErrorKind::Other`] if `name` leads out of the hierarchy.
     pub fn id_and_level(&self, name: &str) -> io::Result<Option<(u64, u32)>> {
         /// The inode number of the root of the hierarchy of version 2. The root of a cgroup namespace has another number.
         const ROOT: u64 = 1;

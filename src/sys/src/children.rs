@@ -93,7 +93,8 @@ impl Children {
     /// Waits for one of the children to exit, without reaping it.
     fn next_exited(&self) -> io::Result<libc::pid_t> {
         loop {
-            let first = exited(libc::P_ALL, 0, 0)?;
+            let (any_id, wait) = (0, 0);
+            let first = exited(libc::P_ALL, any_id, wait)?;
             if self.pids.contains(&first) {
                 return Ok(first);
             }
@@ -119,8 +120,8 @@ impl Drop for Children {
     }
 }
 
-/// Returns the pid of a child that has exited, without reaping it; waits for one unless `options` has `WNOHANG`, with which the
-/// result is 0 if there is none.
+/// Returns the pid of a child that has exited, without reaping it: one of those that `kind` and `id` select (waitid(2)). Waits
+/// for one unless `options` has `WNOHANG`, with which the result is 0 if none has exited.
 fn exited(kind: libc::idtype_t, id: libc::id_t, options: i32) -> io::Result<libc::pid_t> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = options | libc::WEXITED | libc::WNOWAIT;

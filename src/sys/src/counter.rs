@@ -205,6 +205,7 @@ impl Counter {
         let mut bytes = [0_u8; 16 << 10];
         let size = read_fd(self.fd.as_fd(), &mut bytes)?;
         let mut at = Cursor::new(bytes.get(..size).unwrap_or_default(), Endian::NATIVE);
+        // Returns the next number, if it was requested; otherwise the kernel has not written it.
         let mut next = |requested: bool| -> io::Result<Option<u64>> {
             if !requested {
                 return Ok(None);
@@ -216,7 +217,8 @@ impl Counter {
         let in_group = format.contains(ReadFormat::GROUP);
         // A group: the number of events, the times, then value, id and lost samples of each event. A single event: its value,
         // the times, id and lost samples.
-        let count_or_value = next(true)?.unwrap_or_default();
+        let always_written = true;
+        let count_or_value = next(always_written)?.unwrap_or_default();
         let enabled = next(format.contains(ReadFormat::TOTAL_TIME_ENABLED))?;
         let running = next(format.contains(ReadFormat::TOTAL_TIME_RUNNING))?;
         let count = if in_group { count_or_value } else { 1 };

@@ -56,6 +56,7 @@ impl Epoll {
     /// # Errors
     /// What epoll_ctl(2) reports: `ENOENT` if it is not a member.
     pub fn remove(&self, fd: impl AsFd) -> io::Result<()> {
+        // The kernel ignores mode and data.
         self.control(libc::EPOLL_CTL_DEL, fd.as_fd(), EpollMode::default(), 0)
     }
 

@@ -54,7 +54,8 @@ impl FutexScope {
         expected: u32,
         most: u32,
     ) -> io::Result<u32> {
-        let arguments = Arguments::of(from, 0).moving(to, expected, most);
+        let woken = 0;
+        let arguments = Arguments::of(from, woken).moving(to, expected, most);
         self.call(libc::FUTEX_CMP_REQUEUE, &arguments)
     }
 
@@ -106,7 +107,9 @@ impl FutexScope {
         expected: u32,
         most: u32,
     ) -> io::Result<u32> {
-        let arguments = Arguments::of(from, 1).moving(to, expected, most);
+        // The kernel requires 1: the thread that acquires the lock is woken.
+        let woken = 1;
+        let arguments = Arguments::of(from, woken).moving(to, expected, most);
         self.call(libc::FUTEX_CMP_REQUEUE_PI, &arguments)
     }
 
@@ -134,7 +137,8 @@ impl FutexScope {
 struct Arguments<'a> {
     /// `uaddr`.
     word: &'a AtomicU32,
-    /// `val`.
+    /// `val`: the expected value of a wait, or the maximum number of threads that are woken; ignored by `FUTEX_LOCK_PI` and
+    /// `FUTEX_UNLOCK_PI`.
     value: u32,
     /// `uaddr2`.
     second: Option<&'a AtomicU32>,
@@ -156,8 +160,8 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Adds the second word, the expected value of the first, and the maximum number of threads that are moved; `value` threads
-    /// are woken.
+    /// Adds the second word, the expected value of the first, and the maximum number of threads that are moved. `value` remains
+    /// the maximum number of threads that are woken.
     fn moving(self, to: &'a AtomicU32, expected: u32, most: u32) -> Self {
         Self {
             second: Some(to),

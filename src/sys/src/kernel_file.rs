@@ -1,4 +1,5 @@
-//! Files of `/proc` and `/sys`, where other users cannot create or replace files.
+//! Files of `/proc` and `/sys`. They are read without the checks of the crate `rperf-safefs`, since other users cannot create or
+//! replace files there.
 
 use std::ffi::OsString;
 use std::fs;

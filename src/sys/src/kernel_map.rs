@@ -103,7 +103,8 @@ impl Proc {
         let mut modules: Vec<Module> = text.lines().filter_map(module).collect();
         if !modules.is_empty() {
             let mut files = HashMap::new();
-            module_files(library, 0, &mut files);
+            let depth = 0;
+            module_files(library, depth, &mut files);
             for module in &mut modules {
                 module.file = files.remove(&module.name);
             }
@@ -117,7 +118,7 @@ fn find_text(mut lines: impl BufRead, size: Option<u64>) -> Option<KernelText> {
     let mut start_symbol: Option<(&'static str, u64)> = None;
     let mut line = Vec::new();
     while read_line(&mut lines, &mut line) {
-        // The symbols are sorted by address; the order among equal addresses is undefined.
+        // The symbols are sorted by address; the order among equal addresses is undefined, so `_text` may follow `_stext`.
         if let (Some((symbol, start)), Some(size)) = (start_symbol, size)
             && address(&line)? != start
         {
@@ -206,7 +207,8 @@ fn module(line: &str) -> Option<Module> {
     })
 }
 
-/// Collects `NAME.ko`, plain or compressed, by module name.
+/// Collects `NAME.ko`, plain or compressed, by module name. `depth` is the number of levels of `directory` below the
+/// first one.
 fn module_files(directory: &Path, depth: u32, files: &mut HashMap<String, PathBuf>) {
     // The trees under `kernel` are about six levels deep; links to sources and builds are not
     // followed.

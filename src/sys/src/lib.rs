@@ -5,7 +5,7 @@
 //! This crate reads files and makes system calls; formats with a crate of their own (ELF,
 //! tracepoint formats) are parsed there. [`Proc`], [`Sysfs`], [`Tracefs`] and [`Sysctl`] read file
 //! systems below a root chosen by the caller, so that tests can provide their own. Nothing requires
-//! NSS or dlopen: it works in static binaries.
+//! NSS or dlopen: the crate works in static binaries.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 #![expect(unsafe_code, reason = "system calls and memory shared with the kernel")]

@@ -40,10 +40,10 @@ fn a_freed_block_serves_the_next_request_of_its_class() {
 
 #[test]
 fn what_a_thread_keeps_is_limited() {
-    const BLOCKS: usize = 10_000;
+    const COUNT: usize = 10_000;
     // SAFETY: the size is not zero, and blocks are freed once, with their layout.
     unsafe {
-        let blocks: Vec<_> = (0..BLOCKS).map(|_| BlockCache.alloc(layout(100))).collect();
+        let blocks: Vec<_> = (0..COUNT).map(|_| BlockCache.alloc(layout(100))).collect();
         for block in blocks {
             BlockCache.dealloc(block, layout(100));
         }
