@@ -29,14 +29,14 @@ impl Tracefs {
         }
     }
 
-    /// Finds the tracefs in `mounts`, the text of `/proc/self/mounts`: at the default mount point,
-    /// elsewhere, or within debugfs; otherwise the default mount point.
+    /// Finds the tracefs in `mounts`, the text of `/proc/self/mounts`. A tracefs at the default mount point is preferred to one
+    /// elsewhere, and this to the folder `tracing` of debugfs. If neither is mounted, the default mount point is assumed.
     #[must_use]
     pub fn find(mounts: &str) -> Self {
         let mounted = |kind: &str| {
             let of_kind = Mount::all(mounts).filter(|mount| mount.kind == kind);
             let places = of_kind.map(|mount| mount.place);
-            // Other mounts, such as those of a chroot environment, come and go.
+            // The default mount point comes first: other mounts, such as those of a chroot environment, may be removed soon.
             let mut places = places.collect::<Vec<_>>();
             places.sort_by_key(|place| place != Path::new(DEFAULT_MOUNT));
             places.into_iter().next()

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// `si_code` of an address beyond the end of a mapped file (asm-generic/siginfo.h).
 const BUS_ADRERR: i32 = 2;
 
-/// Page size in bytes, for the handler.
+/// Page size in bytes, for the handler; 0 until the handler is installed.
 static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
 /// Whether a page was replaced.
 static WAS_TRUNCATED: AtomicBool = AtomicBool::new(false);
@@ -46,9 +46,11 @@ pub fn found_truncated_file() -> bool {
 }
 
 /// Maps a page of zeros in place of the missing one. Any other fault, and a page that can't be
-/// replaced, ends the process as without a handler. A SIGBUS from kill(2) only ends it the second time.
+/// replaced, ends the process as without a handler. A SIGBUS from kill(2) only restores the default action; the next one ends
+/// the process.
 extern "C" fn replace_page(_signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: with SA_SIGINFO the kernel passes a filled siginfo_t; for SIGBUS it has an address.
+    // SAFETY: with SA_SIGINFO the kernel passes a filled siginfo_t. The address of a SIGBUS from kill(2) has no meaning and is
+    // not used: its `si_code` is not BUS_ADRERR.
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr()) };
     let size = PAGE_SIZE.load(Ordering::Relaxed);
     if code == BUS_ADRERR && size.is_power_of_two() {

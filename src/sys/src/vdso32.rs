@@ -19,7 +19,7 @@ const PROGRAM_HEADER: u32 = 32;
 const MFD_EXEC: libc::c_uint = 0x10;
 
 /// A program that finds the vdso of its process in the auxiliary vector (getauxval(3)) and writes
-/// it to standard output.
+/// it to standard output. The comment on an instruction follows its last byte.
 const CODE: [u8; 50] = [
     0x8b,
     0x0c,
@@ -38,7 +38,7 @@ const CODE: [u8; 50] = [
     0x91, // xchg %eax,%ecx
     0xad, // lods: its value
     0xe3,
-    0x17, // jecxz 3f
+    0x17, // jecxz 3f: AT_NULL, the end of the vector
     0x83,
     0xf9,
     0x21, // cmp $AT_SYSINFO_EHDR,%ecx
@@ -100,6 +100,7 @@ pub fn vdso32_image() -> io::Result<Vec<u8>> {
 /// Builds an ELF file with one segment: its headers and the code.
 fn program() -> Vec<u8> {
     let size = FILE_HEADER + PROGRAM_HEADER + CODE.len() as u32;
+    // `e_ident`: ELFCLASS32, ELFDATA2LSB, EV_CURRENT.
     let mut file = b"\x7fELF\x01\x01\x01".to_vec();
     file.resize(16, 0);
     let halves = |file: &mut Vec<u8>, numbers: &[u16]| {
@@ -108,10 +109,12 @@ fn program() -> Vec<u8> {
     let words = |file: &mut Vec<u8>, numbers: &[u32]| {
         file.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
     };
-    // `Elf32_Ehdr` of elf(5): an executable for EM_386.
+    // The rest of `Elf32_Ehdr` of elf(5): ET_EXEC, EM_386.
     halves(&mut file, &[2, 3]);
     let entry = BASE + FILE_HEADER + PROGRAM_HEADER;
+    // `e_version`, `e_entry`, `e_phoff`, `e_shoff` and `e_flags`.
     words(&mut file, &[1, entry, FILE_HEADER, 0, 0]);
+    // `e_ehsize`, `e_phentsize`, `e_phnum`; no section headers.
     let sizes = [FILE_HEADER as u16, PROGRAM_HEADER as u16, 1, 0, 0, 0];
     halves(&mut file, &sizes);
     // `Elf32_Phdr`: PT_LOAD, readable and executable.

@@ -165,7 +165,7 @@ impl Workload {
         let (argv, shell) = (pointers(&prepared.argv), pointers(&prepared.shell));
         let (start_read, start_write) = pipe()?;
         let (report_read, report_write) = pipe()?;
-        let before = ParentSignals {
+        let parent_signals = ParentSignals {
             mask: signals.before(),
             children_ignored: signals.children_were_ignored(),
         };
@@ -183,7 +183,7 @@ impl Workload {
             };
             // SAFETY: this is the child of a fork, and the vectors hold NUL-terminated strings and end
             // with a null pointer.
-            unsafe { child(&prepared, &argv, &shell, &before, &pipes) }
+            unsafe { child(&prepared, &argv, &shell, &parent_signals, &pipes) }
         }
         drop((start_read, report_write));
         let mut workload = Self {
@@ -193,6 +193,7 @@ impl Workload {
             ended: None,
             is_detached: false,
         };
+        // The byte that reports that the child is ready.
         workload.report.read_exact(&mut [0])?;
         Ok(workload)
     }
@@ -213,6 +214,7 @@ impl Workload {
         }
         let mut error = [0; 4];
         match self.report.read_exact(&mut error) {
+            // A successful exec closes the child's end of the pipe.
             Err(end) if end.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
             Err(other) => Err(other),
             Ok(()) => {
@@ -271,6 +273,7 @@ impl Workload {
         }
     }
 
+    /// Calls wait4(2) with `options`; 0 blocks. Returns `None` if the child has not terminated or a signal interrupted the call.
     fn reap(&mut self, options: i32) -> io::Result<Option<WaitStatus>> {
         if let Some((ended, _)) = self.ended {
             return Ok(Some(ended));
@@ -317,11 +320,11 @@ impl Drop for Workload {
         if self.is_detached {
             return;
         }
-        let is_waiting = self.start.is_some();
+        let is_unstarted = self.start.is_some();
         self.stop();
-        // The child sees the pipe close and exits; it must be waited for to not stay a zombie. A
+        // An unstarted child sees the pipe close and exits; it must be waited for to not stay a zombie. A
         // running program may need time to exit and isn't waited for.
-        if is_waiting {
+        if is_unstarted {
             let _ = self.wait();
         }
     }
@@ -352,7 +355,7 @@ unsafe fn child(
     prepared: &ChildSetup,
     argv: &[*const libc::c_char],
     shell: &[*const libc::c_char],
-    before: &ParentSignals,
+    parent_signals: &ParentSignals,
     pipes: &ChildPipes,
 ) -> ! {
     // SAFETY: all of these are async-signal-safe system calls on memory prepared before the fork;
@@ -372,10 +375,14 @@ unsafe fn child(
         }
         // Rust ignores SIGPIPE; programs expect the default action.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-        if before.children_ignored {
+        if parent_signals.children_ignored {
             libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before.mask, ptr::null_mut());
+        libc::pthread_sigmask(
+            libc::SIG_SETMASK,
+            &raw const parent_signals.mask,
+            ptr::null_mut(),
+        );
         libc::execv(prepared.path.as_ptr(), argv.as_ptr());
         let mut error = *libc::__errno_location();
         if error == libc::ENOEXEC {

@@ -270,6 +270,7 @@ fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
         ("kcmp", "idx1" | "idx2") => !matches!(call.named("type"), 0 | 7),
         // O_CREAT and O_TMPFILE.
         ("open" | "openat", "mode") => call.named("flags") & 0o20000100 == 0,
+        // O_CREAT.
         ("mq_open", "mode" | "u_attr") => call.named("oflag") & 0o100 == 0,
         // A 64-bit register has the whole position.
         ("preadv" | "preadv2" | "pwritev" | "pwritev2", "pos_h") => call.abi != Abi::I386,
@@ -472,7 +473,7 @@ fn write_number(
     c_type: &str,
     value: u64,
 ) -> io::Result<()> {
-    // PR_SET_MM, whose value is an address.
+    // PR_SET_MM, whose third argument is an address.
     if kind == ArgumentKind::PrctlArg3 && call.named("option") == 35 {
         return write!(to, "{value:#x}");
     }

@@ -118,8 +118,8 @@ impl Syscall {
         let arguments = self.arguments.as_deref().unwrap_or_default();
         for (argument, index) in arguments.iter().zip(0_u8..) {
             let name = argument.name;
-            // The argument points to the size of the buffer when the call begins, which the kernel replaces by the size of the
-            // value.
+            // The argument points to a size: when the call begins, that of the buffer; when it returns, that of the value, which
+            // the kernel stored there.
             if is_pointed_length(self.name, name) {
                 let capture = Capture {
                     argument: index,
@@ -146,6 +146,7 @@ impl Syscall {
             }
         }
         for captures in [&mut plan.at_entry, &mut plan.at_return] {
+            // A source with several items comes first.
             captures.sort_by_key(|capture| !capture.is_list());
             captures.truncate(MAX_CAPTURES);
         }
@@ -188,8 +189,11 @@ impl Syscall {
                     _ => &["buf", "buff", "value", "_payload", "u_msg_ptr"],
                 };
                 let is_content = self.index_of(content) == Some(index);
-                let argument = self.index_of(&["count", "len", "size", "plen", "msg_len"])?;
-                let length = CaptureLength::Argument { argument, unit: 1 };
+                let size_argument = self.index_of(&["count", "len", "size", "plen", "msg_len"])?;
+                let length = CaptureLength::Argument {
+                    argument: size_argument,
+                    unit: 1,
+                };
                 is_content.then(|| (Direction::In, capture(index, CaptureSource::Bytes(length))))
             }
             (
@@ -249,6 +253,7 @@ impl Syscall {
 const MAX_STRUCTURE: u32 = 512;
 
 impl Capture {
+    /// Whether its source has several items.
     fn is_list(&self) -> bool {
         matches!(
             self.source,
@@ -282,6 +287,7 @@ fn text(call: &str, argument: &Argument, index: u8) -> Option<(Direction, Captur
 }
 
 fn list(call: &str, name: &str, index: u8) -> Option<(Direction, Capture)> {
+    // `index + 1` is the argument with the number of elements.
     let (direction, source) = match (call, name) {
         ("execve" | "execveat", "argv") => (Direction::In, CaptureSource::Texts),
         ("writev" | "pwritev" | "pwritev2" | "vmsplice", _) if is_vector(name) => {

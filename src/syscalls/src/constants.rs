@@ -32,6 +32,7 @@ impl ValueNames {
 pub struct FlagNames {
     /// A mask, and the name that is printed first if no bit of the mask is set.
     none: Option<(u64, &'static str)>,
+    /// Bits and their name, in the order of printing. Names of several bits come before the names of single bits among them.
     names: &'static [(u64, &'static str)],
 }
 
@@ -67,6 +68,7 @@ fn join(text: &mut String, name: &str) {
     text.push_str(name);
 }
 
+/// Defines [`ValueNames`]: the variant of [`UnknownValue`] for other values, then the values and their names.
 macro_rules! values {
     ($id:ident, $unknown:ident, $($number:literal $name:literal),+ $(,)?) => {
         pub(crate) static $id: ValueNames = ValueNames {
@@ -76,6 +78,7 @@ macro_rules! values {
     };
 }
 
+/// Defines [`FlagNames`]: its field `none`, then the bits and their names.
 macro_rules! flags {
     ($id:ident, $none:expr, $($bits:literal $name:literal),+ $(,)?) => {
         pub(crate) static $id: FlagNames = FlagNames {

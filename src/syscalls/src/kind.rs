@@ -6,7 +6,7 @@ use crate::exceptions::exception;
 /// How an argument is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentKind {
-    /// A signed decimal number.
+    /// A decimal number; signed, except for the types `unsigned int` and `u32`.
     Number,
     /// A hexadecimal number.
     Hex,

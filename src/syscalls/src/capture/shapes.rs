@@ -29,6 +29,7 @@ pub(super) enum ShapeLength {
     Pointed(&'static str),
 }
 
+/// Returns a [`Shape`]; the parameters are its fields.
 const fn shape(
     calls: &'static [&'static str],
     name: Option<&'static str>,

@@ -72,12 +72,13 @@ pub(crate) fn ipc_text(names: &FlagNames, value: u64) -> String {
     let mut text = names.text(value & !0o777);
     if value & 0o777 != 0 || text.is_empty() {
         let separator = if text.is_empty() { "" } else { "|" };
+        // In octal as in C: `0600`, not `0o600`.
         text.push_str(&format!("{separator}{:#05o}", value & 0o777).replace("0o", "0"));
     }
     text
 }
 
-/// Returns the text of an I/O priority, its class and the remaining bits: `PRIO_VALUE(BE, 4)`.
+/// Returns the text of an I/O priority: its class, and its remaining bits as a number: `PRIO_VALUE(BE, 4)`.
 pub(crate) fn io_priority_text(value: u64) -> String {
     format!(
         "PRIO_VALUE({}, {})",
