@@ -22,7 +22,7 @@ pub struct LateMemory {
     /// Whether the text or buffer is longer than `bytes`.
     pub is_truncated: bool,
     /// Whether this has no bytes, but marks that the list has more items, which were not read. `item` is then greater than the
-    /// number of each item of the list that was read.
+    /// numbers of all items of this list that were read.
     pub is_more: bool,
 }
 
@@ -40,11 +40,13 @@ const LONGEST_ADDRESS: usize = 128;
 const MESSAGE_SIZE: usize = 56;
 /// The size of `struct mmsghdr` in bytes.
 const MESSAGE_STRIDE: u64 = 64;
+/// The number of the first item of an argument; also of the only one, if the argument is no list or message.
+const FIRST_ITEM: u16 = 0;
 
 impl Syscall {
     /// Reads the memory that the call reads through its arguments. `string_size` is the limit of texts and buffers, except
-    /// paths. Texts and buffers with unreadable bytes are omitted. The result is empty for execve(2) and execveat(2), which
-    /// replace the memory of the process.
+    /// paths and structures, which have limits of their own. Memory with unreadable bytes is omitted. The result is empty for
+    /// execve(2) and execveat(2), which replace the memory of the process.
     #[must_use]
     pub fn late_memory(
         &self,
@@ -122,27 +124,28 @@ impl Reader<'_> {
         match capture.source {
             CaptureSource::Text => {
                 let text = self.text(address, limit);
-                self.add(argument, 0, text);
+                self.add(argument, FIRST_ITEM.into(), text);
             }
             CaptureSource::Bytes(length) => {
                 let length = self.length(length);
                 if length > 0 {
                     let bytes = self.bytes(address, length, limit);
-                    self.add(argument, 0, bytes);
+                    self.add(argument, FIRST_ITEM.into(), bytes);
                 }
             }
             CaptureSource::Texts => self.texts(argument, address, limit),
             CaptureSource::Vectors(count) => {
                 let count = self.value(count);
-                self.vectors(argument, 0, [address, count], limit);
+                self.vectors(argument, FIRST_ITEM, [address, count], limit);
             }
-            CaptureSource::Message => self.message(argument, 0, address, limit),
+            CaptureSource::Message => self.message(argument, FIRST_ITEM, address, limit),
             CaptureSource::Messages(count) => {
                 self.messages(argument, address, self.value(count), limit);
             }
         }
     }
 
+    /// Adds an item, unless it was unreadable (`None`).
     fn add(&mut self, argument: usize, item: usize, part: Option<Part>) {
         if let Some(Part {
             bytes,
@@ -159,6 +162,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Adds the mark that the list has more items.
     fn add_more(&mut self, argument: usize, item: u64) {
         self.items.push(LateMemory {
             argument,
@@ -195,7 +199,7 @@ impl Reader<'_> {
         bytes
     }
 
-    /// Reads a buffer of `length` bytes, at most `limit`; `None` if some of them are unreadable.
+    /// Reads a buffer of `length` bytes, but at most its first `limit` bytes; `None` if one of those to read is unreadable.
     fn bytes(&self, address: u64, length: u64, limit: usize) -> Option<Part> {
         let size = usize::try_from(length).unwrap_or(usize::MAX).min(limit);
         let mut bytes = Vec::new();
@@ -291,6 +295,7 @@ impl Reader<'_> {
             let word = header.bytes.get(at..).and_then(|word| word.first_chunk());
             word.map_or(0, |word| u64::from_ne_bytes(*word))
         };
+        // `msg_name`, `msg_namelen` (an `int`, followed by padding), `msg_iov` and `msg_iovlen`.
         let (name, length) = (word(0), word(8) & 0xffff_ffff);
         let (vectors, count) = (word(16), word(24));
         if name != 0 && length > 0 {
@@ -326,7 +331,8 @@ mod tests {
         let call = table.get(table.number(name).unwrap()).unwrap();
         let mut arguments = [0; 6];
         arguments[..values.len()].copy_from_slice(values);
-        call.late_memory(&Memory(memory.to_vec()), 1, &arguments, 4)
+        let (thread, string_size) = (1, 4);
+        call.late_memory(&Memory(memory.to_vec()), thread, &arguments, string_size)
     }
 
     fn items(read: &[LateMemory]) -> Vec<(usize, &[u8])> {
@@ -367,13 +373,14 @@ mod tests {
                 .flat_map(|word| word.to_ne_bytes())
                 .collect::<Vec<u8>>()
         };
-        // Nine vectors at 0x1000, of which the last ones are empty, and the text that they refer to.
+        // Nine vectors at 0x1000, of which the last seven are empty; at 0x1100, the text that the first two refer to.
         let mut memory = words(&[0x1100, 2, 0x1102, 1]);
         memory.resize(0x100, 0);
         memory.extend(b"abc");
         let vectors = read("writev", &[1, 0x1000, 9], &memory);
         assert_eq!(items(&vectors)[..3], [(0, &b"ab"[..]), (1, b"c"), (2, b"")]);
         assert!(vectors.last().unwrap().is_more && vectors.len() == 9);
+        // A message at 0x1000. Its address is two bytes at 0x1100. Its only vector is at 0x1080 and refers to all three bytes.
         let mut memory = words(&[0x1100, 2, 0x1080, 1, 0, 0, 0]);
         memory.resize(0x80, 0);
         memory.extend(words(&[0x1100, 3]));

@@ -7,8 +7,8 @@ use crate::captured_record::{ADDRESS_ITEM, HEADER_ITEM, MESSAGE_ITEMS};
 use crate::structures::{MessageEnd, socket_address};
 use crate::{ArgumentOptions, CapturedBytes, constants as names};
 
-/// Writes the captured messages of an array. For sendmmsg(2), `...` follows if the array has more; for recvmmsg(2), `vlen` does
-/// not tell how many were received.
+/// Writes the captured messages of an array. For sendmmsg(2), `...` follows if the array has more; for recvmmsg(2), it never
+/// follows, since `vlen` does not tell how many messages were received.
 pub(crate) fn write_messages(
     to: &mut dyn Write,
     call: &CallArguments<'_>,
@@ -36,14 +36,15 @@ fn message_of(captured: &CapturedBytes<'_>) -> usize {
     captured.item / usize::from(MESSAGE_ITEMS)
 }
 
-/// Writes the address, if captured, and the buffers of a message. The size of the control data and the flags of a received
-/// message follow if they are not 0.
+/// Writes the address, if captured, and the buffers of a message. The size of the control data follows, and, for received
+/// messages only, the flags: each if it is not 0.
 pub(crate) fn write_message(
     to: &mut dyn Write,
     call: &CallArguments<'_>,
     captured: &[&CapturedBytes<'_>],
     options: ArgumentOptions,
 ) -> io::Result<()> {
+    // The number of an item within its message.
     let item_of = |one: &CapturedBytes<'_>| one.item % usize::from(MESSAGE_ITEMS);
     let item = |item: u16| {
         let mut all = captured.iter();

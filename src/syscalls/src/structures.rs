@@ -144,6 +144,8 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
 /// Returns the size of a buffer as `[before]`, or `[before => after]` if the kernel changed it.
 fn pointed_length(call: &CallArguments<'_>, captured: &CapturedBytes<'_>) -> Option<String> {
     let before = int(captured.bytes, 0)?;
+    // `captured` is the first readable copy, usually made when the call began. The last one was made when the call returned, or
+    // is `captured` itself.
     let sizes = call.captured.iter().rev();
     let mut sizes = sizes.filter(|one| one.argument == captured.argument && !one.is_unreadable);
     let after = int(sizes.next()?.bytes, 0)?;
@@ -172,7 +174,8 @@ pub(crate) fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String>
                 Some((0, name)) if !name.is_empty() => ("@", name),
                 _ => ("", path.split(|byte| *byte == 0).next().unwrap_or_default()),
             };
-            // If a NUL ends the path, nothing of it was truncated.
+            // The path is truncated only if it extends to the end of `bytes`: if a NUL ends it, all of it is there. The length
+            // of `sign` is that of the NUL that it replaces.
             let is_path_truncated = is_truncated && 2 + sign.len() + name.len() == bytes.len();
             write_buffer(&mut text, name, is_path_truncated).ok()?;
             format!(", path: {sign}{}", String::from_utf8_lossy(&text))
@@ -245,7 +248,9 @@ pub(crate) fn peer(bytes: &[u8]) -> Option<String> {
             Some(format!("[{address}]:{}", port()?))
         }
         AF_LOCAL => {
-            let text = socket_address(bytes, false)?;
+            // A truncated path gets no `...` here.
+            let is_truncated = false;
+            let text = socket_address(bytes, is_truncated)?;
             let path = text.split_once("path: ")?.1.strip_suffix(" }")?;
             (!path.is_empty()).then(|| path.to_owned())
         }
@@ -372,7 +377,11 @@ mod tests {
         let expected = "{ .family: INET, port: 53, addr: 127.0.0.1 }";
         assert_eq!(socket_address(&inet, false).as_deref(), Some(expected));
         assert_eq!(socket_address(&inet[..7], false), None);
-        let local = |path: &[u8]| socket_address(&[&1u16.to_ne_bytes(), path].concat(), true);
+        let is_truncated = true;
+        let local = |path: &[u8]| {
+            let address = [&1u16.to_ne_bytes(), path].concat();
+            socket_address(&address, is_truncated)
+        };
         let expected = "{ .family: LOCAL, path: /run/x\\10 }";
         assert_eq!(local(b"/run/x\n\0junk").as_deref(), Some(expected));
         let expected = "{ .family: LOCAL, path: @a\\0b... }";
@@ -406,6 +415,7 @@ mod tests {
             Some("[{ .fd: 0, .events: 0 }]")
         );
     }
+
     #[test]
     fn layouts_are_those_of_the_architecture() {
         let words = |words: &[u32]| {

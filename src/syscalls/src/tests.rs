@@ -409,22 +409,23 @@ fn kernel_structures_are_captured_and_printed() {
         write_arguments(&mut text, &call, &Names, ArgumentOptions::default()).unwrap();
         String::from_utf8(text).unwrap()
     };
-    assert_eq!(text("sysinfo", false, &[7]), "info: sysinfo 7 7 true");
-    assert_eq!(text("sysinfo", false, &[]), "info: 0x10");
+    let (preferred, fallback) = (true, false);
+    assert_eq!(text("sysinfo", fallback, &[7]), "info: sysinfo 7 7 true");
+    assert_eq!(text("sysinfo", fallback, &[]), "info: 0x10");
     // The structure's size field, the second word, limits it to 8 bytes.
     let attr = [1, 0, 0, 0, 8, 0, 0, 0, 5];
-    let opened = text("perf_event_open", false, &attr);
+    let opened = text("perf_event_open", fallback, &attr);
     assert!(
         opened.starts_with("attr_uptr: perf_event_attr 1 0 true"),
         "{opened}"
     );
     let time = words(&[1, 2]);
     assert_eq!(
-        text("nanosleep", false, &time),
+        text("nanosleep", fallback, &time),
         "rqtp: { .tv_sec: 1, .tv_nsec: 2 }"
     );
     assert_eq!(
-        text("nanosleep", true, &time),
+        text("nanosleep", preferred, &time),
         "rqtp: __kernel_timespec 1 0 true"
     );
 }
@@ -534,6 +535,7 @@ fn messages_with_their_address_and_buffers() {
         assert!(printed.starts_with(&expected), "{printed}");
     }
     let mut header = [0; 56];
+    // `msg_controllen` and `msg_flags`.
     (header[40], header[48]) = (24, 0x20);
     let header = item(usize::from(captured_record::HEADER_ITEM), &header);
     let expected = r#"fd: 9, msg: { .iov: ["ab"], .controllen: 24, .flags: TRUNC } = 2"#;

@@ -90,7 +90,7 @@ pub const CONST: u32 = 10 << 24;
 pub const FUNCTION: u32 = 12 << 24;
 /// `BTF_KIND_FUNC_PROTO`, shifted for `info` of [`Blob::add`].
 pub const PROTOTYPE: u32 = 13 << 24;
-/// `BTF_INT_SIGNED` in the detail of an integer.
+/// `BTF_INT_SIGNED` in the detail of an integer. The low byte of the detail is the number of bits.
 pub const SIGNED: u32 = 1 << 24;
 
 /// Builds the types of `long vfs_read(const struct file *file, size_t count, struct file by_value, int last)`.
@@ -100,6 +100,7 @@ pub fn kernel() -> Blob {
     let int = blob.add("int", INT, 4, &[SIGNED | 32]);
     let long = blob.add("long int", INT, 8, &[SIGNED | 64]);
     let character = blob.add("char", INT, 1, &[SIGNED | 8]);
+    // The details of arrays are the type of the elements, the type of the index and the number of elements.
     let array = blob.add("", ARRAY, 0, &[character, int, 16]);
     let row = blob.add("", ARRAY, 0, &[int, int, 4]);
     let table = blob.add("", ARRAY, 0, &[row, int, 3]);
@@ -107,7 +108,7 @@ pub fn kernel() -> Blob {
     // `flag` is a bit field: 3 bits at offset 5.
     let inner_members = [names[2], int, 3 << 24 | 5];
     let inner = blob.add("", STRUCT | 1 << 31 | 1, 4, &inner_members);
-    // Name, type and offset in bits of each member.
+    // Name, type and offset in bits of each member; the last member, the struct with `flag`, has no name.
     let members = [names[0], array, 64, names[1], table, 192, 0, inner, 0];
     let file = blob.add("file", STRUCT | 3, 72, &members);
     let const_file = blob.add("", CONST, file, &[]);

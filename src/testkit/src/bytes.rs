@@ -1,6 +1,6 @@
 //! Byte strings built field by field.
 
-/// A byte string under construction. Numbers are little-endian unless created by [`Bytes::big_endian`].
+/// A byte string under construction. Numbers are little-endian, unless [`Bytes::big_endian`] created the string.
 #[derive(Debug, Clone, Default)]
 pub struct Bytes {
     data: Vec<u8>,

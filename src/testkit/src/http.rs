@@ -53,15 +53,15 @@ impl HttpServer {
             bodies: Mutex::default(),
             is_stopped: AtomicBool::new(false),
         });
-        let of_acceptor = Arc::clone(&shared);
+        let acceptor_shared = Arc::clone(&shared);
         let acceptor = thread::spawn(move || {
             for connection in listener.incoming().flatten() {
-                if of_acceptor.is_stopped.load(Ordering::Relaxed) {
+                if acceptor_shared.is_stopped.load(Ordering::Relaxed) {
                     return;
                 }
-                let of_connection = Arc::clone(&of_acceptor);
+                let connection_shared = Arc::clone(&acceptor_shared);
                 // Errors are ignored: clients may disconnect at any time.
-                thread::spawn(move || of_connection.serve(connection).ok());
+                thread::spawn(move || connection_shared.serve(connection).ok());
             }
         });
         Ok(Self {
@@ -145,10 +145,15 @@ impl Shared {
                 connection.write_all(&bytes[..bytes.len() / 2])
             }
             HttpResponse::SlowBytes => {
-                head(&mut connection, 1 << 20, &[])?;
+                // More bytes than a test waits for.
+                let content_length = 1 << 20;
+                head(&mut connection, content_length, &[])?;
                 self.until_stopped(|| connection.write_all(b"."))
             }
-            HttpResponse::Silence => self.until_stopped(|| Ok(())),
+            HttpResponse::Silence => {
+                let send_nothing = || Ok(());
+                self.until_stopped(send_nothing)
+            }
         }
     }
 

@@ -1,5 +1,5 @@
-//! Shared test utilities: scratch directories, hermetic program runs, golden files, a web server; builders of byte strings,
-//! perf.data files and BTF; a decoder of protocol buffers.
+//! Shared test utilities: scratch directories, hermetic program runs, golden files, a list of recordings, a web server; builders
+//! of byte strings, perf.data files and BTF; a decoder of protocol buffers.
 //!
 //! Depends on no other crate of the project, so that every crate may use it in its tests.
 #![expect(

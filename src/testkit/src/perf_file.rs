@@ -1,7 +1,7 @@
 //! Writes perf.data files byte by byte.
 //!
-//! The layout is that of `tools/perf/Documentation/perf.data-file-format.txt`: header, ids, attrs, records, features. It does not
-//! use the crates under test, so that tests compare two independent implementations of the format.
+//! The layout is that of `tools/perf/Documentation/perf.data-file-format.txt`: header, ids, attrs, records, features. This
+//! module does not use the crates under test, so that tests compare two independent implementations of the format.
 
 use crate::Bytes;
 
@@ -177,14 +177,14 @@ impl PerfFile {
     /// Adds the feature with the names of the events added so far, in the order of the events. A file without this feature has
     /// attrs of its events, but no names.
     pub fn event_names(&mut self, names: &[&str]) -> &mut Self {
-        let count = |number: usize| u32::try_from(number).expect("a small number");
-        let mut content = self.bytes().u32(count(names.len()));
+        let to_u32 = |number: usize| u32::try_from(number).expect("a small number");
+        let mut content = self.bytes().u32(to_u32(names.len()));
         content = content.u32(ATTR_SIZE as u32);
         for ((attr, ids), name) in self.events.iter().zip(names) {
-            let padded = (name.len() + 1).next_multiple_of(64);
-            content = content.raw(attr).u32(count(ids.len()));
-            content = content.u32(count(padded)).raw(name);
-            content = content.raw(vec![0; padded - name.len()]);
+            let padded_size = (name.len() + 1).next_multiple_of(64);
+            content = content.raw(attr).u32(to_u32(ids.len()));
+            content = content.u32(to_u32(padded_size)).raw(name);
+            content = content.raw(vec![0; padded_size - name.len()]);
             content = ids.iter().fold(content, |content, id| content.u64(*id));
         }
         let content = content.done();
@@ -266,6 +266,8 @@ mod tests {
                 };
                 usize::try_from(word).expect("a small number")
             };
+            // Fields of the header by offset: 8 its size, 16 the size of an entry of attrs, 24 and 32 offset and size of attrs,
+            // 40 and 48 those of the records, 72 the bits of the features.
             let (attrs, data, size) = (word(24), word(40), word(48));
             assert_eq!((word(8), word(16), word(32)), (104, 144, 288));
             // `disabled` is the lowest bit of the first byte, or the highest one.

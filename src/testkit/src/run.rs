@@ -15,7 +15,7 @@ use crate::Scratch;
 pub struct Run {
     command: Command,
     input: Option<Vec<u8>>,
-    /// The program's `HOME`, removed when it has ended: `record` fills the build-id cache there.
+    /// The program's `HOME`, removed when the program has ended: `record` fills the build-id cache there.
     home: Scratch,
 }
 

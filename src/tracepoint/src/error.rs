@@ -12,7 +12,8 @@ pub enum Error {
     /// The section is truncated.
     #[error("the tracing data section is truncated: {source}")]
     Section {
-        /// The missing field. The body in its message is the section: the offset counts from the section's start.
+        /// The field that is missing. The message of this error calls the section "the body": its offset counts from the start
+        /// of the section.
         source: DecodeError,
     },
     /// The event is not a tracepoint.
@@ -75,9 +76,9 @@ pub enum FormatWarning {
     /// An unexpected token.
     #[error("print fmt has `{found}` where {expected} was expected")]
     Unexpected {
-        /// The token expected.
+        /// A description of what was expected.
         expected: &'static str,
-        /// The token found; empty at the end of the text, or if it is an expression in place of a field.
+        /// The token found; empty at the end of the text, or if an expression was found in place of a field.
         found: String,
     },
     /// An unknown operator, or an operator in a position where it is not allowed.

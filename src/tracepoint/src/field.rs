@@ -21,7 +21,8 @@ pub struct Field {
     pub is_signed: bool,
     /// Whether it is an array.
     pub is_array: bool,
-    /// Whether the field holds the location of its data, an offset and a length (`__data_loc`, `__rel_loc`).
+    /// Whether the field holds the location of its data: an offset and a length, in very old kernels only an offset
+    /// (`__data_loc`, `__rel_loc`).
     pub is_dynamic: bool,
     /// Whether the offset of a dynamic field is relative to the end of the field (`__rel_loc`).
     pub is_relative: bool,

@@ -69,6 +69,7 @@ pub(super) fn open_how(bytes: &[u8], abi: Abi) -> Option<String> {
 
 /// `struct mount_attr`.
 pub(super) fn mount_attributes(bytes: &[u8]) -> Option<String> {
+    // `None` if the memory is too short, `Some(None)` if no bit is set.
     let attributes = |at| {
         let bits = long(bytes, at)?;
         Some((bits != 0).then(|| files::MOUNT_ATTR_BITS.text(bits)))
@@ -152,6 +153,7 @@ pub(super) fn extended_stat(bytes: &[u8]) -> Option<String> {
     let device = format!("{}:{}", word(bytes, 128)?, word(bytes, 132)?);
     let size = long(bytes, 40)?.to_string();
     let (seconds, nanos) = (long(bytes, 112)?, word(bytes, 120)?);
+    // The nanoseconds of a `struct statx_timestamp` have 4 bytes, those of a `struct timespec` 8.
     let modified = timespec(&[seconds, nanos].map(u64::to_ne_bytes).concat())?;
     // STATX_MTIME.
     let has_modified = mask & 0x40 != 0;

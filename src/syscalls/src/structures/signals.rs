@@ -58,17 +58,17 @@ pub(super) fn signal_information(bytes: &[u8]) -> Option<String> {
         "{{ .si_signo: {}, .si_code: {code_text}",
         names::SIGNAL.text(signal)
     );
-    // SI_USER, or a negative code.
-    let is_from_process = code == 0 || code > u64::from(u32::MAX / 2);
+    // Like the kernel's `SI_FROMUSER`: SI_USER, or a negative code.
+    let is_from_user = code == 0 || code > u64::from(u32::MAX / 2);
     // SI_TIMER has a timer's id in place of the sender.
-    let has_sender = is_from_process && code != 0xffff_fffe;
+    let has_sender = is_from_user && code != 0xffff_fffe;
     if has_sender || is_child {
         let (sender, user) = (int(bytes, 16)?, word(bytes, 20)?);
         text.push_str(&format!(", .si_pid: {sender}, .si_uid: {user}"));
     }
     let value = long(bytes, 24)?;
     // SIGILL, SIGTRAP, SIGBUS, SIGFPE or SIGSEGV, sent by the kernel.
-    let is_fault = matches!(signal, 4 | 5 | 7 | 8 | 11) && !is_from_process;
+    let is_fault = matches!(signal, 4 | 5 | 7 | 8 | 11) && !is_from_user;
     match (is_child, code) {
         // With CLD_EXITED, `si_status` is the exit code; with the other codes of a child, a signal.
         (true, 1) => text.push_str(&format!(", .si_status: {}", int(bytes, 24)?)),
@@ -95,7 +95,8 @@ pub(super) fn signal_stack(bytes: &[u8]) -> Option<String> {
     ))
 }
 
-/// The beginning of `struct sigevent`, without fields that have no meaning for the kind of notification.
+/// The beginning of `struct sigevent`, without fields that have no meaning for the kind of notification, and without a
+/// `sigev_value` of 0.
 pub(super) fn signal_event(bytes: &[u8]) -> Option<String> {
     let (value, signal, kind) = (long(bytes, 0)?, word(bytes, 8)?, word(bytes, 12)?);
     let mut fields = Vec::new();
