@@ -97,7 +97,7 @@ impl<'a> Iterator for KallsymsLines<'a> {
 fn hexadecimal(text: &[u8]) -> (u64, usize) {
     let mut number = 0u64;
     let mut digits = 0;
-    // Addresses of 64-bit kernels have 16 digits.
+    // Eight digits at a time, for speed: addresses of 64-bit kernels have 16.
     while let Some(chunk) = text.get(digits..).and_then(<[u8]>::first_chunk)
         && let Some(eight) = eight_digits(*chunk)
     {
@@ -119,8 +119,8 @@ fn eight_digits(text: [u8; 8]) -> Option<u64> {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const TOP: u64 = 0x80 * EACH;
     let bytes = u64::from_be_bytes(text);
-    // Returns a number in which the top bit of each byte is set if that byte of the argument is at least `least`. No byte of the
-    // argument has its top bit set.
+    // Returns a number in which the top bit of each byte is set if that byte of the argument is at least `least`. The argument
+    // must not have a byte with its top bit set.
     let reaches = |bytes: u64, least: u64| ((bytes | TOP) - least * EACH) & TOP;
     let decimal = reaches(bytes & !TOP, 0x30) & !reaches(bytes & !TOP, 0x3a);
     let lower = (bytes | (0x20 * EACH)) & !TOP;
@@ -168,7 +168,7 @@ pub fn parse(listing: &[u8], relocation: Option<(&str, u64)>) -> Kallsyms {
     collector.finish()
 }
 
-/// Maximum length of a line: a hole in a sparse file is a line of any length.
+/// Maximum length of a line, which limits the buffer: a hole in a sparse file is read as one line, however large it is.
 const MAX_LINE: usize = 1 << 20;
 /// Bytes read at a time.
 const CHUNK: usize = 64 << 10;
@@ -187,7 +187,8 @@ pub fn read(source: &mut dyn io::Read, relocation: Option<(&str, u64)>) -> io::R
     Ok(collector.finish())
 }
 
-/// The address of the kernel's function `name`; `None` if it is missing. Reads no further than the chunk with its line.
+/// The address of the kernel's own function `name`, not of a module's function with this name; `None` if it is missing. Reads no
+/// further than the chunk with its line.
 ///
 /// # Errors
 ///
@@ -257,14 +258,16 @@ struct Collector<'r> {
     is_blank: bool,
     /// Names of modules. Their numbers start at 1; 0 is the kernel itself.
     modules: Vec<Box<str>>,
-    /// Position and module number of each symbol whose module is not that of the previous symbol.
+    /// Position and module number of each symbol whose module is not that of the previous symbol. Symbols before the first of
+    /// these positions are the kernel's.
     runs: Vec<(u32, usize)>,
 }
 
 impl<'r> Collector<'r> {
     fn new(relocation: Option<(&'r str, u64)>) -> Self {
+        let demangle = false;
         Self {
-            builder: TableBuilder::new(false),
+            builder: TableBuilder::new(demangle),
             relocation,
             reference: None,
             hidden: true,
@@ -284,6 +287,7 @@ impl<'r> Collector<'r> {
         if let Some((name, _)) = self.relocation
             && self.reference.is_none()
             && symbol.kind == SymbolKind::Function
+            // Not a symbol of a module, whose text ends with the module's name.
             && line.text == name.as_bytes()
         {
             self.reference = Some(line.address);
@@ -326,6 +330,7 @@ impl<'r> Collector<'r> {
             let run = started_runs.checked_sub(1).and_then(|last| runs.get(last));
             run.map_or(0, |(_, number)| *number)
         };
+        // As in perf, all modules are one region, and the kernel is another.
         self.builder
             .fix_ends(|position, next| (module(position) == 0) != (module(next) == 0));
         self.builder.drop_duplicates();

@@ -61,6 +61,7 @@ pub(crate) fn load_module(
     request: &ObjectRequest<'_>,
 ) -> LoadedSymbols {
     let mut findings = Vec::new();
+    // The path is only the module's name, `[ext4]`, if its file is not known.
     if request.path.is_absolute()
         && let Some(loaded) = load_module_file(files, paths, request, &mut findings)
     {
@@ -69,6 +70,7 @@ pub(crate) fn load_module(
     let kernel = ObjectRequest {
         build_id: request.kernel_build_id,
         kind: ObjectKind::Kernel,
+        // `kallsyms::read` does not move the symbols of modules.
         relocation: None,
         ..*request
     };
@@ -129,12 +131,13 @@ fn load_module_file(
         (Some(cache), Some(id)) => candidates::cached(cache, id, request.kind).to_vec(),
         _ => Vec::new(),
     };
-    let own = paths.under_symfs(request.path);
-    for path in cached.into_iter().chain([own]) {
+    let object_path = paths.under_symfs(request.path);
+    for path in cached.into_iter().chain([object_path]) {
         let Ok(bytes) = files.read(&path) else {
             continue;
         };
         let bytes = match decompressed(&bytes) {
+            // It was not compressed.
             Ok(Cow::Borrowed(_)) => bytes,
             Ok(Cow::Owned(unpacked)) => unpacked.into(),
             Err(reason) => {
@@ -165,6 +168,7 @@ fn load_vmlinux(
         let bytes = match files.read(&path) {
             Ok(bytes) => bytes,
             Err(error) => {
+                // Candidates that can't be read are not reported.
                 findings.extend(paths.vmlinux.is_some().then(|| unreadable(&path, &error)));
                 continue;
             }

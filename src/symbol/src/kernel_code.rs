@@ -162,18 +162,23 @@ mod tests {
         let halves = |file: &mut Vec<u8>, numbers: &[u16]| {
             file.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
         };
+        // Type, machine, version.
         halves(&mut file, &[4, 62, 1, 0]);
         let longs = |file: &mut Vec<u8>, numbers: &[u64]| {
             file.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
         };
+        // Entry point, offsets of the program and section headers; flags, sizes and numbers of headers.
         longs(&mut file, &[0, 64, 0]);
         halves(&mut file, &[0, 0, 64, 56, 1, 0, 0, 0]);
+        // The program header: type, flags; file offset, virtual and physical address, size in the file and in memory, alignment.
         halves(&mut file, &[1, 0, 5, 0]);
         longs(&mut file, &[120, START, 0, 16, 16, 1]);
         file.extend(0..16);
         file
     }
 
+    /// Returns the code in `range` of a kernel that was recorded `moved` bytes after `START`. `listings` are directories with a
+    /// kcore, each with its kallsyms.
     fn code(listings: &[(&str, &str)], moved: u64, range: Range<u64>) -> Option<Vec<u8>> {
         let mut files = MemoryFiles::new();
         for (folder, listing) in listings {
@@ -212,9 +217,10 @@ mod tests {
 
     #[test]
     fn code_comes_from_the_memory_of_the_recorded_boot() {
+        let not_moved = 0;
         let copies = format!("/cache/[kernel.kcore]/{}", "ab".repeat(20));
         let copies = [format!("{copies}/1"), format!("{copies}/2")];
-        let at = |range| code(&[(&copies[0], LISTING), (&copies[1], "")], 0, range);
+        let at = |range| code(&[(&copies[0], LISTING), (&copies[1], "")], not_moved, range);
         assert_eq!(at(START..START + 4), Some(vec![0, 1, 2, 3]));
         assert_eq!(at(START + 14..u64::MAX), Some(vec![14, 15]));
         assert_eq!(at(START + 16..START + 20), None);
@@ -226,7 +232,10 @@ mod tests {
             None,
             "the kernel was at another address"
         );
-        // Without its build-id, the running kernel may not be the recorded one.
-        assert_eq!(code(&[("/proc", LISTING)], 0, START..START + 4), None);
+        // No build-id of the running kernel is known, so it may not be the recorded one.
+        assert_eq!(
+            code(&[("/proc", LISTING)], not_moved, START..START + 4),
+            None
+        );
     }
 }

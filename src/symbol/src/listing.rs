@@ -41,13 +41,13 @@ pub(crate) fn find(
         .as_ref()?
         .join("[kernel.kallsyms]")
         .join(build_id.to_string());
-    // Old caches stored the file itself under the id.
+    // In old caches, the entry is not a directory but the listing itself.
     [entry.join("kallsyms"), entry]
         .into_iter()
         .find(|path| files.read(path).is_ok())
 }
 
-/// The `kcore` next to a listing, if it can be read and is of the recorded boot.
+/// The `kcore` next to a listing named `kallsyms`, if it can be read and is of the recorded boot.
 pub(crate) fn memory_of(
     files: &dyn Files,
     listing: &Path,

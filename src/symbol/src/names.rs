@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use crate::files::FileBytes;
 
-/// Position of a name.
+/// Position of a name in a [`NameTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct NameAt(u32);
 
@@ -66,7 +66,7 @@ impl NameTable {
         self.in_file(name).or_else(|| self.copy(text))
     }
 
-    /// The position of `name` if it lies in the first 2 GiB of the file and a NUL follows it there.
+    /// The position of `name` if it is a slice of the first 2 GiB of the file, followed there by a NUL.
     fn in_file(&self, name: &[u8]) -> Option<NameAt> {
         let file = self.file.as_ref()?;
         let offset = name.as_ptr().addr().checked_sub(file.as_ptr().addr())?;
@@ -97,7 +97,7 @@ impl NameTable {
         self.buffer.shrink_to_fit();
     }
 
-    /// The name at a position. If the file was modified meanwhile, it may be another text, or empty.
+    /// The name at a position. If the file was modified meanwhile, the name may be another one, or empty.
     pub(crate) fn get(&self, at: NameAt) -> &str {
         let bytes = match at.0 & IN_BUFFER {
             0 => self.name_in_file(at.0 as usize),

@@ -54,6 +54,7 @@ impl OverlappingRanges {
     pub(crate) fn covers(&self, address: u64) -> bool {
         let after = self.ranges.partition_point(|(start, _)| *start <= address);
         let range = after.checked_sub(1).and_then(|last| self.ranges.get(last));
+        // A range may consist only of symbols without size at one address, which is then both its start and its end.
         range.is_some_and(|(start, end)| address < *end || address == *start)
     }
 
@@ -72,6 +73,7 @@ impl InsertionHistory {
         let mut rest = dropped.as_slice();
         for step in &self.steps {
             changes.push(TreeChange::Insert(step.inserted.clone()));
+            // If this step drops none, a later one drops its duplicates.
             let count = match step.drops_duplicates {
                 true => rest.partition_point(|(cause, _)| *cause < step.inserted.end),
                 false => 0,
@@ -81,6 +83,7 @@ impl InsertionHistory {
             for (_, loser) in erased {
                 changes.push(TreeChange::Erase(*loser));
                 if let Some(place) = place.get_mut(*loser as usize) {
+                    // Not in the table.
                     *place = u32::MAX;
                 }
             }

@@ -109,7 +109,9 @@ impl JitDump {
             }
             current.insert(function);
         }
-        let mut builder = TableBuilder::new(false);
+        let demangle = false;
+        let mut builder = TableBuilder::new(demangle);
+        // Ascending by address, like the symbols of the table.
         let mut bodies = Vec::with_capacity(current.functions.len());
         for function in current.functions.into_values() {
             bodies.push(function.body);
@@ -153,7 +155,8 @@ pub fn parse(file: &FileBytes) -> Option<JitDump> {
             _ => return None,
         },
     };
-    let header = usize::try_from(reader.word(bytes, 8)?).ok()?;
+    // The header: magic, version, size of the header, machine, padding, pid; start time, flags.
+    let header_size = usize::try_from(reader.word(bytes, 8)?).ok()?;
     let flags = reader.long(bytes, 32)?;
     let mut dump = JitDump {
         started: reader
@@ -166,8 +169,8 @@ pub fn parse(file: &FileBytes) -> Option<JitDump> {
         reader,
         machine: machine(reader.word(bytes, 12)?),
     };
-    bytes.get(header..)?;
-    let end = dump.read_records(bytes, header);
+    bytes.get(header_size..)?;
+    let end = dump.read_records(bytes, header_size);
     dump.truncated = end < bytes.len();
     Some(dump)
 }
@@ -194,9 +197,9 @@ impl JitDump {
     /// Reads the records from `at` on; returns the end of the last complete one.
     fn read_records(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let mut current = CurrentFunctions::default();
-        // The first function with a range and a name.
+        // By range and name: the index of the first function that was loaded with them.
         let mut numbers = FxHashMap::default();
-        // The parts for the next JIT_CODE_LOAD.
+        // The lines and frames for the next JIT_CODE_LOAD.
         let mut pending = FunctionParts::default();
         while let Some(content) = record_at(self.reader, bytes, at) {
             let record = DumpRecord {
@@ -263,6 +266,7 @@ impl DumpRecord<'_> {
             time: reader.long(bytes, 8)?,
             start,
             end: start.saturating_add(size),
+            // Set by the caller.
             number: 0,
             moved_from: None,
             name: names.push(name)?,
@@ -277,7 +281,8 @@ impl DumpRecord<'_> {
     /// Parses `JIT_CODE_DEBUG_INFO`. After the header: the function's address, the number of entries, the entries.
     fn lines(&self) -> Option<ByteRange> {
         const ENTRIES: usize = RECORD_HEADER + 16;
-        (self.reader.long(self.bytes, 24)? > 0).then(|| self.part(ENTRIES, usize::MAX))
+        let to_end_of_record = usize::MAX;
+        (self.reader.long(self.bytes, 24)? > 0).then(|| self.part(ENTRIES, to_end_of_record))
     }
 
     /// Parses `JIT_CODE_UNWINDING_INFO`. After the header: total size of both tables, size of `.eh_frame_hdr`, size mapped after
@@ -306,8 +311,8 @@ struct CurrentFunctions {
 }
 
 impl CurrentFunctions {
-    /// Parses `JIT_CODE_MOVE`: removes the function at the old address and returns it with the new one, which the caller inserts.
-    /// `None` if there is no such function. After the header: pid, tid, vma, old and new address, size, number.
+    /// Parses `JIT_CODE_MOVE`: removes the function at the old address and returns it at the new address; the caller inserts it
+    /// there. `None` if there is no such function. After the header: pid, tid, vma, old and new address, size, number.
     fn move_function(&mut self, reader: DumpReader, record: &[u8]) -> Option<JitFunction> {
         let time = reader.long(record, 8)?;
         let (old, start) = (reader.long(record, 32)?, reader.long(record, 40)?);
@@ -355,7 +360,7 @@ mod tests {
                 big,
                 bytes: Vec::new(),
             };
-            // Version, size of the header, machine, padding, pid; start time, flags.
+            // Magic, version, size of the header, machine, padding, pid; start time, flags.
             writer.words(&[MAGIC, 1, 40, EM_X86_64.into(), 0, 77]);
             writer.longs(&[1, 0]);
             writer

@@ -18,11 +18,15 @@ use super::lines::LineEntries;
 use super::merged_frames::MergedFrames;
 use super::{JitDump, JitFunction};
 
+/// Size of `Elf64_Ehdr`, in bytes.
 const FILE_HEADER: u16 = 64;
+/// Size of `Elf64_Phdr`, in bytes.
 const PROGRAM_HEADER: u16 = 56;
+/// Size of `Elf64_Shdr`, in bytes.
 const SECTION_HEADER: u16 = 64;
+/// Size of `Elf64_Sym`, in bytes.
 const SYMBOL: usize = 24;
-/// Start of the code.
+/// Address and file offset of the first byte of code; also the size of a page.
 const TEXT: usize = 0x1000;
 /// Alignment of functions, as compilers align them.
 const FUNCTION_ALIGN: usize = 16;
@@ -55,6 +59,7 @@ struct Section {
 }
 
 impl Section {
+    /// `flags` and `address` are 0 for a section that is not loaded.
     fn new(name: &'static str, kind: u32, flags: u32, address: usize, bytes: Vec<u8>) -> Self {
         Self {
             name,
@@ -73,10 +78,11 @@ impl Section {
     }
 }
 
-/// The code of all functions, with the place of each piece.
+/// The code of all functions, with the place of the code of each.
 struct PlacedCode {
+    /// The content of `.text`.
     text: Vec<u8>,
-    /// The addresses of each piece of code in the object, by its offset in the dump.
+    /// The addresses in the object of the code of each function, by the offset of this code in the dump.
     places: FxHashMap<usize, Range<usize>>,
 }
 
@@ -168,9 +174,11 @@ impl JitDump {
 
     fn add_symbols(&self, places: &FxHashMap<usize, Range<usize>>, sections: &mut Vec<Section>) {
         let mut symbols = Writer::new(self.reader.big);
+        // The null symbol.
         symbols.bytes.resize(SYMBOL, 0);
         let mut names = vec![0];
         for (function, place) in self.placed(places) {
+            // Offset of the name, binding and type, visibility; then the section, address and size.
             symbols.word(u32::try_from(names.len()).unwrap_or_default());
             symbols.bytes.extend([STB_GLOBAL << 4 | STT_FUNC, 0]);
             // The index of .text.
@@ -182,6 +190,7 @@ impl JitDump {
         }
         let number = u32::try_from(sections.len()).unwrap_or_default();
         let mut table = Section::new(".symtab", SHT_SYMTAB, 0, 0, symbols.bytes);
+        // The string table is the next section; the first global symbol follows the null symbol.
         (table.link, table.info, table.entry) = (number + 1, 1, SYMBOL);
         sections.push(table);
         sections.push(Section::new(".strtab", SHT_STRTAB, 0, 0, names));
@@ -232,6 +241,7 @@ fn elf(big: bool, machine: u16, mut sections: Vec<Section>) -> Vec<u8> {
     }
     let segments: Vec<(u32, u32, Range<usize>)> = segments(&sections);
     let mut out = Writer::new(big);
+    // Zeros in place of the file header, which is filled in last.
     out.part(usize::from(FILE_HEADER), &[]);
     for (kind, flags, range) in &segments {
         out.segment(*kind, *flags, range);
@@ -251,6 +261,7 @@ fn elf(big: bool, machine: u16, mut sections: Vec<Section>) -> Vec<u8> {
         }
     }
     let headers = out.bytes.len().next_multiple_of(8);
+    // Only the zeros before the section headers.
     out.part(headers, &[]);
     for ((section, name), offset) in sections.iter().zip(name_offsets).zip(offsets) {
         out.section(section, name, offset);
@@ -283,14 +294,17 @@ impl Writer {
         let order = if self.big { ELFDATA2MSB } else { ELFDATA2LSB };
         self.bytes.extend(ELFMAG);
         self.bytes.extend([ELFCLASS64, order, EV_CURRENT]);
+        // The rest of `e_ident`.
         self.bytes.extend([0; 9]);
         self.half(ET_DYN);
         self.half(machine);
         self.word(u32::from(EV_CURRENT));
+        // Entry point, offsets of the program and section headers, flags.
         self.long(TEXT);
         self.long(usize::from(FILE_HEADER));
         self.long(headers);
         self.word(0);
+        // Sizes and numbers of headers.
         self.half(FILE_HEADER);
         self.half(PROGRAM_HEADER);
         self.half(segments as u16);
@@ -305,8 +319,9 @@ impl Writer {
         self.word(kind);
         self.word(flags);
         let (start, size) = (range.start, range.len());
-        // The code starts at the first page boundary.
+        // The loaded segment is aligned to pages.
         let align = if kind == PT_LOAD { TEXT } else { 4 };
+        // File offset, virtual and physical address, size in the file and in memory, alignment.
         for number in [start, start, start, size, size, align] {
             self.long(number);
         }
@@ -322,6 +337,7 @@ impl Writer {
         self.long(section.bytes.len());
         self.word(section.link);
         self.word(section.info);
+        // Alignment.
         self.long(if section.flags & SHF_EXECINSTR == 0 {
             1
         } else {

@@ -23,7 +23,8 @@ pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> LoadedSymb
                 count: map.bad_lines,
             });
         }
-        return loaded(map.table, None, path, findings);
+        let no_code = None;
+        return loaded(map.table, no_code, path, findings);
     }
     match dump_of(files, request, &mut findings) {
         Some((path, dump)) => {

@@ -47,7 +47,8 @@ impl ServedFiles {
             parts: parts.iter().map(|(part, _)| *part).collect(),
             requests: Mutex::default(),
         });
-        let mut paths = SearchPaths::new(None);
+        let no_cache = None;
+        let mut paths = SearchPaths::new(no_cache);
         paths.servers = Some(server.clone());
         Self {
             files,

@@ -11,11 +11,14 @@ use crate::files::MemoryFiles;
 use crate::origin::SymbolOrigin;
 
 const CACHE: &str = "/home/ada/.debug";
+/// For recordings without the build-id of the kernel.
+const NO_BUILD_ID: Option<&BuildId> = None;
 
 fn paths() -> SearchPaths {
     SearchPaths::new(Some(PathBuf::from(CACHE)))
 }
 
+/// Returns a build-id of equal bytes: that of `TinyElf::default()` is `id(0xab)`.
 fn id(byte: u8) -> BuildId {
     BuildId::from_bytes(&[byte; 20]).expect("a build-id")
 }
@@ -274,7 +277,10 @@ fn kernel_name(
 #[test]
 fn kallsyms_is_of_the_recorded_kernel() {
     let files = kernel_files(1);
-    assert_eq!(kernel_name(&files, &paths(), None).as_deref(), Ok("work"));
+    assert_eq!(
+        kernel_name(&files, &paths(), NO_BUILD_ID).as_deref(),
+        Ok("work")
+    );
     assert_eq!(
         kernel_name(&files, &paths(), Some(&id(1))).as_deref(),
         Ok("work")
@@ -303,14 +309,14 @@ fn hidden_addresses_are_reported() {
     files.insert("/proc/kallsyms", b"0000000000000000 T _text\n".to_vec());
     let path = PathBuf::from("/proc/kallsyms");
     assert_eq!(
-        kernel_name(&files, &paths(), None),
+        kernel_name(&files, &paths(), NO_BUILD_ID),
         Err(vec![SymbolFinding::KernelAddressesHidden {
             path: path.clone()
         }])
     );
     files.insert("/proc/kallsyms", b"ffffffff81000000 T _stext\n".to_vec());
     assert_eq!(
-        kernel_name(&files, &paths(), None),
+        kernel_name(&files, &paths(), NO_BUILD_ID),
         Err(vec![SymbolFinding::NoRelocationSymbol {
             path,
             symbol: "_text".into()
@@ -423,7 +429,7 @@ fn files_of_another_mount_namespace_are_found() {
     assert_eq!(origin, Some(SymbolOrigin::Object));
     let loaded = load(&files, &paths(), &request(Path::new("/bin/app (deleted)")));
     assert_eq!(loaded.source, Path::new("/proc/77/root/bin/app"));
-    // The first process has exited, or has another file; another process has the right one.
+    // Process 76 has exited, 75 has another file at the path, and 77 has the right one.
     let exited = ObjectRequest {
         pid: Some(76),
         other_pids: &[75, 77],
@@ -432,7 +438,7 @@ fn files_of_another_mount_namespace_are_found() {
     files.insert("/proc/75/root/bin/app", other.build());
     let loaded = load(&files, &paths(), &exited);
     assert_eq!(loaded.source, Path::new("/proc/77/root/bin/app"));
-    // Without a recorded build-id, it is unknown whether it is the same file.
+    // Without a recorded build-id, the file in the mount namespace can't be verified.
     let unknown = ObjectRequest {
         pid: Some(77),
         ..ObjectRequest::new(Path::new("/gone"), ObjectKind::User)

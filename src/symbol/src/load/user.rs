@@ -31,6 +31,7 @@ pub struct ObjectFiles {
     object: PathBuf,
     kind: ObjectKind,
     demangle: bool,
+    /// From [`build_id_of_request`].
     id: Option<BuildId>,
     selected: Option<SelectedFiles>,
     findings: Vec<SymbolFinding>,
@@ -64,7 +65,7 @@ impl ObjectFiles {
     pub fn debug(&self) -> Option<DebugSource> {
         let selected = self.selected.as_ref()?;
         let (symbols, runtime) = selected.images().ok()?;
-        Some(self.source(selected, runtime.as_ref().unwrap_or(&symbols)))
+        Some(self.debug_source(selected, runtime.as_ref().unwrap_or(&symbols)))
     }
 
     /// Whether symbol names, as they are in the files, may contain `part`; `true` if a file cannot be parsed, `false` if no
@@ -84,7 +85,7 @@ impl ObjectFiles {
         })
     }
 
-    fn source(&self, selected: &SelectedFiles, runtime: &ElfImage<'_>) -> DebugSource {
+    fn debug_source(&self, selected: &SelectedFiles, runtime: &ElfImage<'_>) -> DebugSource {
         DebugSource {
             object: self.object.clone(),
             kind: self.kind,
@@ -133,27 +134,29 @@ impl ObjectFiles {
             table: builder.finish(AddressKind::FileOffset),
             source: names.path.clone(),
             findings,
-            debug: Some(self.source(selected, source.runtime)),
+            debug: Some(self.debug_source(selected, source.runtime)),
             modules: Vec::new(),
             code: None,
         }
     }
 }
 
-/// A file that passed the checks.
+/// A file that passed [`check_file`].
 #[derive(Clone)]
 struct CheckedFile {
     path: PathBuf,
     bytes: FileBytes,
     has_symtab: bool,
     has_dynsym: bool,
+    /// Whether it has `.gnu_debugdata`.
     has_debug_data: bool,
 }
 
-/// The search for the files of an object. Symbol names come from the first file with `.symtab`, mapping and PLT from
-/// the first with `.dynsym`. If there is only one of these files, it is used for both.
+/// The search for the files of an object. Symbol names come from the first file with `.symtab`, the mapped segments and the PLT
+/// from the first with `.dynsym`. If there is only one of these files, it is used for both.
 #[derive(Default)]
 struct FileSearch {
+    /// From [`build_id_of_request`].
     id: Option<BuildId>,
     names: Option<CheckedFile>,
     runtime: Option<CheckedFile>,
@@ -161,7 +164,7 @@ struct FileSearch {
     embedded: Option<CheckedFile>,
     /// Whether any file was read.
     has_read: bool,
-    /// Whether a file passed the checks.
+    /// Whether a file passed [`check_file`].
     has_match: bool,
     findings: Vec<SymbolFinding>,
 }
@@ -169,7 +172,7 @@ struct FileSearch {
 /// The selected files of one object.
 struct SelectedFiles {
     names: CheckedFile,
-    /// The file with `.dynsym`; `None` if `names` is used instead.
+    /// The file with `.dynsym`, or the one from which `names` was extracted; `None` if `names` is used instead.
     runtime: Option<CheckedFile>,
     /// Whether `names` was extracted from `.gnu_debugdata` of `runtime`.
     is_extracted: bool,
@@ -188,21 +191,22 @@ impl SelectedFiles {
 }
 
 impl FileSearch {
+    /// Adds local files until there are `names` and `runtime`. Of existing files that can't be read, reports only the object itself.
     fn run(&mut self, files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) {
         let id = self.id;
-        let own = paths.under_symfs(request.path);
+        let object_path = paths.under_symfs(request.path);
         let listed = candidates::of_user_object(files, paths, request, id.as_ref());
         for path in listed {
             if self.names.is_some() && self.runtime.is_some() {
                 break;
             }
             let read = match request.image {
-                Some(image) if path == own => Ok(image.clone()),
+                Some(image) if path == object_path => Ok(image.clone()),
                 _ => files.read(&path),
             };
             match read {
                 Ok(bytes) => self.add_file(path, bytes),
-                Err(error) if error.kind() != io::ErrorKind::NotFound && path == own => {
+                Err(error) if error.kind() != io::ErrorKind::NotFound && path == object_path => {
                     self.findings.push(unreadable(&path, &error));
                 }
                 Err(_) => {}
@@ -210,8 +214,8 @@ impl FileSearch {
         }
     }
 
-    /// For user objects with a build-id, adds files from servers: the object if no local file passed the checks, and its debug
-    /// file if no file has names.
+    /// For user objects with a build-id, adds files from servers: the object if no local file passed [`check_file`], and its
+    /// debug file if no file has names.
     fn query_servers(
         &mut self,
         files: &dyn Files,
@@ -303,7 +307,9 @@ impl FileSearch {
         let image = ElfImage::parse(&holder.bytes).ok()?;
         let extracted = decompressed(image.debug_data()?).and_then(|bytes| {
             let bytes = FileBytes::from(bytes.into_owned());
-            check_file(holder.path.clone(), bytes, None).map_err(|finding| finding.to_string())
+            let any_build_id = None;
+            check_file(holder.path.clone(), bytes, any_build_id)
+                .map_err(|finding| finding.to_string())
         });
         match extracted {
             Ok(names) => names.has_symtab.then_some(names),
