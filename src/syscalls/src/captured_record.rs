@@ -82,8 +82,8 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
     let memory_size = usize::try_from(memory_size).unwrap_or(usize::MAX);
     let (bytes, is_truncated) = match *state {
         BYTES => (data, memory_size > length),
-        // For a text, `memory_size` is the maximum number of bytes to copy: the text's limit, one more byte, and the NUL, the last
-        // byte of `data`. If all of them are used, the text exceeds the limit: the byte after the limit is dropped, too.
+        // For a text, `memory_size` is the maximum number of bytes to copy: the text's limit, one more byte, and the NUL, the
+        // last byte of `data`. If all of them are used, the text exceeds the limit: the byte after the limit is dropped, too.
         TEXT if length >= memory_size => (data.get(..length.saturating_sub(2))?, true),
         TEXT => (data.get(..length.saturating_sub(1))?, false),
         UNREADABLE | MORE => (data, false),
