@@ -2,12 +2,12 @@
 
 use std::io;
 
-/// Open files limit for root if the hard limit is lower: the kernel's default of `fs.nr_open`, the
-/// maximum allowed.
+/// The limit of open files that root gets if the hard limit is lower: the default of `fs.nr_open`, the highest limit that the
+/// kernel allows.
 const FOR_ROOT: libc::rlim_t = 1 << 20;
 
-/// Raises the soft limit of open files (`RLIMIT_NOFILE`) to the hard limit, and returns it. For root
-/// (`CAP_SYS_RESOURCE`), both are raised to at least 1048576 if `fs.nr_open` permits it.
+/// Raises the soft limit of open files (`RLIMIT_NOFILE`) to the hard limit, and returns the new limit. For root
+/// (`CAP_SYS_RESOURCE`), both limits are raised to at least 1048576 if `fs.nr_open` permits it.
 ///
 /// # Errors
 /// What getrlimit(2) and setrlimit(2) report.

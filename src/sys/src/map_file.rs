@@ -30,7 +30,7 @@ impl Deref for MappedFile {
 ///
 /// # Errors
 /// What open(2), fstat(2) and mmap(2) report; [`io::ErrorKind::IsADirectory`] for a directory.
-/// `ENOMEM` becomes [`io::ErrorKind::OutOfMemory`] with the size in its text.
+/// `ENOMEM` becomes [`io::ErrorKind::OutOfMemory`] with the file's size in the error's text.
 pub fn map_file(path: &Path) -> io::Result<MappedFile> {
     map(&File::open(path)?)
 }

@@ -59,10 +59,9 @@ impl Mapping {
         self.size
     }
 
-    /// Returns `length` bytes from `position` on in the circular part of the memory. This part
-    /// begins at `offset` and ends with the memory; its size must be a power of two. The second
-    /// piece is empty unless the bytes wrap around the end; both are empty if `length` exceeds the
-    /// size of the part.
+    /// Returns `length` bytes from `position` on in the circular part of the memory, as two pieces. The part begins at `offset`
+    /// from [`base`](Self::base) and ends with the memory; its size must be a power of two. The second piece is empty unless the
+    /// bytes wrap around the end; both are empty if `length` exceeds the size of the part.
     ///
     /// # Safety
     ///
@@ -80,7 +79,7 @@ impl Mapping {
         let start = usize::try_from(position & (size as u64 - 1)).unwrap_or_default();
         let first = length.min(size - start);
         // SAFETY: both pieces lie inside the mapping (offset + size is its end, start < size, first
-        // <= size - start, length <= size), and the caller guarantees that it isn't written.
+        // <= size - start, length <= size), and the caller guarantees that the memory isn't written.
         unsafe {
             let part = self.base.as_ptr().add(offset).cast_const();
             (

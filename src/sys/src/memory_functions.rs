@@ -8,8 +8,8 @@ use std::arch::naked_asm;
 
 /// Copies `count` bytes; source and destination may overlap. Returns the destination.
 ///
-/// Up to 128 bytes are loaded before the first is stored. Longer copies go upwards, or downwards if the destination begins
-/// inside the source.
+/// Copies of up to 128 bytes load all bytes before they store the first. Longer copies go upwards, or downwards if the
+/// destination begins inside the source.
 ///
 /// # Safety
 /// That of memmove(3).
@@ -17,6 +17,7 @@ use std::arch::naked_asm;
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn move_bytes(to: *mut u8, from: *const u8, count: usize) -> *mut u8 {
     naked_asm!(
+        // The returned value, also of the functions to which this one jumps.
         "mov rax, rdi",
         "cmp rdx, 16",
         "jb {few}",
@@ -111,7 +112,7 @@ unsafe extern "C" fn move_more(to: *mut u8, from: *const u8, count: usize) -> *m
     )
 }
 
-/// [`move_bytes`] of more than 128 bytes, upwards unless the destination begins inside the source.
+/// [`move_bytes`] of more than 128 bytes, upwards. If the destination begins inside the source, [`move_down`] copies instead.
 ///
 /// # Safety
 /// That of [`move_bytes`].
@@ -243,7 +244,7 @@ pub(crate) unsafe extern "C" fn compare_bytes(
         "sub eax, 0xffff",
         "jnz 12f",
         "ret",
-        // The lowest bit that is set belongs to the first different byte.
+        // EAX is minus the mask of the different bytes: its lowest set bit is that of the first different byte.
         "12:",
         "bsf eax, eax",
         "add rcx, rax",

@@ -2,9 +2,9 @@
 //! abort.
 //!
 //! The standard library cannot return an error for most allocations: if one fails it prints a line
-//! and a backtrace and calls abort(3). This allocator ends the process before that, unless the
-//! allocation was made through `rperf_memory`: it restores the terminal, waits for the pager, and
-//! prints the requested size and a hint.
+//! and a backtrace and calls abort(3). Before that, this allocator restores the terminal, waits for
+//! the pager, prints the requested size and a hint, and ends the process. Allocations made through
+//! `rperf_memory` return an error instead.
 
 #[cfg(not(target_env = "musl"))]
 use std::alloc::System as Underlying;
@@ -68,7 +68,7 @@ struct SavedTerminal {
     text: Vec<u8>,
 }
 
-// SAFETY: every request is passed on unchanged, so its contract applies. Code that ends
+// SAFETY: every request is passed on unchanged, so the contract of `Underlying` applies. Code that ends
 // the process does not allocate, and cannot unwind.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
@@ -107,7 +107,8 @@ fn checked(block: *mut u8, size: usize) -> *mut u8 {
     block
 }
 
-/// Ends the process, unless the allocation may fail or there is no message.
+/// Ends the process. Returns only if the failed allocation was made through `rperf_memory`, whose caller handles the error, or if
+/// there is no message.
 #[cold]
 #[inline(never)]
 fn fail(size: usize) {
@@ -131,8 +132,8 @@ pub fn explain_out_of_memory(message: OutOfMemoryMessage) {
     PANIC_HOOK.call_once(set_panic_hook);
 }
 
-/// Installs a panic hook that reports a thread that cannot get its signal stack like a failed allocation: the standard library
-/// panics in such a thread.
+/// Installs a panic hook. The standard library panics in a thread that cannot get its signal stack: the hook reports this as a
+/// failed allocation.
 fn set_panic_hook() {
     let print_panic = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
@@ -150,8 +151,8 @@ fn set_panic_hook() {
 const PROBED: usize = 1 << 20;
 
 /// Handles `SIGABRT`. The C library aborts if its own allocations fail, for example when a thread
-/// starts. If memory is exhausted, the handler reports it like a failed allocation; otherwise it
-/// returns, and abort(3) ends the process.
+/// starts. If memory is exhausted, the handler reports a failed allocation; otherwise it returns, and
+/// abort(3) ends the process.
 extern "C" fn on_abort(_signal: libc::c_int) {
     let (access, flags) = (
         libc::PROT_READ | libc::PROT_WRITE,
@@ -159,14 +160,15 @@ extern "C" fn on_abort(_signal: libc::c_int) {
     );
     // SAFETY: a new mapping changes no other memory.
     let probe = unsafe { libc::mmap(ptr::null_mut(), PROBED, access, flags, -1, 0) };
+    // If another thread is ending the process, this one waits in `fail`.
     if probe == libc::MAP_FAILED || IS_ENDING.load(Ordering::Acquire) {
         fail(PROBED);
     }
 }
 
 impl OutOfMemoryMessage {
-    /// Restores the terminal, waits for the pager, prints the message and exits. Must not allocate, nor take locks, which may
-    /// never be released.
+    /// Restores the terminal, waits for the pager, prints the message and exits. Must not allocate, and must
+    /// not take locks: their holder may never release them.
     fn end(&self, size: usize) -> ! {
         if IS_ENDING.swap(true, Ordering::AcqRel) {
             loop {
@@ -188,8 +190,8 @@ impl OutOfMemoryMessage {
     }
 }
 
-/// Registers the pager: its process id, and this process's end of the pipe that it reads. If memory is exhausted, the pipe is
-/// closed and the pager is waited for.
+/// Registers the pager: its process id, and the writing end of the pipe that the pager reads. If memory is exhausted, this end
+/// is closed and the pager is waited for.
 pub fn note_pager(process: u32, pipe: &impl AsFd) {
     PAGER_PIPE.store(pipe.as_fd().as_raw_fd(), Ordering::Release);
     let process = i32::try_from(process).unwrap_or_default();
@@ -203,11 +205,11 @@ pub fn forget_pager() {
 }
 
 impl TerminalBackup {
-    /// Saves the modes of the terminal `input`; `text` restores its screen and is written to
-    /// `output`.
+    /// Saves the modes of the terminal `input`. If memory is exhausted, they are restored, and `text`, which restores the screen,
+    /// is written to `output`.
     ///
     /// # Errors
-    /// `ENOTTY` if it is not a terminal; what fcntl(2) reports: `EMFILE`.
+    /// `ENOTTY` if `input` is not a terminal; what fcntl(2) reports: `EMFILE`.
     pub fn save(input: &impl AsFd, output: &impl AsFd, text: Vec<u8>) -> io::Result<Self> {
         let input = input.as_fd().try_clone_to_owned()?;
         let output = output.as_fd().try_clone_to_owned()?;
@@ -246,7 +248,7 @@ impl SavedTerminal {
     }
 }
 
-/// Closes the pipe to the pager, and waits until the user leaves it.
+/// Closes the pipe to the pager, and waits until the user leaves the pager.
 fn wait_for_pager() {
     let process = PAGER_PROCESS.load(Ordering::Acquire);
     let pipe = PAGER_PIPE.load(Ordering::Acquire);

@@ -37,26 +37,26 @@ impl OverwriteRing {
     }
 
     /// Copies the records since the last call, newest first; the oldest may be incomplete. The ring
-    /// is paused during the call: records of this time are lost.
+    /// is paused during the call: records that the kernel would write meanwhile are lost.
     ///
     /// # Errors
     /// What ioctl(2) reports for pausing and resuming the ring.
     pub fn take(&mut self) -> io::Result<Vec<u8>> {
-        self.pause(true)?;
+        self.set_paused(true)?;
         let head = self.memory.head();
         let unread = usize::try_from(self.seen.wrapping_sub(head)).unwrap_or(usize::MAX);
         // SAFETY: the kernel doesn't write into a paused ring.
         let (first, second) = unsafe { self.memory.at(head, unread.min(self.size())) };
         let taken = [first, second].concat();
         self.seen = head;
-        self.pause(false)?;
+        self.set_paused(false)?;
         Ok(taken)
     }
 
-    fn pause(&self, on: bool) -> io::Result<()> {
+    fn set_paused(&self, paused: bool) -> io::Result<()> {
         // SAFETY: the descriptor is an open perf event; the request takes a number.
         let result = unsafe {
-            perf_event_open_sys::ioctls::PAUSE_OUTPUT(self.owner.as_raw_fd(), u32::from(on))
+            perf_event_open_sys::ioctls::PAUSE_OUTPUT(self.owner.as_raw_fd(), u32::from(paused))
         };
         match result {
             0.. => Ok(()),

@@ -3,8 +3,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};
 
-/// `PIDFD_THREAD` (Linux 6.9): refers to one thread instead of its process.
+/// `PIDFD_THREAD` (Linux 6.9): the descriptor refers to one thread instead of its process.
 const PIDFD_THREAD: libc::c_uint = libc::O_EXCL.cast_unsigned();
+/// No flags: the descriptor refers to a process with all its threads.
+const WHOLE_PROCESS: libc::c_uint = 0;
 
 /// A descriptor that becomes readable when its task exits.
 #[derive(Debug)]
@@ -18,7 +20,9 @@ impl Pidfd {
     /// for a thread that isn't a leader; `ENOSYS` before Linux 5.3.
     pub fn of(tid: u32) -> io::Result<Self> {
         match Self::open(tid, PIDFD_THREAD) {
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Self::open(tid, 0),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                Self::open(tid, WHOLE_PROCESS)
+            }
             opened => opened,
         }
     }
@@ -29,7 +33,7 @@ impl Pidfd {
     /// What pidfd_open(2) reports: `ESRCH` if there is no such task, `EINVAL` or `ENOENT` if `pid` is a
     /// thread that isn't a leader, `ENOSYS` before Linux 5.3.
     pub fn of_process(pid: u32) -> io::Result<Self> {
-        Self::open(pid, 0)
+        Self::open(pid, WHOLE_PROCESS)
     }
 
     fn open(task: u32, flags: libc::c_uint) -> io::Result<Self> {

@@ -3,11 +3,11 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
 
-/// The increased capacity in bytes: the default limit for unprivileged users (`/proc/sys/fs/pipe-max-size`).
+/// The increased capacity in bytes, which is the default limit for unprivileged users (`/proc/sys/fs/pipe-max-size`).
 const WIDE: i32 = 1 << 20;
 
 /// Sets the capacity of a pipe, by default 64 KiB, to 1 MiB, to reduce context switches between
-/// writer and reader (`F_SETPIPE_SZ`, fcntl(2)). No effect if this isn't a pipe or not permitted.
+/// writer and reader (`F_SETPIPE_SZ`, fcntl(2)). No effect if `pipe` isn't a pipe or this is not permitted.
 pub fn widen_pipe(pipe: impl AsFd) {
     // SAFETY: the borrowed descriptor is open; the request takes a number.
     let _ = unsafe { libc::fcntl(pipe.as_fd().as_raw_fd(), libc::F_SETPIPE_SZ, WIDE) };
@@ -37,7 +37,7 @@ pub fn set_nonblocking(fd: impl AsFd) -> io::Result<()> {
 /// # Errors
 /// What fcntl(2) reports.
 pub fn keep_open_in_children(fd: impl AsFd) -> io::Result<()> {
-    // SAFETY: changes only the flags of an open descriptor.
+    // SAFETY: changes only the flags of an open descriptor: 0 clears `FD_CLOEXEC`.
     match unsafe { libc::fcntl(fd.as_fd().as_raw_fd(), libc::F_SETFD, 0) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),

@@ -37,8 +37,8 @@ impl PriorityBoost {
     /// Raises the priority of the calling thread if it has the default policy. The result must be dropped by the same thread.
     #[must_use]
     pub fn begin() -> Self {
-        let ordinary = u32::try_from(libc::SCHED_OTHER).ok();
-        let current = Attributes::current().filter(|now| Some(now.policy) == ordinary);
+        let default_policy = u32::try_from(libc::SCHED_OTHER).ok();
+        let current = Attributes::current().filter(|now| Some(now.policy) == default_policy);
         let Some(before) = current else {
             return Self { before: None };
         };
@@ -75,7 +75,7 @@ struct Attributes {
     flags: u64,
     nice: i32,
     priority: u32,
-    /// Time slice in nanoseconds, for normal threads since Linux 6.12; 0 before.
+    /// Time slice in nanoseconds, for threads of the default policy since Linux 6.12; 0 before.
     runtime: u64,
     deadline: u64,
     period: u64,

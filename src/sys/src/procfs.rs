@@ -32,8 +32,8 @@ pub struct TaskStatus {
     pub is_filtered: bool,
     /// Its id in its own PID namespace, which gettid(2) returns to it; 0 if unknown (before Linux 4.1).
     pub own_tid: u32,
-    /// The number of PID namespaces in which it has an id, from that of this proc file system on: 1 if it is in the same one,
-    /// 0 if unknown.
+    /// The number of PID namespaces in which the thread has an id, counted from that of this proc file system inwards: 1 if the
+    /// thread belongs to that one, 0 if unknown.
     pub namespaces: usize,
     /// The number of times that the thread was taken off a CPU. If a waiting thread has the same number later, it has not run
     /// in between.
@@ -171,8 +171,8 @@ impl Proc {
     /// # Errors
     /// What opening and reading the file report; `EACCES` for other users' processes.
     pub fn maps(&self, pid: u32, limit: Duration) -> io::Result<(Vec<u8>, bool)> {
-        // As in perf, the thread's file: before Linux 4.5, the process's file searches all threads to mark their stacks, which is
-        // slow.
+        // As in perf, the main thread's file: before Linux 4.5, the process's file searches all threads to mark their stacks,
+        // which is slow.
         let mut file = File::open(self.path(format!("{pid}/task/{pid}/maps")))?;
         let began = Instant::now();
         let (mut text, mut page) = (Vec::new(), [0; MAPS_PAGE]);

@@ -11,7 +11,7 @@ use crate::ring_memory::{RingMemory, TimeConversion, byte_distance};
 /// A ring that the kernel writes forward: bytes between tail and head are never overwritten.
 ///
 /// Positions (`head`, `tail`) count bytes since the ring's creation and never wrap; a position
-/// modulo the ring's size is its offset in memory.
+/// modulo the ring's size is its offset in the data area.
 #[derive(Debug)]
 pub struct RingMap {
     /// Shared with the ring's AUX area, whose positions are in the same control page.
@@ -22,8 +22,8 @@ impl RingMap {
     /// Maps a ring of `pages` data pages (a power of two) for `counter`.
     ///
     /// # Errors
-    /// What mmap(2) reports: `EPERM` if the locked memory exceeds `perf_event_mlock_kb` and
-    /// `RLIMIT_MEMLOCK`, `EINVAL` if `pages` is not a power of two, `ENOMEM`;
+    /// What mmap(2) reports: `EPERM` if the locked memory exceeds what `perf_event_mlock_kb` and
+    /// `RLIMIT_MEMLOCK` allow together, `EINVAL` if `pages` is not a power of two, `ENOMEM`;
     /// [`io::ErrorKind::OutOfMemory`] if the size in bytes overflows.
     pub fn new(counter: &Counter, pages: usize) -> io::Result<Self> {
         let memory = RingMemory::map(counter, pages, libc::PROT_READ | libc::PROT_WRITE)?;

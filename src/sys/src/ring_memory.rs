@@ -31,8 +31,8 @@ pub struct TimeConversion {
     pub mult: u32,
     /// Offset to add.
     pub zero: u64,
-    /// For clocks with less than 64 bits: an earlier hardware time in 64 bits, by which later ones are extended (`time_cycles`),
-    /// and the mask of the clock's bits (`time_mask`).
+    /// For clocks with less than 64 bits: `time_cycles`, an earlier hardware time in 64 bits, from which the upper bits of later
+    /// ones are derived, and `time_mask`, the mask of the clock's bits.
     pub short: Option<(u64, u64)>,
 }
 
@@ -50,7 +50,7 @@ impl TimeConversion {
     }
 }
 
-/// A mapped ring. A position modulo the ring's size is its offset in memory.
+/// A mapped ring. A position modulo the ring's size is its offset in the data.
 #[derive(Debug)]
 pub(crate) struct RingMemory {
     /// The control page, followed by the data.
@@ -67,8 +67,10 @@ impl RingMemory {
         let page = page_size();
         let size = pages.checked_mul(page).ok_or(io::ErrorKind::OutOfMemory)?;
         let mapped = size.checked_add(page).ok_or(io::ErrorKind::OutOfMemory)?;
+        // 0 selects the ring, not the AUX area.
+        let offset = 0;
         Ok(Self {
-            mapping: Mapping::of(counter, 0, mapped, protection)?,
+            mapping: Mapping::of(counter, offset, mapped, protection)?,
             data_offset: page,
             size,
         })
@@ -81,7 +83,7 @@ impl RingMemory {
     /// Position at which the kernel continues to write; for a backward ring, the position of the
     /// newest record.
     pub(crate) fn head(&self) -> u64 {
-        // Acquire: the records at the head, written before it, are seen after it
+        // Acquire: the kernel writes records before it publishes the head; reads after this load see these records
         // (perf_output_put_handle in kernel/events/ring_buffer.c has the matching barrier).
         self.shared(DATA_HEAD).load(Ordering::Acquire)
     }
@@ -119,8 +121,8 @@ impl RingMemory {
     /// Parameters to convert hardware time to timestamps; `None` without `cap_user_time_zero`.
     pub(crate) fn time_conversion(&self) -> Option<TimeConversion> {
         loop {
-            // A sequence lock: odd while the kernel writes, and changed afterwards. Acquire: what
-            // is read next is not older than the number.
+            // A sequence lock: its number is odd while the kernel writes, and another one afterwards.
+            // Acquire: the fields read below are not older than the number.
             let before = self.lock().load(Ordering::Acquire);
             // SAFETY: the control page is mapped as long as `self` lives, and begins with this
             // structure; any bits are valid for its fields. The copy is discarded if the kernel
@@ -155,7 +157,7 @@ impl RingMemory {
 
 /// The number of bytes between two positions; `None` unless `tail <= from <= to <= head`.
 pub(crate) fn byte_distance(memory: &impl Memory, from: u64, to: u64) -> Option<usize> {
-    let are_held = memory.tail() <= from && from <= to && to <= memory.head();
+    let are_unreleased = memory.tail() <= from && from <= to && to <= memory.head();
     let length = usize::try_from(to.wrapping_sub(from)).ok();
-    length.filter(|_| are_held)
+    length.filter(|_| are_unreleased)
 }

@@ -41,8 +41,8 @@ impl SyscallListener {
     /// Neither can be undone.
     ///
     /// # Errors
-    /// What prctl(2) and seccomp(2) report: `EINVAL` or `ENOSYS` on kernels without it, `EBUSY` if the thread already has a
-    /// listener; [`io::ErrorKind::Unsupported`] on other architectures than x86-64 and arm64.
+    /// What prctl(2) and seccomp(2) report: `EINVAL` or `ENOSYS` on kernels without listeners, `EBUSY` if the thread already has
+    /// one; [`io::ErrorKind::Unsupported`] on other architectures than x86-64 and arm64.
     pub fn install() -> io::Result<Self> {
         let arch = AUDIT_ARCH.ok_or(io::ErrorKind::Unsupported)?;
         let call = u32::try_from(libc::SYS_getppid).map_err(|_| io::ErrorKind::Unsupported)?;
@@ -98,7 +98,7 @@ impl SyscallListener {
         Self::owned(unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd, number, 0) })
     }
 
-    /// From now on, the kernel wakes the task that receives a call or an answer on the CPU of the task that sent it, if it can.
+    /// From now on, the kernel wakes the task that receives a call or an answer on the CPU of the sending task, if possible.
     ///
     /// # Errors
     /// What ioctl(2) reports: `EINVAL` before Linux 6.6.
@@ -113,7 +113,7 @@ impl SyscallListener {
     /// Waits for a call and answers it with `value`.
     ///
     /// # Errors
-    /// What ioctl(2) reports: `ENOENT` if the thread that made the call has ended, or a signal interrupted the call.
+    /// What ioctl(2) reports: `ENOENT` if the thread that made the call has ended, or if a signal interrupted that call.
     pub fn answer(&self, value: i64) -> io::Result<()> {
         // SAFETY: the structure consists of numbers, for which zeros are valid; the kernel requires zeros.
         let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };

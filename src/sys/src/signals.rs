@@ -105,8 +105,8 @@ impl Signals {
         }
     }
 
-    /// The signal mask for a child process: the one from before [`Signals::block_for_run`] while its value exists, otherwise the
-    /// one from before this value.
+    /// The signal mask for a child process: while a value of [`Signals::block_for_run`] exists, the mask from before that value,
+    /// otherwise the mask from before this one.
     pub(crate) fn before(&self) -> libc::sigset_t {
         before_run().unwrap_or(self.before)
     }

@@ -10,7 +10,9 @@ use crate::TerminalBackup;
 #[derive(Debug)]
 pub struct KeyInput {
     fd: OwnedFd,
+    /// The modes that are restored when this value is dropped.
     before: libc::termios,
+    /// Restores the terminal if the process ends because memory is exhausted.
     _backup: TerminalBackup,
 }
 
@@ -18,10 +20,12 @@ impl KeyInput {
     /// Changes the mode of the terminal `input`.
     ///
     /// # Errors
-    /// `ENOTTY` if it is not a terminal; what tcsetattr(3) reports.
+    /// `ENOTTY` if `input` is not a terminal; what fcntl(2) and tcsetattr(3) report.
     pub fn begin(input: &impl AsFd) -> io::Result<Self> {
         let fd = input.as_fd().try_clone_to_owned()?;
-        let backup = TerminalBackup::save(&fd, &fd, Vec::new())?;
+        // The screen is not changed.
+        let restoring_text = Vec::new();
+        let backup = TerminalBackup::save(&fd, &fd, restoring_text)?;
         let mut modes = MaybeUninit::<libc::termios>::uninit();
         // SAFETY: the call writes no more than the structure passed to it.
         if unsafe { libc::tcgetattr(fd.as_raw_fd(), modes.as_mut_ptr()) } != 0 {
@@ -29,16 +33,17 @@ impl KeyInput {
         }
         // SAFETY: the call succeeded, so the structure is filled in.
         let before = unsafe { modes.assume_init() };
-        let mut keys = before;
-        keys.c_lflag &= !(libc::ICANON | libc::ECHO);
-        keys.c_cc[libc::VMIN] = 0;
-        keys.c_cc[libc::VTIME] = 0;
+        let mut unbuffered = before;
+        unbuffered.c_lflag &= !(libc::ICANON | libc::ECHO);
+        // Reads return at once, with no bytes if no key was pressed.
+        unbuffered.c_cc[libc::VMIN] = 0;
+        unbuffered.c_cc[libc::VTIME] = 0;
         let terminal = Self {
             fd,
             before,
             _backup: backup,
         };
-        terminal.set(&keys)?;
+        terminal.set(&unbuffered)?;
         Ok(terminal)
     }
 

@@ -74,7 +74,8 @@ impl StoppedThread {
         Ok(thread)
     }
 
-    /// Returns whether the thread has stopped at the interrupt. A signal that stopped it before is delivered to it.
+    /// Returns whether the thread has stopped at the interrupt. If a signal stopped it first, the signal is
+    /// delivered and the thread continues.
     fn poll_stop(&self) -> io::Result<bool> {
         let mut status = 0;
         // SAFETY: the kernel writes one number.

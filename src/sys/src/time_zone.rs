@@ -1,4 +1,4 @@
-//! The local time zone, and names of files that have the local time.
+//! The local time zone, and file names that contain the local time.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,7 +25,7 @@ pub fn unused_path(path_at: impl Fn(&str) -> PathBuf) -> PathBuf {
         if !path.exists() {
             return path;
         }
-        // More than one file may be created within a hundredth of a second.
+        // A file of this hundredth of a second exists: try the next one.
         time += HUNDREDTH;
     }
 }
@@ -48,7 +48,7 @@ fn local_digits(seconds: i64) -> String {
 }
 
 fn local(seconds: i64) -> Option<libc::tm> {
-    // Converted to `time_t` without its name, which the libc crate deprecates under musl since the type will change.
+    // Converted to `time_t` without naming this type, which the libc crate deprecates under musl since the type will change.
     let seconds = i64::into(seconds);
     // SAFETY: tm consists of integers and a pointer, for which zeros are valid.
     let mut local: libc::tm = unsafe { std::mem::zeroed() };
