@@ -191,7 +191,7 @@ impl SelectedFiles {
 }
 
 impl FileSearch {
-    /// Adds local files until there are `names` and `runtime`. Of existing files that can't be read, reports only the object itself.
+    /// Adds local files until there are `names` and `runtime`. Of existing files that can't be read, reports only the object.
     fn run(&mut self, files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) {
         let id = self.id;
         let object_path = paths.under_symfs(request.path);
