@@ -15,14 +15,15 @@ pub struct PerfMap {
     /// Its symbols, at run-time addresses. Overlapping entries are neither shortened nor removed: the search order selects one of
     /// them, as in perf.
     pub table: SymbolTable,
-    /// Number of malformed lines, without empty ones.
+    /// Number of lines that are malformed or too long; empty lines do not count.
     pub bad_lines: usize,
 }
 
-/// Parses lines of the form `START SIZE NAME`, with hexadecimal numbers with or without `0x`; names
-/// may contain spaces.
+/// Parses lines of the form `START SIZE NAME`, where the numbers are hexadecimal, with or without `0x`;
+/// names may contain spaces.
 pub fn parse(text: &[u8]) -> PerfMap {
-    let mut builder = TableBuilder::new(false);
+    let demangle = false;
+    let mut builder = TableBuilder::new(demangle);
     let mut bad_lines = 0;
     for line in text.split(|&byte| byte == b'\n') {
         if line.is_empty() {
@@ -51,9 +52,11 @@ pub fn parse(text: &[u8]) -> PerfMap {
     }
 }
 
-/// Returns a table for kernel code generated at run time: one function of `size` bytes at address 0.
+/// Returns a table for kernel code generated at run time: one function of `size` bytes at address 0. Addresses in the table
+/// are thus offsets in the code.
 pub fn kernel_function(size: u64, name: &[u8]) -> SymbolTable {
-    let mut builder = TableBuilder::new(false);
+    let demangle = false;
+    let mut builder = TableBuilder::new(demangle);
     let function = NewSymbol {
         start: 0,
         size,
@@ -65,6 +68,7 @@ pub fn kernel_function(size: u64, name: &[u8]) -> SymbolTable {
     builder.finish(AddressKind::Runtime)
 }
 
+/// Returns start, size and name. One byte after each number is skipped, the separator.
 fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let (start, rest) = hexadecimal(line)?;
     let (size, rest) = hexadecimal(rest.get(1..)?)?;

@@ -38,8 +38,8 @@ pub struct ObjectRequest<'a> {
     pub kind: ObjectKind,
     /// The content, if the caller has it already, for example the vdso from the caller's memory.
     pub image: Option<&'a FileBytes>,
-    /// The kernel's relocation symbol (`_text`, `_stext`) with its recorded address: the suffix of
-    /// the name and the pgoff of the kernel's MMAP record.
+    /// The kernel's relocation symbol (`_text`, `_stext`) and its recorded address. In the kernel's MMAP record, the symbol is
+    /// the suffix of the name, and the address is the pgoff.
     pub relocation: Option<(&'a str, u64)>,
     /// Start of the mapping: required for [`ObjectKind::KernelModule`], whose file has no
     /// addresses.

@@ -129,7 +129,7 @@ impl PackedSymbols {
 
     /// Adds a symbol.
     pub(crate) fn push(&mut self, symbol: &Symbol) {
-        // The index in `KINDS`; for PLT entries of any type, the first one.
+        // The index in `KINDS`; for PLT entries of any type it is 6.
         let kind = (symbol.kind as u32 + 3 * symbol.form as u32).min(6) << KIND_SHIFT;
         let binding = (symbol.binding as u32) << BINDING_SHIFT;
         let size = self.size_bits(symbol.end.wrapping_sub(symbol.start));
@@ -208,13 +208,13 @@ impl PackedSymbols {
         Some(self.unpack(packed))
     }
 
-    /// Start and end of the symbol at a position.
+    /// Start and end of the symbol at a position of a list without groups.
     pub(crate) fn extent_at(&self, position: u32) -> Option<(u64, u64)> {
         let packed = self.list.get(position as usize)?;
         Some((packed.start, self.end_of(packed)))
     }
 
-    /// Whether the symbol at a position has no size.
+    /// Whether the symbol at a position of a list without groups has no size.
     pub(crate) fn has_no_size(&self, position: u32) -> bool {
         let packed = self.list.get(position as usize);
         packed.is_some_and(|packed| packed.bits & (SIZE | IS_LONG) == 0)
@@ -234,17 +234,17 @@ impl PackedSymbols {
         }
         let lowest = list.iter().map(|symbol| symbol.start).min();
         let lowest = lowest.unwrap_or_default();
-        let starts = || list.iter().map(|symbol| symbol.start - lowest);
-        let distances = || starts().zip(range.clone());
-        // Single numbers are sorted several times as fast as pairs.
-        if starts().all(|distance| distance <= u32::MAX.into()) {
-            let mut keys: Vec<u64> = distances()
+        let distances = || list.iter().map(|symbol| symbol.start - lowest);
+        let pairs = || distances().zip(range.clone());
+        // Single numbers, each with a distance and a position, are sorted several times as fast as pairs.
+        if distances().all(|distance| distance <= u32::MAX.into()) {
+            let mut keys: Vec<u64> = pairs()
                 .map(|(distance, at)| distance << 32 | u64::from(at))
                 .collect();
             keys.sort_unstable();
             return keys.into_iter().map(|key| key as u32).collect();
         }
-        let mut keys: Vec<(u64, u32)> = distances().collect();
+        let mut keys: Vec<(u64, u32)> = pairs().collect();
         keys.sort_unstable();
         keys.into_iter().map(|(_, at)| at).collect()
     }
@@ -254,7 +254,7 @@ impl PackedSymbols {
         self.list.get(position as usize).map(|symbol| symbol.start)
     }
 
-    /// Sets the end of the symbol at a position.
+    /// Sets the end of the symbol at a position of a list without groups.
     pub(crate) fn set_end(&mut self, position: u32, end: u64) {
         let Some(start) = self.start(position) else {
             return;

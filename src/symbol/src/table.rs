@@ -41,7 +41,7 @@ pub struct SymbolTable {
     pub(crate) symbols: PackedSymbols,
     /// The groups of symbols at one address to which entries of `symbols` refer.
     pub(crate) tied: TiedSymbols,
-    /// Shared by tables from the same listing.
+    /// Shared by the tables of the kernel and its modules from one kallsyms listing.
     pub(crate) names: Arc<NameTable>,
     /// The ranges of overlapping symbols, if any, in which look-ups must search like Linux perf.
     pub(crate) overlaps: Option<OverlappingRanges>,

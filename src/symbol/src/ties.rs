@@ -1,5 +1,5 @@
-//! Symbols at one address, of which perf keeps one. The choice is made when a symbol is used: it may need demangled names,
-//! and a library with folded functions has tens of thousands of these addresses.
+//! Symbols at one address, of which perf keeps one. Which one is determined only when it is used: this may need demangled
+//! names, and a library with folded functions has several symbols at each of tens of thousands of addresses.
 
 use std::sync::OnceLock;
 
@@ -19,9 +19,9 @@ impl ComparedNames<'_> {
     /// Whether `first`, which was inserted earlier, is kept instead of `second` at the same address.
     pub(crate) fn prefers(self, first: &Symbol, second: &Symbol) -> bool {
         keeps_first(first, second, || {
-            // Exported symbols are in both ELF symbol tables, and thousands of other pairs have equal names;
-            // demangling them would take most of the time. What equal names are does not matter, unless they contain
-            // `SyS`: they may be aliases of system calls, which have a separate rule.
+            // Exported symbols are in both ELF symbol tables, and the displayed names of thousands of other pairs are
+            // equal, too; demangling them would take most of the time. Equal names give the same result whatever their
+            // text is, unless it contains `SyS`: aliases of system calls have a separate rule.
             let (a, b) = (self.names.get(first.name), self.names.get(second.name));
             let alike = first.form == second.form && (a == b || are_variants(a, b));
             if alike && !a.contains("SyS") {
@@ -42,9 +42,9 @@ impl ComparedNames<'_> {
         let mut best: Option<(usize, Symbol)> = None;
         for (position, symbol) in symbols.enumerate() {
             match &best {
-                Some((_, first)) if self.prefers(first, &symbol) => drop(position, position),
-                Some((kept, _)) => {
-                    drop(position, *kept);
+                Some((_, kept)) if self.prefers(kept, &symbol) => drop(position, position),
+                Some((kept_position, _)) => {
+                    drop(position, *kept_position);
                     best = Some((position, symbol));
                 }
                 None => best = Some((position, symbol)),
@@ -77,7 +77,8 @@ impl TiedSymbols {
     /// The kept symbol of a group.
     pub(crate) fn kept(&self, group: u32, names: ComparedNames<'_>) -> Option<Symbol> {
         let kept = self.kept.get(group as usize)?;
-        let kept = kept.get_or_init(|| names.kept(self.members(group), |_, _| {}) as u32);
+        let ignore_dropped = |_: usize, _: usize| {};
+        let kept = kept.get_or_init(|| names.kept(self.members(group), ignore_dropped) as u32);
         self.symbols.get(self.start(group).checked_add(*kept)?)
     }
 

@@ -99,6 +99,7 @@ struct RedBlack {
 }
 
 impl RedBlack {
+    /// The node with this number. [`NONE`] is a black node without relatives; the setters below ignore it.
     fn node(&self, node: u32) -> Node {
         self.nodes
             .get(node as usize)
@@ -238,12 +239,13 @@ impl RedBlack {
         }
         let orphan = self.child(successor, 1);
         let was_red = self.is_red(successor);
-        let mut hole = self.parent(successor);
-        if hole == node {
-            hole = successor;
+        // The parent of `orphan` after the removal.
+        let mut orphan_parent = self.parent(successor);
+        if orphan_parent == node {
+            orphan_parent = successor;
         } else {
-            self.set_child(hole, 0, orphan);
-            self.set_parent(orphan, hole);
+            self.set_child(orphan_parent, 0, orphan);
+            self.set_parent(orphan, orphan_parent);
             self.set_child(successor, 1, right);
             self.set_parent(right, successor);
         }
@@ -254,7 +256,7 @@ impl RedBlack {
         if orphan != NONE {
             self.set_red(orphan, false);
         } else if !was_red {
-            self.balance_erased(hole, NONE);
+            self.balance_erased(orphan_parent, NONE);
         }
     }
 
@@ -303,7 +305,8 @@ mod tests {
 
     /// A table of symbols with these starts and sizes. `is_fixed` selects whether ends are fixed and duplicates dropped.
     fn table(ranges: &[(u64, u64)], is_fixed: bool) -> SymbolTable {
-        let mut builder = TableBuilder::new(false);
+        let demangle = false;
+        let mut builder = TableBuilder::new(demangle);
         for &(start, size) in ranges {
             let new = NewSymbol {
                 start,
@@ -315,6 +318,7 @@ mod tests {
             builder.push(new, format!("{start}_{size}").as_bytes());
         }
         if is_fixed {
+            // All symbols are in one region.
             builder.fix_ends(|_, _| false);
             builder.drop_duplicates();
         }

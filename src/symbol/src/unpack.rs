@@ -79,8 +79,8 @@ fn read_all(reader: impl Read, packed: usize) -> io::Result<Vec<u8>> {
     Ok(unpacked)
 }
 
-/// Returns the content of a compressed section. `None` if it is damaged, if its size differs from that in its header, or
-/// if that size is implausible.
+/// Returns the content of a compressed section. `None` if it is damaged, if its size differs from the size in the section's
+/// header, or if the latter is implausible. Exception: zlib content that is larger is truncated to the size in the header.
 #[must_use]
 pub fn unpack_section(packed: CompressedData<'_>) -> Option<Vec<u8>> {
     if packed.uncompressed_size > max_decompressed(packed.data.len()) {
@@ -91,7 +91,7 @@ pub fn unpack_section(packed: CompressedData<'_>) -> Option<Vec<u8>> {
             let size = usize::try_from(packed.uncompressed_size).ok()?;
             unpack_frames(packed.data, size)
         }
-        // The library decompresses no more than the stated size.
+        // The library decompresses no more than the stated size, and refuses less.
         _ => packed.decompress().ok().map(Cow::into_owned),
     }
 }
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(section(&ZSTD[..20], 27), None);
     }
 
-    /// A frame of `blocks` run-length blocks of 128 KiB, four bytes each (RFC 8878, 3.1.1.2).
+    /// A frame of `blocks` run-length blocks: 128 KiB each, compressed to four bytes (RFC 8878, 3.1.1.2).
     fn bomb(blocks: u32) -> Vec<u8> {
         // A window of 128 KiB, no size, no checksum.
         let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
@@ -200,7 +200,7 @@ mod tests {
         );
         let large = bomb(10_000);
         assert!(decompressed(&large).is_err_and(|error| error.contains("decompressed")));
-        // A plausible size in the section header does not lift the limit.
+        // The size in the section header is plausible, but the content is larger.
         assert_eq!(section(&large, 1000), None);
     }
 

@@ -93,12 +93,12 @@ mod tests {
     #[test]
     fn a_thread_is_bound_until_the_guard_is_dropped() {
         let before = thread_mask().unwrap();
-        let allowed = before.iter().position(|word| *word != 0).unwrap();
-        let cpu = u32::try_from(allowed * 64).unwrap() + before[allowed].trailing_zeros();
+        let index = before.iter().position(|word| *word != 0).unwrap();
+        let cpu = u32::try_from(index * 64).unwrap() + before[index].trailing_zeros();
         assert_eq!(allowed_cpus().unwrap().numbers().first(), Some(&cpu));
         let one: CpuList = std::iter::once(cpu).collect();
         let mut bound = AffinityGuard::to(&one).unwrap();
-        assert_eq!(thread_mask().unwrap()[allowed], 1 << (cpu % 64));
+        assert_eq!(thread_mask().unwrap()[index], 1 << (cpu % 64));
         bound.move_to(&one).unwrap();
         drop(bound);
         assert_eq!(thread_mask().unwrap(), before);

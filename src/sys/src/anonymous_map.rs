@@ -31,8 +31,8 @@ impl AnonymousMap {
     ///
     /// # Errors
     /// What mmap(2) reports: `ENOMEM` without enough memory or huge pages, `EINVAL` for no bytes, or pages of a size that the
-    /// machine does not have; [`io::ErrorKind::InvalidInput`] or [`io::ErrorKind::OutOfMemory`] if the size of a page, or `size`
-    /// in whole pages, overflows.
+    /// machine does not have; [`io::ErrorKind::InvalidInput`] if the size of a page overflows, [`io::ErrorKind::OutOfMemory`] if
+    /// `size` in whole pages does.
     pub fn new(size: usize, pages: PageOptions) -> io::Result<Self> {
         let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let mut mapped = size;

@@ -71,8 +71,8 @@ impl AuxMap {
         self.area.size()
     }
 
-    /// Copies the whole area and returns the offset of its head, at most the size. Counters that
-    /// write into it must be disabled, or the copy is inconsistent.
+    /// Returns a copy of the whole area, and the offset of the head in it, at most the size. Counters that
+    /// write into the area must be disabled, or the copy is inconsistent.
     #[must_use]
     pub fn copy(&self) -> (Vec<u8>, usize) {
         let size = self.area.size();
@@ -88,6 +88,7 @@ impl AuxMap {
             copy.set_len(size);
         }
         let head = usize::try_from(self.head()).unwrap_or(usize::MAX);
+        // A head beyond the size is not an offset in memory, but counts bytes.
         let offset = match head <= size {
             true => head,
             false => head & (size - 1),
@@ -99,24 +100,26 @@ impl AuxMap {
 impl Memory for AuxMap {
     /// Position at which the hardware continues to write.
     fn head(&self) -> u64 {
-        // Acquire: the trace before the head, written before it, is seen after it.
+        // Acquire: the trace up to the head, which was written before the head, is seen after the head is read.
         self.control.shared(AUX_HEAD).load(Ordering::Acquire)
     }
 
     /// Position up to which the trace was consumed.
     fn tail(&self) -> u64 {
-        // Only this process writes it, so its own order suffices.
+        // Only this process writes the tail, so no barrier is needed.
         self.control.shared(AUX_TAIL).load(Ordering::Relaxed)
     }
 
     /// The bytes between two positions of an area without overwrite; none unless `tail <= from <= to <= head`.
     fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
+        /// The whole area is circular.
+        const CIRCULAR_OFFSET: usize = 0;
         let Some(length) = byte_distance(self, from, to) else {
             return (&[], &[]);
         };
         // SAFETY: the bytes lie between tail and head, where nothing is written until the tail moves; `release` takes
         // `&mut self`.
-        unsafe { self.area.wrapping_slices(0, from, length) }
+        unsafe { self.area.wrapping_slices(CIRCULAR_OFFSET, from, length) }
     }
 
     /// Releases the bytes below `tail` to the hardware. Positions beyond the head are clamped to

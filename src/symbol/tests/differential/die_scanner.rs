@@ -129,11 +129,11 @@ fn is_function_or_copy(tag: DwTag) -> bool {
 }
 
 fn read_with_gimli(unit: &DebugUnit<'_>) -> Vec<Entry> {
-    let own: &Unit<Slice<'_>> = &unit.unit;
-    let mut entries = own.entries();
+    let gimli_unit: &Unit<Slice<'_>> = &unit.unit;
+    let mut entries = gimli_unit.entries();
     let mut found = Vec::new();
     let text = |value| {
-        let text = unit.dwarf.attr_string(own, value).ok()?;
+        let text = unit.dwarf.attr_string(gimli_unit, value).ok()?;
         Some(text.to_string_lossy().into_owned())
     };
     while let Ok(Some(entry)) = entries.next_dfs() {
@@ -312,6 +312,7 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
     };
     let with_code = offsets(&|entry| entry.has_addresses);
     let header = &unit.unit.header;
+    // Without wanted names, only functions with code are read.
     let found = FunctionEntries::read(unit.dwarf, header, None);
     assert_eq!((found.with_code, found.named.len()), (with_code.clone(), 0));
     for is_named_elsewhere in [false, true] {
@@ -378,21 +379,22 @@ fn compare_addresses(program: &Path, info: &DebugInfo) {
         });
         found
     };
+    // The first and last addresses of ranges, each with the offset of its unit.
     let mut ends = Vec::new();
     each_unit(info, every_unit(), &mut |unit| {
-        let own = unit_offset(&unit);
+        let offset = unit_offset(&unit);
         let mut ranges = unit.lines.unit_ranges(&unit.skeleton).expect("ranges");
         while let Some(range) = ranges.next().expect("a range") {
             if range.begin != 0 {
-                ends.extend([(range.begin, own), (range.end - 1, own)]);
+                ends.extend([(range.begin, offset), (range.end - 1, offset)]);
             }
         }
     });
     ends.truncate(8);
-    for (address, own) in ends {
+    for (address, offset) in ends {
         let fresh = open(program);
         let found = units_at(&fresh, address);
-        assert!(found.contains(&own), "{address:#x} {found:?}");
+        assert!(found.contains(&offset), "{address:#x} {found:?}");
         assert_eq!(units_at(&fresh, address), found, "{address:#x}");
         assert_eq!(units_at(info, address), found, "{address:#x}");
     }

@@ -10,7 +10,8 @@ use crate::{Disk, assert_no_differences, differences, scratch};
 
 const TEXT: u64 = 0xffff_ffff_8100_0000;
 
-/// Compares the symbols of the kernel in `listing`, without those of modules. The recording has `_text` at `text`.
+/// Compares the symbols of the kernel in `listing`, without those of modules. The recording has `_text` at
+/// `text`, which may differ from its address in `listing`.
 fn compare(dir: &Path, listing: &Path, text: u64, title: &str) {
     let mut paths = SearchPaths::new(None);
     paths.kallsyms_override = Some(listing.to_owned());

@@ -72,9 +72,9 @@ fn addresses(object: &Path, loaded: &LoadedSymbols) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// The frames that addr2line prints for each address; `None` if it can't be run or prints unknown lines. All addresses are looked
-/// up twice, and the first answers ignored: on the first lookup of a function without a linkage name, binutils 2.40 gives it the
-/// name of the surrounding symbol.
+/// The frames that addr2line prints for each address; `None` if it can't be run or its output can't be parsed. All addresses are
+/// looked up twice, and the first answers ignored: on the first lookup of a function without a linkage name, binutils 2.40 gives
+/// it the name of the surrounding symbol.
 fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec<Vec<Frame>>> {
     let mut command = Command::new("addr2line");
     command.args(flags).args(["-a", "-i", "-f", "-e"]);
@@ -113,23 +113,23 @@ fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec
 }
 
 /// Whether only the outermost name differs: addr2line uses the symbol's name if the debug information has no name, or one
-/// without the ABI suffix that Go's assembler adds. The callers of our index use the symbol's name, too. If we have no frame at
-/// all, the name is all that addr2line may print.
+/// without the ABI suffix that Go's assembler adds. The callers of [`LineIndex`] use the symbol's name, too. If `ours` has no
+/// frame at all, `theirs` may have only a name, without line.
 fn differs_in_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
-    let Some(((symbol, _, line), their_inner)) = theirs.split_last() else {
+    let Some(((symbol, _, their_line), their_inner)) = theirs.split_last() else {
         return false;
     };
     match ours.split_last() {
-        Some(((name, _, own_line), inner)) => {
+        Some(((name, _, line), inner)) => {
             let is_symbol = name == "??" || symbol.strip_suffix(".abi0") == Some(name);
-            is_symbol && own_line == line && inner == their_inner
+            is_symbol && line == their_line && inner == their_inner
         }
-        None => *line == 0 && their_inner.is_empty(),
+        None => *their_line == 0 && their_inner.is_empty(),
     }
 }
 
-/// Whether only the file of the first frame differs: for rows before the first one that sets a file, binutils 2.40 counts
-/// files from 1 even in DWARF 5.
+/// Whether only the file of the first frame differs: for rows of a line table before the first row that sets a file, binutils
+/// 2.40 counts files from 1 even in DWARF 5.
 fn differs_in_first_file(ours: &[Frame], theirs: &[Frame]) -> bool {
     let ([first, callers @ ..], [their_first, their_callers @ ..]) = (ours, theirs) else {
         return false;
@@ -189,7 +189,7 @@ fn compare_at(loaded: &LoadedSymbols, addresses: &[(u64, u64)], dwarf: &Path, fl
     );
 }
 
-/// Compiles the C++ program in `dir`.
+/// Compiles the C++ program to the file `name` in `dir`; `None` if that fails.
 fn build(dir: &Path, name: &str, flags: &[&str]) -> Option<PathBuf> {
     let (source, object) = (dir.join("inlines.cpp"), dir.join(name));
     std::fs::write(&source, CPP).expect("the source is written");
@@ -377,7 +377,7 @@ fn unlinked_modules_match_addr2line() {
         };
         let mut paths = SearchPaths::new(None);
         paths.demangle = false;
-        // Some distributions install compressed objects.
+        // Some distributions install compressed modules.
         let packed = ["gzip", "xz", "zstd"].map(|packer| packed(packer, &object));
         for file in packed.iter().flatten().chain([&object]) {
             let loaded = load(

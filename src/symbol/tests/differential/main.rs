@@ -65,7 +65,7 @@ fn rperf_symbol_at(
     let symbol = loaded.table.get(index)?;
     let mut offset = address - symbol.start;
     if address >= symbol.end {
-        // Only symbols without size get here, and perf also subtracts the mapping's start.
+        // Only symbols without size get here; for these, perf subtracts the mapping's start from the offset.
         offset = offset.wrapping_sub(mapping.start);
     }
     Some(FoundSymbol {
@@ -104,7 +104,7 @@ fn differences(
         .collect()
 }
 
-/// Fails with the first few differences.
+/// Fails if there are differences, with the first few of them as the message.
 fn assert_no_differences(title: &str, differences: &[String]) {
     let first: Vec<_> = differences.iter().take(20).cloned().collect();
     assert!(

@@ -117,7 +117,8 @@ fn write_file(dir: &Path, mapping: &Mapping<'_>, addresses: &[u64]) -> PathBuf {
         sample_type: SAMPLE_IP_TID,
         ..FileAttr::default()
     };
-    file.event(&attr, &[]);
+    let no_ids: &[u64] = &[];
+    file.event(&attr, no_ids);
     let map = file.bytes().u32(pid).u32(tid).u64(mapping.start);
     let map = map.u64(mapping.len).u64(mapping.pgoff);
     let map = map.text(mapping.name, 8).done();

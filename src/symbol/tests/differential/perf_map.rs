@@ -10,7 +10,7 @@ use crate::{Disk, assert_no_differences, differences, scratch};
 
 const CODE: u64 = 0x7f00_0000_0000;
 
-/// The path of a map, which is removed on drop.
+/// The path of a perf map; the file is removed on drop.
 struct MapFile(PathBuf);
 
 impl Drop for MapFile {

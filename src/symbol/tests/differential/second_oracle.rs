@@ -1,5 +1,5 @@
 //! Lines and inlined functions of ordinary programs, compared with the crate addr2line at random addresses in random order.
-//! This crate and rperf share only the DWARF parser gimli.
+//! The crate addr2line and rperf share only the DWARF parser gimli.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
