@@ -122,13 +122,13 @@ fn parse_field(declaration: &str, long_size: usize) -> Option<Field> {
         name,
         type_name,
     };
-    let is_bytes = ["char", "u8", "s8"]
+    let has_byte_type = ["char", "u8", "s8"]
         .iter()
-        .any(|bytes| field.type_name.contains(bytes));
+        .any(|byte_type| field.type_name.contains(byte_type));
     // In very old kernels, the only dynamic fields were strings, whose location was an offset of two bytes.
     let is_old_string = field.is_dynamic && field.size == 2;
     field.is_array |= is_old_string;
-    field.is_string = field.is_array && (is_bytes || is_old_string);
+    field.is_string = field.is_array && (has_byte_type || is_old_string);
     field.element_size = element_size(&field, long_size);
     Some(field)
 }

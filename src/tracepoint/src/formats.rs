@@ -10,7 +10,7 @@ use crate::{Abi, Error, EventFormat, PrintkFormats, Tracepoint, TracingData};
 /// Formats of tracepoints, by id.
 ///
 /// Each format is parsed once, on first use, and then shared by all threads. Callers that read many
-/// samples of an event should look it up once and keep the [`Arc`].
+/// samples of an event should look up its tracepoint once and keep the [`Arc`].
 #[derive(Debug, Clone, Default)]
 pub struct Formats {
     descriptions: BTreeMap<u64, Arc<Description>>,

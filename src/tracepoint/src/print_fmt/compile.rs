@@ -52,9 +52,9 @@ impl PrintFmt {
 struct Compiler<'a> {
     format: &'a Format,
     program: PrintFmt,
-    /// Number of values on the stack after the instructions so far.
+    /// Number of values on the stack after the instructions so far of the current numeric argument.
     depth: usize,
-    /// The largest `depth` of all numbers.
+    /// The largest `depth` in all numeric arguments.
     max_depth: usize,
 }
 
@@ -92,11 +92,12 @@ impl Compiler<'_> {
     /// Appends `output` with the preceding literal text in `before`, which is cleared.
     fn piece(&mut self, before: &mut Vec<u8>, output: ConversionOutput) {
         let span = self.text(before);
+        // Padded, so that a short text has a first chunk too.
         before.resize(before.len().max(INLINE_BYTES), 0);
-        let start = before.first_chunk().copied().unwrap_or_default();
+        let inline = before.first_chunk().copied().unwrap_or_default();
         before.clear();
         self.program.pieces.push(TextPiece {
-            before: Literal { start, span },
+            before: Literal { inline, span },
             output,
         });
     }
@@ -361,6 +362,7 @@ fn dynamic_of(field: &Field) -> DynamicField {
     }
 }
 
+/// Returns the location of the bytes at the field's offset: for a dynamic field, its location word, not its data.
 fn fixed(field: &Field) -> ByteLocation {
     ByteLocation::Fixed {
         offset: field.offset as u32,

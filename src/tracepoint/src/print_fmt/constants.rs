@@ -12,16 +12,16 @@ impl Format {
     /// Arguments are parsed separately, so that an unsupported one doesn't affect the others.
     #[must_use]
     pub fn printed_constant(&self, name: &str) -> Option<i64> {
-        let place = argument_after(&self.print_fmt, &format!("{name}="))?;
+        let index = argument_after(&self.print_fmt, &format!("{name}="))?;
         let arguments = arguments_one_by_one(&self.print_fmt);
-        value(arguments.get(place)?.as_ref()?)
+        value(arguments.get(index)?.as_ref()?)
     }
 }
 
 /// Returns the index of the argument whose conversion follows `title` directly; `None` if there is none, or the conversion has a
 /// `*`.
 fn argument_after(print_fmt: &str, title: &str) -> Option<usize> {
-    let (mut arguments, mut before) = (0, Vec::<u8>::new());
+    let (mut argument_index, mut before) = (0, Vec::<u8>::new());
     for part in parts(&format_text(print_fmt)?).ok()? {
         match part {
             FormatPart::Literal(text) => before.extend(text),
@@ -29,10 +29,10 @@ fn argument_after(print_fmt: &str, title: &str) -> Option<usize> {
                 // The title must be a whole word: `alloc_order=` does not end with the title `order=`.
                 let start = before.strip_suffix(title.as_bytes());
                 if start.is_some_and(|start| matches!(start.last(), None | Some(b' '))) {
-                    return (!conversion.takes_star).then_some(arguments);
+                    return (!conversion.takes_star).then_some(argument_index);
                 }
                 before.clear();
-                arguments += 1 + usize::from(conversion.takes_star);
+                argument_index += 1 + usize::from(conversion.takes_star);
             }
         }
     }

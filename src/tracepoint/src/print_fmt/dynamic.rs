@@ -1,4 +1,4 @@
-//! Location of dynamic data, for text.
+//! Location of the data of dynamic fields, for printing.
 
 use rperf_wire::Endian;
 

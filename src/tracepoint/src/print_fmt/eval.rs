@@ -38,7 +38,7 @@ impl PrintFmt {
     ) {
         let length = (piece.before.span.end - piece.before.span.start) as usize;
         if length <= INLINE_BYTES {
-            put_start(out, &piece.before.start, length);
+            put_start(out, &piece.before.inline, length);
         } else {
             out.extend_from_slice(self.literal(piece.before.span));
         }

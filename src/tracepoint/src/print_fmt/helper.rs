@@ -35,6 +35,7 @@ impl Parser<'_> {
     fn flags(&mut self) -> Result<(Node, Token), FormatWarning> {
         let value = self.expression_up_to(",")?;
         let mut next = self.lexer.read_past_newlines();
+        // The delimiter may be omitted, but not the comma after it.
         let mut delimiter = String::new();
         if next.is_value() {
             delimiter = next.text;
@@ -61,8 +62,8 @@ impl Parser<'_> {
         ))
     }
 
-    /// Parses the arguments of `__print_hex` or `__print_hex_str`. Operators are not supported in them, nor in those of
-    /// `__print_array`.
+    /// Parses the arguments of `__print_hex` or `__print_hex_str`, which print `separator` between bytes. Operators are not
+    /// supported in these arguments, nor in those of `__print_array`.
     fn hex(&mut self, separator: &'static str) -> Result<(Node, Token), FormatWarning> {
         let bytes = self.operand_up_to(",")?;
         let count = self.operand_up_to(")")?;

@@ -142,8 +142,9 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads to the closing quote after the opening one at `start`, or to the end of the text if there is none, and the
-    /// adjacent texts. Escapes are kept: they are resolved in the format string but not in tables and characters.
+    /// Reads the rest of a text or a character, whose opening quote is at `start`, to its closing quote, or to the end of
+    /// the `print fmt` if there is none. The texts that directly follow a text are appended to it. Escapes are kept: they
+    /// are resolved in the format string but not in tables and characters.
     fn quoted(&mut self, start: usize, kind: TokenKind) -> Token {
         let quote = self.bytes.get(start).copied().unwrap_or_default();
         let mut text = Vec::new();

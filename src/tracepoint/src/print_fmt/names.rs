@@ -191,9 +191,9 @@ fn mask(node: &Node, field: &str) -> Option<u64> {
                 (&operation.left, &operation.right),
                 (&operation.right, &operation.left),
             ];
-            sides
-                .into_iter()
-                .find_map(|(own, other)| Some(mask(own, field)? & constant(other)?.cast_unsigned()))
+            sides.into_iter().find_map(|(masked, bits)| {
+                Some(mask(masked, field)? & constant(bits)?.cast_unsigned())
+            })
         }
         _ => None,
     }

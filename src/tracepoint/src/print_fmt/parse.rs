@@ -12,6 +12,9 @@ use crate::FormatWarning;
 /// Maximum nesting of operands and operators; the deepest expressions of a kernel have about 50 levels.
 const MAX_DEPTH: usize = 400;
 
+/// The `is_rotated` of [`Parser::continue_operations`] for operations that are never rotated.
+const NOT_ROTATED: bool = false;
+
 /// Parses the arguments of a `print fmt`.
 #[derive(Debug)]
 pub(super) struct Parser<'a> {
@@ -212,6 +215,7 @@ impl Parser<'_> {
             return Err(unexpected(")", next));
         }
         let next = self.lexer.read_past_newlines();
+        // Only an operand directly after the parenthesis makes it a cast.
         if !next.is_value() && !next.is_delimiter("(") {
             return Ok((node, next));
         }
@@ -234,7 +238,7 @@ impl Parser<'_> {
             left: Node::Null,
             right,
         }));
-        let next = self.continue_operations(&mut node, next, false)?;
+        let next = self.continue_operations(&mut node, next, NOT_ROTATED)?;
         Ok((node, next))
     }
 
@@ -260,7 +264,8 @@ impl Parser<'_> {
         result
     }
 
-    /// Applies the operators that follow a complete operation. Returns the next token.
+    /// Applies the operators that follow `node`, a complete operation, and begin with `next`. Returns the token after them.
+    /// `is_rotated` tells whether [`Parser::binary`] made the right operand the root.
     fn continue_operations(
         &mut self,
         node: &mut Node,
@@ -273,7 +278,8 @@ impl Parser<'_> {
         let looseness = looseness(&next.text)?;
         match node {
             Node::Operation(operation) if looseness <= operation.looseness => {
-                // libtraceevent continues with the node of the right operand, which a rotation moves to the left.
+                // libtraceevent continues with the node that it created for the right operand; after a rotation, that node
+                // is the root's left operand.
                 let operation = operation.as_mut();
                 let continued = if is_rotated {
                     &mut operation.left
@@ -305,7 +311,8 @@ impl Parser<'_> {
             right: Node::Null,
         };
         let is_rotated = match right {
-            // Rotation: the right operand becomes the root.
+            // Rotation: the right operand becomes the root. The operator is compared, not `root.looseness`, which is 0 for
+            // a conditional: a conditional is rotated too.
             Node::Operation(mut root)
                 if looseness(&root.operator).is_ok_and(|looser| looser > looseness_here) =>
             {
@@ -344,7 +351,7 @@ impl Parser<'_> {
             left: std::mem::take(node),
             right: Node::Operation(Box::new(branches)),
         }));
-        self.continue_operations(node, after, false)
+        self.continue_operations(node, after, NOT_ROTATED)
     }
 
     fn index(&mut self, node: &mut Node, operator: Token) -> Result<Token, FormatWarning> {
@@ -359,6 +366,6 @@ impl Parser<'_> {
             right,
         }));
         let next = self.lexer.read_past_newlines();
-        self.continue_operations(node, next, false)
+        self.continue_operations(node, next, NOT_ROTATED)
     }
 }

@@ -35,9 +35,11 @@ pub(super) enum Style {
     },
     /// `%pIS`, `%piS`: a `struct sockaddr`.
     Socket {
-        is_padded: bool,
+        /// Whether it is `%piS`: the numbers of IPv4 addresses have three digits, IPv6 addresses have no colons.
+        is_small_i: bool,
         has_port: bool,
         is_compressed: bool,
+        /// Whether the bytes of IPv4 addresses are reversed.
         is_reversed: bool,
     },
     /// `%pU`.
@@ -118,16 +120,16 @@ fn is_reversed(letter: u8, abi: Abi) -> bool {
 }
 
 /// Parses the letters after `%pIS` or `%piS`. As in perf, `p` and `c` have an effect only after `%pIS`.
-fn socket(is_padded: bool, mut letters: &[u8], abi: Abi) -> Style {
+fn socket(is_small_i: bool, mut letters: &[u8], abi: Abi) -> Style {
     let mut take = |letter: u8| {
-        let is_next = !is_padded && letters.first() == Some(&letter);
+        let is_next = !is_small_i && letters.first() == Some(&letter);
         letters = letters.get(usize::from(is_next)..).unwrap_or_default();
         is_next
     };
     let has_port = take(b'p');
     let is_compressed = take(b'c');
     Style::Socket {
-        is_padded,
+        is_small_i,
         has_port,
         is_compressed,
         is_reversed: is_reversed(letters.first().copied().unwrap_or_default(), abi),
@@ -232,11 +234,13 @@ fn put_ip6(out: &mut Vec<u8>, bytes: &[u8], has_colons: bool, is_compressed: boo
 }
 
 /// Appends a compressed IPv6 address: the longest run of two or more zero words becomes `::`;
-/// mapped and ISATAP addresses end in dotted decimal.
+/// IPv4-mapped and ISATAP addresses end in dotted decimal.
 fn put_ip6_compressed(out: &mut Vec<u8>, words: [u16; 8], bytes: &[u8; 16]) {
     let is_mapped = words[..5] == [0; 5] && words[5] == 0xffff;
     let is_isatap = words[4] | 0x0200 == 0x0200 && words[5] == 0x5efe;
-    let count = if is_mapped || is_isatap { 6 } else { 8 };
+    let ends_in_ip4 = is_mapped || is_isatap;
+    // Number of words in hexadecimal.
+    let count = if ends_in_ip4 { 6 } else { 8 };
     let words = words.get(..count).unwrap_or_default();
     // No gap yet: a start that is never reached, and the longest run that is not compressed.
     let (mut gap_start, mut gap_length) = (count, 1);
@@ -265,17 +269,18 @@ fn put_ip6_compressed(out: &mut Vec<u8>, words: [u16; 8], bytes: &[u8; 16]) {
         needs_colon = true;
         index += 1;
     }
-    if count == 6 {
+    if ends_in_ip4 {
         if needs_colon {
             out.push(b':');
         }
-        put_ip4(out, &bytes[12..], false, false);
+        let (is_padded, is_reversed) = (false, false);
+        put_ip4(out, &bytes[12..], is_padded, is_reversed);
     }
 }
 
 fn put_socket(out: &mut Vec<u8>, bytes: &[u8], style: Style, endian: Endian) {
     let Style::Socket {
-        is_padded,
+        is_small_i,
         has_port,
         is_compressed,
         is_reversed,
@@ -283,6 +288,7 @@ fn put_socket(out: &mut Vec<u8>, bytes: &[u8], style: Style, endian: Endian) {
     else {
         return;
     };
+    let (is_padded, has_colons) = (is_small_i, !is_small_i);
     let word = |offset: usize| bytes.get(offset..).and_then(<[u8]>::first_chunk).copied();
     let port = word(2).map_or(0, u16::from_be_bytes);
     match word(0).map(|family| endian.u16(family)) {
@@ -299,7 +305,7 @@ fn put_socket(out: &mut Vec<u8>, bytes: &[u8], style: Style, endian: Endian) {
             if has_port {
                 out.push(b'[');
             }
-            put_ip6(out, &bytes[8..], !is_padded, is_compressed);
+            put_ip6(out, &bytes[8..], has_colons, is_compressed);
             if has_port {
                 out.extend_from_slice(b"]:");
                 put_decimal(out, port.into());

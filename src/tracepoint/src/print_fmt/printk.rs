@@ -8,7 +8,7 @@ pub struct PrintkFormats {
 
 impl PrintkFormats {
     /// Parses lines of the form `0xADDRESS : "text\n"`, where `0x`, the quotes and `\n` are optional. Other lines are
-    /// skipped. Of several lines with one address, the first is used.
+    /// skipped. Of several lines with the same address, the first is used.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut strings: Vec<(u64, String)> = text.lines().filter_map(parse_line).collect();

@@ -58,7 +58,9 @@ pub(super) struct TextPiece {
 /// Constant text, with its start stored inline, since most texts are short.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Literal {
-    pub(super) start: [u8; INLINE_BYTES],
+    /// Copy of the first bytes; zeros follow a shorter text.
+    pub(super) inline: [u8; INLINE_BYTES],
+    /// The whole text in [`PrintFmt::text`].
     pub(super) span: IndexRange,
 }
 
@@ -73,14 +75,17 @@ pub(super) enum ConversionOutput {
     Integer {
         number: NumberSource,
         spec: IntegerSpec,
+        /// The argument of the `*`: the width or the precision.
         star: Option<NumberSource>,
     },
     Text {
         /// Index in [`PrintFmt::sources`].
         source: usize,
         spec: TextSpec,
+        /// The argument of the `*`: the width or the precision.
         star: Option<NumberSource>,
     },
+    /// The kernel function at an address: `name+0xoffset` (`%pF`, `%pS`), or `name` (`%pf`, `%ps`).
     Function {
         number: NumberSource,
         with_offset: bool,

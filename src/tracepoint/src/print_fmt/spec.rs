@@ -205,9 +205,11 @@ fn pointer_suffix(suffix: &[u8]) -> usize {
 
 /// Parses the modifiers between `%` and the letter: flags, width and precision. Length modifiers are ignored.
 fn text_spec(modifiers: &str) -> TextSpec {
-    let digits = modifiers.trim_matches(|c: char| c.is_ascii_alphabetic());
-    let flags_end = digits.find(|c| !"#-0".contains(c)).unwrap_or(digits.len());
-    let (flags, digits) = digits.split_at(flags_end);
+    let without_length = modifiers.trim_matches(|c: char| c.is_ascii_alphabetic());
+    let flags_end = without_length
+        .find(|c| !"#-0".contains(c))
+        .unwrap_or(without_length.len());
+    let (flags, digits) = without_length.split_at(flags_end);
     let (width, precision) = match digits.split_once('.') {
         Some((width, precision)) => (width, Some(precision)),
         None => (digits, None),
@@ -229,6 +231,7 @@ fn text_spec(modifiers: &str) -> TextSpec {
 
 /// Parses the modifiers of the conversion `letter`; `None` if the length modifiers give no valid size.
 fn integer_spec(letter: char, modifiers: &str, longs: i8, is_size_t: bool) -> Option<IntegerSpec> {
+    // Width, precision and alignment are written as for `%s`.
     let text = text_spec(modifiers);
     let flags_end = modifiers
         .find(|c| !"#-0".contains(c))

@@ -40,6 +40,7 @@ impl PrintFmt {
             }
             TextSource::Dynamic(dynamic) => {
                 let (start, _) = dynamic.locate(raw, endian);
+                // As in perf, only a NUL ends the text, not the length in the field.
                 put_c_string(out, raw.get(start..).unwrap_or_default(), usize::MAX, shape);
             }
             TextSource::Address(load) => {
@@ -182,6 +183,7 @@ impl PrintFmt {
         let start = out.len();
         let is_little = self.abi.endian == rperf_wire::Endian::Little;
         for index in 0..bytes.len() {
+            // Number of bytes that are less significant, and are printed later.
             let from_low = bytes.len() - 1 - index;
             let at = if is_little { from_low } else { index };
             put_hex_byte(out, bytes.get(at).copied().unwrap_or(0));

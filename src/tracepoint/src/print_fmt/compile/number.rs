@@ -77,7 +77,7 @@ impl Compiler<'_> {
             Node::DynamicLength(name) => self.emit_dynamic(name, Instruction::DynamicLength),
             Node::DynamicArray(name) => self.emit_dynamic(name, Instruction::DynamicOffset),
             Node::Operation(operation) => self.operation(operation),
-            // The left side of a unary `+` or `-` is 0. Texts have no numeric value.
+            // `Null`, the left side of a unary `+` or `-`, is 0. The value of helpers that print text is 0 too.
             _ => self.emit(Instruction::Push(0), 0),
         }
     }
@@ -116,7 +116,7 @@ impl Compiler<'_> {
     }
 
     /// Compiles `array[index]`. A cast of the array limits the bits of the element. The value is 0 if the array is not a known
-    /// field.
+    /// field. As in perf, the index of a dynamic array counts bytes, not elements.
     fn element(&mut self, operation: &Operation) {
         let instruction = match uncast(&operation.left) {
             Node::Field(name) => self.format.field(name).map(element_of),
@@ -157,7 +157,7 @@ fn element_of(field: &Field) -> Instruction {
     }
 }
 
-/// Loads an element of a dynamic array; if its size is unknown, with the size of a `long`.
+/// Returns the instruction that loads an element of a dynamic array. An element of unknown size is read as a `long`.
 fn dynamic_element_of(field: &Field, abi: Abi) -> Instruction {
     Instruction::DynamicElement {
         array: dynamic_of(field),
